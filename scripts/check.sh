@@ -1,0 +1,17 @@
+#!/bin/bash
+# check.sh - what a change must pass beside the tests: formatting, lints, documentation, licences.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+scripts/setup.sh check
+cargo fmt --check
+(cd sim && cargo fmt --all --check)
+clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h
+cargo clippy --locked --all-targets --quiet -- -D warnings
+(cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
+RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
+if cargo deny --version >/dev/null 2>&1; then
+  cargo deny --log-level error check
+else
+  echo "check.sh: licences NOT checked: cargo install --locked cargo-deny" >&2
+fi
+echo "check: ok"

@@ -1,0 +1,31 @@
+#!/bin/bash
+# test.sh - every test. First those that any user can run, then the ignored ones, which hook programs, as root.
+# Exit status 1 also when a part could not run: a test that did not run has not passed.
+# With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read as well.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/privileged.sh
+scripts/setup.sh test
+sim/build.sh
+(cd sim && cargo test --locked --quiet -p gpusim-common -p gpusim-driver)
+python3 sim/verify.py
+cargo test --locked
+
+if ! can_bpf; then
+  echo "NOT RUN: the tests that hook programs. They need root (or sudo) with CAP_BPF and CAP_PERFMON." >&2
+  exit 1
+fi
+# Built as this user, run as root: cargo prints the test programs.
+programs=$(cargo test --locked --no-run --quiet --message-format=json |
+  jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
+while read -r name program; do
+  [ "$name" != real_libraries ] || continue
+  echo "     Running $name: the tests that need root"
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "$program" --ignored --test-threads=1 </dev/null
+done <<<"$programs"
+
+if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
+  cargo test --locked --test real_libraries -- --ignored
+else
+  echo "not asked for: tests/real_libraries.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
+fi

@@ -1,0 +1,10 @@
+//! What the simulated libraries share: the ledger of what really happened, the failures asked
+//! for, and the simulated clock.
+
+pub mod clock;
+pub mod fail;
+pub mod ledger;
+pub mod settings;
+pub mod shared;
+
+pub use ledger::Ledger;

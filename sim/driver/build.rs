@@ -1,0 +1,8 @@
+//! Expands `symbols.txt` into the library's exports.
+
+#[path = "../exports.rs"]
+mod exports;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    exports::generate("libcuda.so.1")
+}

@@ -1,0 +1,72 @@
+//! Contexts.
+
+use gpusim_common::clock::sleep_until;
+
+use crate::error::*;
+use crate::{context, machine, memory, stream};
+
+unsafe fn create(place: *mut usize, device: i32) -> Result<(), u32> {
+    machine::ready()?;
+    machine::device(device)?;
+    let made = context::create(device);
+    context::push(made)?;
+    // SAFETY: an out-pointer of the caller.
+    unsafe { put(place, made) }
+}
+
+fn reset(device: i32) -> Result<(), u32> {
+    machine::device(device)?;
+    memory::release_all(device);
+    Ok(())
+}
+
+api! {
+    fn cuDevicePrimaryCtxRetain(place: *mut usize, device: i32) { put(place, context::primary(device)?)?; }
+    fn cuDevicePrimaryCtxRelease_v2(device: i32) { context::primary(device)?; }
+    fn cuDevicePrimaryCtxRelease(device: i32) { context::primary(device)?; }
+    fn cuDevicePrimaryCtxReset_v2(device: i32) { reset(device)?; }
+    fn cuDevicePrimaryCtxReset(device: i32) { reset(device)?; }
+    fn cuDevicePrimaryCtxGetState(device: i32, flags: *mut u32, active: *mut i32) {
+        machine::device(device)?;
+        put(flags, 0)?;
+        put(active, 1)?;
+    }
+    fn cuDevicePrimaryCtxSetFlags_v2(device: i32, _flags: u32) { machine::device(device)?; }
+    fn cuCtxCreate_v2(place: *mut usize, _flags: u32, device: i32) { create(place, device)?; }
+    fn cuCtxCreate_v3(place: *mut usize, _affinity: usize, _count: i32, _flags: u32, device: i32) { create(place, device)?; }
+    fn cuCtxCreate_v4(place: *mut usize, _params: usize, _flags: u32, device: i32) { create(place, device)?; }
+    fn cuCtxDestroy_v2(context: usize) {
+        let device = context::device_of(context)?;
+        context::destroy(context)?;
+        memory::release_all(device);
+    }
+    fn cuCtxGetCurrent(place: *mut usize) { machine::ready()?; put(place, context::current_handle())?; }
+    fn cuCtxSetCurrent(context: usize) { context::set_current(context)?; }
+    fn cuCtxPushCurrent_v2(context: usize) { context::push(context)?; }
+    fn cuCtxPopCurrent_v2(place: *mut usize) { put_if(place, context::pop()?); }
+    fn cuCtxGetDevice(device: *mut i32) { put(device, context::current_device()?)?; }
+    fn cuCtxGetDevice_v2(device: *mut i32, context: usize) {
+        let own = context::current_device()?;
+        put(device, if context == 0 { own } else { context::device_of(context)? })?;
+    }
+    fn cuCtxSynchronize() { sleep_until(stream::all_done_at(context::current_device()?)); }
+    fn cuCtxSynchronize_v2(context: usize) {
+        let own = context::current_device()?;
+        sleep_until(stream::all_done_at(if context == 0 { own } else { context::device_of(context)? }));
+    }
+    fn cuCtxGetFlags(flags: *mut u32) { context::current_device()?; put(flags, 0)?; }
+    fn cuCtxSetFlags(_flags: u32) { context::current_device()?; }
+    fn cuCtxGetApiVersion(_context: usize, version: *mut u32) { put(version, 3020)?; }
+    fn cuCtxGetId(context: usize, id: *mut u64) { put(id, context as u64)?; }
+    fn cuCtxGetLimit(value: *mut usize, _limit: i32) { context::current_device()?; put(value, 8 << 20)?; }
+    fn cuCtxSetLimit(_limit: i32, _value: usize) { context::current_device()?; }
+    fn cuCtxGetCacheConfig(value: *mut i32) { context::current_device()?; put(value, 0)?; }
+    fn cuCtxSetCacheConfig(_value: i32) { context::current_device()?; }
+    fn cuCtxGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) {
+        context::current_device()?;
+        put_if(least, 0);
+        put_if(greatest, -5);
+    }
+    fn cuCtxEnablePeerAccess(peer: usize, _flags: u32) { context::device_of(peer)?; }
+    fn cuCtxDisablePeerAccess(peer: usize) { context::device_of(peer)?; }
+}

@@ -1,0 +1,140 @@
+//! Allocating and freeing, pinned and managed memory, and questions about pointers.
+
+use gpusim_common::clock::sleep_until;
+
+use crate::context::current_device;
+use crate::error::*;
+use crate::memory::{self, Block, Kind};
+use crate::{machine, stream};
+
+const PITCH: usize = 512;
+
+api! {
+    fn cuMemAlloc_v2(place: *mut u64, size: usize) {
+        let device = current_device()?;
+        require(!place.is_null())?;
+        put(place, memory::allocate(size as u64, device, Kind::Device)?)?;
+    }
+    fn cuMemAllocPitch_v2(place: *mut u64, pitch: *mut usize, width: usize, height: usize, _element: u32) {
+        let device = current_device()?;
+        require(!place.is_null() && !pitch.is_null() && width > 0 && height > 0)?;
+        let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
+        let size = row.checked_mul(height).ok_or(OUT_OF_MEMORY)?;
+        put(place, memory::allocate(size as u64, device, Kind::Device)?)?;
+        put(pitch, row)?;
+    }
+    fn cuMemAllocManaged(place: *mut u64, size: usize, flags: u32) {
+        let device = current_device()?;
+        require(!place.is_null() && matches!(flags, 1 | 2))?;
+        put(place, memory::allocate_host(size as u64, device, Kind::Managed)?)?;
+    }
+    fn cuMemFree_v2(address: u64) {
+        let device = current_device()?;
+        if address == 0 { return Ok(()); }
+        memory::find(address).filter(|b| b.start == address).ok_or(INVALID_VALUE)?;
+        sleep_until(stream::all_done_at(device));
+        memory::release(address, &[Kind::Device, Kind::Managed, Kind::Pool])?;
+    }
+    fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
+        let device = machine::device(current_device()?)?;
+        put(free, device.free() as usize)?;
+        put(total, device.memory as usize)?;
+    }
+    fn cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) {
+        current_device()?;
+        let block = memory::find(address).ok_or(NOT_FOUND)?;
+        put_if(base, block.start);
+        put_if(size, block.size as usize);
+    }
+    fn cuMemHostAlloc(place: *mut u64, size: usize, flags: u32) {
+        let device = current_device()?;
+        require(!place.is_null() && flags < 8)?;
+        put(place, memory::allocate_host(size as u64, device, Kind::Pinned)?)?;
+    }
+    fn cuMemAllocHost_v2(place: *mut u64, size: usize) {
+        let device = current_device()?;
+        require(!place.is_null())?;
+        put(place, memory::allocate_host(size as u64, device, Kind::Pinned)?)?;
+    }
+    fn cuMemFreeHost(address: u64) {
+        current_device()?;
+        if address != 0 { memory::release(address, &[Kind::Pinned])?; }
+    }
+    fn cuMemHostRegister_v2(start: u64, size: usize, _flags: u32) {
+        let device = current_device()?;
+        require(start != 0 && size != 0)?;
+        if memory::find(start).is_some() { return Err(712); }
+        memory::record(Block { start, size: size as u64, device, kind: Kind::Registered });
+    }
+    fn cuMemHostUnregister(start: u64) {
+        current_device()?;
+        memory::forget(start, &[Kind::Registered]).map_err(|_| 713u32)?;
+    }
+    fn cuMemHostGetDevicePointer_v2(place: *mut u64, address: u64, _flags: u32) {
+        current_device()?;
+        memory::find(address).filter(|b| b.kind.on_host()).ok_or(INVALID_VALUE)?;
+        put(place, address)?;
+    }
+    fn cuMemHostGetFlags(flags: *mut u32, address: u64) {
+        current_device()?;
+        memory::find(address).filter(|b| b.kind == Kind::Pinned).ok_or(INVALID_VALUE)?;
+        put(flags, 0)?;
+    }
+    fn cuPointerGetAttribute(value: *mut u64, attribute: i32, address: u64) {
+        current_device()?;
+        answer(value, attribute, address)?;
+    }
+    fn cuPointerGetAttributes(count: u32, attributes: *const i32, values: *const *mut u64, address: u64) {
+        current_device()?;
+        require(!attributes.is_null() && !values.is_null())?;
+        for i in 0..count as usize {
+            // Unknown pointers are no error here: their answers are zeros.
+            if answer(values.add(i).read(), attributes.add(i).read(), address).is_err() {
+                put(values.add(i).read().cast::<u32>(), 0)?;
+            }
+        }
+    }
+    fn cuMemAdvise(address: u64, size: usize, _advice: i32, _device: i32) { managed(address, size)?; }
+    fn cuMemAdvise_v2(address: u64, size: usize, _advice: i32, _location: u64) { managed(address, size)?; }
+    fn cuMemPrefetchAsync(address: u64, size: usize, _device: i32, stream: usize) { prefetch(address, size, stream)?; }
+    fn cuMemPrefetchAsync_v2(address: u64, size: usize, _location: u64, _flags: u32, stream: usize) { prefetch(address, size, stream)?; }
+}
+
+fn managed(address: u64, size: usize) -> Result<(), u32> {
+    current_device()?;
+    require(memory::spanning(address, size as u64)?.kind == Kind::Managed)
+}
+
+fn prefetch(address: u64, size: usize, handle: usize) -> Result<(), u32> {
+    managed(address, size)?;
+    let stream = stream::find(handle, current_device()?)?;
+    stream.enqueue((size as f64 / machine::machine().host_bytes_per_ns) as u64, 0);
+    Ok(())
+}
+
+unsafe fn answer(value: *mut u64, attribute: i32, address: u64) -> Result<(), u32> {
+    require(!value.is_null())?;
+    let block = memory::find(address).ok_or(INVALID_VALUE)?;
+    // SAFETY: each attribute is written with the size CUDA documents for it.
+    unsafe {
+        match attribute {
+            1 => put(value, crate::context::primary(block.device)? as u64),
+            2 => put(
+                value.cast::<u32>(),
+                if matches!(block.kind, Kind::Pinned | Kind::Registered) {
+                    1
+                } else {
+                    2
+                },
+            ),
+            3 | 4 => put(value, address),
+            7 => put(value, block.start),
+            8 => put(value.cast::<u32>(), u32::from(block.kind == Kind::Managed)),
+            9 => put(value.cast::<i32>(), block.device),
+            11 => put(value, block.start),
+            12 => put(value, block.size),
+            13 => put(value.cast::<u32>(), 1),
+            _ => put(value.cast::<u32>(), 0),
+        }
+    }
+}

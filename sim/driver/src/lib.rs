@@ -1,0 +1,74 @@
+//! A simulated `libcuda.so.1`: the real names and calling conventions, no GPU.
+//!
+//! As in the real library no exported function calls another one, so one call of a program is
+//! one hit of a probe: the exports are thin, and everything they share is in the other modules.
+
+#![allow(non_snake_case, non_upper_case_globals)]
+#![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
+
+/// One exported function: counts the call, fails it when asked to, runs the body (which may
+/// use `?` on a `Result<_, u32>`), and notes the result.
+#[macro_use]
+mod entry {
+    macro_rules! api {
+        ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
+                const ID: usize = crate::ids::id::$name;
+                let asked = crate::LEDGER.enter(ID);
+                if asked != 0 {
+                    return crate::LEDGER.leave(ID, asked);
+                }
+                #[allow(unused_unsafe)]
+                // SAFETY: the caller keeps the contract of the CUDA function of this name,
+                // which is the one the body relies on.
+                let run = || -> Result<(), u32> { unsafe { $body } #[allow(unreachable_code)] Ok(()) };
+                let result = match run() { Ok(()) => 0, Err(code) => code };
+                crate::LEDGER.leave(ID, result)
+            }
+        )* };
+    }
+    macro_rules! stub {
+        ($name:ident) => {
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name() -> u32 {
+                const ID: usize = id::$name;
+                let asked = crate::LEDGER.enter(ID);
+                let code = if asked != 0 {
+                    asked
+                } else {
+                    crate::error::NOT_SUPPORTED
+                };
+                crate::LEDGER.leave(ID, code)
+            }
+        };
+    }
+}
+
+mod ids {
+    #![allow(clashing_extern_declarations)]
+    include!(concat!(env!("OUT_DIR"), "/exports.rs"));
+}
+
+mod api_capture;
+mod api_code;
+mod api_context;
+mod api_copy;
+mod api_device;
+mod api_launch;
+mod api_memory;
+mod api_pool;
+mod api_stream;
+mod api_vmm;
+mod code;
+mod context;
+mod copy;
+mod error;
+mod heap;
+mod lifetime;
+mod lookup;
+mod machine;
+mod memory;
+mod stream;
+
+pub(crate) static LEDGER: gpusim_common::Ledger<{ ids::COUNT }> = gpusim_common::Ledger::new("driver", &ids::NAMES);

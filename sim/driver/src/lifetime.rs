@@ -1,0 +1,31 @@
+//! What happens when the library is loaded, when its process forks and when it ends.
+
+use crate::{LEDGER, machine};
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = on_load;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static ON_UNLOAD: extern "C" fn() = flush;
+
+extern "C" fn on_load() {
+    // SAFETY: the handler lives as long as the library, which is never unloaded.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+extern "C" fn in_child() {
+    LEDGER.reset();
+    machine::forked();
+}
+
+extern "C" fn flush() {
+    LEDGER.flush();
+}
+
+/// Writes the ledger now, for programs about to end without running exit handlers.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpusim_driver_flush() {
+    flush();
+}

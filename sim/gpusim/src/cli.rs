@@ -1,0 +1,56 @@
+//! The command line.
+
+use std::env;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use gpusim_common::settings;
+
+use crate::scenarios::SCENARIOS;
+use crate::{counts, cuda, pace};
+
+/// The program: one scenario, one line about it for people and one for machines.
+pub fn main() -> ExitCode {
+    let args: Vec<String> = env::args().skip(1).collect();
+    let Some(name) = args.first() else { return usage() };
+    if name == "--list" {
+        for (name, usage, about, _) in SCENARIOS {
+            println!("{:32} {about}", format!("{name} {usage}"));
+        }
+        return ExitCode::SUCCESS;
+    }
+    let Some((name, _, _, run)) = SCENARIOS.iter().find(|(known, ..)| known == name) else {
+        return usage();
+    };
+    let mut numbers = Vec::new();
+    for text in &args[1..] {
+        match text.parse::<u64>() {
+            Ok(number) => numbers.push(number),
+            Err(_) => return usage(),
+        }
+    }
+    pace::stop_on_signals();
+    cuda::count_registration();
+    std::thread::sleep(Duration::from_secs_f64(
+        settings::number("GPUSIM_DELAY_MS", 0.0) / 1000.0,
+    ));
+    match run(&numbers) {
+        Ok(summary) => {
+            println!("{name}: {summary}");
+            cuda::count_exit();
+            counts::print(name);
+            ExitCode::SUCCESS
+        }
+        Err(code) => {
+            println!("{name}: ended early by error {code}");
+            cuda::count_exit();
+            counts::print(name);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: gpusim SCENARIO [NUMBER...]   (gpusim --list says which there are)");
+    ExitCode::from(2)
+}

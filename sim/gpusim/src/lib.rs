@@ -1,0 +1,11 @@
+//! A program that uses the CUDA runtime in ways a tracer must get right, and says what it did.
+
+mod calls;
+mod cli;
+mod counts;
+mod cuda;
+mod driver_api;
+mod pace;
+mod scenarios;
+
+pub use cli::main;

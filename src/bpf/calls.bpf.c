@@ -1,0 +1,845 @@
+/* One generic body serves every function of the catalogue: the attach cookie is its row, `specs[row]` says
+ * what to capture. It is compiled for the three ways of attaching that kernels offer (session, multi, perf
+ * link); user space loads the best one. Counting is exact and happens here; events may be lost and are then
+ * counted by row. Meaning is not this file's business: it copies words.
+ */
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <stdbool.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "wire.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
+	char comm[WIRE_COMM];
+} __attribute__((preserve_access_index));
+
+extern bool bpf_session_is_return(void) __weak __ksym;
+extern __u64 *bpf_session_cookie(void) __weak __ksym;
+
+/* An entry whose stack pointer lies this far above an open one's runs on another stack. */
+#define STACK_SPAN (8ull << 20)
+#define WAIT_NS (400ull * 1000 * 1000)
+#define ALIVE_NS (1000ull * 1000 * 1000)
+#define MAX_SPINS (1 << 23)
+
+struct frame {
+	__u64 entered;
+	__u64 sp;
+	__u32 row;
+	__u32 streamed;
+	__u64 regs[WIRE_REGS];
+	__u64 stack[WIRE_STACK];
+};
+
+struct thread {
+	__u32 depth;
+	__u32 announced;
+	struct frame frames[WIRE_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct spec);
+} specs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct total_key);
+	__type(value, struct total);
+} totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct failure_key);
+	__type(value, __u64);
+} failures SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct row_counter);
+} row_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} notices SEC(".maps");
+
+const volatile struct options options;
+struct control control;
+
+/* keeps the types of both rings in the object's BTF, for the skeleton */
+const struct call_event *call_event_type __attribute__((unused));
+const struct notice *notice_type __attribute__((unused));
+
+static const struct total NO_TOTAL;
+static const __u64 ZERO;
+
+/* ---- who is watched ---- */
+
+static __always_inline bool comm_selected(void)
+{
+	char comm[WIRE_COMM] = {};
+
+	bpf_get_current_comm(comm, sizeof(comm));
+	for (__u32 i = 0; i < WIRE_COMMS; i++) {
+		bool same = i < options.comms;
+
+		for (int j = 0; j < WIRE_COMM; j++)
+			if (j < options.comm_length[i] && comm[j] != options.comm[i][j])
+				same = false;
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool watched(__u32 tgid)
+{
+	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))
+		return false;
+	if (options.by_uid && (__u32)bpf_get_current_uid_gid() != options.uid)
+		return false;
+	if (options.by_cgroup && bpf_get_current_cgroup_id() != options.cgroup)
+		return false;
+	return !options.comms || comm_selected();
+}
+
+/* ---- notices ---- */
+
+static __always_inline struct notice *notice_start(__u32 kind, __u32 tgid, __u32 tid)
+{
+	struct notice *notice = bpf_ringbuf_reserve(&notices, sizeof(*notice), 0);
+
+	if (!notice) {
+		__sync_fetch_and_add(&control.notices_lost, 1);
+		return NULL;
+	}
+	__builtin_memset(notice, 0, sizeof(*notice));
+	notice->kind = kind;
+	notice->tgid = tgid;
+	notice->tid = tid;
+	notice->at = bpf_ktime_get_ns();
+	bpf_get_current_comm(notice->comm, sizeof(notice->comm));
+	return notice;
+}
+
+static __always_inline struct thread *thread_here(__u32 tgid, __u32 tid)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct notice *notice;
+
+	if (thread)
+		return thread;
+	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!thread)
+		return NULL;
+	notice = notice_start(NOTICE_THREAD, tgid, tid);
+	if (notice)
+		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	return thread;
+}
+
+/* ---- counting plane ---- */
+
+/* global, so that the verifier looks at it once and not on every path to it */
+__noinline __u32 bucket_of(__u64 ns)
+{
+	__u64 rest = ns;
+	__u32 log = 0, index;
+
+	if (rest >> 32) { log += 32; rest >>= 32; }
+	if (rest >> 16) { log += 16; rest >>= 16; }
+	if (rest >> 8) { log += 8; rest >>= 8; }
+	if (rest >> 4) { log += 4; rest >>= 4; }
+	if (rest >> 2) { log += 2; rest >>= 2; }
+	if (rest >> 1) { log += 1; }
+	if (log < 5)
+		return 0;
+	index = (log - 5) * 4 + ((ns >> (log - 2)) & 3);
+	return index < WIRE_BUCKETS ? index : WIRE_BUCKETS - 1;
+}
+
+static __always_inline struct total *total_of(struct total_key *key)
+{
+	struct total *total = bpf_map_lookup_elem(&totals, key);
+
+	if (total)
+		return total;
+	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
+	total = bpf_map_lookup_elem(&totals, key);
+	if (total)
+		return total;
+	/* full: keep the function's total exact, give up the process */
+	__sync_fetch_and_add(&control.totals_overflowed, 1);
+	key->tgid = 0;
+	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&totals, key);
+}
+
+static __always_inline void count_failure(__u32 tgid, __u32 row, __s32 code)
+{
+	struct failure_key key = { .tgid = tgid, .row = row, .code = code };
+	__u64 *count = bpf_map_lookup_elem(&failures, &key);
+
+	if (!count) {
+		bpf_map_update_elem(&failures, &key, &ZERO, BPF_NOEXIST);
+		count = bpf_map_lookup_elem(&failures, &key);
+	}
+	if (count)
+		__sync_fetch_and_add(count, 1);
+}
+
+static __always_inline bool failed(const struct spec *spec, __u64 result)
+{
+	__s32 code = (__s32)result;
+
+	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok;
+}
+
+static __always_inline void count(const struct spec *spec, __u32 tgid, __u32 row, __u64 duration,
+				  __u64 result, __u64 bytes, __u32 variant)
+{
+	struct total_key key = { .tgid = tgid, .row = row, .variant = variant };
+	struct total *total = total_of(&key);
+
+	if (!total)
+		return;
+	__sync_fetch_and_add(&total->calls, 1);
+	if (failed(spec, result)) {
+		__sync_fetch_and_add(&total->errors, 1);
+		count_failure(tgid, row, (__s32)result);
+	} else if (bytes) {
+		__sync_fetch_and_add(&total->bytes, bytes);
+	}
+	if (!(spec->flags & SPEC_RETURN))
+		return;
+	__sync_fetch_and_add(&total->total_ns, duration);
+	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
+	/* a lost race may keep the second largest; the retry makes that a race of three */
+	for (int i = 0; i < 4; i++) {
+		__u64 old = total->max_ns;
+
+		if (duration <= old || __sync_val_compare_and_swap(&total->max_ns, old, duration) == old)
+			break;
+	}
+}
+
+/* ---- capture ---- */
+
+struct capture {
+	__u64 words[WIRE_REGS + WIRE_STACK + WIRE_VALUES];
+	__u32 unreadable;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct capture);
+} scratch SEC(".maps");
+
+static __always_inline void save_regs(__u64 *to, struct pt_regs *ctx)
+{
+	to[0] = PT_REGS_PARM1(ctx);
+	to[1] = PT_REGS_PARM2(ctx);
+	to[2] = PT_REGS_PARM3(ctx);
+	to[3] = PT_REGS_PARM4(ctx);
+	to[4] = PT_REGS_PARM5(ctx);
+	to[5] = PT_REGS_PARM6(ctx);
+}
+
+static __always_inline void save_stack(__u64 *to, const struct spec *spec, __u64 sp)
+{
+	__u32 bytes = (__u32)spec->stack_words * 8;
+
+	if (!bytes)
+		return;
+	if (bytes > WIRE_STACK * 8)
+		bytes = WIRE_STACK * 8;
+	bpf_probe_read_user(to, bytes, (void *)(sp + 8));
+}
+
+/* Word `index` of an open call; values are taken from `values`. */
+static __always_inline __u64 word_at(const struct frame *frame, const __u64 *values, __u8 index)
+{
+	if (index < WORD_STACK)
+		return frame->regs[index];
+	if (index < WORD_VALUES)
+		return frame->stack[index - WORD_STACK];
+	if (index < WORD_VALUES + WIRE_VALUES)
+		return values[index - WORD_VALUES];
+	return 0;
+}
+
+static __always_inline __u64 narrow(__u64 word, __u8 bytes)
+{
+	return bytes == 4 ? (__u32)word : bytes == 2 ? (__u16)word : bytes == 1 ? (__u8)word : word;
+}
+
+static __always_inline __u32 read_values(const struct spec *spec, const struct frame *frame, __u64 *values)
+{
+	__u32 unreadable = 0;
+
+	for (int i = 0; i < WIRE_VALUES; i++) {
+		const struct spec_read *read = &spec->value[i];
+		__u64 pointer, value = 0;
+		__u32 bytes = read->bytes;
+
+		if (i >= spec->values)
+			break;
+		pointer = word_at(frame, values, read->word);
+		if (bytes > 8)
+			bytes = 8;
+		if (!pointer || bpf_probe_read_user(&value, bytes, (void *)(pointer + read->offset)))
+			unreadable |= 1u << i;
+		values[i] = value;
+	}
+	return unreadable;
+}
+
+static __always_inline __u64 size_of_call(const struct spec *spec, const struct frame *frame,
+					  const __u64 *values)
+{
+	__u64 bytes = spec->scale;
+
+	if (!bytes)
+		return 0;
+	for (int i = 0; i < WIRE_FACTORS; i++) {
+		if (i >= spec->factors)
+			break;
+		bytes *= narrow(word_at(frame, values, spec->factor[i].word), spec->factor[i].bytes);
+	}
+	return bytes;
+}
+
+static __always_inline __u32 variant_of(const struct spec *spec, const struct frame *frame,
+					const __u64 *values)
+{
+	__u32 first, second = 0;
+
+	if (spec->variant[0].word == WORD_NONE)
+		return 0;
+	first = narrow(word_at(frame, values, spec->variant[0].word), spec->variant[0].bytes) & 15;
+	if (spec->variant[1].word != WORD_NONE)
+		second = narrow(word_at(frame, values, spec->variant[1].word), spec->variant[1].bytes) & 15;
+	return 1 + first + (second << 4);
+}
+
+/* ---- event plane ---- */
+
+#define MEDIUM_BYTES offsetof(struct call_event, block)
+#define SMALL_BYTES offsetof(struct call_event, stack)
+
+struct finished {
+	const struct frame *frame;
+	const __u64 *values;
+	__u64 duration;
+	__u64 result;
+	__u64 caller;
+	__u32 unreadable;
+	__u32 tgid;
+	__u32 tid;
+	__u32 row;
+	__u8 depth;
+	__u8 flags;
+};
+
+static __always_inline void fill_small(struct call_event *event, const struct finished *call, __u8 size)
+{
+	event->entered = call->frame->entered;
+	event->duration = call->duration;
+	event->caller = call->caller;
+	event->result = call->result;
+	event->tgid = call->tgid;
+	event->tid = call->tid;
+	event->row = call->row;
+	event->depth = call->depth;
+	event->flags = call->flags | (call->unreadable ? EVENT_UNREADABLE : 0);
+	event->size = size;
+	event->unreadable = (__u8)call->unreadable;
+	__builtin_memcpy(event->regs, call->frame->regs, sizeof(event->regs));
+	event->near_values[0] = call->values[0];
+	event->near_values[1] = call->values[1];
+}
+
+static __always_inline void fill_medium(struct call_event *event, const struct finished *call)
+{
+	__builtin_memcpy(event->stack, call->frame->stack, sizeof(event->stack));
+	__builtin_memcpy(event->far_values, call->values + 2, sizeof(event->far_values));
+}
+
+static __always_inline void fill_large(struct call_event *event, const struct spec *spec,
+				       const struct finished *call)
+{
+	__u32 bytes = (__u32)spec->block_qwords * 8;
+
+	__builtin_memset(event->block, 0, sizeof(event->block));
+	if (bytes > sizeof(event->block))
+		bytes = sizeof(event->block);
+	if (bytes) {
+		__u64 pointer = word_at(call->frame, call->values, spec->block_word);
+
+		if (!pointer ||
+		    bpf_probe_read_user(event->block, bytes, (void *)(pointer + spec->block_offset)))
+			event->unreadable |= 128;
+	}
+	for (int i = 0; i < WIRE_TEXTS; i++) {
+		event->text[i * WIRE_TEXT] = 0;
+		if (i < spec->texts &&
+		    bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
+					    (void *)word_at(call->frame, call->values, spec->text_word[i])) < 0)
+			event->unreadable |= 64 >> i;
+	}
+}
+
+static __always_inline void submit(void *event)
+{
+	bool crowded = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > options.ring_soft_limit;
+
+	bpf_ringbuf_submit(event, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline bool send(const struct spec *spec, const struct finished *call)
+{
+	struct call_event *event;
+
+	if (spec->size == SIZE_SMALL) {
+		event = bpf_ringbuf_reserve(&events, SMALL_BYTES, 0);
+		if (!event)
+			return false;
+		fill_small(event, call, SIZE_SMALL);
+	} else if (spec->size == SIZE_MEDIUM) {
+		event = bpf_ringbuf_reserve(&events, MEDIUM_BYTES, 0);
+		if (!event)
+			return false;
+		fill_small(event, call, SIZE_MEDIUM);
+		fill_medium(event, call);
+	} else {
+		event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+		if (!event)
+			return false;
+		fill_small(event, call, SIZE_LARGE);
+		fill_medium(event, call);
+		fill_large(event, spec, call);
+	}
+	submit(event);
+	return true;
+}
+
+static __always_inline bool wanted(const struct spec *spec, const struct finished *call)
+{
+	if (!(spec->flags & SPEC_STREAM))
+		return false;
+	if (options.only_errors && !failed(spec, call->result))
+		return false;
+	return call->duration >= options.min_ns;
+}
+
+static __always_inline void finish(const struct spec *spec, const struct finished *call,
+				   struct row_counter *counter)
+{
+	bool known = !(call->flags & EVENT_NO_ARGS);
+	__u64 bytes = known ? size_of_call(spec, call->frame, call->values) : 0;
+	__u32 variant = known ? variant_of(spec, call->frame, call->values) : 0;
+
+	count(spec, call->tgid, call->row, call->duration, call->result, bytes, variant);
+	__sync_fetch_and_add(&counter->completed, 1);
+	if (wanted(spec, call) && !send(spec, call))
+		__sync_fetch_and_add(&counter->lost, 1);
+}
+
+/* ---- open calls of a thread ---- */
+
+/* A call left by longjmp or an exception never returns: its frame lies below the new one's. */
+static __always_inline void drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
+{
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		struct frame *top;
+		__u32 depth = thread->depth;
+
+		if (!depth || depth > WIRE_FRAMES)
+			return;
+		top = &thread->frames[(depth - 1) & (WIRE_FRAMES - 1)];
+		if (top->sp > sp || sp - top->sp > STACK_SPAN)
+			return;
+		if (top->sp == sp && top->row != row)
+			return; /* a tail call: both return together */
+		thread->depth = depth - 1;
+	}
+}
+
+static __always_inline struct frame *frame_open(struct thread *thread, __u64 sp, __u32 row)
+{
+	__u32 depth;
+
+	drop_abandoned(thread, sp, row);
+	depth = thread->depth;
+	if (depth >= WIRE_FRAMES)
+		return NULL;
+	thread->depth = depth + 1;
+	return &thread->frames[depth & (WIRE_FRAMES - 1)];
+}
+
+/* The index of the open call that returns to `sp`, or -1. Everything above it is abandoned. */
+static __always_inline int frame_close(struct thread *thread, __u64 sp, __u32 row)
+{
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		int index = (int)thread->depth - 1 - i;
+		struct frame *frame;
+
+		if (index < 0)
+			return -1;
+		frame = &thread->frames[index & (WIRE_FRAMES - 1)];
+		if (frame->sp == sp && frame->row == row) {
+			thread->depth = index;
+			return index;
+		}
+	}
+	return -1;
+}
+
+static __always_inline __u64 caller_of(const struct thread *thread, int index, __u8 *depth)
+{
+	__u64 caller = 0;
+
+	*depth = 0;
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		const struct frame *frame = &thread->frames[i];
+
+		if (i >= index)
+			break;
+		if (frame->streamed) {
+			caller = frame->entered;
+			*depth += 1;
+		}
+	}
+	return caller;
+}
+
+/* ---- the body ---- */
+
+static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row,
+					  __u64 ids, struct row_counter *counter)
+{
+	struct frame frame = { .entered = bpf_ktime_get_ns(), .row = row };
+	__u64 values[WIRE_VALUES] = {};
+	struct finished call = {
+		.frame = &frame, .values = values, .tgid = ids >> 32, .tid = (__u32)ids,
+		.row = row, .flags = EVENT_NO_RETURN,
+	};
+
+	save_regs(frame.regs, ctx);
+	save_stack(frame.stack, spec, PT_REGS_SP(ctx));
+	call.unreadable = read_values(spec, &frame, values);
+	if (spec->flags & SPEC_STREAM) {
+		struct thread *thread = thread_here(call.tgid, call.tid);
+
+		if (thread)
+			call.caller = caller_of(thread, thread->depth, &call.depth);
+	}
+	finish(spec, &call, counter);
+}
+
+/* Opens a frame; false: no room, the return will count without arguments. */
+static __always_inline bool at_entry(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
+				     __u64 now)
+{
+	struct thread *thread = thread_here(ids >> 32, (__u32)ids);
+	__u64 sp = PT_REGS_SP(ctx);
+	struct frame *frame;
+
+	if (!thread)
+		return false;
+	frame = frame_open(thread, sp, row);
+	if (!frame)
+		return false;
+	frame->entered = now;
+	frame->sp = sp;
+	frame->row = row;
+	frame->streamed = spec->flags & SPEC_STREAM;
+	save_regs(frame->regs, ctx);
+	save_stack(frame->stack, spec, sp);
+	return true;
+}
+
+/* `entered` 0: unknown, then only an open frame can tell it. */
+static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
+				      __u64 entered, struct row_counter *counter)
+{
+	__u64 now = bpf_ktime_get_ns(), values[WIRE_VALUES] = {};
+	struct thread *thread = thread_here(ids >> 32, (__u32)ids);
+	int index = thread ? frame_close(thread, PT_REGS_SP(ctx) - 8, row) : -1;
+	struct frame none = { .entered = entered ? entered : now, .row = row };
+	struct finished call = {
+		.frame = &none, .values = values, .result = PT_REGS_RC(ctx), .tgid = ids >> 32,
+		.tid = (__u32)ids, .row = row,
+	};
+
+	if (index >= 0 && thread) {
+		call.frame = &thread->frames[index & (WIRE_FRAMES - 1)];
+		call.caller = caller_of(thread, index, &call.depth);
+		call.unreadable = read_values(spec, call.frame, values);
+	} else {
+		call.flags = EVENT_NO_ARGS;
+		__sync_fetch_and_add(&counter->no_frame, 1);
+	}
+	call.duration = now - call.frame->entered;
+	finish(spec, &call, counter);
+}
+
+/* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
+static __always_inline bool needs_frame(const struct spec *spec)
+{
+	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
+}
+
+static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row,
+					 __u32 tgid, __u64 entered, struct row_counter *counter)
+{
+	count(spec, tgid, row, bpf_ktime_get_ns() - entered, PT_REGS_RC(ctx), 0, 0);
+	__sync_fetch_and_add(&counter->completed, 1);
+}
+
+SEC("uprobe.session")
+int call_session(struct pt_regs *ctx)
+{
+	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 ids = bpf_get_current_pid_tgid(), now, *cookie;
+	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	if (!spec || !counter)
+		return 1;
+	cookie = bpf_session_cookie();
+	if (bpf_session_is_return()) {
+		if (needs_frame(spec))
+			at_return(spec, ctx, row, ids, *cookie, counter);
+		else
+			count_return(spec, ctx, row, ids >> 32, *cookie, counter);
+		return 0;
+	}
+	if (!watched(ids >> 32))
+		return 1;
+	__sync_fetch_and_add(&counter->entered, 1);
+	if (!(spec->flags & SPEC_RETURN)) {
+		at_entry_only(spec, ctx, row, ids, counter);
+		return 1;
+	}
+	now = bpf_ktime_get_ns();
+	*cookie = now;
+	if (needs_frame(spec))
+		at_entry(spec, ctx, row, ids, now);
+	return 0;
+}
+
+static __always_inline int entry_body(struct pt_regs *ctx)
+{
+	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 ids = bpf_get_current_pid_tgid();
+	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	if (!spec || !counter || !watched(ids >> 32))
+		return 0;
+	__sync_fetch_and_add(&counter->entered, 1);
+	if (!(spec->flags & SPEC_RETURN))
+		at_entry_only(spec, ctx, row, ids, counter);
+	else
+		at_entry(spec, ctx, row, ids, bpf_ktime_get_ns());
+	return 0;
+}
+
+static __always_inline int return_body(struct pt_regs *ctx)
+{
+	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 ids = bpf_get_current_pid_tgid();
+	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	if (!spec || !counter || !(spec->flags & SPEC_RETURN) || !watched(ids >> 32))
+		return 0;
+	at_return(spec, ctx, row, ids, 0, counter);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int call_entry_multi(struct pt_regs *ctx)
+{
+	return entry_body(ctx);
+}
+
+SEC("uprobe.multi")
+int call_return_multi(struct pt_regs *ctx)
+{
+	return return_body(ctx);
+}
+
+SEC("uprobe")
+int call_entry_single(struct pt_regs *ctx)
+{
+	return entry_body(ctx);
+}
+
+SEC("uretprobe")
+int call_return_single(struct pt_regs *ctx)
+{
+	return return_body(ctx);
+}
+
+/* ---- the floor that our cost is measured against ---- */
+
+SEC("uprobe.session")
+int empty_session(struct pt_regs *ctx)
+{
+	return 0;
+}
+
+SEC("uprobe.multi")
+int empty_entry(struct pt_regs *ctx)
+{
+	return 0;
+}
+
+/* ---- processes ---- */
+
+static long spin(__u64 index, __u64 *waits)
+{
+	if (((volatile struct control *)&control)->acknowledged >= waits[0])
+		return 1;
+	return bpf_ktime_get_ns() > waits[1];
+}
+
+/* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs.
+ * Attaching to a library that is new takes user space some milliseconds; the thread waits for it here,
+ * for a bounded time and only while user space shows signs of life.
+ */
+static __always_inline int library_body(void)
+{
+	__u64 ids = bpf_get_current_pid_tgid(), waits[2];
+	struct notice *notice;
+
+	if (!watched(ids >> 32))
+		return 0;
+	notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
+	if (!notice)
+		return 0;
+	waits[0] = __sync_fetch_and_add(&control.sequence, 1) + 1;
+	waits[1] = notice->at + WAIT_NS;
+	notice->sequence = waits[0];
+	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
+	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
+		return 0;
+	bpf_loop(MAX_SPINS, spin, waits, 0);
+	if (control.acknowledged < waits[0])
+		__sync_fetch_and_add(&control.waits_expired, 1);
+	return 0;
+}
+
+SEC("uprobe.multi")
+int library_mapped_multi(struct pt_regs *ctx)
+{
+	return library_body();
+}
+
+SEC("uprobe")
+int library_mapped_single(struct pt_regs *ctx)
+{
+	return library_body();
+}
+
+SEC("raw_tp/sched_process_fork")
+int process_forked(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
+	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid), one = 1;
+	struct notice *notice;
+
+	if (from == to || !options.only_targets || !bpf_map_lookup_elem(&targets, &from))
+		return 0;
+	if (options.follow_forks)
+		bpf_map_update_elem(&targets, &to, &one, BPF_ANY);
+	notice = notice_start(NOTICE_FORK, to, to);
+	if (!notice)
+		return 0;
+	notice->parent = from;
+	bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* After execve nothing of the old image returns: its open calls are dropped with its thread storage. */
+SEC("raw_tp/sched_process_exec")
+int process_executed(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct notice *notice;
+
+	bpf_task_storage_delete(&threads, task);
+	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	notice = notice_start(NOTICE_EXEC, tgid, tgid);
+	if (notice)
+		bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int process_exited(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	struct notice *notice;
+
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	if (options.only_targets && bpf_map_delete_elem(&targets, &tgid))
+		return 0;
+	notice = notice_start(NOTICE_EXIT, tgid, tgid);
+	if (notice)
+		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* What crosses between the kernel programs and user space, and nothing else.
+ *
+ * `src/wire.rs` mirrors these structures; `src/probe/` asserts at compile time that both agree.
+ * All fields are little endian and naturally aligned; a structure never has implicit padding.
+ */
+#ifndef GPUSCOPE_WIRE_H
+#define GPUSCOPE_WIRE_H
+
+#define WIRE_REGS 6      /* rdi rsi rdx rcx r8 r9 */
+#define WIRE_STACK 10    /* qwords at rsp+8 .. rsp+87 */
+#define WIRE_VALUES 8    /* single words read through a pointer argument */
+#define WIRE_BLOCK 26    /* qwords of one structure behind a pointer argument */
+#define WIRE_TEXTS 2     /* C strings behind pointer arguments */
+#define WIRE_TEXT 128    /* bytes kept of each, NUL included */
+#define WIRE_FACTORS 4   /* factors whose product is the size in bytes of a call */
+#define WIRE_FRAMES 16   /* open calls remembered for one thread */
+#define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
+#define WIRE_COMM 16
+#define WIRE_COMMS 4 /* thread names that --comm can select */
+
+/* How much of a call is captured; each size is a prefix of the next. */
+enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
+
+enum spec_flag {
+	SPEC_STREAM = 1,   /* send an event for each call, beside counting it */
+	SPEC_RETURN = 2,   /* has a return probe: duration and result are known */
+	SPEC_FALLIBLE = 4, /* the result is an error code: 0 or `ok` is success */
+};
+
+/* Index of a captured word: 0..5 registers, 6..15 stack, 16..23 values. */
+#define WORD_STACK WIRE_REGS
+#define WORD_VALUES (WIRE_REGS + WIRE_STACK)
+#define WORD_NONE 255
+
+struct spec_read {
+	__u8 word;  /* the pointer */
+	__u8 bytes; /* 1..8 */
+	__u16 offset;
+};
+
+struct spec_factor {
+	__u8 word;
+	__u8 bytes;
+};
+
+/* What to do at one row of the catalogue. */
+struct spec {
+	__u8 flags;
+	__u8 size; /* enum wire_size */
+	__u8 stack_words;
+	__u8 values;
+	__u8 texts;
+	__u8 factors;
+	__u8 block_word;
+	__u8 block_qwords;
+	__u16 block_offset;
+	__u8 text_word[WIRE_TEXTS];
+	struct spec_factor variant[2]; /* words that tell the copy direction */
+	struct spec_factor factor[WIRE_FACTORS];
+	struct spec_read value[WIRE_VALUES];
+	__s32 ok; /* one more result that is not a failure */
+	__u32 pad;
+	__u64 scale; /* constant factor of the size; 0: the call has no size */
+};
+
+enum event_flag {
+	EVENT_NO_RETURN = 1, /* seen at entry only: no duration, no result */
+	EVENT_NO_ARGS = 2,   /* too deeply nested: arguments were not kept */
+	EVENT_UNREADABLE = 4 /* at least one pointer could not be read */
+};
+
+/* One completed call. `bytes` counts from the start of this structure. */
+struct call_event {
+	__u64 entered;  /* CLOCK_MONOTONIC ns */
+	__u64 duration; /* ns */
+	__u64 caller;   /* `entered` of the streamed call that encloses this one, 0: none */
+	__u64 result;
+	__u32 tgid;
+	__u32 tid;
+	__u32 row;
+	__u8 depth;
+	__u8 flags;
+	__u8 size;
+	__u8 unreadable; /* bit n: value n; bit 7: block or a text */
+	__u64 regs[WIRE_REGS];
+	__u64 near_values[2];
+	/* SIZE_SMALL ends here */
+	__u64 stack[WIRE_STACK];
+	__u64 far_values[WIRE_VALUES - 2];
+	/* SIZE_MEDIUM ends here */
+	__u64 block[WIRE_BLOCK];
+	char text[WIRE_TEXTS * WIRE_TEXT];
+	/* SIZE_LARGE ends here */
+};
+
+/* The counting plane: exact totals for one function in one process. */
+struct total_key {
+	__u32 tgid; /* 0: processes beyond the table's capacity, together */
+	__u32 row;
+	__u32 variant; /* 0, or 1 + the row's direction words */
+	__u32 pad;
+};
+
+struct total {
+	__u64 calls;
+	__u64 errors;
+	__u64 total_ns;
+	__u64 max_ns;
+	__u64 bytes;
+	__u64 bucket[WIRE_BUCKETS];
+};
+
+struct failure_key {
+	__u32 tgid;
+	__u32 row;
+	__s32 code;
+	__u32 pad;
+};
+
+/* Per row and CPU. entered - completed = calls that never returned to their caller. */
+struct row_counter {
+	__u64 entered;
+	__u64 completed;
+	__u64 lost;     /* events that found the ring full */
+	__u64 no_frame; /* completed without arguments: nested too deeply or no memory for the thread */
+};
+
+enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };
+
+/* What happens to processes, in its own ring, so that a flood of calls cannot hide it. */
+struct notice {
+	__u32 kind;
+	__u32 tgid;
+	__u32 tid;
+	__u32 parent;   /* NOTICE_FORK: who forked */
+	__u64 at;       /* CLOCK_MONOTONIC ns */
+	__u64 sequence; /* NOTICE_LIBRARY: to be acknowledged in `control.acknowledged` */
+	char comm[WIRE_COMM];
+};
+
+/* Fixed before loading. */
+struct options {
+	__u64 min_ns;
+	__u64 cgroup;
+	__u64 ring_soft_limit; /* bytes in the ring above which the reader is woken */
+	__u32 uid;
+	__u32 comms;
+	__u8 only_targets;
+	__u8 follow_forks;
+	__u8 by_uid;
+	__u8 by_cgroup;
+	__u8 only_errors;
+	__u8 wait_for_attach;
+	__u8 pad[2];
+	char comm[WIRE_COMMS][WIRE_COMM]; /* exact, or a prefix when `comm_prefix` is not 0 */
+	__u8 comm_length[WIRE_COMMS];	  /* bytes compared; NUL included when exact */
+};
+
+/* Shared both ways while running. */
+struct control {
+	__u64 acknowledged; /* last NOTICE_LIBRARY that user space has acted on */
+	__u64 alive;	    /* CLOCK_MONOTONIC ns: user space's last sign of life */
+	__u64 sequence;
+	__u64 waits_expired;
+	__u64 notices_lost;
+	__u64 totals_overflowed;
+};
+
+#endif

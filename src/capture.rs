@@ -1,0 +1,394 @@
+//! From a row of the catalogue to what the kernel copies for it, and where each argument then lies.
+//!
+//! Owns the one mapping that both sides follow: the kernel program gets [`Plan::spec`], [`crate::decode`]
+//! follows [`Plan::fields`]. Pure.
+
+use crate::catalog::{
+    Arg, Catalog, Class, CopyKind, Direction, Factor, Kind, Loc, Pass, Place, Returns, Row, StructId,
+};
+use crate::wire;
+
+/// Where decode finds one argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// The value itself, `bytes` of word `word`.
+    Word { word: u8, bytes: u8 },
+    /// A structure or dim3 by value, from word `word` on.
+    Words { word: u8 },
+    /// What pointer `pointer` pointed to: value `value`.
+    Pointee { pointer: u8, value: u8, bytes: u8 },
+    /// The C string at pointer `pointer`.
+    Text { pointer: u8, text: u8 },
+    /// The structure at pointer `pointer`, copied from its start.
+    Block { pointer: u8 },
+    /// In a vector register, or beyond what is captured.
+    Unreadable,
+}
+
+/// One argument of a row, ready to be read from an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    pub name: String,
+    pub kind: Kind,
+    pub show: Show,
+    /// Meaningless when the call failed.
+    pub out: bool,
+}
+
+/// What is captured of one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    pub spec: wire::Spec,
+    pub fields: Vec<Field>,
+}
+
+/// How a row is used in this run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// Send an event for each call.
+    pub stream: bool,
+    /// Put a probe at its return.
+    pub returns: bool,
+}
+
+/// Plans the capture of `row`.
+pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
+    let mut planner = Planner {
+        catalog,
+        spec: wire::Spec::EMPTY,
+        used,
+    };
+    planner.spec.flags = flags(catalog, row, used);
+    planner.spec.ok = row.ok.first().copied().unwrap_or(0);
+    planner.size(row);
+    planner.direction(row);
+    let fields = if row.raw {
+        raw_fields()
+    } else {
+        row.args.iter().map(|arg| planner.field(arg)).collect()
+    };
+    planner.settle();
+    Plan {
+        spec: planner.spec,
+        fields,
+    }
+}
+
+/// The direction that the kernel's `variant` number of a call stands for; `None`: not a copy, or by address.
+pub fn direction(row: &Row, variant: u32) -> Option<CopyKind> {
+    let words = variant.checked_sub(1);
+    match row.direction? {
+        Direction::Constant(kind) => Some(kind),
+        Direction::MemcpyKind(_) => match words? & 15 {
+            0 => Some(CopyKind::HtoH),
+            1 => Some(CopyKind::HtoD),
+            2 => Some(CopyKind::DtoH),
+            3 => Some(CopyKind::DtoD),
+            _ => None,
+        },
+        Direction::MemoryTypes { .. } => match (words? & 15, words? >> 4) {
+            (1, 1) => Some(CopyKind::HtoH),
+            (1, 2 | 3) => Some(CopyKind::HtoD),
+            (2 | 3, 1) => Some(CopyKind::DtoH),
+            (2 | 3, 2 | 3) => Some(CopyKind::DtoD),
+            _ => None,
+        },
+    }
+}
+
+fn flags(catalog: &Catalog, row: &Row, used: Use) -> u8 {
+    let typed = catalog
+        .libraries
+        .get(usize::from(row.library.0))
+        .is_some_and(|library| library.errors.is_some());
+    let fallible = typed && used.returns && row.returns == Returns::Error && row.class != Class::Error;
+    u8::from(used.stream) * wire::SPEC_STREAM
+        + u8::from(used.returns) * wire::SPEC_RETURN
+        + u8::from(fallible) * wire::SPEC_FALLIBLE
+}
+
+fn raw_fields() -> Vec<Field> {
+    (0..wire::REGS as u8)
+        .map(|word| Field {
+            name: format!("arg{word}"),
+            kind: Kind::Ptr,
+            show: Show::Word { word, bytes: 8 },
+            out: false,
+        })
+        .collect()
+}
+
+struct Planner<'a> {
+    catalog: &'a Catalog,
+    spec: wire::Spec,
+    used: Use,
+}
+
+impl Planner<'_> {
+    fn field(&mut self, arg: &Arg) -> Field {
+        let show = self.show(arg).unwrap_or(Show::Unreadable);
+        Field {
+            name: arg.name.clone(),
+            kind: arg.kind,
+            show,
+            out: arg.is_out(),
+        }
+    }
+
+    fn show(&mut self, arg: &Arg) -> Option<Show> {
+        let (word, bytes) = self.word(arg.loc)?;
+        if arg.pass == Pass::Value {
+            return Some(match arg.kind {
+                Kind::CStr => self.text(word).unwrap_or(Show::Word { word, bytes }),
+                Kind::Text if self.used.returns => self.text(word).unwrap_or(Show::Word { word, bytes }),
+                Kind::Dim3 | Kind::Struct(_) | Kind::Bytes(_) | Kind::Chars(_) => Show::Words { word },
+                _ => Show::Word { word, bytes },
+            });
+        }
+        Some(self.pointee(arg, word).unwrap_or(Show::Word { word, bytes: 8 }))
+    }
+
+    /// What to read behind a pointer; `None`: only the address is shown.
+    fn pointee(&mut self, arg: &Arg, word: u8) -> Option<Show> {
+        if arg.is_out() && !self.used.returns {
+            return None;
+        }
+        match arg.kind {
+            Kind::Struct(id) => self.block(word, id),
+            Kind::Text => self.text(word),
+            Kind::CStr | Kind::Bytes(_) | Kind::Chars(_) | Kind::Dim3 | Kind::F64 => None,
+            // an input pointer to a scalar is most often an array: its first element says little
+            _ if !arg.is_out() => None,
+            kind => {
+                let bytes = kind_bytes(kind)?;
+                let value = self.value(word, 0, bytes)?;
+                Some(Show::Pointee {
+                    pointer: word,
+                    value,
+                    bytes,
+                })
+            }
+        }
+    }
+
+    fn block(&mut self, word: u8, id: StructId) -> Option<Show> {
+        if self.spec.block_qwords != 0 {
+            return None;
+        }
+        let size = usize::from(self.catalog.layout(id, None)?.size);
+        let qwords = size.div_ceil(8).min(wire::BLOCK);
+        // a last partial word might lie on the next page: keep to whole ones, at least one
+        let whole = if size % 8 == 0 || size > wire::BLOCK * 8 {
+            qwords
+        } else {
+            (size / 8).max(1)
+        };
+        if size < 8 {
+            return None;
+        }
+        self.spec.block_word = word;
+        self.spec.block_qwords = whole.min(wire::BLOCK) as u8;
+        Some(Show::Block { pointer: word })
+    }
+
+    fn text(&mut self, word: u8) -> Option<Show> {
+        let text = self.spec.texts;
+        *self.spec.text_word.get_mut(usize::from(text))? = word;
+        self.spec.texts += 1;
+        Some(Show::Text { pointer: word, text })
+    }
+
+    /// The index of the value read at `offset` behind `word`, shared with an equal earlier read.
+    fn value(&mut self, word: u8, offset: u16, bytes: u8) -> Option<u8> {
+        let read = wire::Read { word, bytes, offset };
+        let used = usize::from(self.spec.values);
+        if let Some(index) = self.spec.value[..used].iter().position(|known| *known == read) {
+            return Some(index as u8);
+        }
+        *self.spec.value.get_mut(used)? = read;
+        self.spec.values += 1;
+        Some(used as u8)
+    }
+
+    /// The first captured word of an argument and the bytes of it that are defined.
+    fn word(&mut self, loc: Loc) -> Option<(u8, u8)> {
+        match loc {
+            Loc::Reg { index, bytes } => Some((index, bytes)),
+            Loc::Regs { first, .. } => Some((first, 8)),
+            Loc::Float { .. } => None,
+            Loc::Stack { offset, bytes } => {
+                let first = usize::from(offset / 8).checked_sub(1)?;
+                let last = first + usize::from(bytes).div_ceil(8);
+                if last > wire::STACK {
+                    return None;
+                }
+                self.spec.stack_words = self.spec.stack_words.max(last as u8);
+                Some((wire::WORD_STACK + first as u8, bytes.min(8) as u8))
+            }
+        }
+    }
+
+    fn size(&mut self, row: &Row) {
+        let Some(factors) = &row.bytes else { return };
+        let mut spec = (1u64, Vec::new());
+        for factor in factors {
+            match *factor {
+                Factor::Constant(value) => spec.0 *= value,
+                Factor::Path { arg, field } => match self.number(row, Place { arg, field }) {
+                    Some(word) => spec.1.push(word),
+                    None => return,
+                },
+            }
+        }
+        if spec.1.len() > wire::FACTORS {
+            return;
+        }
+        self.spec.scale = spec.0;
+        self.spec.factors = spec.1.len() as u8;
+        self.spec.factor[..spec.1.len()].copy_from_slice(&spec.1);
+    }
+
+    fn direction(&mut self, row: &Row) {
+        let places = match row.direction {
+            Some(Direction::MemcpyKind(place)) => [Some(place), None],
+            Some(Direction::MemoryTypes { from, to }) => [Some(from), Some(to)],
+            _ => return,
+        };
+        let mut variant = [wire::Factor::NONE; 2];
+        for (slot, place) in variant.iter_mut().zip(places) {
+            if let Some(place) = place {
+                let Some(word) = self.number(row, place) else { return };
+                *slot = word;
+            }
+        }
+        self.spec.variant = variant;
+    }
+
+    /// The captured word that holds a number of the call.
+    fn number(&mut self, row: &Row, place: Place) -> Option<wire::Factor> {
+        let arg = row.args.get(place.arg)?;
+        if arg.is_out() && !self.used.returns {
+            return None;
+        }
+        let (word, bytes) = self.word(arg.loc)?;
+        match (arg.pass, place.field) {
+            (Pass::Value, None) => Some(wire::Factor { word, bytes }),
+            (Pass::Value, Some((offset, bytes))) if offset % 8 == 0 => Some(wire::Factor {
+                word: word + (offset / 8) as u8,
+                bytes,
+            }),
+            (Pass::Value, Some(_)) => None,
+            (_, field) => {
+                let (offset, bytes) = field.or_else(|| Some((0, kind_bytes(arg.kind)?)))?;
+                let value = self.value(word, offset, bytes)?;
+                Some(wire::Factor {
+                    word: wire::WORD_VALUES + value,
+                    bytes,
+                })
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        let spec = &mut self.spec;
+        spec.size = if spec.block_qwords > 0 || spec.texts > 0 {
+            wire::SIZE_LARGE
+        } else if spec.stack_words > 0 || spec.values > 2 {
+            wire::SIZE_MEDIUM
+        } else {
+            wire::SIZE_SMALL
+        };
+    }
+}
+
+/// Bytes of a scalar kind; `None` for what is no scalar.
+pub fn kind_bytes(kind: Kind) -> Option<u8> {
+    match kind {
+        Kind::U8 | Kind::I8 | Kind::Bool => Some(1),
+        Kind::U16 | Kind::I16 => Some(2),
+        Kind::U32 | Kind::I32 | Kind::Enum(_) | Kind::F32 => Some(4),
+        Kind::U64 | Kind::I64 | Kind::Size | Kind::DevPtr | Kind::Ptr | Kind::Handle | Kind::Fn | Kind::F64 => Some(8),
+        Kind::CStr | Kind::Text => Some(8),
+        Kind::Dim3 | Kind::Struct(_) | Kind::Bytes(_) | Kind::Chars(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(symbol: &str, library: &str) -> Plan {
+        let catalog = Catalog::builtin().unwrap();
+        let library = catalog.library(library).unwrap();
+        let id = catalog.find(library, symbol, None).unwrap();
+        plan(
+            &catalog,
+            catalog.row(id).unwrap(),
+            Use {
+                stream: true,
+                returns: true,
+            },
+        )
+    }
+
+    #[test]
+    fn a_launch_with_eleven_arguments_takes_its_last_five_from_the_stack() {
+        let plan = planned("cuLaunchKernel", "driver");
+        assert_eq!(plan.spec.stack_words, 5);
+        assert_eq!(plan.fields[6].show, Show::Word { word: 6, bytes: 4 });
+        assert_eq!(plan.fields[10].show, Show::Word { word: 10, bytes: 8 });
+    }
+
+    #[test]
+    fn the_size_of_a_3d_copy_is_read_from_the_structure_behind_its_argument() {
+        let plan = planned("cudaMemcpy3D", "runtime");
+        assert_eq!(plan.spec.factors, 3);
+        assert_eq!(
+            plan.spec.value[0],
+            wire::Read {
+                word: 0,
+                bytes: 8,
+                offset: 128
+            }
+        );
+        assert_eq!(plan.spec.size, wire::SIZE_LARGE);
+    }
+
+    #[test]
+    fn every_row_fits_the_capture_limits() {
+        let catalog = Catalog::builtin().unwrap();
+        for row in &catalog.rows {
+            let plan = plan(
+                &catalog,
+                row,
+                Use {
+                    stream: true,
+                    returns: !row.raw,
+                },
+            );
+            assert!(usize::from(plan.spec.stack_words) <= wire::STACK, "{}", row.symbol);
+            let unreadable = plan
+                .fields
+                .iter()
+                .filter(|field| field.show == Show::Unreadable)
+                .count();
+            let floats = row
+                .args
+                .iter()
+                .filter(|arg| matches!(arg.loc, Loc::Float { .. }))
+                .count();
+            let known = row.symbol.starts_with("cudaEGLStreamProducerPresentFrame");
+            assert!(
+                unreadable == floats || known,
+                "{}: {unreadable} unreadable arguments",
+                row.symbol
+            );
+            assert_eq!(
+                row.bytes.is_some(),
+                plan.spec.scale != 0,
+                "{}: its size is not computed",
+                row.symbol
+            );
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The shape of a table file, as deserialized.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+/// A string that knows where in the file it stands.
+pub(super) type Text = Spanned<String>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    #[serde(default)]
+    pub library: Vec<RawLibrary>,
+    #[serde(default)]
+    pub function: Vec<RawFunction>,
+    #[serde(default, rename = "enum")]
+    pub enums: Vec<RawEnum>,
+    #[serde(default, rename = "struct")]
+    pub structs: Vec<RawStruct>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLibrary {
+    pub name: Text,
+    #[serde(rename = "match")]
+    pub pattern: Text,
+    pub errors: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawFunction {
+    pub library: Text,
+    pub symbol: Text,
+    pub class: Option<Text>,
+    pub args: Option<Vec<Text>>,
+    pub bytes: Option<Text>,
+    pub direction: Option<Text>,
+    pub api: Option<String>,
+    #[serde(default)]
+    pub chatty: bool,
+    pub majors: Option<Text>,
+    pub forwards: Option<String>,
+    pub returns: Option<Text>,
+    #[serde(default)]
+    pub ok: Vec<i32>,
+    #[serde(default)]
+    pub raw: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawEnum {
+    pub name: Text,
+    pub values: Vec<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawStruct {
+    pub name: Text,
+    pub size: u16,
+    pub majors: Option<Text>,
+    pub fields: Vec<Text>,
+}

@@ -1,0 +1,158 @@
+//! What is known of each function that can be traced: its arguments, where
+//! they lie at entry, and what the call means.
+//!
+//! The tables of `libcuda` and `libcudart` are built in; a user's file of the
+//! same form adds libraries and functions to them.
+
+mod arg;
+mod class;
+mod codes;
+mod form;
+mod hint;
+mod kind;
+mod location;
+mod parse;
+mod path;
+mod pattern;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+pub use arg::{Arg, Pass};
+pub use class::Class;
+pub use codes::{EnumTable, StructField, StructTable};
+pub use kind::Kind;
+pub use location::Loc;
+pub use parse::CatalogError;
+pub use path::{CopyKind, Direction, Factor, Place};
+pub use pattern::{Majors, glob_matches};
+pub use row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
+
+const BUILTIN: [(&str, &str); 5] = [
+    ("cuda_errors.toml", include_str!("../../catalog/cuda_errors.toml")),
+    ("cuda_enums.toml", include_str!("../../catalog/cuda_enums.toml")),
+    ("cuda_structs.toml", include_str!("../../catalog/cuda_structs.toml")),
+    ("cuda_runtime.toml", include_str!("../../catalog/cuda_runtime.toml")),
+    ("cuda_driver.toml", include_str!("../../catalog/cuda_driver.toml")),
+];
+
+/// Every library, function, enum and struct known to this run.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    /// Libraries, in order of definition; indexed by [`LibraryId`].
+    pub libraries: Vec<Library>,
+    /// Functions, in order of definition; indexed by [`RowId`].
+    pub rows: Vec<Row>,
+    /// Named values; indexed by [`EnumId`].
+    pub enums: Vec<EnumTable>,
+    /// Struct layouts; indexed by [`StructId`].
+    pub structs: Vec<StructTable>,
+    symbols: Vec<HashMap<String, Vec<RowId>>>,
+    globs: Vec<RowId>,
+    enum_names: HashMap<String, EnumId>,
+    struct_names: HashMap<String, StructId>,
+}
+
+impl Catalog {
+    /// The built-in tables of the CUDA runtime (`"runtime"`) and driver (`"driver"`).
+    ///
+    /// # Errors
+    /// Only when a built-in table is wrong, which the tests rule out.
+    pub fn builtin() -> Result<Self, CatalogError> {
+        let mut catalog = Self::default();
+        for (label, text) in BUILTIN {
+            parse::add(&mut catalog, label, text, parse::Origin::Builtin)?;
+        }
+        Ok(catalog)
+    }
+
+    /// Adds a user's file; `label` is the file name that errors carry. Its rows
+    /// win over earlier rows of the same library and symbol.
+    ///
+    /// # Errors
+    /// Says `label:line: what was found; what was expected`. The catalog may
+    /// then hold part of the file and should be dropped.
+    pub fn add_hooks(&mut self, label: &str, text: &str) -> Result<(), CatalogError> {
+        parse::add(self, label, text, parse::Origin::User)
+    }
+
+    /// The library of that `name`.
+    #[must_use]
+    pub fn library(&self, name: &str) -> Option<LibraryId> {
+        let at = self.libraries.iter().position(|library| library.name == name)?;
+        u16::try_from(at).ok().map(LibraryId)
+    }
+
+    /// The row of a symbol (without `@VERSION`) as exported by a library whose
+    /// soname ends in `major`; `None` stands for the newest. Exact names come
+    /// before globs, later definitions before earlier ones.
+    #[must_use]
+    pub fn find(&self, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
+        let newest = |ids: &mut dyn Iterator<Item = RowId>| {
+            let last = |id: &RowId| self.row(*id).map(|row| row.majors.last);
+            let fits = |id: &RowId| self.row(*id).is_some_and(|row| row.majors.contains(major));
+            match major {
+                Some(_) => ids.filter(fits).last(),
+                None => ids.max_by_key(last),
+            }
+        };
+        let exact = self.symbols.get(usize::from(library.0))?.get(symbol);
+        let exact = exact.and_then(|ids| newest(&mut ids.iter().copied()));
+        let matches = |id: &RowId| {
+            self.row(*id)
+                .is_some_and(|row| row.library == library && pattern::glob_matches(&row.symbol, symbol))
+        };
+        exact.or_else(|| newest(&mut self.globs.iter().copied().filter(matches)))
+    }
+
+    /// The row behind an id.
+    #[must_use]
+    pub fn row(&self, id: RowId) -> Option<&Row> {
+        self.rows.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// The name of an enum's value. Values wider than 31 bits match whether
+    /// they were read as signed or as unsigned.
+    #[must_use]
+    pub fn enum_name(&self, id: EnumId, value: i64) -> Option<&str> {
+        self.enums.get(usize::from(id.0))?.name_of(value)
+    }
+
+    /// The layout of a struct in a library of soname major `major` (`None`: newest).
+    #[must_use]
+    pub fn layout(&self, id: StructId, major: Option<u32>) -> Option<&StructTable> {
+        let first = self.structs.get(usize::from(id.0))?;
+        if first.majors.contains(major) {
+            return Some(first);
+        }
+        let same = |table: &&StructTable| table.name == first.name && table.majors.contains(major);
+        self.structs.iter().find(same).or(Some(first))
+    }
+
+    /// The name of what a call returned, when its library has an error type.
+    #[must_use]
+    pub fn error_name(&self, row: &Row, ret: i64) -> Option<&str> {
+        if row.returns != Returns::Error {
+            return None;
+        }
+        let errors = self.libraries.get(usize::from(row.library.0))?.errors?;
+        let [a, b, c, d, ..] = ret.to_le_bytes();
+        self.enum_name(errors, i64::from(i32::from_le_bytes([a, b, c, d])))
+    }
+
+    /// Whether the value in `rax` at return says that the call failed. A row of
+    /// class `error` never fails: what it returns is an earlier call's status.
+    #[must_use]
+    pub fn is_failure(&self, row: &Row, ret: u64) -> bool {
+        let [a, b, c, d, ..] = ret.to_le_bytes();
+        let code = i32::from_le_bytes([a, b, c, d]);
+        let typed = self
+            .libraries
+            .get(usize::from(row.library.0))
+            .is_some_and(|library| library.errors.is_some());
+        let judged = typed && row.returns == Returns::Error && row.class != Class::Error;
+        judged && code != 0 && !row.ok.contains(&code)
+    }
+}

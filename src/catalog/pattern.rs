@@ -1,0 +1,67 @@
+//! Ranges of library versions and patterns of names.
+
+/// Inclusive range of soname majors (`libcudart.so.12`: 12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Majors {
+    /// Lowest major.
+    pub first: u32,
+    /// Highest major, `u32::MAX` where none is known.
+    pub last: u32,
+}
+
+impl Majors {
+    /// Every major.
+    pub const ANY: Self = Self {
+        first: 0,
+        last: u32::MAX,
+    };
+
+    /// Reads `12`, `11-12`, `13-` or `-11`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let number = |part: &str, open: u32| {
+            if part.is_empty() { Some(open) } else { part.parse().ok() }
+        };
+        let (first, last) = match text.split_once('-') {
+            _ if text.trim_matches('-').is_empty() => return None,
+            Some((first, last)) => (number(first, 0)?, number(last, u32::MAX)?),
+            None => (text.parse().ok()?, text.parse().ok()?),
+        };
+        (first <= last).then_some(Self { first, last })
+    }
+
+    /// Whether `major` lies inside; `None` stands for the newest.
+    #[must_use]
+    pub fn contains(self, major: Option<u32>) -> bool {
+        let major = major.unwrap_or(u32::MAX);
+        self.first <= major && major <= self.last
+    }
+}
+
+/// `*` matches any run of characters, `?` one, the rest itself.
+#[must_use]
+pub fn glob_matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+    let (mut p, mut t, mut retry) = (0, 0, None);
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                retry = Some((p, t));
+                p += 1;
+            }
+            Some(&c) if c == b'?' || Some(&c) == text.get(t) => {
+                p += 1;
+                t += 1;
+            }
+            _ => match retry {
+                Some((star, start)) => {
+                    p = star + 1;
+                    t = start + 1;
+                    retry = Some((star, t));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == b'*')
+}

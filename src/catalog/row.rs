@@ -1,0 +1,123 @@
+//! The types of a catalog: ids, libraries, functions.
+
+use super::arg::Arg;
+use super::class::Class;
+use super::path::{Direction, Factor};
+use super::pattern::{Majors, glob_matches};
+
+/// Index into [`super::Catalog::libraries`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LibraryId(pub u16);
+
+/// Index into [`super::Catalog::rows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowId(pub u32);
+
+/// Index into [`super::Catalog::enums`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EnumId(pub u16);
+
+/// Index into [`super::Catalog::structs`]: the newest layout of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructId(pub u16);
+
+/// Which interface a library is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// `libcudart`.
+    Runtime,
+    /// `libcuda`.
+    Driver,
+    /// A library of the user's hook file.
+    Custom,
+}
+
+/// A library whose functions are traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// Short name, also the label of its calls.
+    pub name: String,
+    /// Glob for the base name of its file, or an absolute path.
+    pub pattern: String,
+    /// Enum of its return codes, 0 meaning success.
+    pub errors: Option<EnumId>,
+    /// Which interface it is.
+    pub layer: Layer,
+}
+
+impl Library {
+    /// Whether the file at `path` is this library.
+    #[must_use]
+    pub fn matches(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let subject = if self.pattern.starts_with('/') { path } else { name };
+        glob_matches(&self.pattern, subject)
+    }
+}
+
+/// What the C function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Returns {
+    /// The library's error type (4 bytes).
+    Error,
+    /// Nothing.
+    Void,
+    /// An address.
+    Ptr,
+    /// 4 bytes, unsigned.
+    U32,
+    /// 4 bytes, signed.
+    I32,
+    /// Address of a NUL-terminated text.
+    CStr,
+}
+
+impl Returns {
+    /// Names accepted by `returns`, with their meaning.
+    pub(super) const NAMES: [(&'static str, Self); 5] = [
+        ("void", Self::Void),
+        ("ptr", Self::Ptr),
+        ("u32", Self::U32),
+        ("i32", Self::I32),
+        ("cstr", Self::CStr),
+    ];
+}
+
+/// A function that can be traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Library that exports it.
+    pub library: LibraryId,
+    /// Exported symbol, or a glob (`*`, `?`) in a user's file.
+    pub symbol: String,
+    /// Documented name (`cuMemAlloc` of the symbol `cuMemAlloc_v2`).
+    pub api: String,
+    /// What it does.
+    pub class: Class,
+    /// Arguments in C order.
+    pub args: Vec<Arg>,
+    /// Bytes it allocates, moves or fills: the product of these.
+    pub bytes: Option<Vec<Factor>>,
+    /// Where a copy goes from and to.
+    pub direction: Option<Direction>,
+    /// Called so often that it is counted and streamed only on request.
+    pub chatty: bool,
+    /// Sonames whose function has this signature.
+    pub majors: Majors,
+    /// Symbol that this one jumps into; never probe both.
+    pub forwards: Option<String>,
+    /// What it returns.
+    pub returns: Returns,
+    /// Return codes besides 0 that are no failure.
+    pub ok: Vec<i32>,
+    /// No prototype is known; `args` is empty.
+    pub raw: bool,
+}
+
+impl Row {
+    /// Whether `symbol` is a pattern instead of a name.
+    #[must_use]
+    pub fn is_glob(&self) -> bool {
+        self.symbol.contains(['*', '?'])
+    }
+}

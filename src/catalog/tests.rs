@@ -1,0 +1,351 @@
+use super::arg::parse_arg;
+use super::*;
+
+const HOOKS: &str = r#"
+[[enum]]
+name = "status"
+values = ["0=OK", "7=BROKEN"]
+
+[[struct]]
+name = "box"
+size = 24
+fields = ["w: u32 @0", "h: u32 @4", "data: ptr @8"]
+
+[[library]]
+name = "mine"
+match = "libmine.so*"
+errors = "status"
+
+[[function]]
+library = "mine"
+symbol = "mine_copy_*"
+class = "copy"
+args = ["b: *struct:box (in)", "n: size"]
+bytes = "b.w*b.h*4"
+direction = "HtoD"
+ok = [7]
+
+[[function]]
+library = "mine"
+symbol = "mine_scale"
+args = ["x: f64 (unreadable)", "n: u32"]
+"#;
+
+fn builtin() -> Catalog {
+    Catalog::builtin().expect("built-in tables")
+}
+
+fn row<'a>(catalog: &'a Catalog, library: &str, symbol: &str, major: Option<u32>) -> &'a Row {
+    let library = catalog.library(library).expect("library");
+    let id = catalog
+        .find(library, symbol, major)
+        .unwrap_or_else(|| panic!("no row {symbol}"));
+    catalog.row(id).expect("row")
+}
+
+fn places(catalog: &Catalog, library: &str, symbol: &str) -> Vec<String> {
+    row(catalog, library, symbol, None)
+        .args
+        .iter()
+        .map(|arg| arg.loc.to_string())
+        .collect()
+}
+
+fn refusal(text: &str) -> String {
+    let mut catalog = builtin();
+    catalog
+        .add_hooks("hooks.toml", text)
+        .expect_err("must be refused")
+        .to_string()
+}
+
+#[test]
+fn symbols_are_unique_per_major() {
+    let catalog = builtin();
+    let mut seen = std::collections::HashMap::<_, Vec<Majors>>::new();
+    for row in &catalog.rows {
+        let ranges = seen.entry((row.library, row.symbol.clone())).or_default();
+        for other in &*ranges {
+            assert!(
+                other.last < row.majors.first || row.majors.last < other.first,
+                "{}",
+                row.symbol
+            );
+        }
+        ranges.push(row.majors);
+    }
+    let of = |name: &str| {
+        let library = catalog.library(name).expect("library");
+        seen.keys().filter(|(id, _)| *id == library).count()
+    };
+    assert_eq!((of("runtime"), of("driver")), (502, 739));
+}
+
+#[test]
+fn copies_and_fills_say_how_many_bytes() {
+    let catalog = builtin();
+    for row in &catalog.rows {
+        let counted = matches!(row.class, Class::Copy | Class::Memset);
+        let listed = ["Batch", "3DWithAttributes"]
+            .iter()
+            .any(|part| row.symbol.contains(part));
+        if counted && !listed {
+            assert!(row.bytes.is_some(), "{}", row.symbol);
+        }
+        let sized = !row.symbol.contains("Array");
+        if row.class == Class::Alloc && sized {
+            assert!(row.bytes.is_some(), "{}", row.symbol);
+            assert!(row.args.iter().any(Arg::is_out), "{}", row.symbol);
+        }
+        if row.class == Class::Launch || row.class == Class::Free {
+            assert!(!row.args.is_empty(), "{}", row.symbol);
+        }
+    }
+}
+
+#[test]
+fn arguments_fit_the_fixed_capture() {
+    let catalog = builtin();
+    for row in &catalog.rows {
+        for arg in &row.args {
+            match arg.loc {
+                Loc::Reg { index, bytes } => assert!(index < 6 && (1..=8).contains(&bytes)),
+                Loc::Regs { first, .. } => assert!(first < 5),
+                Loc::Float { .. } => assert!(matches!(arg.kind, Kind::F32 | Kind::F64)),
+                Loc::Stack { offset, bytes } => {
+                    let large = row.symbol.contains("EGLStreamProducerPresentFrame");
+                    assert!(large || (offset <= 80 && offset + bytes <= 88), "{}", row.symbol);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn known_functions_have_their_places() {
+    let catalog = builtin();
+    let at = |library, symbol| places(&catalog, library, symbol).join(" ");
+    let launch = "rdi:8 rsi:8+rdx:4 rcx:8+r8:4 r9:8 stack+8:8 stack+16:8";
+    assert_eq!(at("runtime", "cudaLaunchKernel"), launch);
+    assert_eq!(at("runtime", "__cudaLaunchKernel_ptsz"), launch);
+    assert_eq!(
+        at("driver", "cuLaunchKernel"),
+        "rdi:8 rsi:4 rdx:4 rcx:4 r8:4 r9:4 stack+8:4 stack+16:4 stack+24:8 stack+32:8 stack+40:8"
+    );
+    let copy = "rdi:8 rsi:8 rdx:8 rcx:8 r8:8 r9:8 stack+8:4";
+    assert_eq!(at("runtime", "cudaMemcpy2D"), copy);
+    assert_eq!(at("runtime", "cudaMemcpy2DAsync"), format!("{copy} stack+16:8"));
+    assert_eq!(at("runtime", "cudaMalloc3D"), "rdi:8 stack+8:24");
+    assert_eq!(at("runtime", "cudaMemset3D"), "stack+8:32 rdi:4 stack+40:24");
+    assert_eq!(at("runtime", "cudaIpcOpenMemHandle"), "rdi:8 stack+8:64 rsi:4");
+    assert_eq!(at("driver", "cuParamSetf"), "rdi:8 rsi:4 xmm0");
+}
+
+#[test]
+fn struct_fields_resolve_to_offsets() {
+    let catalog = builtin();
+    let bytes = |library, symbol| row(&catalog, library, symbol, None).bytes.clone();
+    let path = |field| Factor::Path {
+        arg: 0,
+        field: Some(field),
+    };
+    let expected = vec![path((128, 8)), path((136, 8)), path((144, 8))];
+    assert_eq!(bytes("runtime", "cudaMemcpy3D"), Some(expected));
+    let expected = vec![path((112, 8)), path((120, 8))];
+    assert_eq!(bytes("driver", "cuMemcpy2D_v2"), Some(expected));
+    let place = |offset| Place {
+        arg: 0,
+        field: Some((offset, 4)),
+    };
+    let expected = Direction::MemoryTypes {
+        from: place(32),
+        to: place(120),
+    };
+    assert_eq!(
+        row(&catalog, "driver", "cuMemcpy3DAsync_v2", None).direction,
+        Some(expected)
+    );
+    let config = catalog
+        .struct_names
+        .get("CUlaunchConfig")
+        .copied()
+        .expect("launch config");
+    let config = catalog.layout(config, None).expect("layout");
+    assert_eq!(config.field("hStream").map(|field| field.offset), Some(32));
+    let attributes = catalog
+        .struct_names
+        .get("cudaPointerAttributes")
+        .copied()
+        .expect("struct");
+    let size = |major| catalog.layout(attributes, major).map(|table| table.size);
+    assert_eq!(
+        (size(Some(12)), size(Some(13)), size(None)),
+        (Some(24), Some(88), Some(88))
+    );
+}
+
+#[test]
+fn runtime_signatures_depend_on_the_major() {
+    let catalog = builtin();
+    let count = |symbol, major| row(&catalog, "runtime", symbol, major).args.len();
+    assert_eq!(count("cudaMemPrefetchAsync", Some(12)), 4);
+    assert_eq!(count("cudaMemPrefetchAsync", Some(13)), 5);
+    assert_eq!(count("cudaMemPrefetchAsync", None), 5);
+    assert_eq!(count("cudaGraphInstantiate", Some(11)), 5);
+    assert_eq!(count("cudaGraphInstantiate", Some(12)), 3);
+    assert_eq!(count("cudaMemcpyBatchAsync", Some(12)), 9);
+}
+
+#[test]
+fn error_tables_are_complete() {
+    let catalog = builtin();
+    for (name, count) in [("cudaError_t", 139), ("CUresult", 106)] {
+        let id = catalog.enum_names.get(name).copied().expect("error enum");
+        assert_eq!(catalog.enums[usize::from(id.0)].values().len(), count);
+    }
+    let malloc = row(&catalog, "runtime", "cudaMalloc", None);
+    assert_eq!(catalog.error_name(malloc, 2), Some("cudaErrorMemoryAllocation"));
+    assert!(catalog.is_failure(malloc, 2));
+    assert!(!catalog.is_failure(malloc, 0xdead_0000_0000), "only eax is defined");
+    let query = row(&catalog, "driver", "cuStreamQuery", None);
+    assert!(!catalog.is_failure(query, 600));
+    assert!(catalog.is_failure(query, 1));
+    let text = row(&catalog, "runtime", "cudaGetErrorString", None);
+    assert!(!catalog.is_failure(text, 5) && catalog.error_name(text, 5).is_none());
+}
+
+#[test]
+fn kinds_read_back_what_they_write() {
+    let catalog = builtin();
+    let kinds = catalog.rows.iter().flat_map(|row| row.args.iter().map(|arg| arg.kind));
+    for kind in kinds.chain(kind::PLAIN.iter().map(|(_, kind)| *kind)) {
+        assert_eq!(Kind::parse(&kind.text(&catalog), &catalog), Ok(kind));
+    }
+}
+
+#[test]
+fn every_class_has_rows_and_its_name() {
+    let catalog = builtin();
+    for class in Class::ALL {
+        assert!(catalog.rows.iter().any(|row| row.class == *class), "{}", class.name());
+        assert_eq!(Class::from_name(class.name()), Some(*class));
+    }
+}
+
+#[test]
+fn hooks_add_a_library() {
+    let mut catalog = builtin();
+    catalog.add_hooks("hooks.toml", HOOKS).expect("hooks");
+    let copy = row(&catalog, "mine", "mine_copy_async", None);
+    assert!(copy.is_glob() && copy.args.len() == 2);
+    assert_eq!(copy.bytes.as_ref().map(Vec::len), Some(3));
+    assert!(!catalog.is_failure(copy, 7) && catalog.is_failure(copy, 8));
+    assert_eq!(catalog.error_name(copy, 7), Some("BROKEN"));
+    assert_eq!(places(&catalog, "mine", "mine_scale"), ["xmm0", "rdi:4"]);
+    let library = catalog.libraries.last().expect("library");
+    assert!(library.matches("/opt/lib/libmine.so.3") && !library.matches("/opt/libmine.so/x"));
+    assert_eq!(library.layer, Layer::Custom);
+}
+
+#[test]
+fn hooks_replace_a_builtin_row() {
+    let mut catalog = builtin();
+    let text = "[[function]]\nlibrary = \"runtime\"\nsymbol = \"cudaMalloc\"\nclass = \"other\"\n";
+    catalog.add_hooks("hooks.toml", text).expect("hooks");
+    assert_eq!(row(&catalog, "runtime", "cudaMalloc", Some(12)).class, Class::Other);
+}
+
+#[test]
+fn no_major_stands_for_the_newest_row() {
+    let mut catalog = builtin();
+    let row_of = |symbol: &str, majors: &str, class: &str| {
+        format!(
+            "[[function]]\nlibrary = \"mine\"\nsymbol = \"{symbol}\"\n\
+             majors = \"{majors}\"\nclass = \"{class}\"\n"
+        )
+    };
+    let text = format!(
+        "[[library]]\nname = \"mine\"\nmatch = \"m.so\"\n{}{}{}",
+        row_of("f", "3", "copy"),
+        row_of("f", "-2", "free"),
+        row_of("g*", "1", "sync"),
+    );
+    catalog.add_hooks("hooks.toml", &text).expect("hooks");
+    assert_eq!(row(&catalog, "mine", "f", None).class, Class::Copy);
+    assert_eq!(row(&catalog, "mine", "f", Some(1)).class, Class::Free);
+    assert_eq!(row(&catalog, "mine", "gg", None).class, Class::Sync);
+    let mine = catalog.library("mine").expect("library");
+    assert_eq!(catalog.find(mine, "f", Some(4)), None);
+    assert_eq!(catalog.find(mine, "h", None), None);
+}
+
+#[test]
+fn refusals_name_file_line_and_remedy() {
+    let says = |from: &str, to: &str, expected: &str| {
+        let said = refusal(&HOOKS.replace(from, to));
+        assert!(said.starts_with("hooks.toml:") && said.contains(expected), "{said}");
+    };
+    says(
+        "class = \"copy\"",
+        "class = \"cpy\"",
+        ":19: unknown class \"cpy\"; expected one of alloc",
+    );
+    says("class = \"copy\"", "class = \"cpy\"", "hint: did you mean \"copy\"?");
+    says("class = ", "clas = ", ":19: unknown field `clas`");
+    says("class = ", "clas = ", "hint: did you mean \"class\"?");
+    says("\"n: size\"", "\"n: sise\"", ":20: argument `n`: unknown kind \"sise\"");
+    says(
+        "struct:box",
+        "struct:bax",
+        "undefined struct \"bax\"; hint: did you mean \"box\"?",
+    );
+    says("b.w*", "b.width*", ":21: undefined field \"width\"");
+    says(
+        "b.w*",
+        "c.w*",
+        ":21: undefined argument \"c\"; hint: did you mean \"b\"?",
+    );
+    says("HtoD", "HtoX", ":22: undefined argument \"HtoX\"; a direction is HtoD");
+    says(" (unreadable)", "", "write `x: f64 (unreadable)`");
+    says(" (in)", "", "argument `b`: a pointer needs (in), (out) or (inout)");
+    says("libmine.so*", "lib/mine.so", "neither a file name");
+    says(
+        "name = \"mine\"",
+        "name = \"driver\"",
+        "library \"driver\" is already defined",
+    );
+    says("@8", "@20", ":9: field `data` reaches beyond the struct's 24 bytes");
+    says("7=BROKEN", "BROKEN", ":4: value \"BROKEN\" is not of the form");
+    says("ok = [7]", "ok = [7", "hooks.toml:");
+}
+
+#[test]
+fn majors_are_ranges() {
+    let any = |text| Majors::parse(text).map(|m| (m.first, m.last));
+    assert_eq!(any("12"), Some((12, 12)));
+    assert_eq!(any("11-12"), Some((11, 12)));
+    assert_eq!(any("13-"), Some((13, u32::MAX)));
+    assert_eq!(any("-11"), Some((0, 11)));
+    for wrong in ["", "-", "12-11", "x", "1-2-3"] {
+        assert_eq!(any(wrong), None, "{wrong}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_argument_text_is_read_or_refused(text in "\\PC*") {
+        let _ = parse_arg(&text, &Catalog::default());
+    }
+
+    #[test]
+    fn nearly_right_arguments_are_read_or_refused(
+        text in "[a-z]{0,3}:? ?\\*?(u8|size|bytes:|enum:|struct:|f64|text)?[0-9]{0,6} ?\\(?(in|out|x)?\\)?"
+    ) {
+        let _ = parse_arg(&text, &Catalog::default());
+    }
+
+    #[test]
+    fn any_file_is_read_or_refused(text in "\\PC*") {
+        let _ = Catalog::default().add_hooks("hooks.toml", &text);
+    }
+}

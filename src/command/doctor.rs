@@ -1,0 +1,254 @@
+//! `gpuscope doctor`: what works here, what does not, and the cure; with a PID, what of that process can be seen.
+//!
+//! Owns the words and colours only; the facts come from [`crate::probe::machine`].
+
+use crate::catalog::Catalog;
+use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
+use crate::probe::machine::{self, Check, State};
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context, Result};
+use serde::Serialize;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GOOD: Style = AnsiColor::Green.on_default();
+const FAIR: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+#[derive(Serialize)]
+struct Report {
+    /// Whether calls can be traced: on this machine and, if one was asked for, of that process.
+    possible: bool,
+    /// How probes are attached.
+    tier: Option<&'static str>,
+    checks: Vec<Check>,
+    process: Option<Coverage>,
+}
+
+/// Prints the report; the status is 0 when tracing is possible and 1 when it is not.
+///
+/// # Errors
+/// When there is no process `pid`, or when the report cannot be written.
+pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
+    let process = pid.map(covered).transpose()?;
+    let checks = machine::checks();
+    let refused = process.as_ref().is_some_and(|process| process.refusal.is_some());
+    let report = Report {
+        possible: machine::can_trace(&checks) && !refused,
+        tier: machine::best_tier(&checks).map(|tier| tier.name()),
+        checks,
+        process,
+    };
+    let written = if json {
+        std::io::stdout()
+            .lock()
+            .write_all((serde_json::to_string(&report)? + "\n").as_bytes())
+    } else {
+        anstream::stdout().lock().write_all(render(&report).as_bytes())
+    };
+    written.context("failed to write the report")?;
+    Ok(if report.possible {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn covered(pid: u32) -> Result<Coverage> {
+    let catalog = Catalog::builtin().context("failed to read the built-in tables")?;
+    coverage::coverage(pid, &catalog)
+}
+
+fn render(report: &Report) -> String {
+    let mut text = String::new();
+    let width = report.checks.iter().map(|check| check.name.len()).max().unwrap_or(0);
+    for check in &report.checks {
+        render_check(&mut text, check, width);
+    }
+    if let Some(process) = &report.process {
+        render_process(&mut text, process);
+    }
+    let _ = writeln!(text, "\n{BOLD}{}{BOLD:#}", verdict(report));
+    text
+}
+
+fn verdict(report: &Report) -> String {
+    let limited = report.checks.iter().filter(|check| check.state != State::Ok).count();
+    let refused = report.process.as_ref().filter(|process| process.refusal.is_some());
+    match (report.tier, refused) {
+        (None, _) => "Tracing is not possible here; begin with the first cure above.".to_owned(),
+        (Some(_), Some(process)) => format!("Process {} cannot be traced.", process.pid),
+        (Some(tier), None) if limited == 0 => format!("Tracing is possible here, with {tier}."),
+        (Some(tier), None) => format!("Tracing is possible here, with {tier}; {limited} limits are named above."),
+    }
+}
+
+fn render_check(text: &mut String, check: &Check, width: usize) {
+    let style = style(check.state);
+    let state = check.state.name();
+    let _ = writeln!(
+        text,
+        "{style}{state:<7}{style:#}  {:<width$}  {}",
+        check.name,
+        escape(&check.detail)
+    );
+    if let Some(cure) = &check.cure {
+        let _ = writeln!(text, "{:7}  {:width$}  {DIM}cure: {}{DIM:#}", "", "", escape(cure));
+    }
+}
+
+fn style(state: State) -> Style {
+    match state {
+        State::Ok => GOOD,
+        State::Limited => FAIR,
+        State::Missing => BAD,
+    }
+}
+
+fn render_process(text: &mut String, process: &Coverage) {
+    let inner = process
+        .inner_pid
+        .map_or_else(String::new, |pid| format!(", {pid} in its own PID namespace"));
+    let _ = writeln!(
+        text,
+        "\n{BOLD}process {} ({}){BOLD:#}{inner}",
+        process.pid,
+        escape(&process.comm)
+    );
+    if let Some(reason) = &process.refusal {
+        let lines = reason.lines().map(escape).collect::<Vec<_>>().join("\n  ");
+        let _ = writeln!(text, "  {BAD}not traced:{BAD:#} {lines}");
+    }
+    let width = process
+        .libraries
+        .iter()
+        .map(|library| library.layer.len())
+        .max()
+        .unwrap_or(0);
+    for library in &process.libraries {
+        render_library(text, library, width);
+    }
+    for gap in &process.gaps {
+        let _ = writeln!(text, "  {FAIR}not seen{FAIR:#}  {}", escape(gap));
+    }
+}
+
+fn render_library(text: &mut String, library: &MappedLibrary, width: usize) {
+    let MappedLibrary { kind, hookable, of, .. } = library;
+    let style = if hookable == of { GOOD } else { FAIR };
+    let (kind, path) = (kind.name(), escape(&library.path));
+    let layer = escape(&library.layer);
+    let _ = write!(
+        text,
+        "  {layer:<width$}  {kind:<8}  {style}{hookable:>4} of {of:<4}{style:#}  {path}"
+    );
+    let marks = [
+        (library.deleted, "deleted"),
+        (library.mount_namespace_differs, "in another mount namespace"),
+    ];
+    for (_, mark) in marks.iter().filter(|(set, _)| *set) {
+        let _ = write!(text, " ({mark})");
+    }
+    text.push('\n');
+    if let Some(note) = &library.note {
+        let _ = writeln!(text, "  {:width$}  {:8}  {DIM}{}{DIM:#}", "", "", escape(note));
+    }
+}
+
+/// Control characters, and those that turn the direction of writing, as `\u{…}`.
+fn escape(text: &str) -> String {
+    let unsafe_on_terminals = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        if unsafe_on_terminals(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(state: State) -> Check {
+        Check {
+            name: "kernel",
+            state,
+            detail: "Linux\u{1b}[2J".to_owned(),
+            cure: Some("sudo x".to_owned()),
+        }
+    }
+
+    fn report(tier: Option<&'static str>, process: Option<Coverage>) -> Report {
+        Report {
+            possible: tier.is_some(),
+            tier,
+            checks: vec![check(State::Limited)],
+            process,
+        }
+    }
+
+    fn process(refusal: Option<&str>) -> Coverage {
+        let refusal = refusal.map(str::to_owned);
+        Coverage {
+            pid: 7,
+            inner_pid: None,
+            comm: "a\nb".to_owned(),
+            refusal,
+            libraries: Vec::new(),
+            gaps: vec!["x\ty".to_owned()],
+        }
+    }
+
+    fn plain(report: &Report) -> String {
+        anstream::adapter::strip_str(&render(report)).to_string()
+    }
+
+    #[test]
+    fn what_others_wrote_cannot_drive_the_terminal() {
+        assert_eq!(
+            escape("a\u{1b}[31m\nb\u{202e}c é\u{7f}"),
+            "a\\u{1b}[31m\\nb\\u{202e}c é\\u{7f}"
+        );
+        let text = plain(&report(Some("uprobe.multi"), Some(process(None))));
+        assert!(
+            text.contains("process 7 (a\\nb)") && text.contains("not seen  x\\ty"),
+            "{text}"
+        );
+        assert!(
+            text.contains("limited  kernel  Linux\\u{1b}[2J\n                 cure: sudo x\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_last_line_says_whether_tracing_is_possible() {
+        let last = |report: &Report| plain(report).lines().last().unwrap_or_default().to_owned();
+        assert_eq!(
+            last(&report(None, None)),
+            "Tracing is not possible here; begin with the first cure above."
+        );
+        let refused = report(Some("perf-link"), Some(process(Some("a kernel thread"))));
+        assert_eq!(last(&refused), "Process 7 cannot be traced.");
+        assert!(last(&report(Some("perf-link"), None)).starts_with("Tracing is possible here, with perf-link;"));
+    }
+
+    #[test]
+    fn json_is_one_object_on_one_line() {
+        let text = serde_json::to_string(&report(None, Some(process(None)))).expect("serialisable");
+        assert!(
+            !text.contains('\n')
+                && text.starts_with(
+                    "{\"possible\":false,\"tier\":null,\"checks\":[{\"name\":\"kernel\",\"state\":\"limited\""
+                )
+        );
+    }
+}

@@ -1,0 +1,249 @@
+//! `gpuscope functions`: the catalogue, and what of it a library or process has.
+
+use super::prepare;
+use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
+use crate::cli::FunctionsArgs;
+use crate::decode::class_is;
+use crate::elf::{Cost, ElfFile, find_runtime, probe_site};
+use crate::probe::discover;
+use crate::sink::quantity::escaped;
+use anyhow::{Context, Result, bail};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Lists functions.
+///
+/// # Errors
+/// A file or process cannot be read, or nothing matches.
+pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
+    let catalog = prepare::catalog(&args.hooks)?;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let listed = match (&args.lib, args.pid) {
+        (Some(path), _) => list_file(&catalog, path, path, args, &mut out)?,
+        (None, Some(pid)) => list_process(&catalog, pid, args, &mut out)?,
+        (None, None) => list_catalog(&catalog, args, &mut out)?,
+    };
+    finish(out)?;
+    if listed == 0 {
+        bail!(
+            "nothing matches {:?}\nhint: a glob such as 'cudaMemcpy*', or @copy",
+            args.pattern.as_deref().unwrap_or("*")
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `| head` closes the pipe: that is no error.
+fn finish(mut out: impl Write) -> Result<()> {
+    match out.flush() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("failed to write to stdout"),
+        _ => Ok(()),
+    }
+}
+
+fn line(out: &mut dyn Write, text: &str) -> Result<()> {
+    match writeln!(out, "{text}") {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        other => other.context("failed to write to stdout"),
+    }
+}
+
+fn matches(pattern: Option<&str>, name: &str, row: Option<&Row>) -> bool {
+    match (pattern, row) {
+        (None, _) => true,
+        (Some(pattern), row) if pattern.starts_with('@') => row.is_some_and(|row| class_is(row.class, &pattern[1..])),
+        (Some(pattern), row) => {
+            crate::catalog::glob_matches(pattern, name)
+                || row.is_some_and(|row| crate::catalog::glob_matches(pattern, &row.api))
+        }
+    }
+}
+
+fn list_catalog(catalog: &Catalog, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
+    let rows: Vec<&Row> = catalog
+        .rows
+        .iter()
+        .filter(|row| matches(args.pattern.as_deref(), &row.symbol, Some(row)))
+        .collect();
+    for row in &rows {
+        let text = if args.json {
+            row_json(catalog, row).to_string()
+        } else {
+            row_text(catalog, row)
+        };
+        line(out, &text)?;
+    }
+    Ok(rows.len())
+}
+
+fn library_name(catalog: &Catalog, row: &Row) -> String {
+    catalog
+        .libraries
+        .get(usize::from(row.library.0))
+        .map(|library| library.name.clone())
+        .unwrap_or_default()
+}
+
+fn row_text(catalog: &Catalog, row: &Row) -> String {
+    let chatty = if row.chatty { " (counted, shown on request)" } else { "" };
+    format!(
+        "{:<8} {:<8} {}{}{chatty}",
+        library_name(catalog, row),
+        row.class.name(),
+        row.symbol,
+        prototype(catalog, row)
+    )
+}
+
+fn prototype(catalog: &Catalog, row: &Row) -> String {
+    if row.raw {
+        return "(raw registers)".to_owned();
+    }
+    let args: Vec<String> = row.args.iter().map(|arg| argument(catalog, arg)).collect();
+    format!("({})", args.join(", "))
+}
+
+fn argument(catalog: &Catalog, arg: &Arg) -> String {
+    let kind = match arg.kind {
+        Kind::Enum(id) => catalog.enums.get(usize::from(id.0)).map(|table| table.name.clone()),
+        Kind::Struct(id) => catalog.structs.get(usize::from(id.0)).map(|table| table.name.clone()),
+        kind => Some(format!("{kind:?}").to_lowercase()),
+    };
+    let kind = kind.unwrap_or_default();
+    match arg.pass {
+        Pass::Value => format!("{}: {kind}", arg.name),
+        Pass::In => format!("{}: *{kind}", arg.name),
+        Pass::Out => format!("{}: *{kind} (out)", arg.name),
+        Pass::InOut => format!("{}: *{kind} (inout)", arg.name),
+    }
+}
+
+fn row_json(catalog: &Catalog, row: &Row) -> serde_json::Value {
+    serde_json::json!({
+        "layer": library_name(catalog, row),
+        "name": row.symbol,
+        "api": row.api,
+        "class": row.class.name(),
+        "category": row.class.category(),
+        "chatty": row.chatty,
+        "args": row.args.iter().map(|arg| argument(catalog, arg)).collect::<Vec<_>>(),
+    })
+}
+
+fn list_process(catalog: &Catalog, pid: u32, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
+    let mappings = discover::mappings(pid).with_context(|| {
+        format!("failed to look at process {pid}\nhint: does it exist, and is it yours? (sudo helps)")
+    })?;
+    let mut listed = 0;
+    for mapping in mappings {
+        let Ok(file) = mapping.open(pid) else { continue };
+        let path = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
+        // a process maps many files that have nothing to do with CUDA
+        listed += list_file(catalog, &path, &mapping.path, args, out).unwrap_or(0);
+    }
+    if listed == 0 {
+        bail!("process {pid} maps no library with known functions\nhint: gpuscope doctor -p {pid}");
+    }
+    Ok(listed)
+}
+
+/// What a file has: name, file offset, and whether the catalogue knows the name.
+type Entry = (String, u64, bool);
+
+fn list_file(catalog: &Catalog, path: &Path, shown: &Path, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
+    let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", shown.display()))?;
+    let (library, entries) = entries(catalog, &elf, shown)?;
+    let major = elf.soname_major();
+    let mut listed = 0;
+    for (name, offset, known) in entries {
+        let row = catalog.find(library, &name, major).and_then(|id| catalog.row(id));
+        if !matches(args.pattern.as_deref(), &name, row) {
+            continue;
+        }
+        if listed == 0 && !args.json {
+            line(out, &format!("{}", escaped(&shown.display().to_string())))?;
+        }
+        listed += 1;
+        line(
+            out,
+            &describe(catalog, &elf, &name, offset, row.filter(|_| known), args.json),
+        )?;
+    }
+    Ok(listed)
+}
+
+fn entries(catalog: &Catalog, elf: &ElfFile, shown: &Path) -> Result<(LibraryId, Vec<Entry>)> {
+    let text = shown.to_string_lossy();
+    let soname = elf.soname().unwrap_or_default();
+    let by_name = catalog
+        .libraries
+        .iter()
+        .rposition(|library| library.matches(&text) || library.matches(soname));
+    let runtime = catalog
+        .library("runtime")
+        .context("the catalogue has no runtime library")?;
+    let Some(index) = by_name else {
+        let found = find_runtime(elf, &|name| catalog.find(runtime, name, None).is_some())?;
+        let functions = found.map(|found| found.functions).unwrap_or_default();
+        return Ok((
+            runtime,
+            functions
+                .into_iter()
+                .map(|(name, offset)| (name, offset, true))
+                .collect(),
+        ));
+    };
+    let library = LibraryId(index as u16);
+    let prefix = match catalog.libraries[index].layer {
+        Layer::Driver => "cu",
+        Layer::Runtime => "cuda",
+        Layer::Custom => "\0",
+    };
+    let known = |name: &str| catalog.find(library, name, elf.soname_major()).is_some();
+    let mut symbols = elf.symbols_where(&|name| known(name) || name.starts_with(prefix))?;
+    symbols.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok((
+        library,
+        symbols
+            .into_iter()
+            .map(|symbol| (symbol.name.clone(), symbol.file_offset, known(&symbol.name)))
+            .collect(),
+    ))
+}
+
+fn describe(catalog: &Catalog, elf: &ElfFile, name: &str, offset: u64, row: Option<&Row>, json: bool) -> String {
+    let site = probe_site(elf, offset);
+    if json {
+        let refusal = site.as_ref().err().map(ToString::to_string);
+        return serde_json::json!({
+            "name": name,
+            "offset": format!("{offset:#x}"),
+            "probe": site.as_ref().ok().map(|site| format!("{:#x}", site.offset)),
+            "single_stepped": site.as_ref().is_ok_and(|site| site.cost == Cost::SingleStepped),
+            "refused": refusal,
+            "class": row.map(|row| row.class.name()),
+            "known": row.is_some(),
+        })
+        .to_string();
+    }
+    let place = match site {
+        Ok(site) if site.moved_by > 0 => format!("{offset:#x}+{}", site.moved_by),
+        Ok(site) if site.cost == Cost::SingleStepped => format!("{offset:#x} (slow)"),
+        Ok(_) => format!("{offset:#x}"),
+        Err(refusal) => format!("{offset:#x} {refusal}"),
+    };
+    match row {
+        Some(row) => format!(
+            "  {place:<14} {:<8} {}{}",
+            row.class.name(),
+            escaped(name),
+            prototype(catalog, row)
+        ),
+        None => format!(
+            "  {place:<14} {:<8} {}(not in the catalogue: raw registers, entry only)",
+            "-",
+            escaped(name)
+        ),
+    }
+}

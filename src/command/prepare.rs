@@ -1,0 +1,195 @@
+//! From options to a tracer that is ready: shared by all commands that trace.
+
+use crate::catalog::Catalog;
+use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::filter::Filter;
+use crate::model::summary::Summary;
+use crate::output::Output;
+use crate::probe::{self, Setup, Tier};
+use crate::rows::{RunRows, Wish};
+use crate::sink::{Sink, json::Json, summary, text};
+use crate::tracer::{Scope, Tracer, clock_now};
+use anyhow::{Context, Result, bail};
+use std::io::IsTerminal;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Rows that globs and functions unknown to the catalogue may add.
+const SPARE_ROWS: usize = 4096;
+/// Largest ring, 1 GiB.
+const LARGEST_RING: u64 = 1 << 30;
+
+/// Loads the kernel programs as `options` ask, for the processes in `scope`.
+///
+/// # Errors
+/// A wrong option, file or pattern, or what the kernel refuses.
+pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -> Result<Tracer> {
+    probe::route_messages(options.verbose);
+    let catalog = catalog(&options.hooks)?;
+    let filter = Filter::parse(&options.filter, &options.layer)?;
+    let wish = Wish {
+        events: !options.quiet,
+        chatty: options.chatty,
+        returns: true,
+    };
+    let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
+    check_filter(options, &rows)?;
+    let output = destination(options)?;
+    let mut tracer = Tracer::start(rows, setup(options, &scope)?, scope, output)?;
+    if !options.quiet {
+        let sink = sink(options, command, tracer.tier());
+        tracer.write_to(sink);
+    }
+    Ok(tracer)
+}
+
+/// The built-in catalogue and the user's files.
+///
+/// # Errors
+/// A file cannot be read or is wrong; with its name and line.
+pub fn catalog(hooks: &[PathBuf]) -> Result<Catalog> {
+    let mut catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
+    for path in hooks {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("failed to read the hook file {}", path.display()))?;
+        catalog.add_hooks(&path.display().to_string(), &text)?;
+    }
+    Ok(catalog)
+}
+
+/// A filter that selects nothing is a mistake.
+fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
+    let globs = rows.catalog.rows.iter().any(crate::catalog::Row::is_glob);
+    let some = rows
+        .catalog
+        .rows
+        .iter()
+        .any(|row| rows.filter.selects(&rows.catalog, row));
+    if !some && !globs {
+        bail!(
+            "no known function matches --filter {}\nhint: gpuscope functions lists them",
+            options.filter.join(" --filter ")
+        );
+    }
+    Ok(())
+}
+
+fn setup(options: &Options, scope: &Scope) -> Result<Setup> {
+    let ring = options.ring_size.max(4096).next_power_of_two();
+    if ring > LARGEST_RING {
+        bail!("--ring-size is at most 1GiB");
+    }
+    let processes = matches!(scope, Scope::Processes(_));
+    Ok(Setup {
+        spare_rows: SPARE_ROWS,
+        ring_bytes: ring as u32,
+        only_targets: processes,
+        follow_forks: processes,
+        wait_for_attach: processes,
+        uid: options.uid,
+        cgroup: options.cgroup.as_deref().map(cgroup_id).transpose()?,
+        comms: options.comm.clone(),
+        only_errors: options.errors,
+        min_ns: options.min_duration.map_or(0, |time| time.as_nanos() as u64),
+        tier: forced_tier()?,
+        ..Setup::default()
+    })
+}
+
+/// `GPUSCOPE_TIER` is for tests and for measuring one way of attaching against another.
+fn forced_tier() -> Result<Option<Tier>> {
+    let Some(name) = std::env::var_os("GPUSCOPE_TIER") else {
+        return Ok(None);
+    };
+    let tier = Tier::ALL.into_iter().find(|tier| name.to_str() == Some(tier.name()));
+    tier.map(Some)
+        .with_context(|| format!("GPUSCOPE_TIER={name:?} is none of uprobe.session, uprobe.multi, perf-link"))
+}
+
+/// A cgroup's id is the inode of its directory.
+fn cgroup_id(path: &Path) -> Result<u64> {
+    let full = if path.starts_with("/sys/fs/cgroup") {
+        path.to_owned()
+    } else {
+        Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path))
+    };
+    let metadata = std::fs::metadata(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
+    Ok(metadata.ino())
+}
+
+fn destination(options: &Options) -> Result<Output> {
+    match options.output.as_deref() {
+        None => Ok(Output::stdout()),
+        Some(path) if path == Path::new("-") => Ok(Output::stdout()),
+        Some(path) => Output::create(path),
+    }
+}
+
+fn format(options: &Options) -> Format {
+    let by_name = match options
+        .output
+        .as_deref()
+        .and_then(Path::extension)
+        .and_then(|extension| extension.to_str())
+    {
+        Some("jsonl") => Format::Jsonl,
+        _ => Format::Text,
+    };
+    options.format.unwrap_or(by_name)
+}
+
+fn sink(options: &Options, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
+    let clock = clock_now();
+    match format(options) {
+        Format::Jsonl => {
+            let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+            Box::new(Json::new(clock, command, tier.to_owned()))
+        }
+        Format::Text => Box::new(text::Text::new(clock, text::local_zone(), coloured(options))),
+    }
+}
+
+fn coloured(options: &Options) -> bool {
+    let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
+    match options.color {
+        Colour::Always => true,
+        Colour::Never => false,
+        Colour::Auto => to_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
+/// Writes the summary to stderr as asked.
+pub fn print_summary(format: SummaryFormat, summary: &Summary) {
+    match format {
+        SummaryFormat::Text => eprint!("{}", summary::to_text(summary)),
+        SummaryFormat::Json => eprintln!("{}", summary::to_json(summary)),
+        SummaryFormat::None => {}
+    }
+}
+
+/// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
+///
+/// # Errors
+/// A handler cannot be installed.
+pub fn stop_flag() -> Result<StopFlag> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))
+            .context("failed to handle signals")?;
+        signal_hook::flag::register(signal, Arc::clone(&flag)).context("failed to handle signals")?;
+    }
+    Ok(StopFlag(flag))
+}
+
+/// Whether the user wants the trace to end.
+#[derive(Clone, Debug)]
+pub struct StopFlag(Arc<AtomicBool>);
+
+impl StopFlag {
+    /// True from the first signal on.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

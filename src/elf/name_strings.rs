@@ -1,0 +1,149 @@
+//! Which function of a stripped file refers to which CUDA runtime name.
+//!
+//! Each entry point of the CUDA runtime reports its own name to profilers, so the name is a string in the file and the
+//! function's code takes its address: with `lea`, or, up to CUDA 12.6, by loading a pointer that the dynamic linker fills.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+use object::elf;
+
+use super::bytes::u64_at;
+use super::unwind::{self, Frame};
+use super::{ElfError, ElfFile};
+
+const TEXT_LIMIT: u64 = 512 << 20;
+const RELOCATION: usize = 24;
+const LONGEST_NAME: usize = 128;
+
+/// Each name with the functions (virtual addresses) that refer to it.
+pub(super) type References = BTreeMap<String, BTreeSet<u64>>;
+
+pub(super) fn references(file: &ElfFile) -> Result<References, ElfError> {
+    let strings = strings(file)?;
+    if strings.is_empty() {
+        return Ok(References::new());
+    }
+    let mut targets: HashMap<u64, &str> = strings.iter().map(|(vaddr, name)| (*vaddr, name.as_str())).collect();
+    for (slot, vaddr) in pointers(file, &strings)? {
+        if let Some(name) = strings.get(&vaddr) {
+            targets.insert(slot, name);
+        }
+    }
+    let frames = unwind::frames(file)?;
+    let mut found = References::new();
+    scan(file, &targets, &frames, &mut found)?;
+    Ok(found)
+}
+
+/// `cuda[A-Z]\w+` with a NUL behind it, by virtual address.
+fn strings(file: &ElfFile) -> Result<HashMap<u64, String>, ElfError> {
+    let finder = memchr::memmem::Finder::new(b"cuda");
+    let mut found = HashMap::new();
+    for section in file.read_only_data() {
+        let range = section.offset..section.offset.saturating_add(section.size);
+        file.source
+            .chunks("read-only data", range, LONGEST_NAME, &mut |at, bytes| {
+                for start in finder.find_iter(bytes) {
+                    if let Some(name) = name_at(bytes, start) {
+                        found.insert(
+                            section.vaddr.wrapping_add(at - section.offset + start as u64),
+                            name.to_owned(),
+                        );
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+    }
+    Ok(found)
+}
+
+fn name_at(bytes: &[u8], start: usize) -> Option<&str> {
+    let rest = bytes.get(start..)?;
+    let rest = rest.get(..rest.len().min(LONGEST_NAME))?;
+    let name = rest.get(..rest.iter().position(|b| !b.is_ascii_alphanumeric() && *b != b'_')?)?;
+    let ends = rest.get(name.len()) == Some(&0);
+    let word = name.get(4).is_some_and(u8::is_ascii_uppercase) && name.len() > 5;
+    if ends && word {
+        std::str::from_utf8(name).ok()
+    } else {
+        None
+    }
+}
+
+/// Places that the dynamic linker fills with the address of a name: (place, address), both virtual.
+fn pointers(file: &ElfFile, strings: &HashMap<u64, String>) -> Result<Vec<(u64, u64)>, ElfError> {
+    let mut found = Vec::new();
+    for section in file.layout.sections.iter().filter(|s| s.kind == elf::SHT_RELA) {
+        let end = section.offset.saturating_add(section.size);
+        let mut next = section.offset;
+        file.source
+            .chunks("relocations", section.offset..end, RELOCATION - 1, &mut |at, bytes| {
+                let skip = usize::try_from(next - at).unwrap_or_default();
+                for record in bytes.get(skip..).unwrap_or_default().chunks_exact(RELOCATION) {
+                    next += RELOCATION as u64;
+                    let (Some(place), Some(info), Some(value)) =
+                        (u64_at(record, 0), u64_at(record, 8), u64_at(record, 16))
+                    else {
+                        break;
+                    };
+                    if info == u64::from(elf::R_X86_64_RELATIVE) && strings.contains_key(&value) {
+                        found.push((place, value));
+                    }
+                }
+                ControlFlow::Continue(())
+            })?;
+    }
+    Ok(found)
+}
+
+/// Looks at every position of the code, as decoding it all would take longer: an operand relative to the instruction
+/// pointer is a byte `00rrr101` and a distance, and the targets are too few to be met by chance.
+fn scan(
+    file: &ElfFile,
+    targets: &HashMap<u64, &str>,
+    frames: &[Frame],
+    found: &mut References,
+) -> Result<(), ElfError> {
+    const OPERAND: usize = 5;
+    let (Some(low), Some(high)) = (targets.keys().min().copied(), targets.keys().max().copied()) else {
+        return Ok(());
+    };
+    for code in &file.layout.code {
+        if code.size > TEXT_LIMIT {
+            return Err(ElfError::TooLarge {
+                what: "code",
+                size: code.size,
+                limit: TEXT_LIMIT,
+            });
+        }
+        let range = code.offset..code.offset + code.size;
+        file.source.chunks("code", range, OPERAND, &mut |at, bytes| {
+            let base = code.vaddr + (at - code.offset);
+            for (index, window) in bytes.windows(OPERAND + 1).enumerate() {
+                let &[opcode, operand, a, b, c, d] = window else {
+                    continue;
+                };
+                if operand & 0xc7 != 0x05 || !takes_address(opcode) {
+                    continue;
+                }
+                let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
+                let here = base + index as u64;
+                let target = (here + window.len() as u64).wrapping_add_signed(distance);
+                if target < low || target > high {
+                    continue;
+                }
+                if let (Some(name), Some(frame)) = (targets.get(&target), unwind::enclosing(frames, here)) {
+                    found.entry((*name).to_owned()).or_default().insert(frame.start);
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(())
+}
+
+/// `lea`, `mov` and the vector loads `movups movlps movhps movaps movdqa movq`.
+fn takes_address(opcode: u8) -> bool {
+    matches!(opcode, 0x8d | 0x8b | 0x10 | 0x12 | 0x16 | 0x28 | 0x6f | 0x7e)
+}

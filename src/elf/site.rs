@@ -1,0 +1,232 @@
+//! The byte of a function at which the kernel can take a probe for the least cost.
+//!
+//! The kernel emulates a few instructions and single-steps all others, which costs three times more on bare metal and
+//! thirteen times more in a virtual machine. Where the first instruction is of the second kind, one of the first kind
+//! often follows before anything that a probe reads has changed.
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
+
+use super::instruction::{self, Class};
+use super::{ElfError, ElfFile};
+
+/// How far a probe may move from the entry, in bytes.
+const REACH: usize = 32;
+const LONGEST_INSTRUCTION: usize = 15;
+/// How much of a function is searched for jumps back to its start, in bytes.
+const MOST_DECODED: u64 = 64 << 10;
+const UNKNOWN_SIZE: u64 = 4 << 10;
+
+/// How the kernel runs the probed instruction itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cost {
+    Emulated,
+    SingleStepped,
+}
+
+/// Where to probe, relative to a function's first byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Decision {
+    /// In bytes, below 32. The argument registers, `rsp` and the memory at `rsp` are there what they were at the entry.
+    pub moved_by: u8,
+    pub cost: Cost,
+}
+
+/// Where to probe a function of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site {
+    /// File offset in bytes, `moved_by` included.
+    pub offset: u64,
+    pub moved_by: u8,
+    pub cost: Cost,
+}
+
+/// Why there is no safe probe.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SiteRefusal {
+    #[error("not probed: byte {0:#x} of the file is not code")]
+    NotCode(u64),
+    #[error("not probed: byte {0:#x} of the file is inside an instruction")]
+    InsideInstruction(u64),
+    #[error("not probed: the bytes there are no instruction")]
+    Undecodable,
+    #[error("not probed: the kernel takes no probe on an instruction with a {0} prefix")]
+    Prefix(&'static str),
+    #[error("not probed: the kernel takes no probe on this kind of instruction")]
+    Kind,
+    #[error("not probed: a five-byte nop inside a function, where some kernels overwrite live stack")]
+    NopInside,
+    #[error(transparent)]
+    File(#[from] ElfError),
+}
+
+/// Chooses from the first bytes of a function, of which 47 are enough. Pass no bytes of the next function.
+///
+/// # Errors
+/// The first instruction takes no probe and no later one can stand in for it.
+pub fn decide(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
+    let mut instructions = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
+    let first = step(&mut instructions, bytes).ok_or(SiteRefusal::Undecodable)?;
+    let at_entry = match first.class {
+        Class::Emulated | Class::LongNop => {
+            return Ok(Decision {
+                moved_by: 0,
+                cost: Cost::Emulated,
+            });
+        }
+        Class::Invalid => return Err(SiteRefusal::Undecodable),
+        Class::Other => Ok(Decision {
+            moved_by: 0,
+            cost: Cost::SingleStepped,
+        }),
+        Class::BadPrefix(name) => Err(SiteRefusal::Prefix(name)),
+        Class::BadKind => Err(SiteRefusal::Kind),
+    };
+    let mut previous = first;
+    while instruction::leaves_entry_state(&previous.instruction) {
+        let Some(next) = step(&mut instructions, bytes) else {
+            break;
+        };
+        if next.at >= REACH {
+            break;
+        }
+        // A longer nop would be replaced by a call on newer kernels, whose push lands in the red zone of a function that
+        // is under way.
+        if next.class == Class::Emulated {
+            let moved_by = u8::try_from(next.at).unwrap_or_default();
+            return Ok(Decision {
+                moved_by,
+                cost: Cost::Emulated,
+            });
+        }
+        previous = next;
+    }
+    at_entry
+}
+
+/// Chooses for the function whose first byte is at the file offset `offset`.
+///
+/// An offset inside a function that a symbol names is taken as it is, if an instruction begins there.
+///
+/// # Errors
+/// There is no code, no instruction or none that takes a probe; or the file cannot be read.
+pub fn probe_site(file: &ElfFile, offset: u64) -> Result<Site, SiteRefusal> {
+    let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
+    let code_end = code.offset + code.size;
+    let extents = file.extents()?;
+    let after = extents.partition_point(|e| e.offset <= offset);
+    let until_here = extents.get(..after).unwrap_or_default();
+    let size = match until_here.last() {
+        Some(function) if function.offset == offset => function.size,
+        Some(outer) if offset - outer.offset < outer.size => {
+            return inside(file, outer.offset, offset, code_end);
+        }
+        _ => 0,
+    };
+    let known = if size == 0 {
+        UNKNOWN_SIZE
+    } else {
+        size.min(MOST_DECODED)
+    };
+    let code = file.source.read_up_to(offset, clamp(known.min(code_end - offset)))?;
+    let prologue = code
+        .get(..code.len().min(REACH + LONGEST_INSTRUCTION))
+        .unwrap_or_default();
+    let decision = decide(prologue)?;
+    let moved_by = decision.moved_by;
+    if moved_by == 0 {
+        return Ok(Site {
+            offset,
+            moved_by,
+            cost: decision.cost,
+        });
+    }
+    let moved = offset + u64::from(moved_by);
+    let other_entry = extents.get(after).is_some_and(|next| next.offset <= moved);
+    if other_entry || jumps_into(&code, u64::from(moved_by)) {
+        return unmoved(&code, offset);
+    }
+    Ok(Site {
+        offset: moved,
+        moved_by,
+        cost: decision.cost,
+    })
+}
+
+/// A call which arrives by such a jump would be counted at the moved site but not at the entry.
+fn jumps_into(code: &[u8], moved_by: u64) -> bool {
+    Decoder::with_ip(64, code, 0, DecoderOptions::NONE)
+        .iter()
+        .any(|instruction| {
+            let direct = matches!(
+                instruction.flow_control(),
+                FlowControl::ConditionalBranch
+                    | FlowControl::UnconditionalBranch
+                    | FlowControl::Call
+                    | FlowControl::XbeginXabortXend
+            );
+            direct && instruction.op_count() > 0 && (1..=moved_by).contains(&instruction.near_branch_target())
+        })
+}
+
+/// The offset that was asked for lies within the function that begins at `start`.
+fn inside(file: &ElfFile, start: u64, offset: u64, code_end: u64) -> Result<Site, SiteRefusal> {
+    if offset - start > MOST_DECODED {
+        return Err(SiteRefusal::InsideInstruction(offset));
+    }
+    let end = code_end.min(offset + LONGEST_INSTRUCTION as u64);
+    let code = file.source.read_up_to(start, clamp(end - start))?;
+    let mut instructions = Decoder::with_ip(64, &code, start, DecoderOptions::NONE);
+    while instructions.can_decode() && instructions.ip() < offset {
+        let _ = instructions.decode();
+    }
+    if instructions.ip() != offset {
+        return Err(SiteRefusal::InsideInstruction(offset));
+    }
+    let code = code.get(clamp(offset - start)..).unwrap_or_default();
+    if code.starts_with(&instruction::NOP5) {
+        return Err(SiteRefusal::NopInside);
+    }
+    unmoved(code, offset)
+}
+
+fn unmoved(code: &[u8], offset: u64) -> Result<Site, SiteRefusal> {
+    let mut instructions = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    let first = step(&mut instructions, code).ok_or(SiteRefusal::Undecodable)?;
+    let cost = match first.class {
+        Class::Emulated | Class::LongNop => Cost::Emulated,
+        Class::Other => Cost::SingleStepped,
+        Class::Invalid => return Err(SiteRefusal::Undecodable),
+        Class::BadPrefix(name) => return Err(SiteRefusal::Prefix(name)),
+        Class::BadKind => return Err(SiteRefusal::Kind),
+    };
+    Ok(Site {
+        offset,
+        moved_by: 0,
+        cost,
+    })
+}
+
+struct Step {
+    at: usize,
+    class: Class,
+    instruction: Instruction,
+}
+
+fn step(instructions: &mut Decoder<'_>, bytes: &[u8]) -> Option<Step> {
+    if !instructions.can_decode() {
+        return None;
+    }
+    let at = instructions.position();
+    let instruction = instructions.decode();
+    let encoded = bytes.get(at..instructions.position())?;
+    Some(Step {
+        at,
+        class: instruction::classify(&instruction, encoded),
+        instruction,
+    })
+}
+
+fn clamp(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,154 @@
+//! Which functions a run is about: globs, classes and layers. Pure.
+//!
+//! Filtering happens before attaching: a function that is filtered out costs nothing. Conditions on a single
+//! call (duration, failure, process) are the kernel program's business.
+
+use crate::catalog::{Catalog, Layer, Row, glob_matches};
+use crate::decode::class_is;
+
+/// One `--filter` argument.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    exclude: bool,
+    pattern: Pattern,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pattern {
+    Glob(String),
+    Class(String),
+}
+
+/// The selection of functions; see [`Filter::parse`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    rules: Vec<Rule>,
+    layers: Vec<Layer>,
+}
+
+impl Filter {
+    /// Reads `--filter` rules (`GLOB`, `@CLASS`, `!` before either excludes) and `--layer` names.
+    ///
+    /// # Errors
+    /// Names the class or layer that does not exist, and those that do.
+    pub fn parse(rules: &[String], layers: &[String]) -> anyhow::Result<Filter> {
+        let rules = rules
+            .iter()
+            .map(|rule| parse_rule(rule))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Filter {
+            rules,
+            layers: parse_layers(layers)?,
+        })
+    }
+
+    /// Whether functions of `layer` are looked at. A user's own hooks always are.
+    pub fn has_layer(&self, layer: Layer) -> bool {
+        layer == Layer::Custom || self.layers.contains(&layer)
+    }
+
+    /// Whether the function is traced: no rule excludes it and, if there are including rules, one does.
+    pub fn selects(&self, catalog: &Catalog, row: &Row) -> bool {
+        let layer = catalog
+            .libraries
+            .get(usize::from(row.library.0))
+            .map(|library| library.layer);
+        let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
+        layer.is_some_and(|layer| self.has_layer(layer))
+            && !self.rules.iter().any(|rule| rule.exclude && rule.matches(row))
+            && (including.peek().is_none() || including.any(|rule| rule.matches(row)))
+    }
+
+    /// Whether the user asked for this very function or its class, so that its calls are shown though it is chatty.
+    pub fn asks_for(&self, row: &Row) -> bool {
+        self.rules
+            .iter()
+            .any(|rule| !rule.exclude && rule.is_specific() && rule.matches(row))
+    }
+}
+
+impl Rule {
+    fn matches(&self, row: &Row) -> bool {
+        match &self.pattern {
+            Pattern::Glob(glob) => glob_matches(glob, &row.symbol) || glob_matches(glob, &row.api),
+            Pattern::Class(class) => class_is(row.class, class),
+        }
+    }
+
+    fn is_specific(&self) -> bool {
+        !matches!(&self.pattern, Pattern::Glob(glob) if glob == "*")
+    }
+}
+
+fn parse_rule(text: &str) -> anyhow::Result<Rule> {
+    let (exclude, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+    anyhow::ensure!(
+        !rest.is_empty(),
+        "--filter {text:?} is empty; hint: a glob such as 'cudaMemcpy*', or @copy"
+    );
+    let pattern = match rest.strip_prefix('@') {
+        Some(class) => Pattern::Class(known_class(class)?.to_owned()),
+        None => Pattern::Glob(rest.to_owned()),
+    };
+    Ok(Rule { exclude, pattern })
+}
+
+fn known_class(name: &str) -> anyhow::Result<&str> {
+    use crate::catalog::Class;
+    if Class::ALL.iter().any(|class| class_is(*class, name)) {
+        return Ok(name);
+    }
+    let known: Vec<&str> = Class::ALL.iter().map(|class| class.name()).collect();
+    anyhow::bail!("no class is named {name:?}\nhint: one of {}", known.join(", "))
+}
+
+fn parse_layers(names: &[String]) -> anyhow::Result<Vec<Layer>> {
+    let mut layers = Vec::new();
+    for name in names.iter().flat_map(|names| names.split(',')) {
+        match name {
+            "runtime" => layers.push(Layer::Runtime),
+            "driver" => layers.push(Layer::Driver),
+            "all" => layers.extend([Layer::Runtime, Layer::Driver]),
+            "kernel" => anyhow::bail!("the kernel layer is not traced by this version\nhint: --layer runtime,driver"),
+            _ => anyhow::bail!("no layer is named {name:?}\nhint: runtime, driver or all"),
+        }
+    }
+    Ok(layers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(rules: &[&str], symbol: &str) -> bool {
+        let catalog = Catalog::builtin().unwrap();
+        let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+        let filter = Filter::parse(&rules, &["all".to_owned()]).unwrap();
+        let row = catalog.rows.iter().find(|row| row.symbol == symbol).unwrap();
+        filter.selects(&catalog, row)
+    }
+
+    #[test]
+    fn without_rules_everything_is_selected() {
+        assert!(selected(&[], "cudaMalloc"));
+    }
+
+    #[test]
+    fn an_exclusion_wins_over_an_inclusion() {
+        assert!(selected(&["@memory"], "cudaMalloc"));
+        assert!(!selected(&["@memory", "!cudaMalloc"], "cudaMalloc"));
+        assert!(selected(&["!cudaMalloc"], "cudaFree"));
+    }
+
+    #[test]
+    fn a_glob_also_matches_the_documented_name() {
+        assert!(selected(&["cuMemAlloc"], "cuMemAlloc_v2"));
+        assert!(!selected(&["cudaMemcpy*"], "cudaMalloc"));
+    }
+
+    #[test]
+    fn an_unknown_class_names_the_known_ones() {
+        let error = Filter::parse(&["@aloc".into()], &[]).unwrap_err().to_string();
+        assert!(error.contains("\"aloc\"") && error.contains("alloc"), "{error}");
+    }
+}

@@ -1,0 +1,4 @@
+//! What events mean, added up. Pure: no I/O, no kernel.
+
+pub mod order;
+pub mod summary;

@@ -1,0 +1,264 @@
+//! The exact totals of a run: the kernel's counting plane, grouped by layer and function.
+//!
+//! Never computed from events. Layers are never added to each other.
+
+use crate::capture::direction;
+use crate::catalog::{Catalog, Class, CopyKind, Layer};
+use crate::wire::{FailureKey, RowCounter, Total, TotalKey};
+use std::collections::BTreeMap;
+
+/// Totals of one function over all processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Function {
+    pub layer: Layer,
+    /// Name of the layer: that of the library.
+    pub label: String,
+    pub name: String,
+    pub class: Class,
+    /// Calls that returned (or, for functions seen at entry only, were entered).
+    pub calls: u64,
+    pub errors: u64,
+    pub total_ns: u64,
+    pub max_ns: u64,
+    pub bytes: u64,
+    /// From a histogram with four buckets per power of two: at most 19 % too high.
+    pub p50_ns: u64,
+    pub p99_ns: u64,
+    /// Entered and never returned to their caller: process end, exec, longjmp, or still running.
+    pub unfinished: u64,
+    /// Events that did not fit into the ring.
+    pub lost: u64,
+    /// Counted without arguments: nested too deeply.
+    pub without_args: u64,
+    /// False: seen at entry only, so there is no time and no result.
+    pub timed: bool,
+}
+
+/// Failed calls of one function with one result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub function: String,
+    pub error: String,
+    pub code: i32,
+    pub count: u64,
+}
+
+/// Copies in one direction, in one layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copies {
+    pub layer: String,
+    /// `None`: by address, not decided by the call's arguments.
+    pub direction: Option<CopyKind>,
+    pub calls: u64,
+    pub bytes: u64,
+}
+
+/// What tracing cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// Probe hits: entries plus returns count as one.
+    pub hits: u64,
+    /// Measured on this machine after the run, for a counted call.
+    pub ns_per_hit: f64,
+    pub cpu_seconds: f64,
+    pub rss_bytes: u64,
+}
+
+/// Everything that the end of a run reports.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Summary {
+    pub seconds: f64,
+    pub functions: Vec<Function>,
+    pub failures: Vec<Failure>,
+    pub copies: Vec<Copies>,
+    pub lost_events: u64,
+    pub malformed: u64,
+    pub processes: usize,
+    /// What was not seen, and why.
+    pub unseen: Vec<String>,
+    /// Functions that were counted and not shown as events.
+    pub counted_only: Vec<String>,
+    pub attached: Vec<String>,
+    pub cost: Cost,
+    pub tier: String,
+}
+
+/// Adds up the counting plane; see [`Tally::functions`].
+#[derive(Debug, Default)]
+pub struct Tally {
+    rows: BTreeMap<u32, RowTotal>,
+    failures: BTreeMap<(u32, i32), u64>,
+    copies: BTreeMap<(Layer, Option<CopyKind>), (u64, u64)>,
+    processes: std::collections::BTreeSet<u32>,
+}
+
+#[derive(Debug, Clone)]
+struct RowTotal {
+    total: Total,
+}
+
+impl Tally {
+    /// Adds one entry of the counting plane.
+    pub fn add(&mut self, catalog: &Catalog, key: &TotalKey, total: &Total) {
+        self.processes.insert(key.tgid);
+        let Some(row) = catalog.rows.get(key.row as usize) else {
+            return;
+        };
+        if row.class == Class::Copy {
+            let layer = catalog.libraries[usize::from(row.library.0)].layer;
+            let copies = self.copies.entry((layer, direction(row, key.variant))).or_default();
+            copies.0 += total.calls - total.errors.min(total.calls);
+            copies.1 += total.bytes;
+        }
+        self.rows
+            .entry(key.row)
+            .and_modify(|sum| sum.add(total))
+            .or_insert_with(|| RowTotal { total: *total });
+    }
+
+    /// Adds one entry of the failure table.
+    pub fn add_failure(&mut self, key: &FailureKey, count: u64) {
+        *self.failures.entry((key.row, key.code)).or_default() += count;
+    }
+
+    /// Processes that made at least one call.
+    pub fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Totals by function, busiest layer order: runtime, driver, custom; most time first.
+    pub fn functions(&self, catalog: &Catalog, counters: &[RowCounter], timed: &dyn Fn(u32) -> bool) -> Vec<Function> {
+        let used = counters.iter().enumerate().filter(|(_, counter)| counter.entered > 0);
+        let mut functions: Vec<Function> = used
+            .filter_map(|(row, counter)| self.function(catalog, row as u32, counter, timed(row as u32)))
+            .collect();
+        functions.sort_by(|a, b| (a.layer, b.total_ns, b.calls, &a.name).cmp(&(b.layer, a.total_ns, a.calls, &b.name)));
+        functions
+    }
+
+    fn function(&self, catalog: &Catalog, row: u32, counter: &RowCounter, timed: bool) -> Option<Function> {
+        let known = catalog.rows.get(row as usize)?;
+        let library = &catalog.libraries[usize::from(known.library.0)];
+        let total = self.rows.get(&row).map(|row| row.total);
+        let quantile = |share: f64| total.as_ref().map_or(0, |total| quantile_ns(total, share));
+        Some(Function {
+            layer: library.layer,
+            label: library.name.clone(),
+            name: known.symbol.clone(),
+            class: known.class,
+            calls: total.map_or(0, |total| total.calls),
+            errors: total.map_or(0, |total| total.errors),
+            total_ns: total.map_or(0, |total| total.total_ns),
+            max_ns: total.map_or(0, |total| total.max_ns),
+            bytes: total.map_or(0, |total| total.bytes),
+            p50_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
+            unfinished: counter.entered.saturating_sub(counter.completed),
+            lost: counter.lost,
+            without_args: counter.no_frame,
+            timed,
+        })
+    }
+
+    /// Failed calls by function and error, most frequent first.
+    pub fn failures(&self, catalog: &Catalog) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = self
+            .failures
+            .iter()
+            .filter_map(|(&(row, code), &count)| {
+                let row = catalog.rows.get(row as usize)?;
+                let error = catalog
+                    .error_name(row, i64::from(code))
+                    .map_or_else(|| code.to_string(), str::to_owned);
+                Some(Failure {
+                    function: row.symbol.clone(),
+                    error,
+                    code,
+                    count,
+                })
+            })
+            .collect();
+        failures.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.function.cmp(&b.function)));
+        failures
+    }
+
+    /// Successful copies by layer and direction.
+    pub fn copies(&self, catalog: &Catalog) -> Vec<Copies> {
+        let label = |layer: Layer| {
+            catalog
+                .libraries
+                .iter()
+                .find(|library| library.layer == layer)
+                .map(|library| library.name.clone())
+        };
+        let kept = self.copies.iter().filter(|(_, (calls, _))| *calls > 0);
+        kept.map(|(&(layer, direction), &(calls, bytes))| Copies {
+            layer: label(layer).unwrap_or_default(),
+            direction,
+            calls,
+            bytes,
+        })
+        .collect()
+    }
+}
+
+impl RowTotal {
+    fn add(&mut self, other: &Total) {
+        let total = &mut self.total;
+        total.calls += other.calls;
+        total.errors += other.errors;
+        total.total_ns += other.total_ns;
+        total.max_ns = total.max_ns.max(other.max_ns);
+        total.bytes = total.bytes.wrapping_add(other.bytes);
+        for (sum, more) in total.bucket.iter_mut().zip(other.bucket) {
+            *sum += more;
+        }
+    }
+}
+
+/// The upper edge of the bucket that holds the call at `share` of all, at most the maximum.
+fn quantile_ns(total: &Total, share: f64) -> u64 {
+    let calls: u64 = total.bucket.iter().sum();
+    let rank = (calls as f64 * share).ceil().max(1.0) as u64;
+    let mut seen = 0;
+    for (index, count) in total.bucket.iter().enumerate() {
+        seen += count;
+        if seen >= rank {
+            return bucket_end_ns(index).min(total.max_ns);
+        }
+    }
+    total.max_ns
+}
+
+/// Where bucket `index` ends; `bucket_of` in `src/bpf/calls.bpf.c` is its counterpart.
+fn bucket_end_ns(index: usize) -> u64 {
+    let (octave, quarter) = (5 + index / 4, (index % 4) as u64);
+    (1u64 << octave) + ((quarter + 1) << (octave - 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::BUCKETS;
+
+    #[test]
+    fn buckets_are_contiguous_and_a_quarter_octave_wide() {
+        assert_eq!(bucket_end_ns(0), 40);
+        assert_eq!(bucket_end_ns(3), 64);
+        assert_eq!(bucket_end_ns(4), 80);
+    }
+
+    #[test]
+    fn a_quantile_never_exceeds_the_maximum() {
+        let mut total = Total {
+            calls: 3,
+            errors: 0,
+            total_ns: 300,
+            max_ns: 101,
+            bytes: 0,
+            bucket: [0; BUCKETS],
+        };
+        total.bucket[6] = 3;
+        assert_eq!(quantile_ns(&total, 0.99), 101);
+    }
+}

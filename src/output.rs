@@ -1,0 +1,76 @@
+//! Where lines go: stdout or a file. Remembers the first failure instead of stopping the trace.
+
+use anyhow::{Context, Result, anyhow};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// A destination that can break without taking the trace with it.
+pub struct Output {
+    target: Box<dyn Write>,
+    name: PathBuf,
+    closed: bool,
+    failure: Option<io::Error>,
+}
+
+impl Output {
+    /// stdout.
+    pub fn stdout() -> Output {
+        Output {
+            target: Box::new(io::stdout()),
+            name: PathBuf::from("stdout"),
+            closed: false,
+            failure: None,
+        }
+    }
+
+    /// A file that is made or emptied now.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(path: &Path) -> Result<Output> {
+        let file = File::create(path).with_context(|| {
+            format!(
+                "failed to create {}\nhint: is its directory there and writable?",
+                path.display()
+            )
+        })?;
+        Ok(Output {
+            target: Box::new(file),
+            name: path.to_owned(),
+            closed: false,
+            failure: None,
+        })
+    }
+
+    /// Writes `bytes`, unless an earlier write failed.
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.closed || self.failure.is_some() {
+            return;
+        }
+        match self.target.write_all(bytes).and_then(|()| self.target.flush()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    /// Whether the reader has gone away.
+    pub fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The first failure; a closed pipe is none.
+    ///
+    /// # Errors
+    /// What went wrong, with the name of the destination.
+    pub fn check(&self) -> Result<()> {
+        match &self.failure {
+            None => Ok(()),
+            Some(error) => Err(anyhow!(
+                "failed to write {}: {error}; what was written before is complete\nhint: free some space, or -q for the summary alone",
+                self.name.display()
+            )),
+        }
+    }
+}

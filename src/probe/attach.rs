@@ -1,0 +1,407 @@
+//! Finds the functions to probe in the files that processes map, and attaches to each file once.
+//!
+//! Owns the attached files. Knows files by device and inode, so that a library reached by several paths,
+//! namespaces or processes is never probed twice.
+
+use super::discover::{self, Mapping};
+use super::{Point, Session, lease};
+use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId};
+use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};
+use crate::filter::Filter;
+use anyhow::{Context, Result};
+use libbpf_rs::Link;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// Larger files without a fat binary are not searched for an embedded runtime.
+const SEARCHED_BYTES: u64 = 64 << 20;
+
+/// A file that is probed.
+pub struct Attached {
+    /// As the first process that mapped it names it.
+    pub path: PathBuf,
+    pub layer: Layer,
+    /// Functions probed.
+    pub functions: usize,
+    /// How the functions were found, where the file does not export them.
+    pub embedded: Option<Method>,
+    /// Functions whose probe has to single-step an instruction, several times as expensive.
+    pub single_stepped: usize,
+    links: Vec<Link>,
+    file: File,
+    leased: bool,
+}
+
+/// A function as it is found in a file.
+pub(super) struct Found {
+    pub(super) name: String,
+    pub(super) offset: u64,
+}
+
+/// Something that is not seen, and why.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap(pub String);
+
+/// Decides for new rows and files; implemented by whoever owns the catalogue's plans.
+pub trait Rows {
+    fn catalog(&self) -> &Catalog;
+    fn filter(&self) -> &Filter;
+    /// Whether calls of this row get a return probe.
+    fn returns(&self, row: RowId) -> bool;
+    /// Adds a row for a symbol that only a glob, or nothing, describes. `None`: no room left.
+    fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId>;
+    /// Tells the kernel side about the rows added since the last time.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    fn publish(&mut self, session: &Session) -> Result<()>;
+}
+
+/// All attached files.
+#[derive(Default)]
+pub struct Attacher {
+    attached: HashMap<(u64, u64), Attached>,
+    linkers: HashMap<(u64, u64), Link>,
+    /// Mappings already looked at, so that a process's hundreds of files are opened once.
+    looked_at: HashSet<(String, u64)>,
+    gaps: BTreeSet<Gap>,
+}
+
+impl Attacher {
+    /// The files probed now.
+    pub fn attached(&self) -> impl Iterator<Item = &Attached> {
+        self.attached.values()
+    }
+
+    /// What is known to be unseen.
+    pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
+        self.gaps.iter()
+    }
+
+    /// Looks at all code that process `pid` maps; true when something new was attached.
+    ///
+    /// # Errors
+    /// The process is gone or may not be looked at.
+    pub fn look_at(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32) -> std::io::Result<bool> {
+        let mut news = false;
+        for mapping in discover::mappings(pid)? {
+            if self.looked_at.insert((mapping.device.clone(), mapping.inode)) {
+                news |= self.consider(session, rows, pid, &mapping);
+            }
+        }
+        Ok(news)
+    }
+
+    fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) -> bool {
+        let interesting = is_cuda_name(&mapping.base_name());
+        let file = match mapping.open(pid) {
+            Ok(file) => file,
+            Err(error) => {
+                if interesting {
+                    self.gap(format!("{}: cannot be opened: {error}", mapping.path.display()));
+                }
+                return false;
+            }
+        };
+        match self.attach_file(session, rows, file, mapping.path.clone()) {
+            Ok(attached) => attached,
+            Err(error) => {
+                if interesting {
+                    self.gap(format!("{}: {error:#}", mapping.path.display()));
+                }
+                false
+            }
+        }
+    }
+
+    /// Attaches to `file` if it holds functions of the catalogue.
+    ///
+    /// # Errors
+    /// The file is no usable ELF file, or the kernel refuses.
+    pub fn attach_file(&mut self, session: &Session, rows: &mut dyn Rows, file: File, path: PathBuf) -> Result<bool> {
+        let metadata = file.metadata().context("failed to look at the file")?;
+        let key = (metadata.dev(), metadata.ino());
+        if self.attached.contains_key(&key) {
+            return Ok(false);
+        }
+        let through_fd = descriptor_path(&file);
+        let elf = ElfFile::open(&through_fd)?;
+        self.watch_linker(session, &elf, &file, &path, key);
+        let Some((library, found, embedded)) = functions_of(rows.catalog(), &elf, &path)? else {
+            return Ok(false);
+        };
+        let (points, single_stepped) = self.points(rows, &elf, library, &found, &path);
+        if points.is_empty() {
+            return Ok(false);
+        }
+        rows.publish(session)?;
+        let links = session.attach(&through_fd, &points)?;
+        let leased = lease::take(&file);
+        let layer = rows.catalog().libraries[usize::from(library.0)].layer;
+        let attached = Attached {
+            path,
+            layer,
+            functions: points.len(),
+            embedded,
+            single_stepped,
+            links,
+            file,
+            leased,
+        };
+        self.attached.insert(key, attached);
+        Ok(true)
+    }
+
+    /// Hooks the dynamic linker's notification, if the file is one.
+    fn watch_linker(&mut self, session: &Session, elf: &ElfFile, file: &File, path: &std::path::Path, key: (u64, u64)) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !(name.starts_with("ld-") || name.starts_with("ld.") || name.contains("ld-linux"))
+            || self.linkers.contains_key(&key)
+        {
+            return;
+        }
+        let Ok(symbols) = elf.symbols_where(&|name| name == "_dl_debug_state") else {
+            return;
+        };
+        let Some(symbol) = symbols.first() else {
+            self.gap(format!(
+                "{}: has no _dl_debug_state: libraries loaded later are noticed with a delay",
+                path.display()
+            ));
+            return;
+        };
+        match session.attach_linker(&descriptor_path(file), symbol.file_offset) {
+            Ok(link) => drop(self.linkers.insert(key, link)),
+            Err(error) => self.gap(format!(
+                "{}: {error:#}: libraries loaded later are noticed with a delay",
+                path.display()
+            )),
+        }
+    }
+
+    /// Hooks the dynamic linkers at the usual places, before any process maps them.
+    pub fn watch_system_linkers(&mut self, session: &Session) {
+        for path in [
+            "/lib64/ld-linux-x86-64.so.2",
+            "/lib/ld-linux-x86-64.so.2",
+            "/lib/ld-musl-x86_64.so.1",
+        ] {
+            let Ok(path) = std::fs::canonicalize(path) else {
+                continue;
+            };
+            let Ok(file) = discover::open_readable(&path) else {
+                continue;
+            };
+            let (Ok(metadata), Ok(elf)) = (file.metadata(), ElfFile::open(descriptor_path(&file))) else {
+                continue;
+            };
+            self.watch_linker(session, &elf, &file, &path, (metadata.dev(), metadata.ino()));
+        }
+    }
+
+    fn points(
+        &mut self,
+        rows: &mut dyn Rows,
+        elf: &ElfFile,
+        library: LibraryId,
+        found: &[Found],
+        path: &std::path::Path,
+    ) -> (Vec<Point>, usize) {
+        let names: HashSet<&str> = found.iter().map(|function| function.name.as_str()).collect();
+        let mut taken = HashSet::new();
+        let (mut points, mut single_stepped) = (Vec::new(), 0);
+        for function in found {
+            let Some(row) = row_for(rows, elf, library, function, &names) else {
+                continue;
+            };
+            if !taken.insert(function.offset) || is_trampoline(elf, function.offset).unwrap_or(false) {
+                continue;
+            }
+            match probe_site(elf, function.offset) {
+                Ok(site) => {
+                    single_stepped += usize::from(site.cost == Cost::SingleStepped);
+                    let returns = rows.returns(row) && may_return(elf, &function.name);
+                    points.push(Point {
+                        offset: site.offset,
+                        row: row.0,
+                        returns,
+                    });
+                }
+                Err(refusal) => self.gap(format!("{}: {}: {refusal}", path.display(), function.name)),
+            }
+        }
+        (points, single_stepped)
+    }
+
+    /// Lets go of files that somebody wants to overwrite; names them.
+    pub fn release_wanted(&mut self) -> Vec<PathBuf> {
+        let wanted = self
+            .attached
+            .iter()
+            .filter(|(_, file)| file.leased && lease::is_wanted(&file.file));
+        let keys: Vec<(u64, u64)> = wanted.map(|(key, _)| *key).collect();
+        keys.iter().filter_map(|key| self.detach(key)).collect()
+    }
+
+    fn detach(&mut self, key: &(u64, u64)) -> Option<PathBuf> {
+        let mut attached = self.attached.remove(key)?;
+        attached.links.clear();
+        lease::release(&attached.file);
+        self.looked_at.clear();
+        self.gap(format!(
+            "{}: changed on disk while it was traced; its old code is no longer traced",
+            attached.path.display()
+        ));
+        Some(attached.path)
+    }
+
+    /// Notes something that is not seen.
+    pub fn gap(&mut self, text: String) {
+        self.gaps.insert(Gap(text));
+    }
+}
+
+/// The path of an open file that stays right whatever happens to its name.
+pub(super) fn descriptor_path(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+fn is_cuda_name(name: &str) -> bool {
+    name.starts_with("libcuda.so") || name.starts_with("libcudart")
+}
+
+pub(super) type Functions = (LibraryId, Vec<Found>, Option<Method>);
+
+/// Which library of the catalogue a file is, and its functions.
+pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &std::path::Path) -> Result<Option<Functions>> {
+    let text = path.to_string_lossy();
+    let soname = elf.soname().unwrap_or_default();
+    let by_name = catalog
+        .libraries
+        .iter()
+        .rposition(|library| library.matches(&text) || library.matches(soname));
+    if let Some(index) = by_name {
+        let library = LibraryId(index as u16);
+        let symbols = elf.symbols_where(&|name| belongs(catalog, library, name))?;
+        return Ok(Some((library, symbols.into_iter().map(Found::from).collect(), None)));
+    }
+    let Some(runtime) = catalog.library("runtime") else {
+        return Ok(None);
+    };
+    if !may_embed_runtime(elf, &text) {
+        return Ok(None);
+    }
+    let is_name = |name: &str| catalog.find(runtime, name, None).is_some();
+    let Some(found) = find_runtime(elf, &is_name)? else {
+        return Ok(None);
+    };
+    let functions = found
+        .functions
+        .into_iter()
+        .map(|(name, offset)| Found { name, offset })
+        .collect();
+    Ok(Some((runtime, functions, Some(found.method))))
+}
+
+/// The dynamic linker and the C library are mapped by everything and hold no runtime.
+pub(super) fn may_embed_runtime(elf: &ElfFile, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let system = [
+        "ld-linux",
+        "ld-musl",
+        "libc.so",
+        "libc-",
+        "libm.so",
+        "libpthread",
+        "libdl.so",
+        "libstdc++",
+        "libgcc_s",
+    ];
+    !system.iter().any(|prefix| name.starts_with(prefix)) && (elf.len() <= SEARCHED_BYTES || elf.has_fat_binary())
+}
+
+/// A return probe aborts a program that throws a C++ exception through it, and crashes Go's stack walker.
+fn may_return(elf: &ElfFile, symbol: &str) -> bool {
+    !elf.is_go() && !symbol.starts_with("_Z")
+}
+
+/// Names worth looking up: those with a row, and what a CUDA library exports beyond the catalogue.
+fn belongs(catalog: &Catalog, library: LibraryId, name: &str) -> bool {
+    let layer = catalog
+        .libraries
+        .get(usize::from(library.0))
+        .map(|library| library.layer);
+    let unknown = match layer {
+        Some(Layer::Driver) => name
+            .strip_prefix("cu")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())),
+        Some(Layer::Runtime) => name.starts_with("cuda"),
+        _ => false,
+    };
+    unknown || catalog.find(library, name, None).is_some()
+}
+
+fn row_for(
+    rows: &mut dyn Rows,
+    elf: &ElfFile,
+    library: LibraryId,
+    function: &Found,
+    names: &HashSet<&str>,
+) -> Option<RowId> {
+    let catalog = rows.catalog();
+    let known = catalog.find(library, &function.name, elf.soname_major());
+    let row = known.and_then(|id| catalog.row(id));
+    if row
+        .and_then(|row| row.forwards.as_deref())
+        .is_some_and(|target| names.contains(target))
+    {
+        return None;
+    }
+    let selected = row.is_none_or(|row| rows.filter().selects(catalog, &named(row, &function.name)));
+    match known {
+        _ if !selected => None,
+        Some(id) if !row.is_some_and(Row::is_glob) => Some(id),
+        like => rows.add(library, &function.name, like),
+    }
+}
+
+/// A glob's row under the name of one of its symbols.
+fn named(row: &Row, symbol: &str) -> Row {
+    let mut row = row.clone();
+    if row.is_glob() {
+        row.symbol = symbol.to_owned();
+        row.api = symbol.to_owned();
+    }
+    row
+}
+
+/// A row for an exported function that the catalogue does not know: six raw words, seen at entry.
+pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
+    Row {
+        library,
+        symbol: symbol.to_owned(),
+        api: symbol.to_owned(),
+        class: crate::catalog::Class::Other,
+        args: Vec::new(),
+        bytes: None,
+        direction: None,
+        chatty: false,
+        majors: crate::catalog::Majors::ANY,
+        forwards: None,
+        returns: Returns::Void,
+        ok: Vec::new(),
+        raw: true,
+    }
+}
+
+impl From<Symbol> for Found {
+    fn from(symbol: Symbol) -> Found {
+        Found {
+            name: symbol.name,
+            offset: symbol.file_offset,
+        }
+    }
+}

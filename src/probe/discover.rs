@@ -1,0 +1,184 @@
+//! What processes exist and which files they map as code.
+//!
+//! Owns the reading of `/proc`. A file is opened through the process that maps it, so that mount namespaces,
+//! deleted and replaced files are right.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file that a process maps as code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapping {
+    /// As the process names it, without `(deleted)`.
+    pub path: PathBuf,
+    pub device: String,
+    pub inode: u64,
+    pub deleted: bool,
+    /// Address range, as in the name of its `map_files` entry.
+    pub range: String,
+}
+
+impl Mapping {
+    /// The last part of its path.
+    pub fn base_name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Opens the mapped file itself, as process `pid` sees it.
+    ///
+    /// # Errors
+    /// The process is gone, or may not be looked at.
+    pub fn open(&self, pid: u32) -> io::Result<File> {
+        let through_root =
+            PathBuf::from(format!("/proc/{pid}/root")).join(self.path.strip_prefix("/").unwrap_or(&self.path));
+        if !self.deleted {
+            let file = open_readable(&through_root)?;
+            if file.metadata()?.ino() == self.inode {
+                return Ok(file);
+            }
+        }
+        open_readable(Path::new(&format!("/proc/{pid}/map_files/{}", self.range))).or_else(|error| {
+            // stacked file systems show another inode in the mapping than in the directory
+            if self.deleted {
+                Err(error)
+            } else {
+                open_readable(&through_root)
+            }
+        })
+    }
+}
+
+/// Opens without waiting, whatever the path names.
+pub fn open_readable(path: &Path) -> io::Result<File> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(path)
+}
+
+/// The distinct files that process `pid` maps as code, in address order.
+///
+/// # Errors
+/// The process is gone, or may not be looked at (CAP_SYS_PTRACE).
+pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    let mut seen = HashSet::new();
+    let lines = text.split(|&byte| byte == b'\n');
+    Ok(lines
+        .filter_map(parse_line)
+        .filter(|map| seen.insert((map.device.clone(), map.inode)))
+        .collect())
+}
+
+/// One line of `/proc/PID/maps`, if it is a file mapped as code.
+fn parse_line(line: &[u8]) -> Option<Mapping> {
+    let mut rest = line;
+    let range = next_field(&mut rest)?;
+    let permissions = next_field(&mut rest)?;
+    let _offset = next_field(&mut rest)?;
+    let device = next_field(&mut rest)?;
+    let inode: u64 = text(next_field(&mut rest)?)?.parse().ok()?;
+    let name = rest.trim_ascii_start();
+    if permissions.get(2) != Some(&b'x') || inode == 0 || !name.starts_with(b"/") {
+        return None;
+    }
+    let (name, deleted) = name
+        .strip_suffix(b" (deleted)")
+        .map_or((name, false), |name| (name, true));
+    Some(Mapping {
+        path: PathBuf::from(std::ffi::OsStr::from_bytes(&unescape(name))),
+        device: text(device)?.to_owned(),
+        inode,
+        deleted,
+        range: map_files_name(text(range)?)?,
+    })
+}
+
+fn next_field<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let start = rest.iter().position(|&byte| byte != b' ')?;
+    let end = rest[start..]
+        .iter()
+        .position(|&byte| byte == b' ')
+        .map_or(rest.len(), |length| start + length);
+    let field = &rest[start..end];
+    *rest = &rest[end..];
+    Some(field)
+}
+
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+/// The kernel writes a newline in a path as `\012`.
+fn unescape(name: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&first, tail)) = rest.split_first() {
+        if let Some(tail) = rest.strip_prefix(b"\\012") {
+            out.push(b'\n');
+            rest = tail;
+        } else {
+            out.push(first);
+            rest = tail;
+        }
+    }
+    out
+}
+
+/// `map_files` names drop the leading zeros that `maps` has.
+fn map_files_name(range: &str) -> Option<String> {
+    let (start, end) = range.split_once('-')?;
+    let trim = |address: &str| u64::from_str_radix(address, 16).ok();
+    Some(format!("{:x}-{:x}", trim(start)?, trim(end)?))
+}
+
+/// All processes of this host (or container).
+pub fn processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The name of a thread; `None` when it is gone.
+pub fn comm(tgid: u32, tid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{tgid}/task/{tid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Option<Mapping> {
+        parse_line(text.as_bytes())
+    }
+
+    #[test]
+    fn a_path_may_contain_spaces_and_newlines() {
+        let map = line(r"7f00-7f10 r-xp 00001000 fe:00 42                         /opt/my libs/a\012b.so").unwrap();
+        assert_eq!(map.path, Path::new("/opt/my libs/a\nb.so"));
+        assert_eq!((map.inode, map.deleted, map.range.as_str()), (42, false, "7f00-7f10"));
+    }
+
+    #[test]
+    fn a_deleted_file_is_marked() {
+        let map = line("00400000-00401000 r-xp 00001000 fe:00 7 /tmp/x (deleted)").unwrap();
+        assert!(map.deleted);
+        assert_eq!(
+            (map.path.as_path(), map.range.as_str()),
+            (Path::new("/tmp/x"), "400000-401000")
+        );
+    }
+
+    #[test]
+    fn data_and_anonymous_mappings_are_left_out() {
+        assert_eq!(line("7f00-7f10 rw-p 00001000 fe:00 42 /opt/a.so"), None);
+        assert_eq!(line("7f00-7f10 r-xp 00000000 00:00 0 [vdso]"), None);
+        assert_eq!(line(""), None);
+    }
+}

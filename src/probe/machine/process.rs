@@ -1,0 +1,129 @@
+//! What `/proc` says of one process, as far as it decides whether the process can be traced.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+
+/// `PF_KTHREAD` in the kernel's `sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// Fields of `/proc/PID/stat` between the thread's name and the flags.
+const FIELDS_BEFORE_FLAGS: usize = 6;
+
+/// One process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Process {
+    pub comm: String,
+    pub kernel_thread: bool,
+    pub ended: bool,
+    pub seccomp: bool,
+    pub shadow_stack: bool,
+    /// Its number in its own PID namespace, where that differs.
+    pub inner_pid: Option<u32>,
+    pub mount_namespace_differs: bool,
+}
+
+/// Reads process `pid`.
+///
+/// # Errors
+/// When there is none, or when the number is that of a thread.
+pub(super) fn read(pid: u32) -> Result<Process> {
+    let path = format!("/proc/{pid}/status");
+    let status = match fs::read(&path) {
+        Ok(status) => String::from_utf8_lossy(&status).into_owned(),
+        Err(error) if is_gone(&error) => {
+            bail!("no process {pid}: it has ended, or lives in another PID namespace\nhint: pgrep -a python")
+        }
+        Err(error) => return Err(error).with_context(|| format!("failed to read {path}")),
+    };
+    let owner = number(&status, "Tgid").unwrap_or(pid);
+    if owner != pid {
+        bail!("no process {pid}: it is a thread of process {owner}\nhint: -p {owner}");
+    }
+    Ok(Process {
+        comm: comm(pid),
+        kernel_thread: is_kernel_thread(&fs::read(format!("/proc/{pid}/stat")).unwrap_or_default()),
+        mount_namespace_differs: mount_namespace_differs(pid),
+        ..from_status(pid, &status)
+    })
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+fn from_status(pid: u32, status: &str) -> Process {
+    let inner_pid = value(status, "NSpid").and_then(|pids| pids.split_whitespace().last()?.parse().ok());
+    Process {
+        ended: value(status, "State").is_some_and(|state| state.starts_with(['Z', 'X'])),
+        seccomp: number(status, "Seccomp").is_some_and(|mode| mode != 0),
+        shadow_stack: value(status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")),
+        inner_pid: inner_pid.filter(|inner| *inner != pid),
+        ..Process::default()
+    }
+}
+
+fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let after = |line: &'a str| line.strip_prefix(name)?.strip_prefix(':');
+    status.lines().find_map(after).map(str::trim)
+}
+
+fn number(status: &str, name: &str) -> Option<u32> {
+    value(status, name)?.parse().ok()
+}
+
+fn comm(pid: u32) -> String {
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name = name.strip_suffix(b"\n").unwrap_or(&name);
+    String::from_utf8_lossy(name).into_owned()
+}
+
+/// The name in `stat` may hold spaces and parentheses; the last parenthesis ends it.
+fn is_kernel_thread(stat: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(stat);
+    let flags = text
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(FIELDS_BEFORE_FLAGS));
+    flags
+        .and_then(|flags| flags.parse::<u64>().ok())
+        .is_some_and(|flags| flags & KERNEL_THREAD != 0)
+}
+
+/// A namespace that may not be looked at counts as the same.
+fn mount_namespace_differs(pid: u32) -> bool {
+    let own = fs::read_link("/proc/self/ns/mnt").ok();
+    let other = fs::read_link(format!("/proc/{pid}/ns/mnt")).ok();
+    other.is_some() && other != own
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_thread_is_known_by_its_flags() {
+        assert!(is_kernel_thread(b"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0"));
+        assert!(!is_kernel_thread(b"9 (a) S 0 0 0 0) R 1 9 9 0 -1 4194560 0 0"));
+        assert!(!is_kernel_thread(b""));
+    }
+
+    #[test]
+    fn a_status_is_read() {
+        let status =
+            "Name:\tx\nState:\tZ (zombie)\nTgid:\t40\nNSpid:\t40\t7\nSeccomp:\t2\nx86_Thread_features:\tshstk \n";
+        let process = from_status(40, status);
+        assert!(process.ended && process.seccomp && process.shadow_stack);
+        assert_eq!(process.inner_pid, Some(7));
+        let plain = from_status(
+            40,
+            "State:\tS (sleeping)\nNSpid:\t40\nSeccomp:\t0\nx86_Thread_features:\t\n",
+        );
+        assert_eq!(plain, Process::default());
+    }
+
+    #[test]
+    fn this_process_is_found_and_an_impossible_one_is_not() {
+        let own = read(std::process::id()).expect("this process");
+        assert!(!own.comm.is_empty() && !own.kernel_thread && !own.mount_namespace_differs);
+        let error = read(u32::MAX).expect_err("no such process").to_string();
+        assert!(error.starts_with("no process 4294967295: "), "{error}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The only user of libbpf: which processes map what, where to attach, and the data that comes back.
+//!
+//! Owns every kernel object and every `/proc` look at a traced process. Does not know what an event means.
+
+pub mod attach;
+pub mod calibrate;
+pub mod discover;
+pub mod launch;
+pub mod lease;
+pub mod machine;
+pub mod privilege;
+pub mod ring;
+pub mod session;
+#[rustfmt::skip]
+mod skeleton;
+
+pub use session::{Point, Session, Setup, Tier};
+
+/// Attached probes; dropping them detaches.
+pub type Links = Vec<libbpf_rs::Link>;
+
+/// Sends libbpf's own messages to stderr when `verbose`, to nowhere otherwise: our errors say what they mean.
+pub fn route_messages(verbose: bool) {
+    let print: fn(libbpf_rs::PrintLevel, String) = |_, message| eprint!("libbpf: {message}");
+    libbpf_rs::set_print(verbose.then_some((libbpf_rs::PrintLevel::Debug, print)));
+}

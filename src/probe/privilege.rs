@@ -1,0 +1,71 @@
+//! What this process may do, and the words for what it may not.
+//!
+//! Owns the reading of capabilities and the cures named in errors; `doctor` prints the same facts.
+
+use super::Tier;
+use super::session::os_error;
+
+/// Capabilities that matter here: name and bit.
+pub const CAPABILITIES: [(&str, u32); 6] = [
+    ("CAP_BPF", 39),
+    ("CAP_PERFMON", 38),
+    ("CAP_SYS_ADMIN", 21),
+    ("CAP_SYS_PTRACE", 19),
+    ("CAP_DAC_READ_SEARCH", 2),
+    ("CAP_LEASE", 28),
+];
+
+/// The effective capability mask of this process; 0 when `/proc` does not tell.
+pub fn effective() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or(0)
+}
+
+/// Whether this process holds the capability named `name`.
+pub fn has(name: &str) -> bool {
+    let bit = CAPABILITIES
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, bit)| *bit);
+    bit.is_some_and(|bit| effective() >> bit & 1 == 1)
+}
+
+/// Whether the kernel publishes its type information, which the programs are fitted to.
+pub fn has_btf() -> bool {
+    std::path::Path::new("/sys/kernel/btf/vmlinux").exists()
+}
+
+/// One error out of the failures of all tiers.
+pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
+    let refused = reasons.iter().any(|(_, error)| os_error(error) == Some(libc::EPERM));
+    let last = reasons
+        .pop()
+        .map_or_else(|| anyhow::anyhow!("no tier was tried"), |(_, error)| error);
+    if let Some(missing) = missing_capabilities() {
+        return last.context(format!(
+            "missing {missing}\nhint: run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v gpuscope)"
+        ));
+    }
+    if !has_btf() {
+        return last.context(
+            "this kernel has no type information (/sys/kernel/btf/vmlinux is absent)\nhint: use a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian 11+, Ubuntu 20.10+, Fedora, RHEL 8.2+ have it)",
+        );
+    }
+    if refused {
+        return last.context("the kernel refused to load the programs\nhint: gpuscope doctor");
+    }
+    last.context("this kernel cannot run the tracer (Linux 6.1 or newer is needed)\nhint: gpuscope doctor")
+}
+
+fn missing_capabilities() -> Option<String> {
+    if has("CAP_SYS_ADMIN") {
+        return None;
+    }
+    let missing: Vec<&str> = ["CAP_BPF", "CAP_PERFMON"]
+        .into_iter()
+        .filter(|name| !has(name))
+        .collect();
+    (!missing.is_empty()).then(|| missing.join(" and "))
+}

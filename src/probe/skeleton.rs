@@ -1,0 +1,27 @@
+//! The generated skeleton of `src/bpf/calls.bpf.c`, and the proof that `src/wire.rs` mirrors it.
+#![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+include!(concat!(env!("OUT_DIR"), "/calls.skel.rs"));
+
+use crate::wire;
+use std::mem::{offset_of, size_of};
+
+const _: () = {
+    assert!(size_of::<types::spec>() == size_of::<wire::Spec>());
+    assert!(offset_of!(types::spec, scale) == offset_of!(wire::Spec, scale));
+    assert!(offset_of!(types::spec, value) == offset_of!(wire::Spec, value));
+    assert!(offset_of!(types::spec, ok) == offset_of!(wire::Spec, ok));
+    assert!(offset_of!(types::spec, factor) == offset_of!(wire::Spec, factor));
+    assert!(size_of::<types::total_key>() == size_of::<wire::TotalKey>());
+    assert!(size_of::<types::total>() == size_of::<wire::Total>());
+    assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
+    assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
+    assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
+    assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
+    assert!(size_of::<types::call_event>() == wire::LARGE_BYTES);
+    assert!(offset_of!(types::call_event, regs) == wire::HEADER_BYTES);
+    assert!(offset_of!(types::call_event, stack) == wire::SMALL_BYTES);
+    assert!(offset_of!(types::call_event, block) == wire::MEDIUM_BYTES);
+    assert!(offset_of!(types::call_event, flags) == offset_of!(wire::CallHeader, flags));
+    assert!(offset_of!(types::call_event, row) == offset_of!(wire::CallHeader, row));
+};

@@ -1,0 +1,236 @@
+//! The summary at the end of a run, as text and as JSON.
+
+use super::quantity::{bytes, count, duration, escaped};
+use crate::catalog::Class;
+use crate::model::summary::{Function, Summary};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Rows shown for one layer; the rest is one line.
+const SHOWN: usize = 25;
+
+/// The summary as one JSON object of type `summary`.
+pub fn to_json(summary: &Summary) -> Value {
+    let functions: Vec<Value> = summary.functions.iter().map(function_json).collect();
+    let failures = summary.failures.iter().map(|failure| {
+        json!({"name": failure.function, "error": failure.error, "code": failure.code, "count": failure.count})
+    });
+    let copies = summary.copies.iter().map(|copies| {
+        let direction = copies.direction.map_or("by address", |direction| direction.name());
+        json!({"layer": copies.layer, "direction": direction, "calls": copies.calls, "bytes": copies.bytes})
+    });
+    json!({
+        "type": "summary",
+        "seconds": summary.seconds,
+        "functions": functions,
+        "failures": failures.collect::<Vec<_>>(),
+        "copies": copies.collect::<Vec<_>>(),
+        "lost_events": summary.lost_events,
+        "malformed_events": summary.malformed,
+        "processes": summary.processes,
+        "unseen": summary.unseen,
+        "counted_only": summary.counted_only,
+        "attached": summary.attached,
+        "attach": summary.tier,
+        "cost": {
+            "hits": summary.cost.hits,
+            "ns_per_hit": summary.cost.ns_per_hit,
+            "tracer_cpu_seconds": summary.cost.cpu_seconds,
+            "tracer_rss_bytes": summary.cost.rss_bytes,
+        },
+    })
+}
+
+fn function_json(function: &Function) -> Value {
+    let mut value = json!({
+        "layer": function.label,
+        "name": function.name,
+        "category": function.class.category(),
+        "calls": function.calls,
+        "errors": function.errors,
+        "bytes": function.bytes,
+        "unfinished": function.unfinished,
+        "lost": function.lost,
+        "without_args": function.without_args,
+    });
+    if function.timed {
+        value["total_us"] = json!(function.total_ns as f64 / 1e3);
+        value["max_us"] = json!(function.max_ns as f64 / 1e3);
+        value["p50_us"] = json!(function.p50_ns as f64 / 1e3);
+        value["p99_us"] = json!(function.p99_ns as f64 / 1e3);
+    }
+    value
+}
+
+/// The summary as text, for stderr.
+pub fn to_text(summary: &Summary) -> String {
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "── gpuscope: {:.2} s, {} ──",
+        summary.seconds,
+        processes(summary.processes)
+    );
+    for layer in layers(summary) {
+        layer_text(summary, layer, &mut out);
+    }
+    copies_text(summary, &mut out);
+    failures_text(summary, &mut out);
+    honesty_text(summary, &mut out);
+    cost_text(summary, &mut out);
+    out
+}
+
+fn processes(number: usize) -> String {
+    match number {
+        0 => "no CUDA call seen".to_owned(),
+        1 => "1 process made CUDA calls".to_owned(),
+        _ => format!("{number} processes made CUDA calls"),
+    }
+}
+
+fn layers(summary: &Summary) -> Vec<&str> {
+    let mut layers: Vec<&str> = summary
+        .functions
+        .iter()
+        .map(|function| function.label.as_str())
+        .collect();
+    layers.dedup();
+    layers
+}
+
+fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
+    let functions: Vec<&Function> = summary
+        .functions
+        .iter()
+        .filter(|function| function.label == layer)
+        .collect();
+    let calls: u64 = functions.iter().map(|function| function.calls).sum();
+    let errors: u64 = functions.iter().map(|function| function.errors).sum();
+    let launches: u64 = functions
+        .iter()
+        .filter(|function| function.class == Class::Launch)
+        .map(|function| function.calls - function.errors)
+        .sum();
+    let _ = writeln!(
+        out,
+        "\n{} layer: {} calls, {} failed, {} launches",
+        escaped(layer),
+        count(calls),
+        count(errors),
+        count(launches)
+    );
+    let _ = writeln!(
+        out,
+        "{:>12} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  function",
+        "calls", "errors", "total", "mean", "~p50", "~p99", "max", "bytes"
+    );
+    for function in functions.iter().take(SHOWN) {
+        function_text(function, out);
+    }
+    if functions.len() > SHOWN {
+        let rest: u64 = functions[SHOWN..].iter().map(|function| function.calls).sum();
+        let _ = writeln!(
+            out,
+            "{:>12} in {} more functions (--summary json has all)",
+            count(rest),
+            functions.len() - SHOWN
+        );
+    }
+}
+
+fn function_text(function: &Function, out: &mut String) {
+    let mean = function.total_ns.checked_div(function.calls).unwrap_or(0);
+    let time = |ns: u64| if function.timed { duration(ns) } else { "-".to_owned() };
+    let size = if function.bytes > 0 {
+        bytes(function.bytes)
+    } else {
+        "-".to_owned()
+    };
+    let _ = write!(
+        out,
+        "{:>12} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
+        count(function.calls),
+        count(function.errors),
+        time(function.total_ns),
+        time(mean),
+        time(function.p50_ns),
+        time(function.p99_ns),
+        time(function.max_ns),
+        size,
+        escaped(&function.name)
+    );
+    if function.unfinished > 0 {
+        let _ = write!(out, "  ({} never returned)", count(function.unfinished));
+    }
+    out.push('\n');
+}
+
+fn copies_text(summary: &Summary, out: &mut String) {
+    if summary.copies.is_empty() {
+        return;
+    }
+    out.push_str("\ncopies by direction\n");
+    for copies in &summary.copies {
+        let direction = copies.direction.map_or("by address", |direction| direction.name());
+        let _ = writeln!(
+            out,
+            "{:>12} calls {:>12}  {direction} ({})",
+            count(copies.calls),
+            bytes(copies.bytes),
+            copies.layer
+        );
+    }
+}
+
+fn failures_text(summary: &Summary, out: &mut String) {
+    if summary.failures.is_empty() {
+        return;
+    }
+    out.push_str("\nfailed calls by error\n");
+    for failure in &summary.failures {
+        let _ = writeln!(
+            out,
+            "{:>12}  {} from {}",
+            count(failure.count),
+            escaped(&failure.error),
+            escaped(&failure.function)
+        );
+    }
+}
+
+fn honesty_text(summary: &Summary, out: &mut String) {
+    if summary.lost_events > 0 {
+        let _ = writeln!(
+            out,
+            "\nlost: {} events did not fit into the ring (the totals above are exact all the same; hint: a larger --ring-size)",
+            count(summary.lost_events)
+        );
+    } else {
+        out.push_str("\nlost: nothing\n");
+    }
+    if !summary.counted_only.is_empty() {
+        let _ = writeln!(
+            out,
+            "counted but not listed as lines: {} (ask with --filter NAME, or --chatty)",
+            summary.counted_only.join(", ")
+        );
+    }
+    for unseen in &summary.unseen {
+        let _ = writeln!(out, "unseen: {}", escaped(unseen));
+    }
+}
+
+fn cost_text(summary: &Summary, out: &mut String) {
+    let cost = &summary.cost;
+    let spent = duration((cost.hits as f64 * cost.ns_per_hit) as u64);
+    let _ = writeln!(
+        out,
+        "cost: about {spent} in the program ({} calls × {:.0} ns, measured here for a counted call), {:.2} s CPU and {} in gpuscope ({})",
+        count(cost.hits),
+        cost.ns_per_hit,
+        cost.cpu_seconds,
+        bytes(cost.rss_bytes),
+        summary.tier
+    );
+}

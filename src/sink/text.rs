@@ -1,0 +1,154 @@
+//! Text, one line per completed call, readable as strace's is.
+
+use super::quantity::{bytes, duration, escape_into};
+use super::{Clock, Entry, Sink};
+use crate::decode::{Call, Value};
+use std::io::Write;
+
+const RED: &str = "\x1b[1;31m";
+const DIM: &str = "\x1b[2m";
+const BOLD: &str = "\x1b[1m";
+const RESET: &str = "\x1b[0m";
+
+/// Writes lines of text.
+#[derive(Debug)]
+pub struct Text {
+    clock: Clock,
+    /// Seconds east of UTC.
+    zone: i64,
+    colour: bool,
+}
+
+impl Text {
+    /// `zone`: seconds east of UTC in which times of day are shown.
+    pub fn new(clock: Clock, zone: i64, colour: bool) -> Text {
+        Text { clock, zone, colour }
+    }
+
+    fn paint(&self, code: &str, out: &mut Vec<u8>) {
+        if self.colour {
+            out.extend_from_slice(code.as_bytes());
+        }
+    }
+
+    fn time(&self, at: u64, out: &mut Vec<u8>) {
+        let since = i128::from(at) - i128::from(self.clock.start_monotonic_ns);
+        let unix_us = (i128::from(self.clock.start_unix_ns) + since) / 1000 + i128::from(self.zone) * 1_000_000;
+        let day_us = unix_us.rem_euclid(86_400_000_000) as u64;
+        let (seconds, micros) = (day_us / 1_000_000, day_us % 1_000_000);
+        let _ = write!(
+            out,
+            "{:02}:{:02}:{:02}.{micros:06}",
+            seconds / 3600,
+            seconds / 60 % 60,
+            seconds % 60
+        );
+    }
+
+    fn result(&self, call: &Call<'_>, out: &mut Vec<u8>) {
+        if !call.returned() {
+            out.extend_from_slice(b" (entry only)");
+            return;
+        }
+        match (call.result_name(), call.plain_result()) {
+            (Some(name), _) => drop(write!(out, " = {name}")),
+            (None, Some(value)) => {
+                out.extend_from_slice(b" = ");
+                write_value(&value, out);
+            }
+            (None, None) => {}
+        }
+        let _ = write!(out, " <{}>", duration(call.header.duration));
+    }
+}
+
+impl Sink for Text {
+    fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let (call, header) = (entry.call, &entry.call.header);
+        self.paint(DIM, out);
+        self.time(header.entered, out);
+        out.extend_from_slice(b"  ");
+        escape_into(entry.comm, out);
+        let _ = write!(out, " {}/{}", header.tgid, header.tid);
+        self.paint(RESET, out);
+        let _ = write!(out, "{:width$}", "", width = 3 + 2 * usize::from(header.depth));
+        self.paint(if call.failed() { RED } else { BOLD }, out);
+        escape_into(&call.row.symbol, out);
+        self.paint(if call.failed() { "" } else { RESET }, out);
+        write_args(call, out);
+        self.result(call, out);
+        self.paint(RESET, out);
+        out.push(b'\n');
+    }
+
+    fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>) {
+        self.paint(RED, out);
+        self.time(from, out);
+        out.extend_from_slice(b" .. ");
+        self.time(to, out);
+        let _ = write!(out, "  lost {count} events of ");
+        escape_into(function, out);
+        self.paint(RESET, out);
+        out.push(b'\n');
+    }
+}
+
+fn write_args(call: &Call<'_>, out: &mut Vec<u8>) {
+    out.push(b'(');
+    if !call.has_args() {
+        out.extend_from_slice("…nested too deeply for arguments…".as_bytes());
+    }
+    for (index, (name, value)) in call.args().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b", ");
+        }
+        escape_into(name, out);
+        out.push(b'=');
+        write_value(&value, out);
+    }
+    out.push(b')');
+}
+
+fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+    let _ = match value {
+        Value::Unsigned(number) => write!(out, "{number}"),
+        Value::Signed(number) => write!(out, "{number}"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Size(size) => write!(out, "{}", bytes(*size)),
+        Value::Address(0) => write!(out, "NULL"),
+        Value::Address(address) => write!(out, "{address:#x}"),
+        Value::Name(name) => write!(out, "{name}"),
+        Value::Dim3([x, y, z]) => write!(out, "({x},{y},{z})"),
+        Value::Opaque => write!(out, "{{…}}"),
+        Value::Unreadable => write!(out, "?"),
+        Value::Unset => write!(out, "-"),
+        Value::Text { text, cut } => {
+            out.push(b'"');
+            escape_into(text, out);
+            write!(out, "\"{}", if *cut { "…" } else { "" })
+        }
+        Value::Struct(structure) => {
+            out.push(b'{');
+            for (index, (name, value)) in structure.fields().enumerate() {
+                if index > 0 {
+                    out.extend_from_slice(b", ");
+                }
+                escape_into(name, out);
+                out.push(b'=');
+                write_value(&value, out);
+            }
+            write!(out, "}}")
+        }
+    };
+}
+
+/// The local time zone now, in seconds east of UTC.
+pub fn local_zone() -> i64 {
+    // SAFETY: both calls only fill the structures that they are given
+    unsafe {
+        let now = libc::time(std::ptr::null_mut());
+        let mut local = std::mem::zeroed::<libc::tm>();
+        libc::localtime_r(&raw const now, &raw mut local);
+        local.tm_gmtoff
+    }
+}

@@ -1,0 +1,527 @@
+//! Drives a trace: notices and events come in from the kernel, lines and a summary go out.
+//!
+//! Owns the order of things in one run. What is attached is `probe`'s business, what a line looks like a sink's.
+
+use crate::catalog::Catalog;
+use crate::decode::Call;
+use crate::model::order::Numbers;
+use crate::model::summary::{Cost, Summary, Tally};
+use crate::output::Output;
+use crate::probe::attach::Attacher;
+use crate::probe::ring::{Inbox, Rings};
+use crate::probe::{Links, Session, Setup, calibrate, discover};
+use crate::rows::RunRows;
+use crate::sink::{Clock, Entry, Happening, Sink};
+use crate::wire::{self, Notice, RowCounter};
+use anyhow::{Context, Result};
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+/// Events younger than this are held back to be sorted.
+const WINDOW_NS: u64 = 100_000_000;
+/// Held back events beyond this go out unsorted rather than take memory.
+const HELD_BYTES: usize = 8 << 20;
+const SECOND: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_millis(50);
+
+/// Who is traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// Every process, now and later.
+    All,
+    /// These processes and their children from now on.
+    Processes(Vec<u32>),
+}
+
+/// A running trace.
+pub struct Tracer {
+    session: Session,
+    rings: Rings,
+    rows: RunRows,
+    attacher: Attacher,
+    scope: Scope,
+    lifecycle: Links,
+    sink: Option<Box<dyn Sink>>,
+    output: Output,
+    buffer: Vec<u8>,
+    held: Inbox,
+    numbers: Numbers,
+    comms: HashMap<u32, String>,
+    ended: HashSet<u32>,
+    tally: Tally,
+    malformed: u64,
+    lost: Vec<u64>,
+    lost_since: u64,
+    last_second: Instant,
+    started: Instant,
+    wait: Duration,
+    shown: bool,
+}
+
+impl Tracer {
+    /// Loads the kernel programs and hooks process life and the dynamic linkers.
+    ///
+    /// # Errors
+    /// The kernel or our privileges do not allow it.
+    pub fn start(rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
+        setup.specs = rows.specs();
+        let session = Session::load(&setup)?;
+        let rings = Rings::open(&session)?;
+        let mut attacher = Attacher::default();
+        let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
+            attacher.gap(format!("new processes are not followed: {error:#}"));
+            Vec::new()
+        });
+        attacher.watch_system_linkers(&session);
+        let lost = vec![0; session.row_capacity()];
+        Ok(Tracer {
+            session,
+            rings,
+            rows,
+            attacher,
+            scope,
+            lifecycle,
+            sink: None,
+            output,
+            buffer: Vec::with_capacity(1 << 16),
+            held: Inbox::default(),
+            numbers: Numbers::default(),
+            comms: HashMap::new(),
+            ended: HashSet::new(),
+            tally: Tally::default(),
+            malformed: 0,
+            lost,
+            lost_since: monotonic_ns(),
+            last_second: Instant::now(),
+            started: Instant::now(),
+            wait: Duration::from_millis(1),
+            shown: false,
+        })
+    }
+
+    /// The name of the way in which functions are probed.
+    pub fn tier(&self) -> &'static str {
+        self.session.tier.name()
+    }
+
+    /// Sets where calls are written to; without, they are only counted.
+    pub fn write_to(&mut self, mut sink: Box<dyn Sink>) {
+        sink.start(&mut self.buffer);
+        self.sink = Some(sink);
+    }
+
+    /// Adds a process to those traced and attaches to what it maps.
+    ///
+    /// # Errors
+    /// It does not exist or may not be looked at.
+    pub fn add_process(&mut self, pid: u32) -> Result<()> {
+        self.session.add_target(pid)?;
+        self.look_at(pid)
+            .with_context(|| format!("failed to look at process {pid}"))
+    }
+
+    /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
+    pub fn add_running(&mut self) {
+        let own = std::process::id();
+        let mut hidden = 0;
+        for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
+            let refused = self
+                .look_at(pid)
+                .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
+            hidden += usize::from(refused);
+        }
+        if hidden > 0 {
+            self.attacher.gap(format!(
+                "{hidden} processes may not be looked at; hint: run as root, or with cap_sys_ptrace"
+            ));
+        }
+    }
+
+    /// Attaches to a program before it is started.
+    pub fn add_program(&mut self, path: &std::path::Path) {
+        let Ok(file) = discover::open_readable(path) else {
+            return;
+        };
+        if let Err(error) = self
+            .attacher
+            .attach_file(&self.session, &mut self.rows, file, path.to_owned())
+        {
+            // scripts are no ELF files; what they start is looked at when it is mapped
+            drop(error);
+        }
+    }
+
+    /// Functions probed now.
+    pub fn functions(&self) -> usize {
+        self.attacher.attached().map(|file| file.functions).sum()
+    }
+
+    /// Handles what has come in, after waiting for it for a moment.
+    ///
+    /// # Errors
+    /// The output cannot be written.
+    pub fn step(&mut self) -> Result<()> {
+        self.session.alive(monotonic_ns());
+        self.rings.wait(self.wait);
+        self.handle_notices();
+        let came = self.rings.pending_bytes();
+        self.adapt(came);
+        self.hold();
+        let now = monotonic_ns();
+        let horizon = if self.held.bytes.len() > HELD_BYTES {
+            u64::MAX
+        } else {
+            now.saturating_sub(WINDOW_NS)
+        };
+        self.emit(horizon);
+        if self.last_second.elapsed() >= SECOND {
+            self.each_second(now);
+        }
+        self.flush()
+    }
+
+    /// Wakes up rarely when little happens.
+    fn adapt(&mut self, came: usize) {
+        self.wait = match came {
+            0 => (self.wait * 2).min(LONGEST_WAIT),
+            1..=65_535 => Duration::from_millis(10),
+            _ => Duration::from_millis(2),
+        };
+    }
+
+    fn handle_notices(&mut self) {
+        for notice in self.rings.take_notices() {
+            self.handle(&notice);
+        }
+    }
+
+    fn handle(&mut self, notice: &Notice) {
+        let comm = wire::text_of(&notice.comm);
+        match notice.kind {
+            wire::NOTICE_THREAD => drop(self.comms.insert(notice.tid, comm)),
+            wire::NOTICE_FORK => self.happened(notice, &comm, Happening::Forked { parent: notice.parent }),
+            wire::NOTICE_EXEC => {
+                self.comms.remove(&notice.tgid);
+                self.happened(notice, &comm, Happening::Executed);
+                let _ = self.look_at(notice.tgid);
+            }
+            wire::NOTICE_EXIT => {
+                self.happened(notice, &comm, Happening::Exited);
+                self.ended.insert(notice.tgid);
+            }
+            wire::NOTICE_LIBRARY => {
+                // the process may be gone already
+                let _ = self.look_at(notice.tgid);
+                self.session.acknowledge(notice.sequence);
+                self.session.alive(monotonic_ns());
+            }
+            _ => self.malformed += 1,
+        }
+    }
+
+    fn happened(&mut self, notice: &Notice, comm: &str, what: Happening) {
+        let watched = matches!(self.scope, Scope::Processes(_));
+        if let Some(sink) = self.sink.as_mut().filter(|_| watched) {
+            sink.process(notice.tgid, notice.at, comm, what, &mut self.buffer);
+        }
+    }
+
+    fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
+        self.attacher.look_at(&self.session, &mut self.rows, pid).map(drop)
+    }
+
+    /// Moves new events to those held back.
+    fn hold(&mut self) {
+        let mut inbox = self.rings.inbox().borrow_mut();
+        self.malformed += std::mem::take(&mut inbox.malformed);
+        if self.held.slots.is_empty() {
+            std::mem::swap(&mut self.held.bytes, &mut inbox.bytes);
+            std::mem::swap(&mut self.held.slots, &mut inbox.slots);
+        } else {
+            for slot in &inbox.slots {
+                self.held.push(inbox.event(*slot));
+            }
+        }
+        inbox.bytes.clear();
+        inbox.slots.clear();
+    }
+
+    /// Writes the held events that were entered before `horizon`, in order of entry.
+    fn emit(&mut self, horizon: u64) {
+        self.held.slots.sort_by_key(|slot| slot.entered);
+        let ready = self.held.slots.partition_point(|slot| slot.entered < horizon);
+        if ready == 0 {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        for slot in &held.slots[..ready] {
+            self.write_event(held.event(*slot));
+        }
+        for slot in &held.slots[ready..] {
+            self.held.push(held.event(*slot));
+        }
+    }
+
+    fn write_event(&mut self, bytes: &[u8]) {
+        let Some(sink) = self.sink.as_mut() else { return };
+        let Some(call) = Call::decode(bytes, &self.rows.catalog, &self.rows.plans) else {
+            self.malformed += 1;
+            return;
+        };
+        let header = &call.header;
+        let number = self
+            .numbers
+            .number(header.tid, header.depth, header.entered, header.caller);
+        let comm = self
+            .comms
+            .entry(header.tid)
+            .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
+        let layer = layer_of(&self.rows.catalog, &call);
+        sink.call(
+            &Entry {
+                call: &call,
+                number,
+                comm,
+                layer,
+            },
+            &mut self.buffer,
+        );
+        self.shown = true;
+        if self.buffer.len() >= 1 << 18 {
+            self.output.write(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+
+    fn each_second(&mut self, now: u64) {
+        self.last_second = Instant::now();
+        self.report_lost(now);
+        self.fold_ended();
+        for path in self.attacher.release_wanted() {
+            eprintln!("gpuscope: {} is being overwritten: let go of it", path.display());
+        }
+    }
+
+    fn report_lost(&mut self, now: u64) {
+        let Ok(counters) = self.session.counters() else { return };
+        for (row, counter) in counters.iter().enumerate() {
+            let before = std::mem::replace(&mut self.lost[row], counter.lost);
+            if let (Some(sink), true) = (self.sink.as_mut(), counter.lost > before) {
+                let name = self.rows.catalog.rows.get(row).map_or("?", |row| row.symbol.as_str());
+                sink.lost(name, counter.lost - before, self.lost_since, now, &mut self.buffer);
+            }
+        }
+        self.lost_since = now;
+    }
+
+    /// Keeps the kernel's tables small: totals of ended processes move here.
+    fn fold_ended(&mut self) {
+        if self.ended.is_empty() {
+            return;
+        }
+        let ended = std::mem::take(&mut self.ended);
+        if let Ok(taken) = self.session.take_ended(&|tgid| ended.contains(&tgid)) {
+            self.add_to_tally(&taken);
+        }
+        for tgid in ended {
+            self.comms.remove(&tgid);
+            self.numbers.forget(tgid);
+        }
+    }
+
+    fn add_to_tally(&mut self, taken: &crate::probe::session::Snapshot) {
+        for (key, total) in &taken.totals {
+            self.tally.add(&self.rows.catalog, key, total);
+        }
+        for (key, count) in &taken.failures {
+            self.tally.add_failure(key, *count);
+        }
+    }
+
+    /// Hands what is buffered to the output.
+    ///
+    /// # Errors
+    /// The output is full or broken; a closed pipe is no error.
+    pub fn flush(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.output.write(&self.buffer);
+            self.buffer.clear();
+        }
+        self.output.check()
+    }
+
+    /// Whether nobody reads the output any more.
+    pub fn output_closed(&self) -> bool {
+        self.output.closed()
+    }
+
+    /// Detaches, writes what is left, and adds everything up.
+    ///
+    /// # Errors
+    /// The totals cannot be read, or the output cannot be written.
+    pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
+        let seconds = self.started.elapsed().as_secs_f64();
+        self.handle_remaining();
+        let attached: Vec<String> = self.attacher.attached().map(describe).collect();
+        let unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        drop(std::mem::take(&mut self.lifecycle));
+        self.attacher = Attacher::default();
+        // a call that was in flight while we detached may still have ended
+        self.handle_remaining();
+        let snapshot = self.session.snapshot()?;
+        self.add_to_tally(&snapshot);
+        self.report_lost(monotonic_ns());
+        let mut summary = self.summarise(&snapshot.counters, seconds);
+        summary.attached = attached;
+        summary.unseen = unseen;
+        self.note_gaps(&snapshot, &mut summary);
+        summary.cost = self.cost(&summary);
+        if let Some(sink) = self.sink.as_mut() {
+            sink.finish(&summary, &mut self.buffer);
+        }
+        let written = self.flush();
+        Ok((summary, written))
+    }
+
+    fn handle_remaining(&mut self) {
+        self.rings.drain();
+        self.handle_notices();
+        self.hold();
+        self.emit(u64::MAX);
+    }
+
+    fn summarise(&self, counters: &[RowCounter], seconds: f64) -> Summary {
+        let functions = self
+            .tally
+            .functions(&self.rows.catalog, counters, &|row| self.rows.timed(row));
+        let quiet = |name: &str| {
+            let row = self.rows.catalog.rows.iter().position(|row| row.symbol == name);
+            row.is_some_and(|row| !self.rows.streams(row as u32))
+        };
+        let counted_only = match self.sink {
+            Some(_) => functions
+                .iter()
+                .filter(|function| quiet(&function.name))
+                .map(|function| function.name.clone())
+                .collect(),
+            None => Vec::new(),
+        };
+        Summary {
+            seconds,
+            failures: self.tally.failures(&self.rows.catalog),
+            copies: self.tally.copies(&self.rows.catalog),
+            lost_events: counters.iter().map(|counter| counter.lost).sum(),
+            malformed: self.malformed,
+            processes: self.tally.processes(),
+            counted_only,
+            tier: self.tier().to_owned(),
+            functions,
+            ..Summary::default()
+        }
+    }
+
+    fn note_gaps(&self, snapshot: &crate::probe::session::Snapshot, summary: &mut Summary) {
+        let mut note = |count: u64, text: &str| {
+            if count > 0 {
+                summary.unseen.push(format!("{count} {text}"));
+            }
+        };
+        note(
+            snapshot.waits_expired,
+            "library loads did not wait until their probes were in place: first calls may be missing",
+        );
+        note(
+            snapshot.notices_lost,
+            "notices of process life were lost: libraries may have been attached late",
+        );
+        note(
+            snapshot.unattributed,
+            "calls are counted without their process: its table was full",
+        );
+        note(self.malformed, "records from the kernel were malformed");
+        let nested = summary.functions.iter().map(|function| function.without_args).sum();
+        note(nested, "calls were nested too deeply to keep their arguments");
+        if self.functions_attached_none(summary) {
+            summary
+                .unseen
+                .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
+        }
+    }
+
+    fn functions_attached_none(&self, summary: &Summary) -> bool {
+        summary.attached.is_empty()
+    }
+
+    fn cost(&self, summary: &Summary) -> Cost {
+        let spare = self.session.row_capacity() as u32 - 1;
+        let (cpu_seconds, rss_bytes) = own_usage();
+        Cost {
+            hits: summary
+                .functions
+                .iter()
+                .map(|function| function.calls + function.unfinished)
+                .sum(),
+            ns_per_hit: calibrate::hit_cost_ns(&self.session, spare).unwrap_or(0.0),
+            cpu_seconds,
+            rss_bytes,
+        }
+    }
+}
+
+fn describe(file: &crate::probe::attach::Attached) -> String {
+    let how = match file.embedded {
+        None => "",
+        Some(crate::elf::Method::SymbolTable) => ", runtime linked in statically",
+        Some(crate::elf::Method::NameStrings) => ", runtime linked in statically and stripped",
+    };
+    let slow = if file.single_stepped > 0 {
+        format!(", {} single-stepped", file.single_stepped)
+    } else {
+        String::new()
+    };
+    format!("{} ({} functions{how}{slow})", file.path.display(), file.functions)
+}
+
+fn layer_of<'a>(catalog: &'a Catalog, call: &Call<'_>) -> &'a str {
+    catalog
+        .libraries
+        .get(usize::from(call.row.library.0))
+        .map_or("?", |library| library.name.as_str())
+}
+
+/// CPU seconds used so far and resident bytes of this process.
+fn own_usage() -> (f64, u64) {
+    // SAFETY: the call only fills the structure that it is given
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = rss
+        .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0);
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), kib * 1024)
+}
+
+/// CLOCK_MONOTONIC, ns: the clock of all events.
+pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Both clocks, read together.
+pub fn clock_now() -> Clock {
+    Clock {
+        start_monotonic_ns: monotonic_ns(),
+        start_unix_ns: clock_ns(libc::CLOCK_REALTIME),
+    }
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call only fills the structure that it is given
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

@@ -1,0 +1,274 @@
+//! What crosses between the kernel programs and user space: the Rust mirror of `src/bpf/wire.h`.
+//!
+//! Owns the layout, not the meaning: [`crate::capture`] says what a row's words are, [`crate::decode`] reads
+//! them. `src/probe/` asserts at compile time that these structures equal the ones in the BPF object.
+
+pub const REGS: usize = 6;
+pub const STACK: usize = 10;
+pub const VALUES: usize = 8;
+pub const BLOCK: usize = 26;
+pub const TEXTS: usize = 2;
+pub const TEXT: usize = 128;
+pub const FACTORS: usize = 4;
+pub const BUCKETS: usize = 128;
+pub const COMM: usize = 16;
+pub const COMMS: usize = 4;
+
+/// First index of the stack words and of the values among a call's captured words.
+pub const WORD_STACK: u8 = REGS as u8;
+pub const WORD_VALUES: u8 = (REGS + STACK) as u8;
+pub const WORD_NONE: u8 = 255;
+
+pub const SIZE_SMALL: u8 = 0;
+pub const SIZE_MEDIUM: u8 = 1;
+pub const SIZE_LARGE: u8 = 2;
+
+pub const SPEC_STREAM: u8 = 1;
+pub const SPEC_RETURN: u8 = 2;
+pub const SPEC_FALLIBLE: u8 = 4;
+
+pub const EVENT_NO_RETURN: u8 = 1;
+pub const EVENT_NO_ARGS: u8 = 2;
+pub const EVENT_UNREADABLE: u8 = 4;
+
+pub const UNREADABLE_BLOCK: u8 = 128;
+pub const UNREADABLE_TEXT: [u8; TEXTS] = [64, 32];
+
+pub const NOTICE_THREAD: u32 = 1;
+pub const NOTICE_FORK: u32 = 2;
+pub const NOTICE_EXEC: u32 = 3;
+pub const NOTICE_EXIT: u32 = 4;
+pub const NOTICE_LIBRARY: u32 = 5;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    pub word: u8,
+    pub bytes: u8,
+    pub offset: u16,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Factor {
+    pub word: u8,
+    pub bytes: u8,
+}
+
+impl Factor {
+    pub const NONE: Factor = Factor {
+        word: WORD_NONE,
+        bytes: 0,
+    };
+}
+
+/// What the kernel program does at one row of the catalogue.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    pub flags: u8,
+    pub size: u8,
+    pub stack_words: u8,
+    pub values: u8,
+    pub texts: u8,
+    pub factors: u8,
+    pub block_word: u8,
+    pub block_qwords: u8,
+    pub block_offset: u16,
+    pub text_word: [u8; TEXTS],
+    pub variant: [Factor; 2],
+    pub factor: [Factor; FACTORS],
+    pub value: [Read; VALUES],
+    pub ok: i32,
+    pub pad: u32,
+    pub scale: u64,
+}
+
+impl Spec {
+    /// Captures nothing.
+    pub const EMPTY: Spec = Spec {
+        flags: 0,
+        size: SIZE_SMALL,
+        stack_words: 0,
+        values: 0,
+        texts: 0,
+        factors: 0,
+        block_word: WORD_NONE,
+        block_qwords: 0,
+        block_offset: 0,
+        text_word: [WORD_NONE; TEXTS],
+        variant: [Factor::NONE; 2],
+        factor: [Factor::NONE; FACTORS],
+        value: [Read {
+            word: 0,
+            bytes: 0,
+            offset: 0,
+        }; VALUES],
+        ok: 0,
+        pad: 0,
+        scale: 0,
+    };
+
+    /// Counts calls, failures and durations, and captures nothing.
+    pub fn counting() -> Spec {
+        Spec {
+            flags: SPEC_RETURN | SPEC_FALLIBLE,
+            ..Spec::EMPTY
+        }
+    }
+}
+
+/// Header of a call event; the words follow it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallHeader {
+    pub entered: u64,
+    pub duration: u64,
+    pub caller: u64,
+    pub result: u64,
+    pub tgid: u32,
+    pub tid: u32,
+    pub row: u32,
+    pub depth: u8,
+    pub flags: u8,
+    pub size: u8,
+    pub unreadable: u8,
+}
+
+pub const HEADER_BYTES: usize = size_of::<CallHeader>();
+pub const SMALL_BYTES: usize = HEADER_BYTES + (REGS + 2) * 8;
+pub const MEDIUM_BYTES: usize = SMALL_BYTES + (STACK + VALUES - 2) * 8;
+pub const LARGE_BYTES: usize = MEDIUM_BYTES + BLOCK * 8 + TEXTS * TEXT;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TotalKey {
+    pub tgid: u32,
+    pub row: u32,
+    pub variant: u32,
+    pub pad: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Total {
+    pub calls: u64,
+    pub errors: u64,
+    pub total_ns: u64,
+    pub max_ns: u64,
+    pub bytes: u64,
+    pub bucket: [u64; BUCKETS],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FailureKey {
+    pub tgid: u32,
+    pub row: u32,
+    pub code: i32,
+    pub pad: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCounter {
+    pub entered: u64,
+    pub completed: u64,
+    pub lost: u64,
+    pub no_frame: u64,
+}
+
+impl RowCounter {
+    /// This plus the counter whose bytes are `bytes`.
+    pub fn add(self, bytes: &[u8]) -> RowCounter {
+        RowCounter {
+            entered: self.entered + u64_at(bytes, 0),
+            completed: self.completed + u64_at(bytes, 8),
+            lost: self.lost + u64_at(bytes, 16),
+            no_frame: self.no_frame + u64_at(bytes, 24),
+        }
+    }
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notice {
+    pub kind: u32,
+    pub tgid: u32,
+    pub tid: u32,
+    pub parent: u32,
+    pub at: u64,
+    pub sequence: u64,
+    pub comm: [u8; COMM],
+}
+
+/// Little-endian reader of a byte slice with known bounds; out of range reads yield 0.
+pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes
+        .get(offset..offset + 8)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u64::from_le_bytes)
+}
+
+/// See [`u64_at`].
+pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    bytes
+        .get(offset..offset + 4)
+        .and_then(|b| b.try_into().ok())
+        .map_or(0, u32::from_le_bytes)
+}
+
+impl CallHeader {
+    /// Reads the header of an event; `None` when `bytes` is too short for the size it claims.
+    pub fn parse(bytes: &[u8]) -> Option<CallHeader> {
+        if bytes.len() < SMALL_BYTES {
+            return None;
+        }
+        let header = CallHeader {
+            entered: u64_at(bytes, 0),
+            duration: u64_at(bytes, 8),
+            caller: u64_at(bytes, 16),
+            result: u64_at(bytes, 24),
+            tgid: u32_at(bytes, 32),
+            tid: u32_at(bytes, 36),
+            row: u32_at(bytes, 40),
+            depth: bytes[44],
+            flags: bytes[45],
+            size: bytes[46],
+            unreadable: bytes[47],
+        };
+        let claimed = match header.size {
+            SIZE_SMALL => SMALL_BYTES,
+            SIZE_MEDIUM => MEDIUM_BYTES,
+            SIZE_LARGE => LARGE_BYTES,
+            _ => return None,
+        };
+        (bytes.len() >= claimed).then_some(header)
+    }
+}
+
+impl Notice {
+    /// Reads a notice; `None` when `bytes` is too short.
+    pub fn parse(bytes: &[u8]) -> Option<Notice> {
+        if bytes.len() < size_of::<Notice>() {
+            return None;
+        }
+        let mut comm = [0; COMM];
+        comm.copy_from_slice(&bytes[32..32 + COMM]);
+        Some(Notice {
+            kind: u32_at(bytes, 0),
+            tgid: u32_at(bytes, 4),
+            tid: u32_at(bytes, 8),
+            parent: u32_at(bytes, 12),
+            at: u64_at(bytes, 16),
+            sequence: u64_at(bytes, 24),
+            comm,
+        })
+    }
+}
+
+/// A C array of characters up to its first NUL.
+pub fn text_of(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
