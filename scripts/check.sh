@@ -7,6 +7,7 @@ cargo fmt --check
 (cd sim && cargo fmt --all --check)
 clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h
 cargo clippy --locked --all-targets --quiet -- -D warnings
+sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
 RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
 if cargo deny --version >/dev/null 2>&1; then

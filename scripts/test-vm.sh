@@ -7,5 +7,5 @@ scripts/setup.sh build
 scripts/setup.sh vm
 cargo build --release --locked
 sim/build.sh
-export LIMIT=${LIMIT:-600}
+export LIMIT=${LIMIT:-300}
 scripts/vm/matrix.sh scripts/vm/guest.sh target/release/gpuscope sim/out/gpusim* sim/out/lib*.so.*

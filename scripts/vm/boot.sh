@@ -2,7 +2,7 @@
 # boot.sh - boot a kernel in QEMU with an in-memory root, run one script in it as root, return its exit status.
 # usage: boot.sh KERNEL SCRIPT [FILE|DIR…]    KERNEL: a directory of $GPUSCOPE_VM/k (see kernels.sh)
 # FILEs land in /t of the guest with the shared libraries they need. Complaints of the kernel come back as
-# VM-DMESG lines, the status as VM-RC. 99: the guest died or ran out of time.
+# VM-DMESG lines, the status as VM-RC. 99: the guest died; 98: it ran out of time.
 # Environment: MEM (MiB), CPUS, ACCEL, LIMIT (s), APPEND (kernel arguments), MODS (modules to load).
 # Emulation is enough for right or wrong; it says nothing about speed.
 set -euo pipefail
@@ -38,10 +38,13 @@ chmod +x "$R/init"; (cd "$R" && find . | cpio -o -H newc --quiet | gzip -1) >"$R
 
 # no_timer_check: an emulated timer may fail the kernel's own check under load
 arguments="console=ttyS0 quiet loglevel=${LOGLEVEL:-1} panic=-1 oops=panic mitigations=off no_timer_check ${APPEND:-}"
+set +e
 timeout -k 5 "${LIMIT:-240}" qemu-system-x86_64 -accel "${ACCEL:-tcg,thread=multi}" -cpu "${CPU:-max}" \
   -m "${MEM:-1024}" -smp "${CPUS:-2}" -kernel "$K/vmlinuz" -initrd "$R.gz" -append "$arguments" \
   -nic none -no-reboot -display none -monitor none -serial stdio </dev/null 2>&1 |
-  tr -d '\r' | sed -u 's/\x1b[c\[][^a-zA-Z]*[a-zA-Z]//g' | tee "$R.log" | sed -n '/VM-UP/,$p' || true
+  tr -d '\r' | sed -u 's/\x1b[c\[][^a-zA-Z]*[a-zA-Z]//g' | tee "$R.log" | sed -n '/VM-UP/,$p'
+ended=${PIPESTATUS[0]}; set -e
 rc=$(sed -n 's/^VM-RC \([0-9]*\).*/\1/p' "$R.log")
-[ -n "$rc" ] || { echo "VM-DIED (panic or time limit)"; tail -40 "$R.log"; exit 99; }
-exit "$rc"
+[ -z "$rc" ] || exit "$rc"
+[ "$ended" -ne 124 ] || { echo "VM-DIED (time limit of ${LIMIT:-240} s)"; exit 98; }
+echo "VM-DIED"; tail -40 "$R.log"; exit 99

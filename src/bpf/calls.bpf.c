@@ -34,6 +34,7 @@ extern __u64 *bpf_session_cookie(void) __weak __ksym;
 /* An entry whose stack pointer lies this far above an open one's runs on another stack. */
 #define STACK_SPAN (8ull << 20)
 #define WAIT_NS (400ull * 1000 * 1000)
+#define YIELD_NS (1000ull * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
 
@@ -191,12 +192,29 @@ __noinline __u32 bucket_of(__u64 ns)
 	__u64 rest = ns;
 	__u32 log = 0, index;
 
-	if (rest >> 32) { log += 32; rest >>= 32; }
-	if (rest >> 16) { log += 16; rest >>= 16; }
-	if (rest >> 8) { log += 8; rest >>= 8; }
-	if (rest >> 4) { log += 4; rest >>= 4; }
-	if (rest >> 2) { log += 2; rest >>= 2; }
-	if (rest >> 1) { log += 1; }
+	if (rest >> 32) {
+		log += 32;
+		rest >>= 32;
+	}
+	if (rest >> 16) {
+		log += 16;
+		rest >>= 16;
+	}
+	if (rest >> 8) {
+		log += 8;
+		rest >>= 8;
+	}
+	if (rest >> 4) {
+		log += 4;
+		rest >>= 4;
+	}
+	if (rest >> 2) {
+		log += 2;
+		rest >>= 2;
+	}
+	if (rest >> 1) {
+		log += 1;
+	}
 	if (log < 5)
 		return 0;
 	index = (log - 5) * 4 + ((ns >> (log - 2)) & 3);
@@ -429,9 +447,9 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 	}
 	for (int i = 0; i < WIRE_TEXTS; i++) {
 		event->text[i * WIRE_TEXT] = 0;
-		if (i < spec->texts &&
-		    bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
-					    (void *)word_at(call->frame, call->values, spec->text_word[i])) < 0)
+		if (i < spec->texts && bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
+							       (void *)word_at(call->frame, call->values,
+									       spec->text_word[i])) < 0)
 			event->unreadable |= 64 >> i;
 	}
 }
@@ -562,14 +580,18 @@ static __always_inline __u64 caller_of(const struct thread *thread, int index, _
 
 /* ---- the body ---- */
 
-static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row,
-					  __u64 ids, struct row_counter *counter)
+static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
+					  struct row_counter *counter)
 {
 	struct frame frame = { .entered = bpf_ktime_get_ns(), .row = row };
 	__u64 values[WIRE_VALUES] = {};
 	struct finished call = {
-		.frame = &frame, .values = values, .tgid = ids >> 32, .tid = (__u32)ids,
-		.row = row, .flags = EVENT_NO_RETURN,
+		.frame = &frame,
+		.values = values,
+		.tgid = ids >> 32,
+		.tid = (__u32)ids,
+		.row = row,
+		.flags = EVENT_NO_RETURN,
 	};
 
 	save_regs(frame.regs, ctx);
@@ -615,8 +637,12 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	int index = thread ? frame_close(thread, PT_REGS_SP(ctx) - 8, row) : -1;
 	struct frame none = { .entered = entered ? entered : now, .row = row };
 	struct finished call = {
-		.frame = &none, .values = values, .result = PT_REGS_RC(ctx), .tgid = ids >> 32,
-		.tid = (__u32)ids, .row = row,
+		.frame = &none,
+		.values = values,
+		.result = PT_REGS_RC(ctx),
+		.tgid = ids >> 32,
+		.tid = (__u32)ids,
+		.row = row,
 	};
 
 	if (index >= 0 && thread) {
@@ -637,8 +663,8 @@ static __always_inline bool needs_frame(const struct spec *spec)
 	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
 }
 
-static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row,
-					 __u32 tgid, __u64 entered, struct row_counter *counter)
+static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u32 tgid,
+					 __u64 entered, struct row_counter *counter)
 {
 	count(spec, tgid, row, bpf_ktime_get_ns() - entered, PT_REGS_RC(ctx), 0, 0);
 	__sync_fetch_and_add(&counter->completed, 1);
@@ -746,49 +772,70 @@ int empty_entry(struct pt_regs *ctx)
 
 /* ---- processes ---- */
 
-static long spin(__u64 index, __u64 *waits)
+struct wait {
+	__u64 sequence;
+	__u64 deadline;
+	__u64 yield_at;
+	__u64 readable; /* an address of the program's own stack */
+};
+
+static long spin(__u64 index, struct wait *wait)
 {
-	if (((volatile struct control *)&control)->acknowledged >= waits[0])
+	__u64 now;
+	__u8 byte;
+
+	if (((volatile struct control *)&control)->acknowledged >= wait->sequence)
 		return 1;
-	return bpf_ktime_get_ns() > waits[1];
+	now = bpf_ktime_get_ns();
+	if (now > wait->yield_at) {
+		/* of all helpers this one lets others run, on kernels that do not preempt a program; it takes
+		 * the lock that attaching needs, so not too often
+		 */
+		bpf_copy_from_user_task(&byte, 1, (void *)wait->readable, bpf_get_current_task_btf(), 0);
+		wait->yield_at = bpf_ktime_get_ns() + YIELD_NS;
+	}
+	return now > wait->deadline;
 }
 
 /* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs.
  * Attaching to a library that is new takes user space some milliseconds; the thread waits for it here,
- * for a bounded time and only while user space shows signs of life.
+ * for a bounded time and only while user space shows signs of life. The program is sleepable so that it runs
+ * outside of an RCU read section: attaching waits for a grace period.
  */
-static __always_inline int library_body(void)
+static __always_inline int library_body(struct pt_regs *ctx)
 {
-	__u64 ids = bpf_get_current_pid_tgid(), waits[2];
+	__u64 ids = bpf_get_current_pid_tgid();
 	struct notice *notice;
+	struct wait wait = {};
 
 	if (!watched(ids >> 32))
 		return 0;
 	notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
 	if (!notice)
 		return 0;
-	waits[0] = __sync_fetch_and_add(&control.sequence, 1) + 1;
-	waits[1] = notice->at + WAIT_NS;
-	notice->sequence = waits[0];
+	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
+	wait.deadline = notice->at + WAIT_NS;
+	wait.readable = PT_REGS_SP(ctx);
+	notice->sequence = wait.sequence;
 	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
 	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
 		return 0;
-	bpf_loop(MAX_SPINS, spin, waits, 0);
-	if (control.acknowledged < waits[0])
+	bpf_loop(MAX_SPINS, spin, &wait, 0);
+	if (control.acknowledged < wait.sequence)
 		__sync_fetch_and_add(&control.waits_expired, 1);
 	return 0;
 }
 
-SEC("uprobe.multi")
+SEC("uprobe.multi.s")
 int library_mapped_multi(struct pt_regs *ctx)
 {
-	return library_body();
+	return library_body(ctx);
 }
 
-SEC("uprobe")
+SEC("uprobe.s")
 int library_mapped_single(struct pt_regs *ctx)
 {
-	return library_body();
+	return library_body(ctx);
 }
 
 SEC("raw_tp/sched_process_fork")

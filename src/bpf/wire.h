@@ -153,13 +153,13 @@ struct options {
 	__u8 wait_for_attach;
 	__u8 pad[2];
 	char comm[WIRE_COMMS][WIRE_COMM]; /* exact, or a prefix when `comm_prefix` is not 0 */
-	__u8 comm_length[WIRE_COMMS];	  /* bytes compared; NUL included when exact */
+	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
 };
 
 /* Shared both ways while running. */
 struct control {
 	__u64 acknowledged; /* last NOTICE_LIBRARY that user space has acted on */
-	__u64 alive;	    /* CLOCK_MONOTONIC ns: user space's last sign of life */
+	__u64 alive;        /* CLOCK_MONOTONIC ns: user space's last sign of life */
 	__u64 sequence;
 	__u64 waits_expired;
 	__u64 notices_lost;

@@ -10,11 +10,20 @@ use std::time::Instant;
 const CALLS: u32 = 4000;
 const ROUNDS: usize = 5;
 
-/// The function that is called and probed. Its frame pointer makes the first instruction a `push`.
-#[inline(never)]
-#[unsafe(no_mangle)]
-extern "C" fn gpuscope_calibration_target(value: u64) -> u64 {
-    black_box(value)
+// The function that is called and probed. Its first instruction is one that the kernel emulates, as those of
+// the CUDA libraries are.
+std::arch::global_asm!(
+    ".type gpuscope_calibration_target, @function",
+    "gpuscope_calibration_target:",
+    "push rbp",
+    "mov rax, rdi",
+    "pop rbp",
+    "ret",
+    ".size gpuscope_calibration_target, . - gpuscope_calibration_target",
+);
+
+unsafe extern "C" {
+    safe fn gpuscope_calibration_target(value: u64) -> u64;
 }
 
 /// Nanoseconds that a counted call costs, entry and return: the median of some short rounds.
@@ -46,10 +55,9 @@ fn median_ns() -> f64 {
 }
 
 fn round_ns() -> f64 {
-    let target: extern "C" fn(u64) -> u64 = black_box(gpuscope_calibration_target);
     let started = Instant::now();
     for call in 0..CALLS {
-        black_box(target(u64::from(call)));
+        black_box(gpuscope_calibration_target(black_box(u64::from(call))));
     }
     started.elapsed().as_nanos() as f64 / f64::from(CALLS)
 }
