@@ -180,7 +180,7 @@ pub struct RowCounter {
 
 impl RowCounter {
     /// This plus the counter whose bytes are `bytes`.
-    pub fn add(self, bytes: &[u8]) -> RowCounter {
+    pub fn plus(self, bytes: &[u8]) -> RowCounter {
         RowCounter {
             entered: self.entered + u64_at(bytes, 0),
             completed: self.completed + u64_at(bytes, 8),

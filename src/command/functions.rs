@@ -162,7 +162,7 @@ fn list_file(catalog: &Catalog, path: &Path, shown: &Path, args: &FunctionsArgs,
             continue;
         }
         if listed == 0 && !args.json {
-            line(out, &format!("{}", escaped(&shown.display().to_string())))?;
+            line(out, &escaped(&shown.display().to_string()))?;
         }
         listed += 1;
         line(

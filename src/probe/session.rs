@@ -395,8 +395,10 @@ impl Session {
     /// A map cannot be read.
     pub fn take_ended(&self, ended: &dyn Fn(u32) -> bool) -> Result<Snapshot> {
         let maps = &self.skel.maps;
-        let mut taken = Snapshot::default();
-        taken.totals = entries(&maps.totals)?;
+        let mut taken = Snapshot {
+            totals: entries(&maps.totals)?,
+            ..Snapshot::default()
+        };
         taken.totals.retain(|(key, _): &(wire::TotalKey, _)| ended(key.tgid));
         taken.failures = entries(&maps.failures)?;
         taken
@@ -429,7 +431,7 @@ impl Session {
                 Ok(cpus
                     .unwrap_or_default()
                     .iter()
-                    .fold(wire::RowCounter::default(), |sum, cpu| sum.add(cpu)))
+                    .fold(wire::RowCounter::default(), |sum, cpu| sum.plus(cpu)))
             })
             .collect()
     }
