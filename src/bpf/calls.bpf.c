@@ -34,7 +34,7 @@ extern __u64 *bpf_session_cookie(void) __weak __ksym;
 /* An entry whose stack pointer lies this far above an open one's runs on another stack. */
 #define STACK_SPAN (8ull << 20)
 #define WAIT_NS (400ull * 1000 * 1000)
-#define YIELD_NS (1000ull * 1000)
+#define YIELD_NS (100ull * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
 
