@@ -8,7 +8,9 @@ use crate::model::order::Numbers;
 use crate::model::summary::{Cost, Summary, Tally};
 use crate::output::Output;
 use crate::probe::attach::Attacher;
-use crate::probe::ring::{Inbox, Rings};
+use crate::probe::gate::{Arrival, Gate};
+use crate::probe::hold::Holder;
+use crate::probe::ring::{Events, Inbox};
 use crate::probe::{Links, Session, Setup, calibrate, discover};
 use crate::rows::RunRows;
 use crate::sink::{Clock, Entry, Happening, Sink};
@@ -35,8 +37,10 @@ pub enum Scope {
 
 /// A running trace.
 pub struct Tracer {
+    /// Dropped before the session whose memory it uses.
+    gate: Gate,
     session: Session,
-    rings: Rings,
+    events: Events,
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
@@ -65,8 +69,9 @@ impl Tracer {
     /// The kernel or our privileges do not allow it.
     pub fn start(rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
         setup.specs = rows.specs();
+        let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
         let session = Session::load(&setup)?;
-        let rings = Rings::open(&session)?;
+        let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
         let mut attacher = Attacher::default();
         let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));
@@ -75,8 +80,9 @@ impl Tracer {
         attacher.watch_system_linkers(&session);
         let lost = vec![0; session.row_capacity()];
         Ok(Tracer {
+            gate,
             session,
-            rings,
+            events,
             rows,
             attacher,
             scope,
@@ -162,9 +168,9 @@ impl Tracer {
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
         self.session.alive(monotonic_ns());
-        self.rings.wait(self.wait);
+        self.events.wait(self.wait, self.gate.bell());
         self.handle_notices();
-        let came = self.rings.pending_bytes();
+        let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
         let now = monotonic_ns();
@@ -190,12 +196,15 @@ impl Tracer {
     }
 
     fn handle_notices(&mut self) {
-        for notice in self.rings.take_notices() {
-            self.handle(&notice);
+        self.gate.silence();
+        while let Some(arrival) = self.gate.next_arrival() {
+            self.handle(arrival);
         }
+        self.malformed += self.gate.take_malformed();
     }
 
-    fn handle(&mut self, notice: &Notice) {
+    fn handle(&mut self, arrival: Arrival) {
+        let notice = &arrival.notice;
         let comm = wire::text_of(&notice.comm);
         match notice.kind {
             wire::NOTICE_THREAD => drop(self.comms.insert(notice.tid, comm)),
@@ -203,18 +212,13 @@ impl Tracer {
             wire::NOTICE_EXEC => {
                 self.comms.remove(&notice.tgid);
                 self.happened(notice, &comm, Happening::Executed);
-                let _ = self.look_at(notice.tgid);
+                self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
                 self.happened(notice, &comm, Happening::Exited);
                 self.ended.insert(notice.tgid);
             }
-            wire::NOTICE_LIBRARY => {
-                // the process may be gone already
-                let _ = self.look_at(notice.tgid);
-                self.session.acknowledge(notice.sequence);
-                self.session.alive(monotonic_ns());
-            }
+            wire::NOTICE_LIBRARY => self.prepare_for(arrival),
             _ => self.malformed += 1,
         }
     }
@@ -227,12 +231,30 @@ impl Tracer {
     }
 
     fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
-        self.attacher.look_at(&self.session, &mut self.rows, pid).map(drop)
+        for mapping in self.attacher.news(pid)? {
+            self.attacher.consider(&self.session, &mut self.rows, pid, &mapping);
+        }
+        Ok(())
+    }
+
+    /// Attaches to what a thread has newly mapped, while it waits.
+    fn prepare_for(&mut self, arrival: Arrival) {
+        let pid = arrival.notice.tgid;
+        // the process may be gone already
+        let news = self.attacher.news(pid).unwrap_or_default();
+        if news.is_empty() {
+            return self.gate.pass(&arrival);
+        }
+        self.gate.during(arrival, || {
+            for mapping in &news {
+                self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+            }
+        });
     }
 
     /// Moves new events to those held back.
     fn hold(&mut self) {
-        let mut inbox = self.rings.inbox().borrow_mut();
+        let mut inbox = self.events.inbox().borrow_mut();
         self.malformed += std::mem::take(&mut inbox.malformed);
         if self.held.slots.is_empty() {
             std::mem::swap(&mut self.held.bytes, &mut inbox.bytes);
@@ -365,7 +387,7 @@ impl Tracer {
         let attached: Vec<String> = self.attacher.attached().map(describe).collect();
         let unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
         drop(std::mem::take(&mut self.lifecycle));
-        self.attacher = Attacher::default();
+        self.attacher.detach_all();
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
         let snapshot = self.session.snapshot()?;
@@ -384,7 +406,7 @@ impl Tracer {
     }
 
     fn handle_remaining(&mut self) {
-        self.rings.drain();
+        self.events.drain();
         self.handle_notices();
         self.hold();
         self.emit(u64::MAX);

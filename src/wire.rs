@@ -13,6 +13,8 @@ pub const FACTORS: usize = 4;
 pub const BUCKETS: usize = 128;
 pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
+/// Library loads that can wait at the same time.
+pub const WAITS: usize = 64;
 
 /// First index of the stack words and of the values among a call's captured words.
 pub const WORD_STACK: u8 = REGS as u8;

@@ -28,29 +28,37 @@ struct task_struct {
 	char comm[WIRE_COMM];
 } __attribute__((preserve_access_index));
 
+/* Linux 7 gave both an argument; the loader takes the one that fits. */
 extern bool bpf_session_is_return(void) __weak __ksym;
 extern __u64 *bpf_session_cookie(void) __weak __ksym;
+extern bool bpf_session_is_return___ctx(void *ctx) __weak __ksym;
+extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 
 /* An entry whose stack pointer lies this far above an open one's runs on another stack. */
 #define STACK_SPAN (8ull << 20)
-#define WAIT_NS (400ull * 1000 * 1000)
-#define YIELD_NS (100ull * 1000)
+#define WAIT_NS (1000ull * 1000 * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
+
+/* Words of a call, numbered as in the catalogue's captures: registers, stack, values. */
+#define WORDS (WIRE_REGS + WIRE_STACK + WIRE_VALUES)
 
 struct frame {
 	__u64 entered;
 	__u64 sp;
+	__u64 caller; /* `entered` of the streamed call around this one, 0: none */
 	__u32 row;
-	__u32 streamed;
-	__u64 regs[WIRE_REGS];
-	__u64 stack[WIRE_STACK];
+	__u8 depth; /* streamed calls around this one */
+	__u8 streamed;
+	__u16 pad;
+	__u64 word[WORDS];
 };
 
 struct thread {
 	__u32 depth;
-	__u32 announced;
+	__u32 pad;
 	struct frame frames[WIRE_FRAMES];
+	struct frame spare; /* of a call that is not kept open */
 };
 
 struct {
@@ -120,7 +128,9 @@ static const __u64 ZERO;
 
 /* ---- who is watched ---- */
 
-static __always_inline bool comm_selected(void)
+/* Functions that are not inlined are global: the verifier looks at each once, not on every path to it. */
+
+__noinline int comm_selected(void)
 {
 	char comm[WIRE_COMM] = {};
 
@@ -186,7 +196,6 @@ static __always_inline struct thread *thread_here(__u32 tgid, __u32 tid)
 
 /* ---- counting plane ---- */
 
-/* global, so that the verifier looks at it once and not on every path to it */
 __noinline __u32 bucket_of(__u64 ns)
 {
 	__u64 rest = ns;
@@ -258,132 +267,119 @@ static __always_inline bool failed(const struct spec *spec, __u64 result)
 	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok;
 }
 
-static __always_inline void count(const struct spec *spec, __u32 tgid, __u32 row, __u64 duration,
-				  __u64 result, __u64 bytes, __u32 variant)
+static __always_inline void note_longest(struct total *total, __u64 duration)
 {
-	struct total_key key = { .tgid = tgid, .row = row, .variant = variant };
-	struct total *total = total_of(&key);
-
-	if (!total)
-		return;
-	__sync_fetch_and_add(&total->calls, 1);
-	if (failed(spec, result)) {
-		__sync_fetch_and_add(&total->errors, 1);
-		count_failure(tgid, row, (__s32)result);
-	} else if (bytes) {
-		__sync_fetch_and_add(&total->bytes, bytes);
-	}
-	if (!(spec->flags & SPEC_RETURN))
-		return;
-	__sync_fetch_and_add(&total->total_ns, duration);
-	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
 	/* a lost race may keep the second largest; the retry makes that a race of three */
 	for (int i = 0; i < 4; i++) {
 		__u64 old = total->max_ns;
 
 		if (duration <= old || __sync_val_compare_and_swap(&total->max_ns, old, duration) == old)
-			break;
+			return;
 	}
+}
+
+__noinline int count(const struct spec *spec, struct total_key *key, __u64 duration, __u64 result,
+		     __u64 bytes)
+{
+	struct total *total;
+
+	if (!spec || !key)
+		return 0;
+	total = total_of(key);
+	if (!total)
+		return 0;
+	__sync_fetch_and_add(&total->calls, 1);
+	if (failed(spec, result)) {
+		__sync_fetch_and_add(&total->errors, 1);
+		count_failure(key->tgid, key->row, (__s32)result);
+	} else if (bytes) {
+		__sync_fetch_and_add(&total->bytes, bytes);
+	}
+	if (!(spec->flags & SPEC_RETURN))
+		return 0;
+	__sync_fetch_and_add(&total->total_ns, duration);
+	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
+	note_longest(total, duration);
+	return 0;
 }
 
 /* ---- capture ---- */
 
-struct capture {
-	__u64 words[WIRE_REGS + WIRE_STACK + WIRE_VALUES];
-	__u32 unreadable;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct capture);
-} scratch SEC(".maps");
-
-static __always_inline void save_regs(__u64 *to, struct pt_regs *ctx)
-{
-	to[0] = PT_REGS_PARM1(ctx);
-	to[1] = PT_REGS_PARM2(ctx);
-	to[2] = PT_REGS_PARM3(ctx);
-	to[3] = PT_REGS_PARM4(ctx);
-	to[4] = PT_REGS_PARM5(ctx);
-	to[5] = PT_REGS_PARM6(ctx);
-}
-
-static __always_inline void save_stack(__u64 *to, const struct spec *spec, __u64 sp)
+static __always_inline void save_words(struct frame *frame, const struct spec *spec, struct pt_regs *ctx)
 {
 	__u32 bytes = (__u32)spec->stack_words * 8;
 
+	frame->word[0] = PT_REGS_PARM1(ctx);
+	frame->word[1] = PT_REGS_PARM2(ctx);
+	frame->word[2] = PT_REGS_PARM3(ctx);
+	frame->word[3] = PT_REGS_PARM4(ctx);
+	frame->word[4] = PT_REGS_PARM5(ctx);
+	frame->word[5] = PT_REGS_PARM6(ctx);
 	if (!bytes)
 		return;
 	if (bytes > WIRE_STACK * 8)
 		bytes = WIRE_STACK * 8;
-	bpf_probe_read_user(to, bytes, (void *)(sp + 8));
+	bpf_probe_read_user(frame->word + WORD_STACK, bytes, (void *)(PT_REGS_SP(ctx) + 8));
 }
 
-/* Word `index` of an open call; values are taken from `values`. */
-static __always_inline __u64 word_at(const struct frame *frame, const __u64 *values, __u8 index)
+static __always_inline __u64 word_at(const struct frame *frame, __u32 index)
 {
-	if (index < WORD_STACK)
-		return frame->regs[index];
-	if (index < WORD_VALUES)
-		return frame->stack[index - WORD_STACK];
-	if (index < WORD_VALUES + WIRE_VALUES)
-		return values[index - WORD_VALUES];
-	return 0;
+	return index < WORDS ? frame->word[index] : 0;
 }
 
 static __always_inline __u64 narrow(__u64 word, __u8 bytes)
 {
-	return bytes == 4 ? (__u32)word : bytes == 2 ? (__u16)word : bytes == 1 ? (__u8)word : word;
+	return bytes >= 8 ? word : word & ((1ull << (bytes * 8)) - 1);
 }
 
-static __always_inline __u32 read_values(const struct spec *spec, const struct frame *frame, __u64 *values)
+/* Reads what pointers of the call point to; the bits of those that cannot be read. */
+__noinline __u32 read_values(const struct spec *spec, struct frame *frame)
 {
 	__u32 unreadable = 0;
 
-	for (int i = 0; i < WIRE_VALUES; i++) {
+	if (!spec || !frame)
+		return 0;
+	for (__u32 i = 0; i < WIRE_VALUES; i++) {
 		const struct spec_read *read = &spec->value[i];
 		__u64 pointer, value = 0;
 		__u32 bytes = read->bytes;
 
 		if (i >= spec->values)
 			break;
-		pointer = word_at(frame, values, read->word);
+		pointer = word_at(frame, read->word);
 		if (bytes > 8)
 			bytes = 8;
 		if (!pointer || bpf_probe_read_user(&value, bytes, (void *)(pointer + read->offset)))
 			unreadable |= 1u << i;
-		values[i] = value;
+		frame->word[WORD_VALUES + i] = value;
 	}
 	return unreadable;
 }
 
-static __always_inline __u64 size_of_call(const struct spec *spec, const struct frame *frame,
-					  const __u64 *values)
+__noinline __u64 size_of_call(const struct spec *spec, const struct frame *frame)
 {
-	__u64 bytes = spec->scale;
+	__u64 bytes;
 
-	if (!bytes)
+	if (!spec || !frame)
 		return 0;
-	for (int i = 0; i < WIRE_FACTORS; i++) {
+	bytes = spec->scale;
+	for (__u32 i = 0; i < WIRE_FACTORS; i++) {
 		if (i >= spec->factors)
 			break;
-		bytes *= narrow(word_at(frame, values, spec->factor[i].word), spec->factor[i].bytes);
+		bytes *= narrow(word_at(frame, spec->factor[i].word), spec->factor[i].bytes);
 	}
 	return bytes;
 }
 
-static __always_inline __u32 variant_of(const struct spec *spec, const struct frame *frame,
-					const __u64 *values)
+__noinline __u32 variant_of(const struct spec *spec, const struct frame *frame)
 {
 	__u32 first, second = 0;
 
-	if (spec->variant[0].word == WORD_NONE)
+	if (!spec || !frame)
 		return 0;
-	first = narrow(word_at(frame, values, spec->variant[0].word), spec->variant[0].bytes) & 15;
+	first = narrow(word_at(frame, spec->variant[0].word), spec->variant[0].bytes) & 15;
 	if (spec->variant[1].word != WORD_NONE)
-		second = narrow(word_at(frame, values, spec->variant[1].word), spec->variant[1].bytes) & 15;
+		second = narrow(word_at(frame, spec->variant[1].word), spec->variant[1].bytes) & 15;
 	return 1 + first + (second << 4);
 }
 
@@ -393,45 +389,40 @@ static __always_inline __u32 variant_of(const struct spec *spec, const struct fr
 #define SMALL_BYTES offsetof(struct call_event, stack)
 
 struct finished {
-	const struct frame *frame;
-	const __u64 *values;
 	__u64 duration;
 	__u64 result;
-	__u64 caller;
-	__u32 unreadable;
 	__u32 tgid;
 	__u32 tid;
-	__u32 row;
-	__u8 depth;
-	__u8 flags;
+	__u32 unreadable;
+	__u32 flags;
 };
 
-static __always_inline void fill_small(struct call_event *event, const struct finished *call, __u8 size)
+static __always_inline void fill_small(struct call_event *event, const struct frame *frame,
+				       const struct finished *call, __u8 size)
 {
-	event->entered = call->frame->entered;
+	event->entered = frame->entered;
 	event->duration = call->duration;
-	event->caller = call->caller;
+	event->caller = frame->caller;
 	event->result = call->result;
 	event->tgid = call->tgid;
 	event->tid = call->tid;
-	event->row = call->row;
-	event->depth = call->depth;
-	event->flags = call->flags | (call->unreadable ? EVENT_UNREADABLE : 0);
+	event->row = frame->row;
+	event->depth = frame->depth;
+	event->flags = (__u8)call->flags | (call->unreadable ? EVENT_UNREADABLE : 0);
 	event->size = size;
 	event->unreadable = (__u8)call->unreadable;
-	__builtin_memcpy(event->regs, call->frame->regs, sizeof(event->regs));
-	event->near_values[0] = call->values[0];
-	event->near_values[1] = call->values[1];
+	__builtin_memcpy(event->regs, frame->word, sizeof(event->regs));
+	__builtin_memcpy(event->near_values, frame->word + WORD_VALUES, sizeof(event->near_values));
 }
 
-static __always_inline void fill_medium(struct call_event *event, const struct finished *call)
+static __always_inline void fill_medium(struct call_event *event, const struct frame *frame)
 {
-	__builtin_memcpy(event->stack, call->frame->stack, sizeof(event->stack));
-	__builtin_memcpy(event->far_values, call->values + 2, sizeof(event->far_values));
+	__builtin_memcpy(event->stack, frame->word + WORD_STACK, sizeof(event->stack));
+	__builtin_memcpy(event->far_values, frame->word + WORD_VALUES + 2, sizeof(event->far_values));
 }
 
 static __always_inline void fill_large(struct call_event *event, const struct spec *spec,
-				       const struct finished *call)
+				       const struct frame *frame)
 {
 	__u32 bytes = (__u32)spec->block_qwords * 8;
 
@@ -439,7 +430,7 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 	if (bytes > sizeof(event->block))
 		bytes = sizeof(event->block);
 	if (bytes) {
-		__u64 pointer = word_at(call->frame, call->values, spec->block_word);
+		__u64 pointer = word_at(frame, spec->block_word);
 
 		if (!pointer ||
 		    bpf_probe_read_user(event->block, bytes, (void *)(pointer + spec->block_offset)))
@@ -447,9 +438,9 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 	}
 	for (int i = 0; i < WIRE_TEXTS; i++) {
 		event->text[i * WIRE_TEXT] = 0;
-		if (i < spec->texts && bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
-							       (void *)word_at(call->frame, call->values,
-									       spec->text_word[i])) < 0)
+		if (i < spec->texts &&
+		    bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
+					    (void *)word_at(frame, spec->text_word[i])) < 0)
 			event->unreadable |= 64 >> i;
 	}
 }
@@ -461,31 +452,34 @@ static __always_inline void submit(void *event)
 	bpf_ringbuf_submit(event, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline bool send(const struct spec *spec, const struct finished *call)
+/* 1: sent, 0: the ring is full. */
+__noinline int send(const struct spec *spec, const struct frame *frame, const struct finished *call)
 {
 	struct call_event *event;
 
+	if (!spec || !frame || !call)
+		return 0;
 	if (spec->size == SIZE_SMALL) {
 		event = bpf_ringbuf_reserve(&events, SMALL_BYTES, 0);
 		if (!event)
-			return false;
-		fill_small(event, call, SIZE_SMALL);
+			return 0;
+		fill_small(event, frame, call, SIZE_SMALL);
 	} else if (spec->size == SIZE_MEDIUM) {
 		event = bpf_ringbuf_reserve(&events, MEDIUM_BYTES, 0);
 		if (!event)
-			return false;
-		fill_small(event, call, SIZE_MEDIUM);
-		fill_medium(event, call);
+			return 0;
+		fill_small(event, frame, call, SIZE_MEDIUM);
+		fill_medium(event, frame);
 	} else {
 		event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
 		if (!event)
-			return false;
-		fill_small(event, call, SIZE_LARGE);
-		fill_medium(event, call);
-		fill_large(event, spec, call);
+			return 0;
+		fill_small(event, frame, call, SIZE_LARGE);
+		fill_medium(event, frame);
+		fill_large(event, spec, frame);
 	}
 	submit(event);
-	return true;
+	return 1;
 }
 
 static __always_inline bool wanted(const struct spec *spec, const struct finished *call)
@@ -497,164 +491,181 @@ static __always_inline bool wanted(const struct spec *spec, const struct finishe
 	return call->duration >= options.min_ns;
 }
 
-static __always_inline void finish(const struct spec *spec, const struct finished *call,
+static __always_inline void finish(const struct spec *spec, struct frame *frame, struct finished *call,
 				   struct row_counter *counter)
 {
-	bool known = !(call->flags & EVENT_NO_ARGS);
-	__u64 bytes = known ? size_of_call(spec, call->frame, call->values) : 0;
-	__u32 variant = known ? variant_of(spec, call->frame, call->values) : 0;
+	struct total_key key = { .tgid = call->tgid, .row = frame->row };
+	__u64 bytes = 0;
 
-	count(spec, call->tgid, call->row, call->duration, call->result, bytes, variant);
+	if (!(call->flags & EVENT_NO_ARGS)) {
+		if (spec->values)
+			call->unreadable = read_values(spec, frame);
+		if (spec->scale)
+			bytes = size_of_call(spec, frame);
+		if (spec->variant[0].word != WORD_NONE)
+			key.variant = variant_of(spec, frame);
+	}
+	count(spec, &key, call->duration, call->result, bytes);
 	__sync_fetch_and_add(&counter->completed, 1);
-	if (wanted(spec, call) && !send(spec, call))
+	if (wanted(spec, call) && !send(spec, frame, call))
 		__sync_fetch_and_add(&counter->lost, 1);
 }
 
 /* ---- open calls of a thread ---- */
 
 /* A call left by longjmp or an exception never returns: its frame lies below the new one's. */
-static __always_inline void drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
+__noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
 {
+	if (!thread)
+		return 0;
 	for (int i = 0; i < WIRE_FRAMES; i++) {
-		struct frame *top;
-		__u32 depth = thread->depth;
+		__u32 top = thread->depth - 1;
+		struct frame *frame;
 
-		if (!depth || depth > WIRE_FRAMES)
-			return;
-		top = &thread->frames[(depth - 1) & (WIRE_FRAMES - 1)];
-		if (top->sp > sp || sp - top->sp > STACK_SPAN)
-			return;
-		if (top->sp == sp && top->row != row)
-			return; /* a tail call: both return together */
-		thread->depth = depth - 1;
+		if (top >= WIRE_FRAMES)
+			return 0;
+		frame = &thread->frames[top];
+		if (frame->sp > sp || sp - frame->sp > STACK_SPAN)
+			return 0;
+		if (frame->sp == sp && frame->row != row)
+			return 0; /* a tail call: both return together */
+		thread->depth = top;
 	}
+	return 0;
 }
 
-static __always_inline struct frame *frame_open(struct thread *thread, __u64 sp, __u32 row)
+/* Notes which streamed call `frame` lies in, given that `depth` calls are open. */
+static __always_inline void set_caller(const struct thread *thread, __u32 depth, struct frame *frame)
 {
+	const struct frame *around;
+
+	frame->caller = 0;
+	frame->depth = 0;
+	if (depth - 1 >= WIRE_FRAMES)
+		return;
+	around = &thread->frames[depth - 1];
+	frame->caller = around->streamed ? around->entered : around->caller;
+	frame->depth = around->depth + (around->streamed ? 1 : 0);
+}
+
+static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
+				       __u32 row, __u64 now)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	struct frame *frame;
 	__u32 depth;
 
 	drop_abandoned(thread, sp, row);
 	depth = thread->depth;
 	if (depth >= WIRE_FRAMES)
-		return NULL;
+		return; /* the return will count without arguments */
 	thread->depth = depth + 1;
-	return &thread->frames[depth & (WIRE_FRAMES - 1)];
+	frame = &thread->frames[depth];
+	frame->entered = now;
+	frame->sp = sp;
+	frame->row = row;
+	frame->streamed = !!(spec->flags & SPEC_STREAM);
+	set_caller(thread, depth, frame);
+	save_words(frame, spec, ctx);
 }
 
-/* The index of the open call that returns to `sp`, or -1. Everything above it is abandoned. */
-static __always_inline int frame_close(struct thread *thread, __u64 sp, __u32 row)
+/* The index of the open call that returns to `sp`, or WIRE_FRAMES. Everything above it is abandoned. */
+__noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
 {
-	for (int i = 0; i < WIRE_FRAMES; i++) {
-		int index = (int)thread->depth - 1 - i;
-		struct frame *frame;
+	__u32 index;
 
-		if (index < 0)
-			return -1;
-		frame = &thread->frames[index & (WIRE_FRAMES - 1)];
-		if (frame->sp == sp && frame->row == row) {
+	if (!thread)
+		return WIRE_FRAMES;
+	index = thread->depth;
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		index--;
+		if (index >= WIRE_FRAMES)
+			return WIRE_FRAMES;
+		if (thread->frames[index].sp == sp && thread->frames[index].row == row) {
 			thread->depth = index;
 			return index;
 		}
 	}
-	return -1;
-}
-
-static __always_inline __u64 caller_of(const struct thread *thread, int index, __u8 *depth)
-{
-	__u64 caller = 0;
-
-	*depth = 0;
-	for (int i = 0; i < WIRE_FRAMES; i++) {
-		const struct frame *frame = &thread->frames[i];
-
-		if (i >= index)
-			break;
-		if (frame->streamed) {
-			caller = frame->entered;
-			*depth += 1;
-		}
-	}
-	return caller;
+	return WIRE_FRAMES;
 }
 
 /* ---- the body ---- */
 
+static __always_inline struct frame *spare_frame(struct thread *thread, __u32 row, __u64 entered)
+{
+	struct frame *frame = &thread->spare;
+
+	frame->entered = entered;
+	frame->row = row;
+	set_caller(thread, thread->depth, frame);
+	return frame;
+}
+
+/* No memory for the thread: the call is still counted. */
+static __always_inline void count_blind(const struct spec *spec, const struct finished *call, __u32 row,
+					struct row_counter *counter)
+{
+	struct total_key key = { .tgid = call->tgid, .row = row };
+
+	count(spec, &key, call->duration, call->result, 0);
+	__sync_fetch_and_add(&counter->completed, 1);
+	__sync_fetch_and_add(&counter->no_frame, 1);
+	if (wanted(spec, call))
+		__sync_fetch_and_add(&counter->lost, 1);
+}
+
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
 					  struct row_counter *counter)
 {
-	struct frame frame = { .entered = bpf_ktime_get_ns(), .row = row };
-	__u64 values[WIRE_VALUES] = {};
-	struct finished call = {
-		.frame = &frame,
-		.values = values,
-		.tgid = ids >> 32,
-		.tid = (__u32)ids,
-		.row = row,
-		.flags = EVENT_NO_RETURN,
-	};
+	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
+	struct thread *thread = thread_here(call.tgid, call.tid);
+	struct frame *frame;
 
-	save_regs(frame.regs, ctx);
-	save_stack(frame.stack, spec, PT_REGS_SP(ctx));
-	call.unreadable = read_values(spec, &frame, values);
-	if (spec->flags & SPEC_STREAM) {
-		struct thread *thread = thread_here(call.tgid, call.tid);
-
-		if (thread)
-			call.caller = caller_of(thread, thread->depth, &call.depth);
+	if (!thread) {
+		count_blind(spec, &call, row, counter);
+		return;
 	}
-	finish(spec, &call, counter);
+	frame = spare_frame(thread, row, bpf_ktime_get_ns());
+	save_words(frame, spec, ctx);
+	finish(spec, frame, &call, counter);
 }
 
-/* Opens a frame; false: no room, the return will count without arguments. */
-static __always_inline bool at_entry(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
+static __always_inline void at_entry(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
 				     __u64 now)
 {
 	struct thread *thread = thread_here(ids >> 32, (__u32)ids);
-	__u64 sp = PT_REGS_SP(ctx);
-	struct frame *frame;
 
-	if (!thread)
-		return false;
-	frame = frame_open(thread, sp, row);
-	if (!frame)
-		return false;
-	frame->entered = now;
-	frame->sp = sp;
-	frame->row = row;
-	frame->streamed = spec->flags & SPEC_STREAM;
-	save_regs(frame->regs, ctx);
-	save_stack(frame->stack, spec, sp);
-	return true;
+	if (thread)
+		frame_open(thread, ctx, spec, row, now);
 }
 
 /* `entered` 0: unknown, then only an open frame can tell it. */
 static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
 				      __u64 entered, struct row_counter *counter)
 {
-	__u64 now = bpf_ktime_get_ns(), values[WIRE_VALUES] = {};
-	struct thread *thread = thread_here(ids >> 32, (__u32)ids);
-	int index = thread ? frame_close(thread, PT_REGS_SP(ctx) - 8, row) : -1;
-	struct frame none = { .entered = entered ? entered : now, .row = row };
-	struct finished call = {
-		.frame = &none,
-		.values = values,
-		.result = PT_REGS_RC(ctx),
-		.tgid = ids >> 32,
-		.tid = (__u32)ids,
-		.row = row,
-	};
+	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
+	struct thread *thread = thread_here(call.tgid, call.tid);
+	__u64 now = bpf_ktime_get_ns();
+	struct frame *frame;
+	__u32 index;
 
-	if (index >= 0 && thread) {
-		call.frame = &thread->frames[index & (WIRE_FRAMES - 1)];
-		call.caller = caller_of(thread, index, &call.depth);
-		call.unreadable = read_values(spec, call.frame, values);
+	if (!entered)
+		entered = now;
+	if (!thread) {
+		call.duration = now - entered;
+		count_blind(spec, &call, row, counter);
+		return;
+	}
+	index = frame_close(thread, PT_REGS_SP(ctx) - 8, row);
+	if (index < WIRE_FRAMES) {
+		frame = &thread->frames[index];
 	} else {
+		frame = spare_frame(thread, row, entered);
 		call.flags = EVENT_NO_ARGS;
 		__sync_fetch_and_add(&counter->no_frame, 1);
 	}
-	call.duration = now - call.frame->entered;
-	finish(spec, &call, counter);
+	call.duration = now - frame->entered;
+	finish(spec, frame, &call, counter);
 }
 
 /* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
@@ -666,8 +677,21 @@ static __always_inline bool needs_frame(const struct spec *spec)
 static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u32 tgid,
 					 __u64 entered, struct row_counter *counter)
 {
-	count(spec, tgid, row, bpf_ktime_get_ns() - entered, PT_REGS_RC(ctx), 0, 0);
+	struct total_key key = { .tgid = tgid, .row = row };
+
+	count(spec, &key, bpf_ktime_get_ns() - entered, PT_REGS_RC(ctx), 0);
 	__sync_fetch_and_add(&counter->completed, 1);
+}
+
+static __always_inline __u64 *session_cookie(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
+}
+
+static __always_inline bool session_returns(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
+						      : bpf_session_is_return___ctx(ctx);
 }
 
 SEC("uprobe.session")
@@ -680,8 +704,8 @@ int call_session(struct pt_regs *ctx)
 
 	if (!spec || !counter)
 		return 1;
-	cookie = bpf_session_cookie();
-	if (bpf_session_is_return()) {
+	cookie = session_cookie(ctx);
+	if (session_returns(ctx)) {
 		if (needs_frame(spec))
 			at_return(spec, ctx, row, ids, *cookie, counter);
 		else
@@ -775,32 +799,29 @@ int empty_entry(struct pt_regs *ctx)
 struct wait {
 	__u64 sequence;
 	__u64 deadline;
-	__u64 yield_at;
 	__u64 readable; /* an address of the program's own stack */
 };
 
-static long spin(__u64 index, struct wait *wait)
+static __always_inline bool acknowledged(__u64 sequence)
 {
-	__u64 now;
-	__u8 byte;
-
-	if (((volatile struct control *)&control)->acknowledged >= wait->sequence)
-		return 1;
-	now = bpf_ktime_get_ns();
-	if (now > wait->yield_at) {
-		/* of all helpers this one lets others run, on kernels that do not preempt a program; it takes
-		 * the lock that attaching needs, so not too often
-		 */
-		bpf_copy_from_user_task(&byte, 1, (void *)wait->readable, bpf_get_current_task_btf(), 0);
-		wait->yield_at = bpf_ktime_get_ns() + YIELD_NS;
-	}
-	return now > wait->deadline;
+	return ((volatile struct control *)&control)->acknowledged[sequence % WIRE_WAITS] >= sequence;
 }
 
-/* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs.
- * Attaching to a library that is new takes user space some milliseconds; the thread waits for it here,
- * for a bounded time and only while user space shows signs of life. The program is sleepable so that it runs
- * outside of an RCU read section: attaching waits for a grace period.
+static long spin(__u64 index, struct wait *wait)
+{
+	__u8 byte;
+
+	if (acknowledged(wait->sequence))
+		return 1;
+	/* of all helpers this one lets others run, on kernels that do not preempt a program */
+	bpf_copy_from_user_task(&byte, 1, (void *)wait->readable, bpf_get_current_task_btf(), 0);
+	return bpf_ktime_get_ns() > wait->deadline;
+}
+
+/* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs. The
+ * thread waits here until user space has looked at them, for a bounded time and only while user space shows
+ * signs of life. Is there something to attach to, user space arranges for the thread to stop once it leaves the
+ * kernel, and acknowledges: waiting here burns a CPU. Sleepable, to be outside of an RCU read section.
  */
 static __always_inline int library_body(struct pt_regs *ctx)
 {
@@ -821,7 +842,7 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
 		return 0;
 	bpf_loop(MAX_SPINS, spin, &wait, 0);
-	if (control.acknowledged < wait.sequence)
+	if (!acknowledged(wait.sequence))
 		__sync_fetch_and_add(&control.waits_expired, 1);
 	return 0;
 }

@@ -16,7 +16,8 @@
 #define WIRE_FRAMES 16   /* open calls remembered for one thread */
 #define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
 #define WIRE_COMM 16
-#define WIRE_COMMS 4 /* thread names that --comm can select */
+#define WIRE_WAITS 64 /* library loads that can wait at the same time */
+#define WIRE_COMMS 4  /* thread names that --comm can select */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
@@ -134,7 +135,7 @@ struct notice {
 	__u32 tid;
 	__u32 parent;   /* NOTICE_FORK: who forked */
 	__u64 at;       /* CLOCK_MONOTONIC ns */
-	__u64 sequence; /* NOTICE_LIBRARY: to be acknowledged in `control.acknowledged` */
+	__u64 sequence; /* NOTICE_LIBRARY: to be stored in its slot of `control.acknowledged` */
 	char comm[WIRE_COMM];
 };
 
@@ -158,8 +159,8 @@ struct options {
 
 /* Shared both ways while running. */
 struct control {
-	__u64 acknowledged; /* last NOTICE_LIBRARY that user space has acted on */
-	__u64 alive;        /* CLOCK_MONOTONIC ns: user space's last sign of life */
+	__u64 acknowledged[WIRE_WAITS]; /* by sequence: last NOTICE_LIBRARY that user space has acted on */
+	__u64 alive;                    /* CLOCK_MONOTONIC ns: user space's last sign of life */
 	__u64 sequence;
 	__u64 waits_expired;
 	__u64 notices_lost;

@@ -4,6 +4,7 @@
 //! namespaces or processes is never probed twice.
 
 use super::discover::{self, Mapping};
+use super::session::detach;
 use super::{Point, Session, lease};
 use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId};
 use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};
@@ -81,39 +82,25 @@ impl Attacher {
         self.gaps.iter()
     }
 
-    /// Looks at all code that process `pid` maps; true when something new was attached.
+    /// The code that process `pid` maps and that was not looked at before.
     ///
     /// # Errors
     /// The process is gone or may not be looked at.
-    pub fn look_at(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32) -> std::io::Result<bool> {
-        let mut news = false;
-        for mapping in discover::mappings(pid)? {
-            if self.looked_at.insert((mapping.device.clone(), mapping.inode)) {
-                news |= self.consider(session, rows, pid, &mapping);
-            }
-        }
-        Ok(news)
+    pub fn news(&mut self, pid: u32) -> std::io::Result<Vec<Mapping>> {
+        let mut mappings = discover::mappings(pid)?;
+        mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
+        Ok(mappings)
     }
 
-    fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) -> bool {
+    /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.
+    pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) {
         let interesting = is_cuda_name(&mapping.base_name());
-        let file = match mapping.open(pid) {
-            Ok(file) => file,
-            Err(error) => {
-                if interesting {
-                    self.gap(format!("{}: cannot be opened: {error}", mapping.path.display()));
-                }
-                return false;
-            }
-        };
-        match self.attach_file(session, rows, file, mapping.path.clone()) {
-            Ok(attached) => attached,
-            Err(error) => {
-                if interesting {
-                    self.gap(format!("{}: {error:#}", mapping.path.display()));
-                }
-                false
-            }
+        let attached = mapping
+            .open(pid)
+            .context("cannot be opened")
+            .and_then(|file| self.attach_file(session, rows, file, mapping.path.clone()));
+        if let (Err(error), true) = (attached, interesting) {
+            self.gap(format!("{}: {error:#}", mapping.path.display()));
         }
     }
 
@@ -248,7 +235,7 @@ impl Attacher {
 
     fn detach(&mut self, key: &(u64, u64)) -> Option<PathBuf> {
         let mut attached = self.attached.remove(key)?;
-        attached.links.clear();
+        detach(std::mem::take(&mut attached.links));
         lease::release(&attached.file);
         self.looked_at.clear();
         self.gap(format!(
@@ -256,6 +243,13 @@ impl Attacher {
             attached.path.display()
         ));
         Some(attached.path)
+    }
+
+    /// Takes all probes away.
+    pub fn detach_all(&mut self) {
+        let files = self.attached.drain().flat_map(|(_, file)| file.links);
+        let linkers = self.linkers.drain().map(|(_, link)| link);
+        detach(files.chain(linkers).collect());
     }
 
     /// Notes something that is not seen.

@@ -5,6 +5,8 @@
 pub mod attach;
 pub mod calibrate;
 pub mod discover;
+pub mod gate;
+pub mod hold;
 pub mod launch;
 pub mod lease;
 pub mod machine;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where one event lies in [`Inbox::bytes`].
@@ -22,8 +23,15 @@ pub struct Slot {
 pub struct Inbox {
     pub bytes: Vec<u8>,
     pub slots: Vec<Slot>,
-    pub notices: Vec<Notice>,
     /// Records too short to be what they claim.
+    pub malformed: u64,
+}
+
+/// Notices that were taken out and not yet handled.
+#[derive(Debug, Default)]
+pub struct Notices {
+    pub notices: Vec<Notice>,
+    /// Records that are none.
     pub malformed: u64,
 }
 
@@ -48,8 +56,10 @@ impl Inbox {
         let start = slot.start as usize;
         self.bytes.get(start..start + slot.length as usize).unwrap_or_default()
     }
+}
 
-    fn push_notice(&mut self, bytes: &[u8]) {
+impl Notices {
+    fn push(&mut self, bytes: &[u8]) {
         match Notice::parse(bytes) {
             Some(notice) => self.notices.push(notice),
             None => self.malformed += 1,
@@ -57,31 +67,27 @@ impl Inbox {
     }
 }
 
-/// Both rings of a session.
-pub struct Rings {
-    events: RingBuffer<'static>,
-    notices: RingBuffer<'static>,
+/// The ring of events.
+pub struct Events {
+    ring: RingBuffer<'static>,
     inbox: Rc<RefCell<Inbox>>,
 }
 
-impl Rings {
-    /// Opens the rings of `session`.
+impl Events {
+    /// Opens the event ring of `session`.
     ///
     /// # Errors
-    /// The kernel refuses to map them.
-    pub fn open(session: &Session) -> Result<Rings> {
+    /// The kernel refuses to map it.
+    pub fn open(session: &Session) -> Result<Events> {
         let inbox = Rc::new(RefCell::new(Inbox::default()));
-        let (events, notices) = (Rc::clone(&inbox), Rc::clone(&inbox));
-        let events = build(&session.skel.maps.events, move |bytes| events.borrow_mut().push(bytes))?;
-        let notices = build(&session.skel.maps.notices, move |bytes| {
-            notices.borrow_mut().push_notice(bytes)
-        })?;
-        Ok(Rings { events, notices, inbox })
+        let to = Rc::clone(&inbox);
+        let ring = build(&session.skel.maps.events, move |bytes| to.borrow_mut().push(bytes))?;
+        Ok(Events { ring, inbox })
     }
 
-    /// Waits until a notice arrives, the event ring fills up, or `timeout` is over; then empties both rings.
-    pub fn wait(&self, timeout: Duration) {
-        let mut polled = [self.notices.epoll_fd(), self.events.epoll_fd()].map(|fd| libc::pollfd {
+    /// Waits until `bell` is readable, the ring fills up, or `timeout` is over; then empties the ring.
+    pub fn wait(&self, timeout: Duration, bell: i32) {
+        let mut polled = [bell, self.ring.epoll_fd()].map(|fd| libc::pollfd {
             fd,
             events: libc::POLLIN,
             revents: 0,
@@ -92,21 +98,10 @@ impl Rings {
         self.drain();
     }
 
-    /// Empties both rings into the inbox.
+    /// Empties the ring into the inbox.
     pub fn drain(&self) {
         // an interrupted call leaves the rest for the next one
-        let _ = self.notices.consume();
-        let _ = self.events.consume();
-    }
-
-    /// Gives away what has come in.
-    pub fn take(&self) -> Inbox {
-        std::mem::take(&mut self.inbox.borrow_mut())
-    }
-
-    /// Takes only the notices.
-    pub fn take_notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut self.inbox.borrow_mut().notices)
+        let _ = self.ring.consume();
     }
 
     /// Bytes of events that have come in.
@@ -118,6 +113,19 @@ impl Rings {
     pub fn inbox(&self) -> &RefCell<Inbox> {
         &self.inbox
     }
+}
+
+/// Opens the ring of notices of `session`, and where they go when it is emptied.
+///
+/// # Errors
+/// The kernel refuses to map it.
+pub(super) fn notices(session: &Session) -> Result<(RingBuffer<'static>, Arc<Mutex<Notices>>)> {
+    let inbox = Arc::new(Mutex::new(Notices::default()));
+    let to = Arc::clone(&inbox);
+    let ring = build(&session.skel.maps.notices, move |bytes| {
+        to.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
+    })?;
+    Ok((ring, inbox))
 }
 
 fn build(map: &dyn libbpf_rs::MapCore, mut on_record: impl FnMut(&[u8]) + 'static) -> Result<RingBuffer<'static>> {

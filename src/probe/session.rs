@@ -2,7 +2,7 @@
 //!
 //! Owns the BPF object. Which functions are attached is [`super::attach`]'s business.
 
-use super::skeleton::{CallsSkel, CallsSkelBuilder, OpenCallsSkel};
+use super::skeleton::{CallsSkel, CallsSkelBuilder, OpenCallsSkel, types};
 use crate::wire;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
@@ -10,6 +10,8 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut, UprobeMultiOpts
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The ways in which kernels let a program run at function entry and return, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +76,42 @@ pub struct Session {
     pub(super) skel: CallsSkel<'static>,
     pub tier: Tier,
     rows: usize,
+    control: Control,
 }
+
+/// Words shared with the kernel programs.
+#[derive(Clone, Copy)]
+pub(super) struct Control(NonNull<types::control>);
+
+// SAFETY: only accessed through volatile and atomic words; the memory stays mapped, see `load_tier`
+unsafe impl Send for Control {}
+// SAFETY: as above
+unsafe impl Sync for Control {}
+
+impl Control {
+    /// Lets the thread go on that waits for library notice `sequence`.
+    pub(super) fn acknowledge(self, sequence: u64) {
+        let slot = (sequence % wire::WAITS as u64) as usize;
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).acknowledged[slot]) };
+        word.fetch_max(sequence, Ordering::SeqCst);
+    }
+
+    /// A sign of life at `now`, CLOCK_MONOTONIC ns: without one, nobody waits for us.
+    pub(super) fn alive(self, now: u64) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).alive) };
+        word.store(now, Ordering::SeqCst);
+    }
+
+    fn read(self) -> types::control {
+        // SAFETY: plain integers in shared memory; each is a counter of its own
+        unsafe { self.0.as_ptr().read_volatile() }
+    }
+}
+
+/// Links closed at the same time: each waits for all CPUs to have left the probe.
+const CLOSERS: usize = 64;
 
 impl Session {
     /// Loads the programs, trying each tier in turn.
@@ -115,6 +152,9 @@ impl Session {
     }
 
     /// Probes `points` of the file behind `path`, which should be a descriptor's path.
+    ///
+    /// # Errors
+    /// The kernel refuses.
     pub fn attach(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
         match self.tier {
             Tier::Session => Ok(vec![attach_multi(
@@ -210,10 +250,17 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
     size_maps(&mut open, setup, rows)?;
     select_programs(&mut open, tier);
     write_options(&mut open, setup)?;
-    let skel = open
+    let mut skel = open
         .load()
         .with_context(|| format!("failed to load the {tier} programs"))?;
-    let session = Session { skel, tier, rows };
+    let control = skel.maps.bss_data.as_deref_mut().map(|data| &mut data.control);
+    let control = Control(NonNull::from(control.context("the BPF object has no shared memory")?));
+    let session = Session {
+        skel,
+        tier,
+        rows,
+        control,
+    };
     trial_attach(&session)?;
     for (row, spec) in setup.specs.iter().enumerate() {
         session.set_spec(row as u32, spec)?;
@@ -378,14 +425,14 @@ impl Session {
     /// A map cannot be read.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let maps = &self.skel.maps;
-        let control = maps.bss_data.as_deref().map(|data| data.control);
+        let control = self.control.read();
         Ok(Snapshot {
             totals: entries(&maps.totals)?,
             failures: entries(&maps.failures)?,
             counters: self.counters()?,
-            waits_expired: control.map_or(0, |control| control.waits_expired),
-            notices_lost: control.map_or(0, |control| control.notices_lost),
-            unattributed: control.map_or(0, |control| control.totals_overflowed),
+            waits_expired: control.waits_expired,
+            notices_lost: control.notices_lost,
+            unattributed: control.totals_overflowed,
         })
     }
 
@@ -436,21 +483,25 @@ impl Session {
             .collect()
     }
 
-    /// Tells waiting processes that library notices up to `sequence` have been acted on.
-    pub fn acknowledge(&mut self, sequence: u64) {
-        if let Some(data) = self.skel.maps.bss_data.as_deref_mut() {
-            // SAFETY: an aligned word of the map's shared memory, which the kernel programs only read
-            unsafe { std::ptr::write_volatile(&raw mut data.control.acknowledged, sequence) };
-        }
+    pub(super) fn control(&self) -> Control {
+        self.control
     }
 
-    /// A sign of life: without one, nobody waits for us.
-    pub fn alive(&mut self, now: u64) {
-        if let Some(data) = self.skel.maps.bss_data.as_deref_mut() {
-            // SAFETY: as in `acknowledge`
-            unsafe { std::ptr::write_volatile(&raw mut data.control.alive, now) };
-        }
+    /// A sign of life at `now`, CLOCK_MONOTONIC ns: without one, nobody waits for us.
+    pub fn alive(&self, now: u64) {
+        self.control.alive(now);
     }
+}
+
+/// Takes probes away. Closing a link waits until no CPU runs the probe; those waits are taken together.
+pub fn detach(links: Vec<Link>) {
+    let mut links = links;
+    std::thread::scope(|scope| {
+        while !links.is_empty() {
+            let share = links.split_off(links.len() - links.len().div_ceil(CLOSERS).min(links.len()));
+            scope.spawn(move || drop(share));
+        }
+    });
 }
 
 /// All entries of a hash map. Entries that vanish meanwhile are left out.

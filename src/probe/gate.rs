@@ -1,0 +1,243 @@
+//! Lets a program wait at its dynamic linker until probes are in place, so that no first call is missed.
+//!
+//! A thread that has mapped a library waits in the kernel program for a moment. If nothing new was mapped it goes
+//! on at once. Otherwise it is held ([`super::hold`]) while we attach: a thread that waits in the kernel keeps
+//! its CPU and the locks that attaching needs. As attaching keeps us busy, a thread of its own attends to those
+//! that arrive meanwhile. What is new and where to attach is [`super::attach`]'s business.
+
+use super::Session;
+use super::hold::Holder;
+use super::ring;
+use super::session::Control;
+use crate::wire::{self, Notice};
+use anyhow::{Context, Result};
+use libbpf_rs::RingBuffer;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// How often the attending thread shows that we live while we attach.
+const HEARTBEAT_MS: i32 = 100;
+
+/// A notice, and whether its thread is held.
+pub struct Arrival {
+    pub notice: Notice,
+    held: bool,
+}
+
+/// What has arrived, in order, and the thread that attends to it.
+pub struct Gate {
+    shared: Arc<Shared>,
+    attendant: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    control: Control,
+    door: Mutex<Door>,
+    /// The owner of the gate attaches and does not look at arrivals.
+    busy: AtomicBool,
+    closing: AtomicBool,
+    /// Counts arrivals that the gate's owner has not been woken for.
+    bell: File,
+    /// Makes the attendant look at `busy` and `closing`.
+    elbow: File,
+    epoll: i32,
+}
+
+/// What one thread at a time may use.
+struct Door {
+    notices: RingBuffer<'static>,
+    inbox: Arc<Mutex<ring::Notices>>,
+    arrivals: VecDeque<Arrival>,
+    malformed: u64,
+    holder: Option<Holder>,
+}
+
+impl Gate {
+    /// Opens the ring of notices. Without `holder`, threads only wait in the kernel, which is less sure.
+    ///
+    /// # Errors
+    /// The kernel refuses a ring, an event descriptor or a thread.
+    pub fn open(session: &Session, holder: Option<Holder>) -> Result<Gate> {
+        let (notices, inbox) = ring::notices(session)?;
+        let shared = Arc::new(Shared {
+            control: session.control(),
+            epoll: notices.epoll_fd(),
+            door: Mutex::new(Door {
+                notices,
+                inbox,
+                arrivals: VecDeque::new(),
+                malformed: 0,
+                holder,
+            }),
+            busy: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            bell: event_descriptor()?,
+            elbow: event_descriptor()?,
+        });
+        let seen = Arc::clone(&shared);
+        let attendant = std::thread::Builder::new()
+            .name("gpuscope-gate".to_owned())
+            .spawn(move || attend(&seen))
+            .context("failed to start a thread")?;
+        Ok(Gate {
+            shared,
+            attendant: Some(attendant),
+        })
+    }
+
+    /// Becomes readable when something arrives.
+    pub fn bell(&self) -> i32 {
+        self.shared.bell.as_raw_fd()
+    }
+
+    /// The next notice to act on.
+    pub fn next_arrival(&self) -> Option<Arrival> {
+        self.shared.take_in().arrivals.pop_front()
+    }
+
+    /// Records that were no notices, since the last time.
+    pub fn take_malformed(&self) -> u64 {
+        std::mem::take(&mut self.shared.door().malformed)
+    }
+
+    /// Has the bell silenced before arrivals are taken.
+    pub fn silence(&self) {
+        empty(&self.shared.bell);
+    }
+
+    /// Holds the thread of `arrival`, if it is about to run code of a new file; then does `work`, while
+    /// other threads that arrive are held too; then lets the thread go on.
+    pub fn during(&self, mut arrival: Arrival, work: impl FnOnce()) {
+        self.shared.busy.store(true, Ordering::SeqCst);
+        self.shared.nudge();
+        self.shared.hold_all(&mut arrival);
+        work();
+        self.shared.busy.store(false, Ordering::SeqCst);
+        self.pass(&arrival);
+    }
+
+    /// Lets the thread of `arrival` go on.
+    pub fn pass(&self, arrival: &Arrival) {
+        if arrival.held {
+            if let Some(holder) = self.shared.door().holder.as_mut() {
+                holder.let_go(arrival.notice.tid);
+            }
+        } else {
+            self.shared.acknowledge(&arrival.notice);
+        }
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::SeqCst);
+        self.shared.nudge();
+        if let Some(attendant) = self.attendant.take() {
+            let _ = attendant.join();
+        }
+    }
+}
+
+impl Shared {
+    fn door(&self) -> MutexGuard<'_, Door> {
+        self.door.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes new notices out of the ring.
+    fn take_in(&self) -> MutexGuard<'_, Door> {
+        let mut door = self.door();
+        // an interrupted call leaves the rest for the next one
+        let _ = door.notices.consume();
+        let came = std::mem::take(&mut *door.inbox.lock().unwrap_or_else(PoisonError::into_inner));
+        door.malformed += came.malformed;
+        for notice in came.notices {
+            let mut arrival = Arrival { notice, held: false };
+            if self.busy.load(Ordering::SeqCst) {
+                self.hold(&mut door, &mut arrival);
+            }
+            door.arrivals.push_back(arrival);
+        }
+        door
+    }
+
+    /// Holds this thread and those that arrived before anybody was busy.
+    fn hold_all(&self, arrival: &mut Arrival) {
+        let mut door = self.door();
+        self.hold(&mut door, arrival);
+        let mut waiting = std::mem::take(&mut door.arrivals);
+        for arrival in &mut waiting {
+            self.hold(&mut door, arrival);
+        }
+        door.arrivals = waiting;
+    }
+
+    fn nudge(&self) {
+        let _ = (&self.elbow).write_all(&1u64.to_ne_bytes());
+    }
+
+    fn hold(&self, door: &mut Door, arrival: &mut Arrival) {
+        let notice = &arrival.notice;
+        if arrival.held || !matches!(notice.kind, wire::NOTICE_LIBRARY | wire::NOTICE_EXEC) {
+            return;
+        }
+        arrival.held = door.holder.as_mut().is_some_and(|holder| holder.hold(notice.tid));
+        if arrival.held {
+            self.acknowledge(notice);
+        }
+    }
+
+    fn acknowledge(&self, notice: &Notice) {
+        if notice.kind == wire::NOTICE_LIBRARY {
+            self.control.acknowledge(notice.sequence);
+        }
+    }
+}
+
+/// The attendant: takes in what arrives and rings the bell.
+fn attend(shared: &Shared) {
+    while !shared.closing.load(Ordering::SeqCst) {
+        let busy = shared.busy.load(Ordering::SeqCst);
+        if busy {
+            shared.control.alive(crate::tracer::monotonic_ns());
+        }
+        let mut polled = [shared.epoll, shared.elbow.as_raw_fd()].map(|fd| libc::pollfd {
+            fd,
+            events: libc::POLLIN,
+            revents: 0,
+        });
+        // SAFETY: `polled` is an array of initialised entries
+        unsafe {
+            libc::poll(
+                polled.as_mut_ptr(),
+                polled.len() as libc::nfds_t,
+                if busy { HEARTBEAT_MS } else { -1 },
+            )
+        };
+        empty(&shared.elbow);
+        if !shared.take_in().arrivals.is_empty() {
+            let _ = (&shared.bell).write_all(&1u64.to_ne_bytes());
+        }
+    }
+}
+
+fn empty(event: &File) {
+    let mut count = [0; 8];
+    // nothing to read: nobody has written
+    let _ = (&mut &*event).read(&mut count);
+}
+
+fn event_descriptor() -> Result<File> {
+    // SAFETY: makes a descriptor that nobody else owns
+    unsafe {
+        let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+        if fd < 0 {
+            return Err(std::io::Error::last_os_error()).context("failed to make an event descriptor");
+        }
+        Ok(File::from_raw_fd(fd))
+    }
+}

@@ -1,0 +1,301 @@
+//! Holds single threads of the traced program for the moment in which probes are put in place.
+//!
+//! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
+//! leaves a thread held: when we are killed it lets go at once, when we are stopped it lets go after
+//! [`LONGEST_HOLD`]. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
+//! held. What is done meanwhile is [`super::gate`]'s business.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::time::{Duration, Instant};
+
+const LONGEST_HOLD: Duration = Duration::from_secs(2);
+/// How soon a thread is looked at again that is to go on but has not stopped yet.
+const RETRY: Duration = Duration::from_millis(1);
+const MOST_HELD: usize = 256;
+
+/// What we ask of the holding process; it answers each with 0 or an errno.
+#[derive(Clone, Copy)]
+enum Order {
+    Hold = 1,
+    LetGo = 2,
+}
+
+/// The holding process, seen from ours.
+pub struct Holder {
+    channel: File,
+    pid: libc::pid_t,
+}
+
+impl Holder {
+    /// Starts the holding process. To be called while this process has a single thread.
+    ///
+    /// # Errors
+    /// No process or channel could be made.
+    pub fn fork() -> Result<Holder> {
+        let (ours, theirs) = channel().context("failed to make a channel")?;
+        // SAFETY: the child only makes system calls and touches its own memory, and never returns
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()).context("failed to fork"),
+            0 => hold_for(theirs),
+            pid => Ok(Holder { channel: ours, pid }),
+        }
+    }
+
+    /// Asks for thread `tid` to stop before its next instruction in user space. It stops by itself once it is
+    /// out of the kernel; nothing waits for that here.
+    pub fn hold(&mut self, tid: u32) -> bool {
+        self.order(Order::Hold, tid)
+    }
+
+    /// Lets thread `tid` go on, when nobody else wants it held.
+    pub fn let_go(&mut self, tid: u32) -> bool {
+        self.order(Order::LetGo, tid)
+    }
+
+    fn order(&mut self, order: Order, tid: u32) -> bool {
+        let mut answer = [0; 4];
+        self.channel.write_all(&packet(order, tid)).is_ok()
+            && self.channel.read_exact(&mut answer).is_ok()
+            && answer == [0; 4]
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // SAFETY: a socket that we own; the end of its data is what ends the holding process
+        unsafe {
+            libc::shutdown(self.channel.as_raw_fd(), libc::SHUT_RDWR);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+fn packet(order: Order, tid: u32) -> [u8; 8] {
+    (u64::from(tid) << 32 | order as u64).to_le_bytes()
+}
+
+fn channel() -> io::Result<(File, File)> {
+    let mut ends = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: `ends` has room for both descriptors, which nobody else owns
+    unsafe {
+        if libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((File::from_raw_fd(ends[0]), File::from_raw_fd(ends[1])))
+    }
+}
+
+/// A thread that is followed.
+struct HeldThread {
+    tid: libc::pid_t,
+    /// Who wants it held; 0: it goes on as soon as it has stopped.
+    holds: u32,
+    deadline: Instant,
+}
+
+/// The holding process: obeys until the channel closes.
+fn hold_for(channel: File) -> ! {
+    step_aside(channel.as_raw_fd());
+    let mut held: Vec<HeldThread> = Vec::with_capacity(MOST_HELD);
+    loop {
+        let wait = let_go_of_unwanted(&mut held);
+        if !readable(&channel, wait) {
+            continue;
+        }
+        let mut bytes = [0; 8];
+        let came = (&channel).read(&mut bytes);
+        if !matches!(came, Ok(8)) {
+            break;
+        }
+        let answer = obey(u64::from_le_bytes(bytes), &mut held);
+        if (&channel).write_all(&answer.to_le_bytes()).is_err() {
+            break;
+        }
+    }
+    for thread in held {
+        detached(thread.tid, 0);
+    }
+    // SAFETY: ends this process without running what the parent has registered for its own end
+    unsafe { libc::_exit(0) }
+}
+
+/// Gives up everything inherited but the channel, and does not end with a terminal's Ctrl-C.
+fn step_aside(channel: i32) {
+    // SAFETY: plain system calls; the descriptors closed here are not used by this process
+    unsafe {
+        for signal in [
+            libc::SIGINT,
+            libc::SIGTERM,
+            libc::SIGHUP,
+            libc::SIGQUIT,
+            libc::SIGPIPE,
+            libc::SIGTSTP,
+        ] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+        libc::prctl(libc::PR_SET_NAME, c"gpuscope-hold".as_ptr());
+        let (below, above) = (channel as libc::c_uint, channel as libc::c_uint);
+        if below > 0 {
+            libc::syscall(libc::SYS_close_range, 0, below - 1, 0);
+        }
+        libc::syscall(libc::SYS_close_range, above + 1, libc::c_uint::MAX, 0);
+    }
+}
+
+/// Lets threads go that nobody wants held, or that are overdue; when to look again.
+fn let_go_of_unwanted(held: &mut Vec<HeldThread>) -> Option<Duration> {
+    let now = Instant::now();
+    held.retain(|thread| {
+        let wanted = thread.holds > 0 && thread.deadline > now;
+        wanted || !detached(thread.tid, libc::WNOHANG)
+    });
+    let next = |thread: &HeldThread| match thread.deadline.checked_duration_since(now) {
+        Some(rest) if thread.holds > 0 => rest.max(RETRY),
+        _ => RETRY,
+    };
+    held.iter().map(next).min()
+}
+
+fn readable(channel: &File, wait: Option<Duration>) -> bool {
+    let mut polled = libc::pollfd {
+        fd: channel.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let millis = wait.map_or(-1, |wait| wait.as_millis() as i32 + 1);
+    // SAFETY: one initialised entry
+    unsafe { libc::poll(&raw mut polled, 1, millis) > 0 }
+}
+
+/// Does what a packet says; 0 or the reason why not.
+fn obey(packet: u64, held: &mut Vec<HeldThread>) -> i32 {
+    let tid = (packet >> 32) as libc::pid_t;
+    let place = held.iter().position(|thread| thread.tid == tid);
+    match (packet as u32, place) {
+        (1, Some(place)) => {
+            held[place].holds += 1;
+            held[place].deadline = Instant::now() + LONGEST_HOLD;
+            0
+        }
+        (1, None) if held.len() < MOST_HELD => {
+            let result = seize(tid);
+            if result == 0 {
+                held.push(HeldThread {
+                    tid,
+                    holds: 1,
+                    deadline: Instant::now() + LONGEST_HOLD,
+                });
+            }
+            result
+        }
+        (2, Some(place)) => {
+            held[place].holds = held[place].holds.saturating_sub(1);
+            0
+        }
+        _ => libc::EINVAL,
+    }
+}
+
+fn seize(tid: libc::pid_t) -> i32 {
+    let none = std::ptr::null_mut::<libc::c_void>();
+    // SAFETY: ptrace requests that touch no memory of this process
+    unsafe {
+        if libc::ptrace(libc::PTRACE_SEIZE, tid, none, none) != 0 {
+            return *libc::__errno_location();
+        }
+        if libc::ptrace(libc::PTRACE_INTERRUPT, tid, none, none) != 0 {
+            let error = *libc::__errno_location();
+            detached(tid, 0);
+            return error;
+        }
+    }
+    0
+}
+
+/// Ends the stop of a thread; false: it has not stopped yet. A signal that arrived meanwhile is passed on.
+fn detached(tid: libc::pid_t, wait: i32) -> bool {
+    let mut status = 0;
+    // SAFETY: waits for a thread that we follow, then ends that; a thread that has ended is reaped
+    unsafe {
+        loop {
+            match libc::waitpid(tid, &raw mut status, libc::__WALL | wait) {
+                0 => return false,
+                -1 if *libc::__errno_location() == libc::EINTR => {}
+                -1 => return true,
+                _ => break,
+            }
+        }
+        if libc::WIFSTOPPED(status) {
+            let of_ptrace = status >> 16 != 0;
+            let signal = if of_ptrace { 0 } else { libc::WSTOPSIG(status) };
+            let none = std::ptr::null_mut::<libc::c_void>();
+            libc::ptrace(libc::PTRACE_DETACH, tid, none, signal as *mut libc::c_void);
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    fn state(pid: u32) -> String {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let line = status.lines().find(|line| line.starts_with("State:"));
+        line.unwrap_or("State: gone").to_owned()
+    }
+
+    fn wait_for(pid: u32, wanted: char) {
+        while !state(pid).contains(&format!("\t{wanted}")) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    #[test]
+    fn a_held_thread_stands_still_until_it_is_let_go() {
+        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
+        assert!(holder.hold(child.id()));
+        wait_for(child.id(), 't');
+        assert!(holder.let_go(child.id()));
+        wait_for(child.id(), 'S');
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_end_of_the_holding_process_lets_everything_go() {
+        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
+        assert!(holder.hold(child.id()));
+        wait_for(child.id(), 't');
+        drop(holder);
+        wait_for(child.id(), 'S');
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_does_not_exist_or_is_not_held_is_refused() {
+        let mut holder = Holder::fork().unwrap();
+        assert!(!holder.hold(0x3fff_fff0));
+        assert!(!holder.let_go(1));
+    }
+
+    #[test]
+    fn a_held_process_that_is_killed_ends() {
+        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
+        assert!(holder.hold(child.id()));
+        wait_for(child.id(), 't');
+        child.kill().unwrap();
+        assert!(holder.let_go(child.id()));
+        assert!(!child.wait().unwrap().success());
+    }
+}
