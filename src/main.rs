@@ -3,13 +3,14 @@
 use clap::Parser;
 use gpuscope::cli::Cli;
 use gpuscope::command;
+use gpuscope::output::say;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match command::execute(Cli::parse()) {
         Ok(status) => status,
         Err(error) => {
-            eprintln!("gpuscope: {error:#}");
+            say(format_args!("gpuscope: {error:#}"));
             ExitCode::FAILURE
         }
     }

@@ -1,9 +1,16 @@
-//! Where lines go: stdout or a file. Remembers the first failure instead of stopping the trace.
+//! Where lines go: stdout or a file, and stderr for all else. A destination that breaks never stops the trace:
+//! the first failure is remembered.
 
 use anyhow::{Context, Result, anyhow};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+/// Says something to the user on stderr, if anybody listens there.
+pub fn say(message: impl Display) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
 
 /// A destination that can break without taking the trace with it.
 pub struct Output {

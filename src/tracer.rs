@@ -6,7 +6,7 @@ use crate::catalog::Catalog;
 use crate::decode::Call;
 use crate::model::order::Numbers;
 use crate::model::summary::{Cost, Summary, Tally};
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::probe::attach::Attacher;
 use crate::probe::gate::{Arrival, Gate};
 use crate::probe::hold::Holder;
@@ -320,7 +320,10 @@ impl Tracer {
         self.report_lost(now);
         self.fold_ended();
         for path in self.attacher.release_wanted() {
-            eprintln!("gpuscope: {} is being overwritten: let go of it", path.display());
+            say(format_args!(
+                "gpuscope: {} is being overwritten: let go of it",
+                path.display()
+            ));
         }
     }
 
@@ -449,7 +452,7 @@ impl Tracer {
             }
         };
         note(
-            snapshot.waits_expired,
+            snapshot.waits_expired + self.gate.overdue(),
             "library loads did not wait until their probes were in place: first calls may be missing",
         );
         note(

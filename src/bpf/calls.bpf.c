@@ -278,20 +278,22 @@ static __always_inline void note_longest(struct total *total, __u64 duration)
 	}
 }
 
-__noinline int count(const struct spec *spec, struct total_key *key, __u64 duration, __u64 result,
+__noinline int count(const struct spec *spec, const struct total_key *of, __u64 duration, __u64 result,
 		     __u64 bytes)
 {
+	struct total_key key; /* of our own: Linux 6.1 takes no other as a key */
 	struct total *total;
 
-	if (!spec || !key)
+	if (!spec || !of)
 		return 0;
-	total = total_of(key);
+	key = *of;
+	total = total_of(&key);
 	if (!total)
 		return 0;
 	__sync_fetch_and_add(&total->calls, 1);
 	if (failed(spec, result)) {
 		__sync_fetch_and_add(&total->errors, 1);
-		count_failure(key->tgid, key->row, (__s32)result);
+		count_failure(key.tgid, key.row, (__s32)result);
 	} else if (bytes) {
 		__sync_fetch_and_add(&total->bytes, bytes);
 	}

@@ -4,7 +4,7 @@ use crate::catalog::Catalog;
 use crate::cli::{Colour, Format, Options, SummaryFormat};
 use crate::filter::Filter;
 use crate::model::summary::Summary;
-use crate::output::Output;
+use crate::output::{Output, say};
 use crate::probe::{self, Setup, Tier};
 use crate::rows::{RunRows, Wish};
 use crate::sink::{Sink, json::Json, summary, text};
@@ -163,8 +163,8 @@ fn coloured(options: &Options) -> bool {
 /// Writes the summary to stderr as asked.
 pub fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
-        SummaryFormat::Text => eprint!("{}", summary::to_text(summary)),
-        SummaryFormat::Json => eprintln!("{}", summary::to_json(summary)),
+        SummaryFormat::Text => say(summary::to_text(summary).trim_end_matches('\n')),
+        SummaryFormat::Json => say(summary::to_json(summary)),
         SummaryFormat::None => {}
     }
 }

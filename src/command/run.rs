@@ -2,6 +2,7 @@
 
 use super::prepare::{self, StopFlag};
 use crate::cli::RunArgs;
+use crate::output::say;
 use crate::probe::launch::{Held, shell_status};
 use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
@@ -17,7 +18,7 @@ const FAILED: u8 = 125;
 /// None that the caller has to print: failures are printed here, because their exit status differs.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     let status = traced(args).unwrap_or_else(|error| {
-        eprintln!("gpuscope: {error:#}");
+        say(format_args!("gpuscope: {error:#}"));
         FAILED
     });
     Ok(ExitCode::from(status))
@@ -37,7 +38,7 @@ fn traced(args: RunArgs) -> Result<u8> {
     let mut child = match held.release() {
         Ok(child) => child,
         Err(error) => {
-            eprintln!("gpuscope: {error}");
+            say(format_args!("gpuscope: {error}"));
             return Ok(error.exit_status());
         }
     };
@@ -47,7 +48,7 @@ fn traced(args: RunArgs) -> Result<u8> {
     match failure.map_or(written, Err) {
         Ok(()) => Ok(shell_status(status)),
         Err(error) => {
-            eprintln!("gpuscope: {error:#}");
+            say(format_args!("gpuscope: {error:#}"));
             Ok(if status.success() { FAILED } else { shell_status(status) })
         }
     }

@@ -2,6 +2,7 @@
 
 use super::prepare;
 use crate::cli::TraceArgs;
+use crate::output::say;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -50,11 +51,11 @@ fn attach(tracer: &mut Tracer, args: &TraceArgs) -> Result<()> {
     if args.all {
         tracer.add_running();
     }
-    eprintln!(
+    say(format_args!(
         "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
         tracer.functions(),
         tracer.tier()
-    );
+    ));
     Ok(())
 }
 

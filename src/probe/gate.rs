@@ -54,6 +54,7 @@ struct Door {
     inbox: Arc<Mutex<ring::Notices>>,
     arrivals: VecDeque<Arrival>,
     malformed: u64,
+    overdue: u64,
     holder: Option<Holder>,
 }
 
@@ -72,6 +73,7 @@ impl Gate {
                 inbox,
                 arrivals: VecDeque::new(),
                 malformed: 0,
+                overdue: 0,
                 holder,
             }),
             busy: AtomicBool::new(false),
@@ -105,6 +107,11 @@ impl Gate {
         std::mem::take(&mut self.shared.door().malformed)
     }
 
+    /// Threads that went on before we were done with them.
+    pub fn overdue(&self) -> u64 {
+        self.shared.door().overdue
+    }
+
     /// Has the bell silenced before arrivals are taken.
     pub fn silence(&self) {
         empty(&self.shared.bell);
@@ -124,9 +131,12 @@ impl Gate {
     /// Lets the thread of `arrival` go on.
     pub fn pass(&self, arrival: &Arrival) {
         if arrival.held {
-            if let Some(holder) = self.shared.door().holder.as_mut() {
-                holder.let_go(arrival.notice.tid);
-            }
+            let mut door = self.shared.door();
+            let in_time = door
+                .holder
+                .as_mut()
+                .is_some_and(|holder| holder.let_go(arrival.notice.tid));
+            door.overdue += u64::from(!in_time);
         } else {
             self.shared.acknowledge(&arrival.notice);
         }
@@ -176,6 +186,13 @@ impl Shared {
         door.arrivals = waiting;
     }
 
+    fn show_life(&self) {
+        self.control.alive(crate::tracer::monotonic_ns());
+        if let Some(holder) = self.door().holder.as_mut() {
+            holder.hold_on();
+        }
+    }
+
     fn nudge(&self) {
         let _ = (&self.elbow).write_all(&1u64.to_ne_bytes());
     }
@@ -203,7 +220,7 @@ fn attend(shared: &Shared) {
     while !shared.closing.load(Ordering::SeqCst) {
         let busy = shared.busy.load(Ordering::SeqCst);
         if busy {
-            shared.control.alive(crate::tracer::monotonic_ns());
+            shared.show_life();
         }
         let mut polled = [shared.epoll, shared.elbow.as_raw_fd()].map(|fd| libc::pollfd {
             fd,

@@ -1,7 +1,7 @@
 //! Holds single threads of the traced program for the moment in which probes are put in place.
 //!
 //! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
-//! leaves a thread held: when we are killed it lets go at once, when we are stopped it lets go after
+//! leaves a thread held: when we are killed it lets go at once, when we show no sign of life it lets go after
 //! [`LONGEST_HOLD`]. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
@@ -21,6 +21,7 @@ const MOST_HELD: usize = 256;
 enum Order {
     Hold = 1,
     LetGo = 2,
+    HoldOn = 3,
 }
 
 /// The holding process, seen from ours.
@@ -50,7 +51,12 @@ impl Holder {
         self.order(Order::Hold, tid)
     }
 
-    /// Lets thread `tid` go on, when nobody else wants it held.
+    /// A sign of life: whatever is held may be held for [`LONGEST_HOLD`] more.
+    pub fn hold_on(&mut self) {
+        self.order(Order::HoldOn, 0);
+    }
+
+    /// Lets thread `tid` go on, when nobody else wants it held; false: it went on by itself some time ago.
     pub fn let_go(&mut self, tid: u32) -> bool {
         self.order(Order::LetGo, tid)
     }
@@ -196,6 +202,12 @@ fn obey(packet: u64, held: &mut Vec<HeldThread>) -> i32 {
             held[place].holds = held[place].holds.saturating_sub(1);
             0
         }
+        (3, _) => {
+            for thread in held {
+                thread.deadline = Instant::now() + LONGEST_HOLD;
+            }
+            0
+        }
         _ => libc::EINVAL,
     }
 }
@@ -278,6 +290,17 @@ mod tests {
         wait_for(child.id(), 't');
         drop(holder);
         wait_for(child.id(), 'S');
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_thread_goes_on_when_there_is_no_sign_of_life() {
+        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
+        assert!(holder.hold(child.id()));
+        wait_for(child.id(), 't');
+        wait_for(child.id(), 'S');
+        assert!(!holder.let_go(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -1,5 +1,6 @@
 //! Starts the command of `run`, held back until the probes are in place.
 
+use super::limits;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::File;
@@ -53,8 +54,16 @@ impl Held {
         let mut child = Command::new(program);
         child.args(arguments);
         let (gate, pid, other) = (gate_read.as_raw_fd(), pid_write.as_raw_fd(), gate_write.as_raw_fd());
+        let limit = limits::inherited();
         // SAFETY: the closure only makes async-signal-safe system calls on descriptors that outlive it
-        unsafe { child.pre_exec(move || wait_at_gate(gate, pid, other)) };
+        unsafe {
+            child.pre_exec(move || {
+                if let Some(limit) = limit {
+                    libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+                }
+                wait_at_gate(gate, pid, other)
+            })
+        };
         let starter = std::thread::spawn(move || {
             let started = child.spawn();
             drop((gate_read, pid_write));

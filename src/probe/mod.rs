@@ -9,6 +9,7 @@ pub mod gate;
 pub mod hold;
 pub mod launch;
 pub mod lease;
+mod limits;
 pub mod machine;
 pub mod privilege;
 pub mod ring;
@@ -23,6 +24,6 @@ pub type Links = Vec<libbpf_rs::Link>;
 
 /// Sends libbpf's own messages to stderr when `verbose`, to nowhere otherwise: our errors say what they mean.
 pub fn route_messages(verbose: bool) {
-    let print: fn(libbpf_rs::PrintLevel, String) = |_, message| eprint!("libbpf: {message}");
+    let print: fn(libbpf_rs::PrintLevel, String) = |_, message| crate::output::say(message.trim_end());
     libbpf_rs::set_print(verbose.then_some((libbpf_rs::PrintLevel::Debug, print)));
 }

@@ -241,6 +241,9 @@ impl Session {
 }
 
 fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
+    if tier == Tier::PerfLink {
+        super::limits::raise_descriptors();
+    }
     // the skeleton borrows its object; both live as long as the process
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = CallsSkelBuilder::default()
