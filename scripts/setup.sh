@@ -37,7 +37,8 @@ flock            | util-linux       | util-linux
 xz               | xz-utils         | xz
 /usr/share/keyrings/debian-archive-keyring.gpg | debian-archive-keyring | debian-keyring'
 bench='
-bpftrace         | bpftrace         | bpftrace'
+bpftrace         | bpftrace         | bpftrace
+jq               | jq               | jq'
 case $level in
   build) needs=$build ;;
   check) needs=$build$check ;;

@@ -1,0 +1,114 @@
+//! How fast events become lines: real events of a simulated training loop, recorded once and formatted on one core.
+
+use crate::Folder;
+use crate::idle::everything;
+use crate::report::Table;
+use crate::rounds::spread;
+use anyhow::{Context, Result};
+use gpuscope::decode::Call;
+use gpuscope::model::order::Numbers;
+use gpuscope::probe::attach::Attacher;
+use gpuscope::probe::ring::{Inbox, Rings};
+use gpuscope::rows::RunRows;
+use gpuscope::sink::{Entry, Sink, json::Json, text};
+use gpuscope::tracer::clock_now;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const ROUNDS: usize = 15;
+const STEPS: &str = "1500";
+const FLUSH: usize = 1 << 18;
+
+/// Records a buffer and formats it again and again.
+///
+/// # Errors
+/// Nothing could be recorded.
+pub fn run(folder: &Folder) -> Result<Table> {
+    let (rows, recorded) = record(folder)?;
+    let (clock, zone) = (clock_now(), text::local_zone());
+    let mut json = Json::new(clock, Vec::new(), "bench".to_owned());
+    let mut plain = text::Text::new(clock, zone, false);
+    let (mut as_json, mut as_text, mut bytes) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let (rate, written) = formatted(&rows, &recorded, &mut json);
+        as_json.push(rate);
+        bytes = written;
+        as_text.push(formatted(&rows, &recorded, &mut plain).0);
+    }
+    let events = recorded.slots.len();
+    let row = |what: &str, rates: &[f64], target: &str| vec![what.to_owned(), spread(rates, 2), target.to_owned()];
+    Ok(Table {
+        title: "Formatting recorded events on one core".to_owned(),
+        columns: vec!["format", "million events a second, median (min–max)", "target"],
+        rows: vec![row("JSON lines", &as_json, "≥ 1.5"), row("text", &as_text, "")],
+        note: format!(
+            "{events} events of `gpusim train` ({} bytes each on the wire, {} as a JSON line), decoded, numbered and formatted \
+             {ROUNDS} times into memory.",
+            recorded.bytes.len() / events,
+            bytes / events
+        ),
+    })
+}
+
+fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
+    let (mut rows, session) = everything(1 << 26)?;
+    let rings = Rings::open(&session)?;
+    let mut attacher = Attacher::default();
+    let mut child = Command::new(folder.file("sim/gpusim"))
+        .args(["train", STEPS])
+        .envs([("GPUSIM_DELAY_MS", "1500"), ("GPUSIM_KERNEL_US", "0")])
+        .stdout(Stdio::null())
+        .spawn()
+        .context("failed to start gpusim")?;
+    std::thread::sleep(Duration::from_millis(500));
+    session.add_target(child.id())?;
+    attacher.look_at(&session, &mut rows, child.id())?;
+    while child.try_wait()?.is_none() {
+        rings.wait(Duration::from_millis(10));
+    }
+    rings.drain();
+    let recorded = rings.take();
+    anyhow::ensure!(
+        recorded.slots.len() > 10_000,
+        "only {} events were recorded",
+        recorded.slots.len()
+    );
+    Ok((rows, recorded))
+}
+
+/// Million events a second, and bytes written.
+fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usize) {
+    let mut numbers = Numbers::default();
+    let mut out = Vec::with_capacity(2 * FLUSH);
+    let mut written = 0;
+    let started = cpu_time();
+    for slot in &recorded.slots {
+        let Some(call) = Call::decode(recorded.event(*slot), &rows.catalog, &rows.plans) else {
+            continue;
+        };
+        let header = &call.header;
+        let number = numbers.number(header.tid, header.depth, header.entered, header.caller);
+        let layer = rows.catalog.libraries[usize::from(call.row.library.0)].name.as_str();
+        let entry = Entry {
+            call: &call,
+            number,
+            comm: "gpusim",
+            layer,
+        };
+        sink.call(&entry, &mut out);
+        if out.len() >= FLUSH {
+            written += std::hint::black_box(&out).len();
+            out.clear();
+        }
+    }
+    let seconds = (cpu_time() - started).as_secs_f64();
+    (recorded.slots.len() as f64 / seconds / 1e6, written + out.len())
+}
+
+/// CPU time of this thread: what other programs do on the machine does not count.
+fn cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call only fills the structure that it is given
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}

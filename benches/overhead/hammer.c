@@ -1,0 +1,113 @@
+/* Calls one function again and again and says what a call took.
+ * usage: hammer LIBRARY      then on stdin, a line each:  FUNCTION CALLS THREADS RATE      RATE 0: at full speed
+ * answer to each: nanoseconds per call, calls made, seconds. The nanoseconds are CPU time of the calling threads, so
+ * that other programs on the machine disturb less; the seconds are real. RATE is calls a second of all threads together;
+ * who falls behind it catches up. Thread n runs on CPU n, so that repeated bursts are comparable.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_THREADS 64
+
+typedef int call_fn(void *, const void *, size_t, int, void *, void *);
+
+struct burst {
+	call_fn *function;
+	long calls;
+	double period_ns;
+	int cpu;
+	double seconds;
+	double cpu_ns;
+};
+
+static pthread_barrier_t together;
+
+static double now_ns(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void *run(void *argument)
+{
+	struct burst *burst = argument;
+	void *place = NULL;
+	double start, cpu_start;
+
+	pin(burst->cpu);
+	pthread_barrier_wait(&together);
+	start = now_ns(CLOCK_MONOTONIC);
+	cpu_start = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (long i = 0; i < burst->calls; i++) {
+		while (burst->period_ns > 0 && now_ns(CLOCK_MONOTONIC) < start + i * burst->period_ns)
+			__builtin_ia32_pause();
+		burst->function(&place, &place, 4096, 1, NULL, NULL);
+	}
+	burst->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
+	burst->seconds = (now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+	return NULL;
+}
+
+static void answer(call_fn *function, long calls, int threads, double rate)
+{
+	pthread_t ids[MAX_THREADS];
+	struct burst bursts[MAX_THREADS];
+	double longest = 0, cpu_ns = 0;
+
+	pthread_barrier_init(&together, NULL, threads);
+	for (int i = 0; i < threads; i++) {
+		bursts[i] = (struct burst){ function, calls / threads, rate > 0 ? 1e9 * threads / rate : 0, i, 0, 0 };
+		pthread_create(&ids[i], NULL, run, &bursts[i]);
+	}
+	for (int i = 0; i < threads; i++) {
+		pthread_join(ids[i], NULL);
+		cpu_ns += bursts[i].cpu_ns;
+		if (bursts[i].seconds > longest)
+			longest = bursts[i].seconds;
+	}
+	pthread_barrier_destroy(&together);
+	printf("%.3f %ld %.6f\n", cpu_ns / (calls / threads * threads), calls / threads * threads, longest);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
+	char name[64];
+	long calls;
+	int threads;
+	double rate;
+
+	if (!library) {
+		fprintf(stderr, "hammer: %s\n", argc > 1 ? dlerror() : "usage: hammer LIBRARY");
+		return 2;
+	}
+	while (scanf("%63s %ld %d %lf", name, &calls, &threads, &rate) == 4) {
+		call_fn *function = (call_fn *)dlsym(library, name);
+
+		if (!function || threads < 1 || threads > MAX_THREADS || calls < threads) {
+			fprintf(stderr, "hammer: cannot do: %s %ld %d\n", name, calls, threads);
+			return 2;
+		}
+		answer(function, calls, threads, rate);
+	}
+	return 0;
+}

@@ -1,0 +1,107 @@
+//! A running hammer.c: calls a function as often and as fast as it is told.
+
+use crate::Folder;
+use anyhow::{Context, Result};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// One burst of calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Burst {
+    pub function: &'static str,
+    pub calls: u64,
+    pub threads: u32,
+    /// Calls a second of all threads; 0: at full speed.
+    pub rate: u64,
+}
+
+/// What the hammer says of a burst.
+#[derive(Debug, Clone, Copy)]
+pub struct Made {
+    /// CPU time of the threads that called.
+    pub ns_per_call: f64,
+    pub calls: u64,
+    pub seconds: f64,
+}
+
+/// A process that waits for bursts to make, with a probed library of its own.
+pub struct Hammer {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    pub library: PathBuf,
+    /// Calls made so far.
+    pub made: u64,
+}
+
+impl Hammer {
+    /// Starts one; `owner` names its copy of the library.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(folder: &Folder, owner: &str) -> Result<Hammer> {
+        let library = folder.library(owner)?;
+        let mut child = Command::new(folder.file("hammer"))
+            .arg(&library)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("failed to start the hammer")?;
+        let input = child.stdin.take().context("the hammer has no stdin")?;
+        let output = BufReader::new(child.stdout.take().context("the hammer has no stdout")?);
+        let mut hammer = Hammer {
+            child,
+            input,
+            output,
+            library,
+            made: 0,
+        };
+        // once answered, the library is mapped
+        hammer.strike(Burst {
+            function: "cudaMalloc",
+            calls: 1,
+            threads: 1,
+            rate: 0,
+        })?;
+        hammer.made = 0;
+        Ok(hammer)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Makes the calls and waits for them.
+    ///
+    /// # Errors
+    /// The hammer has ended.
+    pub fn strike(&mut self, burst: Burst) -> Result<Made> {
+        let Burst {
+            function,
+            calls,
+            threads,
+            rate,
+        } = burst;
+        writeln!(self.input, "{function} {calls} {threads} {rate}").context("the hammer has ended")?;
+        let mut line = String::new();
+        self.output.read_line(&mut line).context("the hammer has ended")?;
+        let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [ns_per_call, calls, seconds] = numbers[..] else {
+            anyhow::bail!("the hammer answered {line:?}");
+        };
+        self.made += calls as u64;
+        Ok(Made {
+            ns_per_call,
+            calls: calls as u64,
+            seconds,
+        })
+    }
+}
+
+impl Drop for Hammer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

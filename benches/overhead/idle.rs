@@ -1,0 +1,165 @@
+//! What tracing costs when nothing happens: attaching, detaching, memory and CPU.
+
+use crate::Folder;
+use crate::report::Table;
+use crate::rounds::spread;
+use crate::tracer::Tracer;
+use anyhow::{Context, Result};
+use gpuscope::catalog::Catalog;
+use gpuscope::filter::Filter;
+use gpuscope::probe::attach::Attacher;
+use gpuscope::probe::{Session, Setup};
+use gpuscope::rows::{RunRows, Wish};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 7;
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Measures all of it.
+///
+/// # Errors
+/// A tracer does not start.
+pub fn run(folder: &Folder) -> Result<Table> {
+    let mut rows = attaching(folder)?;
+    rows.extend(resting(folder)?);
+    Ok(Table {
+        title: "Attaching, memory, and doing nothing".to_owned(),
+        columns: vec!["what", "median (min–max)", "target"],
+        rows,
+        note: format!(
+            "Attaching: {ROUNDS} rounds in one process. Idle: `trace --all` over {} s.",
+            IDLE.as_secs()
+        ),
+    })
+}
+
+/// A simulated CUDA program that has mapped both libraries and makes a call now and then.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(folder: &Folder) -> Result<Sleeper> {
+        let child = Command::new(folder.file("sim/gpusim"))
+            .args(["hammer", "1", "120"])
+            .stdout(Stdio::null())
+            .spawn()
+            .context("failed to start gpusim")?;
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(Sleeper(child))
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// All functions of the catalogue that stream, and a session for them.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
+    let wish = Wish {
+        events: true,
+        chatty: false,
+        returns: true,
+    };
+    let filter = Filter::parse(&[], &["all".to_owned()])?;
+    let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);
+    let session = Session::load(&Setup {
+        specs: rows.specs(),
+        spare_rows: 64,
+        ring_bytes,
+        only_targets: true,
+        ..Setup::default()
+    })?;
+    Ok((rows, session))
+}
+
+fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
+    let sleeper = Sleeper::start(folder)?;
+    let started = Instant::now();
+    let (mut rows, session) = everything(1 << 20)?;
+    let loading = started.elapsed().as_secs_f64() * 1e3;
+    let (mut attach, mut detach, mut functions) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..ROUNDS {
+        let mut attacher = Attacher::default();
+        let started = Instant::now();
+        attacher.look_at(&session, &mut rows, sleeper.0.id())?;
+        attach.push(started.elapsed().as_secs_f64() * 1e3);
+        functions = attacher.attached().map(|file| file.functions).sum();
+        let started = Instant::now();
+        drop(attacher);
+        detach.push(started.elapsed().as_secs_f64() * 1e3);
+    }
+    let row = |what: String, ms: &[f64], target: &str| vec![what, format!("{} ms", spread(ms, 0)), target.to_owned()];
+    Ok(vec![
+        row("load the programs and the catalogue".to_owned(), &[loading], ""),
+        row(
+            format!("find and attach {functions} functions of libcuda and libcudart"),
+            &attach,
+            "< 1 s",
+        ),
+        row(format!("detach {functions} functions"), &detach, "< 0.5 s"),
+    ])
+}
+
+fn resting(folder: &Folder) -> Result<Vec<Vec<String>>> {
+    let _sleeper = Sleeper::start(folder)?;
+    let started = Instant::now();
+    let tracer = Tracer::gpuscope(folder, "idle", &["--all", "-o", "/dev/null"])?;
+    let ready = started.elapsed().as_secs_f64();
+    std::thread::sleep(Duration::from_secs(1));
+    let before = cpu_seconds(tracer.pid())?;
+    std::thread::sleep(IDLE);
+    let busy = (cpu_seconds(tracer.pid())? - before) / IDLE.as_secs_f64();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", tracer.pid()))?;
+    let mib = |name: &str| format!("{:.1} MiB", kib(&status, name) as f64 / 1024.0);
+    let rows = [
+        ("`trace --all` until it traces", format!("{ready:.2} s"), ""),
+        ("resident memory with the default ring", mib("VmRSS:"), "≤ 40 MB"),
+        ("largest resident memory, at the start", mib("VmHWM:"), ""),
+        (
+            "CPU of idle `trace --all`",
+            format!("{:.2} % of a core", busy * 100.0),
+            "< 0.5 %",
+        ),
+    ];
+    tracer.stop()?;
+    Ok(rows
+        .into_iter()
+        .map(|(what, value, target)| vec![what.to_owned(), value, target.to_owned()])
+        .collect())
+}
+
+fn kib(status: &str, name: &str) -> u64 {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(0)
+}
+
+/// User and system time of a process so far.
+///
+/// # Errors
+/// It has ended.
+pub fn cpu_seconds(pid: u32) -> Result<f64> {
+    // schedstat counts nanoseconds, stat only ticks of 10 ms
+    let mut total = 0.0;
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).context("the tracer has ended")? {
+        let text = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        total += text
+            .split(' ')
+            .next()
+            .and_then(|word| word.parse::<f64>().ok())
+            .unwrap_or(0.0)
+            / 1e9;
+    }
+    Ok(total)
+}

@@ -1,0 +1,145 @@
+//! A running tracer, ours or bpftrace, that hooks one hammer's library, and what it saw in the end.
+
+use crate::Folder;
+use crate::hammer::Hammer;
+use anyhow::{Context, Result, bail};
+use gpuscope::probe::{Links, Point, Session, Setup};
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const START: Duration = Duration::from_secs(30);
+
+/// A tracer's process and where it writes its words.
+pub struct Tracer {
+    child: Child,
+    words: std::path::PathBuf,
+}
+
+/// The functions of our own summary, added up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    pub calls: u64,
+    pub lost: u64,
+}
+
+impl Tracer {
+    /// Starts `gpuscope trace` with these options and waits until it traces.
+    ///
+    /// # Errors
+    /// It does not start to trace.
+    pub fn gpuscope(folder: &Folder, name: &str, options: &[&str]) -> Result<Tracer> {
+        let mut command = Command::new(folder.file("gpuscope"));
+        command.arg("trace").args(["--summary", "json"]).args(options);
+        command.stdout(Stdio::null());
+        let words = folder.file(&format!("{name}.stderr"));
+        command.stderr(File::create(&words)?);
+        Tracer::start(command, words, "gpuscope: tracing")
+    }
+
+    /// Starts bpftrace with this program, which must print `ready` when it has begun.
+    ///
+    /// # Errors
+    /// It does not start to trace.
+    pub fn bpftrace(folder: &Folder, name: &str, program: &str) -> Result<Tracer> {
+        let mut command = Command::new("bpftrace");
+        command
+            .arg("-e")
+            .arg(format!("{program} interval:ms:200 {{ printf(\"ready\\n\"); }}"));
+        let words = folder.file(&format!("{name}.stdout"));
+        command.stdout(File::create(&words)?).stderr(Stdio::null());
+        Tracer::start(command, words, "ready")
+    }
+
+    fn start(mut command: Command, words: std::path::PathBuf, sign: &str) -> Result<Tracer> {
+        let child = command
+            .spawn()
+            .with_context(|| format!("failed to start {command:?}"))?;
+        let mut tracer = Tracer { child, words };
+        let started = Instant::now();
+        while !tracer.words().contains(sign) {
+            if started.elapsed() > START || tracer.child.try_wait()?.is_some() {
+                bail!("{command:?} does not trace: {}", tracer.words());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(tracer)
+    }
+
+    fn words(&self) -> String {
+        std::fs::read_to_string(&self.words).unwrap_or_default()
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it as Ctrl-C does and returns all it wrote.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn stop(mut self) -> Result<String> {
+        // SAFETY: plain numbers; the child has not been waited for, so its id is still its own
+        unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
+        self.child.wait().context("failed to wait for a tracer")?;
+        Ok(self.words())
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What our JSON summary counted.
+///
+/// # Errors
+/// There is no summary.
+pub fn seen(words: &str) -> Result<Seen> {
+    let line = words.lines().rfind(|line| line.starts_with('{'));
+    let summary: serde_json::Value = serde_json::from_str(line.context("gpuscope wrote no summary")?)?;
+    let functions = summary["functions"]
+        .as_array()
+        .context("the summary has no functions")?;
+    Ok(functions.iter().fold(Seen::default(), |sum, function| Seen {
+        calls: sum.calls + function["calls"].as_u64().unwrap_or(0),
+        lost: sum.lost + function["lost"].as_u64().unwrap_or(0),
+    }))
+}
+
+/// A probe without a body at the function's entry, and return unless `entry_only`.
+///
+/// # Errors
+/// The kernel refuses, or the library lacks the function.
+pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_only: bool) -> Result<Links> {
+    let point = Point {
+        offset: offset_of(&hammer.library, function)?,
+        row: 0,
+        returns: !entry_only,
+    };
+    Ok(vec![session.attach_empty(&hammer.library, &[point], entry_only)?])
+}
+
+/// A session whose only use is its empty programs.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn empty_session() -> Result<Session> {
+    Session::load(&Setup {
+        spare_rows: 1,
+        ring_bytes: 4096,
+        ..Setup::default()
+    })
+}
+
+fn offset_of(library: &Path, function: &str) -> Result<u64> {
+    let file = gpuscope::elf::ElfFile::open(library)?;
+    let symbols = file.symbols()?;
+    let symbol = symbols.iter().find(|symbol| symbol.name == function);
+    Ok(symbol
+        .with_context(|| format!("no {function} in {}", library.display()))?
+        .file_offset)
+}

@@ -1,0 +1,531 @@
+"""Compares what gpuscope counts with what CUDA programs on a real GPU made. Started by scripts/verify-gpu.sh.
+
+usage: verify.py GPUSCOPE WORK OUT SECONDS      WORK holds the built programs; figures, samples and logs go to OUT.
+
+Each part is independent: one that fails or runs out of time is a FAIL line, and the next one is run.
+"""
+import gzip
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import statistics
+import struct
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+
+GPUSCOPE, WORK, OUT = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
+DEADLINE = time.monotonic() + float(sys.argv[4])
+HERE = Path(__file__).resolve().parent
+VARIANTS = os.environ.get("VERIFY_VARIANTS", "shared static stripped perthread").split()
+# what the runtime may ask of the driver before it initializes it
+LOOK_UPS = {"cuGetProcAddress", "cuGetProcAddress_v2", "cuDriverGetVersion", "cuGetExportTable"}
+LAUNCHES = ["cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
+            "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz"]
+
+lines: list[str] = []
+samples: list[str] = []
+
+
+def say(text: str) -> None:
+    lines.append(text)
+    print(text, flush=True)
+
+
+def check(what: str, expected, got) -> bool:
+    good = expected == got
+    say(f"{'PASS' if good else 'FAIL'}  {what}: expected {expected}, got {got}")
+    return good
+
+
+def info(what: str, value) -> None:
+    say(f"INFO  {what}: {value}")
+
+
+def sample(title: str, text: str, limit: int = 50) -> None:
+    cut = text.splitlines()
+    more = [f"… {len(cut) - limit} more lines"] if len(cut) > limit else []
+    samples.append("\n".join([f"===== {title} =====", *cut[:limit], *more, ""]))
+
+
+class Failed(Exception):
+    """A part cannot go on."""
+
+
+# ---- running things ----
+
+def left(limit: float) -> float:
+    rest = DEADLINE - time.monotonic()
+    if rest < 2:
+        raise Failed("no time left")
+    return min(limit, rest)
+
+
+def run(command, limit=60.0, env=None, log=None):
+    """(exit status, stdout, stderr); the whole process group is killed at the limit."""
+    child = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             stdin=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True,
+                             env={**os.environ, **(env or {})})
+    try:
+        out, err = child.communicate(timeout=left(limit))
+    except BaseException as error:
+        os.killpg(child.pid, signal.SIGKILL)
+        out, err = child.communicate()
+        keep(log, command, "killed", out, err)
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise Failed(f"took more than {limit:.0f} s: {' '.join(map(str, command))}") from None
+        raise
+    keep(log, command, child.returncode, out, err)
+    return child.returncode, out, err
+
+
+def keep(log, command, status, out, err) -> None:
+    if log:
+        text = f"$ {' '.join(map(str, command))}\n--- status {status}\n--- stdout\n{out}\n--- stderr\n{err}\n"
+        (WORK / "logs" / f"{log}.log").write_text(text)
+
+
+def last_json(text: str, mark: str = "{"):
+    found = [line for line in text.splitlines() if line.startswith(mark)]
+    if not found:
+        raise Failed(f"no line with {mark} in: {text[-400:]!r}")
+    return json.loads(found[-1][found[-1].index("{"):])
+
+
+def traced(program, options, log, limit=60.0):
+    """(status, stdout, summary) of `gpuscope run`."""
+    command = [GPUSCOPE, "run", "--summary", "json", *options, "--", *program]
+    status, out, err = run(command, limit, log=log)
+    return status, out, last_json(err)
+
+
+def counting(program, counts: Path):
+    """The command with every libcuda call counted into `counts`, by a library of our own."""
+    return ["env", f"CUDA_CALLS_FILE={counts}", f"LD_PRELOAD={WORK / 'counter.so'}", *program]
+
+
+def read_counts(path: Path) -> dict[str, int]:
+    names = re.findall(r"FUNCTION\(\d+, (\w+)\)", (WORK / "names.h").read_text())
+    raw = path.read_bytes()
+    numbers = struct.unpack(f"<{len(names)}Q", raw[: 8 * len(names)])
+    return {name: number for name, number in zip(names, numbers) if number}
+
+
+class Live:
+    """A process whose output is read line by line and that can be written to."""
+
+    def __init__(self, command, log, read="stdout"):
+        self.log, self.read, self.text = log, read, ""
+        errors = open(WORK / "logs" / f"{log}.other", "w")
+        pipes = {"stdout": errors, "stderr": errors, read: subprocess.PIPE}
+        self.child = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, start_new_session=True,
+                                      **pipes)
+        self.pipe = getattr(self.child, read)
+        self.pid = self.child.pid
+
+    def await_line(self, pattern: str, limit: float) -> str:
+        end = time.monotonic() + left(limit)
+        while True:
+            found = re.search(f"^.*{pattern}.*$\n", self.text, re.M)
+            if found:
+                return found.group(0)
+            rest = end - time.monotonic()
+            ready = select.select([self.pipe], [], [], max(rest, 0))[0]
+            data = os.read(self.pipe.fileno(), 65536) if ready else b""
+            if not data:
+                raise Failed(f"{self.log}: no line with {pattern!r} (status {self.child.poll()}): {self.text[-500:]!r}")
+            self.text += data.decode(errors="replace")
+
+    def send_line(self) -> None:
+        self.child.stdin.write(b"\n")
+        self.child.stdin.flush()
+
+    def finish(self, how=None, limit=30.0) -> str:
+        """Ends it, by a signal or by closing its stdin, and returns all it wrote."""
+        if how is not None:
+            self.child.send_signal(how)
+        self.child.stdin.close()
+        end = time.monotonic() + left(limit)
+        while time.monotonic() < end:
+            if select.select([self.pipe], [], [], 0.2)[0]:
+                data = os.read(self.pipe.fileno(), 65536)
+                if not data:
+                    break
+                self.text += data.decode(errors="replace")
+        try:
+            self.child.wait(left(10))
+        except subprocess.TimeoutExpired:
+            raise Failed(f"{self.log}: did not end") from None
+        finally:
+            (WORK / "logs" / f"{self.log}.log").write_text(self.text)
+        return self.text
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            os.killpg(self.child.pid, signal.SIGKILL)
+            self.child.wait()
+
+
+def trace(options, log) -> Live:
+    """`gpuscope trace`, once it traces."""
+    live = Live([GPUSCOPE, "trace", "--summary", "json", *options], log, read="stderr")
+    live.await_line(r"tracing \d+ functions", 60)
+    return live
+
+
+# ---- comparing ----
+
+def by_name(summary, layer: str) -> dict[str, int]:
+    return {f["name"]: f["calls"] for f in summary["functions"] if f["layer"] == layer}
+
+
+def plain(name: str) -> str:
+    return re.sub(r"_(ptsz|ptds)$", "", name)
+
+
+def folded(calls: dict[str, int]) -> dict[str, int]:
+    result: dict[str, int] = {}
+    for name, number in calls.items():
+        result[plain(name)] = result.get(plain(name), 0) + number
+    return result
+
+
+def check_each(what: str, made: dict[str, int], seen: dict[str, int]) -> None:
+    """Every name on its own; the line shows the sums and only the names that differ."""
+    names = sorted({*made, *seen})
+    differ = {name: (made.get(name, 0), seen.get(name, 0)) for name in names if made.get(name, 0) != seen.get(name, 0)}
+    check(f"{what}, {len(names)} functions: calls, functions that differ", (sum(made.values()), {}),
+          (sum(seen.values()), differ))
+
+
+def compare_runtime(what: str, own: dict, summary) -> None:
+    """Each function that the program counts itself."""
+    seen = folded(by_name(summary, "runtime"))
+    check_each(f"{what}: runtime", own["calls"], {name: seen.get(name, 0) for name in own["calls"]})
+    errors = {}
+    for f in summary["functions"]:
+        if f["layer"] == "runtime" and f["errors"]:
+            errors[plain(f["name"])] = errors.get(plain(f["name"]), 0) + f["errors"]
+    check(f"{what}: failed calls by name", own["errors"], {name: errors.get(name, 0) for name in own["errors"]})
+    compare_copies(what, own["calls"], summary)
+
+
+def compare_copies(what: str, own: dict, summary) -> None:
+    made = own["cudaMemcpy"] + own["cudaMemcpyAsync"]
+    check(f"{what}: copies with a direction, runtime", made,
+          sum(c["calls"] for c in summary["copies"] if c["layer"] == "runtime"))
+    launches = own["cudaLaunchKernel"] + own["cudaLaunchKernelExC"]
+    driver = by_name(summary, "driver")
+    check(f"{what}: launches in the driver", launches, sum(driver.get(name, 0) for name in LAUNCHES))
+
+
+def compare_driver(what: str, counts: dict[str, int], summary) -> None:
+    """Every function of libcuda, against the independent counter."""
+    seen = by_name(summary, "driver")
+    check_each(f"{what}: driver, against the independent counter", counts, seen)
+    check(f"{what}: cuLaunchKernel + cuLaunchKernelEx and their twins", sum(counts.get(n, 0) for n in LAUNCHES),
+          sum(seen.get(n, 0) for n in LAUNCHES))
+    info(f"{what}: launches by function", {name: counts[name] for name in LAUNCHES if name in counts})
+
+
+def complete(what: str, summary) -> None:
+    check(f"{what}: lost events, malformed events", (0, 0), (summary["lost_events"], summary["malformed_events"]))
+    info(f"{what}: unseen", summary["unseen"])
+
+
+def records(path: Path):
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def compare_lines(what: str, path: Path, summary) -> None:
+    """The JSON lines against the exact totals, and the first driver calls."""
+    seen: dict[str, int] = {}
+    first = []
+    for record in records(path):
+        if record["type"] == "userspace":
+            seen[record["name"]] = seen.get(record["name"], 0) + 1
+            if record["layer"] == "driver" and len(first) < 2000:
+                first.append((record["ts"], record["name"]))
+    quiet = set(summary["counted_only"])
+    totals = {f["name"]: f["calls"] for f in summary["functions"] if f["name"] not in quiet}
+    check_each(f"{what}: totals against lines", totals, seen)
+    order = [name for _, name in sorted(first) if name not in LOOK_UPS]
+    check(f"{what}: first driver call after look-ups", "cuInit", order[0] if order else None)
+
+
+# ---- parts ----
+
+def part_doctor() -> None:
+    status, out, _ = run([GPUSCOPE, "doctor"], 60, log="doctor")
+    check("doctor: exit status", 0, status)
+    sample("gpuscope doctor", out, 80)
+    status, out, _ = run([GPUSCOPE, "doctor", "--json"], 60, log="doctor-json")
+    check("doctor --json: exit status, one object", (0, True), (status, isinstance(json.loads(out), dict)))
+
+
+def part_programs(variant: str) -> None:
+    program = [WORK / f"calls-{variant}", 2000, 3]
+    what = f"calls, {variant}"
+    status, out, _ = run(program, log=f"calls-{variant}-alone")
+    alone = last_json(out, "COUNTS ")
+    check(f"{what}: untraced exit status", 0, status)
+    path = WORK / f"{variant}.jsonl"
+    status, out, summary = traced(program, ["-o", path], f"calls-{variant}-traced")
+    own = last_json(out, "COUNTS ")
+    check(f"{what}: exit status", 0, status)
+    check(f"{what}: result", alone["checksum"], own["checksum"])
+    info(f"{what}: attached", summary["attached"])
+    compare_runtime(what, own, summary)
+    complete(what, summary)
+    compare_lines(what, path, summary)
+    counts = WORK / f"{variant}.counts"
+    status, out, summary = traced(counting(program, counts), ["-q"], f"calls-{variant}-counted")
+    own = last_json(out, "COUNTS ")
+    check(f"{what}, with the independent counter: exit status, result", (0, alone["checksum"]), (status, own["checksum"]))
+    compare_runtime(f"{what}, with the independent counter", own, summary)
+    compare_driver(what, read_counts(counts), summary)
+
+
+def part_text() -> None:
+    path = WORK / "sample.txt"
+    status, _, err = run([GPUSCOPE, "run", "-o", path, "--", WORK / f"calls-{VARIANTS[0]}", 40, 1], log="text")
+    check("text output: exit status", 0, status)
+    text = path.read_text()
+    sample("gpuscope run -o sample.txt -- calls 40 1", text)
+    launches = [line for line in text.splitlines() if "LaunchKernel" in line]
+    sample("… its launches", "\n".join(launches), 8)
+    sample("… the summary on stderr", err, 70)
+    path = WORK / f"{VARIANTS[0]}.jsonl"
+    if path.exists():
+        with open(path, encoding="utf-8") as file:
+            sample("the first JSON lines of calls 2000 3", "".join(line for line, _ in zip(file, range(20))), 20)
+
+
+def part_late_exact() -> None:
+    with Live([WORK / f"calls-{VARIANTS[0]}", 1500, 2, "--wait"], "late-program") as program:
+        program.await_line("READY", 30)
+        pid = program.pid
+        status, out, _ = run([GPUSCOPE, "doctor", "-p", pid], 60, log="doctor-p")
+        check("doctor -p: exit status, names libcuda", (0, True), (status, "libcuda" in out))
+        sample("gpuscope doctor -p PID", out, 80)
+        status, out, _ = run([GPUSCOPE, "functions", "-p", pid], 60, log="functions-p")
+        check("functions -p: exit status, cuLaunchKernel and cudaLaunchKernel listed", (0, True, True),
+              (status, "cuLaunchKernel" in out, "cudaLaunchKernel" in out))
+        sample("gpuscope functions -p PID", out, 25)
+        info("functions -p: lines", len(out.splitlines()))
+        with trace(["-p", pid, "-q"], "late-trace") as tracer:
+            program.send_line()
+            own = last_json(program.await_line("COUNTS", 60), "COUNTS ")
+            time.sleep(0.3)
+            summary = last_json(tracer.finish(signal.SIGINT))
+        program.send_line()
+        program.finish()
+        check("late trace -p: program's exit status", 0, program.child.returncode)
+        compare_runtime("late trace -p", own, summary)
+        complete("late trace -p", summary)
+
+
+def part_late_running() -> None:
+    path = WORK / "loop.jsonl"
+    with Live([WORK / "loop-shared", 6, 50], "loop-program") as program:
+        program.await_line("READY", 30)
+        time.sleep(0.5)
+        with trace(["-p", program.pid, "--filter", "cudaLaunchKernel*", "-o", path, "--duration", "2s"], "loop-trace") as tracer:
+            summary = last_json(tracer.finish(None, 30))
+        own = last_json(program.finish(None, 30), "LOOP ")
+    numbers = [record["args"].get("sharedMem") for record in records(path) if record["type"] == "userspace"]
+    gaps = [(a, b) for a, b in zip(numbers, numbers[1:]) if b != (a + 1) % 16384]
+    check("late trace -p of a running loop: launches seen one after another without a gap", (True, []),
+          (len(numbers) > 100, gaps[:5]))
+    check("late trace -p of a running loop: lines and total", len(numbers), sum(by_name(summary, "runtime").values()))
+    check("late trace -p of a running loop: result", own["launches"], own["checksum"])
+    info("late trace -p of a running loop: launches made, seen in 2 s", (own["launches"], len(numbers)))
+
+
+def part_all() -> None:
+    """The libraries are mapped by a waiting process already, so that all of the second one is seen."""
+    with Live([WORK / f"calls-{VARIANTS[0]}", 10, 1, "--wait"], "all-waiting") as waiting:
+        waiting.await_line("READY", 30)
+        with trace(["--all", "-q"], "all-trace") as tracer:
+            status, out, _ = run([WORK / f"calls-{VARIANTS[0]}", 1000, 2], log="all-program")
+            own = last_json(out, "COUNTS ")
+            time.sleep(0.3)
+            summary = last_json(tracer.finish(signal.SIGINT))
+        waiting.send_line()
+        waiting.await_line("COUNTS", 30)
+        waiting.send_line()
+        waiting.finish()
+    check("trace --all: program's exit status", 0, status)
+    compare_runtime("trace --all", own, summary)
+    check("trace --all: lost events", 0, summary["lost_events"])
+    info("trace --all: unseen", summary["unseen"])
+
+
+def part_killed() -> None:
+    with Live([WORK / "loop-shared", 4, 50], "killed-program") as program:
+        program.await_line("READY", 30)
+        with trace(["-p", program.pid, "-o", WORK / "killed.jsonl"], "killed-trace") as tracer:
+            time.sleep(1)
+            tracer.child.kill()
+            tracer.child.wait()
+        own = last_json(program.finish(None, 30), "LOOP ")
+        check("SIGKILL of gpuscope: the program's exit status", 0, program.child.returncode)
+        check("SIGKILL of gpuscope: the program's result", own["launches"], own["checksum"])
+
+
+def part_torch() -> None:
+    train = [sys.executable, HERE / "train.py", 30]
+    status, out, err = run(train, 90, log="torch-alone")
+    if status:
+        raise Failed(f"train.py fails untraced: {err[-300:]}")
+    losses = re.findall("^LOSS (.*)$", out, re.M)
+    info("torch: losses, first and last", (float.fromhex(losses[0]), float.fromhex(losses[-1])))
+    status, again, _ = run(train, 60, log="torch-alone-again")
+    check("torch: two untraced runs give the same losses", losses, re.findall("^LOSS (.*)$", again, re.M))
+    path = WORK / "torch.jsonl"
+    status, out, summary = traced(train, ["-o", path], "torch-traced", 90)
+    check("torch: exit status", 0, status)
+    check("torch: losses to the last bit", losses, re.findall("^LOSS (.*)$", out, re.M))
+    info("torch: attached", summary["attached"])
+    info("torch: counted only", summary["counted_only"])
+    complete("torch", summary)
+    compare_lines("torch", path, summary)
+    counts = WORK / "torch.counts"
+    status, out, summary = traced(counting(train, counts), ["-q"], "torch-counted", 90)
+    check("torch, with the independent counter: exit status", 0, status)
+    check("torch, with the independent counter: losses", losses, re.findall("^LOSS (.*)$", out, re.M))
+    compare_driver("torch", read_counts(counts), summary)
+    with open(path, encoding="utf-8") as file:
+        launches = (line for line in file if '"category":"launch"' in line)
+        sample("launches of the PyTorch loop as JSON lines", "".join(line for line, _ in zip(launches, range(10))), 10)
+
+
+def part_torch_text() -> None:
+    path = WORK / "torch.txt"
+    status, _, err = run([GPUSCOPE, "run", "-o", path, "--", sys.executable, HERE / "train.py", 5], 90, log="torch-text")
+    check("torch, text: exit status", 0, status)
+    text = path.read_text().splitlines()
+    middle = len(text) * 3 // 4
+    sample("the middle of a PyTorch training loop as text", "\n".join(text[middle:middle + 50]))
+    sample("its summary", err, 80)
+
+
+def part_torch_late() -> None:
+    counts = WORK / "torch-late.counts"
+    command = counting([sys.executable, HERE / "train.py", 20, "--wait"], counts)
+    with Live(command, "torch-late-program") as program:
+        program.await_line("READY", 90)
+        with trace(["-p", program.pid, "-q"], "torch-late-trace") as tracer:
+            before = read_counts(counts)
+            program.send_line()
+            program.await_line("DONE", 60)
+            time.sleep(0.3)
+            after = read_counts(counts)
+            summary = last_json(tracer.finish(signal.SIGINT))
+        program.send_line()
+        program.finish()
+    made = {name: number - before.get(name, 0) for name, number in after.items() if number != before.get(name, 0)}
+    compare_driver("torch, late trace -p", made, summary)
+    complete("torch, late trace -p", summary)
+
+
+def rounds(what: str, ways: dict, seconds_of, count: int) -> None:
+    """Interleaved runs; ratios of medians to the untraced one."""
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(count):
+        names = list(ways)
+        for name in names[number % len(names):] + names[:number % len(names)]:
+            status, out, _ = run(ways[name], 60)
+            if status:
+                raise Failed(f"{name}: status {status}")
+            times[name].append(seconds_of(out))
+    base = statistics.median(times["untraced"])
+    for name, values in times.items():
+        middle = statistics.median(values)
+        info(f"{what}, {name}: median of {count} (min–max), ratio to untraced",
+             f"{middle:.4f} s ({min(values):.4f}–{max(values):.4f}), {middle / base:.3f}")
+
+
+def ways_to_trace(program) -> dict:
+    quiet = [GPUSCOPE, "run", "--summary", "none"]
+    return {
+        "untraced": program,
+        "-q": [*quiet, "-q", "--", *program],
+        "-q, driver only": [*quiet, "-q", "--layer", "driver", "--", *program],
+        "jsonl": [*quiet, "-o", WORK / "timing.jsonl", "--", *program],
+        "text": [*quiet, "-o", WORK / "timing.txt", "--", *program],
+    }
+
+
+def part_time_calls() -> None:
+    program = [WORK / f"calls-{VARIANTS[0]}", 20000, 1]
+    rounds("time of calls 20000 1", ways_to_trace(program), lambda out: last_json(out, "COUNTS ")["seconds"], 3)
+
+
+def part_time_torch() -> None:
+    program = [sys.executable, HERE / "train.py", 60]
+    seconds = lambda out: float(re.findall("^SECONDS (.*)$", out, re.M)[-1])  
+    rounds("time of 60 training steps", ways_to_trace(program), seconds, 3)
+
+
+# ---- all of it ----
+
+def attempt(name: str, part, *arguments) -> None:
+    start = time.monotonic()
+    say(f"---- {name} ----")
+    try:
+        left(1e9)
+        part(*arguments)
+    except Failed as failure:
+        say(f"FAIL  {name}: {failure}")
+    except Exception:  # one broken part must not stop the others
+        say(f"FAIL  {name}: {traceback.format_exc(limit=3)}")
+    info(f"{name}: took", f"{time.monotonic() - start:.1f} s")
+    write()
+
+
+def write() -> None:
+    failed = [line for line in lines if line.startswith("FAIL")]
+    passed = sum(line.startswith("PASS") for line in lines)
+    verdict = f"{passed} passed, {len(failed)} failed"
+    (OUT / "figures.txt").write_text("\n".join([verdict, *failed, "", *lines, ""]))
+    (OUT / "samples.txt").write_text("\n".join(samples))
+    for name in ("shared.jsonl", "torch.jsonl"):
+        source = WORK / name
+        if source.exists() and not (OUT / f"{name}.gz").exists():
+            head = b"".join(line for line, _ in zip(open(source, "rb"), range(20000)))
+            (OUT / f"{name}.gz").write_bytes(gzip.compress(head))
+
+
+def main() -> None:
+    (WORK / "logs").mkdir(exist_ok=True)
+    attempt("doctor", part_doctor)
+    for variant in VARIANTS:
+        attempt(f"calls, {variant}", part_programs, variant)
+    attempt("text", part_text)
+    attempt("late trace -p, exact", part_late_exact)
+    attempt("trace --all", part_all)
+    if "VERIFY_NO_TORCH" not in os.environ:
+        attempt("torch", part_torch)
+        attempt("torch, late", part_torch_late)
+        attempt("torch, text", part_torch_text)
+    attempt("late trace -p of a running loop", part_late_running)
+    attempt("SIGKILL", part_killed)
+    attempt("time of calls", part_time_calls)
+    if "VERIFY_NO_TORCH" not in os.environ:
+        attempt("time of torch", part_time_torch)
+    shutil.make_archive(str(OUT / "logs"), "gztar", WORK / "logs")
+    sys.exit(any(line.startswith("FAIL") for line in lines))
+
+
+main()
