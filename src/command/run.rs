@@ -3,13 +3,15 @@
 use super::prepare::{self, StopFlag};
 use crate::cli::RunArgs;
 use crate::probe::launch::{Held, shell_status};
+use crate::refusal::message;
 use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
 
-const FAILED: u8 = 125;
+/// gpuscope itself failed; every other status may be the command's.
+pub const FAILED: u8 = 125;
 
 /// Runs the command; the exit status is the command's own.
 ///
@@ -17,7 +19,7 @@ const FAILED: u8 = 125;
 /// None that the caller has to print: failures are printed here, because their exit status differs.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     let status = traced(args).unwrap_or_else(|error| {
-        eprintln!("gpuscope: {error:#}");
+        eprintln!("gpuscope: {}", message(&error));
         FAILED
     });
     Ok(ExitCode::from(status))
@@ -47,7 +49,7 @@ fn traced(args: RunArgs) -> Result<u8> {
     match failure.map_or(written, Err) {
         Ok(()) => Ok(shell_status(status)),
         Err(error) => {
-            eprintln!("gpuscope: {error:#}");
+            eprintln!("gpuscope: {}", message(&error));
             Ok(if status.success() { FAILED } else { shell_status(status) })
         }
     }
