@@ -6,11 +6,14 @@ use crate::filter::Filter;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::probe::{self, Setup, Tier};
+use crate::refusal::{self, Usage};
 use crate::rows::{RunRows, Wish};
 use crate::sink::{Sink, json::Json, summary, text};
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
+use std::fs::File;
 use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +31,8 @@ const LARGEST_RING: u64 = 1 << 30;
 pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -> Result<Tracer> {
     probe::route_messages(options.verbose);
     let catalog = catalog(&options.hooks)?;
-    let filter = Filter::parse(&options.filter, &options.layer)?;
+    let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
+    let format = format(options)?;
     let wish = Wish {
         events: !options.quiet,
         chatty: options.chatty,
@@ -39,7 +43,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let output = destination(options)?;
     let mut tracer = Tracer::start(rows, setup(options, &scope)?, scope, output)?;
     if !options.quiet {
-        let sink = sink(options, command, tracer.tier());
+        let sink = sink(options, format, command, tracer.tier());
         tracer.write_to(sink);
     }
     Ok(tracer)
@@ -68,10 +72,10 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
         .iter()
         .any(|row| rows.filter.selects(&rows.catalog, row));
     if !some && !globs {
-        bail!(
+        bail!(Usage(format!(
             "no known function matches --filter {}\nhint: gpuscope functions lists them",
             options.filter.join(" --filter ")
-        );
+        )));
     }
     Ok(())
 }
@@ -79,7 +83,9 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
 fn setup(options: &Options, scope: &Scope) -> Result<Setup> {
     let ring = options.ring_size.max(4096).next_power_of_two();
     if ring > LARGEST_RING {
-        bail!("--ring-size is at most 1GiB");
+        bail!(Usage(
+            "--ring-size is too large\nhint: at most 1GiB; --filter and -q make fewer events".to_owned()
+        ));
     }
     let processes = matches!(scope, Scope::Processes(_));
     Ok(Setup {
@@ -115,8 +121,22 @@ fn cgroup_id(path: &Path) -> Result<u64> {
     } else {
         Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path))
     };
-    let metadata = std::fs::metadata(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
-    Ok(metadata.ino())
+    let file = File::open(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
+    if !is_cgroup_v2(&file) {
+        bail!(
+            "{} is no cgroup (v2) directory\nhint: /proc/PID/cgroup names that of a process, after '0::'; mount | grep cgroup2",
+            full.display()
+        );
+    }
+    Ok(file.metadata()?.ino())
+}
+
+fn is_cgroup_v2(file: &File) -> bool {
+    // SAFETY: the call only fills the structure that it is given
+    unsafe {
+        let mut found = std::mem::zeroed::<libc::statfs>();
+        libc::fstatfs(file.as_raw_fd(), &raw mut found) == 0 && found.f_type == libc::CGROUP2_SUPER_MAGIC
+    }
 }
 
 fn destination(options: &Options) -> Result<Output> {
@@ -127,22 +147,28 @@ fn destination(options: &Options) -> Result<Output> {
     }
 }
 
-fn format(options: &Options) -> Format {
-    let by_name = match options
-        .output
-        .as_deref()
-        .and_then(Path::extension)
+fn format(options: &Options) -> Result<Format> {
+    if let Some(format) = options.format {
+        return Ok(format);
+    }
+    let path = options.output.as_deref().unwrap_or(Path::new("-"));
+    let extension = path
+        .extension()
         .and_then(|extension| extension.to_str())
-    {
-        Some("jsonl") => Format::Jsonl,
-        _ => Format::Text,
-    };
-    options.format.unwrap_or(by_name)
+        .unwrap_or_default();
+    if let Some(words) = refusal::extension(extension) {
+        bail!(Usage(format!("-o {}: {words}", path.display())));
+    }
+    Ok(if extension == "jsonl" {
+        Format::Jsonl
+    } else {
+        Format::Text
+    })
 }
 
-fn sink(options: &Options, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
+fn sink(options: &Options, format: Format, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
     let clock = clock_now();
-    match format(options) {
+    match format {
         Format::Jsonl => {
             let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             Box::new(Json::new(clock, command, tier.to_owned()))
@@ -191,5 +217,17 @@ impl StopFlag {
     /// True from the first signal on.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_no_cgroup_is_refused() {
+        let said = |path: &str| cgroup_id(Path::new(path)).unwrap_err().to_string();
+        assert!(said("/sys/fs/cgroup/../../kernel").contains("is no cgroup (v2) directory\nhint: "));
+        assert!(said("no/such/group").contains("failed to find the cgroup /sys/fs/cgroup/no/such/group"));
     }
 }

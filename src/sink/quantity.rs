@@ -40,10 +40,26 @@ pub fn count(number: u64) -> String {
 
 /// Appends `text` with control characters escaped, so that one record stays one line and no terminal obeys it.
 pub fn escape_into(text: &str, out: &mut Vec<u8>) {
+    escape_where(text, drives_a_terminal, out);
+}
+
+/// Appends `text` in double quotes; nothing in it can end them early.
+pub fn quote_into(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape_where(text, |c| matches!(c, '"' | '\\') || drives_a_terminal(c), out);
+    out.push(b'"');
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn drives_a_terminal(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape_where(text: &str, special: impl Fn(char) -> bool, out: &mut Vec<u8>) {
     for character in text.chars() {
-        if character.is_control()
-            || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
+        if special(character) {
             out.extend_from_slice(character.escape_default().to_string().as_bytes());
         } else {
             let mut buffer = [0; 4];
@@ -62,6 +78,9 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{parse_duration, parse_size};
+    use proptest::prelude::*;
+    use std::time::Duration;
 
     #[test]
     fn sizes_and_durations_read_naturally() {
@@ -72,6 +91,58 @@ mod tests {
         assert_eq!(duration(12), "12 ns");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(12), "12");
+    }
+
+    proptest! {
+        #[test]
+        fn a_duration_reads_back_within_a_twentieth(ns in 0u64..1 << 62) {
+            let back = parse_duration(&duration(ns)).unwrap().as_nanos() as u64;
+            prop_assert!(back.abs_diff(ns) <= ns / 20, "{ns} is shown as {}", duration(ns));
+        }
+
+        #[test]
+        fn a_size_reads_back_within_a_twentieth(size in 0u64..1 << 40) {
+            let back = parse_size(&bytes(size)).unwrap();
+            prop_assert!(back.abs_diff(size) <= size / 20, "{size} is shown as {}", bytes(size));
+        }
+
+        #[test]
+        fn a_whole_number_of_a_unit_is_read_exactly(number in 0u64..1 << 20) {
+            prop_assert_eq!(parse_duration(&format!("{number}us")), Ok(Duration::from_micros(number)));
+            prop_assert_eq!(parse_duration(&format!("{number}min")), Ok(Duration::from_secs(60 * number)));
+            prop_assert_eq!(parse_size(&format!("{number}MiB")), Ok(number << 20));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_with_the_units(text in "([0-9.]{0,12} ?[a-zA-Zµ]{0,3}|\\PC*)") {
+            for refusal in [parse_duration(&text).err(), parse_size(&text).err()].into_iter().flatten() {
+                prop_assert!(refusal.contains("such as"), "{refusal}");
+            }
+        }
+
+        #[test]
+        fn a_number_without_a_unit_is_refused(number in any::<u64>()) {
+            prop_assert!(parse_duration(&number.to_string()).is_err() && parse_size(&number.to_string()).is_err());
+        }
+
+        #[test]
+        fn a_count_is_the_number_with_commas(number in any::<u64>()) {
+            let text = count(number);
+            prop_assert_eq!(text.replace(',', "").parse::<u64>(), Ok(number));
+            prop_assert!(text.rsplit(',').rev().skip(1).all(|group| group.len() == 3));
+        }
+
+        #[test]
+        fn escaped_text_holds_nothing_that_a_terminal_obeys(text in any::<String>()) {
+            prop_assert!(!escaped(&text).contains(char::is_control));
+            let mut quoted = Vec::new();
+            quote_into(&text, &mut quoted);
+            // only the last quote is not preceded by an odd number of backslashes
+            let quoted = String::from_utf8(quoted).unwrap();
+            let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap();
+            let plain = inner.replace("\\\\", "").replace("\\\"", "");
+            prop_assert!(!plain.contains('"'));
+        }
     }
 
     #[test]
