@@ -45,7 +45,8 @@ Examples:
   gpuscope run --filter '@copy' --min-duration 1ms -- ./app
   gpuscope run --errors -- ./app                     only failed calls
 
-Exit status: CMD's own (128+N when a signal N ended it); 125: gpuscope failed; 126: CMD cannot be executed; 127: CMD not found.";
+Exit status: CMD's own (128+N when a signal N ended it); 125: gpuscope failed; 126: CMD cannot be executed; 127: CMD not found.
+128+N: signal N ended gpuscope; CMD lives on, untraced. A Ctrl-C at the terminal reaches CMD, too, and is waited for.";
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
