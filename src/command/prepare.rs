@@ -175,13 +175,23 @@ pub fn print_summary(format: SummaryFormat, summary: &Summary) {
 /// A handler cannot be installed.
 pub fn stop_flag() -> Result<StopFlag> {
     let flag = StopFlag::default();
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    let hangup = (!ignores_hangup()).then_some(libc::SIGHUP);
+    for signal in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hangup) {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag.set))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.set)))
             .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&flag.signal), signal as usize))
             .context("failed to handle signals")?;
     }
     Ok(flag)
+}
+
+/// Under nohup(1) the end of a terminal is not ours.
+fn ignores_hangup() -> bool {
+    // SAFETY: only reads what is set for a signal, into a structure of ours
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut set) == 0 && set.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Whether the user wants the trace to end.

@@ -27,11 +27,12 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
 fn traced(args: RunArgs) -> Result<u8> {
     let options = args.options;
     let mut tracer = prepare::tracer(&options, Scope::Processes(Vec::new()), &args.command)?;
-    let stop = prepare::stop_flag()?;
     if let Some(program) = args.command.first().and_then(|name| find_program(name)) {
         tracer.add_program(&program);
     }
     let held = Held::fork(&args.command)?;
+    // only now: the command inherits which signals are ignored, and would not inherit a handler
+    let stop = prepare::stop_flag()?;
     let pid = held.pid();
     tracer.add_process(pid)?;
     tracer.step()?;
