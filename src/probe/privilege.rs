@@ -43,10 +43,8 @@ pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
     let last = reasons
         .pop()
         .map_or_else(|| anyhow::anyhow!("no tier was tried"), |(_, error)| error);
-    let errno = last
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<std::io::Error>()?.raw_os_error());
-    if matches!(errno, Some(libc::EMFILE | libc::ENFILE)) {
+    // libbpf-rs has no kind for it
+    if format!("{last:#}").contains("(os error 24)") {
         return last.context("failed to load: too few open files are allowed\nhint: ulimit -n 1024");
     }
     if let Some(missing) = missing_capabilities() {
