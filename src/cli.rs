@@ -79,7 +79,8 @@ context, query, error, other. @memory is all of alloc, free, memory, memset and 
 Quote !, * and ? from the shell.
 
 Exit status: CMD's own (128+N when signal N ended it); 125: gpuscope failed or was used wrongly; \
-126: CMD cannot be executed; 127: CMD not found.";
+126: CMD cannot be executed; 127: CMD not found. 128+N also when signal N ended gpuscope: CMD lives on, untraced. \
+A Ctrl-C at the terminal reaches CMD, too, and is waited for.";
 
 const TRACE_HELP: &str = "\
 Examples:

@@ -17,7 +17,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Rows that globs and functions unknown to the catalogue may add.
 const SPARE_ROWS: usize = 4096;
@@ -200,23 +200,43 @@ pub fn print_summary(format: SummaryFormat, summary: &Summary) {
 /// # Errors
 /// A handler cannot be installed.
 pub fn stop_flag() -> Result<StopFlag> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag))
+    let flag = StopFlag::default();
+    let hangup = (!ignores_hangup()).then_some(libc::SIGHUP);
+    for signal in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hangup) {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag.set))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.set)))
+            .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&flag.signal), signal as usize))
             .context("failed to handle signals")?;
-        signal_hook::flag::register(signal, Arc::clone(&flag)).context("failed to handle signals")?;
     }
-    Ok(StopFlag(flag))
+    Ok(flag)
+}
+
+/// Under nohup(1) the end of a terminal is not ours.
+fn ignores_hangup() -> bool {
+    // SAFETY: only reads what is set for a signal, into a structure of ours
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut set) == 0 && set.sa_sigaction == libc::SIG_IGN
+    }
 }
 
 /// Whether the user wants the trace to end.
-#[derive(Clone, Debug)]
-pub struct StopFlag(Arc<AtomicBool>);
+#[derive(Clone, Debug, Default)]
+pub struct StopFlag {
+    set: Arc<AtomicBool>,
+    signal: Arc<AtomicUsize>,
+}
 
 impl StopFlag {
     /// True from the first signal on.
     pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.set.load(Ordering::Relaxed)
+    }
+
+    /// The signal that wants it.
+    pub fn signal(&self) -> Option<i32> {
+        let signal = self.signal.load(Ordering::Relaxed);
+        (signal > 0).then_some(signal as i32)
     }
 }
 

@@ -29,11 +29,12 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
 fn traced(args: RunArgs) -> Result<u8> {
     let options = args.options;
     let mut tracer = prepare::tracer(&options, Scope::Processes(Vec::new()), &args.command)?;
-    let stop = prepare::stop_flag()?;
     if let Some(program) = args.command.first().and_then(|name| find_program(name)) {
         tracer.add_program(&program);
     }
     let held = Held::fork(&args.command)?;
+    // only now: the command inherits which signals are ignored, and would not inherit a handler
+    let stop = prepare::stop_flag()?;
     let pid = held.pid();
     tracer.add_process(pid)?;
     tracer.step()?;
@@ -44,44 +45,56 @@ fn traced(args: RunArgs) -> Result<u8> {
             return Ok(error.exit_status());
         }
     };
-    let (status, failure) = follow(&mut tracer, &mut child, &stop)?;
+    let (end, failure) = follow(&mut tracer, &mut child, &stop)?;
     let (summary, written) = tracer.finish()?;
     prepare::print_summary(options.summary, &summary);
+    let status = match end {
+        End::Ended(status) => shell_status(status),
+        End::Told(signal) => {
+            say(format_args!(
+                "gpuscope: ended by signal {signal}; process {} goes on untraced",
+                child.id()
+            ));
+            u8::try_from(128 + signal).unwrap_or(FAILED)
+        }
+    };
     match failure.map_or(written, Err) {
-        Ok(()) => Ok(shell_status(status)),
+        Ok(()) => Ok(status),
         Err(error) => {
             say(format_args!("gpuscope: {}", message(&error)));
-            Ok(if status.success() { FAILED } else { shell_status(status) })
+            Ok(if status == 0 { FAILED } else { status })
         }
     }
 }
 
-/// Traces until the command ends. A broken output does not end it.
-fn follow(tracer: &mut Tracer, child: &mut Child, stop: &StopFlag) -> Result<(ExitStatus, Option<anyhow::Error>)> {
-    let (mut failure, mut told) = (None, false);
+/// Why tracing stopped.
+enum End {
+    /// The command ended.
+    Ended(ExitStatus),
+    /// We were told to end, by this signal; the command lives on.
+    Told(i32),
+}
+
+/// Traces until the command ends or we are told to end. A broken output ends neither.
+fn follow(tracer: &mut Tracer, child: &mut Child, stop: &StopFlag) -> Result<(End, Option<anyhow::Error>)> {
+    let mut failure = None;
     loop {
         if let Err(error) = tracer.step() {
             failure.get_or_insert(error);
         }
         if let Some(status) = child.try_wait()? {
-            return Ok((status, failure));
+            return Ok((End::Ended(status), failure));
         }
-        if stop.is_set() && !told {
-            // a terminal's Ctrl-C reaches the command by itself; kill(1) on us does not
-            told = true;
-            pass_on(child);
+        if let Some(signal) = stop.signal().filter(|signal| !reaches_command(*signal)) {
+            return Ok((End::Told(signal), failure));
         }
     }
 }
 
-/// Asks the command to end as we were asked to.
-fn pass_on(child: &Child) {
-    // SAFETY: `kill` takes plain numbers; the child has not been waited for, so its id is still its own
-    unsafe {
-        if libc::isatty(0) == 0 {
-            libc::kill(child.id() as i32, libc::SIGTERM);
-        }
-    }
+/// A terminal's Ctrl-C goes to the command as well: what it does on its way out is part of the trace.
+fn reaches_command(signal: i32) -> bool {
+    // SAFETY: asks about an open descriptor
+    signal == libc::SIGINT && unsafe { libc::isatty(0) } == 1
 }
 
 /// Where a shell would find the program.

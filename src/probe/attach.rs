@@ -94,12 +94,16 @@ impl Attacher {
 
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.
     pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) {
-        let interesting = is_cuda_name(&mapping.base_name());
-        let attached = mapping
-            .open(pid)
-            .context("cannot be opened")
-            .and_then(|file| self.attach_file(session, rows, file, mapping.path.clone()));
-        if let (Err(error), true) = (attached, interesting) {
+        let attached = match mapping.open(pid) {
+            Ok(file) => self.attach_file(session, rows, file, mapping.path.clone()),
+            Err(error) => {
+                // another process that maps it may let us in
+                self.looked_at.remove(&(mapping.device.clone(), mapping.inode));
+                Err(error).context("cannot be opened")
+            }
+        };
+        // a process maps many files that have nothing to do with CUDA: those are no loss
+        if let (Err(error), true) = (attached, is_cuda_name(&mapping.base_name())) {
             self.gap(format!("{}: {error:#}", mapping.path.display()));
         }
     }

@@ -35,20 +35,13 @@ impl Mapping {
     pub fn open(&self, pid: u32) -> io::Result<File> {
         let through_root =
             PathBuf::from(format!("/proc/{pid}/root")).join(self.path.strip_prefix("/").unwrap_or(&self.path));
-        if !self.deleted {
-            let file = open_readable(&through_root)?;
-            if file.metadata()?.ino() == self.inode {
-                return Ok(file);
-            }
-        }
-        open_readable(Path::new(&format!("/proc/{pid}/map_files/{}", self.range))).or_else(|error| {
-            // stacked file systems show another inode in the mapping than in the directory
-            if self.deleted {
-                Err(error)
-            } else {
-                open_readable(&through_root)
-            }
-        })
+        let named = match open_readable(&through_root) {
+            Ok(file) if !self.deleted && file.metadata()?.ino() == self.inode => return Ok(file),
+            other => other.ok().filter(|_| !self.deleted),
+        };
+        // the name may be that of another root, or hold what the kernel writes for a newline; and stacked file
+        // systems show another inode in the mapping than in the directory
+        open_readable(Path::new(&format!("/proc/{pid}/map_files/{}", self.range))).or_else(|error| named.ok_or(error))
     }
 }
 

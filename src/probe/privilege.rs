@@ -43,6 +43,10 @@ pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
     let last = reasons
         .pop()
         .map_or_else(|| anyhow::anyhow!("no tier was tried"), |(_, error)| error);
+    // libbpf-rs has no kind for it
+    if format!("{last:#}").contains("(os error 24)") {
+        return last.context("failed to load: too few open files are allowed\nhint: ulimit -n 1024");
+    }
     if let Some(missing) = missing_capabilities() {
         return last.context(format!(
             "missing {missing}\nhint: run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v gpuscope)"

@@ -1,0 +1,143 @@
+//! What gpuscope needs to be allowed, and what it says when it is not.
+
+#![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
+
+mod support;
+
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output};
+use support::{Counts, Ledger, assert_same, kernel_version, number, sim, text};
+use tempfile::TempDir;
+
+/// A user without any right.
+const NOBODY: &str = "65534";
+
+/// A place where that user can run gpuscope and gpusim and write ledgers.
+fn open_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = Path::new(env!("CARGO_BIN_EXE_gpuscope")).to_owned();
+    let sims = ["gpusim", "libcuda.so.1", "libcudart.so.13"].map(sim);
+    for file in sims.iter().chain([&own]) {
+        let name = file.file_name().expect("a name");
+        std::fs::copy(file, folder.path().join(name)).expect("a copy");
+    }
+    std::fs::create_dir(folder.path().join("ledger")).expect("a folder");
+    for path in [folder.path(), &folder.path().join("ledger")] {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).expect("open to all");
+    }
+    folder
+}
+
+/// Runs `gpuscope ARGUMENTS…` there as that user, with those capabilities (`+bpf,+perfmon`) and no others.
+fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+    let only = |set| {
+        format!(
+            "--{set}=-all{}{capabilities}",
+            if capabilities.is_empty() { "" } else { "," }
+        )
+    };
+    command.args(["inh-caps", "ambient-caps", "bounding-set"].map(only));
+    command.arg(folder.join("gpuscope")).args(arguments);
+    command.current_dir(folder).env("LD_LIBRARY_PATH", folder);
+    command
+        .env("GPUSIM_LEDGER", folder.join("ledger/%p"))
+        .output()
+        .expect("setpriv runs")
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn without_rights_it_says_which_are_missing_and_the_cure() {
+    let folder = open_folder();
+    for (capabilities, missing) in [
+        ("", "missing CAP_BPF and CAP_PERFMON"),
+        ("+bpf", "missing CAP_PERFMON"),
+        ("+perfmon", "missing CAP_BPF"),
+    ] {
+        let refused = as_nobody(folder.path(), capabilities, &["run", "--", "./gpusim", "train", "1"]);
+        let said = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(125), "{said}");
+        assert!(
+            said.contains(missing) && said.contains("sudo setcap cap_bpf,cap_perfmon"),
+            "{said}"
+        );
+        assert!(refused.stdout.is_empty(), "the command did not run");
+    }
+    let doctor = as_nobody(folder.path(), "", &["doctor"]);
+    let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert_eq!(doctor.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("missing") && said.contains("CAP_BPF") && said.contains("cure: "),
+        "{said}"
+    );
+}
+
+/// CAP_BPF and CAP_PERFMON are enough to trace a command of one's own, from the first call to the last.
+#[test]
+#[ignore = "needs root and BPF"]
+fn two_capabilities_are_enough_to_trace_ones_own_command() {
+    assert!(
+        kernel_version() >= (6, 6),
+        "single links need CAP_SYS_ADMIN: no claim is made for this kernel"
+    );
+    let folder = open_folder();
+    let arguments = ["run", "--chatty", "-o", "ledger/t.jsonl", "--", "./gpusim", "fork"];
+    let traced = as_nobody(folder.path(), "+bpf,+perfmon", &arguments);
+    assert_eq!(traced.status.code(), Some(0), "{}", stderr(&traced));
+    let lines = std::fs::read_to_string(folder.path().join("ledger/t.jsonl")).expect("lines");
+    let records = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let mut written = Counts::new();
+    for call in records.filter(|record| record["type"] == "userspace") {
+        *written.entry((text(&call, "layer"), text(&call, "name"))).or_default() += 1;
+    }
+    let what = format!("events; {}", stderr(&traced));
+    assert_same(&what, &Ledger::read(&folder.path().join("ledger")).visible(), &written);
+}
+
+/// The cure that the message names.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_copy_with_file_capabilities_works_for_anybody() {
+    let folder = open_folder();
+    let capabilities = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
+    let set = Command::new("setcap")
+        .arg(capabilities)
+        .arg(folder.path().join("gpuscope"))
+        .status();
+    assert!(set.expect("setcap runs").success());
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--reuid",
+        NOBODY,
+        "--regid",
+        NOBODY,
+        "--clear-groups",
+        "./gpuscope",
+        "run",
+        "-q",
+    ]);
+    command.args(["--summary", "json", "--", "./gpusim", "train", "3"]);
+    let traced = command
+        .current_dir(folder.path())
+        .env("LD_LIBRARY_PATH", folder.path())
+        .output();
+    let traced = traced.expect("setpriv runs");
+    assert_eq!(traced.status.code(), Some(0), "{}", stderr(&traced));
+    let summary: Value = serde_json::from_str(&stderr(&traced)).expect("JSON");
+    let functions = summary["functions"].as_array().expect("functions");
+    let launches = functions
+        .iter()
+        .find(|function| function["name"] == "cuLaunchKernel")
+        .expect("launches");
+    assert_eq!(number(launches, "calls"), 60);
+}

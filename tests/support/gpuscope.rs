@@ -1,0 +1,185 @@
+//! gpuscope as a process whose output lies in files of its own.
+
+use super::trace::Trace;
+use super::{PATIENCE, eventually, sim_folder};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+use tempfile::TempDir;
+
+/// A gpuscope that is yet to be started.
+pub struct Gpuscope {
+    command: Command,
+    folder: TempDir,
+}
+
+impl Gpuscope {
+    /// `gpuscope ARGUMENTS…`, as they are.
+    pub fn new(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Gpuscope {
+        Gpuscope::of(Path::new(env!("CARGO_BIN_EXE_gpuscope")), arguments)
+    }
+
+    /// As [`Gpuscope::new`], of another copy of the program.
+    pub fn of(program: &Path, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Gpuscope {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("ledger")).expect("a folder");
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .stdin(Stdio::null())
+            .env_remove("GPUSCOPE_TIER")
+            .env("LD_LIBRARY_PATH", sim_folder())
+            .env("GPUSIM_LEDGER", folder.path().join("ledger/%p"));
+        Gpuscope { command, folder }
+    }
+
+    /// `gpuscope run -o FILE OPTIONS… -- COMMAND…`; the file is read back into [`Trace::records`].
+    pub fn run(options: &[&str], command: &[&str]) -> Gpuscope {
+        let mut this = Gpuscope::new(["run"]);
+        let lines = this.folder.path().join("lines.jsonl");
+        this.command.arg("-o").arg(lines).args(options).arg("--").args(command);
+        this
+    }
+
+    /// `gpuscope trace -o FILE OPTIONS…`.
+    pub fn trace(options: &[&str]) -> Gpuscope {
+        let mut this = Gpuscope::new(["trace"]);
+        let lines = this.folder.path().join("lines.jsonl");
+        this.command.arg("-o").arg(lines).args(options);
+        this
+    }
+
+    /// `gpuscope run` of a shell script.
+    pub fn script(options: &[&str], script: &str) -> Gpuscope {
+        Gpuscope::run(options, &["sh", "-c", script])
+    }
+
+    /// Forces one way of attaching.
+    pub fn tier(self, name: &str) -> Gpuscope {
+        self.env("GPUSCOPE_TIER", name)
+    }
+
+    /// Sets a variable for gpuscope and what it starts.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Gpuscope {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Sends stdout there.
+    pub fn stdout(mut self, to: impl Into<Stdio>) -> Gpuscope {
+        self.command.stdout(to);
+        self
+    }
+
+    /// Starts it; stdout goes to a file.
+    pub fn start(self) -> Running {
+        let stdout = File::create(self.folder.path().join("stdout")).expect("a file");
+        self.stdout(stdout).start_as_set()
+    }
+
+    /// Starts it with stdout as [`Gpuscope::stdout`] says.
+    pub fn start_as_set(mut self) -> Running {
+        let stderr = File::create(self.folder.path().join("stderr")).expect("a file");
+        let child = self.command.stderr(stderr).spawn().expect("gpuscope starts");
+        Running {
+            child,
+            folder: Arc::new(self.folder),
+        }
+    }
+
+    /// Starts it and waits for its end.
+    pub fn finish(self) -> Trace {
+        self.start().finish()
+    }
+}
+
+/// A gpuscope at work; killed when dropped.
+pub struct Running {
+    child: Child,
+    folder: Arc<TempDir>,
+}
+
+impl Running {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The folder that its output and its command's ledgers lie in.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn stderr(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.file("stderr")).unwrap_or_default()).into_owned()
+    }
+
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.file("stdout")).unwrap_or_default()).into_owned()
+    }
+
+    /// What is in the output file so far.
+    pub fn lines(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(self.file("lines.jsonl")).unwrap_or_default()).into_owned()
+    }
+
+    /// Waits until `trace` says that it is attached.
+    pub fn until_attached(mut self) -> Running {
+        eventually("gpuscope: tracing N functions", || {
+            let ended = self.child.try_wait().expect("a child");
+            assert!(ended.is_none(), "gpuscope ended: {ended:?}\n{}", self.stderr());
+            self.stderr().contains("gpuscope: tracing ")
+        });
+        self
+    }
+
+    /// Waits until the output file contains `text`.
+    pub fn until_written(&self, text: &str) {
+        eventually(text, || self.lines().contains(text));
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: plain numbers; the child has not been waited for, so its id is its own
+        assert_eq!(unsafe { libc::kill(self.pid() as i32, signal) }, 0);
+    }
+
+    /// Ends a `trace` as Ctrl-C does, and reads what it wrote.
+    pub fn stop(self) -> Trace {
+        self.signal(libc::SIGINT);
+        self.finish()
+    }
+
+    /// Waits for its end and reads what it wrote.
+    pub fn finish(mut self) -> Trace {
+        let status = self.wait();
+        Trace::read(status, self.stdout(), self.stderr(), Arc::clone(&self.folder))
+    }
+
+    fn wait(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                return status;
+            }
+            assert!(
+                start.elapsed() < 2 * PATIENCE,
+                "gpuscope does not end:\n{}",
+                self.stderr()
+            );
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

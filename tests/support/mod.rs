@@ -1,0 +1,63 @@
+//! What the tests of whole runs share: gpuscope and programs as processes, and what both wrote.
+//!
+//! Nothing here knows what is right; that is said by the tests.
+
+#![allow(dead_code, unused_imports, reason = "each test program uses its own part")]
+#![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
+
+mod gpuscope;
+mod kernel;
+mod ledger;
+mod program;
+mod trace;
+
+pub use gpuscope::{Gpuscope, Running};
+pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, still_there};
+pub use ledger::{Counts, Ledger, ledgers_of};
+pub use program::{Ended, Program, Stepper, changed_code, compile};
+pub use trace::{Trace, number, text};
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Longer than anything takes on a busy machine: a test that waits this long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The folder of the simulated CUDA, `sim/out`.
+pub fn sim_folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sim/out")
+}
+
+/// A file of the simulated CUDA.
+pub fn sim(name: &str) -> PathBuf {
+    let path = sim_folder().join(name);
+    assert!(path.exists(), "{} is missing; sim/build.sh builds it", path.display());
+    path
+}
+
+/// `sim` as text, for command lines.
+pub fn sim_text(name: &str) -> String {
+    sim(name).to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// Waits until `holds`; a test whose condition never holds fails with `what`.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Fails with the entries that differ, rather than with both tables.
+pub fn assert_same<K: Ord + Debug, V: PartialEq + Debug>(what: &str, expected: &BTreeMap<K, V>, got: &BTreeMap<K, V>) {
+    let keys: std::collections::BTreeSet<&K> = expected.keys().chain(got.keys()).collect();
+    let differing: Vec<String> = keys
+        .into_iter()
+        .filter(|key| expected.get(key) != got.get(key))
+        .map(|key| format!("  {key:?}: expected {:?}, got {:?}", expected.get(key), got.get(key)))
+        .collect();
+    assert!(differing.is_empty(), "{what}:\n{}", differing.join("\n"));
+}
