@@ -69,7 +69,19 @@ CHATTY = re.compile(
     r"cudaDriverGetVersion|cudaRuntimeGetVersion|cuDriverGetVersion|"
     r"cudaThreadExchangeStreamCaptureMode|cuThreadExchangeStreamCaptureMode|"
     r"cudaGetFuncBySymbol|cuStreamGetCtx|cuStreamGetId|cudaStreamGetId|"
-    r"cudaStreamGetPriority|cuStreamGetPriority|cudaStreamGetFlags|cuStreamGetFlags)$")
+    r"cudaStreamGetPriority|cuStreamGetPriority|cudaStreamGetFlags|cuStreamGetFlags|"
+    r"cuDevicePrimaryCtxGetState|__cudaRegister\w+|__cudaUnregisterFatBinary)$")
+# Chatty getters of a value at hand: their time and result tell nothing, and a return probe doubles their cost.
+TRIVIAL = re.compile(
+    r"^(cudaGetDevice|cudaGetLastError|cudaPeekAtLastError|cuCtxGetDevice|cuCtxGetCurrent|"
+    r"cuDevicePrimaryCtxGetState|cudaStreamIsCapturing|cuStreamIsCapturing|"
+    r"cuDeviceGetAttribute|cudaDeviceGetAttribute|cuDeviceGet|cuDeviceGetCount|"
+    r"__cudaPushCallConfiguration|__cudaPopCallConfiguration|__cudaRegister(Function|Var)|"
+    r"cudaGetErrorString|cudaGetErrorName|cuGetErrorString|cuGetErrorName|"
+    r"cudaDriverGetVersion|cudaRuntimeGetVersion|cuDriverGetVersion|cuGetProcAddress|"
+    r"cudaThreadExchangeStreamCaptureMode|cuThreadExchangeStreamCaptureMode|"
+    r"cuStreamGetCtx|cuStreamGetId|cudaStreamGetId|cudaStreamGetPriority|"
+    r"cuStreamGetPriority|cudaStreamGetFlags|cuStreamGetFlags)$")
 DROPPED_FIELD = re.compile(r"(^|\.)_*(reserved|unused|pad|padding|dummy)\w*$", re.I)
 
 
@@ -571,6 +583,8 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
             fields.append((key, quote(value)))
     if CHATTY.match(name):
         fields.append(("chatty", "true"))
+    if TRIVIAL.match(name):
+        fields.append(("trivial", "true"))
     if "poll" in roles:
         fields.append(("ok", "[600]"))
     if raw:

@@ -17,6 +17,8 @@ pub struct Wish {
     pub chatty: bool,
     /// Return probes; false on kernels where they would harm the traced program.
     pub returns: bool,
+    /// The results of trivial functions, too, which are else only counted.
+    pub results: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -68,13 +70,15 @@ impl RunRows {
 
     fn plan(&self, row: usize) -> Plan {
         let known = &self.catalog.rows[row];
-        let stream = self.wish.events && (!known.chatty || self.wish.chatty || self.filter.asks_for(known));
+        let asked_for = self.wish.chatty || self.filter.asks_for(known);
+        let stream = self.wish.events && (!known.chatty || asked_for);
+        let told = !known.raw && (!known.trivial || asked_for || self.wish.results);
         plan(
             &self.catalog,
             known,
             Use {
                 stream,
-                returns: self.wish.returns && !known.raw,
+                returns: self.wish.returns && told,
             },
         )
     }

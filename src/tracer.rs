@@ -480,13 +480,16 @@ impl Tracer {
     fn cost(&self, summary: &Summary) -> Cost {
         let spare = self.session.row_capacity() as u32 - 1;
         let (cpu_seconds, rss_bytes) = own_usage();
+        let hits = |timed| {
+            let functions = summary.functions.iter().filter(|function| function.timed == timed);
+            functions.map(|function| function.calls + function.unfinished).sum()
+        };
+        let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
         Cost {
-            hits: summary
-                .functions
-                .iter()
-                .map(|function| function.calls + function.unfinished)
-                .sum(),
-            ns_per_hit: calibrate::hit_cost_ns(&self.session, spare).unwrap_or(0.0),
+            calls: hits(true),
+            entries: hits(false),
+            ns_per_call: cost.call_ns,
+            ns_per_entry: cost.entry_ns,
             cpu_seconds,
             rss_bytes,
         }

@@ -111,10 +111,10 @@ impl Spec {
         scale: 0,
     };
 
-    /// Counts calls, failures and durations, and captures nothing.
-    pub fn counting() -> Spec {
+    /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
+    pub fn counting(returns: bool) -> Spec {
         Spec {
-            flags: SPEC_RETURN | SPEC_FALLIBLE,
+            flags: if returns { SPEC_RETURN | SPEC_FALLIBLE } else { 0 },
             ..Spec::EMPTY
         }
     }

@@ -616,13 +616,27 @@ static __always_inline void count_blind(const struct spec *spec, const struct fi
 		__sync_fetch_and_add(&counter->lost, 1);
 }
 
+/* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
+static __always_inline bool needs_frame(const struct spec *spec)
+{
+	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
+}
+
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
 					  struct row_counter *counter)
 {
 	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
-	struct thread *thread = thread_here(call.tgid, call.tid);
+	struct thread *thread;
 	struct frame *frame;
 
+	if (!needs_frame(spec)) {
+		struct total_key key = { .tgid = call.tgid, .row = row };
+
+		count(spec, &key, 0, 0, 0);
+		__sync_fetch_and_add(&counter->completed, 1);
+		return;
+	}
+	thread = thread_here(call.tgid, call.tid);
 	if (!thread) {
 		count_blind(spec, &call, row, counter);
 		return;
@@ -670,12 +684,6 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	finish(spec, frame, &call, counter);
 }
 
-/* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
-static __always_inline bool needs_frame(const struct spec *spec)
-{
-	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
-}
-
 static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u32 tgid,
 					 __u64 entered, struct row_counter *counter)
 {
@@ -719,7 +727,7 @@ int call_session(struct pt_regs *ctx)
 	__sync_fetch_and_add(&counter->entered, 1);
 	if (!(spec->flags & SPEC_RETURN)) {
 		at_entry_only(spec, ctx, row, ids, counter);
-		return 1;
+		return 1; /* no return probe for this call */
 	}
 	now = bpf_ktime_get_ns();
 	*cookie = now;

@@ -40,6 +40,8 @@ pub(super) struct RawFunction {
     pub api: Option<Text>,
     #[serde(default)]
     pub chatty: bool,
+    #[serde(default)]
+    pub trivial: bool,
     pub majors: Option<Text>,
     pub forwards: Option<String>,
     pub returns: Option<Text>,

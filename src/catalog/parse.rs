@@ -212,6 +212,7 @@ impl At<'_> {
             bytes,
             direction,
             chatty: raw.chatty,
+            trivial: raw.trivial,
             majors,
             forwards: raw.forwards,
             returns,

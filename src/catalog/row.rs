@@ -102,6 +102,8 @@ pub struct Row {
     pub direction: Option<Direction>,
     /// Called so often that it is counted and streamed only on request.
     pub chatty: bool,
+    /// Returns a value at hand: counted at its entry, without time and result, unless it is asked for.
+    pub trivial: bool,
     /// Sonames whose function has this signature.
     pub majors: Majors,
     /// Symbol that this one jumps into; never probe both.

@@ -37,6 +37,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         events: !options.quiet,
         chatty: options.chatty,
         returns: true,
+        results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;

@@ -56,12 +56,23 @@ pub struct Copies {
 /// What tracing cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Cost {
-    /// Probe hits: entries plus returns count as one.
-    pub hits: u64,
+    /// Calls seen at entry and return.
+    pub calls: u64,
+    /// Calls seen at entry only.
+    pub entries: u64,
     /// Measured on this machine after the run, for a counted call.
-    pub ns_per_hit: f64,
+    pub ns_per_call: f64,
+    /// The same, seen at entry only.
+    pub ns_per_entry: f64,
     pub cpu_seconds: f64,
     pub rss_bytes: u64,
+}
+
+impl Cost {
+    /// Nanoseconds that the traced program has spent in probes.
+    pub fn in_program_ns(&self) -> u64 {
+        (self.calls as f64 * self.ns_per_call + self.entries as f64 * self.ns_per_entry) as u64
+    }
 }
 
 /// Everything that the end of a run reports.

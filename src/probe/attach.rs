@@ -408,6 +408,7 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
         bytes: None,
         direction: None,
         chatty: false,
+        trivial: false,
         majors: crate::catalog::Majors::ANY,
         forwards: None,
         returns: Returns::Void,

@@ -26,26 +26,38 @@ unsafe extern "C" {
     safe fn gpuscope_calibration_target(value: u64) -> u64;
 }
 
-/// Nanoseconds that a counted call costs, entry and return: the median of some short rounds.
+/// What a counted call costs, ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct HitCost {
+    /// Seen at entry and return.
+    pub call_ns: f64,
+    /// Seen at entry only.
+    pub entry_ns: f64,
+}
+
+/// Measures both costs with row `row`: the medians of some short rounds.
 ///
 /// # Errors
 /// The probe could not be attached.
-pub fn hit_cost_ns(session: &Session, row: u32) -> Result<f64> {
-    let offset = target_offset().context("failed to find the calibration function in our own file")?;
-    session.set_spec(row, &wire::Spec::counting())?;
+pub fn hit_cost(session: &Session, row: u32) -> Result<HitCost> {
     session.add_target(std::process::id())?;
     let bare = median_ns();
-    let links = session.attach(
-        Path::new("/proc/self/exe"),
-        &[Point {
-            offset,
-            row,
-            returns: true,
-        }],
-    )?;
+    let call_ns = probed_ns(session, row, true)?;
+    let entry_ns = probed_ns(session, row, false)?;
+    Ok(HitCost {
+        call_ns: (call_ns - bare).max(0.0),
+        entry_ns: (entry_ns - bare).max(0.0),
+    })
+}
+
+fn probed_ns(session: &Session, row: u32, returns: bool) -> Result<f64> {
+    let offset = target_offset().context("failed to find the calibration function in our own file")?;
+    session.set_spec(row, &wire::Spec::counting(returns))?;
+    let point = Point { offset, row, returns };
+    let links = session.attach(Path::new("/proc/self/exe"), &[point])?;
     let probed = median_ns();
     drop(links);
-    Ok((probed - bare).max(0.0))
+    Ok(probed)
 }
 
 fn median_ns() -> f64 {

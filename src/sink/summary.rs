@@ -33,8 +33,11 @@ pub fn to_json(summary: &Summary) -> Value {
         "attached": summary.attached,
         "attach": summary.tier,
         "cost": {
-            "hits": summary.cost.hits,
-            "ns_per_hit": summary.cost.ns_per_hit,
+            "hits": summary.cost.calls + summary.cost.entries,
+            "hits_at_entry_only": summary.cost.entries,
+            "ns_per_hit": summary.cost.ns_per_call,
+            "ns_per_hit_at_entry_only": summary.cost.ns_per_entry,
+            "program_seconds": summary.cost.in_program_ns() as f64 / 1e9,
             "tracer_cpu_seconds": summary.cost.cpu_seconds,
             "tracer_rss_bytes": summary.cost.rss_bytes,
         },
@@ -47,7 +50,7 @@ fn function_json(function: &Function) -> Value {
         "name": function.name,
         "category": function.class.category(),
         "calls": function.calls,
-        "errors": function.errors,
+        "errors": function.timed.then_some(function.errors),
         "bytes": function.bytes,
         "unfinished": function.unfinished,
         "lost": function.lost,
@@ -151,7 +154,11 @@ fn function_text(function: &Function, out: &mut String) {
         out,
         "{:>12} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
         count(function.calls),
-        count(function.errors),
+        if function.timed {
+            count(function.errors)
+        } else {
+            "-".to_owned()
+        },
         time(function.total_ns),
         time(mean),
         time(function.p50_ns),
@@ -216,6 +223,9 @@ fn honesty_text(summary: &Summary, out: &mut String) {
             escaped(&summary.counted_only.join(", "))
         );
     }
+    if summary.functions.iter().any(|function| !function.timed) {
+        out.push_str("-: seen at entry only, where neither time nor result is known (ask as above)\n");
+    }
     for unseen in &summary.unseen {
         let _ = writeln!(out, "unseen: {}", escaped(unseen));
     }
@@ -223,12 +233,19 @@ fn honesty_text(summary: &Summary, out: &mut String) {
 
 fn cost_text(summary: &Summary, out: &mut String) {
     let cost = &summary.cost;
-    let spent = duration((cost.hits as f64 * cost.ns_per_hit) as u64);
+    let mut hits = format!("{} calls × {:.0} ns", count(cost.calls), cost.ns_per_call);
+    if cost.entries > 0 {
+        let _ = write!(
+            hits,
+            " and {} seen at entry only × {:.0} ns",
+            count(cost.entries),
+            cost.ns_per_entry
+        );
+    }
     let _ = writeln!(
         out,
-        "cost: about {spent} in the program ({} calls × {:.0} ns, measured here for a counted call), {:.2} s CPU and {} in gpuscope ({})",
-        count(cost.hits),
-        cost.ns_per_hit,
+        "cost: about {} in the program ({hits}, measured here for counted calls), {:.2} s CPU and {} in gpuscope ({})",
+        duration(cost.in_program_ns()),
         cost.cpu_seconds,
         bytes(cost.rss_bytes),
         summary.tier

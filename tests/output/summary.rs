@@ -80,8 +80,10 @@ fn summary() -> Summary {
         counted_only: vec!["cudaGetDevice".to_owned(), "hostile\u{1b}[2J".to_owned()],
         attached: vec!["/lib/libcuda.so.1 (712 functions)".to_owned()],
         cost: Cost {
-            hits: 1_234_583,
-            ns_per_hit: 612.5,
+            calls: 1_234_000,
+            entries: 583,
+            ns_per_call: 612.5,
+            ns_per_entry: 301.25,
             cpu_seconds: 1.25,
             rss_bytes: 30 << 20,
         },
