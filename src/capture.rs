@@ -127,9 +127,10 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn field(&mut self, arg: &Arg) -> Field {
         let show = self.show(arg).unwrap_or(Show::Unreadable);
+        let address_only = arg.pass != Pass::Value && matches!(show, Show::Word { .. });
         Field {
             name: arg.name.clone(),
-            kind: arg.kind,
+            kind: if address_only { Kind::Ptr } else { arg.kind },
             show,
             out: arg.is_out(),
         }
@@ -337,6 +338,16 @@ mod tests {
         assert_eq!(plan.spec.stack_words, 5);
         assert_eq!(plan.fields[6].show, Show::Word { word: 6, bytes: 4 });
         assert_eq!(plan.fields[10].show, Show::Word { word: 10, bytes: 8 });
+    }
+
+    #[test]
+    fn a_pointer_that_is_not_followed_is_an_address_whatever_it_points_to() {
+        let plan = planned("cuLibraryLoadData", "driver");
+        let options = plan.fields.iter().find(|field| field.name == "jitOptions").unwrap();
+        assert_eq!(
+            (options.kind, options.show),
+            (Kind::Ptr, Show::Word { word: 2, bytes: 8 })
+        );
     }
 
     #[test]
