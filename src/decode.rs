@@ -189,7 +189,7 @@ impl<'a> Call<'a> {
     fn by_words(&self, field: &Field, first: u8) -> Value<'a> {
         match field.kind {
             Kind::Dim3 => {
-                let (xy, z) = (self.word(first), self.word(first + 1));
+                let (xy, z) = (self.word(first), self.word(first.saturating_add(1)));
                 Value::Dim3([xy as u32, (xy >> 32) as u32, z as u32])
             }
             Kind::Struct(id) => {
@@ -198,7 +198,7 @@ impl<'a> Call<'a> {
                 };
                 let words = usize::from(table.size).div_ceil(8).min(wire::STACK) as u8;
                 let bytes: Vec<u8> = (0..words)
-                    .flat_map(|word| self.word(first + word).to_le_bytes())
+                    .flat_map(|word| self.word(first.saturating_add(word)).to_le_bytes())
                     .collect();
                 Value::Struct(Structure {
                     table,
@@ -218,7 +218,8 @@ impl<'a> Call<'a> {
         if self.header.unreadable & (1u8.checked_shl(u32::from(value)).unwrap_or(0)) != 0 {
             return Value::Unreadable;
         }
-        scalar(self.catalog, field.kind, self.word(wire::WORD_VALUES + value), bytes)
+        let word = self.word(wire::WORD_VALUES.saturating_add(value));
+        scalar(self.catalog, field.kind, word, bytes)
     }
 
     fn text(&self, pointer: u8, text: u8) -> Value<'a> {
