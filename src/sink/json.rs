@@ -245,16 +245,22 @@ fn string(text: &str, out: &mut Vec<u8>) {
     let bytes = text.as_bytes();
     let mut copied = 0;
     for (index, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && byte != b'"' && byte != b'\\' && byte != 0x7f {
+        if byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0x7f | 0xc2) {
+            continue;
+        }
+        // C1 controls, which some terminals obey, are 0xc2 and a second byte below 0xa0
+        let second = bytes.get(index + 1).copied().filter(|_| byte == 0xc2);
+        let c1 = second.filter(|second| *second < 0xa0);
+        if byte == 0xc2 && c1.is_none() {
             continue;
         }
         out.extend_from_slice(&bytes[copied..index]);
-        copied = index + 1;
-        match byte {
+        copied = index + 1 + usize::from(c1.is_some());
+        match c1.unwrap_or(byte) {
             b'"' => out.extend_from_slice(b"\\\""),
             b'\\' => out.extend_from_slice(b"\\\\"),
             b'\n' => out.extend_from_slice(b"\\n"),
-            _ => drop(write!(out, "\\u{byte:04x}")),
+            control => drop(write!(out, "\\u{control:04x}")),
         }
     }
     out.extend_from_slice(&bytes[copied..]);
@@ -271,7 +277,7 @@ mod tests {
         fn any_text_becomes_one_line_that_reads_back(text in any::<String>()) {
             let mut out = Vec::new();
             string(&text, &mut out);
-            prop_assert!(!out.contains(&b'\n'));
+            prop_assert!(!std::str::from_utf8(&out).unwrap().contains(char::is_control));
             let back: String = serde_json::from_slice(&out).unwrap();
             prop_assert_eq!(back, text);
         }

@@ -40,10 +40,26 @@ pub fn count(number: u64) -> String {
 
 /// Appends `text` with control characters escaped, so that one record stays one line and no terminal obeys it.
 pub fn escape_into(text: &str, out: &mut Vec<u8>) {
+    escape_where(text, drives_a_terminal, out);
+}
+
+/// Appends `text` in double quotes; nothing in it can end them early.
+pub fn quote_into(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    escape_where(text, |c| matches!(c, '"' | '\\') || drives_a_terminal(c), out);
+    out.push(b'"');
+}
+
+/// Control characters, and those that turn the direction of writing.
+fn drives_a_terminal(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn escape_where(text: &str, special: impl Fn(char) -> bool, out: &mut Vec<u8>) {
     for character in text.chars() {
-        if character.is_control()
-            || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
+        if special(character) {
             out.extend_from_slice(character.escape_default().to_string().as_bytes());
         } else {
             let mut buffer = [0; 4];

@@ -178,7 +178,7 @@ fn copies_text(summary: &Summary, out: &mut String) {
             "{:>12} calls {:>12}  {direction} ({})",
             count(copies.calls),
             bytes(copies.bytes),
-            copies.layer
+            escaped(&copies.layer)
         );
     }
 }
@@ -213,7 +213,7 @@ fn honesty_text(summary: &Summary, out: &mut String) {
         let _ = writeln!(
             out,
             "counted but not listed as lines: {} (ask with --filter NAME, or --chatty)",
-            summary.counted_only.join(", ")
+            escaped(&summary.counted_only.join(", "))
         );
     }
     for unseen in &summary.unseen {

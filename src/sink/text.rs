@@ -1,6 +1,6 @@
 //! Text, one line per completed call, readable as strace's is.
 
-use super::quantity::{bytes, duration, escape_into};
+use super::quantity::{bytes, duration, escape_into, quote_into};
 use super::{Clock, Entry, Sink};
 use crate::decode::{Call, Value};
 use std::io::Write;
@@ -123,9 +123,8 @@ fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
         Value::Unreadable => write!(out, "?"),
         Value::Unset => write!(out, "-"),
         Value::Text { text, cut } => {
-            out.push(b'"');
-            escape_into(text, out);
-            write!(out, "\"{}", if *cut { "…" } else { "" })
+            quote_into(text, out);
+            write!(out, "{}", if *cut { "…" } else { "" })
         }
         Value::Struct(structure) => {
             out.push(b'{');
