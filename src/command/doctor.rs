@@ -5,6 +5,7 @@
 use crate::catalog::Catalog;
 use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
 use crate::probe::machine::{self, Check, State};
+use crate::sink::quantity::escaped;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -93,10 +94,10 @@ fn render_check(text: &mut String, check: &Check, width: usize) {
         text,
         "{style}{state:<7}{style:#}  {:<width$}  {}",
         check.name,
-        escape(&check.detail)
+        escaped(&check.detail)
     );
     if let Some(cure) = &check.cure {
-        let _ = writeln!(text, "{:7}  {:width$}  {DIM}cure: {}{DIM:#}", "", "", escape(cure));
+        let _ = writeln!(text, "{:7}  {:width$}  {DIM}cure: {}{DIM:#}", "", "", escaped(cure));
     }
 }
 
@@ -116,10 +117,10 @@ fn render_process(text: &mut String, process: &Coverage) {
         text,
         "\n{BOLD}process {} ({}){BOLD:#}{inner}",
         process.pid,
-        escape(&process.comm)
+        escaped(&process.comm)
     );
     if let Some(reason) = &process.refusal {
-        let lines = reason.lines().map(escape).collect::<Vec<_>>().join("\n  ");
+        let lines = reason.lines().map(escaped).collect::<Vec<_>>().join("\n  ");
         let _ = writeln!(text, "  {BAD}not traced:{BAD:#} {lines}");
     }
     let width = process
@@ -132,15 +133,15 @@ fn render_process(text: &mut String, process: &Coverage) {
         render_library(text, library, width);
     }
     for gap in &process.gaps {
-        let _ = writeln!(text, "  {FAIR}not seen{FAIR:#}  {}", escape(gap));
+        let _ = writeln!(text, "  {FAIR}not seen{FAIR:#}  {}", escaped(gap));
     }
 }
 
 fn render_library(text: &mut String, library: &MappedLibrary, width: usize) {
     let MappedLibrary { kind, hookable, of, .. } = library;
     let style = if hookable == of { GOOD } else { FAIR };
-    let (kind, path) = (kind.name(), escape(&library.path));
-    let layer = escape(&library.layer);
+    let (kind, path) = (kind.name(), escaped(&library.path));
+    let layer = escaped(&library.layer);
     let _ = write!(
         text,
         "  {layer:<width$}  {kind:<8}  {style}{hookable:>4} of {of:<4}{style:#}  {path}"
@@ -154,101 +155,10 @@ fn render_library(text: &mut String, library: &MappedLibrary, width: usize) {
     }
     text.push('\n');
     if let Some(note) = &library.note {
-        let _ = writeln!(text, "  {:width$}  {:8}  {DIM}{}{DIM:#}", "", "", escape(note));
+        let _ = writeln!(text, "  {:width$}  {:8}  {DIM}{}{DIM:#}", "", "", escaped(note));
     }
-}
-
-/// Control characters, and those that turn the direction of writing, as `\u{…}`.
-fn escape(text: &str) -> String {
-    let unsafe_on_terminals = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if unsafe_on_terminals(c) {
-            plain.extend(c.escape_default());
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(state: State) -> Check {
-        Check {
-            name: "kernel",
-            state,
-            detail: "Linux\u{1b}[2J".to_owned(),
-            cure: Some("sudo x".to_owned()),
-        }
-    }
-
-    fn report(tier: Option<&'static str>, process: Option<Coverage>) -> Report {
-        Report {
-            possible: tier.is_some(),
-            tier,
-            checks: vec![check(State::Limited)],
-            process,
-        }
-    }
-
-    fn process(refusal: Option<&str>) -> Coverage {
-        let refusal = refusal.map(str::to_owned);
-        Coverage {
-            pid: 7,
-            inner_pid: None,
-            comm: "a\nb".to_owned(),
-            refusal,
-            libraries: Vec::new(),
-            gaps: vec!["x\ty".to_owned()],
-        }
-    }
-
-    fn plain(report: &Report) -> String {
-        anstream::adapter::strip_str(&render(report)).to_string()
-    }
-
-    #[test]
-    fn what_others_wrote_cannot_drive_the_terminal() {
-        assert_eq!(
-            escape("a\u{1b}[31m\nb\u{202e}c é\u{7f}"),
-            "a\\u{1b}[31m\\nb\\u{202e}c é\\u{7f}"
-        );
-        let text = plain(&report(Some("uprobe.multi"), Some(process(None))));
-        assert!(
-            text.contains("process 7 (a\\nb)") && text.contains("not seen  x\\ty"),
-            "{text}"
-        );
-        assert!(
-            text.contains("limited  kernel  Linux\\u{1b}[2J\n                 cure: sudo x\n"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn the_last_line_says_whether_tracing_is_possible() {
-        let last = |report: &Report| plain(report).lines().last().unwrap_or_default().to_owned();
-        assert_eq!(
-            last(&report(None, None)),
-            "Tracing is not possible here; begin with the first cure above."
-        );
-        let refused = report(Some("perf-link"), Some(process(Some("a kernel thread"))));
-        assert_eq!(last(&refused), "Process 7 cannot be traced.");
-        assert!(last(&report(Some("perf-link"), None)).starts_with("Tracing is possible here, with perf-link;"));
-    }
-
-    #[test]
-    fn json_is_one_object_on_one_line() {
-        let text = serde_json::to_string(&report(None, Some(process(None)))).expect("serialisable");
-        assert!(
-            !text.contains('\n')
-                && text.starts_with(
-                    "{\"possible\":false,\"tier\":null,\"checks\":[{\"name\":\"kernel\",\"state\":\"limited\""
-                )
-        );
-    }
-}
+#[path = "doctor_tests.rs"]
+mod tests;
