@@ -1,0 +1,111 @@
+//! The summary at the end of a run.
+
+use gpuscope::catalog::{Class, CopyKind, Layer};
+use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
+use gpuscope::sink::summary::{to_json, to_text};
+
+fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> Function {
+    Function {
+        layer,
+        label: label.to_owned(),
+        name: name.to_owned(),
+        class,
+        calls,
+        errors: 0,
+        total_ns: calls * 2_600,
+        max_ns: 63_300_000,
+        bytes: 0,
+        p50_ns: 2_560,
+        p99_ns: 4_096,
+        unfinished: 0,
+        lost: 0,
+        without_args: 0,
+        timed: true,
+    }
+}
+
+fn summary() -> Summary {
+    let runtime = |name, class, calls| function(Layer::Runtime, "runtime", name, class, calls);
+    let launch = Function {
+        errors: 3,
+        lost: 17,
+        unfinished: 1,
+        ..runtime("cudaLaunchKernel", Class::Launch, 1_234_567)
+    };
+    let copy = Function {
+        bytes: 3 << 30,
+        ..runtime("cudaMemcpy", Class::Copy, 12)
+    };
+    let entry_only = Function {
+        timed: false,
+        max_ns: 0,
+        ..function(Layer::Custom, "mylib", "my_raw", Class::Other, 5)
+    };
+    let many = (0..30).map(|index| {
+        function(
+            Layer::Driver,
+            "driver",
+            &format!("cuF{index}"),
+            Class::Query,
+            100 - index,
+        )
+    });
+    Summary {
+        seconds: 12.5,
+        functions: [launch, copy].into_iter().chain(many).chain([entry_only]).collect(),
+        failures: vec![Failure {
+            function: "cudaLaunchKernel".to_owned(),
+            error: "cudaErrorInvalidConfiguration".to_owned(),
+            code: 9,
+            count: 3,
+        }],
+        copies: vec![
+            Copies {
+                layer: "runtime".to_owned(),
+                direction: Some(CopyKind::HtoD),
+                calls: 10,
+                bytes: 3 << 30,
+            },
+            Copies {
+                layer: "driver".to_owned(),
+                direction: None,
+                calls: 2,
+                bytes: 4096,
+            },
+        ],
+        lost_events: 17,
+        malformed: 0,
+        processes: 2,
+        unseen: vec!["/tmp/x\u{1b}[2J\nb: not usable: 32-bit".to_owned()],
+        counted_only: vec!["cudaGetDevice".to_owned(), "hostile\u{1b}[2J".to_owned()],
+        attached: vec!["/lib/libcuda.so.1 (712 functions)".to_owned()],
+        cost: Cost {
+            hits: 1_234_583,
+            ns_per_hit: 612.5,
+            cpu_seconds: 1.25,
+            rss_bytes: 30 << 20,
+        },
+        tier: "uprobe.session".to_owned(),
+    }
+}
+
+#[test]
+fn summary_as_text() {
+    insta::assert_snapshot!(to_text(&summary()));
+}
+
+#[test]
+fn summary_as_text_without_calls() {
+    insta::assert_snapshot!(to_text(&Summary::default()));
+}
+
+#[test]
+fn summary_as_json() {
+    let json = serde_json::to_string_pretty(&to_json(&summary())).expect("JSON");
+    insta::assert_snapshot!(json);
+}
+
+#[test]
+fn nothing_in_the_summary_drives_a_terminal() {
+    assert!(!to_text(&summary()).contains(|c: char| c.is_control() && c != '\n'));
+}
