@@ -146,6 +146,31 @@ mod tests {
         assert!(!selected(&["cudaMemcpy*"], "cudaMalloc"));
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_filter_is_read_or_refused_with_a_hint(rule in "\\PC{0,20}", layer in "[a-z,]{0,20}") {
+            if let Err(error) = Filter::parse(&[rule], &[layer]) {
+                assert!(error.to_string().contains("hint: "), "{error}");
+            }
+        }
+
+        #[test]
+        fn a_rule_and_its_exclusion_select_nothing_together(rule in "(@(alloc|copy|sync)|cuda[A-Z*?]{0,3})") {
+            let catalog = Catalog::builtin().unwrap();
+            let rules = [rule.clone(), format!("!{rule}")];
+            let filter = Filter::parse(&rules, &["all".to_owned()]).unwrap();
+            assert!(!catalog.rows.iter().any(|row| filter.selects(&catalog, row)));
+        }
+
+        #[test]
+        fn a_rule_selects_what_its_exclusion_leaves_out(rule in "(@(alloc|copy|sync)|cuda[A-Z*?]{0,3})") {
+            let catalog = Catalog::builtin().unwrap();
+            let filter = |rule: String| Filter::parse(&[rule], &["all".to_owned()]).unwrap();
+            let (with, without) = (filter(rule.clone()), filter(format!("!{rule}")));
+            assert!(catalog.rows.iter().all(|row| with.selects(&catalog, row) != without.selects(&catalog, row)));
+        }
+    }
+
     #[test]
     fn an_unknown_class_names_the_known_ones() {
         let error = Filter::parse(&["@aloc".into()], &[]).unwrap_err().to_string();

@@ -65,3 +65,49 @@ pub fn glob_matches(pattern: &str, text: &str) -> bool {
     }
     pattern.iter().skip(p).all(|c| *c == b'*')
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, without the care for time.
+    fn matches_by_definition(pattern: &[u8], text: &[u8]) -> bool {
+        match (pattern.split_first(), text.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) => (0..=text.len()).any(|from| matches_by_definition(rest, &text[from..])),
+            (Some((b'?', rest)), Some((_, tail))) => matches_by_definition(rest, tail),
+            (Some((first, rest)), Some((byte, tail))) => first == byte && matches_by_definition(rest, tail),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_glob_matches_what_its_definition_says(pattern in "[ab?*]{0,8}", text in "[abc]{0,8}") {
+            let expected = matches_by_definition(pattern.as_bytes(), text.as_bytes());
+            prop_assert_eq!(glob_matches(&pattern, &text), expected);
+        }
+
+        #[test]
+        fn a_name_matches_itself_and_a_star_matches_all(text in "\\PC*") {
+            prop_assume!(!text.contains(['*', '?']));
+            prop_assert!(glob_matches(&text, &text) && glob_matches("*", &text));
+            let (longer, one_more) = (format!("{text}*"), format!("{text}?"));
+            prop_assert!(glob_matches(&longer, &text) && !glob_matches(&one_more, &text));
+        }
+
+        #[test]
+        fn any_majors_are_read_or_refused(text in "[0-9-]{0,12}", major in any::<u32>()) {
+            if let Some(majors) = Majors::parse(&text) {
+                prop_assert_eq!(majors.contains(Some(major)), (majors.first..=majors.last).contains(&major));
+            }
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_exponential_time() {
+        let pattern = "a*".repeat(60) + "b";
+        assert!(!glob_matches(&pattern, &"a".repeat(10_000)));
+    }
+}

@@ -1,5 +1,7 @@
 use super::arg::parse_arg;
 use super::*;
+use proptest::prelude::*;
+use proptest::sample::Index;
 
 const HOOKS: &str = r#"
 [[enum]]
@@ -331,7 +333,20 @@ fn majors_are_ranges() {
     }
 }
 
-proptest::proptest! {
+/// An error points at a line that the file has.
+fn is_read_or_names_its_line(text: &str) {
+    let Err(error) = Catalog::default().add_hooks("my hooks.toml", text) else {
+        return;
+    };
+    let said = error.to_string();
+    let rest = said.strip_prefix("my hooks.toml:").expect("the file");
+    let (line, what) = rest.split_once(": ").expect("a line");
+    let line: usize = line.parse().expect("a number");
+    assert!((1..=text.split('\n').count()).contains(&line), "{said}");
+    assert!(!what.is_empty(), "{said}");
+}
+
+proptest! {
     #[test]
     fn any_argument_text_is_read_or_refused(text in "\\PC*") {
         let _ = parse_arg(&text, &Catalog::default());
@@ -346,6 +361,29 @@ proptest::proptest! {
 
     #[test]
     fn any_file_is_read_or_refused(text in "\\PC*") {
-        let _ = Catalog::default().add_hooks("hooks.toml", &text);
+        is_read_or_names_its_line(&text);
+    }
+
+    #[test]
+    fn a_file_with_any_damage_is_read_or_refused(
+        changes in proptest::collection::vec((any::<Index>(), "[\"\\[\\]=#:*.>@0-9a-z\n]{0,3}"), 1..6)
+    ) {
+        let mut text = HOOKS.to_owned();
+        for (place, part) in changes {
+            let at = place.index(text.len());
+            text.replace_range(at..at + 1, &part);
+        }
+        is_read_or_names_its_line(&text);
+    }
+
+    #[test]
+    fn any_row_of_a_file_is_read_or_refused(
+        symbol in "\\PC{0,12}", args in "\\PC{0,30}", bytes in "[a-z.*0-9]{0,20}", direction in "[a-zA-Z.>]{0,12}"
+    ) {
+        let text = format!(
+            "[[library]]\nname = \"mine\"\nmatch = \"m.so\"\n[[function]]\nlibrary = \"mine\"\n\
+             symbol = {symbol:?}\nargs = [{args:?}]\nbytes = {bytes:?}\ndirection = {direction:?}\n"
+        );
+        is_read_or_names_its_line(&text);
     }
 }

@@ -78,6 +78,9 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::{parse_duration, parse_size};
+    use proptest::prelude::*;
+    use std::time::Duration;
 
     #[test]
     fn sizes_and_durations_read_naturally() {
@@ -88,6 +91,58 @@ mod tests {
         assert_eq!(duration(12), "12 ns");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(12), "12");
+    }
+
+    proptest! {
+        #[test]
+        fn a_duration_reads_back_within_a_twentieth(ns in 0u64..1 << 62) {
+            let back = parse_duration(&duration(ns)).unwrap().as_nanos() as u64;
+            prop_assert!(back.abs_diff(ns) <= ns / 20, "{ns} is shown as {}", duration(ns));
+        }
+
+        #[test]
+        fn a_size_reads_back_within_a_twentieth(size in 0u64..1 << 40) {
+            let back = parse_size(&bytes(size)).unwrap();
+            prop_assert!(back.abs_diff(size) <= size / 20, "{size} is shown as {}", bytes(size));
+        }
+
+        #[test]
+        fn a_whole_number_of_a_unit_is_read_exactly(number in 0u64..1 << 20) {
+            prop_assert_eq!(parse_duration(&format!("{number}us")), Ok(Duration::from_micros(number)));
+            prop_assert_eq!(parse_duration(&format!("{number}min")), Ok(Duration::from_secs(60 * number)));
+            prop_assert_eq!(parse_size(&format!("{number}MiB")), Ok(number << 20));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_with_the_units(text in "([0-9.]{0,12} ?[a-zA-Zµ]{0,3}|\\PC*)") {
+            for refusal in [parse_duration(&text).err(), parse_size(&text).err()].into_iter().flatten() {
+                prop_assert!(refusal.contains("such as"), "{refusal}");
+            }
+        }
+
+        #[test]
+        fn a_number_without_a_unit_is_refused(number in any::<u64>()) {
+            prop_assert!(parse_duration(&number.to_string()).is_err() && parse_size(&number.to_string()).is_err());
+        }
+
+        #[test]
+        fn a_count_is_the_number_with_commas(number in any::<u64>()) {
+            let text = count(number);
+            prop_assert_eq!(text.replace(',', "").parse::<u64>(), Ok(number));
+            prop_assert!(text.rsplit(',').rev().skip(1).all(|group| group.len() == 3));
+        }
+
+        #[test]
+        fn escaped_text_holds_nothing_that_a_terminal_obeys(text in any::<String>()) {
+            prop_assert!(!escaped(&text).contains(char::is_control));
+            let mut quoted = Vec::new();
+            quote_into(&text, &mut quoted);
+            // only the last quote is not preceded by an odd number of backslashes
+            let quoted = String::from_utf8(quoted).unwrap();
+            let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap();
+            let plain = inner.replace("\\\\", "").replace("\\\"", "");
+            prop_assert!(!plain.contains('"'));
+        }
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
     let launches: u64 = functions
         .iter()
         .filter(|function| function.class == Class::Launch)
-        .map(|function| function.calls - function.errors)
+        .map(|function| function.calls.saturating_sub(function.errors))
         .sum();
     let _ = writeln!(
         out,
