@@ -37,7 +37,7 @@ pub(super) struct RawFunction {
     pub args: Option<Vec<Text>>,
     pub bytes: Option<Text>,
     pub direction: Option<Text>,
-    pub api: Option<String>,
+    pub api: Option<Text>,
     #[serde(default)]
     pub chatty: bool,
     pub majors: Option<Text>,

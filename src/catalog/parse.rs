@@ -75,16 +75,29 @@ impl At<'_> {
         result.map_err(|what| self.error(text.span(), what))
     }
 
+    /// A name as it is shown later, which must not drive a terminal.
+    fn name(&self, text: &Text) -> Result<String, CatalogError> {
+        let name = text.get_ref();
+        if name.contains(char::is_control) {
+            return Err(self.error(
+                text.span(),
+                format!("{name:?} holds a control character; write a plain name"),
+            ));
+        }
+        Ok(name.clone())
+    }
+
     fn add_enum(&self, catalog: &mut Catalog, raw: RawEnum) -> Result<(), CatalogError> {
         let id = self.on(&raw.name, next(catalog.enums.len()).map(EnumId))?;
         let mut values = Vec::with_capacity(raw.values.len());
         for text in &raw.values {
+            self.name(text)?;
             let pair = text.get_ref().split_once('=');
             let pair = pair.and_then(|(value, name)| Some((value.trim().parse().ok()?, name.trim().to_owned())));
             let form = || format!("value \"{}\" is not of the form \"0=NAME\"", text.get_ref());
             values.push(self.on(text, pair.ok_or_else(form))?);
         }
-        let name = raw.name.get_ref().clone();
+        let name = self.name(&raw.name)?;
         if catalog.enum_names.insert(name.clone(), id).is_some() {
             return Err(self.error(raw.name.span(), format!("enum \"{name}\" is defined twice")));
         }
@@ -99,7 +112,7 @@ impl At<'_> {
         for text in &raw.fields {
             fields.push(self.on(text, field(text.get_ref(), raw.size, catalog))?);
         }
-        let name = raw.name.get_ref().clone();
+        let name = self.name(&raw.name)?;
         let overlaps = |table: &StructTable| {
             table.name == name && table.majors.first <= majors.last && majors.first <= table.majors.last
         };
@@ -117,7 +130,7 @@ impl At<'_> {
     }
 
     fn add_library(&self, catalog: &mut Catalog, raw: RawLibrary, origin: Origin) -> Result<(), CatalogError> {
-        let name = raw.name.get_ref().clone();
+        let name = self.name(&raw.name)?;
         if name.is_empty() || catalog.library(&name).is_some() {
             let what = format!("library \"{name}\" is already defined; choose another name");
             return Err(self.error(raw.name.span(), what));
@@ -153,7 +166,7 @@ impl At<'_> {
 
     fn add_function(&self, catalog: &mut Catalog, raw: RawFunction) -> Result<(), CatalogError> {
         let library = self.library_of(catalog, &raw.library)?;
-        let symbol = raw.symbol.get_ref().clone();
+        let symbol = self.name(&raw.symbol)?;
         if symbol.is_empty() || symbol.contains(char::is_whitespace) {
             return Err(self.error(raw.symbol.span(), format!("\"{symbol}\" is no symbol")));
         }
@@ -189,7 +202,10 @@ impl At<'_> {
         let id = self.on(&raw.symbol, id)?;
         let row = Row {
             library,
-            api: raw.api.unwrap_or_else(|| symbol.clone()),
+            api: raw
+                .api
+                .as_ref()
+                .map_or_else(|| Ok(symbol.clone()), |api| self.name(api))?,
             symbol,
             class,
             args,

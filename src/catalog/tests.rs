@@ -319,6 +319,11 @@ fn refusals_name_file_line_and_remedy() {
     says("@8", "@20", ":9: field `data` reaches beyond the struct's 24 bytes");
     says("7=BROKEN", "BROKEN", ":4: value \"BROKEN\" is not of the form");
     says("ok = [7]", "ok = [7", "hooks.toml:");
+    says(
+        "7=BROKEN",
+        "7=\\u001b[2J",
+        r#":4: "7=\u{1b}[2J" holds a control character"#,
+    );
 }
 
 #[test]
