@@ -119,10 +119,8 @@ mod tests {
     /// Properly nested calls of one thread, from a walk: true enters a call, false returns from the innermost.
     fn calls_of(tid: u32, steps: &[bool]) -> Vec<Made> {
         let (mut open, mut done): (Vec<Made>, Vec<Made>) = (Vec::new(), Vec::new());
-        let mut now = 0;
         let ends = std::iter::repeat_n(false, steps.len());
-        for enter in steps.iter().copied().chain(ends) {
-            now += 1;
+        for (now, enter) in (1..).zip(steps.iter().copied().chain(ends)) {
             if enter {
                 let caller = open.last().map_or(0, |call| call.entered);
                 let depth = open.len() as u8;

@@ -1,0 +1,124 @@
+use super::*;
+use crate::wire::BUCKETS;
+
+#[test]
+fn buckets_are_contiguous_and_a_quarter_octave_wide() {
+    assert_eq!(bucket_end_ns(0), 40);
+    assert_eq!(bucket_end_ns(3), 64);
+    assert_eq!(bucket_end_ns(4), 80);
+}
+
+#[test]
+fn a_quantile_never_exceeds_the_maximum() {
+    let mut total = Total {
+        calls: 3,
+        errors: 0,
+        total_ns: 300,
+        max_ns: 101,
+        bytes: 0,
+        bucket: [0; BUCKETS],
+    };
+    total.bucket[6] = 3;
+    assert_eq!(quantile_ns(&total, 0.99), 101);
+}
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::sync::LazyLock;
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
+
+fn any_total() -> impl Strategy<Value = Total> {
+    let numbers = (0..1u64 << 40, 0..1u64 << 50, 0..1u64 << 40, any::<u64>());
+    let buckets = vec((0..BUCKETS, 1..1000u64), 0..6);
+    (numbers, buckets).prop_map(|((max_ns, total_ns, errors, bytes), buckets)| {
+        let mut bucket = [0; BUCKETS];
+        for (index, count) in buckets {
+            bucket[index] += count;
+        }
+        let calls = bucket.iter().sum();
+        Total {
+            calls,
+            errors: errors.min(calls),
+            total_ns,
+            max_ns,
+            bytes,
+            bucket,
+        }
+    })
+}
+
+fn any_entry() -> impl Strategy<Value = (TotalKey, Total)> {
+    // few processes and rows, so that entries meet; one row that does not exist
+    let row = prop_oneof![6 => 0..8u32, 1 => Just(u32::MAX)];
+    (0..4u32, row, 0..50u32, any_total()).prop_map(|(tgid, row, variant, total)| {
+        (
+            TotalKey {
+                tgid,
+                row,
+                variant,
+                pad: 0,
+            },
+            total,
+        )
+    })
+}
+
+fn functions(entries: &[(TotalKey, Total)]) -> Vec<Function> {
+    let mut tally = Tally::default();
+    for (key, total) in entries {
+        tally.add(&CATALOG, key, total);
+    }
+    let entered = RowCounter {
+        entered: 1,
+        ..RowCounter::default()
+    };
+    tally.functions(&CATALOG, &vec![entered; CATALOG.rows.len()], &|_| true)
+}
+
+proptest! {
+    #[test]
+    fn a_functions_totals_are_the_sum_over_processes_and_variants(entries in vec(any_entry(), 0..30)) {
+        let functions = functions(&entries);
+        for (index, row) in CATALOG.rows.iter().enumerate().take(8) {
+            let of_row = || entries.iter().filter(|(key, _)| key.row == index as u32).map(|(_, total)| total);
+            let label = &CATALOG.libraries[usize::from(row.library.0)].name;
+            let same = |function: &&Function| function.name == row.symbol && function.label == *label;
+            let found = functions.iter().find(same).unwrap();
+            prop_assert_eq!(found.calls, of_row().map(|total| total.calls).sum::<u64>());
+            prop_assert_eq!(found.errors, of_row().map(|total| total.errors).sum::<u64>());
+            prop_assert_eq!(found.total_ns, of_row().map(|total| total.total_ns).sum::<u64>());
+            prop_assert_eq!(found.max_ns, of_row().map(|total| total.max_ns).max().unwrap_or(0));
+            prop_assert_eq!(found.bytes, of_row().fold(0u64, |sum, total| sum.wrapping_add(total.bytes)));
+        }
+    }
+
+    #[test]
+    fn percentiles_are_ordered_and_bounded_by_the_maximum(entries in vec(any_entry(), 1..10)) {
+        for function in functions(&entries) {
+            prop_assert!(function.p50_ns <= function.p99_ns && function.p99_ns <= function.max_ns);
+        }
+    }
+
+    #[test]
+    fn a_percentile_is_the_upper_edge_of_a_bucket_that_is_not_empty(mut total in any_total()) {
+        total.max_ns = u64::MAX;
+        let edges: Vec<u64> = (0..BUCKETS).filter(|index| total.bucket[*index] > 0).map(bucket_end_ns).collect();
+        let p50 = quantile_ns(&total, 0.5);
+        prop_assert!(edges.contains(&p50) || edges.is_empty());
+        let at_most = |edge: u64| -> u64 {
+            (0..BUCKETS).filter(|index| bucket_end_ns(*index) <= edge).map(|index| total.bucket[index]).sum()
+        };
+        prop_assert!(edges.is_empty() || 2 * at_most(p50) >= total.calls);
+    }
+
+    #[test]
+    fn processes_are_counted_once(entries in vec(any_entry(), 0..30)) {
+        let mut tally = Tally::default();
+        for (key, total) in &entries {
+            tally.add(&CATALOG, key, total);
+        }
+        let distinct: std::collections::HashSet<u32> = entries.iter().map(|(key, _)| key.tgid).collect();
+        prop_assert_eq!(tally.processes(), distinct.len());
+    }
+}
