@@ -84,7 +84,7 @@ fn parse_rule(text: &str) -> anyhow::Result<Rule> {
     let (exclude, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
     anyhow::ensure!(
         !rest.is_empty(),
-        "--filter {text:?} is empty; hint: a glob such as 'cudaMemcpy*', or @copy"
+        "--filter {text:?} is empty\nhint: a glob such as 'cudaMemcpy*', or @copy"
     );
     let pattern = match rest.strip_prefix('@') {
         Some(class) => Pattern::Class(known_class(class)?.to_owned()),
@@ -93,7 +93,11 @@ fn parse_rule(text: &str) -> anyhow::Result<Rule> {
     Ok(Rule { exclude, pattern })
 }
 
-fn known_class(name: &str) -> anyhow::Result<&str> {
+/// The class of that name, as written after `@`.
+///
+/// # Errors
+/// Names those that exist.
+pub fn known_class(name: &str) -> anyhow::Result<&str> {
     use crate::catalog::Class;
     if Class::ALL.iter().any(|class| class_is(*class, name)) {
         return Ok(name);
@@ -109,7 +113,9 @@ fn parse_layers(names: &[String]) -> anyhow::Result<Vec<Layer>> {
             "runtime" => layers.push(Layer::Runtime),
             "driver" => layers.push(Layer::Driver),
             "all" => layers.extend([Layer::Runtime, Layer::Driver]),
-            "kernel" => anyhow::bail!("the kernel layer is not traced by this version\nhint: --layer runtime,driver"),
+            "kernel" => anyhow::bail!(
+                "the kernel layer (ioctl calls into nvidia.ko) is not traced by this version\nhint: --layer runtime,driver; strace -f -e trace=ioctl CMD shows that such calls are made"
+            ),
             _ => anyhow::bail!("no layer is named {name:?}\nhint: runtime, driver or all"),
         }
     }
@@ -119,13 +125,15 @@ fn parse_layers(names: &[String]) -> anyhow::Result<Vec<Layer>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
+
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
 
     fn selected(rules: &[&str], symbol: &str) -> bool {
-        let catalog = Catalog::builtin().unwrap();
         let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
         let filter = Filter::parse(&rules, &["all".to_owned()]).unwrap();
-        let row = catalog.rows.iter().find(|row| row.symbol == symbol).unwrap();
-        filter.selects(&catalog, row)
+        let row = CATALOG.rows.iter().find(|row| row.symbol == symbol).unwrap();
+        filter.selects(&CATALOG, row)
     }
 
     #[test]
@@ -156,18 +164,16 @@ mod tests {
 
         #[test]
         fn a_rule_and_its_exclusion_select_nothing_together(rule in "(@(alloc|copy|sync)|cuda[A-Z*?]{0,3})") {
-            let catalog = Catalog::builtin().unwrap();
             let rules = [rule.clone(), format!("!{rule}")];
             let filter = Filter::parse(&rules, &["all".to_owned()]).unwrap();
-            assert!(!catalog.rows.iter().any(|row| filter.selects(&catalog, row)));
+            assert!(!CATALOG.rows.iter().any(|row| filter.selects(&CATALOG, row)));
         }
 
         #[test]
         fn a_rule_selects_what_its_exclusion_leaves_out(rule in "(@(alloc|copy|sync)|cuda[A-Z*?]{0,3})") {
-            let catalog = Catalog::builtin().unwrap();
             let filter = |rule: String| Filter::parse(&[rule], &["all".to_owned()]).unwrap();
             let (with, without) = (filter(rule.clone()), filter(format!("!{rule}")));
-            assert!(catalog.rows.iter().all(|row| with.selects(&catalog, row) != without.selects(&catalog, row)));
+            assert!(CATALOG.rows.iter().all(|row| with.selects(&CATALOG, row) != without.selects(&CATALOG, row)));
         }
     }
 

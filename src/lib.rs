@@ -21,6 +21,7 @@ pub mod filter;
 pub mod model;
 pub mod output;
 pub mod probe;
+pub mod refusal;
 pub mod rows;
 pub mod sink;
 pub mod tracer;

@@ -4,14 +4,39 @@ use clap::Parser;
 use gpuscope::cli::Cli;
 use gpuscope::command;
 use gpuscope::output::say;
+use gpuscope::refusal::{self, Usage};
 use std::process::ExitCode;
 
+const WRONG_USAGE: u8 = 2;
+
 fn main() -> ExitCode {
-    match command::execute(Cli::parse()) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    match command::execute(cli) {
         Ok(status) => status,
         Err(error) => {
-            say(format_args!("gpuscope: {error:#}"));
-            ExitCode::FAILURE
+            say(format_args!("gpuscope: {}", refusal::message(&error)));
+            match error.downcast_ref::<Usage>() {
+                Some(_) => ExitCode::from(WRONG_USAGE),
+                None => ExitCode::FAILURE,
+            }
         }
+    }
+}
+
+/// `--help` and `--version` come this way, too.
+fn refused(error: &clap::Error) -> ExitCode {
+    match refusal::explain(error) {
+        Some(words) => say(format_args!("gpuscope: {words}")),
+        None => drop(error.print()),
+    }
+    let runs = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    match (error.use_stderr(), runs) {
+        (false, _) => ExitCode::SUCCESS,
+        // other statuses are the command's own
+        (true, true) => ExitCode::from(command::run::FAILED),
+        (true, false) => ExitCode::from(WRONG_USAGE),
     }
 }

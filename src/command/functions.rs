@@ -5,7 +5,9 @@ use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
 use crate::cli::FunctionsArgs;
 use crate::decode::class_is;
 use crate::elf::{Cost, ElfFile, find_runtime, probe_site};
+use crate::filter::known_class;
 use crate::probe::discover;
+use crate::refusal::Usage;
 use crate::sink::quantity::escaped;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
@@ -17,6 +19,9 @@ use std::process::ExitCode;
 /// # Errors
 /// A file or process cannot be read, or nothing matches.
 pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
+    if let Some(class) = args.pattern.as_deref().and_then(|pattern| pattern.strip_prefix('@')) {
+        known_class(class).map_err(|error| Usage(error.to_string()))?;
+    }
     let catalog = prepare::catalog(&args.hooks)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let listed = match (&args.lib, args.pid) {

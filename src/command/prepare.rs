@@ -6,6 +6,7 @@ use crate::filter::Filter;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::probe::{self, Setup, Tier};
+use crate::refusal::{self, Usage};
 use crate::rows::{RunRows, Wish};
 use crate::sink::{Sink, json::Json, summary, text};
 use crate::tracer::{Scope, Tracer, clock_now};
@@ -28,7 +29,8 @@ const LARGEST_RING: u64 = 1 << 30;
 pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -> Result<Tracer> {
     probe::route_messages(options.verbose);
     let catalog = catalog(&options.hooks)?;
-    let filter = Filter::parse(&options.filter, &options.layer)?;
+    let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
+    let format = format(options)?;
     let wish = Wish {
         events: !options.quiet,
         chatty: options.chatty,
@@ -39,7 +41,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let output = destination(options)?;
     let mut tracer = Tracer::start(rows, setup(options, &scope)?, scope, output)?;
     if !options.quiet {
-        let sink = sink(options, command, tracer.tier());
+        let sink = sink(options, format, command, tracer.tier());
         tracer.write_to(sink);
     }
     Ok(tracer)
@@ -68,10 +70,10 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
         .iter()
         .any(|row| rows.filter.selects(&rows.catalog, row));
     if !some && !globs {
-        bail!(
+        bail!(Usage(format!(
             "no known function matches --filter {}\nhint: gpuscope functions lists them",
             options.filter.join(" --filter ")
-        );
+        )));
     }
     Ok(())
 }
@@ -79,7 +81,9 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
 fn setup(options: &Options, scope: &Scope) -> Result<Setup> {
     let ring = options.ring_size.max(4096).next_power_of_two();
     if ring > LARGEST_RING {
-        bail!("--ring-size is at most 1GiB");
+        bail!(Usage(
+            "--ring-size is too large\nhint: at most 1GiB; --filter and -q make fewer events".to_owned()
+        ));
     }
     let processes = matches!(scope, Scope::Processes(_));
     Ok(Setup {
@@ -127,22 +131,28 @@ fn destination(options: &Options) -> Result<Output> {
     }
 }
 
-fn format(options: &Options) -> Format {
-    let by_name = match options
-        .output
-        .as_deref()
-        .and_then(Path::extension)
+fn format(options: &Options) -> Result<Format> {
+    if let Some(format) = options.format {
+        return Ok(format);
+    }
+    let path = options.output.as_deref().unwrap_or(Path::new("-"));
+    let extension = path
+        .extension()
         .and_then(|extension| extension.to_str())
-    {
-        Some("jsonl") => Format::Jsonl,
-        _ => Format::Text,
-    };
-    options.format.unwrap_or(by_name)
+        .unwrap_or_default();
+    if let Some(words) = refusal::extension(extension) {
+        bail!(Usage(format!("-o {}: {words}", path.display())));
+    }
+    Ok(if extension == "jsonl" {
+        Format::Jsonl
+    } else {
+        Format::Text
+    })
 }
 
-fn sink(options: &Options, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
+fn sink(options: &Options, format: Format, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
     let clock = clock_now();
-    match format(options) {
+    match format {
         Format::Jsonl => {
             let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             Box::new(Json::new(clock, command, tier.to_owned()))

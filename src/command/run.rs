@@ -4,13 +4,15 @@ use super::prepare::{self, StopFlag};
 use crate::cli::RunArgs;
 use crate::output::say;
 use crate::probe::launch::{Held, shell_status};
+use crate::refusal::message;
 use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
 
-const FAILED: u8 = 125;
+/// gpuscope itself failed; every other status may be the command's.
+pub const FAILED: u8 = 125;
 
 /// Runs the command; the exit status is the command's own.
 ///
@@ -18,7 +20,7 @@ const FAILED: u8 = 125;
 /// None that the caller has to print: failures are printed here, because their exit status differs.
 pub fn run(args: RunArgs) -> Result<ExitCode> {
     let status = traced(args).unwrap_or_else(|error| {
-        say(format_args!("gpuscope: {error:#}"));
+        say(format_args!("gpuscope: {}", message(&error)));
         FAILED
     });
     Ok(ExitCode::from(status))
@@ -48,7 +50,7 @@ fn traced(args: RunArgs) -> Result<u8> {
     match failure.map_or(written, Err) {
         Ok(()) => Ok(shell_status(status)),
         Err(error) => {
-            say(format_args!("gpuscope: {error:#}"));
+            say(format_args!("gpuscope: {}", message(&error)));
             Ok(if status.success() { FAILED } else { shell_status(status) })
         }
     }

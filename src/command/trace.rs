@@ -3,6 +3,7 @@
 use super::prepare;
 use crate::cli::TraceArgs;
 use crate::output::say;
+use crate::refusal::Usage;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
@@ -15,7 +16,8 @@ use std::time::Instant;
 /// What could not be traced, and why.
 pub fn run(args: TraceArgs) -> Result<ExitCode> {
     if args.pids.is_empty() && !args.all {
-        bail!("nothing to trace\nhint: -p PID, or --all for every process; gpuscope run -- CMD starts one");
+        let words = "nothing to trace\nhint: -p PID, or --all for every process; gpuscope run -- CMD starts one";
+        bail!(Usage(words.to_owned()));
     }
     for pid in &args.pids {
         check_process(*pid)?;

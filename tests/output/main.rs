@@ -8,3 +8,4 @@ mod event;
 mod lines;
 mod listing;
 mod summary;
+mod usage;

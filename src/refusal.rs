@@ -1,0 +1,177 @@
+//! Words for what a reader of other versions' documents asks for and this version lacks: what, why, what to use.
+//!
+//! Owns the messages for wrong usage and the exit status that goes with them. Parses nothing.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The command line asks for something that cannot be done as asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// Options that are named in the documents of later versions.
+const OPTIONS: [(&str, &str); 4] = [
+    (
+        "--phases",
+        "no separate entry and return records are written by this version: each call is one record, written when it \
+         returns\nhint: in JSON lines, a call ends duration_us after ts",
+    ),
+    (
+        "--fail-on",
+        "no rules are checked by this version\nhint: gpuscope run -o t.jsonl -- CMD; tail -n 1 t.jsonl | jq -e '.failures == []'",
+    ),
+    (
+        "--stacks",
+        "no call stacks are taken by this version: arguments, results and durations only\n\
+         hint: bpftrace -e 'uprobe:/PATH/libcuda.so.1:cuMemAlloc_v2 { @[ustack] = count(); }'",
+    ),
+    (
+        "--kernel",
+        "the kernel layer is not traced by this version, so its functions are not listed\nhint: gpuscope functions",
+    ),
+];
+
+/// Commands that are named in the documents of later versions.
+const COMMANDS: [(&str, &str); 8] = [
+    (
+        "leaks",
+        "gpuscope run --filter @alloc --filter @free -o memory.jsonl -- CMD lists every allocation and release",
+    ),
+    (
+        "record",
+        "gpuscope run -o t.jsonl -- CMD keeps every call as JSON lines",
+    ),
+    (
+        "report",
+        "gpuscope run -q -- CMD prints a summary; jq reads what run -o t.jsonl wrote",
+    ),
+    (
+        "diff",
+        "gpuscope run --summary json -q -- CMD for each of the two, and compare their functions with jq",
+    ),
+    (
+        "timeline",
+        "gpuscope run -o t.jsonl -- CMD; ts, duration_us and tid place each call",
+    ),
+    ("export", "gpuscope run -o t.jsonl -- CMD writes JSON lines"),
+    (
+        "serve",
+        "gpuscope trace --all -q --summary json --duration 10s prints totals once",
+    ),
+    ("top", "gpuscope trace --all -q --duration 10s prints totals once"),
+];
+
+/// Formats and the extensions that stand for them.
+const FORMATS: [(&str, &str); 4] = [
+    ("chrome", "json"),
+    ("perfetto", "pftrace"),
+    ("arrow", "arrows"),
+    ("arrows", "arrows"),
+];
+
+const WRITTEN: &str = "\nhint: -o FILE.jsonl, or --format jsonl or text";
+
+/// The words for an error of the parser that is about something this version lacks.
+pub fn explain(error: &clap::Error) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let option = word(ContextKind::InvalidArg)?;
+            let (name, words) = OPTIONS.iter().find(|(name, _)| *name == option)?;
+            Some(format!("{name}: {words}"))
+        }
+        ErrorKind::InvalidSubcommand => {
+            let command = word(ContextKind::InvalidSubcommand)?;
+            let (name, instead) = COMMANDS.iter().find(|(name, _)| *name == command)?;
+            Some(format!("{name}: this version has no such command\nhint: {instead}"))
+        }
+        ErrorKind::InvalidValue if word(ContextKind::InvalidArg)?.starts_with("--format") => {
+            let format = word(ContextKind::InvalidValue)?;
+            FORMATS.iter().find(|(name, _)| *name == format)?;
+            Some(format!(
+                "--format {format}: this version does not write this format{WRITTEN}"
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// The words for a file name whose extension stands for a format that is not written.
+pub fn extension(extension: &str) -> Option<String> {
+    let (format, _) = FORMATS.iter().find(|(_, known)| *known == extension)?;
+    Some(format!(
+        ".{extension} stands for the {format} format, which this version does not write{WRITTEN}"
+    ))
+}
+
+/// The chain of causes on one line, then every hint.
+pub fn message(error: &anyhow::Error) -> String {
+    let (mut what, mut hints) = (Vec::new(), String::new());
+    for cause in error.chain().map(ToString::to_string) {
+        let (head, rest) = cause.split_once('\n').unwrap_or((&cause, ""));
+        what.push(head.to_owned());
+        if !rest.is_empty() {
+            hints = format!("{hints}\n{rest}");
+        }
+    }
+    what.join(": ") + &hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use anyhow::{Context, anyhow};
+    use clap::Parser;
+
+    fn explained(words: &[&str]) -> String {
+        let error = Cli::try_parse_from([&["gpuscope"], words].concat()).expect_err("a refusal");
+        explain(&error).unwrap_or_else(|| panic!("{words:?} is not explained: {error}"))
+    }
+
+    #[test]
+    fn what_this_version_lacks_says_what_to_use() {
+        for (option, _) in OPTIONS {
+            let command = if option == "--kernel" { "functions" } else { "trace" };
+            let said = explained(&[command, option]);
+            assert!(
+                said.starts_with(option) && said.contains("this version") && said.contains("\nhint: "),
+                "{said}"
+            );
+        }
+        for (command, _) in COMMANDS {
+            let said = explained(&[command]);
+            assert!(
+                said.starts_with(command) && said.contains("\nhint: gpuscope "),
+                "{said}"
+            );
+        }
+        for (format, _) in FORMATS {
+            assert!(explained(&["trace", "--format", format]).contains("hint: -o FILE.jsonl"));
+        }
+        assert!(explained(&["run", "--stacks=alloc", "--", "x"]).contains("no call stacks"));
+    }
+
+    #[test]
+    fn other_mistakes_are_left_to_the_parser() {
+        for words in [
+            &["trace", "--filtre"][..],
+            &["trase"],
+            &["trace", "--format", "xml"],
+            &["trace", "-p", "x"],
+        ] {
+            let error = Cli::try_parse_from([&["gpuscope"], words].concat()).expect_err("a refusal");
+            assert_eq!(explain(&error), None);
+        }
+    }
+
+    #[test]
+    fn hints_come_after_the_last_cause() {
+        let error = Err::<(), _>(anyhow!("no space\nhint: free some")).context("failed to write x\nhint: another disk");
+        let said = message(&error.expect_err("an error"));
+        assert_eq!(said, "failed to write x: no space\nhint: another disk\nhint: free some");
+    }
+}
