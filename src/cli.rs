@@ -5,14 +5,19 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Shows what a CUDA program really does: every API call, from outside, on unmodified processes.
+/// Shows what a CUDA program really does: every API call, from outside, on unmodified processes
+///
+/// gpuscope hooks the CUDA runtime (libcudart) and driver (libcuda) with eBPF probes, from outside. The program is
+/// not changed, not restarted and not linked with anything. Each call becomes a line with its arguments, result and
+/// duration; the summary counts every call exactly, also when lines had to be dropped, and says what was not seen.
 #[derive(Debug, Parser)]
 #[command(
     version,
     about,
     propagate_version = true,
     arg_required_else_help = true,
-    subcommand_required = true
+    subcommand_required = true,
+    after_help = HELP
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -24,28 +29,117 @@ pub enum Command {
     /// Start CMD, trace it and its children from their first CUDA call, print a summary at exit
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
-    /// Trace running processes until Ctrl-C
+    /// Trace processes that already run, until Ctrl-C, their end, or --duration
+    #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
     /// List the functions that can be traced, and which of them a process or library has
+    #[command(after_help = FUNCTIONS_HELP)]
     Functions(FunctionsArgs),
     /// Say what works on this machine, what does not, and the cure
+    #[command(after_help = DOCTOR_HELP)]
     Doctor(DoctorArgs),
     /// Print a shell completion script
+    #[command(after_help = COMPLETIONS_HELP)]
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
-    #[command(hide = true)]
+    #[command(after_help = MAN_HELP)]
     Man,
 }
 
+const HELP: &str = "\
+Begin with:
+  sudo gpuscope doctor
+      does tracing work here, and if not, what is the cure?
+  sudo gpuscope run -- python train.py
+      every CUDA call of a program, then a summary
+  sudo gpuscope trace -p 1234
+      the same of a program that already runs
+
+Tracing needs root, or CAP_BPF and CAP_PERFMON. 'gpuscope COMMAND --help' has more examples.";
+
 const RUN_HELP: &str = "\
 Examples:
-  gpuscope run -- python train.py                    every call as a line, then the summary
-  gpuscope run -q -- python train.py                 only the summary
-  gpuscope run -o t.jsonl -- ./app                   JSON lines into a file
-  gpuscope run --filter '@copy' --min-duration 1ms -- ./app
-  gpuscope run --errors -- ./app                     only failed calls
+  gpuscope run -- python train.py
+      every call as a line on stdout, then the summary on stderr
+  gpuscope run -q -- python train.py
+      only the summary: which calls, how often, how long, how many bytes
+  gpuscope run -o t.jsonl -- ./app
+      JSON lines into a file, for jq
+  gpuscope run --filter @copy --min-duration 1ms -- ./app
+      copies that take a millisecond or more
+  gpuscope run --filter @alloc --filter @free -- ./app
+      who allocates, who gives back
+  gpuscope run --filter '!cuGetProcAddress*' -- ./app
+      everything but these
+  gpuscope run --errors -- ./app
+      only failed calls
 
-Exit status: CMD's own (128+N when a signal N ended it); 125: gpuscope failed; 126: CMD cannot be executed; 127: CMD not found.";
+Classes for --filter: alloc, free, memory, copy, memset, prefetch, launch, sync, stream, event, graph, module, \
+context, query, error, other. @memory is all of alloc, free, memory, memset and prefetch. \
+Quote !, * and ? from the shell.
+
+Exit status: CMD's own (128+N when signal N ended it); 125: gpuscope failed or was used wrongly; \
+126: CMD cannot be executed; 127: CMD not found.";
+
+const TRACE_HELP: &str = "\
+Examples:
+  gpuscope trace -p 1234
+      every call of a process from now on
+  gpuscope trace -p 1234 -q --duration 10s
+      what it did in ten seconds, as totals
+  gpuscope trace --all --errors
+      failed CUDA calls of the whole machine
+  gpuscope trace --all --uid 1000 --filter @sync --min-duration 100ms
+      long waits for the GPU in processes of one user
+  gpuscope trace --all --cgroup system.slice/job.service -o job.jsonl
+      one service, as JSON lines
+
+The traced processes go on when gpuscope ends.
+
+Exit status: 0 done; 1 failed; 2 wrong usage.";
+
+const FUNCTIONS_HELP: &str = "\
+Examples:
+  gpuscope functions 'cudaMemcpy*'
+      by name: * is any text, ? one character
+  gpuscope functions @alloc
+      by class
+  gpuscope functions --lib /usr/lib/x86_64-linux-gnu/libcuda.so.1
+      what this file has, and at which offset
+  gpuscope functions -p 1234
+      what the libraries of a process have (yours, or as root)
+  gpuscope functions --json @launch | jq -r .name
+      names for a script
+
+Without -p and --lib nothing is looked at: the list is the built-in catalogue, and no privileges are needed.
+
++10 behind an offset: the probe lies 10 bytes into the function, where it costs less. (slow): there is no such place.
+
+Exit status: 0 listed; 1 nothing matches or a file cannot be read; 2 wrong usage.";
+
+const DOCTOR_HELP: &str = "\
+Examples:
+  sudo gpuscope doctor
+      what this machine allows, each with the cure
+  sudo gpuscope doctor -p 1234
+      which CUDA libraries a process maps, and what of them can be seen
+  sudo gpuscope doctor --json | jq '.checks[] | select(.state != \"ok\")'
+      what is limited or missing
+
+Exit status: 0 tracing is possible; 1 it is not; 2 wrong usage.";
+
+const COMPLETIONS_HELP: &str = "\
+Examples:
+  gpuscope completions bash > /etc/bash_completion.d/gpuscope
+  gpuscope completions zsh > \"${fpath[1]}/_gpuscope\"
+  gpuscope completions fish > ~/.config/fish/completions/gpuscope.fish";
+
+const MAN_HELP: &str = "\
+Examples:
+  gpuscope man | man -l -
+      read it
+  gpuscope man > /usr/local/share/man/man1/gpuscope.1
+      install it";
 
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -58,22 +152,22 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    #[command(flatten)]
-    pub options: Options,
     /// Trace this process and its children from now on (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
     pub pids: Vec<u32>,
     /// Trace every process, now and later
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
-    /// Stop after this time
+    /// Stop after this time: 10s, 5min
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub options: Options,
 }
 
 #[derive(Debug, Args)]
 pub struct FunctionsArgs {
-    /// Glob for names, or @CLASS
+    /// Glob for names, or @CLASS; without it, all
     pub pattern: Option<String>,
     /// Which of them process PID has, and where
     #[arg(short, long, value_name = "PID", conflicts_with = "lib")]
@@ -122,53 +216,75 @@ pub enum Colour {
 /// Options of every command that traces.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Write lines to FILE (`-`: stdout); the extension chooses the format
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Format of the lines
-    #[arg(long, value_enum)]
-    pub format: Option<Format>,
-    /// Layers to trace: runtime, driver, all
-    #[arg(long, value_delimiter = ',', default_value = "runtime,driver")]
-    pub layer: Vec<String>,
-    /// Trace only functions that match GLOB or @CLASS; `!` before it excludes (repeatable)
-    #[arg(long, value_name = "GLOB|@CLASS", allow_hyphen_values = true)]
+    /// Only functions that match GLOB or @CLASS; `!` before it excludes (repeatable)
+    #[arg(
+        long,
+        value_name = "GLOB|@CLASS",
+        allow_hyphen_values = true,
+        help_heading = "Which calls"
+    )]
     pub filter: Vec<String>,
-    /// Show failed calls only
-    #[arg(long)]
+    /// runtime (libcudart: what was written), driver (libcuda: what happened), or all
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "runtime,driver",
+        help_heading = "Which calls"
+    )]
+    pub layer: Vec<String>,
+    /// Only failed calls; the summary counts the others all the same
+    #[arg(long, help_heading = "Which calls")]
     pub errors: bool,
-    /// Show calls that take at least this long
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Only calls that take at least this long, such as 10us or 1ms; the summary counts the others all the same
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Which calls")]
     pub min_duration: Option<Duration>,
+    /// Show calls of chatty getters (cudaGetDevice …) too, instead of only counting them
+    #[arg(long, help_heading = "Which calls")]
+    pub chatty: bool,
+    /// Also trace the functions that FILE describes, in any library (repeatable)
+    #[arg(long, value_name = "FILE.toml", help_heading = "Which calls")]
+    pub hooks: Vec<PathBuf>,
     /// Only threads of this name; a trailing * matches a prefix (up to 4 times)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Whose calls")]
     pub comm: Vec<String>,
     /// Only processes of this user id
-    #[arg(long, value_name = "UID")]
+    #[arg(long, value_name = "UID", help_heading = "Whose calls")]
     pub uid: Option<u32>,
-    /// Only processes in this cgroup (v2) directory
-    #[arg(long, value_name = "PATH")]
+    /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
+    #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
     pub cgroup: Option<PathBuf>,
-    /// Also trace the functions that FILE describes (repeatable)
-    #[arg(long, value_name = "FILE.toml")]
-    pub hooks: Vec<PathBuf>,
-    /// Show calls of chatty getters (cudaGetDevice …) too, instead of only counting them
-    #[arg(long)]
-    pub chatty: bool,
-    /// No lines, only the summary
-    #[arg(short, long)]
+    /// Write lines to FILE instead of stdout (`-`: stdout); the extension .jsonl chooses JSON lines
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Format of the lines [default: by the extension of -o, else text]
+    #[arg(long, value_enum, help_heading = "Output")]
+    pub format: Option<Format>,
+    /// No lines, only the summary: the cheapest way to trace
+    #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// How the summary on stderr looks
-    #[arg(long, value_enum, default_value = "text")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "text",
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
     pub summary: SummaryFormat,
-    /// Buffer between kernel and gpuscope; rounded up to a power of two
-    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size)]
-    pub ring_size: u64,
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    /// Colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Output"
+    )]
     pub color: Colour,
+    /// Buffer between kernel and gpuscope; larger when the summary says that lines were lost
+    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size, help_heading = "Output")]
+    pub ring_size: u64,
     /// What libbpf says, on stderr
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
 }
 
@@ -219,6 +335,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_names_every_class() {
+        let mut run = Cli::command();
+        let help = run.find_subcommand_mut("run").unwrap().render_help().to_string();
+        let listed = &help[help.find("Classes for --filter").unwrap()..];
+        let words: Vec<&str> = listed.split(|c: char| !c.is_alphanumeric()).collect();
+        for class in crate::catalog::Class::ALL {
+            assert!(words.contains(&class.name()), "{}", class.name());
+        }
     }
 
     #[test]

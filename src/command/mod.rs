@@ -2,6 +2,7 @@
 
 pub mod doctor;
 pub mod functions;
+pub mod man;
 pub mod prepare;
 pub mod run;
 pub mod trace;
@@ -25,9 +26,6 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
             clap_complete::generate(shell, &mut Cli::command(), "gpuscope", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)
         }
-        Command::Man => {
-            clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout())?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Man => man::run(),
     }
 }
