@@ -65,13 +65,17 @@ pub fn open_readable(path: &Path) -> io::Result<File> {
 /// # Errors
 /// The process is gone, or may not be looked at (CAP_SYS_PTRACE).
 pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(parse_maps(&std::fs::read(format!("/proc/{pid}/maps"))?))
+}
+
+/// The distinct files that the text of a `maps` file names as code, in its order.
+pub fn parse_maps(text: &[u8]) -> Vec<Mapping> {
     let mut seen = HashSet::new();
     let lines = text.split(|&byte| byte == b'\n');
-    Ok(lines
+    lines
         .filter_map(parse_line)
         .filter(|map| seen.insert((map.device.clone(), map.inode)))
-        .collect())
+        .collect()
 }
 
 /// One line of `/proc/PID/maps`, if it is a file mapped as code.
@@ -180,5 +184,30 @@ mod tests {
         assert_eq!(line("7f00-7f10 rw-p 00001000 fe:00 42 /opt/a.so"), None);
         assert_eq!(line("7f00-7f10 r-xp 00000000 00:00 0 [vdso]"), None);
         assert_eq!(line(""), None);
+    }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_left_out(text in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(parse_maps(&text).iter().all(|map| map.inode != 0));
+        }
+
+        #[test]
+        fn any_path_is_read_back(start in any::<u64>(), inode in 1..u64::MAX, name in "[^\n\\\\]{0,40}[^\n\\\\ )]") {
+            let end = start.saturating_add(4096);
+            let text = format!("{start:08x}-{end:08x} r-xp 00000000 fe:00 {inode} /{name}\n");
+            let maps = parse_maps(text.as_bytes());
+            prop_assert_eq!(maps.len(), 1);
+            let expected = Mapping {
+                path: PathBuf::from(format!("/{name}")),
+                device: "fe:00".to_owned(),
+                inode,
+                deleted: false,
+                range: format!("{start:x}-{end:x}"),
+            };
+            prop_assert_eq!(&maps[0], &expected);
+        }
     }
 }

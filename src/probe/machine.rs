@@ -5,7 +5,7 @@
 pub mod coverage;
 mod hooks;
 mod kernel;
-mod ldcache;
+pub mod ldcache;
 mod library;
 mod nvidia;
 mod process;

@@ -8,6 +8,8 @@ const HEADER: usize = 48;
 const ENTRY: usize = 24;
 /// A cache is some hundred kilobytes.
 const LARGEST: u64 = 64 << 20;
+/// `PATH_MAX`; without it a damaged cache could name its whole self at each entry.
+const LONGEST_PATH: usize = 4096;
 /// Places that installers use without telling `ldconfig`.
 const PLACES: [&str; 9] = [
     "/usr/local/cuda/lib64",
@@ -75,7 +77,7 @@ fn read_cache() -> Vec<u8> {
 }
 
 /// The paths that a cache lists. Offsets count from the header, which an older format may precede.
-fn paths_in(cache: &[u8]) -> Vec<String> {
+pub fn paths_in(cache: &[u8]) -> Vec<String> {
     let start = memchr::memmem::find(cache, MAGIC).unwrap_or(cache.len());
     let cache = cache.get(start..).unwrap_or_default();
     let count = u32_at(cache, MAGIC.len()).unwrap_or(0) as usize;
@@ -90,7 +92,8 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 fn text_at(bytes: &[u8], at: usize) -> Option<String> {
-    let text = bytes.get(at..)?.split(|byte| *byte == 0).next()?;
+    let rest = bytes.get(at..)?;
+    let text = rest.get(..memchr::memchr(0, rest.get(..LONGEST_PATH).unwrap_or(rest))?)?;
     std::str::from_utf8(text).ok().map(str::to_owned)
 }
 
@@ -126,5 +129,12 @@ mod tests {
             assert!(paths_in(&good[..end]).is_empty());
         }
         assert!(paths_in(b"something else").is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_cache_yields_what_it_has(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..400)) {
+            proptest::prop_assert!(paths_in(&[MAGIC, &bytes].concat()).len() <= bytes.len() / ENTRY);
+        }
     }
 }
