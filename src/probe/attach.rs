@@ -120,6 +120,9 @@ impl Attacher {
         let Some((library, found, embedded)) = functions_of(rows.catalog(), &elf, &path)? else {
             return Ok(false);
         };
+        for symbol in missing(rows, &elf, library, &found) {
+            self.gap(format!("{}: has no function {symbol}", path.display()));
+        }
         let (points, single_stepped) = self.points(rows, &elf, library, &found, &path);
         if points.is_empty() {
             return Ok(false);
@@ -360,6 +363,24 @@ fn row_for(
         Some(id) if !row.is_some_and(Row::is_glob) => Some(id),
         like => rows.add(library, &function.name, like),
     }
+}
+
+/// Functions that a user's file names and the library lacks. The built-in tables name many that a library may lack.
+fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) -> Vec<String> {
+    let catalog = rows.catalog();
+    let wanted = catalog
+        .rows
+        .iter()
+        .filter(|row| row.library == library && !row.is_glob());
+    let custom = catalog
+        .libraries
+        .get(usize::from(library.0))
+        .is_some_and(|library| library.layer == Layer::Custom);
+    wanted
+        .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))
+        .filter(|row| !found.iter().any(|function| function.name == row.symbol))
+        .map(|row| row.symbol.clone())
+        .collect()
 }
 
 /// A glob's row under the name of one of its symbols.
