@@ -113,10 +113,11 @@ fn argument(catalog: &Catalog, arg: &Arg) -> String {
     let kind = match arg.kind {
         Kind::Enum(id) => catalog.enums.get(usize::from(id.0)).map(|table| table.name.clone()),
         Kind::Struct(id) => catalog.structs.get(usize::from(id.0)).map(|table| table.name.clone()),
-        kind => Some(format!("{kind:?}").to_lowercase()),
+        kind => Some(kind.text(catalog)),
     };
     let kind = kind.unwrap_or_default();
     match arg.pass {
+        Pass::Out if arg.kind == Kind::Text => format!("{}: {kind} (out)", arg.name),
         Pass::Value => format!("{}: {kind}", arg.name),
         Pass::In => format!("{}: *{kind}", arg.name),
         Pass::Out => format!("{}: *{kind} (out)", arg.name),
