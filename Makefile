@@ -1,4 +1,4 @@
-.PHONY: help build demo test check test-vm bench clean
+.PHONY: help build demo test check fuzz test-vm bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -15,6 +15,9 @@ test: ## every test; those that hook programs need root and BPF
 
 check: ## formatting, lints, documentation, licences
 	scripts/check.sh
+
+fuzz: ## every parser against random input, a minute each (nightly Rust, cargo-fuzz)
+	scripts/fuzz.sh
 
 test-vm: ## exact counts on old and new kernels, in QEMU
 	scripts/test-vm.sh

@@ -1,0 +1,12 @@
+//! `/proc/PID/maps`.
+#![no_main]
+
+use gpuscope::probe::discover::parse_maps;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &[u8]| {
+    for map in parse_maps(text) {
+        assert!(map.inode != 0 && map.path.is_absolute() && map.range.contains('-'));
+        let _ = map.base_name();
+    }
+});

@@ -1,0 +1,48 @@
+#!/bin/bash
+# fuzz.sh - run every fuzz target for a while, from the seeds in this repository.
+# usage: fuzz.sh [SECONDS [TARGET…]]     default: 60 seconds each, all targets
+# Needs a nightly toolchain and cargo-fuzz: rustup toolchain install nightly; cargo install --locked cargo-fuzz
+# Exit status 1 when an input was found that breaks a target; it lies in fuzz/artifacts/TARGET.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+seconds=${1:-60}; shift || true
+cargo +nightly fuzz --version >/dev/null ||
+  { echo "fuzz.sh: run: rustup toolchain install nightly; cargo install --locked cargo-fuzz" >&2; exit 1; }
+mapfile -t targets < <(cargo +nightly fuzz list)
+[ $# -eq 0 ] || targets=("$@")
+
+# Small libraries with the same parts as real ones: exported functions, and a hidden runtime, with symbols and without.
+elf_seeds() {
+  printf 'int cudaMalloc(void) { return 1; } int cuInit(void) { return cudaMalloc(); }' |
+    gcc -shared -fPIC -x c -o "$1/exports" -
+  printf '%s' 'void puts(const char *); char marker[] = "CUDA_ENABLE_MODULE_LAZY_LOADING";
+    static const char *const m = "CUDA_ENABLE_MODULE_LAZY_LOADING";
+    __attribute__((noinline)) static void cudaMalloc(void) { puts("cudaMalloc"); }
+    __attribute__((noinline)) static void cudaFree(void) { puts("cudaFree"); }
+    int main(void) { cudaMalloc(); cudaFree(); puts(m); return 0; }' | gcc -O1 -w -x c -o "$1/hidden" -
+  strip -o "$1/stripped" "$1/hidden"
+}
+
+# Inputs that the target's parser accepts, so that mutation starts behind its first checks.
+seed() {
+  local to=$1
+  mkdir -p "$to"
+  case $2 in
+    hooks) cp catalog/cuda_errors.toml docs/examples/*.toml "$to" ;;
+    elf) elf_seeds "$to" ;;
+    maps) cp /proc/self/maps "$to" ;;
+    ldcache) head -c 4096 /etc/ld.so.cache >"$to/cache" ;;
+    options) printf '%s' "10us" >"$to/duration"; printf '%s' "16MiB" >"$to/size"; printf '%s\n%s' "@copy !cuda*" "runtime,driver" >"$to/filter" ;;
+  esac
+}
+
+failed=0
+for target in "${targets[@]}"; do
+  seeds=$(mktemp -d); seed "$seeds" "$target"
+  mkdir -p "fuzz/corpus/$target"
+  # no sanitizer: the parsers are safe Rust, whose panics libFuzzer sees by itself
+  cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "$seeds" -- \
+    -max_total_time="$seconds" -max_len=200000 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || failed=1
+  rm -rf "$seeds"
+done
+exit $failed
