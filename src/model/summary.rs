@@ -21,7 +21,7 @@ pub struct Function {
     pub total_ns: u64,
     pub max_ns: u64,
     pub bytes: u64,
-    /// From a histogram with four buckets per power of two: at most 19 % too high.
+    /// From a histogram with four buckets per power of two: at most 25 % too high.
     pub p50_ns: u64,
     pub p99_ns: u64,
     /// Entered and never returned to their caller: process end, exec, longjmp, or still running.

@@ -151,3 +151,15 @@ fn every_json_line_is_an_object_of_a_known_type() {
     let known = ["meta", "process", "userspace", "lost", "summary"];
     assert!(kinds.iter().all(|kind| known.contains(&kind.as_str())), "{kinds:?}");
 }
+
+#[test]
+fn the_document_explains_every_field() {
+    let document = include_str!("../../docs/output.md");
+    let text = written(&mut Json::new(CLOCK, Vec::new(), String::new()));
+    for line in text.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        for key in record.as_object().expect("an object").keys() {
+            assert!(document.contains(&format!("`{key}`")), "docs/output.md lacks `{key}`");
+        }
+    }
+}
