@@ -11,7 +11,9 @@ use crate::rows::{RunRows, Wish};
 use crate::sink::{Sink, json::Json, summary, text};
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
+use std::fs::File;
 use std::io::IsTerminal;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -119,8 +121,22 @@ fn cgroup_id(path: &Path) -> Result<u64> {
     } else {
         Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path))
     };
-    let metadata = std::fs::metadata(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
-    Ok(metadata.ino())
+    let file = File::open(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
+    if !is_cgroup_v2(&file) {
+        bail!(
+            "{} is no cgroup (v2) directory\nhint: /proc/PID/cgroup names that of a process, after '0::'; mount | grep cgroup2",
+            full.display()
+        );
+    }
+    Ok(file.metadata()?.ino())
+}
+
+fn is_cgroup_v2(file: &File) -> bool {
+    // SAFETY: the call only fills the structure that it is given
+    unsafe {
+        let mut found = std::mem::zeroed::<libc::statfs>();
+        libc::fstatfs(file.as_raw_fd(), &raw mut found) == 0 && found.f_type == libc::CGROUP2_SUPER_MAGIC
+    }
 }
 
 fn destination(options: &Options) -> Result<Output> {
@@ -201,5 +217,17 @@ impl StopFlag {
     /// True from the first signal on.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_that_is_no_cgroup_is_refused() {
+        let said = |path: &str| cgroup_id(Path::new(path)).unwrap_err().to_string();
+        assert!(said("/sys/fs/cgroup/../../kernel").contains("is no cgroup (v2) directory\nhint: "));
+        assert!(said("no/such/group").contains("failed to find the cgroup /sys/fs/cgroup/no/such/group"));
     }
 }
