@@ -4,6 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh check
 cargo fmt --check
+cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
 clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h
 cargo clippy --locked --all-targets --quiet -- -D warnings
