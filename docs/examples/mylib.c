@@ -28,7 +28,8 @@ int my_open(const char *path, uint32_t flags, void **out)
 	return MY_OK;
 }
 
-int my_numbers(uint8_t a, int8_t b, uint16_t c, int16_t d, uint32_t e, int32_t f, uint64_t g, int64_t h, bool i, size_t j)
+int my_numbers(uint8_t a, int8_t b, uint16_t c, int16_t d, uint32_t e, int32_t f, uint64_t g, int64_t h,
+	       bool i, size_t j)
 {
 	(void)a, (void)b, (void)c, (void)d, (void)e, (void)f, (void)g, (void)h, (void)i, (void)j;
 	return MY_OK;
