@@ -231,10 +231,7 @@ impl Tracer {
     }
 
     fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
-        for mapping in self.attacher.news(pid)? {
-            self.attacher.consider(&self.session, &mut self.rows, pid, &mapping);
-        }
-        Ok(())
+        self.attacher.look_at(&self.session, &mut self.rows, pid)
     }
 
     /// Attaches to what a thread has newly mapped, while it waits.

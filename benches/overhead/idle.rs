@@ -91,7 +91,7 @@ fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
         attach.push(started.elapsed().as_secs_f64() * 1e3);
         functions = attacher.attached().map(|file| file.functions).sum();
         let started = Instant::now();
-        drop(attacher);
+        attacher.detach_all();
         detach.push(started.elapsed().as_secs_f64() * 1e3);
     }
     let row = |what: String, ms: &[f64], target: &str| vec![what, format!("{} ms", spread(ms, 0)), target.to_owned()];

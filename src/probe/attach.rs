@@ -82,6 +82,17 @@ impl Attacher {
         self.gaps.iter()
     }
 
+    /// Attaches to all code that process `pid` maps and that was not looked at before.
+    ///
+    /// # Errors
+    /// The process is gone or may not be looked at.
+    pub fn look_at(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32) -> std::io::Result<()> {
+        for mapping in self.news(pid)? {
+            self.consider(session, rows, pid, &mapping);
+        }
+        Ok(())
+    }
+
     /// The code that process `pid` maps and that was not looked at before.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //!
 //! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
 //! leaves a thread held: when we are killed it lets go at once, when we show no sign of life it lets go after
-//! [`LONGEST_HOLD`]. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
+//! two seconds. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
 use anyhow::{Context, Result};
@@ -51,7 +51,7 @@ impl Holder {
         self.order(Order::Hold, tid)
     }
 
-    /// A sign of life: whatever is held may be held for [`LONGEST_HOLD`] more.
+    /// A sign of life: whatever is held may be held for two seconds more.
     pub fn hold_on(&mut self) {
         self.order(Order::HoldOn, 0);
     }

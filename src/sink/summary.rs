@@ -224,7 +224,7 @@ fn honesty_text(summary: &Summary, out: &mut String) {
         );
     }
     if summary.functions.iter().any(|function| !function.timed) {
-        out.push_str("-: seen at entry only, where neither time nor result is known (ask as above)\n");
+        out.push_str("-: seen at entry only, without time and result (--chatty, or --filter NAME, hooks the return of getters, too)\n");
     }
     for unseen in &summary.unseen {
         let _ = writeln!(out, "unseen: {}", escaped(unseen));
