@@ -1,9 +1,11 @@
 #!/bin/bash
-# fetch-libraries.sh - download the real CUDA libraries that tests/real_libraries.rs reads; nothing is installed.
+# fetch-libraries.sh - download the real CUDA libraries for tests/real_libraries.rs and tests/real_runtime.rs; nothing
+# is installed.
 # usage: fetch-libraries.sh DIR
 # result: DIR/runtime/<version>/libcudart.so.*   exported runtime, one per release
 #         DIR/driver/<version>/libcuda.so.*      one per driver branch
 #         DIR/static/<name>-<version>/*.so*      libraries with a static runtime inside
+#         DIR/toolkit/nvidia/cu13                nvcc and what it needs
 # Needs pip, unzip, apt-get and dpkg-deb; about 1 GB of disk while it runs. What cannot be had is skipped with a line.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: $0 DIR" >&2; exit 2; }
@@ -35,6 +37,18 @@ wheel nvidia-nccl-cu12 2.27.3 "$DIR/static/nccl-2.27.3" '*/libnccl.so.2'
 wheel nvidia-nvjpeg-cu12 12.4.0.76 "$DIR/static/nvjpeg-12.4.0.76" '*/libnvjpeg.so.12'
 wheel nvidia-curand-cu12 10.3.10.19 "$DIR/static/curand-10.3.10.19" '*/libcurand.so.10'
 wheel nvidia-npp-cu12 12.4.1.87 "$DIR/static/npp-12.4.1.87" '*/libnppc.so.12'
+
+# toolkit PACKAGE==VERSION…: the compiler, as the tree that the wheels hold
+toolkit() {
+  local to=$DIR/toolkit d w; d=$(mktemp -d -p "$T")
+  [ ! -x "$to/nvidia/cu13/bin/nvcc" ] || { echo "have: $to"; return; }
+  pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux2014_x86_64 \
+    --platform manylinux_2_17_x86_64 -d "$d" "$@" >"$d/log" 2>&1 || { skip "nvcc: $(tail -1 "$d/log")"; return; }
+  for w in "$d"/*.whl; do unzip -q -o "$w" -d "$d/tree"; done
+  rm -rf "$to"; mv "$d/tree" "$to"; echo "fetched: $to"
+}
+toolkit nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96 \
+  nvidia-cuda-cccl==13.0.85
 
 # Driver branches: Debian's own packages, with an apt state of our own so that the host's is left alone.
 A=$DIR/.apt; mkdir -p "$A/lists/partial" "$A/cache/archives/partial"

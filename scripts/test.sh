@@ -1,7 +1,7 @@
 #!/bin/bash
 # test.sh - every test. First those that any user can run, then the ignored ones, which hook programs, as root.
 # Exit status 1 also when a part could not run: a test that did not run has not passed.
-# With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read as well.
+# With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read and traced as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
@@ -19,13 +19,16 @@ fi
 programs=$(cargo test --locked --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
 while read -r name program; do
-  [ "$name" != real_libraries ] || continue
+  [[ $name != real_* ]] || continue
   echo "     Running $name: the tests that need root"
   as_root env "CARGO_MANIFEST_DIR=$PWD" "$program" --ignored --test-threads=1 </dev/null
 done <<<"$programs"
 
 if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
+  GPUSCOPE_LIBRARIES=$(cd "$GPUSCOPE_LIBRARIES" && pwd)
   cargo test --locked --test real_libraries -- --ignored
+  runtime=$(sed -n 's/^real_runtime //p' <<<"$programs")
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_LIBRARIES=$GPUSCOPE_LIBRARIES" "$runtime" --ignored --test-threads=1
 else
-  echo "not asked for: tests/real_libraries.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
+  echo "not asked for: tests/real_libraries.rs and tests/real_runtime.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
 fi

@@ -1,14 +1,13 @@
 //! How fast events become lines: real events of a simulated training loop, recorded once and formatted on one core.
 
 use crate::Folder;
-use crate::idle::everything;
+use crate::idle::{attached_to, everything};
 use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::{Context, Result};
 use gpuscope::decode::Call;
 use gpuscope::model::order::Numbers;
-use gpuscope::probe::attach::Attacher;
-use gpuscope::probe::ring::{Inbox, Rings};
+use gpuscope::probe::ring::{Events, Inbox};
 use gpuscope::rows::RunRows;
 use gpuscope::sink::{Entry, Sink, json::Json, text};
 use gpuscope::tracer::clock_now;
@@ -18,6 +17,8 @@ use std::time::Duration;
 const ROUNDS: usize = 15;
 const STEPS: &str = "1500";
 const FLUSH: usize = 1 << 18;
+/// No other descriptor is waited for.
+const NOBODY: i32 = -1;
 
 /// Records a buffer and formats it again and again.
 ///
@@ -52,8 +53,7 @@ pub fn run(folder: &Folder) -> Result<Table> {
 
 fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
     let (mut rows, session) = everything(1 << 26)?;
-    let rings = Rings::open(&session)?;
-    let mut attacher = Attacher::default();
+    let events = Events::open(&session)?;
     let mut child = Command::new(folder.file("sim/gpusim"))
         .args(["train", STEPS])
         .envs([("GPUSIM_DELAY_MS", "1500"), ("GPUSIM_KERNEL_US", "0")])
@@ -62,12 +62,12 @@ fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
         .context("failed to start gpusim")?;
     std::thread::sleep(Duration::from_millis(500));
     session.add_target(child.id())?;
-    attacher.look_at(&session, &mut rows, child.id())?;
+    let _attached = attached_to(child.id(), &session, &mut rows)?;
     while child.try_wait()?.is_none() {
-        rings.wait(Duration::from_millis(10));
+        events.wait(Duration::from_millis(10), NOBODY);
     }
-    rings.drain();
-    let recorded = rings.take();
+    events.drain();
+    let recorded = events.inbox().take();
     anyhow::ensure!(
         recorded.slots.len() > 10_000,
         "only {} events were recorded",

@@ -74,7 +74,9 @@ static void answer(call_fn *function, long calls, int threads, double rate)
 
 	pthread_barrier_init(&together, NULL, threads);
 	for (int i = 0; i < threads; i++) {
-		bursts[i] = (struct burst){ function, calls / threads, rate > 0 ? 1e9 * threads / rate : 0, i, 0, 0 };
+		bursts[i] =
+			(struct burst){ function, calls / threads, rate > 0 ? 1e9 * threads / rate : 0, i, 0,
+					0 };
 		pthread_create(&ids[i], NULL, run, &bursts[i]);
 	}
 	for (int i = 0; i < threads; i++) {

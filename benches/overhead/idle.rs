@@ -78,6 +78,18 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
     Ok((rows, session))
 }
 
+/// Hooks everything that process `pid` has mapped.
+///
+/// # Errors
+/// It cannot be looked at.
+pub fn attached_to(pid: u32, session: &Session, rows: &mut RunRows) -> Result<Attacher> {
+    let mut attacher = Attacher::default();
+    for mapping in attacher.news(pid)? {
+        attacher.consider(session, rows, pid, &mapping);
+    }
+    Ok(attacher)
+}
+
 fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
     let sleeper = Sleeper::start(folder)?;
     let started = Instant::now();
@@ -85,9 +97,8 @@ fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
     let loading = started.elapsed().as_secs_f64() * 1e3;
     let (mut attach, mut detach, mut functions) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {
-        let mut attacher = Attacher::default();
         let started = Instant::now();
-        attacher.look_at(&session, &mut rows, sleeper.0.id())?;
+        let attacher = attached_to(sleeper.0.id(), &session, &mut rows)?;
         attach.push(started.elapsed().as_secs_f64() * 1e3);
         functions = attacher.attached().map(|file| file.functions).sum();
         let started = Instant::now();

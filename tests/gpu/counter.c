@@ -124,7 +124,8 @@ static int get_proc(const char *name, void **function, int version, uint64_t fla
 
 static int get_proc_v2(const char *name, void **function, int version, uint64_t flags, void *found)
 {
-	int status = ((get_proc_v2_fn *)exported_as("cuGetProcAddress_v2"))(name, function, version, flags, found);
+	int status =
+		((get_proc_v2_fn *)exported_as("cuGetProcAddress_v2"))(name, function, version, flags, found);
 
 	if (!status && function)
 		*function = wrapped(*function);
@@ -192,8 +193,8 @@ __attribute__((constructor)) static void map_counts(void)
 	if (file < 0)
 		return;
 	if (ftruncate(file, sizeof(counter_calls)) ||
-	    mmap(counter_calls, sizeof(counter_calls), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) ==
-		    MAP_FAILED)
+	    mmap(counter_calls, sizeof(counter_calls), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+		 0) == MAP_FAILED)
 		perror("counter.so: CUDA_CALLS_FILE");
 	close(file);
 }
