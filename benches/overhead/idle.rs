@@ -65,6 +65,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         events: true,
         chatty: false,
         returns: true,
+        results: false,
     };
     let filter = Filter::parse(&[], &["all".to_owned()])?;
     let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);
@@ -98,7 +99,7 @@ fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
     let (mut attach, mut detach, mut functions) = (Vec::new(), Vec::new(), 0);
     for _ in 0..ROUNDS {
         let started = Instant::now();
-        let attacher = attached_to(sleeper.0.id(), &session, &mut rows)?;
+        let mut attacher = attached_to(sleeper.0.id(), &session, &mut rows)?;
         attach.push(started.elapsed().as_secs_f64() * 1e3);
         functions = attacher.attached().map(|file| file.functions).sum();
         let started = Instant::now();
