@@ -6,7 +6,7 @@
 use super::discover::{self, Mapping};
 use super::session::detach;
 use super::{Point, Session, lease};
-use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId};
+use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId, glob_matches};
 use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};
 use crate::filter::Filter;
 use anyhow::{Context, Result};
@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Larger files without a fat binary are not searched for an embedded runtime.
 const SEARCHED_BYTES: u64 = 64 << 20;
@@ -113,8 +113,10 @@ impl Attacher {
                 Err(error).context("cannot be opened")
             }
         };
-        // a process maps many files that have nothing to do with CUDA: those are no loss
-        if let (Err(error), true) = (attached, is_cuda_name(&mapping.base_name())) {
+        // a process maps many files that nobody asked for: those are no loss
+        let path = mapping.path.to_string_lossy();
+        let wanted = rows.catalog().libraries.iter().any(|library| library.matches(&path));
+        if let (Err(error), true) = (attached, wanted) {
             self.gap(format!("{}: {error:#}", mapping.path.display()));
         }
     }
@@ -161,7 +163,7 @@ impl Attacher {
     }
 
     /// Hooks the dynamic linker's notification, if the file is one.
-    fn watch_linker(&mut self, session: &Session, elf: &ElfFile, file: &File, path: &std::path::Path, key: (u64, u64)) {
+    fn watch_linker(&mut self, session: &Session, elf: &ElfFile, file: &File, path: &Path, key: (u64, u64)) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !(name.starts_with("ld-") || name.starts_with("ld.") || name.contains("ld-linux"))
             || self.linkers.contains_key(&key)
@@ -213,7 +215,7 @@ impl Attacher {
         elf: &ElfFile,
         library: LibraryId,
         found: &[Found],
-        path: &std::path::Path,
+        path: &Path,
     ) -> (Vec<Point>, usize) {
         let names: HashSet<&str> = found.iter().map(|function| function.name.as_str()).collect();
         let mut taken = HashSet::new();
@@ -281,14 +283,10 @@ pub(super) fn descriptor_path(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-fn is_cuda_name(name: &str) -> bool {
-    name.starts_with("libcuda.so") || name.starts_with("libcudart")
-}
-
 pub(super) type Functions = (LibraryId, Vec<Found>, Option<Method>);
 
 /// Which library of the catalogue a file is, and its functions.
-pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &std::path::Path) -> Result<Option<Functions>> {
+pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Result<Option<Functions>> {
     let text = path.to_string_lossy();
     let soname = elf.soname().unwrap_or_default();
     let by_name = catalog
@@ -383,17 +381,14 @@ fn row_for(
 /// Functions that a user's file names and the library lacks. The built-in tables name many that a library may lack.
 fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) -> Vec<String> {
     let catalog = rows.catalog();
-    let wanted = catalog
-        .rows
-        .iter()
-        .filter(|row| row.library == library && !row.is_glob());
+    let wanted = catalog.rows.iter().filter(|row| row.library == library);
     let custom = catalog
         .libraries
         .get(usize::from(library.0))
         .is_some_and(|library| library.layer == Layer::Custom);
     wanted
         .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))
-        .filter(|row| !found.iter().any(|function| function.name == row.symbol))
+        .filter(|row| !found.iter().any(|function| glob_matches(&row.symbol, &function.name)))
         .map(|row| row.symbol.clone())
         .collect()
 }
