@@ -1,11 +1,11 @@
 //! Finds the functions to probe in the files that processes map, and attaches to each file once.
 //!
-//! Owns the attached files. Knows files by device and inode, so that a library reached by several paths,
-//! namespaces or processes is never probed twice.
+//! Owns the attached files. Knows files by device and inode, and by their pages, so that a library reached by
+//! several paths, namespaces or processes is never probed twice.
 
 use super::discover::{self, Mapping};
 use super::session::detach;
-use super::{Point, Session, lease};
+use super::{Point, Session, identity, lease};
 use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId, glob_matches};
 use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};
 use crate::filter::Filter;
@@ -128,7 +128,8 @@ impl Attacher {
     pub fn attach_file(&mut self, session: &Session, rows: &mut dyn Rows, file: File, path: PathBuf) -> Result<bool> {
         let metadata = file.metadata().context("failed to look at the file")?;
         let key = (metadata.dev(), metadata.ino());
-        if self.attached.contains_key(&key) {
+        let known = |other: &Attached| identity::is_same(&other.file, &file);
+        if self.attached.contains_key(&key) || self.attached.values().any(known) {
             return Ok(false);
         }
         let through_fd = descriptor_path(&file);

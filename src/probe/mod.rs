@@ -7,6 +7,7 @@ pub mod calibrate;
 pub mod discover;
 pub mod gate;
 pub mod hold;
+mod identity;
 pub mod launch;
 pub mod lease;
 mod limits;
