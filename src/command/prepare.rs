@@ -35,7 +35,8 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let format = format(options)?;
     let wish = Wish {
         events: !options.quiet,
-        chatty: options.chatty,
+        // few calls of a getter fail or take long: where only those are shown, none is too chatty
+        chatty: options.chatty || options.errors || options.min_duration.is_some(),
         returns: true,
         results: options.errors,
     };
