@@ -28,7 +28,11 @@ test='
 jq               | jq               | jq
 python3          | python3          | python3
 pip              | python3-pip      | python3-pip
-unzip            | unzip            | unzip'
+unzip            | unzip            | unzip
+unshare setpriv prlimit taskset | util-linux | util-linux
+mount            | mount            | util-linux
+setcap           | libcap2-bin      | libcap
+ps               | procps           | procps-ng'
 vm='
 qemu-system-x86_64 | qemu-system-x86 | qemu-system-x86-core
 busybox          | busybox-static   | busybox

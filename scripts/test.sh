@@ -18,11 +18,16 @@ fi
 # Built as this user, run as root: cargo prints the test programs.
 programs=$(cargo test --locked --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
+failed=
 while read -r name program; do
   [[ $name != real_* ]] || continue
   echo "     Running $name: the tests that need root"
-  as_root env "CARGO_MANIFEST_DIR=$PWD" "$program" --ignored --test-threads=1 </dev/null
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "$program" --ignored --test-threads=1 </dev/null || failed+=" $name"
 done <<<"$programs"
+if [ -n "$failed" ]; then
+  echo "test.sh: failed:$failed" >&2
+  exit 1
+fi
 
 if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
   GPUSCOPE_LIBRARIES=$(cd "$GPUSCOPE_LIBRARIES" && pwd)
