@@ -44,7 +44,7 @@ impl RunRows {
             capacity,
             published: 0,
         };
-        rows.plans = (0..rows.catalog.rows.len()).map(|row| rows.plan(row)).collect();
+        rows.plans = (0..rows.catalog.rows.len()).map(|row| rows.plan(row, true)).collect();
         rows.published = rows.plans.len();
         rows
     }
@@ -68,7 +68,7 @@ impl RunRows {
             .is_some_and(|plan| plan.spec.flags & wire::SPEC_RETURN != 0)
     }
 
-    fn plan(&self, row: usize) -> Plan {
+    fn plan(&self, row: usize, returns: bool) -> Plan {
         let known = &self.catalog.rows[row];
         let asked_for = self.wish.chatty || self.filter.asks_for(known);
         let stream = self.wish.events && (!known.chatty || asked_for);
@@ -78,7 +78,7 @@ impl RunRows {
             known,
             Use {
                 stream,
-                returns: self.wish.returns && told,
+                returns: returns && self.wish.returns && told,
             },
         )
     }
@@ -95,6 +95,12 @@ impl Rows for RunRows {
 
     fn returns(&self, row: RowId) -> bool {
         self.timed(row.0)
+    }
+
+    fn see_entry_only(&mut self, row: RowId) {
+        let index = row.0 as usize;
+        self.plans[index] = self.plan(index, false);
+        self.published = self.published.min(index);
     }
 
     fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId> {
@@ -121,7 +127,7 @@ impl Rows for RunRows {
         }
         self.catalog.rows.push(row);
         let index = self.plans.len();
-        self.plans.push(self.plan(index));
+        self.plans.push(self.plan(index, true));
         Some(RowId(index as u32))
     }
 

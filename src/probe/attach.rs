@@ -52,6 +52,8 @@ pub trait Rows {
     fn filter(&self) -> &Filter;
     /// Whether calls of this row get a return probe.
     fn returns(&self, row: RowId) -> bool;
+    /// From now on calls of this row are seen at entry only.
+    fn see_entry_only(&mut self, row: RowId);
     /// Adds a row for a symbol that only a glob, or nothing, describes. `None`: no room left.
     fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId>;
     /// Tells the kernel side about the rows added since the last time.
@@ -231,11 +233,18 @@ impl Attacher {
             match probe_site(elf, function.offset) {
                 Ok(site) => {
                     single_stepped += usize::from(site.cost == Cost::SingleStepped);
-                    let returns = rows.returns(row) && may_return(elf, &function.name);
+                    if let (true, Some(why)) = (rows.returns(row), no_return(elf, &function.name)) {
+                        rows.see_entry_only(row);
+                        self.gap(format!(
+                            "{}: {}: seen at entry only: {why}",
+                            path.display(),
+                            function.name
+                        ));
+                    }
                     points.push(Point {
                         offset: site.offset,
                         row: row.0,
-                        returns,
+                        returns: rows.returns(row),
                     });
                 }
                 Err(refusal) => self.gap(format!("{}: {}: {refusal}", path.display(), function.name)),
@@ -334,9 +343,16 @@ pub(super) fn may_embed_runtime(elf: &ElfFile, path: &str) -> bool {
     !system.iter().any(|prefix| name.starts_with(prefix)) && (elf.len() <= SEARCHED_BYTES || elf.has_fat_binary())
 }
 
-/// A return probe aborts a program that throws a C++ exception through it, and crashes Go's stack walker.
-fn may_return(elf: &ElfFile, symbol: &str) -> bool {
-    !elf.is_go() && !symbol.starts_with("_Z")
+/// Why a function must not get a return probe: one aborts a program that throws a C++ exception through it, and
+/// crashes Go's stack walker.
+fn no_return(elf: &ElfFile, symbol: &str) -> Option<&'static str> {
+    if elf.is_go() {
+        Some("Go's stack cannot be followed through a return probe")
+    } else if symbol.starts_with("_Z") {
+        Some("C++ exceptions cannot pass a return probe")
+    } else {
+        None
+    }
 }
 
 /// Names worth looking up: those with a row, and what a CUDA library exports beyond the catalogue.
