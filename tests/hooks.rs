@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use support::{Gpuscope, Trace, assert_same, compile, number};
+use support::{Gpuscope, TIERS, Trace, assert_same, compile, kernel_version, number};
 use tempfile::TempDir;
 
 const HOOKS: &str = r#"
@@ -77,6 +77,10 @@ symbol = "mine_undecodable"
 [[function]]
 library = "mine"
 symbol = "mine_absent"
+
+[[function]]
+library = "mine"
+symbol = "yours_*"
 "#;
 
 /// The library, its user and the hook file, compiled once.
@@ -215,6 +219,7 @@ fn what_cannot_be_hooked_is_named_and_the_rest_is_traced() {
         ("mine_data", "has no function"),
         ("mine_undecodable", "no instruction"),
         ("mine_absent", "has no function"),
+        ("yours_*", "has no function"),
     ] {
         let named = |line: &String| line.contains(name) && line.contains(why);
         assert!(unseen.iter().any(named), "{name} {why:?} is not in {unseen:?}");
@@ -243,4 +248,50 @@ fn a_double_is_refused_with_the_reason_unless_it_is_declared() {
         assert!(refused.stderr.contains(&part), "{part}: {}", refused.stderr);
     }
     assert_eq!(refused.stdout, "", "the command did not run");
+}
+
+const THROWER: &str = r#"
+[[library]]
+name = "thrower"
+match = "thrower"
+
+[[function]]
+library = "thrower"
+symbol = "*thrown_through*"
+args = ["value: i32"]
+returns = "i32"
+"#;
+
+/// A C++ exception cannot pass a return probe: such functions are seen at entry, and that is said.
+#[test]
+#[ignore = "needs root and BPF"]
+fn exceptions_pass_through_what_is_hooked() {
+    let hooks = file("thrower.toml");
+    std::fs::write(&hooks, THROWER).expect("a file");
+    let thrower = support::compile_as(
+        "c++",
+        folder(),
+        "thrower",
+        include_str!("support/thrower.cpp"),
+        &["-lstdc++"],
+    );
+    for tier in TIERS.iter().filter(|tier| kernel_version() >= tier.since) {
+        let run = Gpuscope::run(&["--hooks", &text_of(&hooks)], &[&text_of(&thrower)]).tier(tier.name);
+        let trace = run.finish();
+        assert_eq!(
+            (trace.code(), trace.stdout.as_str()),
+            (0, "caught 20\n"),
+            "{}: {}",
+            tier.name,
+            trace.stderr
+        );
+        let counts: Vec<u64> = trace.totals("calls").into_values().collect();
+        assert_eq!((counts, trace.calls().count()), (vec![20], 20), "{}", tier.name);
+        let said = trace
+            .unseen()
+            .iter()
+            .filter(|line| line.contains("seen at entry only"))
+            .count();
+        assert_eq!(said, 1, "{:?}", trace.unseen());
+    }
 }

@@ -14,7 +14,7 @@ mod trace;
 pub use gpuscope::{Gpuscope, Running};
 pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, still_there};
 pub use ledger::{Counts, Ledger, ledgers_of};
-pub use program::{Ended, Program, Stepper, changed_code, compile};
+pub use program::{Ended, Program, Stepper, changed_code, compile, compile_as};
 pub use trace::{Trace, number, text};
 
 use std::collections::BTreeMap;

@@ -187,12 +187,19 @@ impl Drop for Stepper {
 
 /// Compiles a C program, or with `-shared` a library.
 pub fn compile(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    compile_as("c", folder, name, source, flags)
+}
+
+/// As [`compile`], in another language (`c++`).
+pub fn compile_as(language: &str, folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (input, output) = (folder.join(format!("{name}.c")), folder.join(name));
     std::fs::write(&input, source).expect("a file");
     let done = Command::new("cc")
         .args(["-O1", "-g0", "-Wall", "-fno-omit-frame-pointer", "-pthread", "-o"])
         .arg(&output)
+        .args(["-x", language])
         .arg(&input)
+        .args(["-x", "none"])
         .args(flags)
         .output()
         .expect("cc runs");
