@@ -43,7 +43,8 @@ fn trace_ended_by(signal: i32) -> Option<Trace> {
     running.signal(signal);
     let ended = ended(running, signal);
     eventually("every link and program is gone", || still_there(&objects) == 0);
-    assert_eq!(changed_code(program.pid(), RUNTIME), 0, "the code is as it was");
+    // another tracer of all processes, if there is one, has its own probes there
+    eventually("the code is as it was", || changed_code(program.pid(), RUNTIME) == 0);
     assert!(program.is_running(), "it lives on");
     program.signal(libc::SIGTERM);
     assert_unharmed(&program.finish());
