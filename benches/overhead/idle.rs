@@ -3,7 +3,7 @@
 use crate::Folder;
 use crate::report::Table;
 use crate::rounds::spread;
-use crate::tracer::Tracer;
+use crate::tracer::{self, Tracer};
 use anyhow::{Context, Result};
 use gpuscope::catalog::Catalog;
 use gpuscope::filter::Filter;
@@ -28,7 +28,8 @@ pub fn run(folder: &Folder) -> Result<Table> {
         columns: vec!["what", "median (min–max)", "target"],
         rows,
         note: format!(
-            "Attaching: {ROUNDS} rounds in one process. Idle: `trace --all` over {} s.",
+            "Attaching: {ROUNDS} rounds in one process. `trace --all` over {} s beside a program that calls once a second; \
+             other CUDA programs on the machine are traced as well.",
             IDLE.as_secs()
         ),
     })
@@ -129,21 +130,23 @@ fn resting(folder: &Folder) -> Result<Vec<Vec<String>>> {
     let busy = (cpu_seconds(tracer.pid())? - before) / IDLE.as_secs_f64();
     let status = std::fs::read_to_string(format!("/proc/{}/status", tracer.pid()))?;
     let mib = |name: &str| format!("{:.1} MiB", kib(&status, name) as f64 / 1024.0);
+    let seen = tracer::seen(&tracer.stop()?)?;
     let rows = [
-        ("`trace --all` until it traces", format!("{ready:.2} s"), ""),
-        ("resident memory with the default ring", mib("VmRSS:"), "≤ 40 MB"),
-        ("largest resident memory, at the start", mib("VmHWM:"), ""),
+        ("`trace --all` until it traces".to_owned(), format!("{ready:.2} s"), ""),
         (
-            "CPU of idle `trace --all`",
+            "resident memory with the default ring".to_owned(),
+            mib("VmRSS:"),
+            "≤ 40 MB",
+        ),
+        ("largest resident memory, at the start".to_owned(), mib("VmHWM:"), ""),
+        (
+            format!("CPU of `trace --all` with {} calls seen meanwhile", seen.calls),
             format!("{:.2} % of a core", busy * 100.0),
             "< 0.5 %",
         ),
     ];
-    tracer.stop()?;
-    Ok(rows
-        .into_iter()
-        .map(|(what, value, target)| vec![what.to_owned(), value, target.to_owned()])
-        .collect())
+    let line = |(what, value, target): (String, String, &str)| vec![what, value, target.to_owned()];
+    Ok(rows.into_iter().map(line).collect())
 }
 
 fn kib(status: &str, name: &str) -> u64 {

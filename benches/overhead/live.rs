@@ -28,10 +28,11 @@ pub fn run(folder: &Folder) -> Result<Table> {
         .collect::<Result<_>>()?;
     Ok(Table {
         title: format!("{THREADS} threads calling cudaMemcpyAsync for {SECONDS} s"),
-        columns: vec!["offered calls/s", "way", "done calls/s", "calls made", "counted", "events lost", "CPU of gpuscope", "CPU ns a call"],
+        columns: vec!["offered calls/s", "way", "done calls/s", "calls made", "counted", "events lost", "program's CPU ns a call", "CPU of gpuscope", "its CPU ns a call"],
         rows,
-        note: "Offered: what the threads try to keep up with; done: what they could with the hook in place. CPU: user and system \
-               time over the run, as part of one core."
+        note: "Offered: what the threads try to keep up with; done: what they could with the hook in place, on CPUs that they \
+               share with gpuscope. The program's CPU includes waiting actively for the next call's time. CPU of gpuscope: user \
+               and system time over the run, as part of one core."
             .to_owned(),
     })
 }
@@ -63,6 +64,7 @@ fn row(folder: &Folder, name: &str, rate: u64, options: &[&str]) -> Result<Vec<S
         made.calls.to_string(),
         seen.calls.to_string(),
         format!("{} ({:.2} %)", seen.lost, seen.lost as f64 * 100.0 / made.calls as f64),
+        format!("{:.0}", made.ns_per_call),
         format!("{:.0} %", busy * 100.0),
         format!("{:.0}", busy * made.seconds * 1e9 / made.calls as f64),
     ])
