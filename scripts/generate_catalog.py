@@ -75,7 +75,7 @@ CHATTY = re.compile(
 TRIVIAL = re.compile(
     r"^(cudaGetDevice|cudaGetLastError|cudaPeekAtLastError|cuCtxGetDevice|cuCtxGetCurrent|"
     r"cuDevicePrimaryCtxGetState|cudaStreamIsCapturing|cuStreamIsCapturing|"
-    r"cuDeviceGetAttribute|cudaDeviceGetAttribute|cuDeviceGet|cuDeviceGetCount|"
+    r"cuDeviceGetAttribute|cudaDeviceGetAttribute|"
     r"__cudaPushCallConfiguration|__cudaPopCallConfiguration|__cudaRegister(Function|Var)|"
     r"cudaGetErrorString|cudaGetErrorName|cuGetErrorString|cuGetErrorName|"
     r"cudaDriverGetVersion|cudaRuntimeGetVersion|cuDriverGetVersion|cuGetProcAddress|"

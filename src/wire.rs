@@ -154,12 +154,20 @@ pub struct TotalKey {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Total {
-    pub calls: u64,
+    /// Calls seen at entry only; all others are in a bucket.
+    pub untimed: u64,
     pub errors: u64,
     pub total_ns: u64,
     pub max_ns: u64,
     pub bytes: u64,
     pub bucket: [u64; BUCKETS],
+}
+
+impl Total {
+    /// Calls that have ended.
+    pub fn calls(&self) -> u64 {
+        self.untimed + self.bucket.iter().sum::<u64>()
+    }
 }
 
 #[repr(C)]
@@ -175,7 +183,6 @@ pub struct FailureKey {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCounter {
     pub entered: u64,
-    pub completed: u64,
     pub lost: u64,
     pub no_frame: u64,
 }
@@ -185,9 +192,8 @@ impl RowCounter {
     pub fn plus(self, bytes: &[u8]) -> RowCounter {
         RowCounter {
             entered: self.entered + u64_at(bytes, 0),
-            completed: self.completed + u64_at(bytes, 8),
-            lost: self.lost + u64_at(bytes, 16),
-            no_frame: self.no_frame + u64_at(bytes, 24),
+            lost: self.lost + u64_at(bytes, 8),
+            no_frame: self.no_frame + u64_at(bytes, 16),
         }
     }
 }

@@ -55,6 +55,7 @@ struct frame {
 };
 
 struct thread {
+	__u64 ids; /* as bpf_get_current_pid_tgid() gives them */
 	__u32 depth;
 	__u32 pad;
 	struct frame frames[WIRE_FRAMES];
@@ -177,65 +178,69 @@ static __always_inline struct notice *notice_start(__u32 kind, __u32 tgid, __u32
 	return notice;
 }
 
-static __always_inline struct thread *thread_here(__u32 tgid, __u32 tid)
+/* The state of a thread that calls for the first time; NULL: it is not watched, or there is no memory. */
+static __noinline struct thread *thread_made(__u64 ids)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct notice *notice;
 
-	if (thread)
+	if (!thread || thread->ids)
 		return thread;
-	thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!thread)
-		return NULL;
-	notice = notice_start(NOTICE_THREAD, tgid, tid);
+	thread->ids = ids;
+	notice = notice_start(NOTICE_THREAD, ids >> 32, (__u32)ids);
 	if (notice)
 		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
 	return thread;
 }
 
+static __always_inline struct thread *thread_known(void)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+}
+
+/* Whether the state of a thread is enough to know that it is watched. */
+static __always_inline bool watched_once_for_all(void)
+{
+	return !options.by_uid && !options.by_cgroup && !options.comms;
+}
+
 /* ---- counting plane ---- */
 
-__noinline __u32 bucket_of(__u64 ns)
-{
-	__u64 rest = ns;
-	__u32 log = 0, index;
+/* The highest set bit, by the place where De Bruijn's sequence puts a number whose lower bits are filled up. */
+static const __u8 HIGHEST_BIT[64] = {
+	0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61, 54, 58, 35, 52, 50, 42,
+	21, 44, 38, 32, 29, 23, 17, 11, 4,  62, 46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43,
+	31, 22, 10, 45, 25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,  5,  63,
+};
 
-	if (rest >> 32) {
-		log += 32;
-		rest >>= 32;
-	}
-	if (rest >> 16) {
-		log += 16;
-		rest >>= 16;
-	}
-	if (rest >> 8) {
-		log += 8;
-		rest >>= 8;
-	}
-	if (rest >> 4) {
-		log += 4;
-		rest >>= 4;
-	}
-	if (rest >> 2) {
-		log += 2;
-		rest >>= 2;
-	}
-	if (rest >> 1) {
-		log += 1;
-	}
+/* Without branches, which the verifier would have to follow. */
+static __always_inline __u32 highest_bit(__u64 number)
+{
+	number |= number >> 1;
+	number |= number >> 2;
+	number |= number >> 4;
+	number |= number >> 8;
+	number |= number >> 16;
+	number |= number >> 32;
+	return HIGHEST_BIT[number * 0x03f79d71b4cb0a89 >> 58];
+}
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u32 log = highest_bit(ns), index;
+
 	if (log < 5)
 		return 0;
 	index = (log - 5) * 4 + ((ns >> (log - 2)) & 3);
 	return index < WIRE_BUCKETS ? index : WIRE_BUCKETS - 1;
 }
 
-static __always_inline struct total *total_of(struct total_key *key)
+/* The first call of a function in a process. */
+static __noinline struct total *total_made(struct total_key *key)
 {
-	struct total *total = bpf_map_lookup_elem(&totals, key);
+	struct total *total;
 
-	if (total)
-		return total;
 	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
 	total = bpf_map_lookup_elem(&totals, key);
 	if (total)
@@ -247,7 +252,7 @@ static __always_inline struct total *total_of(struct total_key *key)
 	return bpf_map_lookup_elem(&totals, key);
 }
 
-static __always_inline void count_failure(__u32 tgid, __u32 row, __s32 code)
+static __noinline int count_failure(__u32 tgid, __u32 row, __s32 code)
 {
 	struct failure_key key = { .tgid = tgid, .row = row, .code = code };
 	__u64 *count = bpf_map_lookup_elem(&failures, &key);
@@ -258,6 +263,7 @@ static __always_inline void count_failure(__u32 tgid, __u32 row, __s32 code)
 	}
 	if (count)
 		__sync_fetch_and_add(count, 1);
+	return 0;
 }
 
 static __always_inline bool failed(const struct spec *spec, __u64 result)
@@ -267,42 +273,41 @@ static __always_inline bool failed(const struct spec *spec, __u64 result)
 	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok;
 }
 
-static __always_inline void note_longest(struct total *total, __u64 duration)
+static __noinline int note_longest(struct total *total, __u64 duration)
 {
 	/* a lost race may keep the second largest; the retry makes that a race of three */
 	for (int i = 0; i < 4; i++) {
 		__u64 old = total->max_ns;
 
 		if (duration <= old || __sync_val_compare_and_swap(&total->max_ns, old, duration) == old)
-			return;
+			break;
 	}
+	return 0;
 }
 
-__noinline int count(const struct spec *spec, const struct total_key *of, __u64 duration, __u64 result,
-		     __u64 bytes)
+static __always_inline void count(const struct spec *spec, struct total_key *key, __u64 duration,
+				  __u64 result, __u64 bytes)
 {
-	struct total_key key; /* of our own: Linux 6.1 takes no other as a key */
-	struct total *total;
+	struct total *total = bpf_map_lookup_elem(&totals, key);
 
-	if (!spec || !of)
-		return 0;
-	key = *of;
-	total = total_of(&key);
 	if (!total)
-		return 0;
-	__sync_fetch_and_add(&total->calls, 1);
+		total = total_made(key);
+	if (!total)
+		return;
+	if (bytes && !failed(spec, result))
+		__sync_fetch_and_add(&total->bytes, bytes);
+	if (!(spec->flags & SPEC_RETURN)) {
+		__sync_fetch_and_add(&total->untimed, 1);
+		return;
+	}
+	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
+	__sync_fetch_and_add(&total->total_ns, duration);
+	if (duration > total->max_ns)
+		note_longest(total, duration);
 	if (failed(spec, result)) {
 		__sync_fetch_and_add(&total->errors, 1);
-		count_failure(key.tgid, key.row, (__s32)result);
-	} else if (bytes) {
-		__sync_fetch_and_add(&total->bytes, bytes);
+		count_failure(key->tgid, key->row, (__s32)result);
 	}
-	if (!(spec->flags & SPEC_RETURN))
-		return 0;
-	__sync_fetch_and_add(&total->total_ns, duration);
-	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
-	note_longest(total, duration);
-	return 0;
 }
 
 /* ---- capture ---- */
@@ -373,12 +378,10 @@ __noinline __u64 size_of_call(const struct spec *spec, const struct frame *frame
 	return bytes;
 }
 
-__noinline __u32 variant_of(const struct spec *spec, const struct frame *frame)
+static __always_inline __u32 variant_of(const struct spec *spec, const struct frame *frame)
 {
 	__u32 first, second = 0;
 
-	if (!spec || !frame)
-		return 0;
 	first = narrow(word_at(frame, spec->variant[0].word), spec->variant[0].bytes) & 15;
 	if (spec->variant[1].word != WORD_NONE)
 		second = narrow(word_at(frame, spec->variant[1].word), spec->variant[1].bytes) & 15;
@@ -447,9 +450,11 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 	}
 }
 
-static __always_inline void submit(void *event)
+/* One event in 32 looks whether the reader has to be woken. */
+static __always_inline void submit(void *event, __u64 entered)
 {
-	bool crowded = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > options.ring_soft_limit;
+	bool crowded =
+		!(entered & 31) && bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > options.ring_soft_limit;
 
 	bpf_ringbuf_submit(event, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
@@ -480,7 +485,7 @@ __noinline int send(const struct spec *spec, const struct frame *frame, const st
 		fill_medium(event, frame);
 		fill_large(event, spec, frame);
 	}
-	submit(event);
+	submit(event, frame->entered);
 	return 1;
 }
 
@@ -493,13 +498,15 @@ static __always_inline bool wanted(const struct spec *spec, const struct finishe
 	return call->duration >= options.min_ns;
 }
 
+/* `frame` NULL: the call is only counted, or there is no memory for its thread. */
 static __always_inline void finish(const struct spec *spec, struct frame *frame, struct finished *call,
-				   struct row_counter *counter)
+				   __u32 row)
 {
-	struct total_key key = { .tgid = call->tgid, .row = frame->row };
+	struct total_key key = { .tgid = call->tgid, .row = row };
+	struct row_counter *counter;
 	__u64 bytes = 0;
 
-	if (!(call->flags & EVENT_NO_ARGS)) {
+	if (frame && !(call->flags & EVENT_NO_ARGS)) {
 		if (spec->values)
 			call->unreadable = read_values(spec, frame);
 		if (spec->scale)
@@ -508,8 +515,10 @@ static __always_inline void finish(const struct spec *spec, struct frame *frame,
 			key.variant = variant_of(spec, frame);
 	}
 	count(spec, &key, call->duration, call->result, bytes);
-	__sync_fetch_and_add(&counter->completed, 1);
-	if (wanted(spec, call) && !send(spec, frame, call))
+	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
+		return;
+	counter = bpf_map_lookup_elem(&row_counters, &row);
+	if (counter)
 		__sync_fetch_and_add(&counter->lost, 1);
 }
 
@@ -557,8 +566,11 @@ static __always_inline void frame_open(struct thread *thread, struct pt_regs *ct
 	struct frame *frame;
 	__u32 depth;
 
-	drop_abandoned(thread, sp, row);
 	depth = thread->depth;
+	if (depth - 1 < WIRE_FRAMES && thread->frames[depth - 1].sp <= sp) {
+		drop_abandoned(thread, sp, row);
+		depth = thread->depth;
+	}
 	if (depth >= WIRE_FRAMES)
 		return; /* the return will count without arguments */
 	thread->depth = depth + 1;
@@ -591,8 +603,6 @@ __noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
 	return WIRE_FRAMES;
 }
 
-/* ---- the body ---- */
-
 static __always_inline struct frame *spare_frame(struct thread *thread, __u32 row, __u64 entered)
 {
 	struct frame *frame = &thread->spare;
@@ -603,18 +613,27 @@ static __always_inline struct frame *spare_frame(struct thread *thread, __u32 ro
 	return frame;
 }
 
-/* No memory for the thread: the call is still counted. */
-static __always_inline void count_blind(const struct spec *spec, const struct finished *call, __u32 row,
-					struct row_counter *counter)
+/* The frame of the call that returns; without one it is counted, its arguments are not known. */
+static __always_inline struct frame *frame_returned(struct thread *thread, __u64 sp, __u32 row, __u64 entered,
+						    struct finished *call)
 {
-	struct total_key key = { .tgid = call->tgid, .row = row };
+	__u32 index = thread->depth - 1;
+	struct row_counter *counter;
 
-	count(spec, &key, call->duration, call->result, 0);
-	__sync_fetch_and_add(&counter->completed, 1);
-	__sync_fetch_and_add(&counter->no_frame, 1);
-	if (wanted(spec, call))
-		__sync_fetch_and_add(&counter->lost, 1);
+	if (index < WIRE_FRAMES && thread->frames[index].sp == sp && thread->frames[index].row == row)
+		thread->depth = index;
+	else
+		index = frame_close(thread, sp, row);
+	if (index < WIRE_FRAMES)
+		return &thread->frames[index];
+	call->flags = EVENT_NO_ARGS;
+	counter = bpf_map_lookup_elem(&row_counters, &row);
+	if (counter)
+		__sync_fetch_and_add(&counter->no_frame, 1);
+	return spare_frame(thread, row, entered);
 }
+
+/* ---- the body ---- */
 
 /* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
 static __always_inline bool needs_frame(const struct spec *spec)
@@ -623,74 +642,50 @@ static __always_inline bool needs_frame(const struct spec *spec)
 }
 
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
-					  struct row_counter *counter)
+					  struct thread *thread)
 {
 	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
-	struct thread *thread;
-	struct frame *frame;
+	struct frame *frame = NULL;
 
-	if (!needs_frame(spec)) {
-		struct total_key key = { .tgid = call.tgid, .row = row };
-
-		count(spec, &key, 0, 0, 0);
-		__sync_fetch_and_add(&counter->completed, 1);
-		return;
+	if (thread && needs_frame(spec)) {
+		frame = spare_frame(thread, row, bpf_ktime_get_ns());
+		save_words(frame, spec, ctx);
 	}
-	thread = thread_here(call.tgid, call.tid);
-	if (!thread) {
-		count_blind(spec, &call, row, counter);
-		return;
-	}
-	frame = spare_frame(thread, row, bpf_ktime_get_ns());
-	save_words(frame, spec, ctx);
-	finish(spec, frame, &call, counter);
-}
-
-static __always_inline void at_entry(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
-				     __u64 now)
-{
-	struct thread *thread = thread_here(ids >> 32, (__u32)ids);
-
-	if (thread)
-		frame_open(thread, ctx, spec, row, now);
+	finish(spec, frame, &call, row);
 }
 
 /* `entered` 0: unknown, then only an open frame can tell it. */
-static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
-				      __u64 entered, struct row_counter *counter)
+static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 entered)
 {
+	__u64 now = bpf_ktime_get_ns(), ids = bpf_get_current_pid_tgid();
 	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
-	struct thread *thread = thread_here(call.tgid, call.tid);
-	__u64 now = bpf_ktime_get_ns();
-	struct frame *frame;
-	__u32 index;
+	struct thread *thread = needs_frame(spec) || !entered ? thread_known() : NULL;
+	struct frame *frame = NULL;
 
 	if (!entered)
 		entered = now;
-	if (!thread) {
-		call.duration = now - entered;
-		count_blind(spec, &call, row, counter);
-		return;
+	if (thread) {
+		frame = frame_returned(thread, PT_REGS_SP(ctx) - 8, row, entered, &call);
+		entered = frame->entered;
 	}
-	index = frame_close(thread, PT_REGS_SP(ctx) - 8, row);
-	if (index < WIRE_FRAMES) {
-		frame = &thread->frames[index];
-	} else {
-		frame = spare_frame(thread, row, entered);
-		call.flags = EVENT_NO_ARGS;
-		__sync_fetch_and_add(&counter->no_frame, 1);
-	}
-	call.duration = now - frame->entered;
-	finish(spec, frame, &call, counter);
+	call.duration = now - entered;
+	finish(spec, frame, &call, row);
 }
 
-static __always_inline void count_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u32 tgid,
-					 __u64 entered, struct row_counter *counter)
+/* At entry: counts it. False: this call is none of ours. */
+static __always_inline bool enter(__u32 row, __u64 ids, struct thread **thread)
 {
-	struct total_key key = { .tgid = tgid, .row = row };
+	struct row_counter *counter;
 
-	count(spec, &key, bpf_ktime_get_ns() - entered, PT_REGS_RC(ctx), 0);
-	__sync_fetch_and_add(&counter->completed, 1);
+	*thread = thread_known();
+	if ((!*thread || !watched_once_for_all()) && !watched(ids >> 32))
+		return false;
+	if (!*thread)
+		*thread = thread_made(ids);
+	counter = bpf_map_lookup_elem(&row_counters, &row);
+	if (counter)
+		__sync_fetch_and_add(&counter->entered, 1);
+	return true;
 }
 
 static __always_inline __u64 *session_cookie(void *ctx)
@@ -708,61 +703,53 @@ SEC("uprobe.session")
 int call_session(struct pt_regs *ctx)
 {
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
-	__u64 ids = bpf_get_current_pid_tgid(), now, *cookie;
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
-	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+	struct thread *thread;
+	__u64 ids, now;
 
-	if (!spec || !counter)
+	if (!spec)
 		return 1;
-	cookie = session_cookie(ctx);
 	if (session_returns(ctx)) {
-		if (needs_frame(spec))
-			at_return(spec, ctx, row, ids, *cookie, counter);
-		else
-			count_return(spec, ctx, row, ids >> 32, *cookie, counter);
+		at_return(spec, ctx, row, *session_cookie(ctx));
 		return 0;
 	}
-	if (!watched(ids >> 32))
+	ids = bpf_get_current_pid_tgid();
+	if (!enter(row, ids, &thread))
 		return 1;
-	__sync_fetch_and_add(&counter->entered, 1);
 	if (!(spec->flags & SPEC_RETURN)) {
-		at_entry_only(spec, ctx, row, ids, counter);
+		at_entry_only(spec, ctx, row, ids, thread);
 		return 1; /* no return probe for this call */
 	}
 	now = bpf_ktime_get_ns();
-	*cookie = now;
-	if (needs_frame(spec))
-		at_entry(spec, ctx, row, ids, now);
+	*session_cookie(ctx) = now;
+	if (thread && needs_frame(spec))
+		frame_open(thread, ctx, spec, row, now);
 	return 0;
 }
 
 static __always_inline int entry_body(struct pt_regs *ctx)
 {
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
-	__u64 ids = bpf_get_current_pid_tgid();
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
-	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct thread *thread;
 
-	if (!spec || !counter || !watched(ids >> 32))
+	if (!spec || !enter(row, ids, &thread))
 		return 0;
-	__sync_fetch_and_add(&counter->entered, 1);
 	if (!(spec->flags & SPEC_RETURN))
-		at_entry_only(spec, ctx, row, ids, counter);
-	else
-		at_entry(spec, ctx, row, ids, bpf_ktime_get_ns());
+		at_entry_only(spec, ctx, row, ids, thread);
+	else if (thread)
+		frame_open(thread, ctx, spec, row, bpf_ktime_get_ns());
 	return 0;
 }
 
 static __always_inline int return_body(struct pt_regs *ctx)
 {
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
-	__u64 ids = bpf_get_current_pid_tgid();
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
-	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
 
-	if (!spec || !counter || !(spec->flags & SPEC_RETURN) || !watched(ids >> 32))
-		return 0;
-	at_return(spec, ctx, row, ids, 0, counter);
+	if (spec && (spec->flags & SPEC_RETURN) && watched(bpf_get_current_pid_tgid() >> 32))
+		at_return(spec, ctx, row, 0);
 	return 0;
 }
 

@@ -103,7 +103,7 @@ struct total_key {
 };
 
 struct total {
-	__u64 calls;
+	__u64 untimed; /* calls seen at entry only; all others are in a bucket */
 	__u64 errors;
 	__u64 total_ns;
 	__u64 max_ns;
@@ -118,10 +118,9 @@ struct failure_key {
 	__u32 pad;
 };
 
-/* Per row and CPU. entered - completed = calls that never returned to their caller. */
+/* Per row and CPU. Calls entered and not in a total have never returned to their caller. */
 struct row_counter {
 	__u64 entered;
-	__u64 completed;
 	__u64 lost;     /* events that found the ring full */
 	__u64 no_frame; /* completed without arguments: nested too deeply or no memory for the thread */
 };

@@ -118,7 +118,7 @@ impl Tally {
         if row.class == Class::Copy {
             let layer = catalog.libraries[usize::from(row.library.0)].layer;
             let copies = self.copies.entry((layer, direction(row, key.variant))).or_default();
-            copies.0 += total.calls - total.errors.min(total.calls);
+            copies.0 += total.calls().saturating_sub(total.errors);
             copies.1 += total.bytes;
         }
         self.rows
@@ -151,20 +151,21 @@ impl Tally {
         let known = catalog.rows.get(row as usize)?;
         let library = &catalog.libraries[usize::from(known.library.0)];
         let total = self.rows.get(&row).map(|row| row.total);
+        let calls = total.map_or(0, |total| total.calls());
         let quantile = |share: f64| total.as_ref().map_or(0, |total| quantile_ns(total, share));
         Some(Function {
             layer: library.layer,
             label: library.name.clone(),
             name: known.symbol.clone(),
             class: known.class,
-            calls: total.map_or(0, |total| total.calls),
+            calls,
             errors: total.map_or(0, |total| total.errors),
             total_ns: total.map_or(0, |total| total.total_ns),
             max_ns: total.map_or(0, |total| total.max_ns),
             bytes: total.map_or(0, |total| total.bytes),
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
-            unfinished: counter.entered.saturating_sub(counter.completed),
+            unfinished: counter.entered.saturating_sub(calls),
             lost: counter.lost,
             without_args: counter.no_frame,
             timed,
@@ -216,7 +217,7 @@ impl Tally {
 impl RowTotal {
     fn add(&mut self, other: &Total) {
         let total = &mut self.total;
-        total.calls += other.calls;
+        total.untimed += other.untimed;
         total.errors += other.errors;
         total.total_ns += other.total_ns;
         total.max_ns = total.max_ns.max(other.max_ns);

@@ -14,6 +14,7 @@ const _: () = {
     assert!(offset_of!(types::spec, factor) == offset_of!(wire::Spec, factor));
     assert!(size_of::<types::total_key>() == size_of::<wire::TotalKey>());
     assert!(size_of::<types::total>() == size_of::<wire::Total>());
+    assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
     assert!(size_of::<types::control>() == 8 * (wire::WAITS + 5));
