@@ -6,11 +6,12 @@ use crate::catalog::Catalog;
 use crate::decode::Call;
 use crate::model::order::Numbers;
 use crate::model::summary::{Cost, Summary, Tally};
+use crate::model::window::{Due, Happened, Window};
 use crate::output::{Output, say};
 use crate::probe::attach::Attacher;
 use crate::probe::gate::{Arrival, Gate};
 use crate::probe::hold::Holder;
-use crate::probe::ring::{Events, Inbox};
+use crate::probe::ring::Events;
 use crate::probe::{Links, Session, Setup, calibrate, discover};
 use crate::rows::RunRows;
 use crate::sink::{Clock, Entry, Happening, Sink};
@@ -48,13 +49,14 @@ pub struct Tracer {
     sink: Option<Box<dyn Sink>>,
     output: Output,
     buffer: Vec<u8>,
-    held: Inbox,
+    window: Window,
     numbers: Numbers,
     comms: HashMap<u32, String>,
     ended: HashSet<u32>,
     tally: Tally,
     malformed: u64,
     lost: Vec<u64>,
+    lost_in_all: u64,
     lost_since: u64,
     last_second: Instant,
     started: Instant,
@@ -90,13 +92,14 @@ impl Tracer {
             sink: None,
             output,
             buffer: Vec::with_capacity(1 << 16),
-            held: Inbox::default(),
+            window: Window::default(),
             numbers: Numbers::default(),
             comms: HashMap::new(),
             ended: HashSet::new(),
             tally: Tally::default(),
             malformed: 0,
             lost,
+            lost_in_all: 0,
             lost_since: monotonic_ns(),
             last_second: Instant::now(),
             started: Instant::now(),
@@ -174,7 +177,7 @@ impl Tracer {
         self.adapt(came);
         self.hold();
         let now = monotonic_ns();
-        let horizon = if self.held.bytes.len() > HELD_BYTES {
+        let horizon = if self.window.held_bytes() > HELD_BYTES {
             u64::MAX
         } else {
             now.saturating_sub(WINDOW_NS)
@@ -224,9 +227,13 @@ impl Tracer {
     }
 
     fn happened(&mut self, notice: &Notice, comm: &str, what: Happening) {
-        let watched = matches!(self.scope, Scope::Processes(_));
-        if let Some(sink) = self.sink.as_mut().filter(|_| watched) {
-            sink.process(notice.tgid, notice.at, comm, what, &mut self.buffer);
+        if matches!(self.scope, Scope::Processes(_)) {
+            self.window.happen(Happened {
+                at: notice.at,
+                tgid: notice.tgid,
+                comm: comm.to_owned(),
+                what,
+            });
         }
     }
 
@@ -251,33 +258,28 @@ impl Tracer {
 
     /// Moves new events to those held back.
     fn hold(&mut self) {
-        let mut inbox = self.events.inbox().borrow_mut();
-        self.malformed += std::mem::take(&mut inbox.malformed);
-        if self.held.slots.is_empty() {
-            std::mem::swap(&mut self.held.bytes, &mut inbox.bytes);
-            std::mem::swap(&mut self.held.slots, &mut inbox.slots);
-        } else {
-            for slot in &inbox.slots {
-                self.held.push(inbox.event(*slot));
-            }
-        }
-        inbox.bytes.clear();
-        inbox.slots.clear();
+        self.malformed += self.window.take_in(&mut self.events.inbox().borrow_mut());
     }
 
-    /// Writes the held events that were entered before `horizon`, in order of entry.
+    /// Writes what was held back from before `horizon`, in order.
     fn emit(&mut self, horizon: u64) {
-        self.held.slots.sort_by_key(|slot| slot.entered);
-        let ready = self.held.slots.partition_point(|slot| slot.entered < horizon);
-        if ready == 0 {
-            return;
-        }
-        let held = std::mem::take(&mut self.held);
-        for slot in &held.slots[..ready] {
-            self.write_event(held.event(*slot));
-        }
-        for slot in &held.slots[ready..] {
-            self.held.push(held.event(*slot));
+        let mut window = std::mem::take(&mut self.window);
+        window.release(horizon, |due| match due {
+            Due::Call(bytes) => self.write_event(bytes),
+            Due::Process(happened) => self.write_happened(happened),
+        });
+        self.window = window;
+    }
+
+    fn write_happened(&mut self, happened: &Happened) {
+        if let Some(sink) = self.sink.as_mut() {
+            sink.process(
+                happened.tgid,
+                happened.at,
+                &happened.comm,
+                happened.what,
+                &mut self.buffer,
+            );
         }
     }
 
@@ -325,6 +327,11 @@ impl Tracer {
     }
 
     fn report_lost(&mut self, now: u64) {
+        let lost = self.session.lost();
+        if std::mem::replace(&mut self.lost_in_all, lost) == lost {
+            self.lost_since = now;
+            return;
+        }
         let Ok(counters) = self.session.counters() else { return };
         for (row, counter) in counters.iter().enumerate() {
             let before = std::mem::replace(&mut self.lost[row], counter.lost);

@@ -517,6 +517,7 @@ static __always_inline void finish(const struct spec *spec, struct frame *frame,
 	count(spec, &key, call->duration, call->result, bytes);
 	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
 		return;
+	__sync_fetch_and_add(&control.events_lost, 1);
 	counter = bpf_map_lookup_elem(&row_counters, &row);
 	if (counter)
 		__sync_fetch_and_add(&counter->lost, 1);

@@ -163,6 +163,7 @@ struct control {
 	__u64 sequence;
 	__u64 waits_expired;
 	__u64 notices_lost;
+	__u64 events_lost;
 	__u64 totals_overflowed;
 };
 

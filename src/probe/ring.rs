@@ -1,7 +1,8 @@
 //! Takes events and notices out of the kernel's rings.
 
 use super::Session;
-use crate::wire::{self, Notice};
+pub use crate::model::window::Inbox;
+use crate::wire::Notice;
 use anyhow::{Context, Result};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use std::cell::RefCell;
@@ -9,53 +10,12 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where one event lies in [`Inbox::bytes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slot {
-    /// When the call was entered, CLOCK_MONOTONIC ns.
-    pub entered: u64,
-    pub start: u32,
-    pub length: u32,
-}
-
-/// What was taken out and not yet handled.
-#[derive(Debug, Default)]
-pub struct Inbox {
-    pub bytes: Vec<u8>,
-    pub slots: Vec<Slot>,
-    /// Records too short to be what they claim.
-    pub malformed: u64,
-}
-
 /// Notices that were taken out and not yet handled.
 #[derive(Debug, Default)]
 pub struct Notices {
     pub notices: Vec<Notice>,
     /// Records that are none.
     pub malformed: u64,
-}
-
-impl Inbox {
-    /// Adds the bytes of one event.
-    pub fn push(&mut self, event: &[u8]) {
-        match u32::try_from(self.bytes.len()) {
-            Ok(start) if event.len() >= wire::SMALL_BYTES => {
-                self.slots.push(Slot {
-                    entered: wire::u64_at(event, 0),
-                    start,
-                    length: event.len() as u32,
-                });
-                self.bytes.extend_from_slice(event);
-            }
-            _ => self.malformed += 1,
-        }
-    }
-
-    /// The bytes of one event.
-    pub fn event(&self, slot: Slot) -> &[u8] {
-        let start = slot.start as usize;
-        self.bytes.get(start..start + slot.length as usize).unwrap_or_default()
-    }
 }
 
 impl Notices {

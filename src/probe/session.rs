@@ -467,6 +467,11 @@ impl Session {
         Ok(taken)
     }
 
+    /// Events that found the ring full, of all rows.
+    pub fn lost(&self) -> u64 {
+        self.control.read().events_lost
+    }
+
     /// Per row, added over all CPUs.
     ///
     /// # Errors

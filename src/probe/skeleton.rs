@@ -17,7 +17,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 5));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 6));
     assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
     assert!(size_of::<types::call_event>() == wire::LARGE_BYTES);

@@ -1,0 +1,231 @@
+//! Holds events back for a moment, so that they come out in the order in which calls were entered: a call is known
+//! when it returns, after the calls that it made.
+//!
+//! Owns the bytes of events; does not know what they mean.
+
+use crate::sink::Happening;
+use crate::wire;
+
+/// Where one event lies in [`Inbox::bytes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// When the call was entered, CLOCK_MONOTONIC ns.
+    pub entered: u64,
+    pub start: u32,
+    pub length: u32,
+}
+
+/// Events as they came, end to end.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    pub bytes: Vec<u8>,
+    pub slots: Vec<Slot>,
+    /// Records too short to be what they claim.
+    pub malformed: u64,
+}
+
+impl Inbox {
+    /// Adds the bytes of one event.
+    pub fn push(&mut self, event: &[u8]) {
+        match u32::try_from(self.bytes.len()) {
+            Ok(start) if event.len() >= wire::SMALL_BYTES => {
+                self.slots.push(Slot {
+                    entered: wire::u64_at(event, 0),
+                    start,
+                    length: event.len() as u32,
+                });
+                self.bytes.extend_from_slice(event);
+            }
+            _ => self.malformed += 1,
+        }
+    }
+
+    /// The bytes of one event.
+    pub fn event(&self, slot: Slot) -> &[u8] {
+        let start = slot.start as usize;
+        self.bytes.get(start..start + slot.length as usize).unwrap_or_default()
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.slots.clear();
+    }
+}
+
+/// Something that happened to a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happened {
+    /// CLOCK_MONOTONIC ns.
+    pub at: u64,
+    pub tgid: u32,
+    pub comm: String,
+    pub what: Happening,
+}
+
+/// What comes out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Due<'a> {
+    Call(&'a [u8]),
+    Process(&'a Happened),
+}
+
+/// Events and happenings that are held back.
+#[derive(Debug, Default)]
+pub struct Window {
+    held: Inbox,
+    happened: Vec<Happened>,
+    /// Bytes of `held` that have come out.
+    spent: usize,
+}
+
+impl Window {
+    /// Takes all events out of `inbox`; the number of its malformed records.
+    pub fn take_in(&mut self, inbox: &mut Inbox) -> u64 {
+        if self.held.slots.is_empty() {
+            self.held.clear();
+            self.spent = 0;
+            std::mem::swap(&mut self.held.bytes, &mut inbox.bytes);
+            std::mem::swap(&mut self.held.slots, &mut inbox.slots);
+        } else {
+            for slot in &inbox.slots {
+                self.held.push(inbox.event(*slot));
+            }
+        }
+        inbox.clear();
+        std::mem::take(&mut inbox.malformed)
+    }
+
+    /// Adds something that happened to a process.
+    pub fn happen(&mut self, happened: Happened) {
+        self.happened.push(happened);
+    }
+
+    /// Bytes of events that are held back.
+    pub fn held_bytes(&self) -> usize {
+        self.held.bytes.len() - self.spent
+    }
+
+    /// Gives `emit` what is older than `horizon`, in order.
+    pub fn release(&mut self, horizon: u64, mut emit: impl FnMut(Due<'_>)) {
+        self.held.slots.sort_by_key(|slot| slot.entered);
+        self.happened.sort_by_key(|happened| happened.at);
+        let ready = self.held.slots.partition_point(|slot| slot.entered < horizon);
+        let mut happened = self
+            .happened
+            .iter()
+            .take_while(|happened| happened.at < horizon)
+            .peekable();
+        let mut shown = 0;
+        for slot in &self.held.slots[..ready] {
+            while let Some(happened) = happened.next_if(|happened| happened.at <= slot.entered) {
+                emit(Due::Process(happened));
+                shown += 1;
+            }
+            emit(Due::Call(self.held.event(*slot)));
+            self.spent += slot.length as usize;
+        }
+        for happened in happened {
+            emit(Due::Process(happened));
+            shown += 1;
+        }
+        self.happened.drain(..shown);
+        self.held.slots.drain(..ready);
+        self.compact();
+    }
+
+    /// Moves what is left to the front once most of it has come out.
+    fn compact(&mut self) {
+        if self.spent * 2 < self.held.bytes.len() {
+            return;
+        }
+        let mut kept = Inbox::default();
+        for slot in &self.held.slots {
+            kept.push(self.held.event(*slot));
+        }
+        self.held = kept;
+        self.spent = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn event(entered: u64) -> Vec<u8> {
+        let mut bytes = vec![0; wire::SMALL_BYTES];
+        bytes[..8].copy_from_slice(&entered.to_le_bytes());
+        bytes
+    }
+
+    fn exit(at: u64) -> Happened {
+        Happened {
+            at,
+            tgid: 1,
+            comm: "x".to_owned(),
+            what: Happening::Exited,
+        }
+    }
+
+    fn released(window: &mut Window, horizon: u64) -> Vec<(u64, bool)> {
+        let mut out = Vec::new();
+        window.release(horizon, |due| {
+            out.push(match due {
+                Due::Call(bytes) => (wire::u64_at(bytes, 0), true),
+                Due::Process(happened) => (happened.at, false),
+            });
+        });
+        out
+    }
+
+    #[test]
+    fn a_process_ends_after_its_calls() {
+        let mut window = Window::default();
+        let mut inbox = Inbox::default();
+        window.happen(exit(7));
+        inbox.push(&event(5));
+        window.take_in(&mut inbox);
+        assert_eq!(released(&mut window, 6), [(5, true)]);
+        assert_eq!(released(&mut window, 8), [(7, false)]);
+        assert_eq!(window.held_bytes(), 0);
+    }
+
+    #[test]
+    fn records_that_are_too_short_are_counted() {
+        let (mut window, mut inbox) = (Window::default(), Inbox::default());
+        inbox.push(&[1, 2, 3]);
+        assert_eq!(window.take_in(&mut inbox), 1);
+        assert_eq!(released(&mut window, u64::MAX), []);
+    }
+
+    proptest! {
+        #[test]
+        fn everything_comes_out_once_and_in_order_up_to_each_horizon(
+            batches in vec((vec(0..1000u64, 0..20), vec(0..1000u64, 0..3), 0..1200u64), 1..12),
+        ) {
+            let (mut window, mut came, mut out) = (Window::default(), Vec::new(), Vec::new());
+            for (calls, exits, horizon) in batches {
+                let mut inbox = Inbox::default();
+                for entered in calls {
+                    inbox.push(&event(entered));
+                    came.push((entered, true));
+                }
+                for at in exits {
+                    window.happen(exit(at));
+                    came.push((at, false));
+                }
+                window.take_in(&mut inbox);
+                let now = released(&mut window, horizon);
+                prop_assert!(now.iter().all(|(at, _)| *at < horizon));
+                prop_assert!(now.is_sorted_by_key(|(at, _)| *at));
+                out.extend(now);
+            }
+            out.extend(released(&mut window, u64::MAX));
+            prop_assert_eq!(window.held_bytes(), 0);
+            came.sort_unstable();
+            out.sort_unstable();
+            prop_assert_eq!(came, out);
+        }
+    }
+}
