@@ -658,9 +658,9 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 /* `entered` 0: unknown, then only an open frame can tell it. */
 static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 entered)
 {
-	__u64 now = bpf_ktime_get_ns(), ids = bpf_get_current_pid_tgid();
-	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
 	struct thread *thread = needs_frame(spec) || !entered ? thread_known() : NULL;
+	__u64 now = bpf_ktime_get_ns(), ids = thread ? thread->ids : bpf_get_current_pid_tgid();
+	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
 	struct frame *frame = NULL;
 
 	if (!entered)
@@ -673,16 +673,17 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	finish(spec, frame, &call, row);
 }
 
-/* At entry: counts it. False: this call is none of ours. */
-static __always_inline bool enter(__u32 row, __u64 ids, struct thread **thread)
+/* At entry: counts it and says whose it is. False: this call is none of ours. */
+static __always_inline bool enter(__u32 row, __u64 *ids, struct thread **thread)
 {
 	struct row_counter *counter;
 
 	*thread = thread_known();
-	if ((!*thread || !watched_once_for_all()) && !watched(ids >> 32))
+	*ids = *thread ? (*thread)->ids : bpf_get_current_pid_tgid();
+	if ((!*thread || !watched_once_for_all()) && !watched(*ids >> 32))
 		return false;
 	if (!*thread)
-		*thread = thread_made(ids);
+		*thread = thread_made(*ids);
 	counter = bpf_map_lookup_elem(&row_counters, &row);
 	if (counter)
 		__sync_fetch_and_add(&counter->entered, 1);
@@ -714,8 +715,7 @@ int call_session(struct pt_regs *ctx)
 		at_return(spec, ctx, row, *session_cookie(ctx));
 		return 0;
 	}
-	ids = bpf_get_current_pid_tgid();
-	if (!enter(row, ids, &thread))
+	if (!enter(row, &ids, &thread))
 		return 1;
 	if (!(spec->flags & SPEC_RETURN)) {
 		at_entry_only(spec, ctx, row, ids, thread);
@@ -732,10 +732,10 @@ static __always_inline int entry_body(struct pt_regs *ctx)
 {
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
-	__u64 ids = bpf_get_current_pid_tgid();
 	struct thread *thread;
+	__u64 ids;
 
-	if (!spec || !enter(row, ids, &thread))
+	if (!spec || !enter(row, &ids, &thread))
 		return 0;
 	if (!(spec->flags & SPEC_RETURN))
 		at_entry_only(spec, ctx, row, ids, thread);
