@@ -459,19 +459,12 @@ static __always_inline void submit(void *event, __u64 entered)
 	bpf_ringbuf_submit(event, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-/* 1: sent, 0: the ring is full. */
-__noinline int send(const struct spec *spec, const struct frame *frame, const struct finished *call)
+static __noinline int send_more(const struct spec *spec, const struct frame *frame,
+				const struct finished *call)
 {
 	struct call_event *event;
 
-	if (!spec || !frame || !call)
-		return 0;
-	if (spec->size == SIZE_SMALL) {
-		event = bpf_ringbuf_reserve(&events, SMALL_BYTES, 0);
-		if (!event)
-			return 0;
-		fill_small(event, frame, call, SIZE_SMALL);
-	} else if (spec->size == SIZE_MEDIUM) {
+	if (spec->size == SIZE_MEDIUM) {
 		event = bpf_ringbuf_reserve(&events, MEDIUM_BYTES, 0);
 		if (!event)
 			return 0;
@@ -485,6 +478,22 @@ __noinline int send(const struct spec *spec, const struct frame *frame, const st
 		fill_medium(event, frame);
 		fill_large(event, spec, frame);
 	}
+	submit(event, frame->entered);
+	return 1;
+}
+
+/* 1: sent, 0: the ring is full. */
+static __always_inline int send(const struct spec *spec, const struct frame *frame,
+				const struct finished *call)
+{
+	struct call_event *event;
+
+	if (spec->size != SIZE_SMALL)
+		return send_more(spec, frame, call);
+	event = bpf_ringbuf_reserve(&events, SMALL_BYTES, 0);
+	if (!event)
+		return 0;
+	fill_small(event, frame, call, SIZE_SMALL);
 	submit(event, frame->entered);
 	return 1;
 }
@@ -614,24 +623,39 @@ static __always_inline struct frame *spare_frame(struct thread *thread, __u32 ro
 	return frame;
 }
 
-/* The frame of the call that returns; without one it is counted, its arguments are not known. */
-static __always_inline struct frame *frame_returned(struct thread *thread, __u64 sp, __u32 row, __u64 entered,
-						    struct finished *call)
+/* The frame of the call that returns, or NULL. */
+static __always_inline struct frame *frame_returned(struct thread *thread, __u64 sp, __u32 row)
 {
 	__u32 index = thread->depth - 1;
-	struct row_counter *counter;
 
 	if (index < WIRE_FRAMES && thread->frames[index].sp == sp && thread->frames[index].row == row)
 		thread->depth = index;
 	else
 		index = frame_close(thread, sp, row);
-	if (index < WIRE_FRAMES)
-		return &thread->frames[index];
+	return index < WIRE_FRAMES ? &thread->frames[index] : NULL;
+}
+
+/* Without its frame a call is counted; its arguments are not known. */
+static __always_inline struct frame *frame_missing(struct thread *thread, __u32 row, __u64 entered,
+						   struct finished *call)
+{
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
 	call->flags = EVENT_NO_ARGS;
-	counter = bpf_map_lookup_elem(&row_counters, &row);
 	if (counter)
 		__sync_fetch_and_add(&counter->no_frame, 1);
 	return spare_frame(thread, row, entered);
+}
+
+static __always_inline __u64 *session_cookie(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
+}
+
+static __always_inline bool session_returns(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
+						      : bpf_session_is_return___ctx(ctx);
 }
 
 /* ---- the body ---- */
@@ -655,21 +679,22 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 	finish(spec, frame, &call, row);
 }
 
-/* `entered` 0: unknown, then only an open frame can tell it. */
-static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 entered)
+/* When the call that returns was entered, which only a session keeps; else: now. */
+static __always_inline __u64 entered_at(struct pt_regs *ctx, bool session, __u64 now)
 {
-	struct thread *thread = needs_frame(spec) || !entered ? thread_known() : NULL;
+	return session ? *session_cookie(ctx) : now;
+}
+
+static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, bool session)
+{
+	struct thread *thread = needs_frame(spec) || !session ? thread_known() : NULL;
 	__u64 now = bpf_ktime_get_ns(), ids = thread ? thread->ids : bpf_get_current_pid_tgid();
 	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
-	struct frame *frame = NULL;
+	struct frame *frame = thread ? frame_returned(thread, PT_REGS_SP(ctx) - 8, row) : NULL;
 
-	if (!entered)
-		entered = now;
-	if (thread) {
-		frame = frame_returned(thread, PT_REGS_SP(ctx) - 8, row, entered, &call);
-		entered = frame->entered;
-	}
-	call.duration = now - entered;
+	if (!frame && thread)
+		frame = frame_missing(thread, row, entered_at(ctx, session, now), &call);
+	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
 	finish(spec, frame, &call, row);
 }
 
@@ -690,17 +715,6 @@ static __always_inline bool enter(__u32 row, __u64 *ids, struct thread **thread)
 	return true;
 }
 
-static __always_inline __u64 *session_cookie(void *ctx)
-{
-	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
-}
-
-static __always_inline bool session_returns(void *ctx)
-{
-	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
-						      : bpf_session_is_return___ctx(ctx);
-}
-
 SEC("uprobe.session")
 int call_session(struct pt_regs *ctx)
 {
@@ -712,7 +726,7 @@ int call_session(struct pt_regs *ctx)
 	if (!spec)
 		return 1;
 	if (session_returns(ctx)) {
-		at_return(spec, ctx, row, *session_cookie(ctx));
+		at_return(spec, ctx, row, true);
 		return 0;
 	}
 	if (!enter(row, &ids, &thread))
@@ -750,7 +764,7 @@ static __always_inline int return_body(struct pt_regs *ctx)
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 
 	if (spec && (spec->flags & SPEC_RETURN) && watched(bpf_get_current_pid_tgid() >> 32))
-		at_return(spec, ctx, row, 0);
+		at_return(spec, ctx, row, false);
 	return 0;
 }
 
