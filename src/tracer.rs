@@ -141,7 +141,7 @@ impl Tracer {
         }
         if hidden > 0 {
             self.attacher.gap(format!(
-                "{hidden} processes may not be looked at; hint: run as root, or with cap_sys_ptrace"
+                "{hidden} of the running processes may not be looked at; hint: run as root of the host, or with cap_sys_ptrace"
             ));
         }
     }
@@ -392,7 +392,8 @@ impl Tracer {
         let seconds = self.started.elapsed().as_secs_f64();
         self.handle_remaining();
         let attached: Vec<String> = self.attacher.attached().map(describe).collect();
-        let unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        unseen.extend(nameless_functions(&self.attacher));
         drop(std::mem::take(&mut self.lifecycle));
         self.attacher.detach_all();
         // a call that was in flight while we detached may still have ended
@@ -498,6 +499,19 @@ impl Tracer {
             rss_bytes,
         }
     }
+}
+
+/// What cannot be found in runtimes without symbols, said once for all of them.
+fn nameless_functions(attacher: &Attacher) -> Option<String> {
+    let stripped = |file: &&crate::probe::attach::Attached| file.embedded == Some(crate::elf::Method::NameStrings);
+    let files = attacher.attached().filter(stripped).count();
+    (files > 0).then(|| {
+        let of = if files == 1 { "file has" } else { "files have" };
+        format!(
+            "{files} {of} a runtime linked in and stripped: internal functions that never mention their name \
+             (__cudaPushCallConfiguration …) are not seen there"
+        )
+    })
 }
 
 fn describe(file: &crate::probe::attach::Attached) -> String {
