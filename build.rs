@@ -10,6 +10,7 @@ fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let built = SkeletonBuilder::new()
         .source(SOURCE)
+        .obj(out.join("calls.bpf.o"))
         .clang_args(clang_arguments())
         .build_and_generate(out.join("calls.skel.rs"));
     if let Err(error) = built {

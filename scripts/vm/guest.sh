@@ -97,7 +97,8 @@ exact 'a training loop' ./gpusim train 3
 # Single probes are let go one by one, which takes this kernel a tenth of a second each when emulated.
 [ $tier != perf-link ] || few
 exact 'failing calls' ./gpusim errors 2
-exact 'children' ./gpusim fork
+# Several processes on few CPUs: where a kernel lets threads share what is not theirs, counts go astray.
+for _ in 1 2 3 4 5; do exact 'children' ./gpusim fork; done
 exact 'late dlopen' ./gpusim-late
 
 echo "$passed passed, $failed failed"

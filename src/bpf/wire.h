@@ -151,7 +151,8 @@ struct options {
 	__u8 by_cgroup;
 	__u8 only_errors;
 	__u8 wait_for_attach;
-	__u8 pad[2];
+	__u8 never; /* 0, which the compiler does not know */
+	__u8 pad;
 	char comm[WIRE_COMMS][WIRE_COMM]; /* exact, or a prefix when `comm_prefix` is not 0 */
 	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
 };

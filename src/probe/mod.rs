@@ -17,6 +17,8 @@ pub mod ring;
 pub mod session;
 #[rustfmt::skip]
 mod skeleton;
+#[cfg(test)]
+mod stack_tests;
 
 pub use session::{Point, Session, Setup, Tier};
 
