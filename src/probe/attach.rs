@@ -4,7 +4,7 @@
 //! several paths, namespaces or processes is never probed twice.
 
 use super::discover::{self, Mapping};
-use super::session::detach;
+use super::links::detach;
 use super::{Point, Session, identity, lease};
 use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId, glob_matches};
 use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};

@@ -6,9 +6,9 @@
 //! that arrive meanwhile. What is new and where to attach is [`super::attach`]'s business.
 
 use super::Session;
+use super::control::Control;
 use super::hold::Holder;
 use super::ring;
-use super::session::Control;
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 use libbpf_rs::RingBuffer;

@@ -4,6 +4,7 @@
 
 pub mod attach;
 pub mod calibrate;
+mod control;
 pub mod discover;
 pub mod gate;
 pub mod hold;
@@ -11,6 +12,8 @@ mod identity;
 pub mod launch;
 pub mod lease;
 mod limits;
+pub mod links;
+pub mod load;
 pub mod machine;
 pub mod privilege;
 pub mod ring;
@@ -19,8 +22,12 @@ pub mod session;
 mod skeleton;
 #[cfg(test)]
 mod stack_tests;
+mod tier;
+pub mod totals;
 
-pub use session::{Point, Session, Setup, Tier};
+pub use load::Setup;
+pub use session::{Point, Session};
+pub use tier::Tier;
 
 /// Attached probes; dropping them detaches.
 pub type Links = Vec<libbpf_rs::Link>;

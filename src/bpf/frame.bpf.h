@@ -1,0 +1,131 @@
+/* The open calls of a thread. */
+#ifndef GPUSCOPE_FRAME_BPF_H
+#define GPUSCOPE_FRAME_BPF_H
+
+#include "capture.bpf.h"
+
+/* A call left by longjmp or an exception never returns: its frame lies below the new one's. */
+__noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
+{
+	if (!thread)
+		return 0;
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		__u32 top = thread->depth - 1;
+		struct frame *frame;
+
+		if (top >= WIRE_FRAMES)
+			return 0;
+		frame = &thread->frames[top];
+		if (frame->sp > sp || sp - frame->sp > STACK_SPAN)
+			return 0;
+		if (frame->sp == sp && frame->row != row)
+			return 0; /* a tail call: both return together */
+		thread->depth = top;
+	}
+	return 0;
+}
+
+/* Notes which streamed call `frame` lies in, given that `depth` calls are open. */
+static __always_inline void set_caller(const struct thread *thread, __u32 depth, struct frame *frame)
+{
+	const struct frame *around;
+
+	frame->caller = 0;
+	frame->depth = 0;
+	if (depth - 1 >= WIRE_FRAMES)
+		return;
+	around = &thread->frames[depth - 1];
+	frame->caller = around->streamed ? around->entered : around->caller;
+	frame->depth = around->depth + (around->streamed ? 1 : 0);
+}
+
+static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
+				       __u32 row, __u64 now)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	struct frame *frame;
+	__u32 depth;
+
+	depth = thread->depth;
+	if (depth - 1 < WIRE_FRAMES && thread->frames[depth - 1].sp <= sp) {
+		drop_abandoned(thread, sp, row);
+		depth = thread->depth;
+	}
+	if (depth >= WIRE_FRAMES)
+		return; /* the return will count without arguments */
+	thread->depth = depth + 1;
+	frame = &thread->frames[depth];
+	frame->entered = now;
+	frame->sp = sp;
+	frame->row = row;
+	frame->streamed = !!(spec->flags & SPEC_STREAM);
+	set_caller(thread, depth, frame);
+	save_words(frame, spec, ctx);
+}
+
+/* The index of the open call that returns to `sp`, or WIRE_FRAMES. Everything above it is abandoned. */
+__noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
+{
+	__u32 index;
+
+	if (!thread)
+		return WIRE_FRAMES;
+	index = thread->depth;
+	for (int i = 0; i < WIRE_FRAMES; i++) {
+		index--;
+		if (index >= WIRE_FRAMES)
+			return WIRE_FRAMES;
+		if (thread->frames[index].sp == sp && thread->frames[index].row == row) {
+			thread->depth = index;
+			return index;
+		}
+	}
+	return WIRE_FRAMES;
+}
+
+static __always_inline struct frame *spare_frame(struct thread *thread, __u32 row, __u64 entered)
+{
+	struct frame *frame = &thread->spare;
+
+	frame->entered = entered;
+	frame->row = row;
+	set_caller(thread, thread->depth, frame);
+	return frame;
+}
+
+/* The frame of the call that returns, or NULL. */
+static __always_inline struct frame *frame_returned(struct thread *thread, __u64 sp, __u32 row)
+{
+	__u32 index = thread->depth - 1;
+
+	if (index < WIRE_FRAMES && thread->frames[index].sp == sp && thread->frames[index].row == row)
+		thread->depth = index;
+	else
+		index = frame_close(thread, sp, row);
+	return index < WIRE_FRAMES ? &thread->frames[index] : NULL;
+}
+
+/* Without its frame a call is counted; its arguments are not known. */
+static __always_inline struct frame *frame_missing(struct thread *thread, __u32 row, __u64 entered,
+						   struct finished *call)
+{
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	call->flags = EVENT_NO_ARGS;
+	if (counter)
+		__sync_fetch_and_add(&counter->no_frame, 1);
+	return spare_frame(thread, row, entered);
+}
+
+static __always_inline __u64 *session_cookie(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
+}
+
+static __always_inline bool session_returns(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
+						      : bpf_session_is_return___ctx(ctx);
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* Processes: their life, and the libraries that they map. */
+#ifndef GPUSCOPE_PROCESS_BPF_H
+#define GPUSCOPE_PROCESS_BPF_H
+
+#include "watch.bpf.h"
+
+struct wait {
+	__u64 sequence;
+	__u64 deadline;
+	__u64 readable; /* an address of the program's own stack */
+};
+
+static __always_inline bool acknowledged(__u64 sequence)
+{
+	return ((volatile struct control *)&control)->acknowledged[sequence % WIRE_WAITS] >= sequence;
+}
+
+static long spin(__u64 index, struct wait *wait)
+{
+	__u8 byte;
+
+	if (acknowledged(wait->sequence))
+		return 1;
+	/* of all helpers this one lets others run, on kernels that do not preempt a program */
+	bpf_copy_from_user_task(&byte, 1, (void *)wait->readable, bpf_get_current_task_btf(), 0);
+	return bpf_ktime_get_ns() > wait->deadline;
+}
+
+/* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs. The
+ * thread waits here until user space has looked at them, for a bounded time and only while user space shows
+ * signs of life. Is there something to attach to, user space arranges for the thread to stop once it leaves the
+ * kernel, and acknowledges: waiting here burns a CPU. Sleepable, to be outside of an RCU read section.
+ */
+static __always_inline int library_body(struct pt_regs *ctx)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct notice *notice;
+	struct wait wait = {};
+
+	if (!watched(ids >> 32))
+		return 0;
+	notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
+	if (!notice)
+		return 0;
+	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
+	wait.deadline = notice->at + WAIT_NS;
+	wait.readable = PT_REGS_SP(ctx);
+	notice->sequence = wait.sequence;
+	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
+	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
+		return 0;
+	bpf_loop(MAX_SPINS, spin, &wait, 0);
+	if (!acknowledged(wait.sequence))
+		__sync_fetch_and_add(&control.waits_expired, 1);
+	return 0;
+}
+
+SEC("uprobe.multi.s")
+int library_mapped_multi(struct pt_regs *ctx)
+{
+	return library_body(ctx);
+}
+
+SEC("uprobe.s")
+int library_mapped_single(struct pt_regs *ctx)
+{
+	return library_body(ctx);
+}
+
+SEC("raw_tp/sched_process_fork")
+int process_forked(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
+	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid), one = 1;
+	struct notice *notice;
+
+	if (from == to || !options.only_targets || !bpf_map_lookup_elem(&targets, &from))
+		return 0;
+	if (options.follow_forks)
+		bpf_map_update_elem(&targets, &to, &one, BPF_ANY);
+	notice = notice_start(NOTICE_FORK, to, to);
+	if (!notice)
+		return 0;
+	notice->parent = from;
+	bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+/* After execve nothing of the old image returns: its open calls are dropped with its thread storage. */
+SEC("raw_tp/sched_process_exec")
+int process_executed(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct notice *notice;
+
+	bpf_task_storage_delete(&threads, task);
+	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	notice = notice_start(NOTICE_EXEC, tgid, tgid);
+	if (notice)
+		bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int process_exited(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *task = (void *)ctx->args[0];
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	struct notice *notice;
+
+	if (BPF_CORE_READ(task, signal, live.counter) > 0)
+		return 0;
+	if (options.only_targets && bpf_map_delete_elem(&targets, &tgid))
+		return 0;
+	notice = notice_start(NOTICE_EXIT, tgid, tgid);
+	if (notice)
+		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* What the programs remember: the maps and the state of a thread. */
+#ifndef GPUSCOPE_STATE_BPF_H
+#define GPUSCOPE_STATE_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <stdbool.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "wire.h"
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
+	char comm[WIRE_COMM];
+} __attribute__((preserve_access_index));
+
+/* Linux 7 gave both an argument; the loader takes the one that fits. */
+extern bool bpf_session_is_return(void) __weak __ksym;
+extern __u64 *bpf_session_cookie(void) __weak __ksym;
+extern bool bpf_session_is_return___ctx(void *ctx) __weak __ksym;
+extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
+
+/* An entry whose stack pointer lies this far above an open one's runs on another stack. */
+#define STACK_SPAN (8ull << 20)
+#define WAIT_NS (1000ull * 1000 * 1000)
+#define ALIVE_NS (1000ull * 1000 * 1000)
+#define MAX_SPINS (1 << 23)
+
+/* Words of a call, numbered as in the catalogue's captures: registers, stack, values. */
+#define WORDS (WIRE_REGS + WIRE_STACK + WIRE_VALUES)
+
+struct frame {
+	__u64 entered;
+	__u64 sp;
+	__u64 caller; /* `entered` of the streamed call around this one, 0: none */
+	__u32 row;
+	__u8 depth; /* streamed calls around this one */
+	__u8 streamed;
+	__u16 pad;
+	__u64 word[WORDS];
+};
+
+struct thread {
+	__u64 ids; /* as bpf_get_current_pid_tgid() gives them */
+	__u32 depth;
+	__u32 pad;
+	struct frame frames[WIRE_FRAMES];
+	struct frame spare; /* of a call that is not kept open */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct spec);
+} specs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct total_key);
+	__type(value, struct total);
+} totals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct failure_key);
+	__type(value, __u64);
+} failures SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct row_counter);
+} row_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} notices SEC(".maps");
+
+const volatile struct options options;
+struct control control;
+
+/* keeps the types of both rings in the object's BTF, for the skeleton */
+const struct call_event *call_event_type __attribute__((unused));
+const struct notice *notice_type __attribute__((unused));
+
+static const struct total NO_TOTAL;
+static const __u64 ZERO;
+
+#endif

@@ -1,0 +1,37 @@
+//! The words through which the running kernel programs and user space talk to each other.
+
+use super::skeleton::types;
+use crate::wire;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Words shared with the kernel programs.
+#[derive(Clone, Copy)]
+pub(super) struct Control(pub(super) NonNull<types::control>);
+
+// SAFETY: only accessed through volatile and atomic words; the memory stays mapped, see `load_tier`
+unsafe impl Send for Control {}
+// SAFETY: as above
+unsafe impl Sync for Control {}
+
+impl Control {
+    /// Lets the thread go on that waits for library notice `sequence`.
+    pub(super) fn acknowledge(self, sequence: u64) {
+        let slot = (sequence % wire::WAITS as u64) as usize;
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).acknowledged[slot]) };
+        word.fetch_max(sequence, Ordering::SeqCst);
+    }
+
+    /// A sign of life at `now`, CLOCK_MONOTONIC ns: without one, nobody waits for us.
+    pub(super) fn alive(self, now: u64) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).alive) };
+        word.store(now, Ordering::SeqCst);
+    }
+
+    pub(super) fn read(self) -> types::control {
+        // SAFETY: plain integers in shared memory; each is a counter of its own
+        unsafe { self.0.as_ptr().read_volatile() }
+    }
+}

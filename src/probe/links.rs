@@ -1,0 +1,143 @@
+//! Attaches the kernel programs to functions and tracepoints, and takes them away again.
+
+use super::{Point, Session, Tier};
+use anyhow::{Context, Result};
+use libbpf_rs::{Link, ProgramMut, UprobeMultiOpts, UprobeOpts};
+use std::path::Path;
+
+/// Links closed at the same time: each waits for all CPUs to have left the probe.
+const CLOSERS: usize = 64;
+
+impl Session {
+    /// Probes `points` of the file behind `path`, which should be a descriptor's path.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+        match self.tier {
+            Tier::Session => Ok(vec![attach_multi(
+                &self.skel.progs.call_session,
+                path,
+                points,
+                Leg::Both,
+            )?]),
+            Tier::Multi => self.attach_pair(path, points),
+            Tier::PerfLink => self.attach_singly(path, points),
+        }
+    }
+
+    fn attach_pair(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+        let returning: Vec<Point> = points.iter().copied().filter(|point| point.returns).collect();
+        let mut links = Vec::new();
+        // returns first: a call must not be opened that nothing will close
+        if !returning.is_empty() {
+            links.push(attach_multi(
+                &self.skel.progs.call_return_multi,
+                path,
+                &returning,
+                Leg::Return,
+            )?);
+        }
+        links.push(attach_multi(
+            &self.skel.progs.call_entry_multi,
+            path,
+            points,
+            Leg::Entry,
+        )?);
+        Ok(links)
+    }
+
+    fn attach_singly(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+        let mut links = Vec::new();
+        for point in points {
+            if point.returns {
+                links.push(attach_single(&self.skel.progs.call_return_single, path, point, true)?);
+            }
+            links.push(attach_single(&self.skel.progs.call_entry_single, path, point, false)?);
+        }
+        Ok(links)
+    }
+
+    /// Probes the dynamic linker's notification hook at `offset` of the file behind `path`.
+    pub fn attach_linker(&self, path: &Path, offset: u64) -> Result<Link> {
+        let point = Point {
+            offset,
+            row: 0,
+            returns: false,
+        };
+        match self.tier {
+            Tier::PerfLink => attach_single(&self.skel.progs.library_mapped_single, path, &point, false),
+            _ => attach_multi(&self.skel.progs.library_mapped_multi, path, &[point], Leg::Entry),
+        }
+    }
+
+    /// Follows forks, execs and exits. Some kernels refuse this to a process without CAP_SYS_ADMIN.
+    pub fn attach_lifecycle(&self) -> Result<Vec<Link>> {
+        let programs = [
+            (&self.skel.progs.process_forked, "sched_process_fork"),
+            (&self.skel.progs.process_executed, "sched_process_exec"),
+            (&self.skel.progs.process_exited, "sched_process_exit"),
+        ];
+        programs
+            .into_iter()
+            .map(|(program, name)| {
+                program
+                    .attach_raw_tracepoint(name)
+                    .with_context(|| format!("failed to attach to tracepoint {name}"))
+            })
+            .collect()
+    }
+
+    /// A probe without a body, to measure what a hit costs on this machine.
+    pub fn attach_empty(&self, path: &Path, points: &[Point], entry_only: bool) -> Result<Link> {
+        if entry_only {
+            attach_multi(&self.skel.progs.empty_entry, path, points, Leg::Entry)
+        } else {
+            attach_multi(&self.skel.progs.empty_session, path, points, Leg::Both)
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leg {
+    Entry,
+    Return,
+    Both,
+}
+
+const ANY_PROCESS: i32 = -1;
+
+fn attach_multi(program: &ProgramMut<'_>, path: &Path, points: &[Point], leg: Leg) -> Result<Link> {
+    let options = UprobeMultiOpts {
+        offsets: points.iter().map(|point| point.offset as usize).collect(),
+        cookies: points.iter().map(|point| u64::from(point.row)).collect(),
+        retprobe: leg == Leg::Return,
+        session: leg == Leg::Both,
+        ..Default::default()
+    };
+    program
+        .attach_uprobe_multi_with_opts(ANY_PROCESS, path, "", options)
+        .with_context(|| format!("failed to attach {} probes to {}", points.len(), path.display()))
+}
+
+fn attach_single(program: &ProgramMut<'_>, path: &Path, point: &Point, retprobe: bool) -> Result<Link> {
+    let options = UprobeOpts {
+        cookie: u64::from(point.row),
+        retprobe,
+        ..Default::default()
+    };
+    program
+        .attach_uprobe_with_opts(ANY_PROCESS, path, point.offset as usize, options)
+        .with_context(|| format!("failed to attach at offset {:#x} of {}", point.offset, path.display()))
+}
+
+/// Takes probes away. Closing a link waits until no CPU runs the probe; those waits are taken together.
+pub fn detach(links: Vec<Link>) {
+    let mut links = links;
+    std::thread::scope(|scope| {
+        while !links.is_empty() {
+            let share = links.split_off(links.len() - links.len().div_ceil(CLOSERS).min(links.len()));
+            scope.spawn(move || drop(share));
+        }
+    });
+}

@@ -1,0 +1,163 @@
+//! Loads the kernel programs in the best form that this kernel accepts.
+
+use super::control::Control;
+use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
+use super::{Point, Session, Tier};
+use crate::wire;
+use anyhow::{Context, Result, anyhow, bail};
+use libbpf_rs::OpenObject;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use std::mem::MaybeUninit;
+use std::path::Path;
+use std::ptr::NonNull;
+
+/// What the kernel side is told before it is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    pub specs: Vec<wire::Spec>,
+    /// Rows that may be added while running.
+    pub spare_rows: usize,
+    /// Bytes of the event ring: a power of two, at least a page.
+    pub ring_bytes: u32,
+    pub only_targets: bool,
+    pub follow_forks: bool,
+    pub wait_for_attach: bool,
+    pub uid: Option<u32>,
+    pub cgroup: Option<u64>,
+    /// Thread names; a trailing `*` selects a prefix.
+    pub comms: Vec<String>,
+    pub only_errors: bool,
+    pub min_ns: u64,
+    pub tier: Option<Tier>,
+}
+
+impl Session {
+    /// Loads the programs, trying each tier in turn.
+    ///
+    /// # Errors
+    /// When no tier loads; the message names the missing privilege or kernel feature.
+    pub fn load(setup: &Setup) -> Result<Session> {
+        let mut reasons = Vec::new();
+        for tier in Tier::ALL {
+            if setup.tier.is_some_and(|wanted| wanted != tier) {
+                continue;
+            }
+            match load_tier(setup, tier) {
+                Ok(session) => return Ok(session),
+                Err(error) => reasons.push((tier, error)),
+            }
+        }
+        Err(super::privilege::explain(reasons))
+    }
+}
+
+fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
+    if tier == Tier::PerfLink {
+        super::limits::raise_descriptors();
+    }
+    // the skeleton borrows its object; both live as long as the process
+    let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = CallsSkelBuilder::default()
+        .open(storage)
+        .context("failed to open the BPF object")?;
+    let rows = setup.specs.len() + setup.spare_rows;
+    size_maps(&mut open, setup, rows)?;
+    select_programs(&mut open, tier);
+    write_options(&mut open, setup)?;
+    let mut skel = open
+        .load()
+        .with_context(|| format!("failed to load the {tier} programs"))?;
+    let control = skel.maps.bss_data.as_deref_mut().map(|data| &mut data.control);
+    let control = Control(NonNull::from(control.context("the BPF object has no shared memory")?));
+    let session = Session {
+        skel,
+        tier,
+        rows,
+        control,
+    };
+    trial_attach(&session)?;
+    for (row, spec) in setup.specs.iter().enumerate() {
+        session.set_spec(row as u32, spec)?;
+    }
+    Ok(session)
+}
+
+fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result<()> {
+    let rows = u32::try_from(rows.max(1)).map_err(|_| anyhow!("too many rows"))?;
+    open.maps
+        .specs
+        .set_max_entries(rows)
+        .context("failed to size the row table")?;
+    open.maps
+        .row_counters
+        .set_max_entries(rows)
+        .context("failed to size the row counters")?;
+    open.maps
+        .events
+        .set_max_entries(setup.ring_bytes)
+        .context("failed to size the event ring")?;
+    Ok(())
+}
+
+fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier) {
+    let session = tier == Tier::Session;
+    let multi = tier == Tier::Multi;
+    let single = tier == Tier::PerfLink;
+    let progs = &mut open.progs;
+    progs.call_session.set_autoload(session);
+    progs.empty_session.set_autoload(session);
+    progs.empty_entry.set_autoload(session);
+    progs.call_entry_multi.set_autoload(multi);
+    progs.call_return_multi.set_autoload(multi);
+    progs.library_mapped_multi.set_autoload(!single);
+    progs.call_entry_single.set_autoload(single);
+    progs.call_return_single.set_autoload(single);
+    progs.library_mapped_single.set_autoload(single);
+}
+
+fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
+    let data = open
+        .maps
+        .rodata_data
+        .as_deref_mut()
+        .context("the BPF object has no options section")?;
+    let options = &mut data.options;
+    options.min_ns = setup.min_ns;
+    options.ring_soft_limit = u64::from(setup.ring_bytes / 4);
+    options.only_targets = setup.only_targets.into();
+    options.follow_forks = setup.follow_forks.into();
+    options.wait_for_attach = setup.wait_for_attach.into();
+    options.only_errors = setup.only_errors.into();
+    options.by_uid = setup.uid.is_some().into();
+    options.uid = setup.uid.unwrap_or(0);
+    options.by_cgroup = setup.cgroup.is_some().into();
+    options.cgroup = setup.cgroup.unwrap_or(0);
+    if setup.comms.len() > wire::COMMS {
+        bail!("at most {} --comm names can be selected at once", wire::COMMS);
+    }
+    options.comms = setup.comms.len() as u32;
+    for (slot, comm) in setup.comms.iter().enumerate() {
+        let (name, prefix) = comm
+            .strip_suffix('*')
+            .map_or((comm.as_str(), false), |name| (name, true));
+        let kept = name.len().min(wire::COMM - 1);
+        for (to, from) in options.comm[slot].iter_mut().zip(&name.as_bytes()[..kept]) {
+            *to = *from as _;
+        }
+        options.comm_length[slot] = (if prefix { kept } else { kept + 1 }) as u8;
+    }
+    Ok(())
+}
+
+/// Some kernels load a program whose kind of link they do not have; this finds out before it matters.
+fn trial_attach(session: &Session) -> Result<()> {
+    let nowhere = Point {
+        offset: 0,
+        row: 0,
+        returns: true,
+    };
+    session
+        .attach(Path::new("/proc/self/exe"), &[nowhere])
+        .map(drop)
+        .with_context(|| format!("failed to attach with {}", session.tier))
+}

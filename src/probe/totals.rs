@@ -1,0 +1,110 @@
+//! Reads the counting plane out of the kernel.
+
+use super::Session;
+use super::session::bytes_of;
+use crate::wire;
+use anyhow::{Context, Result};
+use libbpf_rs::{MapCore, MapFlags};
+
+/// The counting plane, read once.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    pub totals: Vec<(wire::TotalKey, wire::Total)>,
+    pub failures: Vec<(wire::FailureKey, u64)>,
+    /// By row.
+    pub counters: Vec<wire::RowCounter>,
+    /// Library loads that did not wait until their probes were in place.
+    pub waits_expired: u64,
+    pub notices_lost: u64,
+    /// Calls counted without their process, because the table of processes was full.
+    pub unattributed: u64,
+}
+
+impl Session {
+    /// Reads the exact totals.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let maps = &self.skel.maps;
+        let control = self.control.read();
+        Ok(Snapshot {
+            totals: entries(&maps.totals)?,
+            failures: entries(&maps.failures)?,
+            counters: self.counters()?,
+            waits_expired: control.waits_expired,
+            notices_lost: control.notices_lost,
+            unattributed: control.totals_overflowed,
+        })
+    }
+
+    /// Takes the totals of processes that have ended out of the kernel's tables.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn take_ended(&self, ended: &dyn Fn(u32) -> bool) -> Result<Snapshot> {
+        let maps = &self.skel.maps;
+        let mut taken = Snapshot {
+            totals: entries(&maps.totals)?,
+            ..Snapshot::default()
+        };
+        taken.totals.retain(|(key, _): &(wire::TotalKey, _)| ended(key.tgid));
+        taken.failures = entries(&maps.failures)?;
+        taken
+            .failures
+            .retain(|(key, _): &(wire::FailureKey, _)| ended(key.tgid));
+        for (key, _) in &taken.totals {
+            maps.totals
+                .delete(bytes_of(key))
+                .context("failed to drop the totals of an ended process")?;
+        }
+        for (key, _) in &taken.failures {
+            maps.failures
+                .delete(bytes_of(key))
+                .context("failed to drop the failures of an ended process")?;
+        }
+        Ok(taken)
+    }
+
+    /// Events that found the ring full, of all rows.
+    pub fn lost(&self) -> u64 {
+        self.control.read().events_lost
+    }
+
+    /// Per row, added over all CPUs.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counters(&self) -> Result<Vec<wire::RowCounter>> {
+        let map = &self.skel.maps.row_counters;
+        (0..self.rows as u32)
+            .map(|row| {
+                let cpus = map
+                    .lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY)
+                    .context("failed to read the row counters")?;
+                Ok(cpus
+                    .unwrap_or_default()
+                    .iter()
+                    .fold(wire::RowCounter::default(), |sum, cpu| sum.plus(cpu)))
+            })
+            .collect()
+    }
+}
+
+/// All entries of a hash map. Entries that vanish meanwhile are left out.
+fn entries<K: Copy + Default, V: Copy>(map: &dyn MapCore) -> Result<Vec<(K, V)>> {
+    let mut found = Vec::new();
+    for key in map.keys() {
+        let value = map.lookup(&key, MapFlags::ANY).context("failed to read a table")?;
+        if let Some(value) = value.filter(|value| value.len() >= size_of::<V>() && key.len() >= size_of::<K>()) {
+            // SAFETY: both are plain `repr(C)` integers, read from buffers that are long enough
+            found.push(unsafe {
+                (
+                    key.as_ptr().cast::<K>().read_unaligned(),
+                    value.as_ptr().cast::<V>().read_unaligned(),
+                )
+            });
+        }
+    }
+    Ok(found)
+}

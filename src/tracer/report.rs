@@ -1,0 +1,170 @@
+//! The end of a run: what was counted, what was not seen, what it cost.
+
+use super::{Tracer, monotonic_ns};
+use crate::model::summary::{Cost, Summary};
+use crate::probe::attach::Attacher;
+use crate::probe::calibrate;
+use crate::wire::RowCounter;
+use anyhow::Result;
+
+impl Tracer {
+    /// Detaches, writes what is left, and adds everything up.
+    ///
+    /// # Errors
+    /// The totals cannot be read, or the output cannot be written.
+    pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
+        let seconds = self.started.elapsed().as_secs_f64();
+        self.handle_remaining();
+        let attached: Vec<String> = self.attacher.attached().map(describe).collect();
+        let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        unseen.extend(nameless_functions(&self.attacher));
+        drop(std::mem::take(&mut self.lifecycle));
+        self.attacher.detach_all();
+        // a call that was in flight while we detached may still have ended
+        self.handle_remaining();
+        let snapshot = self.session.snapshot()?;
+        self.add_to_tally(&snapshot);
+        self.report_lost(monotonic_ns());
+        let mut summary = self.summarise(&snapshot.counters, seconds);
+        summary.attached = attached;
+        summary.unseen = unseen;
+        self.note_gaps(&snapshot, &mut summary);
+        summary.cost = self.cost(&summary);
+        if let Some(sink) = self.sink.as_mut() {
+            sink.finish(&summary, &mut self.buffer);
+        }
+        let written = self.flush();
+        Ok((summary, written))
+    }
+
+    fn handle_remaining(&mut self) {
+        self.events.drain();
+        self.handle_notices();
+        self.hold();
+        self.emit(u64::MAX);
+    }
+
+    fn summarise(&self, counters: &[RowCounter], seconds: f64) -> Summary {
+        let functions = self
+            .tally
+            .functions(&self.rows.catalog, counters, &|row| self.rows.timed(row));
+        let quiet = |name: &str| {
+            let row = self.rows.catalog.rows.iter().position(|row| row.symbol == name);
+            row.is_some_and(|row| !self.rows.streams(row as u32))
+        };
+        let counted_only = match self.sink {
+            Some(_) => functions
+                .iter()
+                .filter(|function| quiet(&function.name))
+                .map(|function| function.name.clone())
+                .collect(),
+            None => Vec::new(),
+        };
+        Summary {
+            seconds,
+            failures: self.tally.failures(&self.rows.catalog),
+            copies: self.tally.copies(&self.rows.catalog),
+            lost_events: counters.iter().map(|counter| counter.lost).sum(),
+            malformed: self.malformed,
+            processes: self.tally.processes(),
+            counted_only,
+            tier: self.tier().to_owned(),
+            functions,
+            ..Summary::default()
+        }
+    }
+
+    fn note_gaps(&self, snapshot: &crate::probe::totals::Snapshot, summary: &mut Summary) {
+        let mut note = |count: u64, text: &str| {
+            if count > 0 {
+                summary.unseen.push(format!("{count} {text}"));
+            }
+        };
+        note(
+            snapshot.waits_expired + self.gate.overdue(),
+            "library loads did not wait until their probes were in place: first calls may be missing",
+        );
+        note(
+            snapshot.notices_lost,
+            "notices of process life were lost: libraries may have been attached late",
+        );
+        note(
+            snapshot.unattributed,
+            "calls are counted without their process: its table was full",
+        );
+        note(self.malformed, "records from the kernel were malformed");
+        let nested = summary.functions.iter().map(|function| function.without_args).sum();
+        note(nested, "calls were nested too deeply to keep their arguments");
+        if self.functions_attached_none(summary) {
+            summary
+                .unseen
+                .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
+        }
+    }
+
+    fn functions_attached_none(&self, summary: &Summary) -> bool {
+        summary.attached.is_empty()
+    }
+
+    fn cost(&self, summary: &Summary) -> Cost {
+        let spare = self.session.row_capacity() as u32 - 1;
+        let (cpu_seconds, rss_bytes) = own_usage();
+        let hits = |timed| {
+            let functions = summary.functions.iter().filter(|function| function.timed == timed);
+            functions.map(|function| function.calls + function.unfinished).sum()
+        };
+        let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
+        Cost {
+            calls: hits(true),
+            entries: hits(false),
+            ns_per_call: cost.call_ns,
+            ns_per_entry: cost.entry_ns,
+            cpu_seconds,
+            rss_bytes,
+        }
+    }
+}
+
+/// What cannot be found in runtimes without symbols, said once for all of them.
+fn nameless_functions(attacher: &Attacher) -> Option<String> {
+    let stripped = |file: &&crate::probe::attach::Attached| file.embedded == Some(crate::elf::Method::NameStrings);
+    let files = attacher.attached().filter(stripped).count();
+    (files > 0).then(|| {
+        let of = if files == 1 { "file has" } else { "files have" };
+        format!(
+            "{files} {of} a runtime linked in and stripped: internal functions that never mention their name \
+             (__cudaPushCallConfiguration …) are not seen there"
+        )
+    })
+}
+
+fn describe(file: &crate::probe::attach::Attached) -> String {
+    let how = match file.embedded {
+        None => "",
+        Some(crate::elf::Method::SymbolTable) => ", runtime linked in statically",
+        Some(crate::elf::Method::NameStrings) => ", runtime linked in statically and stripped",
+    };
+    let slow = if file.single_stepped > 0 {
+        format!(", {} single-stepped", file.single_stepped)
+    } else {
+        String::new()
+    };
+    format!("{} ({} functions{how}{slow})", file.path.display(), file.functions)
+}
+
+/// CPU seconds used so far and resident bytes of this process.
+fn own_usage() -> (f64, u64) {
+    // SAFETY: the call only fills the structure that it is given
+    let usage = unsafe {
+        let mut usage = std::mem::zeroed::<libc::rusage>();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = rss
+        .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or(0);
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), kib * 1024)
+}
