@@ -72,7 +72,7 @@ impl RunRows {
         let known = &self.catalog.rows[row];
         let asked_for = self.wish.chatty || self.filter.asks_for(known);
         let stream = self.wish.events && (!known.chatty || asked_for);
-        let told = !known.raw && (!known.trivial || asked_for || self.wish.results);
+        let told = !known.raw && !known.entry_only && (!known.trivial || asked_for || self.wish.results);
         plan(
             &self.catalog,
             known,

@@ -165,6 +165,11 @@ impl Tracer {
         }
     }
 
+    /// Has the summary say that something is not seen.
+    pub fn declare_unseen(&mut self, what: String) {
+        self.attacher.gap(what);
+    }
+
     /// Functions probed now.
     pub fn functions(&self) -> usize {
         self.attacher.attached().map(|file| file.functions).sum()

@@ -260,6 +260,13 @@ library = "thrower"
 symbol = "*thrown_through*"
 args = ["value: i32"]
 returns = "i32"
+
+[[function]]
+library = "thrower"
+symbol = "c_calls_back"
+args = ["back: fn", "value: i32"]
+returns = "i32"
+entry_only = true
 "#;
 
 /// A C++ exception cannot pass a return probe: such functions are seen at entry, and that is said.
@@ -286,7 +293,7 @@ fn exceptions_pass_through_what_is_hooked() {
             trace.stderr
         );
         let counts: Vec<u64> = trace.totals("calls").into_values().collect();
-        assert_eq!((counts, trace.calls().count()), (vec![20], 20), "{}", tier.name);
+        assert_eq!((counts, trace.calls().count()), (vec![20, 20], 40), "{}", tier.name);
         let said = trace
             .unseen()
             .iter()

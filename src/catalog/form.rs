@@ -42,6 +42,8 @@ pub(super) struct RawFunction {
     pub chatty: bool,
     #[serde(default)]
     pub trivial: bool,
+    #[serde(default)]
+    pub entry_only: bool,
     pub majors: Option<Text>,
     pub forwards: Option<String>,
     pub returns: Option<Text>,

@@ -213,6 +213,7 @@ impl At<'_> {
             direction,
             chatty: raw.chatty,
             trivial: raw.trivial,
+            entry_only: raw.entry_only,
             majors,
             forwards: raw.forwards,
             returns,

@@ -104,6 +104,8 @@ pub struct Row {
     pub chatty: bool,
     /// Returns a value at hand: counted at its entry, without time and result, unless it is asked for.
     pub trivial: bool,
+    /// Never hooked at its return: an exception may pass through it.
+    pub entry_only: bool,
     /// Sonames whose function has this signature.
     pub majors: Majors,
     /// Symbol that this one jumps into; never probe both.

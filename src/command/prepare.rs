@@ -33,17 +33,21 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let catalog = catalog(&options.hooks)?;
     let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
     let format = format(options)?;
+    let refused = probe::machine::returns_refused();
     let wish = Wish {
         events: !options.quiet,
         // few calls of a getter fail or take long: where only those are shown, none is too chatty
         chatty: options.chatty || options.errors || options.min_duration.is_some(),
-        returns: true,
+        returns: refused.is_none(),
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;
     let output = destination(options)?;
     let mut tracer = Tracer::start(rows, setup(options, &scope)?, scope, output)?;
+    if let Some(reason) = refused {
+        tracer.declare_unseen(reason);
+    }
     if !options.quiet {
         let sink = sink(options, format, command, tracer.tier());
         tracer.write_to(sink);

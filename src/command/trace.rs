@@ -3,6 +3,7 @@
 use super::prepare;
 use crate::cli::TraceArgs;
 use crate::output::say;
+use crate::probe::machine;
 use crate::refusal::Usage;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
@@ -64,6 +65,11 @@ fn attach(tracer: &mut Tracer, args: &TraceArgs) -> Result<()> {
 fn check_process(pid: u32) -> Result<()> {
     if !is_alive(pid) {
         bail!("there is no process {pid}\nhint: pgrep -a python; nvidia-smi also lists processes that use a GPU");
+    }
+    if machine::shadow_stack_in_the_way(pid) {
+        bail!(
+            "process {pid} has a shadow stack, and return probes of this kernel would kill it\nhint: use Linux 6.11 or newer"
+        );
     }
     let exe = Path::new("/proc").join(pid.to_string()).join("exe");
     let file = match crate::elf::ElfFile::open(&exe) {

@@ -432,6 +432,7 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
         direction: None,
         chatty: false,
         trivial: false,
+        entry_only: false,
         majors: crate::catalog::Majors::ANY,
         forwards: None,
         returns: Returns::Void,

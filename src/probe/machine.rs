@@ -102,3 +102,24 @@ pub fn checks() -> Vec<Check> {
     ]);
     found
 }
+
+/// Why no return probes may be used on this kernel; `None`: they are safe.
+///
+/// A process that would die of them can be started at any time, so this holds for all.
+pub fn returns_refused() -> Option<String> {
+    let release = version::release();
+    let kills = version::parse(&release).is_some_and(version::return_probes_kill_seccomp);
+    kills.then(|| {
+        format!(
+            "results and durations: return probes of Linux {release} kill programs that run under seccomp; \
+             hint: 6.12.14, 6.13.3 or newer"
+        )
+    })
+}
+
+/// Whether return probes would kill process `pid`, because it has a shadow stack that this kernel's do not know.
+pub fn shadow_stack_in_the_way(pid: u32) -> bool {
+    let kernel = version::parse(&version::release());
+    kernel.is_some_and(|kernel| !version::return_probes_know_shadow_stacks(kernel))
+        && process::read(pid).is_ok_and(|process| process.shadow_stack)
+}
