@@ -1,23 +1,7 @@
-// A library whose functions have arguments of every kind that a hook file can describe. See ../hooks.md.
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+// The functions of mylib.h.
+#include "mylib.h"
 #include <stdlib.h>
 #include <string.h>
-
-struct image {
-	uint32_t width, height;
-	const void *pixels;
-	char format[8];
-};
-struct tag {
-	uint64_t high, low;
-};
-struct size3 {
-	uint32_t x, y, z;
-};
-enum speed { SLOW, FAST };
-enum status { MY_OK, MY_BUSY = 3, MY_NO_MEMORY = 12 };
 
 int my_open(const char *path, uint32_t flags, void **out)
 {

@@ -1,31 +1,6 @@
 // Calls each function of mylib once or twice. See ../hooks.md.
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "mylib.h"
 #include <string.h>
-
-struct image {
-	uint32_t width, height;
-	const void *pixels;
-	char format[8];
-};
-struct tag {
-	uint64_t high, low;
-};
-struct size3 {
-	uint32_t x, y, z;
-};
-int my_open(const char *, uint32_t, void **);
-int my_numbers(uint8_t, int8_t, uint16_t, int16_t, uint32_t, int32_t, uint64_t, int64_t, bool, size_t);
-int my_scale(double, float, void *, unsigned);
-int my_name(void *, char *, size_t *);
-int my_launch(struct size3, struct size3, void (*)(int), int);
-int my_upload(uint64_t, const struct image *);
-int my_mark(struct tag);
-uint32_t my_stat_open(void *);
-uint32_t my_stat_bytes(void *);
-void my_close(void *);
-int my_secret(int, int);
 
 static void done(int status)
 {
