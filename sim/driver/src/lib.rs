@@ -19,10 +19,10 @@ mod entry {
                 if asked != 0 {
                     return crate::LEDGER.leave(ID, asked);
                 }
-                #[allow(unused_unsafe)]
+                #[allow(unused_unsafe, reason = "some bodies need none")]
                 // SAFETY: the caller keeps the contract of the CUDA function of this name,
                 // which is the one the body relies on.
-                let run = || -> Result<(), u32> { unsafe { $body } #[allow(unreachable_code)] Ok(()) };
+                let run = || -> Result<(), u32> { unsafe { $body } #[allow(unreachable_code, reason = "some bodies return")] Ok(()) };
                 let result = match run() { Ok(()) => 0, Err(code) => code };
                 crate::LEDGER.leave(ID, result)
             }

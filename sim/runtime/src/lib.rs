@@ -24,13 +24,13 @@ mod entry {
                 const ID: usize = crate::ids::id::$name;
                 own_name!($name);
                 let asked = crate::LEDGER.enter(ID);
-                #[allow(unused_unsafe, unused_variables)]
+                #[allow(unused_unsafe, unused_variables, reason = "some bodies need neither")]
                 let run = || -> Result<(), u32> {
                     let $d = crate::driver::ready()?;
                     // SAFETY: the caller keeps the contract of the CUDA function of this name,
                     // which is the one the body relies on.
                     unsafe { $body }
-                    #[allow(unreachable_code)]
+                    #[allow(unreachable_code, reason = "some bodies return")]
                     Ok(())
                 };
                 let result = if asked != 0 { asked } else { run().err().unwrap_or(0) };
@@ -43,7 +43,7 @@ mod entry {
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
                 own_name!($name);
                 crate::LEDGER.enter(crate::ids::id::$name);
-                #[allow(unused_unsafe)]
+                #[allow(unused_unsafe, reason = "some bodies need none")]
                 // SAFETY: as for the other entry points.
                 unsafe { $body }
             }
