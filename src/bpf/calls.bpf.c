@@ -47,6 +47,17 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 	finish(spec, frame, &call, row);
 }
 
+static __always_inline __u64 *session_cookie(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
+}
+
+static __always_inline bool session_returns(void *ctx)
+{
+	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
+						      : bpf_session_is_return___ctx(ctx);
+}
+
 /* When the call that returns was entered, which only a session keeps; else: now. */
 static __always_inline __u64 entered_at(struct pt_regs *ctx, bool session, __u64 now)
 {

@@ -117,15 +117,4 @@ static __always_inline struct frame *frame_missing(struct thread *thread, __u32 
 	return spare_frame(thread, row, entered);
 }
 
-static __always_inline __u64 *session_cookie(void *ctx)
-{
-	return bpf_ksym_exists(bpf_session_cookie) ? bpf_session_cookie() : bpf_session_cookie___ctx(ctx);
-}
-
-static __always_inline bool session_returns(void *ctx)
-{
-	return bpf_ksym_exists(bpf_session_is_return) ? bpf_session_is_return()
-						      : bpf_session_is_return___ctx(ctx);
-}
-
 #endif

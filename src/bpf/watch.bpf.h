@@ -4,8 +4,7 @@
 
 #include "state.bpf.h"
 
-/* Functions that are not inlined are global: the verifier looks at each once, not on every path to it. */
-
+/* Global, as are others that are long or loop: the verifier looks at each once, not on every path to it. */
 __noinline int comm_selected(void)
 {
 	char comm[WIRE_COMM] = {};

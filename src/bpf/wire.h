@@ -153,7 +153,7 @@ struct options {
 	__u8 wait_for_attach;
 	__u8 never; /* 0, which the compiler does not know */
 	__u8 pad;
-	char comm[WIRE_COMMS][WIRE_COMM]; /* exact, or a prefix when `comm_prefix` is not 0 */
+	char comm[WIRE_COMMS][WIRE_COMM]; /* names, or beginnings of names */
 	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
 };
 
