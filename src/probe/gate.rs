@@ -8,6 +8,7 @@
 use super::Session;
 use super::control::Control;
 use super::hold::Holder;
+use super::poll::wait_readable;
 use super::ring;
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
@@ -168,7 +169,7 @@ impl Shared {
         for notice in came.notices {
             let mut arrival = Arrival { notice, held: false };
             if self.busy.load(Ordering::SeqCst) {
-                self.hold(&mut door, &mut arrival);
+                self.hold(&mut door.holder, &mut arrival);
             }
             door.arrivals.push_back(arrival);
         }
@@ -178,12 +179,10 @@ impl Shared {
     /// Holds this thread and those that arrived before anybody was busy.
     fn hold_all(&self, arrival: &mut Arrival) {
         let mut door = self.door();
-        self.hold(&mut door, arrival);
-        let mut waiting = std::mem::take(&mut door.arrivals);
-        for arrival in &mut waiting {
-            self.hold(&mut door, arrival);
+        let Door { holder, arrivals, .. } = &mut *door;
+        for arrival in std::iter::once(arrival).chain(arrivals) {
+            self.hold(holder, arrival);
         }
-        door.arrivals = waiting;
     }
 
     fn show_life(&self) {
@@ -197,12 +196,12 @@ impl Shared {
         let _ = (&self.elbow).write_all(&1u64.to_ne_bytes());
     }
 
-    fn hold(&self, door: &mut Door, arrival: &mut Arrival) {
+    fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
         let notice = &arrival.notice;
         if arrival.held || !matches!(notice.kind, wire::NOTICE_LIBRARY | wire::NOTICE_EXEC) {
             return;
         }
-        arrival.held = door.holder.as_mut().is_some_and(|holder| holder.hold(notice.tid));
+        arrival.held = holder.as_mut().is_some_and(|holder| holder.hold(notice.tid));
         if arrival.held {
             self.acknowledge(notice);
         }
@@ -222,19 +221,8 @@ fn attend(shared: &Shared) {
         if busy {
             shared.show_life();
         }
-        let mut polled = [shared.epoll, shared.elbow.as_raw_fd()].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
-        // SAFETY: `polled` is an array of initialised entries
-        unsafe {
-            libc::poll(
-                polled.as_mut_ptr(),
-                polled.len() as libc::nfds_t,
-                if busy { HEARTBEAT_MS } else { -1 },
-            )
-        };
+        let millis = if busy { HEARTBEAT_MS } else { -1 };
+        wait_readable([shared.epoll, shared.elbow.as_raw_fd()], millis);
         empty(&shared.elbow);
         if !shared.take_in().arrivals.is_empty() {
             let _ = (&shared.bell).write_all(&1u64.to_ne_bytes());

@@ -5,6 +5,7 @@
 //! two seconds. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
+use super::poll::wait_readable;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -109,7 +110,8 @@ fn hold_for(channel: File) -> ! {
     let mut held: Vec<HeldThread> = Vec::with_capacity(MOST_HELD);
     loop {
         let wait = let_go_of_unwanted(&mut held);
-        if !readable(&channel, wait) {
+        let millis = wait.map_or(-1, |wait| wait.as_millis() as i32 + 1);
+        if !wait_readable([channel.as_raw_fd()], millis) {
             continue;
         }
         let mut bytes = [0; 8];
@@ -164,17 +166,6 @@ fn let_go_of_unwanted(held: &mut Vec<HeldThread>) -> Option<Duration> {
         _ => RETRY,
     };
     held.iter().map(next).min()
-}
-
-fn readable(channel: &File, wait: Option<Duration>) -> bool {
-    let mut polled = libc::pollfd {
-        fd: channel.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let millis = wait.map_or(-1, |wait| wait.as_millis() as i32 + 1);
-    // SAFETY: one initialised entry
-    unsafe { libc::poll(&raw mut polled, 1, millis) > 0 }
 }
 
 /// Does what a packet says; 0 or the reason why not.
@@ -268,15 +259,18 @@ mod tests {
         }
     }
 
-    fn sleeper() -> Child {
-        Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap()
+    /// A process that has stopped because it is held.
+    fn held_sleeper() -> (Holder, Child) {
+        let mut holder = Holder::fork().unwrap();
+        let child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        assert!(holder.hold(child.id()));
+        wait_for(child.id(), 't');
+        (holder, child)
     }
 
     #[test]
     fn a_held_thread_stands_still_until_it_is_let_go() {
-        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
-        assert!(holder.hold(child.id()));
-        wait_for(child.id(), 't');
+        let (mut holder, mut child) = held_sleeper();
         assert!(holder.let_go(child.id()));
         wait_for(child.id(), 'S');
         child.kill().unwrap();
@@ -285,9 +279,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_holding_process_lets_everything_go() {
-        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
-        assert!(holder.hold(child.id()));
-        wait_for(child.id(), 't');
+        let (holder, mut child) = held_sleeper();
         drop(holder);
         wait_for(child.id(), 'S');
         child.kill().unwrap();
@@ -296,9 +288,7 @@ mod tests {
 
     #[test]
     fn a_thread_goes_on_when_there_is_no_sign_of_life() {
-        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
-        assert!(holder.hold(child.id()));
-        wait_for(child.id(), 't');
+        let (mut holder, mut child) = held_sleeper();
         wait_for(child.id(), 'S');
         assert!(!holder.let_go(child.id()));
         child.kill().unwrap();
@@ -314,9 +304,7 @@ mod tests {
 
     #[test]
     fn a_held_process_that_is_killed_ends() {
-        let (mut holder, mut child) = (Holder::fork().unwrap(), sleeper());
-        assert!(holder.hold(child.id()));
-        wait_for(child.id(), 't');
+        let (mut holder, mut child) = held_sleeper();
         child.kill().unwrap();
         assert!(holder.let_go(child.id()));
         assert!(!child.wait().unwrap().success());

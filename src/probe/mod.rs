@@ -15,6 +15,7 @@ mod limits;
 pub mod links;
 pub mod load;
 pub mod machine;
+mod poll;
 pub mod privilege;
 pub mod ring;
 pub mod session;

@@ -1,6 +1,7 @@
 //! Takes events and notices out of the kernel's rings.
 
 use super::Session;
+use super::poll::wait_readable;
 pub use crate::model::window::Inbox;
 use crate::wire::Notice;
 use anyhow::{Context, Result};
@@ -47,14 +48,8 @@ impl Events {
 
     /// Waits until `bell` is readable, the ring fills up, or `timeout` is over; then empties the ring.
     pub fn wait(&self, timeout: Duration, bell: i32) {
-        let mut polled = [bell, self.ring.epoll_fd()].map(|fd| libc::pollfd {
-            fd,
-            events: libc::POLLIN,
-            revents: 0,
-        });
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        // SAFETY: `polled` is an array of two initialised entries
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) };
+        wait_readable([bell, self.ring.epoll_fd()], millis);
         self.drain();
     }
 
