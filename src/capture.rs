@@ -98,8 +98,7 @@ pub fn direction(row: &Row, variant: u32) -> Option<CopyKind> {
 
 fn flags(catalog: &Catalog, row: &Row, used: Use) -> u8 {
     let typed = catalog
-        .libraries
-        .get(usize::from(row.library.0))
+        .library_with(row.library)
         .is_some_and(|library| library.errors.is_some());
     let fallible = typed && used.returns && row.returns == Returns::Error && row.class != Class::Error;
     u8::from(used.stream) * wire::SPEC_STREAM

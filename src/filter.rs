@@ -49,10 +49,7 @@ impl Filter {
 
     /// Whether the function is traced: no rule excludes it and, if there are including rules, one does.
     pub fn selects(&self, catalog: &Catalog, row: &Row) -> bool {
-        let layer = catalog
-            .libraries
-            .get(usize::from(row.library.0))
-            .map(|library| library.layer);
+        let layer = catalog.library_with(row.library).map(|library| library.layer);
         let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
         layer.is_some_and(|layer| self.has_layer(layer))
             && !self.rules.iter().any(|rule| rule.exclude && rule.matches(row))

@@ -397,7 +397,6 @@ impl Tracer {
 
 fn layer_of<'a>(catalog: &'a Catalog, call: &Call<'_>) -> &'a str {
     catalog
-        .libraries
-        .get(usize::from(call.row.library.0))
+        .library_with(call.row.library)
         .map_or("?", |library| library.name.as_str())
 }

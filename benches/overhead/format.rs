@@ -88,7 +88,10 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
         };
         let header = &call.header;
         let number = numbers.number(header.tid, header.depth, header.entered, header.caller);
-        let layer = rows.catalog.libraries[usize::from(call.row.library.0)].name.as_str();
+        let layer = rows
+            .catalog
+            .library_with(call.row.library)
+            .map_or("?", |library| library.name.as_str());
         let entry = Entry {
             call: &call,
             number,

@@ -17,10 +17,7 @@ fuzz_target!(|text: &str| {
     };
     for row in &catalog.rows {
         let _ = plan(&catalog, row, used);
-        let library = catalog
-            .libraries
-            .get(usize::from(row.library.0))
-            .expect("the row's library");
+        let library = catalog.library_with(row.library).expect("the row's library");
         let _ = library.matches(&row.symbol);
         assert!(row.is_glob() || catalog.find(row.library, &row.symbol, Some(row.majors.first)).is_some());
     }

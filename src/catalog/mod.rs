@@ -131,13 +131,19 @@ impl Catalog {
         self.structs.iter().find(same).or(Some(first))
     }
 
+    /// A library by its number.
+    #[must_use]
+    pub fn library_with(&self, id: LibraryId) -> Option<&Library> {
+        self.libraries.get(usize::from(id.0))
+    }
+
     /// The name of what a call returned, when its library has an error type.
     #[must_use]
     pub fn error_name(&self, row: &Row, ret: i64) -> Option<&str> {
         if row.returns != Returns::Error {
             return None;
         }
-        let errors = self.libraries.get(usize::from(row.library.0))?.errors?;
+        let errors = self.library_with(row.library)?.errors?;
         let [a, b, c, d, ..] = ret.to_le_bytes();
         self.enum_name(errors, i64::from(i32::from_le_bytes([a, b, c, d])))
     }
@@ -149,8 +155,7 @@ impl Catalog {
         let [a, b, c, d, ..] = ret.to_le_bytes();
         let code = i32::from_le_bytes([a, b, c, d]);
         let typed = self
-            .libraries
-            .get(usize::from(row.library.0))
+            .library_with(row.library)
             .is_some_and(|library| library.errors.is_some());
         let judged = typed && row.returns == Returns::Error && row.class != Class::Error;
         judged && code != 0 && !row.ok.contains(&code)

@@ -84,8 +84,7 @@ fn list_catalog(catalog: &Catalog, args: &FunctionsArgs, out: &mut dyn Write) ->
 
 fn library_name(catalog: &Catalog, row: &Row) -> String {
     catalog
-        .libraries
-        .get(usize::from(row.library.0))
+        .library_with(row.library)
         .map(|library| library.name.clone())
         .unwrap_or_default()
 }

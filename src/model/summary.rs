@@ -115,9 +115,11 @@ impl Tally {
         let Some(row) = catalog.rows.get(key.row as usize) else {
             return;
         };
-        if row.class == Class::Copy {
-            let layer = catalog.libraries[usize::from(row.library.0)].layer;
-            let copies = self.copies.entry((layer, direction(row, key.variant))).or_default();
+        if let (Class::Copy, Some(library)) = (row.class, catalog.library_with(row.library)) {
+            let copies = self
+                .copies
+                .entry((library.layer, direction(row, key.variant)))
+                .or_default();
             copies.0 += total.calls().saturating_sub(total.errors);
             copies.1 += total.bytes;
         }
@@ -149,7 +151,7 @@ impl Tally {
 
     fn function(&self, catalog: &Catalog, row: u32, counter: &RowCounter, timed: bool) -> Option<Function> {
         let known = catalog.rows.get(row as usize)?;
-        let library = &catalog.libraries[usize::from(known.library.0)];
+        let library = catalog.library_with(known.library)?;
         let total = self.rows.get(&row).map(|row| row.total);
         let calls = total.map_or(0, |total| total.calls());
         let quantile = |share: f64| total.as_ref().map_or(0, |total| quantile_ns(total, share));

@@ -82,7 +82,7 @@ proptest! {
         let functions = functions(&entries);
         for (index, row) in CATALOG.rows.iter().enumerate().take(8) {
             let of_row = || entries.iter().filter(|(key, _)| key.row == index as u32).map(|(_, total)| total);
-            let label = &CATALOG.libraries[usize::from(row.library.0)].name;
+            let label = &CATALOG.library_with(row.library).unwrap().name;
             let same = |function: &&Function| function.name == row.symbol && function.label == *label;
             let found = functions.iter().find(same).unwrap();
             prop_assert_eq!(found.calls, of_row().map(Total::calls).sum::<u64>());

@@ -357,10 +357,7 @@ fn no_return(elf: &ElfFile, symbol: &str) -> Option<&'static str> {
 
 /// Names worth looking up: those with a row, and what a CUDA library exports beyond the catalogue.
 fn belongs(catalog: &Catalog, library: LibraryId, name: &str) -> bool {
-    let layer = catalog
-        .libraries
-        .get(usize::from(library.0))
-        .map(|library| library.layer);
+    let layer = catalog.library_with(library).map(|library| library.layer);
     let unknown = match layer {
         Some(Layer::Driver) => name
             .strip_prefix("cu")
@@ -400,8 +397,7 @@ fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) 
     let catalog = rows.catalog();
     let wanted = catalog.rows.iter().filter(|row| row.library == library);
     let custom = catalog
-        .libraries
-        .get(usize::from(library.0))
+        .library_with(library)
         .is_some_and(|library| library.layer == Layer::Custom);
     wanted
         .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))

@@ -95,15 +95,11 @@ impl Tracer {
         note(self.malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();
         note(nested, "calls were nested too deeply to keep their arguments");
-        if self.functions_attached_none(summary) {
+        if summary.attached.is_empty() {
             summary
                 .unseen
                 .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
         }
-    }
-
-    fn functions_attached_none(&self, summary: &Summary) -> bool {
-        summary.attached.is_empty()
     }
 
     fn cost(&self, summary: &Summary) -> Cost {

@@ -87,7 +87,7 @@ fn written(sink: &mut dyn Sink) -> String {
         let call = world.decode(&bytes);
         let header = &call.header;
         let number = numbers.number(header.tid, header.depth, header.entered, header.caller);
-        let library = usize::from(call.row.library.0);
+        let library = world.catalog.library_with(call.row.library).expect("its library");
         let entry = Entry {
             call: &call,
             number,
@@ -96,7 +96,7 @@ fn written(sink: &mut dyn Sink) -> String {
             } else {
                 "python"
             },
-            layer: &world.catalog.libraries[library].name,
+            layer: &library.name,
         };
         sink.call(&entry, &mut out);
     }
