@@ -19,6 +19,8 @@ import os
 import re
 import sys
 
+import memory_roles
+
 REGISTERS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
 SIZES = {
     "u8": 1, "i8": 1, "bool": 1, "u16": 2, "i16": 2, "u32": 4, "i32": 4, "f32": 4,
@@ -49,6 +51,7 @@ KIND_OF = {
     ("cudaGraphMemFreeNodeGetParams", "dptr_out"): "*devptr (out)",
     ("cuGraphMemFreeNodeGetParams", "dptr_out"): "*devptr (out)",
     ("cuDeviceGetLuid", "luid"): "*bytes:8 (out)",
+    ("cuMemPoolGetAttribute", "value"): "*u64 (out)",
 }
 # `void **` results that hold a device address although the type does not say so.
 DEVICE_RESULTS = re.compile(
@@ -504,6 +507,16 @@ def direction_of(cls, name, args):
     return None
 
 
+def memory_of(library, name, args):
+    """The `memory` of a row: only for those whose arguments have the names that it is about."""
+    role = {"driver": memory_roles.DRIVER, "runtime": memory_roles.RUNTIME}[library].get(name)
+    names = {arg for arg, _ in args}
+    wanted = re.findall(r"=(\w+)", role or "")
+    if not role or not all(word in names for word in wanted):
+        return None
+    return role
+
+
 RETURNS = {"cudaError_t": None, "CUresult": None, "void": "void", "const char *": "cstr",
            "char": "i32", "unsigned int": "u32", "void **": "ptr",
            "struct cudaChannelFormatDesc": "ptr"}
@@ -575,7 +588,7 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
     returned = raw_return(symbol) if raw else RETURNS[group["return"]]
     forwards = re.fullmatch(r"__(cudaLaunchKernel(_ptsz)?)", symbol)
     for key, value in [
-        ("bytes", size), ("direction", direction), ("api", api if api != symbol else None),
+        ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)), ("api", api if api != symbol else None),
         ("majors", span or None), ("forwards", forwards[1] if forwards else None),
         ("returns", returned),
     ]:

@@ -4,7 +4,8 @@
 //! follows [`Plan::fields`]. Pure.
 
 use crate::catalog::{
-    Arg, Catalog, Class, CopyKind, Direction, Factor, Kind, Loc, Pass, Place, Returns, Row, StructId,
+    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Layer, Loc, Pass, Place, Returns, Row, StructId,
+    Verb,
 };
 use crate::wire;
 
@@ -49,6 +50,8 @@ pub struct Use {
     pub stream: bool,
     /// Put a probe at its return.
     pub returns: bool,
+    /// Follow what it does to memory.
+    pub memory: bool,
 }
 
 /// Plans the capture of `row`.
@@ -62,6 +65,9 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     planner.spec.ok = row.ok.first().copied().unwrap_or(0);
     planner.size(row);
     planner.direction(row);
+    if let Some(effect) = row.memory.as_ref().filter(|_| used.memory) {
+        planner.memory(row, effect);
+    }
     let fields = if row.raw {
         raw_fields()
     } else {
@@ -289,6 +295,31 @@ impl Planner<'_> {
         }
     }
 
+    /// What the memory ring is told; all of it or nothing.
+    fn memory(&mut self, row: &Row, effect: &Effect) {
+        let words: Option<Vec<wire::Factor>> = effect.parts.iter().map(|(_, place)| self.number(row, *place)).collect();
+        let Some(words) = words.filter(|words| words.len() <= wire::PARTS) else {
+            return;
+        };
+        self.spec.part[..words.len()].copy_from_slice(&words);
+        self.spec.parts = words.len() as u8;
+        self.spec.context_move = match effect.verb {
+            Verb::ContextSet => wire::CONTEXT_SET,
+            Verb::ContextPush | Verb::ContextCreate => wire::CONTEXT_PUSH,
+            Verb::ContextPop => wire::CONTEXT_POP,
+            _ => wire::CONTEXT_STAYS,
+        };
+        self.spec.flags |= self.memory_flags(row, effect.verb);
+    }
+
+    fn memory_flags(&self, row: &Row, verb: Verb) -> u8 {
+        let layer = self.catalog.library_with(row.library).map(|library| library.layer);
+        let allocates = matches!(verb, Verb::Alloc | Verb::GraphAlloc);
+        u8::from(!verb.moves_context()) * wire::SPEC_MEMORY
+            + u8::from(allocates) * wire::SPEC_SITE
+            + u8::from(layer == Some(Layer::Runtime)) * wire::SPEC_OUTER
+    }
+
     fn settle(&mut self) {
         let spec = &mut self.spec;
         spec.size = if spec.block_qwords > 0 || spec.texts > 0 {
@@ -327,6 +358,7 @@ mod tests {
             Use {
                 stream: true,
                 returns: true,
+                memory: true,
             },
         )
     }
@@ -374,6 +406,7 @@ mod tests {
                 Use {
                     stream: true,
                     returns: !row.raw,
+                    memory: true,
                 },
             );
             assert!(usize::from(plan.spec.stack_words) <= wire::STACK, "{}", row.symbol);
@@ -393,6 +426,8 @@ mod tests {
                 "{}: {unreadable} unreadable arguments",
                 row.symbol
             );
+            let parts = row.memory.as_ref().map_or(0, |effect| effect.parts.len());
+            assert_eq!(usize::from(plan.spec.parts), parts, "{}", row.symbol);
             assert_eq!(
                 row.bytes.is_some(),
                 plan.spec.scale != 0,

@@ -19,6 +19,8 @@ pub struct Wish {
     pub returns: bool,
     /// The results of trivial functions, too, which are else only counted.
     pub results: bool,
+    /// Follow who holds memory.
+    pub memory: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -79,6 +81,7 @@ impl RunRows {
             Use {
                 stream,
                 returns: returns && self.wish.returns && told,
+                memory: self.wish.memory,
             },
         )
     }

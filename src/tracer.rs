@@ -3,6 +3,7 @@
 //! Owns the order of things in one run. What is attached is `probe`'s business, what a line looks like a sink's.
 
 mod clock;
+mod memory;
 mod report;
 
 pub use clock::{clock_now, monotonic_ns};
@@ -22,6 +23,7 @@ use crate::rows::RunRows;
 use crate::sink::{Entry, Happening, Sink};
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
+use memory::MemoryPlane;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -47,6 +49,7 @@ pub struct Tracer {
     gate: Gate,
     session: Session,
     events: Events,
+    memory: MemoryPlane,
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
@@ -79,6 +82,7 @@ impl Tracer {
         let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
+        let memory = MemoryPlane::open(&session)?;
         let mut attacher = Attacher::default();
         let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));
@@ -90,6 +94,7 @@ impl Tracer {
             gate,
             session,
             events,
+            memory,
             rows,
             attacher,
             scope,
@@ -131,7 +136,11 @@ impl Tracer {
     pub fn add_process(&mut self, pid: u32) -> Result<()> {
         self.session.add_target(pid)?;
         self.look_at(pid)
-            .with_context(|| format!("failed to look at process {pid}"))
+            .with_context(|| format!("failed to look at process {pid}"))?;
+        if !self.attacher.maps_any(&self.rows.catalog, pid) {
+            self.memory.born(pid);
+        }
+        Ok(())
     }
 
     /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
@@ -181,8 +190,9 @@ impl Tracer {
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
         self.session.alive(monotonic_ns());
-        self.events.wait(self.wait, self.gate.bell());
+        self.events.wait(self.wait, [self.gate.bell(), self.memory.bell()]);
         self.handle_notices();
+        self.memory.follow(&self.session, &self.rows.catalog);
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
@@ -221,13 +231,18 @@ impl Tracer {
         let comm = wire::text_of(&notice.comm);
         match notice.kind {
             wire::NOTICE_THREAD => drop(self.comms.insert(notice.tid, comm)),
-            wire::NOTICE_FORK => self.happened(notice, &comm, Happening::Forked { parent: notice.parent }),
+            wire::NOTICE_FORK => {
+                self.memory.born(notice.tgid);
+                self.happened(notice, &comm, Happening::Forked { parent: notice.parent });
+            }
             wire::NOTICE_EXEC => {
                 self.comms.remove(&notice.tgid);
+                self.memory.executed(notice);
                 self.happened(notice, &comm, Happening::Executed);
                 self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
+                self.memory.exited(notice);
                 self.happened(notice, &comm, Happening::Exited);
                 self.ended.insert(notice.tgid);
             }
@@ -328,6 +343,7 @@ impl Tracer {
         self.last_second = Instant::now();
         self.report_lost(now);
         self.fold_ended();
+        self.memory.settle(&self.session, now);
         for path in self.attacher.release_wanted() {
             say(format_args!(
                 "gpuscope: {} is being overwritten: let go of it",

@@ -13,6 +13,8 @@ pub const FACTORS: usize = 4;
 pub const BUCKETS: usize = 128;
 pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
+/// Arguments that say what a call does to memory.
+pub const PARTS: usize = 9;
 /// Library loads that can wait at the same time.
 pub const WAITS: usize = 64;
 
@@ -28,6 +30,17 @@ pub const SIZE_LARGE: u8 = 2;
 pub const SPEC_STREAM: u8 = 1;
 pub const SPEC_RETURN: u8 = 2;
 pub const SPEC_FALLIBLE: u8 = 4;
+pub const SPEC_MEMORY: u8 = 8;
+pub const SPEC_SITE: u8 = 16;
+pub const SPEC_OUTER: u8 = 32;
+
+pub const CONTEXT_STAYS: u8 = 0;
+pub const CONTEXT_SET: u8 = 1;
+pub const CONTEXT_PUSH: u8 = 2;
+pub const CONTEXT_POP: u8 = 3;
+
+pub const MEMORY_CALL: u32 = 1;
+pub const MEMORY_SITE: u32 = 2;
 
 pub const EVENT_NO_RETURN: u8 = 1;
 pub const EVENT_NO_ARGS: u8 = 2;
@@ -84,6 +97,10 @@ pub struct Spec {
     pub ok: i32,
     pub pad: u32,
     pub scale: u64,
+    pub part: [Factor; PARTS],
+    pub parts: u8,
+    pub context_move: u8,
+    pub pad2: u32,
 }
 
 impl Spec {
@@ -109,6 +126,10 @@ impl Spec {
         ok: 0,
         pad: 0,
         scale: 0,
+        part: [Factor::NONE; PARTS],
+        parts: 0,
+        context_move: CONTEXT_STAYS,
+        pad2: 0,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -141,6 +162,34 @@ pub const HEADER_BYTES: usize = size_of::<CallHeader>();
 pub const SMALL_BYTES: usize = HEADER_BYTES + (REGS + 2) * 8;
 pub const MEDIUM_BYTES: usize = SMALL_BYTES + (STACK + VALUES - 2) * 8;
 pub const LARGE_BYTES: usize = MEDIUM_BYTES + BLOCK * 8 + TEXTS * TEXT;
+
+/// What one call did to memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryCall {
+    pub kind: u32,
+    pub row: u32,
+    pub entered: u64,
+    pub returned: u64,
+    pub context: u64,
+    pub site: u64,
+    pub bytes: u64,
+    pub tgid: u32,
+    pub tid: u32,
+    pub result: i32,
+    pub unreadable: u8,
+    pub pad: [u8; 3],
+    pub part: [u64; PARTS],
+}
+
+/// Memory calls of one process that found their ring full.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryLoss {
+    pub allocations: u64,
+    pub bytes: u64,
+    pub others: u64,
+}
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -252,6 +301,30 @@ impl CallHeader {
             _ => return None,
         };
         (bytes.len() >= claimed).then_some(header)
+    }
+}
+
+impl MemoryCall {
+    /// Reads a record; `None` when `bytes` is too short or of another kind.
+    pub fn parse(bytes: &[u8]) -> Option<MemoryCall> {
+        if bytes.len() < size_of::<MemoryCall>() || u32_at(bytes, 0) != MEMORY_CALL {
+            return None;
+        }
+        Some(MemoryCall {
+            kind: MEMORY_CALL,
+            row: u32_at(bytes, 4),
+            entered: u64_at(bytes, 8),
+            returned: u64_at(bytes, 16),
+            context: u64_at(bytes, 24),
+            site: u64_at(bytes, 32),
+            bytes: u64_at(bytes, 40),
+            tgid: u32_at(bytes, 48),
+            tid: u32_at(bytes, 52),
+            result: u32_at(bytes, 56) as i32,
+            unreadable: bytes[60],
+            pad: [0; 3],
+            part: std::array::from_fn(|part| u64_at(bytes, 64 + part * 8)),
+        })
     }
 }
 

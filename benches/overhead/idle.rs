@@ -67,6 +67,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         chatty: false,
         returns: true,
         results: false,
+        memory: true,
     };
     let filter = Filter::parse(&[], &["all".to_owned()])?;
     let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);

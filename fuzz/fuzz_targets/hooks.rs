@@ -14,6 +14,7 @@ fuzz_target!(|text: &str| {
     let used = Use {
         stream: true,
         returns: true,
+        memory: true,
     };
     for row in &catalog.rows {
         let _ = plan(&catalog, row, used);

@@ -19,6 +19,7 @@ impl Default for World {
         let used = Use {
             stream: true,
             returns: true,
+            memory: true,
         };
         let plans = catalog.rows.iter().map(|row| plan(&catalog, row, used)).collect();
         World { catalog, plans }

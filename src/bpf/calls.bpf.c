@@ -28,10 +28,11 @@ static __always_inline void keep_own_stack(void *ctx)
 		bpf_tail_call(ctx, &nowhere, 0);
 }
 
-/* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
+/* Rows that are only counted, by nothing but their name, need no frame: the session keeps the time. */
 static __always_inline bool needs_frame(const struct spec *spec)
 {
-	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
+	return (spec->flags & SPEC_STREAM) || spec->scale || touches_memory(spec) ||
+	       spec->variant[0].word != WORD_NONE;
 }
 
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
@@ -44,7 +45,7 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 		frame = spare_frame(thread, row, bpf_ktime_get_ns());
 		save_words(frame, spec, ctx);
 	}
-	finish(spec, frame, &call, row);
+	finish(ctx, spec, frame, thread, &call, row);
 }
 
 static __always_inline __u64 *session_cookie(void *ctx)
@@ -74,7 +75,7 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	if (!frame && thread)
 		frame = frame_missing(thread, row, entered_at(ctx, session, now), &call);
 	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
-	finish(spec, frame, &call, row);
+	finish(ctx, spec, frame, thread, &call, row);
 }
 
 /* At entry: counts it and says whose it is. False: this call is none of ours. */

@@ -2,20 +2,10 @@
 #ifndef GPUSCOPE_EVENT_BPF_H
 #define GPUSCOPE_EVENT_BPF_H
 
-#include "capture.bpf.h"
-#include "count.bpf.h"
+#include "memory.bpf.h"
 
 #define MEDIUM_BYTES offsetof(struct call_event, block)
 #define SMALL_BYTES offsetof(struct call_event, stack)
-
-struct finished {
-	__u64 duration;
-	__u64 result;
-	__u32 tgid;
-	__u32 tid;
-	__u32 unreadable;
-	__u32 flags;
-};
 
 static __always_inline void fill_small(struct call_event *event, const struct frame *frame,
 				       const struct finished *call, __u8 size)
@@ -123,22 +113,25 @@ static __always_inline bool wanted(const struct spec *spec, const struct finishe
 }
 
 /* `frame` NULL: the call is only counted, or there is no memory for its thread. */
-static __always_inline void finish(const struct spec *spec, struct frame *frame, struct finished *call,
-				   __u32 row)
+static __always_inline void finish(void *ctx, const struct spec *spec, struct frame *frame,
+				   struct thread *thread, struct finished *call, __u32 row)
 {
 	struct total_key key = { .tgid = call->tgid, .row = row };
 	struct row_counter *counter;
-	__u64 bytes = 0;
 
 	if (frame && !(call->flags & EVENT_NO_ARGS)) {
 		if (spec->values)
 			call->unreadable = read_values(spec, frame);
 		if (spec->scale)
-			bytes = size_of_call(spec, frame);
+			call->bytes = size_of_call(spec, frame);
 		if (spec->variant[0].word != WORD_NONE)
 			key.variant = variant_of(spec, frame);
+		if (thread && touches_memory(spec))
+			remember(ctx, spec, frame, thread, call);
+	} else if (spec->flags & SPEC_MEMORY) {
+		lose_memory_call(call->tgid, spec->flags & SPEC_SITE, 0);
 	}
-	count(spec, &key, call->duration, call->result, bytes);
+	count(spec, &key, call->duration, call->result, call->bytes);
 	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
 		return;
 	__sync_fetch_and_add(&control.events_lost, 1);

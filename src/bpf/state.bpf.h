@@ -36,6 +36,7 @@ extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 #define WAIT_NS (1000ull * 1000 * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
+#define CONTEXTS 8 /* of a thread's stack of contexts that are remembered */
 
 /* Words of a call, numbered as in the catalogue's captures: registers, stack, values. */
 #define WORDS (WIRE_REGS + WIRE_STACK + WIRE_VALUES)
@@ -54,7 +55,9 @@ struct frame {
 struct thread {
 	__u64 ids; /* as bpf_get_current_pid_tgid() gives them */
 	__u32 depth;
-	__u32 pad;
+	__u32 contexts;   /* on the stack, as far as it was seen */
+	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
+	__u64 context[CONTEXTS];
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare; /* of a call that is not kept open */
 };
@@ -114,14 +117,29 @@ struct {
 	__uint(max_entries, 1 << 18);
 } notices SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} memory SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct memory_loss);
+} memory_losses SEC(".maps");
+
 const volatile struct options options;
 struct control control;
 
 /* keeps the types of both rings in the object's BTF, for the skeleton */
 const struct call_event *call_event_type __attribute__((unused));
 const struct notice *notice_type __attribute__((unused));
+const struct memory_call *memory_call_type __attribute__((unused));
 
 static const struct total NO_TOTAL;
+static const struct memory_loss NO_LOSS;
 static const __u64 ZERO;
 
 #endif

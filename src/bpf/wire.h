@@ -18,6 +18,7 @@
 #define WIRE_COMM 16
 #define WIRE_WAITS 64 /* library loads that can wait at the same time */
 #define WIRE_COMMS 4  /* thread names that --comm can select */
+#define WIRE_PARTS 9  /* arguments that say what a call does to memory */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
@@ -26,7 +27,13 @@ enum spec_flag {
 	SPEC_STREAM = 1,   /* send an event for each call, beside counting it */
 	SPEC_RETURN = 2,   /* has a return probe: duration and result are known */
 	SPEC_FALLIBLE = 4, /* the result is an error code: 0 or `ok` is success */
+	SPEC_MEMORY = 8,   /* tell the memory ring */
+	SPEC_SITE = 16,    /* and from where it is called */
+	SPEC_OUTER = 32,   /* but not if a call inside this one has done so */
 };
+
+/* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */
+enum context_move { CONTEXT_STAYS, CONTEXT_SET, CONTEXT_PUSH, CONTEXT_POP };
 
 /* Index of a captured word: 0..5 registers, 6..15 stack, 16..23 values. */
 #define WORD_STACK WIRE_REGS
@@ -62,6 +69,10 @@ struct spec {
 	__s32 ok; /* one more result that is not a failure */
 	__u32 pad;
 	__u64 scale; /* constant factor of the size; 0: the call has no size */
+	struct spec_factor part[WIRE_PARTS];
+	__u8 parts;
+	__u8 context_move; /* enum context_move */
+	__u32 pad2;
 };
 
 enum event_flag {
@@ -92,6 +103,32 @@ struct call_event {
 	__u64 block[WIRE_BLOCK];
 	char text[WIRE_TEXTS * WIRE_TEXT];
 	/* SIZE_LARGE ends here */
+};
+
+enum memory_kind { MEMORY_CALL = 1, MEMORY_SITE };
+
+/* What one call did to memory. Rides in a ring of its own: a balance must not depend on chatter. */
+struct memory_call {
+	__u32 kind;
+	__u32 row;
+	__u64 entered;  /* CLOCK_MONOTONIC ns */
+	__u64 returned; /* the same */
+	__u64 context;  /* current one of the thread, 0: not known */
+	__u64 site;     /* where it was called from, 0: not taken */
+	__u64 bytes;    /* its size, where the row has one */
+	__u32 tgid;
+	__u32 tid;
+	__s32 result;
+	__u8 unreadable; /* bit n: a word that part n comes from could not be read */
+	__u8 pad[3];
+	__u64 part[WIRE_PARTS];
+};
+
+/* Memory calls of one process that found their ring full. */
+struct memory_loss {
+	__u64 allocations;
+	__u64 bytes; /* of these */
+	__u64 others;
 };
 
 /* The counting plane: exact totals for one function in one process. */
@@ -142,7 +179,8 @@ struct notice {
 struct options {
 	__u64 min_ns;
 	__u64 cgroup;
-	__u64 ring_soft_limit; /* bytes in the ring above which the reader is woken */
+	__u64 ring_soft_limit;   /* bytes in the ring above which the reader is woken */
+	__u64 memory_soft_limit; /* the same of the memory ring */
 	__u32 uid;
 	__u32 comms;
 	__u8 only_targets;
@@ -166,6 +204,7 @@ struct control {
 	__u64 notices_lost;
 	__u64 events_lost;
 	__u64 totals_overflowed;
+	__u64 memory_lost; /* of all processes, also those that `memory_losses` has no room for */
 };
 
 #endif

@@ -37,6 +37,7 @@ pub(super) struct RawFunction {
     pub args: Option<Vec<Text>>,
     pub bytes: Option<Text>,
     pub direction: Option<Text>,
+    pub memory: Option<Text>,
     pub api: Option<Text>,
     #[serde(default)]
     pub chatty: bool,

@@ -10,6 +10,7 @@ use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
 use super::kind::Kind;
 use super::location::Lowering;
+use super::memory;
 use super::path;
 use super::pattern::Majors;
 use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
@@ -198,6 +199,10 @@ impl At<'_> {
             None => None,
             Some(text) => Some(self.on(text, path::direction(text.get_ref(), &args, catalog))?),
         };
+        let memory = match &raw.memory {
+            None => None,
+            Some(text) => Some(self.on(text, memory::parse(text.get_ref(), &args, catalog))?),
+        };
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
         let id = self.on(&raw.symbol, id)?;
         let row = Row {
@@ -211,6 +216,7 @@ impl At<'_> {
             args,
             bytes,
             direction,
+            memory,
             chatty: raw.chatty,
             trivial: raw.trivial,
             entry_only: raw.entry_only,

@@ -2,6 +2,7 @@
 
 use super::arg::Arg;
 use super::class::Class;
+use super::memory::Effect;
 use super::path::{Direction, Factor};
 use super::pattern::{Majors, glob_matches};
 
@@ -100,6 +101,8 @@ pub struct Row {
     pub bytes: Option<Vec<Factor>>,
     /// Where a copy goes from and to.
     pub direction: Option<Direction>,
+    /// What it does to memory.
+    pub memory: Option<Effect>,
     /// Called so often that it is counted and streamed only on request.
     pub chatty: bool,
     /// Returns a value at hand: counted at its entry, without time and result, unless it is asked for.

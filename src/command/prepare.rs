@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Rows that globs and functions unknown to the catalogue may add.
 const SPARE_ROWS: usize = 4096;
+/// A second of 100,000 allocations, and as many frees.
+const MEMORY_RING: u32 = 16 << 20;
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
 
@@ -39,6 +41,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         // few calls of a getter fail or take long: where only those are shown, none is too chatty
         chatty: options.chatty || options.errors || options.min_duration.is_some(),
         returns: refused.is_none(),
+        memory: true,
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -97,6 +100,7 @@ fn setup(options: &Options, scope: &Scope) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         ring_bytes: ring as u32,
+        memory_ring_bytes: MEMORY_RING,
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,

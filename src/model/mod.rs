@@ -1,5 +1,7 @@
 //! What events mean, added up. Pure: no I/O, no kernel.
 
+pub mod frame;
+pub mod memory;
 pub mod order;
 pub mod summary;
 pub mod window;

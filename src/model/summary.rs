@@ -92,6 +92,7 @@ pub struct Summary {
     pub attached: Vec<String>,
     pub cost: Cost,
     pub tier: String,
+    pub memory: super::memory::Report,
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].

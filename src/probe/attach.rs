@@ -105,6 +105,15 @@ impl Attacher {
         Ok(mappings)
     }
 
+    /// Whether process `pid` maps a library of the catalogue; true when that cannot be told.
+    pub fn maps_any(&self, catalog: &Catalog, pid: u32) -> bool {
+        let is_library = |mapping: &Mapping| {
+            let path = mapping.path.to_string_lossy();
+            catalog.libraries.iter().any(|library| library.matches(&path))
+        };
+        discover::mappings(pid).map_or(true, |mappings| mappings.iter().any(is_library))
+    }
+
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.
     pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) {
         let attached = match mapping.open(pid) {
@@ -426,6 +435,7 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
         args: Vec::new(),
         bytes: None,
         direction: None,
+        memory: None,
         chatty: false,
         trivial: false,
         entry_only: false,

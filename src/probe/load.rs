@@ -19,6 +19,8 @@ pub struct Setup {
     pub spare_rows: usize,
     /// Bytes of the event ring: a power of two, at least a page.
     pub ring_bytes: u32,
+    /// The same of the ring of memory calls.
+    pub memory_ring_bytes: u32,
     pub only_targets: bool,
     pub follow_forks: bool,
     pub wait_for_attach: bool,
@@ -96,6 +98,10 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
         .events
         .set_max_entries(setup.ring_bytes)
         .context("failed to size the event ring")?;
+    open.maps
+        .memory
+        .set_max_entries(setup.memory_ring_bytes.max(4096))
+        .context("failed to size the memory ring")?;
     Ok(())
 }
 
@@ -124,6 +130,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     let options = &mut data.options;
     options.min_ns = setup.min_ns;
     options.ring_soft_limit = u64::from(setup.ring_bytes / 4);
+    options.memory_soft_limit = u64::from(setup.memory_ring_bytes / 8);
     options.only_targets = setup.only_targets.into();
     options.follow_forks = setup.follow_forks.into();
     options.wait_for_attach = setup.wait_for_attach.into();

@@ -46,10 +46,10 @@ impl Events {
         Ok(Events { ring, inbox })
     }
 
-    /// Waits until `bell` is readable, the ring fills up, or `timeout` is over; then empties the ring.
-    pub fn wait(&self, timeout: Duration, bell: i32) {
+    /// Waits until one of `bells` is readable, the ring fills up, or `timeout` is over; then empties the ring.
+    pub fn wait(&self, timeout: Duration, bells: [i32; 2]) {
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        wait_readable([bell, self.ring.epoll_fd()], millis);
+        wait_readable([bells[0], bells[1], self.ring.epoll_fd()], millis);
         self.drain();
     }
 
@@ -66,6 +66,66 @@ impl Events {
 
     /// The inbox in place.
     pub fn inbox(&self) -> &RefCell<Inbox> {
+        &self.inbox
+    }
+}
+
+/// Records of the memory ring, end to end, and where each begins.
+#[derive(Debug, Default)]
+pub struct MemoryInbox {
+    bytes: Vec<u8>,
+    starts: Vec<u32>,
+}
+
+impl MemoryInbox {
+    fn push(&mut self, record: &[u8]) {
+        self.starts.push(self.bytes.len() as u32);
+        self.bytes.extend_from_slice(record);
+    }
+
+    /// The records, in the order in which their calls returned.
+    pub fn records(&self) -> impl Iterator<Item = &[u8]> {
+        let ends = self.starts.iter().skip(1).copied().chain([self.bytes.len() as u32]);
+        self.starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| &self.bytes[*start as usize..end as usize])
+    }
+
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+    }
+}
+
+/// The ring of memory calls.
+pub struct MemoryCalls {
+    ring: RingBuffer<'static>,
+    inbox: Rc<RefCell<MemoryInbox>>,
+}
+
+impl MemoryCalls {
+    /// Opens the memory ring of `session`.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub fn open(session: &Session) -> Result<MemoryCalls> {
+        let inbox = Rc::new(RefCell::new(MemoryInbox::default()));
+        let to = Rc::clone(&inbox);
+        let ring = build(&session.skel.maps.memory, move |bytes| to.borrow_mut().push(bytes))?;
+        Ok(MemoryCalls { ring, inbox })
+    }
+
+    /// Becomes readable when something urgent is in the ring.
+    pub fn bell(&self) -> i32 {
+        self.ring.epoll_fd()
+    }
+
+    /// Empties the ring into the inbox.
+    pub fn drain(&self) -> &Rc<RefCell<MemoryInbox>> {
+        // an interrupted call leaves the rest for the next one
+        let _ = self.ring.consume();
         &self.inbox
     }
 }

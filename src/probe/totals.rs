@@ -71,6 +71,25 @@ impl Session {
         self.control.read().events_lost
     }
 
+    /// Memory calls that found their ring full, of all processes.
+    pub fn memory_lost(&self) -> u64 {
+        self.control.read().memory_lost
+    }
+
+    /// The same by process.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn memory_losses(&self) -> Result<Vec<(u32, wire::MemoryLoss)>> {
+        entries(&self.skel.maps.memory_losses)
+    }
+
+    /// Forgets the losses of an ended process, whose number may be given to another.
+    pub fn forget_memory_loss(&self, tgid: u32) {
+        // most have none
+        let _ = self.skel.maps.memory_losses.delete(&tgid.to_ne_bytes());
+    }
+
     /// Per row, added over all CPUs.
     ///
     /// # Errors

@@ -7,6 +7,11 @@ pub fn monotonic_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
+/// CLOCK_BOOTTIME, ns: the clock of the times at which processes start.
+pub(super) fn since_boot_ns() -> u64 {
+    clock_ns(libc::CLOCK_BOOTTIME)
+}
+
 /// Both clocks, read together.
 pub fn clock_now() -> Clock {
     Clock {

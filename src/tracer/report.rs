@@ -1,6 +1,7 @@
 //! The end of a run: what was counted, what was not seen, what it cost.
 
 use super::{Tracer, monotonic_ns};
+use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::{Cost, Summary};
 use crate::probe::attach::Attacher;
 use crate::probe::calibrate;
@@ -30,6 +31,7 @@ impl Tracer {
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
+        summary.memory = self.memory_report(true);
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -37,9 +39,19 @@ impl Tracer {
         Ok((summary, written))
     }
 
+    /// Who holds memory now. `last`: nothing comes after it.
+    pub fn memory_report(&mut self, last: bool) -> MemoryReport {
+        let now = monotonic_ns();
+        MemoryReport {
+            last,
+            ..self.memory.report(&self.session, now)
+        }
+    }
+
     fn handle_remaining(&mut self) {
         self.events.drain();
         self.handle_notices();
+        self.memory.follow(&self.session, &self.rows.catalog);
         self.hold();
         self.emit(u64::MAX);
     }

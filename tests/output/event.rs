@@ -29,6 +29,7 @@ impl World {
         let used = |raw: bool| Use {
             stream: true,
             returns: !raw,
+            memory: true,
         };
         let plans = catalog
             .rows

@@ -88,6 +88,7 @@ fn summary() -> Summary {
             rss_bytes: 30 << 20,
         },
         tier: "uprobe.session".to_owned(),
+        memory: gpuscope::model::memory::Report::default(),
     }
 }
 

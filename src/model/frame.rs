@@ -1,0 +1,34 @@
+//! One frame of a call stack, as it is shown.
+
+/// What a frame runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Language {
+    Native,
+    Python,
+}
+
+impl Language {
+    /// The name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Language::Native => "native",
+            Language::Python => "python",
+        }
+    }
+}
+
+/// One frame. Names come from the traced program: escape them before they are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Demangled; an address in hexadecimal where no name is known.
+    pub function: String,
+    /// Base name of the file that holds the code.
+    pub module: Option<String>,
+    /// Of the address in that file.
+    pub offset: Option<u64>,
+    pub file: Option<String>,
+    pub line: Option<u32>,
+    pub language: Language,
+    /// The compiler put it into the next outer frame.
+    pub inlined: bool,
+}

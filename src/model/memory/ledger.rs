@@ -1,0 +1,255 @@
+//! The live allocations of one process and everything that is summed up over them.
+//!
+//! Owns the sums: whoever adds or closes an allocation does it here, so that they always agree.
+
+use super::account::{Account, Anomalies, Ended, Ending};
+use crate::catalog::{Family, Holder};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+/// The device of an allocation is not known.
+pub const UNKNOWN_DEVICE: i16 = -1;
+/// Not on a device.
+pub const HOST: i16 = -2;
+
+/// Keys of ended allocations that are remembered, to tell a double free from a free of something unknown.
+const REMEMBERED_FREES: usize = 16_384;
+
+/// One allocation. Small: there may be a million.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Live {
+    pub bytes: u64,
+    /// When the call that made it returned, CLOCK_MONOTONIC ns.
+    pub at: u64,
+    /// Index into [`Ledger::groups`].
+    pub group: u32,
+    /// Interned context; 0: not known.
+    pub context: u16,
+    /// Interned pool; 0: none of the program's own.
+    pub pool: u16,
+}
+
+/// What allocations have in common when they are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupKey {
+    pub site: u64,
+    pub family: Family,
+    pub device: i16,
+}
+
+/// An allocation whose key was handed out again: the free may still be on its way.
+#[derive(Debug, Clone, Copy)]
+struct Displaced {
+    space: Family,
+    key: u64,
+    live: Live,
+    at: u64,
+}
+
+/// All of it; see the module.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    live: HashMap<(Family, u64), Live>,
+    displaced: Vec<Displaced>,
+    group_of: HashMap<GroupKey, u32>,
+    groups: Vec<(GroupKey, Account)>,
+    families: BTreeMap<(Family, i16), Account>,
+    devices: BTreeMap<i16, Account>,
+    endings: BTreeMap<Ending, Ended>,
+    freed: HashSet<(Family, u64)>,
+    freed_order: VecDeque<(Family, u64)>,
+    pub anomalies: Anomalies,
+}
+
+/// What a free means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    Live(Live),
+    /// It gave back what had been displaced.
+    Late,
+    FreedBefore,
+    Unknown,
+}
+
+impl Ledger {
+    /// The number of a group, made when it is new.
+    pub fn group(&mut self, key: GroupKey) -> u32 {
+        let groups = &mut self.groups;
+        *self.group_of.entry(key).or_insert_with(|| {
+            groups.push((key, Account::default()));
+            groups.len() as u32 - 1
+        })
+    }
+
+    /// Family and device of an allocation.
+    pub fn group_key(&self, live: &Live) -> GroupKey {
+        self.groups[live.group as usize].0
+    }
+
+    /// Adds an allocation that nothing is keyed by (its owner holds it).
+    pub fn open(&mut self, live: &Live) {
+        self.for_each_account(live.group, |account| account.add(live.bytes, live.at));
+    }
+
+    /// Takes away an allocation that [`Ledger::open`] added.
+    pub fn close(&mut self, live: &Live, how: Ending) {
+        self.withdraw(live);
+        self.settle(live, how);
+    }
+
+    /// Its bytes are no longer held.
+    fn withdraw(&mut self, live: &Live) {
+        self.for_each_account(live.group, |account| account.remove(live.bytes));
+    }
+
+    /// It is known how it ended.
+    fn settle(&mut self, live: &Live, how: Ending) {
+        if how == Ending::Freed {
+            self.for_each_account(live.group, |account| account.note_free(live.bytes));
+        }
+        if self.group_key(live).family.holder() == Holder::Nobody {
+            return;
+        }
+        let ended = self.endings.entry(how).or_default();
+        ended.count += 1;
+        ended.bytes = ended.bytes.saturating_add(live.bytes);
+    }
+
+    fn for_each_account(&mut self, group: u32, mut change: impl FnMut(&mut Account)) {
+        let Some((key, account)) = self.groups.get_mut(group as usize) else {
+            return;
+        };
+        change(account);
+        let (family, device) = (key.family, key.device);
+        change(self.families.entry((family, device)).or_default());
+        if family.holder() != Holder::Nobody {
+            change(self.devices.entry(device).or_default());
+        }
+    }
+
+    /// An attempt that failed.
+    pub fn note_failure(&mut self, family: Family, device: i16) {
+        self.families.entry((family, device)).or_default().failed_allocations += 1;
+        if family.holder() != Holder::Nobody {
+            self.devices.entry(device).or_default().failed_allocations += 1;
+        }
+    }
+
+    /// Adds an allocation under its key.
+    pub fn insert(&mut self, space: Family, key: u64, live: Live) {
+        if let Some(old) = self.live.insert((space, key), live) {
+            // first, or the peak would hold both
+            self.withdraw(&old);
+            let at = live.at;
+            self.displaced.push(Displaced {
+                space,
+                key,
+                live: old,
+                at,
+            });
+        }
+        self.freed.remove(&(space, key));
+        self.open(&live);
+    }
+
+    /// Takes away what a free entered at `entered` gives back. A call that was entered before the allocation under
+    /// its key was returned to the program means the one that had the key before.
+    pub fn free(&mut self, space: Family, key: u64, entered: u64) -> Match {
+        let current = self.live.get(&(space, key)).copied();
+        if current.is_none_or(|live| entered < live.at)
+            && let Some(index) = self.displaced_index(space, key, entered)
+        {
+            let old = self.displaced.swap_remove(index);
+            self.settle(&old.live, Ending::Freed);
+            return Match::Late;
+        }
+        match current {
+            Some(live) => {
+                self.live.remove(&(space, key));
+                self.close(&live, Ending::Freed);
+                self.remember_freed(space, key);
+                Match::Live(live)
+            }
+            None if self.freed.contains(&(space, key)) => Match::FreedBefore,
+            None => Match::Unknown,
+        }
+    }
+
+    fn displaced_index(&self, space: Family, key: u64, entered: u64) -> Option<usize> {
+        let fits = |old: &Displaced| old.space == space && old.key == key && entered < old.at;
+        self.displaced.iter().position(fits)
+    }
+
+    fn remember_freed(&mut self, space: Family, key: u64) {
+        if self.freed.insert((space, key)) {
+            self.freed_order.push_back((space, key));
+        }
+        if self.freed_order.len() > REMEMBERED_FREES
+            && let Some(oldest) = self.freed_order.pop_front()
+        {
+            self.freed.remove(&oldest);
+        }
+    }
+
+    /// Whether the last thing known under a key is that it was freed.
+    pub fn was_freed(&self, space: Family, key: u64) -> bool {
+        self.freed.contains(&(space, key))
+    }
+
+    /// What is live under a key.
+    pub fn get(&self, space: Family, key: u64) -> Option<&Live> {
+        self.live.get(&(space, key))
+    }
+
+    /// Ends every allocation that `ends` picks.
+    pub fn close_where(&mut self, how: Ending, mut ends: impl FnMut(&GroupKey, &Live) -> bool) {
+        let groups = &self.groups;
+        let picked: Vec<((Family, u64), Live)> = self
+            .live
+            .iter()
+            .filter(|(_, live)| ends(&groups[live.group as usize].0, live))
+            .map(|(key, live)| (*key, *live))
+            .collect();
+        for (key, live) in picked {
+            self.live.remove(&key);
+            self.close(&live, how);
+        }
+    }
+
+    /// Gives up waiting for frees of what was displaced before `horizon`.
+    pub fn settle_displaced(&mut self, horizon: u64) {
+        let mut index = 0;
+        while index < self.displaced.len() {
+            if self.displaced[index].at >= horizon {
+                index += 1;
+                continue;
+            }
+            let old = self.displaced.swap_remove(index);
+            self.settle(&old.live, Ending::PointerReused);
+            self.anomalies.reused_pointers += 1;
+        }
+    }
+
+    /// Everything that is live under a key.
+    pub fn all_live(&self) -> impl Iterator<Item = (&GroupKey, &Live)> {
+        self.live
+            .values()
+            .map(|live| (&self.groups[live.group as usize].0, live))
+    }
+
+    pub fn groups(&self) -> &[(GroupKey, Account)] {
+        &self.groups
+    }
+
+    pub fn families(&self) -> &BTreeMap<(Family, i16), Account> {
+        &self.families
+    }
+
+    /// By device; [`HOST`] and [`UNKNOWN_DEVICE`] are among them.
+    pub fn devices(&self) -> &BTreeMap<i16, Account> {
+        &self.devices
+    }
+
+    pub fn endings(&self) -> &BTreeMap<Ending, Ended> {
+        &self.endings
+    }
+}

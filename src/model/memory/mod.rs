@@ -1,0 +1,121 @@
+//! Who holds memory: every allocation from its call to its end, over all processes.
+//!
+//! Pure: it is fed with the records of the memory ring and with the ends of processes, in order, and can be asked
+//! at any time. The driver layer is the truth; a runtime record comes only where no driver call was seen inside it.
+
+mod account;
+mod array;
+mod call;
+mod graphs;
+mod ledger;
+mod owners;
+mod physical;
+mod process;
+mod report;
+#[cfg(test)]
+mod tests;
+
+pub use account::{Account, Anomalies, Ended, Ending};
+pub use call::Call;
+pub use ledger::{HOST, UNKNOWN_DEVICE};
+pub use process::Origin;
+pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport};
+
+use crate::wire::MemoryLoss;
+use process::Process;
+use std::collections::HashMap;
+
+/// A free may be told of this much later than the next allocation at its address.
+const LATE_FREE_NS: u64 = 5_000_000_000;
+/// Reports of ended processes that are kept.
+const KEPT_REPORTS: usize = 1024;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Book {
+    processes: HashMap<u32, Process>,
+    ended: Vec<ProcessReport>,
+    /// Ended processes whose reports were dropped for want of room.
+    pub forgotten: u64,
+    losses: HashMap<u32, MemoryLoss>,
+}
+
+impl Book {
+    /// Whether `tgid` is known and lives.
+    pub fn knows(&self, tgid: u32) -> bool {
+        self.processes.contains_key(&tgid)
+    }
+
+    /// From now on calls of `tgid` are accounted for.
+    pub fn introduce(&mut self, tgid: u32, origin: Origin, at: u64) {
+        self.processes.entry(tgid).or_insert_with(|| Process::new(origin, at));
+    }
+
+    /// The name of a process is known, or has changed.
+    pub fn name(&mut self, tgid: u32, comm: &str) {
+        if let Some(process) = self.processes.get_mut(&tgid).filter(|process| process.comm != comm) {
+            process.comm = comm.to_owned();
+        }
+    }
+
+    /// Whether a process is known by name.
+    pub fn is_named(&self, tgid: u32) -> bool {
+        self.processes
+            .get(&tgid)
+            .is_some_and(|process| !process.comm.is_empty())
+    }
+
+    /// Does what `call` did. Its process has been introduced.
+    pub fn apply(&mut self, call: &Call<'_>) {
+        if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
+            process.apply(call);
+        }
+    }
+
+    /// A process has ended, or has become another program: nothing is held any more.
+    pub fn end(&mut self, tgid: u32, at: u64) {
+        let Some(mut process) = self.processes.remove(&tgid) else {
+            return;
+        };
+        process.settle(u64::MAX);
+        let report = report::of(tgid, &process, self.loss(tgid), Some(at), at);
+        self.losses.remove(&tgid);
+        self.ended.push(report);
+        if self.ended.len() > KEPT_REPORTS {
+            self.ended.remove(0);
+            self.forgotten += 1;
+        }
+    }
+
+    /// Records of a process that were lost, in all.
+    pub fn set_loss(&mut self, tgid: u32, loss: MemoryLoss) {
+        self.losses.insert(tgid, loss);
+    }
+
+    fn loss(&self, tgid: u32) -> MemoryLoss {
+        self.losses.get(&tgid).copied().unwrap_or_default()
+    }
+
+    /// To be called now and then.
+    pub fn settle(&mut self, now: u64) {
+        for process in self.processes.values_mut() {
+            process.settle(now.saturating_sub(LATE_FREE_NS));
+        }
+    }
+
+    /// Processes that live.
+    pub fn alive(&self) -> impl Iterator<Item = u32> {
+        self.processes.keys().copied()
+    }
+
+    /// What every process holds at `now`, or held at its end; by process.
+    pub fn report(&self, now: u64) -> Vec<ProcessReport> {
+        let alive = self
+            .processes
+            .iter()
+            .map(|(tgid, process)| report::of(*tgid, process, self.loss(*tgid), None, now));
+        let mut all: Vec<ProcessReport> = self.ended.iter().cloned().chain(alive).collect();
+        all.sort_by_key(|report| (report.pid, report.ended_at));
+        all
+    }
+}

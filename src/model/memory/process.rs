@@ -1,0 +1,311 @@
+//! One process: what each of its memory calls changes.
+
+use super::account::Ending;
+use super::graphs::Graphs;
+use super::ledger::{GroupKey, Ledger, Live, Match, UNKNOWN_DEVICE};
+use super::owners::{Owners, Pool};
+use super::physical::{Gone, Physical};
+use crate::catalog::{Family, Part, Verb};
+use crate::model::memory::Call;
+
+const MEM_ALLOC_NODE: u64 = 10;
+const MEM_FREE_NODE: u64 = 11;
+const POOL_RESERVED_NOW: u64 = 5;
+
+/// How we came to know a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Watched from its first call.
+    Start,
+    /// It ran before: what it had allocated is not known.
+    Late,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Process {
+    pub comm: String,
+    pub origin: Origin,
+    pub first_at: u64,
+    pub ledger: Ledger,
+    pub owners: Owners,
+    pub physical: Physical,
+    graphs: Graphs,
+}
+
+impl Process {
+    /// A process of which nothing is known yet.
+    pub fn new(origin: Origin, at: u64) -> Process {
+        Process {
+            comm: String::new(),
+            origin,
+            first_at: at,
+            ledger: Ledger::default(),
+            owners: Owners::default(),
+            physical: Physical::default(),
+            graphs: Graphs::default(),
+        }
+    }
+
+    /// Everything that is live, keyed or not.
+    pub fn all_live(&self) -> impl Iterator<Item = (GroupKey, &Live)> {
+        let keyed = self.ledger.all_live().map(|(key, live)| (*key, live));
+        let physical = self.physical.live().map(|live| (self.ledger.group_key(live), live));
+        keyed.chain(physical)
+    }
+
+    /// Does what `call` did.
+    pub fn apply(&mut self, call: &Call<'_>) {
+        match call.verb {
+            Verb::Alloc => self.allocate(call),
+            Verb::Free => self.free(call),
+            _ if !call.succeeded => {}
+            Verb::Map => self.map(call),
+            Verb::Unmap => {
+                let gone = self.physical.unmap(call.key(), call.number(Part::Size));
+                self.close_gone(gone);
+            }
+            Verb::Retain => self.physical.retain(call.key(), call.number(Part::Address)),
+            Verb::PoolCreate | Verb::PoolDestroy | Verb::PoolRead => self.pool(call),
+            Verb::GraphAlloc | Verb::GraphFree => self.plan_graph(call),
+            Verb::GraphLaunch => self.launch_graph(call),
+            Verb::GraphInstantiate => self.graphs.instantiate(call.number(Part::Graph), call.key()),
+            Verb::GraphDestroy => self.graphs.destroy(call.key()),
+            Verb::ExecDestroy => self.graphs.destroy_exec(call.key()),
+            Verb::CaptureBegin => self.graphs.begin_capture(call.number(Part::Stream)),
+            Verb::CaptureEnd => self
+                .graphs
+                .end_capture(call.number(Part::Stream), call.number(Part::Graph)),
+            _ => self.own(call),
+        }
+    }
+
+    /// A new allocation as `call` describes it.
+    fn live(&mut self, call: &Call<'_>, family: Family) -> Live {
+        let context = self.owners.context_of(call);
+        let device = match family.holder() {
+            crate::catalog::Holder::Host => super::ledger::HOST,
+            _ => self.owners.device_of(call),
+        };
+        let site = call.raw.site;
+        let group = self.ledger.group(GroupKey { site, family, device });
+        let bytes = call.bytes().unwrap_or_else(|| {
+            self.ledger.anomalies.unsized_arrays += 1;
+            0
+        });
+        let pool = call
+            .part(Part::Pool)
+            .map_or(0, |pool| self.owners.pool(pool, UNKNOWN_DEVICE, false).number);
+        Live {
+            bytes,
+            at: call.raw.returned,
+            group,
+            context: context.number,
+            pool,
+        }
+    }
+
+    fn allocate(&mut self, call: &Call<'_>) {
+        if !call.succeeded {
+            let device = self.owners.device_of(call);
+            return self.ledger.note_failure(call.family, device);
+        }
+        if call.hides(Part::Key) || call.key() == 0 {
+            self.ledger.anomalies.unreadable += 1;
+            return;
+        }
+        if let Some(stream) = call.part(Part::Stream)
+            && self.graphs.captured(stream).is_some()
+        {
+            let live = self.live(call, Family::Graph);
+            if let Some(plan) = self.graphs.captured(stream) {
+                plan.allocations.push((call.key(), live));
+            }
+            return;
+        }
+        let live = self.live(call, call.family);
+        self.add(call.family, call.key(), live);
+    }
+
+    fn add(&mut self, family: Family, key: u64, live: Live) {
+        if family.space() == Family::Physical {
+            self.ledger.open(&live);
+            self.physical.create(key, live);
+            return;
+        }
+        self.ledger.insert(family.space(), key, live);
+        if let Some(pool) = self.owners.pool_numbered(live.pool) {
+            pool.used_bytes = pool.used_bytes.saturating_add(live.bytes);
+            pool.peak_used_bytes = pool.peak_used_bytes.max(pool.used_bytes);
+        }
+    }
+
+    fn free(&mut self, call: &Call<'_>) {
+        let (space, key) = (call.family.space(), call.key());
+        if key == 0 {
+            return; // allowed, and does nothing
+        }
+        if let (true, Some(stream)) = (call.succeeded, call.part(Part::Stream))
+            && let Some(plan) = self.graphs.captured(stream)
+        {
+            return plan.frees.push(key);
+        }
+        if !call.succeeded {
+            return self.refused_free(space, key);
+        }
+        if space == Family::Physical {
+            let gone = self.physical.release(key, call.raw.entered);
+            if gone.unknown {
+                self.ledger.anomalies.unknown_frees += 1;
+            }
+            return self.close_gone(gone);
+        }
+        match self.ledger.free(space, key, call.raw.entered) {
+            Match::Live(live) => self.give_to_pool(&live),
+            Match::Late => {}
+            Match::FreedBefore => self.ledger.anomalies.double_frees += 1,
+            Match::Unknown => self.ledger.anomalies.unknown_frees += 1,
+        }
+    }
+
+    fn give_to_pool(&mut self, live: &Live) {
+        if let Some(pool) = self.owners.pool_numbered(live.pool) {
+            pool.used_bytes = pool.used_bytes.saturating_sub(live.bytes);
+        }
+    }
+
+    fn refused_free(&mut self, space: Family, key: u64) {
+        if self.ledger.was_freed(space, key) {
+            self.ledger.anomalies.double_frees += 1;
+        } else {
+            self.ledger.anomalies.failed_frees += 1;
+        }
+    }
+
+    fn close_gone(&mut self, gone: Gone) {
+        for live in gone.blocks.iter().chain(&gone.mappings) {
+            self.ledger.close(live, Ending::Freed);
+        }
+    }
+
+    fn map(&mut self, call: &Call<'_>) {
+        let live = self.live(call, Family::Mapped);
+        self.ledger.open(&live);
+        self.physical
+            .map(call.key(), live.bytes, call.number(Part::Handle), live);
+    }
+
+    fn pool(&mut self, call: &Call<'_>) {
+        let key = call.key();
+        match call.verb {
+            Verb::PoolCreate => {
+                self.owners.drop_pool(key);
+                let device = self.owners.device_of(call);
+                self.owners.pool(key, device, true);
+            }
+            Verb::PoolDestroy => {
+                if let Some(Pool { number, .. }) = self.owners.drop_pool(key) {
+                    self.ledger
+                        .close_where(Ending::PoolDestroyed, |_, live| live.pool == number);
+                }
+            }
+            _ => {
+                if let (POOL_RESERVED_NOW, Some(value)) = (call.number(Part::Attribute), call.part(Part::Value)) {
+                    let pool = self.owners.pool(key, UNKNOWN_DEVICE, false);
+                    pool.reserved = Some((value, call.raw.returned));
+                }
+            }
+        }
+    }
+
+    fn plan_graph(&mut self, call: &Call<'_>) {
+        let graph = call.number(Part::Graph);
+        match (call.verb, call.part(Part::Type)) {
+            (Verb::GraphFree, _) => self.graphs.plan(graph).frees.push(call.key()),
+            (_, Some(MEM_FREE_NODE)) => self.graphs.plan(graph).frees.push(call.number(Part::Address)),
+            (_, None | Some(MEM_ALLOC_NODE)) if call.key() != 0 => {
+                let live = self.live(call, Family::Graph);
+                self.graphs.plan(graph).allocations.push((call.key(), live));
+            }
+            _ => {}
+        }
+    }
+
+    fn launch_graph(&mut self, call: &Call<'_>) {
+        let Some(plan) = self.graphs.launched(call.key()) else {
+            return;
+        };
+        let plan = plan.clone();
+        for (key, live) in &plan.allocations {
+            let at = call.raw.returned;
+            // freed by itself when it is launched again: its memory stays the same
+            if self.ledger.get(Family::Device, *key).is_none() {
+                self.add(Family::Graph, *key, Live { at, ..*live });
+            }
+        }
+        for key in &plan.frees {
+            if let Match::Live(live) = self.ledger.free(Family::Device, *key, u64::MAX) {
+                self.give_to_pool(&live);
+            }
+        }
+    }
+
+    /// Contexts and streams.
+    fn own(&mut self, call: &Call<'_>) {
+        let device = i16::try_from(call.number(Part::Device) as i32).unwrap_or(UNKNOWN_DEVICE);
+        match call.verb {
+            Verb::ContextCreate => self.owners.place_context(call.key(), device),
+            Verb::ContextDestroy => self.end_context(call.key(), Ending::ContextDestroyed),
+            Verb::PrimaryRetain => self.owners.retain_primary(device, call.key()),
+            Verb::PrimaryRelease => {
+                // what was kept before we came is not known
+                let seen = self.origin == Origin::Start;
+                if let Some(context) = self.owners.release_primary(device).filter(|_| seen) {
+                    self.end_context(context, Ending::ContextDestroyed);
+                }
+            }
+            Verb::PrimaryReset => self.reset(device),
+            Verb::DeviceReset => {
+                let device = self.owners.context_of(call).device;
+                self.reset(device);
+            }
+            Verb::StreamCreate => self.owners.add_stream(call.key(), call.raw.context),
+            _ => {}
+        }
+    }
+
+    /// Memory of the virtual-memory API belongs to no context.
+    fn end_context(&mut self, handle: u64, how: Ending) {
+        let Some(context) = self.owners.drop_context(handle) else {
+            return;
+        };
+        self.ledger.close_where(how, |key, live| {
+            live.context == context.number && bound_to_context(key.family)
+        });
+    }
+
+    fn reset(&mut self, device: i16) {
+        match self.owners.reset_primary(device) {
+            Some(context) => self.end_context(context, Ending::ContextReset),
+            None => self.ledger.close_where(Ending::ContextReset, |key, _| {
+                key.device == device && bound_to_context(key.family)
+            }),
+        }
+    }
+
+    /// Gives up waiting for frees of what was handed out again before `horizon`.
+    pub fn settle(&mut self, horizon: u64) {
+        self.ledger.settle_displaced(horizon);
+        for live in self.physical.settle_displaced(horizon) {
+            self.ledger.close(&live, Ending::PointerReused);
+            self.ledger.anomalies.reused_pointers += 1;
+        }
+    }
+}
+
+fn bound_to_context(family: Family) -> bool {
+    !matches!(
+        family,
+        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped
+    )
+}

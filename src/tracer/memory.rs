@@ -1,0 +1,177 @@
+//! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
+
+use crate::catalog::Catalog;
+use crate::model::memory::{Book, Call, Origin, Report};
+use crate::probe::ring::MemoryCalls;
+use crate::probe::{Session, discover};
+use crate::wire::{self, MemoryCall, Notice};
+use anyhow::Result;
+use std::collections::HashSet;
+
+/// See the module.
+pub(super) struct MemoryPlane {
+    calls: MemoryCalls,
+    book: Book,
+    /// Processes that did nothing with a GPU before they were watched.
+    born: HashSet<u32>,
+    /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet.
+    ends: Vec<(u64, u32)>,
+    lost: u64,
+    started_at: u64,
+    started_ticks: u64,
+    pub(super) malformed: u64,
+}
+
+impl MemoryPlane {
+    /// Opens the ring.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub(super) fn open(session: &Session) -> Result<MemoryPlane> {
+        Ok(MemoryPlane {
+            calls: MemoryCalls::open(session)?,
+            book: Book::default(),
+            born: HashSet::new(),
+            ends: Vec::new(),
+            lost: 0,
+            started_at: super::monotonic_ns(),
+            started_ticks: boot_ticks(),
+            malformed: 0,
+        })
+    }
+
+    pub(super) fn bell(&self) -> i32 {
+        self.calls.bell()
+    }
+
+    /// A process holds nothing yet.
+    pub(super) fn born(&mut self, pid: u32) {
+        self.born.insert(pid);
+    }
+
+    /// A process has become another program.
+    pub(super) fn executed(&mut self, notice: &Notice) {
+        self.ends.push((notice.at, notice.tgid));
+        self.born.insert(notice.tgid);
+    }
+
+    pub(super) fn exited(&mut self, notice: &Notice) {
+        if self.book.knows(notice.tgid) && !self.book.is_named(notice.tgid) {
+            self.book.name(notice.tgid, &wire::text_of(&notice.comm));
+        }
+        self.ends.push((notice.at, notice.tgid));
+    }
+
+    /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
+    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog) {
+        let mut ends = std::mem::take(&mut self.ends);
+        ends.sort_unstable();
+        let mut ends = ends.into_iter().peekable();
+        let inbox = std::rc::Rc::clone(self.calls.drain());
+        for record in inbox.borrow().records() {
+            let Some(raw) = MemoryCall::parse(record) else {
+                self.malformed += 1;
+                continue;
+            };
+            while let Some((at, pid)) = ends.next_if(|(at, _)| *at < raw.entered) {
+                self.end(session, pid, at);
+            }
+            match Call::decode(&raw, catalog) {
+                Some(call) => self.apply(&call),
+                None => self.malformed += 1,
+            }
+        }
+        inbox.borrow_mut().clear();
+        for (at, pid) in ends {
+            self.end(session, pid, at);
+        }
+    }
+
+    fn apply(&mut self, call: &Call<'_>) {
+        let pid = call.raw.tgid;
+        if !self.book.knows(pid) {
+            let origin = self.origin(pid);
+            self.book.introduce(pid, origin, call.raw.entered);
+            self.name(pid);
+        }
+        self.book.apply(call);
+    }
+
+    fn name(&mut self, pid: u32) {
+        if let Some(comm) = discover::comm(pid, pid) {
+            self.book.name(pid, &comm);
+        }
+    }
+
+    /// Whether a process can have held memory before we saw it.
+    fn origin(&self, pid: u32) -> Origin {
+        let young = || start_ticks(pid).is_some_and(|ticks| ticks > self.started_ticks);
+        if self.born.contains(&pid) || young() {
+            Origin::Start
+        } else {
+            Origin::Late
+        }
+    }
+
+    fn end(&mut self, session: &Session, pid: u32, at: u64) {
+        self.note_losses(session);
+        self.book.end(pid, at);
+        session.forget_memory_loss(pid);
+        // an exec leaves the process where it was born
+        if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
+            self.born.remove(&pid);
+        }
+    }
+
+    /// Tells the book what the kernel could not tell us.
+    fn note_losses(&mut self, session: &Session) {
+        let lost = session.memory_lost();
+        if lost == self.lost {
+            return;
+        }
+        self.lost = lost;
+        for (pid, loss) in session.memory_losses().unwrap_or_default() {
+            self.book.set_loss(pid, loss);
+        }
+    }
+
+    /// To be called each second.
+    pub(super) fn settle(&mut self, session: &Session, now: u64) {
+        self.note_losses(session);
+        self.book.settle(now);
+        for pid in self.book.alive().collect::<Vec<u32>>() {
+            self.name(pid);
+        }
+        // the notice of an end may be lost
+        let gone = |pid: &u32| !std::path::Path::new("/proc").join(pid.to_string()).exists();
+        let ended: Vec<u32> = self.book.alive().filter(gone).collect();
+        for pid in ended {
+            self.book.end(pid, now);
+        }
+    }
+
+    /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
+    pub(super) fn report(&mut self, session: &Session, now: u64) -> Report {
+        self.note_losses(session);
+        Report {
+            at: now,
+            started_at: self.started_at,
+            processes: self.book.report(now),
+            forgotten: self.book.forgotten,
+            ..Report::default()
+        }
+    }
+}
+
+/// Clock ticks from boot to the start of a process.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+}
+
+/// Clock ticks from boot until now.
+fn boot_ticks() -> u64 {
+    // SAFETY: asks for a constant of the system
+    let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u128;
+    (u128::from(super::clock::since_boot_ns()) * per_second / 1_000_000_000) as u64
+}
