@@ -23,7 +23,7 @@ pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, 
 
 use crate::wire::MemoryLoss;
 use process::Process;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A free may be told of this much later than the next allocation at its address.
 const LATE_FREE_NS: u64 = 5_000_000_000;
@@ -101,6 +101,12 @@ impl Book {
         for process in self.processes.values_mut() {
             process.settle(now.saturating_sub(LATE_FREE_NS));
         }
+    }
+
+    /// Which devices the ordinals of a process stand for, as far as the driver told it.
+    pub fn uuids(&self, tgid: u32) -> BTreeMap<u32, [u8; 16]> {
+        let process = self.processes.get(&tgid);
+        process.map(|process| process.owners.uuids.clone()).unwrap_or_default()
     }
 
     /// Processes that live.

@@ -3,7 +3,7 @@
 use super::ledger::{HOST, UNKNOWN_DEVICE};
 use crate::catalog::Part;
 use crate::model::memory::Call;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const LOCATION_DEVICE: u64 = 1;
 const LEGACY_STREAMS: u64 = 2;
@@ -43,6 +43,8 @@ pub struct Owners {
     primaries: HashMap<i16, Primary>,
     streams: HashMap<u64, u64>,
     pools: HashMap<u64, Pool>,
+    /// Which device an ordinal stands for, as the driver told the program.
+    pub uuids: BTreeMap<u32, [u8; 16]>,
     numbers: u16,
     pool_numbers: u16,
 }

@@ -269,6 +269,12 @@ impl Process {
                 let device = self.owners.context_of(call).device;
                 self.reset(device);
             }
+            Verb::DeviceUuid => {
+                let mut uuid = [0; 16];
+                uuid[..8].copy_from_slice(&call.number(Part::Low).to_le_bytes());
+                uuid[8..].copy_from_slice(&call.number(Part::High).to_le_bytes());
+                self.owners.uuids.insert(call.number(Part::Device) as u32, uuid);
+            }
             Verb::StreamCreate => self.owners.add_stream(call.key(), call.raw.context),
             _ => {}
         }
