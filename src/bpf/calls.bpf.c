@@ -5,6 +5,7 @@
  */
 #include "event.bpf.h"
 #include "frame.bpf.h"
+#include "place.bpf.h"
 #include "process.bpf.h"
 #include "watch.bpf.h"
 
@@ -34,15 +35,19 @@ static __always_inline bool needs_frame(const struct spec *spec)
 	return (spec->flags & SPEC_STREAM) || spec->scale || spec->variant[0].word != WORD_NONE;
 }
 
+/* `site`: number of the static probe, 0 at a function. */
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
-					  struct thread *thread)
+					  struct thread *thread, __u32 site)
 {
 	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
 	struct frame *frame = NULL;
 
 	if (thread && needs_frame(spec)) {
 		frame = spare_frame(thread, row, bpf_ktime_get_ns());
-		save_words(frame, spec, ctx);
+		if (!site)
+			save_words(frame, spec, ctx);
+		else if (!save_places(thread, ctx, site))
+			without_words(&call, row);
 	}
 	finish(spec, frame, &call, row);
 }
@@ -112,7 +117,7 @@ int call_session(struct pt_regs *ctx)
 	if (!enter(row, &ids, &thread))
 		return 1;
 	if (!(spec->flags & SPEC_RETURN)) {
-		at_entry_only(spec, ctx, row, ids, thread);
+		at_entry_only(spec, ctx, row, ids, thread, 0);
 		return 1; /* no return probe for this call */
 	}
 	now = bpf_ktime_get_ns();
@@ -124,7 +129,8 @@ int call_session(struct pt_regs *ctx)
 
 static __always_inline int entry_body(struct pt_regs *ctx)
 {
-	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 row = (__u32)cookie, site = cookie >> 32;
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 	struct thread *thread;
 	__u64 ids;
@@ -133,7 +139,7 @@ static __always_inline int entry_body(struct pt_regs *ctx)
 	if (!spec || !enter(row, &ids, &thread))
 		return 0;
 	if (!(spec->flags & SPEC_RETURN))
-		at_entry_only(spec, ctx, row, ids, thread);
+		at_entry_only(spec, ctx, row, ids, thread, site);
 	else if (thread)
 		frame_open(thread, ctx, spec, row, bpf_ktime_get_ns());
 	return 0;

@@ -57,6 +57,7 @@ struct thread {
 	__u32 pad;
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare; /* of a call that is not kept open */
+	__u64 registers[16]; /* at a static probe, numbered as in machine code */
 };
 
 struct {
@@ -65,6 +66,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct spec);
 } specs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WIRE_SITES + 1);
+	__type(key, __u32);
+	__type(value, struct site);
+} sites SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

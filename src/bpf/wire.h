@@ -17,6 +17,8 @@
 #define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
 #define WIRE_COMM 16
 #define WIRE_WAITS 64 /* library loads that can wait at the same time */
+#define WIRE_PLACES 12 /* arguments of a static probe */
+#define WIRE_SITES 1024 /* static probes whose arguments lie in different places */
 #define WIRE_COMMS 4  /* thread names that --comm can select */
 
 /* How much of a call is captured; each size is a prefix of the next. */
@@ -62,6 +64,29 @@ struct spec {
 	__s32 ok; /* one more result that is not a failure */
 	__u32 pad;
 	__u64 scale; /* constant factor of the size; 0: the call has no size */
+};
+
+enum place_kind { PLACE_VALUE, PLACE_MEMORY };
+
+/* Where an argument of a static probe lies: `offset` plus registers, numbered as in machine code, is its value or
+ * the value's address.
+ */
+struct place {
+	__u64 offset;
+	__u8 kind; /* enum place_kind */
+	__u8 base; /* WORD_NONE: none */
+	__u8 index;
+	__u8 scale; /* the index is shifted left by this */
+	__u8 bytes; /* 1..8 */
+	__u8 is_signed;
+	__u16 pad;
+};
+
+/* One static probe; the upper half of its attach cookie numbers it from 1. */
+struct site {
+	__u32 places;
+	__u32 pad;
+	struct place place[WIRE_PLACES];
 };
 
 enum event_flag {
@@ -122,7 +147,7 @@ struct failure_key {
 struct row_counter {
 	__u64 entered;
 	__u64 lost;     /* events that found the ring full */
-	__u64 no_frame; /* completed without arguments: nested too deeply or no memory for the thread */
+	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
 };
 
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };

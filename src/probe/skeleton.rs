@@ -12,6 +12,9 @@ const _: () = {
     assert!(offset_of!(types::spec, value) == offset_of!(wire::Spec, value));
     assert!(offset_of!(types::spec, ok) == offset_of!(wire::Spec, ok));
     assert!(offset_of!(types::spec, factor) == offset_of!(wire::Spec, factor));
+    assert!(size_of::<types::site>() == size_of::<wire::Site>());
+    assert!(offset_of!(types::site, place) == offset_of!(wire::Site, place));
+    assert!(offset_of!(types::place, is_signed) == offset_of!(wire::Place, is_signed));
     assert!(size_of::<types::total_key>() == size_of::<wire::TotalKey>());
     assert!(size_of::<types::total>() == size_of::<wire::Total>());
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
