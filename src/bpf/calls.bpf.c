@@ -11,22 +11,26 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-struct {
+struct nowhere {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} nowhere SEC(".maps");
+};
+
+/* programs of different attach types may not share one */
+struct nowhere nowhere_session SEC(".maps");
+struct nowhere nowhere SEC(".maps");
 
 /* Since Linux 6.13 a function of a program that needs 64 bytes of stack or more gets them from one piece of
  * memory for each CPU. Programs at uprobes can be preempted, by another thread that runs into the same program
  * on that CPU; both would write there, and the kernel crashes. A program with a tail call keeps the stack of its
  * thread. This one is never made: the verifier removes it once it has decided about the stack.
  */
-static __always_inline void keep_own_stack(void *ctx)
+static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 {
 	if (options.never)
-		bpf_tail_call(ctx, &nowhere, 0);
+		bpf_tail_call(ctx, nowhere, 0);
 }
 
 /* Rows that are only counted, without a size or direction, need no frame: the session keeps the time. */
@@ -107,7 +111,7 @@ int call_session(struct pt_regs *ctx)
 	struct thread *thread;
 	__u64 ids, now;
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere_session);
 	if (!spec)
 		return 1;
 	if (session_returns(ctx)) {
@@ -135,7 +139,7 @@ static __always_inline int entry_body(struct pt_regs *ctx)
 	struct thread *thread;
 	__u64 ids;
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere);
 	if (!spec || !enter(row, &ids, &thread))
 		return 0;
 	if (!(spec->flags & SPEC_RETURN))
@@ -150,7 +154,7 @@ static __always_inline int return_body(struct pt_regs *ctx)
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere);
 	if (spec && (spec->flags & SPEC_RETURN) && watched(bpf_get_current_pid_tgid() >> 32))
 		at_return(spec, ctx, row, false);
 	return 0;

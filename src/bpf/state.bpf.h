@@ -56,7 +56,7 @@ struct thread {
 	__u32 depth;
 	__u32 pad;
 	struct frame frames[WIRE_FRAMES];
-	struct frame spare; /* of a call that is not kept open */
+	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */
 };
 

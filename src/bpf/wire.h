@@ -16,10 +16,10 @@
 #define WIRE_FRAMES 16   /* open calls remembered for one thread */
 #define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
 #define WIRE_COMM 16
-#define WIRE_WAITS 64 /* library loads that can wait at the same time */
-#define WIRE_PLACES 12 /* arguments of a static probe */
+#define WIRE_WAITS 64   /* library loads that can wait at the same time */
+#define WIRE_PLACES 12  /* arguments of a static probe */
 #define WIRE_SITES 1024 /* static probes whose arguments lie in different places */
-#define WIRE_COMMS 4  /* thread names that --comm can select */
+#define WIRE_COMMS 4    /* thread names that --comm can select */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };

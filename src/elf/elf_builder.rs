@@ -111,7 +111,7 @@ fn header() -> Vec<u8> {
 fn segment(size: u64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(1_u32.to_le_bytes());
-    record.extend(5_u32.to_le_bytes());
+    record.extend(7_u32.to_le_bytes());
     // One byte more than the code, so that a library without code is still one.
     for long in [
         CODE_AT,

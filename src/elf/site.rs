@@ -61,7 +61,7 @@ pub enum SiteRefusal {
     NoNop(u64),
     #[error("not probed: the static probe does not lie in what the file loads")]
     NotLoaded,
-    #[error("not probed: the static probe's semaphore does not lie in what the file loads")]
+    #[error("not probed: the static probe's semaphore does not lie in the file's writable data")]
     Semaphore,
     #[error(transparent)]
     File(#[from] ElfError),

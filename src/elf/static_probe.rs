@@ -22,7 +22,7 @@ pub enum Semaphore {
     None,
     /// File offset of its two bytes.
     At(u64),
-    /// It does not lie in what the file loads, so that nobody can raise it.
+    /// It does not lie in what the file loads as writable data, so that nobody can raise it.
     Outside,
 }
 
@@ -125,9 +125,12 @@ fn moved_by(layout: &Layout, base: u64) -> u64 {
 }
 
 fn counter(layout: &Layout, address: u64) -> Semaphore {
-    let last = address.checked_add(1).and_then(|last| layout.offset_of(last));
-    match layout.offset_of(address) {
-        Some(offset) if last == offset.checked_add(1) => Semaphore::At(offset),
-        _ => Semaphore::Outside,
+    let Some(segment) = layout.segment_at(address).filter(|segment| segment.writable) else {
+        return Semaphore::Outside;
+    };
+    let into = address - segment.vaddr;
+    if segment.size - into < 2 {
+        return Semaphore::Outside;
     }
+    Semaphore::At(segment.offset + into)
 }

@@ -3,7 +3,7 @@
 
 use super::attach::Found;
 use super::{Point, Session};
-use crate::catalog::{Catalog, LibraryId, Row, RowId};
+use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId};
 use crate::elf::{ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
 use crate::wire;
 use anyhow::{Context, Result, bail};
@@ -73,7 +73,7 @@ pub(super) fn static_probes_of(catalog: &Catalog, elf: &ElfFile, library: Librar
 /// Where the arguments that `row` names lie at one place of a static probe.
 ///
 /// # Errors
-/// The probe has fewer arguments, or one lies where it cannot be read from outside.
+/// The probe has fewer arguments, or one is wider, or lies where it cannot be read from outside.
 pub fn site_of(probe: &StaticProbe, row: &Row) -> Result<wire::Site> {
     let (has, wants) = (probe.args.len(), row.args.len());
     if has < wants {
@@ -91,6 +91,18 @@ pub fn site_of(probe: &StaticProbe, row: &Row) -> Result<wire::Site> {
                 arg.name
             )
         })?;
+        let declared = match arg.loc {
+            Loc::Reg { bytes, .. } => u16::from(bytes),
+            Loc::Stack { bytes, .. } => bytes,
+            Loc::Regs { .. } | Loc::Float { .. } => 0,
+        };
+        if u16::from(operand.bytes) > declared {
+            bail!(
+                "not probed: argument `{}` has {} bytes there, its row says {declared}",
+                arg.name,
+                operand.bytes
+            );
+        }
         *place = place_of(operand);
     }
     Ok(site)
@@ -127,7 +139,7 @@ mod tests {
     use super::*;
 
     const ROW: &str = "[[library]]\nname = \"mine\"\nmatch = \"m.so\"\n[[function]]\nlibrary = \"mine\"\n\
-        probe = \"mine:handed_out\"\nargs = [\"address: devptr\", \"bytes: size\"]\n";
+        probe = \"mine:handed_out\"\nargs = [\"address: devptr\", \"count: i32\"]\n";
 
     fn placed(args: &[&str]) -> Result<wire::Site> {
         let mut catalog = Catalog::default();
@@ -157,6 +169,8 @@ mod tests {
         let few = placed(&["8@%rax"]).unwrap_err().to_string();
         assert!(few.contains("1 of the 2 arguments"), "{few}");
         let odd = placed(&["8@%rax", "8@symbol(%rip)"]).unwrap_err().to_string();
-        assert!(odd.contains("argument `bytes` lies at 8@symbol(%rip)"), "{odd}");
+        let wide = placed(&["8@%rax", "8@%rax"]).unwrap_err().to_string();
+        assert!(wide.contains("`count` has 8 bytes there, its row says 4"), "{wide}");
+        assert!(odd.contains("argument `count` lies at 8@symbol(%rip)"), "{odd}");
     }
 }
