@@ -4,7 +4,6 @@
 
 mod support;
 
-use gpuscope::elf::ElfFile;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -306,38 +305,5 @@ fn semaphores_are_raised_late_and_lowered_at_the_end() {
             assert_eq!(number(&book, "before"), 0, "{tier}: skipped while nobody looks");
             assert_eq!(number(&book, "during"), 3, "{tier}: one place of malloc, two of free");
         }
-    }
-}
-
-/// `GPUSCOPE_TORCH=DIR[:DIR…]`: folders that hold a libc10_cuda.so of PyTorch.
-#[test]
-#[ignore = "needs GPUSCOPE_TORCH"]
-fn real_allocators_have_the_probes_that_the_shipped_rows_want() {
-    let Some(folders) = std::env::var_os("GPUSCOPE_TORCH") else {
-        println!("not run: set GPUSCOPE_TORCH");
-        return;
-    };
-    for folder in std::env::split_paths(&folders) {
-        let library = folder.join("libc10_cuda.so");
-        let elf = ElfFile::open(&library).unwrap_or_else(|error| panic!("{}: {error}", library.display()));
-        let places = elf.static_probes(&|name| name.starts_with("pytorch:")).expect("probes");
-        assert!(
-            places.iter().all(|probe| probe.site(&elf).is_ok()),
-            "{}",
-            library.display()
-        );
-        let listed = functions(&library, &pytorch_hooks());
-        let usable = |name: &str| {
-            let here = listed
-                .iter()
-                .filter(|line| line["name"] == name && line["refused"].is_null());
-            here.count()
-        };
-        assert_eq!(
-            (usable("pytorch:malloc"), usable("pytorch:free")),
-            (1, 2),
-            "{}",
-            library.display()
-        );
     }
 }

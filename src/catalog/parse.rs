@@ -167,7 +167,10 @@ impl At<'_> {
 
     fn add_function(&self, catalog: &mut Catalog, raw: RawFunction) -> Result<(), CatalogError> {
         let library = self.library_of(catalog, &raw.library)?;
-        let (named, probe) = self.on(&raw.library, static_probe::what_is_named(&raw))?;
+        let (named, probe) = self.on(
+            raw.probe.as_ref().unwrap_or(&raw.library),
+            static_probe::what_is_named(&raw),
+        )?;
         let symbol = self.name(named)?;
         if symbol.is_empty() || symbol.contains(char::is_whitespace) {
             return Err(self.error(named.span(), format!("\"{symbol}\" is no symbol")));
