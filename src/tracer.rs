@@ -79,6 +79,7 @@ impl Tracer {
     /// The kernel or our privileges do not allow it.
     pub fn start(rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
         setup.specs = rows.specs();
+        setup.static_probes = rows.catalog.rows.iter().any(|row| row.probe);
         let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);

@@ -31,6 +31,8 @@ pub struct Setup {
     pub only_errors: bool,
     pub min_ns: u64,
     pub tier: Option<Tier>,
+    /// Static probes may be attached.
+    pub static_probes: bool,
 }
 
 impl Session {
@@ -64,7 +66,7 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
         .context("failed to open the BPF object")?;
     let rows = setup.specs.len() + setup.spare_rows;
     size_maps(&mut open, setup, rows)?;
-    select_programs(&mut open, tier);
+    select_programs(&mut open, tier, setup.static_probes);
     write_options(&mut open, setup)?;
     let mut skel = open
         .load()
@@ -105,7 +107,7 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
     Ok(())
 }
 
-fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier) {
+fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier, static_probes: bool) {
     let session = tier == Tier::Session;
     let multi = tier == Tier::Multi;
     let single = tier == Tier::PerfLink;
@@ -113,7 +115,7 @@ fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier) {
     progs.call_session.set_autoload(session);
     progs.empty_session.set_autoload(session);
     progs.empty_entry.set_autoload(session);
-    progs.call_entry_multi.set_autoload(multi);
+    progs.call_entry_multi.set_autoload(multi || session && static_probes);
     progs.call_return_multi.set_autoload(multi);
     progs.library_mapped_multi.set_autoload(!single);
     progs.call_entry_single.set_autoload(single);
@@ -158,11 +160,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
 
 /// Some kernels load a program whose kind of link they do not have; this finds out before it matters.
 fn trial_attach(session: &Session) -> Result<()> {
-    let nowhere = Point {
-        offset: 0,
-        row: 0,
-        returns: true,
-    };
+    let nowhere = Point::entry(0, 0, true);
     session
         .attach(Path::new("/proc/self/exe"), &[nowhere])
         .map(drop)

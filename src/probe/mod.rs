@@ -23,6 +23,7 @@ pub mod session;
 mod skeleton;
 #[cfg(test)]
 mod stack_tests;
+pub mod static_probe;
 mod tier;
 pub mod totals;
 

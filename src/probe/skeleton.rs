@@ -18,6 +18,9 @@ const _: () = {
     assert!(offset_of!(types::memory_call, part) == offset_of!(wire::MemoryCall, part));
     assert!(size_of::<types::memory_loss>() == size_of::<wire::MemoryLoss>());
     assert!(offset_of!(types::spec, factor) == offset_of!(wire::Spec, factor));
+    assert!(size_of::<types::probe_site>() == size_of::<wire::ProbeSite>());
+    assert!(offset_of!(types::probe_site, place) == offset_of!(wire::ProbeSite, place));
+    assert!(offset_of!(types::place, is_signed) == offset_of!(wire::Place, is_signed));
     assert!(size_of::<types::total_key>() == size_of::<wire::TotalKey>());
     assert!(size_of::<types::total>() == size_of::<wire::Total>());
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
