@@ -67,6 +67,8 @@ named! {
         Imported "imported",
         /// An object that several devices write to; its memory is bound to it and counted there.
         Multicast "multicast",
+        /// What a framework hands out of memory that it has allocated before.
+        Tensor "tensor",
     }
 }
 

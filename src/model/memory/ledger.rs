@@ -201,6 +201,12 @@ impl Ledger {
         self.live.get(&space)?.get(&key)
     }
 
+    /// Keys and allocations of one space.
+    pub fn space(&self, space: Family) -> impl Iterator<Item = (u64, &Live)> {
+        let live = self.live.get(&space).into_iter().flatten();
+        live.map(|(key, live)| (*key, live))
+    }
+
     fn take(&mut self, space: Family, key: u64) {
         if let Some(live) = self.live.get_mut(&space) {
             live.remove(&key);

@@ -12,6 +12,7 @@ mod owners;
 mod physical;
 mod process;
 mod report;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +20,7 @@ pub use account::{Account, Anomalies, Ended, Ending};
 pub use call::Call;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
 pub use process::Origin;
-pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport};
+pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport};
 
 use crate::wire::MemoryLoss;
 use process::Process;

@@ -5,8 +5,10 @@ use super::graphs::Graphs;
 use super::ledger::{GroupKey, Ledger, Live, Match, UNKNOWN_DEVICE};
 use super::owners::{Owners, Pool};
 use super::physical::{Gone, Physical};
+use super::segments::Segments;
 use crate::catalog::{Family, Part, Verb};
 use crate::model::memory::Call;
+use std::collections::HashSet;
 
 const MEM_ALLOC_NODE: u64 = 10;
 const MEM_FREE_NODE: u64 = 11;
@@ -31,6 +33,10 @@ pub struct Process {
     pub owners: Owners,
     pub physical: Physical,
     graphs: Graphs,
+    /// Kept from the first tensor on.
+    pub segments: Option<Segments>,
+    /// Bytes of tensors that were handed out outside of what is known to be allocated.
+    pub strays: u64,
 }
 
 impl Process {
@@ -44,6 +50,8 @@ impl Process {
             owners: Owners::default(),
             physical: Physical::default(),
             graphs: Graphs::default(),
+            segments: None,
+            strays: 0,
         }
     }
 
@@ -134,9 +142,39 @@ impl Process {
             return;
         }
         self.ledger.insert(family.space(), key, live);
+        match (family.space(), self.segments.as_mut()) {
+            (Family::Device, Some(segments)) => segments.add(key, live.bytes),
+            (Family::Tensor, _) => self.hand_out(key, live.bytes),
+            _ => {}
+        }
         if let Some(pool) = self.owners.pool_numbered(live.pool) {
             pool.used_bytes = pool.used_bytes.saturating_add(live.bytes);
             pool.peak_used_bytes = pool.peak_used_bytes.max(pool.used_bytes);
+        }
+    }
+
+    /// A framework hands out a block.
+    fn hand_out(&mut self, address: u64, bytes: u64) {
+        let (ledger, physical) = (&self.ledger, &self.physical);
+        let segments = self.segments.get_or_insert_with(|| {
+            let mut segments = Segments::default();
+            let allocated = ledger.space(Family::Device).map(|(key, live)| (key, live.bytes));
+            for (start, bytes) in allocated.chain(physical.mapped()) {
+                segments.add(start, bytes);
+            }
+            segments
+        });
+        if !segments.hand_out(address, bytes) {
+            self.strays = self.strays.saturating_add(bytes);
+        }
+    }
+
+    /// Some of what was allocated is gone.
+    fn recount_segments(&mut self) {
+        if let Some(segments) = self.segments.as_mut() {
+            let (ledger, physical) = (&self.ledger, &self.physical);
+            let mapped: HashSet<u64> = physical.mapped().map(|(start, _)| start).collect();
+            segments.retain(|start| ledger.get(Family::Device, start).is_some() || mapped.contains(&start));
         }
     }
 
@@ -161,8 +199,15 @@ impl Process {
             return self.close_gone(gone);
         }
         match self.ledger.free(space, key, call.raw.entered) {
-            Match::Live(live) => self.give_to_pool(&live),
+            Match::Live(live) => {
+                self.give_to_pool(&live);
+                if let (Family::Device, Some(segments)) = (space, self.segments.as_mut()) {
+                    segments.remove(key);
+                }
+            }
             Match::Late => {}
+            // a framework may keep what it freed while others still use it
+            _ if space == Family::Tensor => {}
             Match::FreedBefore => self.ledger.anomalies.double_frees += 1,
             Match::Unknown => self.ledger.anomalies.unknown_frees += 1,
         }
@@ -186,6 +231,9 @@ impl Process {
         for live in gone.blocks.iter().chain(&gone.mappings) {
             self.ledger.close(live, Ending::Freed);
         }
+        if let Some(segments) = self.segments.as_mut() {
+            gone.addresses.iter().for_each(|start| segments.remove(*start));
+        }
     }
 
     fn map(&mut self, call: &Call<'_>) {
@@ -193,6 +241,9 @@ impl Process {
         self.ledger.open(&live);
         self.physical
             .map(call.key(), live.bytes, call.number(Part::Handle), live);
+        if let Some(segments) = self.segments.as_mut() {
+            segments.add(call.key(), live.bytes);
+        }
     }
 
     fn pool(&mut self, call: &Call<'_>) {
@@ -288,6 +339,7 @@ impl Process {
         self.ledger.close_where(how, |key, live| {
             live.context == context.number && bound_to_context(key.family)
         });
+        self.recount_segments();
     }
 
     fn reset(&mut self, device: i16) {
@@ -312,6 +364,6 @@ impl Process {
 fn bound_to_context(family: Family) -> bool {
     !matches!(
         family,
-        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped
+        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped | Family::Tensor
     )
 }
