@@ -353,3 +353,40 @@ fn a_process_in_a_namespace_of_its_own_is_found_by_its_number_within() {
         },
     );
 }
+
+#[test]
+fn doctor_says_what_nvml_answers() {
+    let doctor = |settings: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
+            .args(["doctor", "--json"])
+            .env("GPUSCOPE_NVML", sim("libnvidia-ml.so.1"))
+            .envs(settings.iter().copied())
+            .output()
+            .expect("gpuscope starts");
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("one object");
+        let checks = report["checks"].as_array().expect("checks").clone();
+        checks
+            .into_iter()
+            .find(|check| check["name"] == "nvml")
+            .expect("a check of NVML")
+    };
+    let there = doctor(&[("GPUSIM_DEVICES", "3"), ("GPUSIM_MIG", "0:2")]);
+    assert_eq!(there["state"], "ok");
+    assert_eq!(
+        there["detail"],
+        "3 GPUs, 2 MIG devices, NVML 13.580.00.00, driver 580.00.00"
+    );
+    let unloaded = doctor(&[("GPUSIM_FAIL", "nvmlInit_v2:*=9")]);
+    assert_eq!(
+        (&unloaded["state"], &unloaded["cure"]),
+        (&"limited".into(), &"sudo modprobe nvidia".into())
+    );
+    let absent = doctor(&[("GPUSCOPE_NVML", "/nowhere/x.so")]);
+    assert!(
+        absent["detail"]
+            .as_str()
+            .expect("text")
+            .starts_with("/nowhere/x.so cannot be loaded: "),
+        "{absent}"
+    );
+}
