@@ -65,7 +65,7 @@ impl Segments {
             }
         }
         self.peak_bytes = self.peak_bytes.max(self.held_bytes);
-        covered >= end
+        covered > address && covered >= end
     }
 
     /// Number and bytes of segments, and the most bytes there were.
