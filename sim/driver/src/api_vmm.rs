@@ -139,7 +139,6 @@ api! {
         put(place, GRAIN as usize)?;
     }
     fn cuMemAddressReserve(place: *mut u64, size: usize, align: usize, _wanted: u64, flags: u64) {
-        book::concerns(NO_DEVICE);
         machine::ready()?;
         let size = size as u64;
         require(!place.is_null() && flags == 0 && size > 0 && size.is_multiple_of(GRAIN))?;

@@ -130,6 +130,8 @@ pub fn leave(role: Role, result: u32) {
     let Some(book) = book() else { return };
     let (device, wrong) = FINDINGS.get();
     match role {
+        // Addresses belong to no device.
+        Role::Allocates(Family::Reserved) if result != 0 => book.failed(Family::Reserved, -1),
         Role::Allocates(family) if result != 0 => {
             book.failed(family, device.unwrap_or_else(context::current_ordinal));
         }
