@@ -53,6 +53,8 @@ PROGRAMS = [
     ("gpusim leak --sites 2 --steps 50", 0, {}),
     ("gpusim-driver 8", 0, {}),
     ("gpusim-driver 8 leak", 0, {}),
+    ("gpusim-driver 8 release", 0, {}),
+    ("gpusim memory --seed 12 --devices 2", 0, {"GPUSIM_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "2,0"}),
 ]
 
 FIGURES = ("outstanding", "held_bytes", "allocations", "allocated_bytes", "frees", "freed_bytes", "failed_allocations")

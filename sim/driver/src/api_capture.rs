@@ -127,6 +127,7 @@ api! {
         require(!params.is_null())?;
         instantiate(place, graph, params.read())?;
     }
+    fn cuGraphInstantiate(place: *mut usize, graph: usize, _node: usize, _log: usize, _size: usize) { instantiate(place, graph, 0)?; }
     fn cuGraphInstantiate_v2(place: *mut usize, graph: usize, _node: usize, _log: usize, _size: usize) { instantiate(place, graph, 0)?; }
     fn cuGraphUpload(graph: usize, _stream: usize) { graph::look_up(graph)?; }
     fn cuGraphLaunch(graph: usize, stream: usize) { launch(graph, stream)?; }

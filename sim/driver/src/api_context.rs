@@ -15,6 +15,12 @@ unsafe fn create(place: *mut usize, device: i32) -> Result<(), u32> {
     unsafe { put(place, made) }
 }
 
+fn destroy(context: usize) -> Result<(), u32> {
+    context::destroy(context)?;
+    memory::release_context(context, How::ContextDestroyed);
+    Ok(())
+}
+
 fn release(device: i32) -> Result<(), u32> {
     if let Some(context) = context::release(device)? {
         memory::release_context(context, How::ContextReset);
@@ -46,12 +52,12 @@ api! {
     fn cuCtxCreate_v2(place: *mut usize, _flags: u32, device: i32) { create(place, device)?; }
     fn cuCtxCreate_v3(place: *mut usize, _affinity: usize, _count: i32, _flags: u32, device: i32) { create(place, device)?; }
     fn cuCtxCreate_v4(place: *mut usize, _params: usize, _flags: u32, device: i32) { create(place, device)?; }
-    fn cuCtxDestroy_v2(context: usize) {
-        context::destroy(context)?;
-        memory::release_context(context, How::ContextDestroyed);
-    }
+    fn cuCtxDestroy(context: usize) { destroy(context)?; }
+    fn cuCtxDestroy_v2(context: usize) { destroy(context)?; }
     fn cuCtxGetCurrent(place: *mut usize) { machine::ready()?; put(place, context::current_handle())?; }
     fn cuCtxSetCurrent(context: usize) { context::set_current(context)?; }
+    fn cuCtxPushCurrent(context: usize) { context::push(context)?; }
+    fn cuCtxPopCurrent(place: *mut usize) { put_if(place, context::pop()?); }
     fn cuCtxPushCurrent_v2(context: usize) { context::push(context)?; }
     fn cuCtxPopCurrent_v2(place: *mut usize) { put_if(place, context::pop()?); }
     fn cuCtxGetDevice(device: *mut i32) { put(device, context::current_device()?)?; }

@@ -13,7 +13,11 @@ use crate::memory::{self, Block, Kind};
 use crate::{LEDGER, book, machine};
 
 const GRAIN: u64 = 2 << 20;
-/// Addresses belong to no device.
+/// Kinds of places: `CUmemLocationType`.
+const ON_DEVICE: i32 = 1;
+const ON_HOST: i32 = 2;
+const ON_CURRENT_NODE: i32 = 4;
+/// Addresses belong to no device, and memory of the host neither.
 const NO_DEVICE: i32 = -1;
 
 struct Physical {
@@ -169,10 +173,14 @@ api! {
         let size = size as u64;
         require(!place.is_null() && !prop.is_null() && flags == 0)?;
         // CUmemAllocationProp: type at 0, handle types at 4, location {type at 8, id at 12}.
-        let device = prop.add(3).read();
+        let device = match prop.add(2).read() {
+            ON_DEVICE => prop.add(3).read(),
+            ON_HOST..=ON_CURRENT_NODE => NO_DEVICE,
+            _ => return Err(INVALID_VALUE),
+        };
         book::concerns(device);
         require(size > 0 && size.is_multiple_of(GRAIN))?;
-        machine::device(device)?.charge(size)?;
+        if device != NO_DEVICE { machine::device(device)?.charge(size)?; }
         LEDGER.add_bytes(Bytes::Alloc, size);
         let shareable = prop.add(1).read() as u32 & FILE != 0;
         book::allocated(Family::Physical, device, size);

@@ -3,6 +3,7 @@
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
 pub const NOT_INITIALIZED: u32 = 3;
+pub const NO_DEVICE: u32 = 100;
 pub const INVALID_DEVICE: u32 = 101;
 pub const INVALID_IMAGE: u32 = 200;
 pub const INVALID_CONTEXT: u32 = 201;

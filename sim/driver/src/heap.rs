@@ -31,12 +31,15 @@ pub fn heap() -> MutexGuard<'static, Heap> {
     heap.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where `GPUSIM_BASE` says, if that is free: two processes then have the same addresses.
 fn base() -> u64 {
-    // SAFETY: a new mapping wherever the kernel likes; it is inaccessible and costs no memory,
-    // and makes a host access to device memory fault as it does on a real machine.
+    let wanted = std::env::var("GPUSIM_BASE").unwrap_or_default();
+    let wanted = u64::from_str_radix(wanted.trim_start_matches("0x"), 16).unwrap_or(0);
+    // SAFETY: a new mapping, which replaces none; it is inaccessible and costs no memory, and
+    // makes a host access to device memory fault as it does on a real machine.
     let address = unsafe {
         libc::mmap(
-            std::ptr::null_mut(),
+            wanted as *mut libc::c_void,
             SPAN as usize,
             libc::PROT_NONE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,

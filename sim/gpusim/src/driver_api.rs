@@ -123,11 +123,14 @@ impl Driver {
         self.create_on(0, size)
     }
 
-    /// Physical memory that can be exported.
+    /// Physical memory that can be exported; of the host for device -1.
     pub fn create_on(&self, device: i32, size: u64) -> Result<u64, u32> {
         let mut handle = 0;
-        // CUmemAllocationProp: pinned, exported as files, in the memory of a device.
-        let properties = [1, FILE, 1, device, 0, 0, 0, 0];
+        // CUmemAllocationProp: pinned, exported as files, in the memory of a device or the host.
+        let properties = match device {
+            -1 => [1, FILE, 2, 0, 0, 0, 0, 0],
+            _ => [1, FILE, 1, device, 0, 0, 0, 0],
+        };
         call!(
             self,
             cuMemCreate(*mut u64, u64, *const i32, u64),

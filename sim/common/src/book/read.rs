@@ -63,7 +63,7 @@ impl Snapshot {
     }
 
     /// Whether the text file has a line that says the same.
-    fn is_written(&self) -> bool {
+    pub(super) fn is_written(&self) -> bool {
         self.0[WORD_CLOSED] != 0
     }
 

@@ -90,12 +90,7 @@ impl Book {
         if self.words[WORD_CLOSED].swap(1, Relaxed) != 0 {
             return;
         }
-        let line = Snapshot::of(self).json() + "\n";
-        let path = text_file(&self.path);
-        let opened = OpenOptions::new().create(true).append(true).open(&path);
-        if let Err(error) = opened.and_then(|mut out| out.write_all(line.as_bytes())) {
-            eprintln!("gpusim: cannot write the book {}: {error}", path.display());
-        }
+        append(&self.path, &Snapshot::of(self));
     }
 
     pub(super) fn words(&self) -> &[AtomicU64; WORDS] {
@@ -177,8 +172,22 @@ pub(super) fn text_file(path: &Path) -> PathBuf {
     name.into()
 }
 
+fn append(path: &Path, book: &Snapshot) {
+    let line = book.json() + "\n";
+    let path = text_file(path);
+    let opened = OpenOptions::new().create(true).append(true).open(&path);
+    if let Err(error) = opened.and_then(|mut out| out.write_all(line.as_bytes())) {
+        eprintln!("gpusim: cannot write the book {}: {error}", path.display());
+    }
+}
+
 fn map(path: &Path) -> std::io::Result<&'static [AtomicU64; WORDS]> {
-    // An image that was replaced by exec may still be read: leave it its file.
+    // An image that exec replaced, or a process whose number came again, is not forgotten.
+    if let Ok(before) = Snapshot::read(path)
+        && !before.is_written()
+    {
+        append(path, &before);
+    }
     let _ = std::fs::remove_file(path);
     let file = OpenOptions::new()
         .read(true)

@@ -1,7 +1,8 @@
 //! What a program knows that it holds: from the results of its calls, not from the libraries.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+
+use crate::counts;
 
 #[derive(Clone, Copy, Default)]
 struct Row {
@@ -111,15 +112,14 @@ impl Account {
             .iter()
             .map(|((family, device), row)| line(family, *device, row))
             .collect();
-        println!(
+        counts::print_line(format!(
             r#"GPUSIM-BOOK {{"pid":{},"failed_frees":{},"double_frees":{},"unknown_frees":{},"families":[{}]}}"#,
             std::process::id(),
             self.failed_frees,
             self.double_frees,
             self.unknown_frees,
             rows.join(","),
-        );
-        let _ = std::io::stdout().flush();
+        ));
     }
 }
 

@@ -38,11 +38,12 @@ pub fn vmm(options: &Options, account: &mut Account) -> Result<String, u32> {
 
 impl Spaces<'_> {
     fn step(&mut self) -> Result<(), u32> {
-        match self.random.below(5) {
+        match self.random.below(6) {
             0 => self.release_first(),
             1 => self.unmap_first(),
             2 => self.retain(),
             3 => self.grow(),
+            4 => self.on_host(),
             _ => self.share(),
         }
     }
@@ -131,6 +132,14 @@ impl Spaces<'_> {
         self.unmap(address + 3 * PAGE, PAGE, PIECES - 3)?;
         (0..PIECES).for_each(|_| self.gone(PAGE));
         self.free_addresses(address, PIECES * PAGE)
+    }
+
+    /// Physical memory of the host.
+    fn on_host(&mut self) -> Result<(), u32> {
+        let handle = self.driver.create_on(-1, PAGE)?;
+        self.account.add("physical", -1, PAGE);
+        self.account.freed("physical", -1, PAGE, self.driver.release(handle));
+        Ok(())
     }
 
     /// Exported to a file and imported from it: a handle of memory that counts elsewhere.
