@@ -1,7 +1,4 @@
-//! Virtual memory management: physical memory, addresses, and mappings between them.
-
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! Virtual memory management.
 
 use gpusim_common::book::{Family, How};
 use gpusim_common::ledger::Bytes;
@@ -10,6 +7,7 @@ use crate::context::current_device;
 use crate::error::*;
 use crate::heap::heap;
 use crate::memory::{self, Block, Kind};
+use crate::vmm::{Physical, tables};
 use crate::{LEDGER, book, machine};
 
 const GRAIN: u64 = 2 << 20;
@@ -19,97 +17,6 @@ const ON_HOST: i32 = 2;
 const ON_CURRENT_NODE: i32 = 4;
 /// Addresses belong to no device, and memory of the host neither.
 const NO_DEVICE: i32 = -1;
-
-struct Physical {
-    size: u64,
-    device: i32,
-    /// Made by another call than `cuMemCreate`: the memory is somebody else's.
-    imported: bool,
-    shareable: bool,
-    handles: u64,
-    mappings: u64,
-}
-
-struct Tables {
-    next: u64,
-    /// Handles that are given out again.
-    unused: Vec<u64>,
-    physical: BTreeMap<u64, Physical>,
-    reserved: BTreeMap<u64, u64>,
-    mapped: BTreeMap<u64, u64>,
-}
-
-static TABLES: Mutex<Tables> = Mutex::new(Tables {
-    next: 0x10,
-    unused: Vec::new(),
-    physical: BTreeMap::new(),
-    reserved: BTreeMap::new(),
-    mapped: BTreeMap::new(),
-});
-
-fn tables() -> MutexGuard<'static, Tables> {
-    TABLES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Tables {
-    fn add(&mut self, physical: Physical) -> u64 {
-        let handle = self.unused.pop().unwrap_or_else(|| {
-            self.next += 0x10;
-            self.next
-        });
-        self.physical.insert(handle, physical);
-        handle
-    }
-
-    /// What a handle that the program still has stands for.
-    fn held(&mut self, handle: u64) -> Result<&mut Physical, u32> {
-        let physical = self.physical.get_mut(&handle).filter(|p| p.handles > 0);
-        physical.ok_or(INVALID_VALUE)
-    }
-
-    /// Physical memory goes when neither a handle nor a mapping holds it.
-    fn drop_unused(&mut self, handle: u64) {
-        let unused = |p: &&Physical| p.handles == 0 && p.mappings == 0;
-        let Some(p) = self.physical.get(&handle).filter(unused) else {
-            return;
-        };
-        book::ended(p.family(), p.device, p.size, How::Freed);
-        if !p.imported {
-            if let Ok(device) = machine::device(p.device) {
-                device.refund(p.size);
-            }
-            LEDGER.add_bytes(Bytes::Free, p.size);
-        }
-        self.physical.remove(&handle);
-        self.unused.push(handle);
-    }
-
-    fn unmap(&mut self, start: u64) -> Result<(), u32> {
-        memory::release(start, &[Kind::Mapped])?;
-        let handle = self.mapped.remove(&start).ok_or(INVALID_VALUE)?;
-        if let Some(physical) = self.physical.get_mut(&handle) {
-            physical.mappings -= 1;
-        }
-        self.drop_unused(handle);
-        Ok(())
-    }
-
-    fn reservation_of(&self, address: u64, size: u64) -> Result<(), u32> {
-        let around = self.reserved.range(..=address).next_back();
-        let inside = around.is_some_and(|(start, length)| address + size <= start + length);
-        require(inside)
-    }
-}
-
-impl Physical {
-    fn family(&self) -> Family {
-        if self.imported {
-            Family::Imported
-        } else {
-            Family::Physical
-        }
-    }
-}
 
 /// What a file that stands for shared memory says.
 const SHARE_MAGIC: u64 = u64::from_le_bytes(*b"GPUSIM-V");

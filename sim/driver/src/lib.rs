@@ -66,6 +66,7 @@ mod api_peer;
 mod api_pool;
 mod api_stream;
 mod api_vmm;
+mod block;
 mod book;
 mod code;
 mod context;
@@ -79,5 +80,6 @@ mod machine;
 mod memory;
 mod pool;
 mod stream;
+mod vmm;
 
 pub(crate) static LEDGER: gpusim_common::Ledger<{ ids::COUNT }> = gpusim_common::Ledger::new("driver", &ids::NAMES);

@@ -1,6 +1,8 @@
 //! Programs that use memory in every way there is, and say themselves what they hold.
 
 mod account;
+mod children;
+mod freeing;
 mod graphs;
 mod leaks;
 mod memory;
@@ -11,6 +13,7 @@ mod random;
 mod rates;
 mod spaces;
 mod things;
+mod worker;
 
 use std::path::Path;
 use std::process::ExitCode;
