@@ -45,6 +45,8 @@ pub struct Owners {
     pools: HashMap<u64, Pool>,
     /// Which device an ordinal stands for, as the driver told the program.
     pub uuids: BTreeMap<u32, [u8; 16]>,
+    /// How often memory of other processes is open, by address.
+    opened: HashMap<u64, u32>,
     numbers: u16,
     pool_numbers: u16,
 }
@@ -149,8 +151,29 @@ impl Owners {
     }
 
     /// A pool ends.
-    pub fn drop_pool(&mut self, handle: u64) -> Option<Pool> {
-        self.pools.remove(&handle)
+    pub fn drop_pool(&mut self, handle: u64) {
+        self.pools.remove(&handle);
+    }
+
+    /// Another process's memory is opened; whether it was open already.
+    pub fn open_again(&mut self, address: u64) -> bool {
+        let opened = self.opened.entry(address).or_default();
+        *opened += 1;
+        *opened > 1
+    }
+
+    /// It is closed; whether that was the last time.
+    pub fn close_last(&mut self, address: u64) -> bool {
+        match self.opened.get_mut(&address) {
+            Some(opened) if *opened > 1 => {
+                *opened -= 1;
+                false
+            }
+            _ => {
+                self.opened.remove(&address);
+                true
+            }
+        }
     }
 
     pub fn pools(&self) -> impl Iterator<Item = (u64, &Pool)> {

@@ -2,8 +2,8 @@
 
 use super::account::Ending;
 use super::graphs::Graphs;
-use super::ledger::{GroupKey, Ledger, Live, Match, UNKNOWN_DEVICE};
-use super::owners::{Owners, Pool};
+use super::ledger::{GroupKey, HOST, Ledger, Live, Match, UNKNOWN_DEVICE};
+use super::owners::Owners;
 use super::physical::{Gone, Physical};
 use super::segments::Segments;
 use crate::catalog::{Family, Part, Verb};
@@ -91,8 +91,9 @@ impl Process {
     /// A new allocation as `call` describes it.
     fn live(&mut self, call: &Call<'_>, family: Family) -> Live {
         let context = self.owners.context_of(call);
-        let device = match family.holder() {
-            crate::catalog::Holder::Host => super::ledger::HOST,
+        let device = match family {
+            Family::Pinned | Family::Registered => HOST,
+            Family::Reserved => UNKNOWN_DEVICE,
             _ => self.owners.device_of(call),
         };
         let site = call.raw.site;
@@ -130,6 +131,9 @@ impl Process {
                 plan.allocations.push((call.key(), live));
             }
             return;
+        }
+        if call.family == Family::Ipc && self.owners.open_again(call.key()) {
+            return; // the same memory
         }
         let live = self.live(call, call.family);
         self.add(call.family, call.key(), live);
@@ -198,6 +202,9 @@ impl Process {
             }
             return self.close_gone(gone);
         }
+        if space == Family::Ipc && !self.owners.close_last(key) {
+            return;
+        }
         match self.ledger.free(space, key, call.raw.entered) {
             Match::Live(live) => {
                 self.give_to_pool(&live);
@@ -254,12 +261,8 @@ impl Process {
                 let device = self.owners.device_of(call);
                 self.owners.pool(key, device, true);
             }
-            Verb::PoolDestroy => {
-                if let Some(Pool { number, .. }) = self.owners.drop_pool(key) {
-                    self.ledger
-                        .close_where(Ending::PoolDestroyed, |_, live| live.pool == number);
-                }
-            }
+            // what was allocated from it lives on
+            Verb::PoolDestroy => self.owners.drop_pool(key),
             _ => {
                 if let (POOL_RESERVED_NOW, Some(value)) = (call.number(Part::Attribute), call.part(Part::Value)) {
                     let pool = self.owners.pool(key, UNKNOWN_DEVICE, false);
@@ -312,7 +315,7 @@ impl Process {
                 // what was kept before we came is not known
                 let seen = self.origin == Origin::Start;
                 if let Some(context) = self.owners.release_primary(device).filter(|_| seen) {
-                    self.end_context(context, Ending::ContextDestroyed);
+                    self.end_primary(Some(context), device, Ending::ContextDestroyed);
                 }
             }
             Verb::PrimaryReset => self.reset(device),
@@ -331,7 +334,6 @@ impl Process {
         }
     }
 
-    /// Memory of the virtual-memory API belongs to no context.
     fn end_context(&mut self, handle: u64, how: Ending) {
         let Some(context) = self.owners.drop_context(handle) else {
             return;
@@ -343,12 +345,20 @@ impl Process {
     }
 
     fn reset(&mut self, device: i16) {
-        match self.owners.reset_primary(device) {
-            Some(context) => self.end_context(context, Ending::ContextReset),
-            None => self.ledger.close_where(Ending::ContextReset, |key, _| {
-                key.device == device && bound_to_context(key.family)
-            }),
+        let context = self.owners.reset_primary(device);
+        self.end_primary(context, device, Ending::ContextReset);
+    }
+
+    /// With a primary context goes what is bound to no other; where it is not known, all that is on its device.
+    fn end_primary(&mut self, context: Option<u64>, device: i16, how: Ending) {
+        if let Some(context) = context {
+            self.end_context(context, how);
         }
+        self.ledger.close_where(how, |key, _| {
+            let bound = context.is_none() && bound_to_context(key.family);
+            key.device == device && (bound || matches!(key.family, Family::Async | Family::Graph))
+        });
+        self.recount_segments();
     }
 
     /// Gives up waiting for frees of what was handed out again before `horizon`.
