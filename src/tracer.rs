@@ -3,6 +3,7 @@
 //! Owns the order of things in one run. What is attached is `probe`'s business, what a line looks like a sink's.
 
 mod clock;
+mod devices;
 mod memory;
 mod report;
 
@@ -173,6 +174,11 @@ impl Tracer {
             // scripts are no ELF files; what they start is looked at when it is mapped
             drop(error);
         }
+    }
+
+    /// Has reports of memory say what the driver counts, too.
+    pub fn ask_devices(&mut self) {
+        self.memory.ask_devices();
     }
 
     /// Has the summary say that something is not seen.

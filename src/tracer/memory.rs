@@ -1,5 +1,6 @@
 //! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
 
+use super::devices::DevicePlane;
 use crate::catalog::Catalog;
 use crate::model::memory::{Book, Call, Origin, Report};
 use crate::probe::ring::MemoryCalls;
@@ -21,6 +22,8 @@ pub(super) struct MemoryPlane {
     resolver: Resolver,
     /// Call sites by id.
     sites: HashMap<u64, Kept>,
+    /// `None`: the driver is not asked.
+    devices: Option<DevicePlane>,
     lost: u64,
     started_at: u64,
     started_ticks: u64,
@@ -40,6 +43,7 @@ impl MemoryPlane {
             ends: Vec::new(),
             resolver: Resolver::default(),
             sites: HashMap::new(),
+            devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
             started_ticks: boot_ticks(),
@@ -121,6 +125,9 @@ impl MemoryPlane {
         for (at, pid) in ends {
             self.end(session, pid, at);
         }
+        if let Some(devices) = self.devices.as_mut() {
+            devices.ask(&self.book, super::monotonic_ns());
+        }
     }
 
     fn apply(&mut self, call: &Call<'_>) {
@@ -153,6 +160,9 @@ impl MemoryPlane {
         self.note_losses(session);
         self.book.end(pid, at);
         session.forget_memory_loss(pid);
+        if let Some(devices) = self.devices.as_mut() {
+            devices.forget(pid);
+        }
         // an exec leaves the process where it was born
         if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
             self.born.remove(&pid);
@@ -187,10 +197,24 @@ impl MemoryPlane {
         }
     }
 
+    /// Has the driver asked what it counts for each process.
+    pub(super) fn ask_devices(&mut self) {
+        self.devices.get_or_insert_default();
+    }
+
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
-    pub(super) fn report(&mut self, session: &Session, now: u64) -> Report {
+    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64) -> Report {
         self.note_losses(session);
-        let processes = self.book.report(now);
+        let mut processes = self.book.report(now);
+        for process in &mut processes {
+            if let Some(devices) = &self.devices {
+                devices.complete(process);
+            }
+            for site in &mut process.sites {
+                let row = catalog.rows.get(site.row as usize);
+                site.function = row.map(|row| row.symbol.clone()).unwrap_or_default();
+            }
+        }
         let shown = processes.iter().flat_map(|process| &process.sites);
         let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
         Report {
@@ -199,8 +223,23 @@ impl MemoryPlane {
             stacks: kept.map(|(id, kept)| (id, self.resolver.name(kept).frames)).collect(),
             processes,
             forgotten: self.book.forgotten,
+            notes: self.notes(session),
             ..Report::default()
         }
+    }
+
+    fn notes(&self, session: &Session) -> Vec<String> {
+        let counters = session.site_counters();
+        let missing = [
+            (counters.unsampled, "beyond the budget of stacks per second"),
+            (counters.full, "beyond the table of call sites"),
+            (counters.lost, "did not fit into their ring"),
+            (counters.no_memory, "found no memory in the kernel"),
+        ];
+        let missing = missing.iter().filter(|(count, _)| *count > 0);
+        let sites = missing.map(|(count, why)| format!("the call sites of {count} allocations are not known: {why}"));
+        let devices = self.devices.iter().flat_map(DevicePlane::notes).cloned();
+        sites.chain(devices).collect()
     }
 }
 

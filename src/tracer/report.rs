@@ -44,7 +44,7 @@ impl Tracer {
         let now = monotonic_ns();
         MemoryReport {
             last,
-            ..self.memory.report(&self.session, now)
+            ..self.memory.report(&self.session, &self.rows.catalog, now)
         }
     }
 

@@ -32,6 +32,8 @@ pub struct Live {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey {
     pub site: u64,
+    /// The function that allocated.
+    pub row: u32,
     pub family: Family,
     pub device: i16,
 }

@@ -110,6 +110,13 @@ impl Book {
         process.map(|process| process.owners.uuids.clone()).unwrap_or_default()
     }
 
+    /// What a process holds on each device.
+    pub fn held(&self, tgid: u32) -> Vec<(i16, u64)> {
+        let devices = self.processes.get(&tgid).map(|process| process.ledger.devices());
+        let devices = devices.into_iter().flatten().filter(|(device, _)| **device != HOST);
+        devices.map(|(device, account)| (*device, account.held_bytes)).collect()
+    }
+
     /// Processes that live.
     pub fn alive(&self) -> impl Iterator<Item = u32> {
         self.processes.keys().copied()

@@ -96,8 +96,12 @@ impl Process {
             Family::Reserved => UNKNOWN_DEVICE,
             _ => self.owners.device_of(call),
         };
-        let site = call.raw.site;
-        let group = self.ledger.group(GroupKey { site, family, device });
+        let group = self.ledger.group(GroupKey {
+            site: call.raw.site,
+            row: call.raw.row,
+            family,
+            device,
+        });
         let bytes = call.bytes().unwrap_or_else(|| {
             self.ledger.anomalies.unsized_arrays += 1;
             0

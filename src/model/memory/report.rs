@@ -53,6 +53,10 @@ pub struct DeviceReport {
     pub driver_bytes: Option<u64>,
     /// Of these, what no allocation explains: context, code, workspaces, what was there before.
     pub unattributed_bytes: Option<u64>,
+    /// When it said so, CLOCK_MONOTONIC ns. Both figures are of that time.
+    pub driver_at: Option<u64>,
+    /// What is to be known of these figures.
+    pub notes: Vec<String>,
 }
 
 /// Memory of one process.
@@ -92,6 +96,9 @@ pub struct FamilyReport {
 /// Allocations of one family on one device from one call site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteReport {
+    /// Row of the function that allocated, and its name.
+    pub row: u32,
+    pub function: String,
     /// Names the stack; 0: not taken.
     pub site: u64,
     pub family: Family,
@@ -213,6 +220,8 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
         .map(|&(key, account)| {
             let (oldest_ns, newest_ns) = ages.get(&key).copied().unwrap_or_default();
             SiteReport {
+                row: key.row,
+                function: String::new(),
                 site: key.site,
                 family: key.family,
                 device: key.device,
@@ -226,7 +235,7 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
         let size = |site: &SiteReport| (site.account.held_bytes, site.oldest_ns, site.account.allocated_bytes);
         size(b)
             .cmp(&size(a))
-            .then_with(|| (a.family, a.device, a.site).cmp(&(b.family, b.device, b.site)))
+            .then_with(|| (a.family, a.device, a.site, a.row).cmp(&(b.family, b.device, b.site, b.row)))
     });
     sites
 }
