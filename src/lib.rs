@@ -25,5 +25,6 @@ pub mod probe;
 pub mod refusal;
 pub mod rows;
 pub mod sink;
+pub mod stack;
 pub mod tracer;
 pub mod wire;

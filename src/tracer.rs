@@ -180,6 +180,12 @@ impl Tracer {
         self.attacher.gap(what);
     }
 
+    fn declare_callers_unseen(&mut self) {
+        for note in self.memory.take_notes() {
+            self.attacher.gap(note);
+        }
+    }
+
     /// Functions probed now.
     pub fn functions(&self) -> usize {
         self.attacher.attached().map(|file| file.functions).sum()
@@ -263,7 +269,15 @@ impl Tracer {
         }
     }
 
+    /// Learns who may call CUDA in a process: its files, its interpreter.
+    fn look_for_callers(&mut self, pid: u32) {
+        if self.attacher.maps_any(&self.rows.catalog, pid) {
+            self.memory.look_at(&self.session, pid);
+        }
+    }
+
     fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
+        self.look_for_callers(pid);
         self.attacher.look_at(&self.session, &mut self.rows, pid)
     }
 
@@ -272,6 +286,9 @@ impl Tracer {
         let pid = arrival.notice.tgid;
         // the process may be gone already
         let news = self.attacher.news(pid).unwrap_or_default();
+        if !news.is_empty() || !self.memory.has_looked_at(pid) {
+            self.look_for_callers(pid);
+        }
         if news.is_empty() {
             return self.gate.pass(&arrival);
         }
@@ -345,6 +362,7 @@ impl Tracer {
         self.report_lost(now);
         self.fold_ended();
         self.memory.settle(&self.session, now);
+        self.declare_callers_unseen();
         for path in self.attacher.release_wanted() {
             say(format_args!(
                 "gpuscope: {} is being overwritten: let go of it",

@@ -3,7 +3,7 @@
 //! Owns the attached files. Knows files by device and inode, and by their pages, so that a library reached by
 //! several paths, namespaces or processes is never probed twice.
 
-use super::discover::{self, Mapping};
+use super::discover::{self, Mapping, descriptor_path};
 use super::links::detach;
 use super::static_probe::{Sites, static_probes_of};
 use super::{Point, Session, identity, lease};
@@ -14,7 +14,6 @@ use anyhow::{Context, Result};
 use libbpf_rs::Link;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -334,11 +333,6 @@ impl Attacher {
     pub fn gap(&mut self, text: String) {
         self.gaps.insert(Gap(text));
     }
-}
-
-/// The path of an open file that stays right whatever happens to its name.
-pub(super) fn descriptor_path(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 pub(super) type Functions = (LibraryId, Vec<Found>, Option<Method>);

@@ -1,6 +1,7 @@
 //! Loads the kernel programs in the best form that this kernel accepts.
 
 use super::control::Control;
+use super::sites::SiteCounters;
 use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
 use super::{Point, Session, Tier};
 use crate::wire;
@@ -33,6 +34,25 @@ pub struct Setup {
     pub tier: Option<Tier>,
     /// Static probes may be attached.
     pub static_probes: bool,
+    pub sites: Sites,
+}
+
+/// Which stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sites {
+    /// Of all threads together; what comes beyond it is counted.
+    pub stacks_per_second: u32,
+    /// Python frames, too, where [`Session::set_python`] has said how.
+    pub python: bool,
+}
+
+impl Default for Sites {
+    fn default() -> Sites {
+        Sites {
+            stacks_per_second: 20_000,
+            python: true,
+        }
+    }
 }
 
 impl Session {
@@ -71,13 +91,16 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
     let mut skel = open
         .load()
         .with_context(|| format!("failed to load the {tier} programs"))?;
-    let control = skel.maps.bss_data.as_deref_mut().map(|data| &mut data.control);
-    let control = Control(NonNull::from(control.context("the BPF object has no shared memory")?));
+    let shared = skel.maps.bss_data.as_deref_mut();
+    let shared = shared.context("the BPF object has no shared memory")?;
+    let control = Control(NonNull::from(&mut shared.control));
+    let site_counters = SiteCounters(NonNull::from(&mut shared.site_counters));
     let session = Session {
         skel,
         tier,
         rows,
         control,
+        site_counters,
     };
     trial_attach(&session)?;
     for (row, spec) in setup.specs.iter().enumerate() {
@@ -129,6 +152,8 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
         .rodata_data
         .as_deref_mut()
         .context("the BPF object has no options section")?;
+    data.site_options.stacks_per_second = setup.sites.stacks_per_second;
+    data.site_options.python = setup.sites.python.into();
     let options = &mut data.options;
     options.min_ns = setup.min_ns;
     options.ring_soft_limit = u64::from(setup.ring_bytes / 4);

@@ -5,6 +5,7 @@
 
 use super::Tier;
 use super::control::Control;
+use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
 use crate::wire;
 use anyhow::{Context, Result};
@@ -46,6 +47,7 @@ pub struct Session {
     pub tier: Tier,
     pub(super) rows: usize,
     pub(super) control: Control,
+    pub(super) site_counters: SiteCounters,
 }
 
 impl Session {

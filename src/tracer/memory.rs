@@ -4,9 +4,11 @@ use crate::catalog::Catalog;
 use crate::model::memory::{Book, Call, Origin, Report};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
+use crate::stack::wire::SiteEvent;
+use crate::stack::{Kept, Resolver};
 use crate::wire::{self, MemoryCall, Notice};
 use anyhow::Result;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// See the module.
 pub(super) struct MemoryPlane {
@@ -16,6 +18,9 @@ pub(super) struct MemoryPlane {
     born: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet.
     ends: Vec<(u64, u32)>,
+    resolver: Resolver,
+    /// Call sites by id.
+    sites: HashMap<u64, Kept>,
     lost: u64,
     started_at: u64,
     started_ticks: u64,
@@ -33,6 +38,8 @@ impl MemoryPlane {
             book: Book::default(),
             born: HashSet::new(),
             ends: Vec::new(),
+            resolver: Resolver::default(),
+            sites: HashMap::new(),
             lost: 0,
             started_at: super::monotonic_ns(),
             started_ticks: boot_ticks(),
@@ -49,8 +56,32 @@ impl MemoryPlane {
         self.born.insert(pid);
     }
 
+    /// A process has mapped something: perhaps an interpreter.
+    pub(super) fn look_at(&mut self, session: &Session, pid: u32) {
+        self.resolver.learn(pid);
+        self.tell_interpreters(session);
+    }
+
+    /// Whether the files of a process have been looked at.
+    pub(super) fn has_looked_at(&self, pid: u32) -> bool {
+        self.resolver.knows(pid)
+    }
+
+    fn tell_interpreters(&mut self, session: &Session) {
+        for (pid, python) in self.resolver.take_interpreters() {
+            // a full table of interpreters leaves native stacks
+            let _ = session.set_python(pid, &python);
+        }
+    }
+
+    /// What of call sites cannot be seen, said once each.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        self.resolver.take_notes()
+    }
+
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
+        self.resolver.forget(notice.tgid);
         self.ends.push((notice.at, notice.tgid));
         self.born.insert(notice.tgid);
     }
@@ -69,6 +100,10 @@ impl MemoryPlane {
         let mut ends = ends.into_iter().peekable();
         let inbox = std::rc::Rc::clone(self.calls.drain());
         for record in inbox.borrow().records() {
+            if let Some(site) = SiteEvent::parse(record) {
+                self.sites.insert(site.id, self.resolver.keep(&site));
+                continue;
+            }
             let Some(raw) = MemoryCall::parse(record) else {
                 self.malformed += 1;
                 continue;
@@ -82,6 +117,7 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
+        self.tell_interpreters(session);
         for (at, pid) in ends {
             self.end(session, pid, at);
         }
@@ -120,6 +156,7 @@ impl MemoryPlane {
         // an exec leaves the process where it was born
         if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
             self.born.remove(&pid);
+            self.resolver.forget(pid);
         }
     }
 
@@ -153,10 +190,14 @@ impl MemoryPlane {
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
     pub(super) fn report(&mut self, session: &Session, now: u64) -> Report {
         self.note_losses(session);
+        let processes = self.book.report(now);
+        let shown = processes.iter().flat_map(|process| &process.sites);
+        let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
         Report {
             at: now,
             started_at: self.started_at,
-            processes: self.book.report(now),
+            stacks: kept.map(|(id, kept)| (id, self.resolver.name(kept).frames)).collect(),
+            processes,
             forgotten: self.book.forgotten,
             ..Report::default()
         }
