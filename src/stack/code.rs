@@ -120,3 +120,126 @@ fn table(memory: &impl Memory, offsets: &Offsets, address: u64) -> Option<Vec<u8
     let size = memory.word(address.checked_add(u64::from(offsets.bytes_size))?)?;
     memory.bytes(address.checked_add(u64::from(offsets.bytes_data))?, size, LARGEST_TABLE)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Pieces of memory; nothing else can be read.
+    #[derive(Default)]
+    struct Pieces(Vec<(u64, Vec<u8>)>);
+
+    impl Memory for Pieces {
+        fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
+            let piece = |(start, bytes): &(u64, Vec<u8>)| {
+                let at = usize::try_from(address.checked_sub(*start)?).ok()?;
+                bytes.get(at..at.checked_add(into.len())?).map(<[u8]>::to_vec)
+            };
+            into.copy_from_slice(&self.0.iter().find_map(piece)?);
+            Some(())
+        }
+    }
+
+    const AT: u64 = 0x10_0000;
+
+    fn put(piece: &mut [u8], offset: u32, word: u64) {
+        piece[offset as usize..][..8].copy_from_slice(&word.to_le_bytes());
+    }
+
+    /// A function `f` of file `f` at line 7, with one entry of 8 units.
+    fn function(layout: &Layout) -> Pieces {
+        let (offsets, text) = (&layout.code, &layout.text);
+        let (mut code, mut kind, mut name, mut lines) = (vec![0; 512], vec![0; 64], vec![0; 128], vec![0; 64]);
+        put(&mut code, offsets.object_type, 0x1000);
+        for member in [offsets.filename, offsets.name] {
+            put(&mut code, member, 0x3000);
+        }
+        if offsets.qualname != ABSENT {
+            put(&mut code, offsets.qualname, 0x3000);
+        }
+        put(&mut code, offsets.linetable, 0x4000);
+        put(&mut code, offsets.firstlineno & !7, 7 << (offsets.firstlineno % 8 * 8));
+        put(&mut kind, offsets.type_name, 0x2000);
+        put(&mut name, text.length, 1);
+        name[text.state as usize] = 1 << 2 | 1 << 5 | 1 << 6;
+        name[text.ascii_bytes as usize] = b'f';
+        put(&mut lines, offsets.bytes_size, 2);
+        let table: [u8; 2] = if layout.version == (3, 10) { [16, 0] } else { [0x87, 0] };
+        lines[offsets.bytes_data as usize..][..2].copy_from_slice(&table);
+        Pieces(vec![
+            (AT, code),
+            (0x1000, kind),
+            (0x2000, b"code\0".to_vec()),
+            (0x3000, name),
+            (0x4000, lines),
+        ])
+    }
+
+    fn read(layout: &Layout, memory: &Pieces, unit: u64) -> Option<(String, Option<u32>)> {
+        let code = Code::read(memory, layout, AT)?;
+        let first = if layout.version == (3, 10) {
+            0
+        } else {
+            AT + u64::from(layout.code.instructions)
+        };
+        let scale = if layout.version == (3, 10) { 1 } else { 2 };
+        let frame = PythonFrame {
+            code: AT,
+            instruction: first + unit * scale,
+        };
+        let line = code.line(memory, layout, frame);
+        Some((format!("{} {}", code.file, code.function), line))
+    }
+
+    #[test]
+    fn a_function_is_read_with_its_line() {
+        for version in [(3, 10), (3, 11), (3, 12)] {
+            let layout = Layout::of(version).unwrap();
+            let memory = function(&layout);
+            assert_eq!(
+                read(&layout, &memory, 7),
+                Some(("f f".to_owned(), Some(7))),
+                "{version:?}"
+            );
+            assert_eq!(
+                read(&layout, &memory, 8),
+                Some(("f f".to_owned(), None)),
+                "past its end"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_code_object_is_refused() {
+        let layout = Layout::of((3, 12)).unwrap();
+        let mut memory = function(&layout);
+        memory.0[2].1 = b"list\0".to_vec();
+        assert_eq!(read(&layout, &memory, 0), None);
+        assert_eq!(read(&layout, &Pieces::default(), 0), None);
+    }
+
+    #[test]
+    fn an_object_that_took_its_place_is_noticed() {
+        let layout = Layout::of((3, 12)).unwrap();
+        let mut memory = function(&layout);
+        let code = Code::read(&memory, &layout, AT).unwrap();
+        assert!(!code.is_replaced(&memory, &layout));
+        put(&mut memory.0[0].1, layout.code.linetable, 0x5000);
+        assert!(code.is_replaced(&memory, &layout));
+        assert!(!code.is_replaced(&Pieces::default(), &layout), "its process has ended");
+    }
+
+    proptest! {
+        #[test]
+        fn any_change_gives_a_function_or_none(piece in 0_usize..5, at in 0_usize..512, byte in any::<u8>(), unit in any::<u64>()) {
+            let layout = Layout::of((3, 12)).unwrap();
+            let mut memory = function(&layout);
+            let length = memory.0[piece].1.len();
+            memory.0[piece].1[at % length] = byte;
+            if let Some(code) = Code::read(&memory, &layout, AT) {
+                let _ = code.line(&memory, &layout, PythonFrame { code: AT, instruction: unit });
+            }
+        }
+    }
+}

@@ -170,7 +170,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_python_function_is_there_once_in_its_order(
-            natives in proptest::collection::vec(0..3, 0..12),
+            natives in proptest::collection::vec(0_usize..3, 0..12),
             entries in proptest::collection::vec(any::<bool>(), 0..12),
         ) {
             let natives = natives.into_iter().map(|n| native(["f", "PyObject_Call", EVAL][n])).collect();

@@ -8,6 +8,7 @@ use super::native::{Natives, Place};
 use super::regions::{Region, region_at, regions};
 use super::wire::{self, Python, PythonFrame, SiteEvent};
 use crate::model::frame::{Frame, Language};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -206,12 +207,13 @@ impl Process {
         {
             self.codes.remove(&address);
         }
-        if !self.codes.contains_key(&address) {
-            let code = Code::read(&memory, layout, address)?;
-            let frames = HashMap::new();
-            self.codes.insert(address, KnownCode { code, frames });
-        }
-        let KnownCode { code, frames } = self.codes.get_mut(&address)?;
+        let KnownCode { code, frames } = match self.codes.entry(address) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(KnownCode {
+                code: Code::read(&memory, layout, address)?,
+                frames: HashMap::new(),
+            }),
+        };
         let named = frames.entry(frame.instruction).or_insert_with(|| {
             let line = code.line(&memory, layout, frame);
             Rc::new(python_frame(code.function.clone(), Some(code.file.clone()), line))
