@@ -52,11 +52,7 @@ impl Callers {
         let elf = ElfFile::open(library).expect("the library");
         let symbols = elf.symbols_where(&|name| name == function).expect("its symbols");
         let offset = symbols.first().expect("the function").file_offset;
-        let point = Point {
-            offset,
-            row: 0,
-            returns,
-        };
+        let point = Point::entry(offset, 0, returns);
         let links = session.attach(library, &[point]).expect("a probe");
         let calls = MemoryCalls::open(&session).expect("the ring");
         Callers {
