@@ -34,7 +34,9 @@ static __noinline int move_context(struct thread *thread, __u32 move, __u64 cont
 
 	if (!thread)
 		return 0;
-	if (move == CONTEXT_POP) {
+	if (move == CONTEXT_DROP && current_context(thread) != context)
+		return 0;
+	if (move == CONTEXT_POP || move == CONTEXT_DROP) {
 		thread->contexts -= thread->contexts > 0;
 		return 0;
 	}
