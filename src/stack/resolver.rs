@@ -139,13 +139,7 @@ impl Resolver {
             .processes
             .get(&site.tgid)
             .map_or(&[][..], |process| &process.regions);
-        let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
-        // the call lies before the address that it returns to, which may be of the next line or function
-        let calls = site
-            .native
-            .iter()
-            .skip(usize::from(twice))
-            .map(|address| address.wrapping_sub(1));
+        let calls = call_addresses(site);
         Kept {
             native: calls
                 .map(|address| self.natives.place(site.tgid, regions, address))
@@ -224,6 +218,15 @@ impl Process {
 
 /// The kernel's name for the page that return probes go through.
 const UPROBES: &str = "[uprobes]";
+
+/// The addresses of the calls of a stack.
+fn call_addresses(site: &SiteEvent) -> impl Iterator<Item = u64> {
+    let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
+    let exact = site.flags & wire::AT_PLACE != 0;
+    let addresses = site.native.iter().enumerate().skip(usize::from(twice));
+    // a call lies before the address that it returns to, which may be of the next line or function
+    addresses.map(move |(place, address)| address.wrapping_sub(u64::from(!exact || place > 0)))
+}
 
 fn ends(frames: &[Frame]) -> bool {
     frames
