@@ -147,10 +147,10 @@ static __always_inline __u64 announce(struct site_scratch *scratch, __u64 id)
 	return id;
 }
 
-/* `bytes`: of the native stack in `scratch`, or an error; `where`: SITE_AT_ENTRY, SITE_AT_PLACE, or 0. */
-__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __s64 bytes, __u32 where, __u64 sp)
+/* `bytes`: of the native stack in `scratch`; `flags`: what is known of it. */
+__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 sp)
 {
-	__u32 count = bytes > 0 ? (__u32)bytes / 8 : 0;
+	__u32 count = bytes / 8;
 	__u64 id;
 
 	if (!scratch)
@@ -158,10 +158,9 @@ __noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __s64 bytes, _
 	scratch->event.kind = MEMORY_SITE;
 	scratch->event.tgid = ids >> 32;
 	scratch->event.tid = (__u32)ids;
-	scratch->event.flags = !count ? SITE_NATIVE_NONE : count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0;
-	scratch->event.flags |= where;
+	scratch->event.flags = flags | (count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0);
 	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
-	if (where == SITE_AT_ENTRY)
+	if (flags & SITE_AT_ENTRY)
 		scratch->event.native[0] = read_word(sp);
 	scratch->event.python = PYTHON_NONE;
 	scratch->event.python_count = 0;
@@ -204,6 +203,12 @@ static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 whe
 		return SITE_UNKNOWN;
 	}
 	bytes = bpf_get_stack(ctx, scratch->event.native, sizeof(scratch->event.native), BPF_F_USER_STACK);
+	/* it passes through memory of the CPU, which another thread can have taken in between */
+	if (bytes < 8 || scratch->event.native[0] != PT_REGS_IP(ctx)) {
+		scratch->event.native[0] = PT_REGS_IP(ctx);
+		bytes = 8;
+		where |= SITE_NATIVE_NONE;
+	}
 	return site_of(scratch, ids, bytes, where, PT_REGS_SP(ctx));
 }
 
