@@ -23,6 +23,7 @@ pub mod output;
 pub mod probe;
 pub mod refusal;
 pub mod rows;
+pub mod rule;
 pub mod sink;
 pub mod tracer;
 pub mod wire;
