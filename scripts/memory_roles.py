@@ -52,6 +52,7 @@ DRIVER = {
     "cuDevicePrimaryCtxRetain": "primary_retain key=pctx device=dev",
     "cuDevicePrimaryCtxRelease": "primary_release device=dev",
     "cuDevicePrimaryCtxReset": "primary_reset device=dev",
+    "cuDeviceGetUuid": "device_uuid device=dev low=uuid@0 high=uuid@8",
     "cuStreamCreate": "stream_create key=phStream",
     "cuStreamCreateWithPriority": "stream_create key=phStream",
     "cuStreamBeginCapture": "capture_begin stream=hStream",

@@ -2,6 +2,7 @@
 # test.sh - every test. First those that any user can run, then the ignored ones, which hook programs, as root.
 # Exit status 1 also when a part could not run: a test that did not run has not passed.
 # With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read and traced as well.
+# With GPUSCOPE_INTERPRETERS=DIR (see fetch-interpreters.sh) callers in CPython 3.10 to 3.14 are named as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
@@ -36,4 +37,12 @@ if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
   as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_LIBRARIES=$GPUSCOPE_LIBRARIES" "$runtime" --ignored --test-threads=1
 else
   echo "not asked for: tests/real_libraries.rs and tests/real_runtime.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
+fi
+
+if [ -n "${GPUSCOPE_INTERPRETERS:-}" ]; then
+  GPUSCOPE_INTERPRETERS=$(cd "$GPUSCOPE_INTERPRETERS" && pwd)
+  interpreters=$(sed -n 's/^real_interpreters //p' <<<"$programs")
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_INTERPRETERS=$GPUSCOPE_INTERPRETERS" "$interpreters" --ignored --test-threads=1
+else
+  echo "not asked for: tests/real_interpreters.rs (scripts/fetch-interpreters.sh DIR, then GPUSCOPE_INTERPRETERS=DIR make test)"
 fi

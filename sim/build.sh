@@ -28,6 +28,8 @@ GPUSIM_LINK_DIR=$out cargo build --release --locked --quiet -p gpusim
 for program in gpusim gpusim-static gpusim-late; do
     install_file $release/$program "$out/$program"
 done
+"${CC:-cc}" -O1 -Wall -Wextra -fno-omit-frame-pointer -o "$out/gpusim-driver.new" gpusim/c/driver.c -ldl -Wl,-rpath,"\$ORIGIN",--enable-new-dtags
+mv -f "$out/gpusim-driver.new" "$out/gpusim-driver"
 strip -o "$out/gpusim-static-stripped.new" "$out/gpusim-static"
 mv -f "$out/gpusim-static-stripped.new" "$out/gpusim-static-stripped"
 
@@ -60,7 +62,7 @@ check_dynamic "$out/gpusim" 'NEEDED.*\[libcudart.so.13\]'
 for program in gpusim gpusim-static gpusim-late; do
     check_dynamic "$out/$program" 'RUNPATH.*ORIGIN'
 done
-for program in gpusim-static gpusim-late; do
+for program in gpusim-static gpusim-late gpusim-driver; do
     ! readelf -d "$out/$program" | grep -q 'NEEDED.*libcud' || fail "$program needs CUDA"
 done
 for layer in driver:libcuda.so.1 runtime:libcudart.so.13; do

@@ -9,13 +9,14 @@
 //! ```
 //!
 //! Counts are exact under any load; events may be lost and are then counted. Only [`probe`] touches the kernel;
-//! everything right of [`decode`] is pure. [`tracer`] drives one run, [`command`] holds one file per subcommand.
+//! everything right of [`decode`] is pure. [`device`] asks the driver, through NVML, who holds memory. [`tracer`] drives one run, [`command`] holds one file per subcommand.
 
 pub mod capture;
 pub mod catalog;
 pub mod cli;
 pub mod command;
 pub mod decode;
+pub mod device;
 pub mod elf;
 pub mod filter;
 pub mod model;
@@ -25,5 +26,6 @@ pub mod refusal;
 pub mod rows;
 pub mod rule;
 pub mod sink;
+pub mod stack;
 pub mod tracer;
 pub mod wire;

@@ -3,6 +3,7 @@
 //! Owns the order of things in one run. What is attached is `probe`'s business, what a line looks like a sink's.
 
 mod clock;
+mod devices;
 mod memory;
 mod report;
 
@@ -79,6 +80,7 @@ impl Tracer {
     /// The kernel or our privileges do not allow it.
     pub fn start(rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
         setup.specs = rows.specs();
+        setup.static_probes = rows.catalog.rows.iter().any(|row| row.probe);
         let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
@@ -174,9 +176,20 @@ impl Tracer {
         }
     }
 
+    /// Has reports of memory say what the driver counts, too.
+    pub fn ask_devices(&mut self) {
+        self.memory.ask_devices();
+    }
+
     /// Has the summary say that something is not seen.
     pub fn declare_unseen(&mut self, what: String) {
         self.attacher.gap(what);
+    }
+
+    fn declare_callers_unseen(&mut self) {
+        for note in self.memory.take_notes() {
+            self.attacher.gap(note);
+        }
     }
 
     /// Functions probed now.
@@ -262,7 +275,15 @@ impl Tracer {
         }
     }
 
+    /// Learns who may call CUDA in a process: its files, its interpreter.
+    fn look_for_callers(&mut self, pid: u32) {
+        if self.attacher.maps_any(&self.rows.catalog, pid) {
+            self.memory.look_at(&self.session, pid);
+        }
+    }
+
     fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
+        self.look_for_callers(pid);
         self.attacher.look_at(&self.session, &mut self.rows, pid)
     }
 
@@ -271,6 +292,9 @@ impl Tracer {
         let pid = arrival.notice.tgid;
         // the process may be gone already
         let news = self.attacher.news(pid).unwrap_or_default();
+        if !news.is_empty() || !self.memory.has_looked_at(pid) {
+            self.look_for_callers(pid);
+        }
         if news.is_empty() {
             return self.gate.pass(&arrival);
         }
@@ -344,6 +368,7 @@ impl Tracer {
         self.report_lost(now);
         self.fold_ended();
         self.memory.settle(&self.session, now);
+        self.declare_callers_unseen();
         for path in self.attacher.release_wanted() {
             say(format_args!(
                 "gpuscope: {} is being overwritten: let go of it",

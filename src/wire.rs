@@ -15,6 +15,10 @@ pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
+/// Arguments of a static probe.
+pub const PLACES: usize = 12;
+/// Static probes whose arguments lie in different places.
+pub const PROBE_SITES: usize = 1024;
 /// Library loads that can wait at the same time.
 pub const WAITS: usize = 64;
 
@@ -41,6 +45,9 @@ pub const CONTEXT_POP: u8 = 3;
 
 pub const MEMORY_CALL: u32 = 1;
 pub const MEMORY_SITE: u32 = 2;
+
+pub const PLACE_VALUE: u8 = 0;
+pub const PLACE_MEMORY: u8 = 1;
 
 pub const EVENT_NO_RETURN: u8 = 1;
 pub const EVENT_NO_ARGS: u8 = 2;
@@ -139,6 +146,29 @@ impl Spec {
             ..Spec::EMPTY
         }
     }
+}
+
+/// Where an argument of a static probe lies: `offset` plus registers is its value, or the value's address.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    pub offset: u64,
+    pub kind: u8,
+    pub base: u8,
+    pub index: u8,
+    pub scale: u8,
+    pub bytes: u8,
+    pub is_signed: u8,
+    pub pad: u16,
+}
+
+/// One static probe.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProbeSite {
+    pub places: u32,
+    pub pad: u32,
+    pub place: [Place; PLACES],
 }
 
 /// Header of a call event; the words follow it.

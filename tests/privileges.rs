@@ -141,3 +141,29 @@ fn a_copy_with_file_capabilities_works_for_anybody() {
         .expect("launches");
     assert_eq!(number(launches, "calls"), 60);
 }
+
+/// Whoever starts a program that may do more than they may must not choose what it loads.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_copy_with_file_capabilities_loads_no_library_that_its_user_names() {
+    let folder = open_folder();
+    let library = folder.path().join("libnvidia-ml.so.1");
+    std::fs::copy(sim("libnvidia-ml.so.1"), &library).expect("a copy");
+    let doctor = || {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", "./gpuscope"]);
+        command.args(["doctor", "--json"]).current_dir(folder.path());
+        let output = command.env("GPUSCOPE_NVML", &library).output().expect("setpriv runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let simulated = "1 GPUs, NVML 13.580.00.00, driver 580.00.00";
+    assert!(doctor().contains(simulated), "without more rights it is loaded");
+    let mut setcap = Command::new("setcap");
+    setcap.arg("cap_perfmon+ep").arg(folder.path().join("gpuscope"));
+    assert!(setcap.status().expect("setcap runs").success());
+    let said = doctor();
+    assert!(
+        said.contains("\"name\":\"nvml\"") && !said.contains(simulated),
+        "{said}"
+    );
+}

@@ -7,7 +7,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpuscope::elf::{Cost, ElfFile, Method, Symbol, SymbolTable, find_by_name_strings, find_runtime, probe_site};
+use gpuscope::catalog::Catalog;
+use gpuscope::elf::{
+    Cost, ElfFile, Method, Semaphore, Symbol, SymbolTable, find_by_name_strings, find_runtime, probe_site,
+};
+use gpuscope::probe::static_probe::site_of;
 
 /// A runtime release: its directory, its major version, its exported functions, those found by name strings.
 const RUNTIMES: [(&str, u32, usize, usize); 5] = [
@@ -20,6 +24,9 @@ const RUNTIMES: [(&str, u32, usize, usize); 5] = [
 
 /// A driver branch, and how many of its functions have their site at +10.
 const DRIVERS: [(&str, usize); 4] = [("470", 521), ("535", 589), ("550", 625), ("555", 632)];
+
+/// Releases of PyTorch: the first with these probes, and what `fetch-libraries.sh` has of those after it.
+const PYTORCH: [&str; 3] = ["2.2.2", "2.6.0", "2.11.0"];
 
 /// `mov $801,%eax; ret` and the like: there is nothing to move to.
 const NEVER_EMULATED: [&str; 4] = [
@@ -231,4 +238,34 @@ fn a_damaged_library_is_refused_or_read() {
         }
     }
     println!("1500 damaged copies: {refused} refused, the others read");
+}
+
+/// The rows that are shipped for PyTorch's allocator fit all of its releases.
+#[test]
+#[ignore = "needs GPUSCOPE_LIBRARIES"]
+fn pytorch_allocators_have_the_static_probes_that_the_shipped_rows_describe() {
+    let Some(directory) = libraries() else { return };
+    let mut catalog = Catalog::builtin().expect("the built-in catalogue");
+    let hooks = include_str!("../hooks/pytorch.toml");
+    catalog
+        .add_hooks("hooks/pytorch.toml", hooks)
+        .expect("the shipped rows");
+    let library = catalog.library("pytorch").expect("its library");
+    for version in PYTORCH {
+        let (path, file) = found(&directory, "torch", version);
+        let mut places = BTreeMap::new();
+        for probe in file.static_probes(&|_| true).expect("probes") {
+            let row = catalog.find_probe(library, &probe.name, None).expect("a row");
+            site_of(&probe, &catalog.rows[row.0 as usize]).expect("its arguments");
+            let offset = probe.site(&file).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+            assert!(
+                matches!(probe.semaphore, Semaphore::At(_)),
+                "{}: {offset:#x}",
+                path.display()
+            );
+            *places.entry(probe.name).or_insert(0) += 1;
+        }
+        let expected = BTreeMap::from([("pytorch:free".to_owned(), 2), ("pytorch:malloc".to_owned(), 1)]);
+        assert_eq!(places, expected, "{}", path.display());
+    }
 }

@@ -115,11 +115,7 @@ pub fn seen(words: &str) -> Result<Seen> {
 /// # Errors
 /// The kernel refuses, or the library lacks the function.
 pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_only: bool) -> Result<Links> {
-    let point = Point {
-        offset: offset_of(&hammer.library, function)?,
-        row: 0,
-        returns: !entry_only,
-    };
+    let point = Point::entry(offset_of(&hammer.library, function)?, 0, !entry_only);
     Ok(vec![session.attach_empty(&hammer.library, &[point], entry_only)?])
 }
 

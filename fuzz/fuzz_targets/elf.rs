@@ -1,4 +1,4 @@
-//! A file that claims to be a program or library: symbols, probe sites and hidden runtimes.
+//! A file that claims to be a program or library: symbols, probe sites, static probes and hidden runtimes.
 #![no_main]
 
 use gpuscope::elf::{ElfFile, find_by_name_strings, find_runtime, probe_site};
@@ -15,6 +15,12 @@ fuzz_target!(|bytes: &[u8]| {
         }
     }
     let _ = file.symbols();
+    for probe in file.static_probes(&|_| true).unwrap_or_default().iter().take(50) {
+        if let Ok(offset) = probe.site(&file) {
+            assert!(offset < file.len());
+        }
+        let _ = probe.operand(0);
+    }
     let _ = find_runtime(&file, &|name| name.starts_with("cuda"));
     let _ = find_by_name_strings(&file, &|_| true);
 });

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-const SOURCES: [&str; 2] = ["kernels", "escape"];
+const SOURCES: [&str; 3] = ["kernels", "escape", "leak"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out = env::var("OUT_DIR")?;

@@ -5,27 +5,32 @@
  */
 #include "event.bpf.h"
 #include "frame.bpf.h"
+#include "place.bpf.h"
 #include "process.bpf.h"
 #include "watch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-struct {
+struct nowhere {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
-} nowhere SEC(".maps");
+};
+
+/* programs of different attach types may not share one */
+struct nowhere nowhere_session SEC(".maps");
+struct nowhere nowhere SEC(".maps");
 
 /* Since Linux 6.13 a function of a program that needs 64 bytes of stack or more gets them from one piece of
  * memory for each CPU. Programs at uprobes can be preempted, by another thread that runs into the same program
  * on that CPU; both would write there, and the kernel crashes. A program with a tail call keeps the stack of its
  * thread. This one is never made: the verifier removes it once it has decided about the stack.
  */
-static __always_inline void keep_own_stack(void *ctx)
+static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 {
 	if (options.never)
-		bpf_tail_call(ctx, &nowhere, 0);
+		bpf_tail_call(ctx, nowhere, 0);
 }
 
 /* Rows that are only counted, by nothing but their name, need no frame: the session keeps the time. */
@@ -35,15 +40,19 @@ static __always_inline bool needs_frame(const struct spec *spec)
 	       spec->variant[0].word != WORD_NONE;
 }
 
+/* `site`: number of the static probe, 0 at a function. */
 static __always_inline void at_entry_only(const struct spec *spec, struct pt_regs *ctx, __u32 row, __u64 ids,
-					  struct thread *thread)
+					  struct thread *thread, __u32 site)
 {
 	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
 	struct frame *frame = NULL;
 
 	if (thread && needs_frame(spec)) {
 		frame = spare_frame(thread, row, bpf_ktime_get_ns());
-		save_words(frame, spec, ctx);
+		if (!site)
+			save_words(frame, spec, ctx);
+		else if (!save_places(thread, ctx, site))
+			without_words(&call, row);
 	}
 	finish(ctx, spec, frame, thread, &call, row);
 }
@@ -103,7 +112,7 @@ int call_session(struct pt_regs *ctx)
 	struct thread *thread;
 	__u64 ids, now;
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere_session);
 	if (!spec)
 		return 1;
 	if (session_returns(ctx)) {
@@ -113,7 +122,7 @@ int call_session(struct pt_regs *ctx)
 	if (!enter(row, &ids, &thread))
 		return 1;
 	if (!(spec->flags & SPEC_RETURN)) {
-		at_entry_only(spec, ctx, row, ids, thread);
+		at_entry_only(spec, ctx, row, ids, thread, 0);
 		return 1; /* no return probe for this call */
 	}
 	now = bpf_ktime_get_ns();
@@ -125,16 +134,17 @@ int call_session(struct pt_regs *ctx)
 
 static __always_inline int entry_body(struct pt_regs *ctx)
 {
-	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 row = (__u32)cookie, site = cookie >> 32;
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 	struct thread *thread;
 	__u64 ids;
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere);
 	if (!spec || !enter(row, &ids, &thread))
 		return 0;
 	if (!(spec->flags & SPEC_RETURN))
-		at_entry_only(spec, ctx, row, ids, thread);
+		at_entry_only(spec, ctx, row, ids, thread, site);
 	else if (thread)
 		frame_open(thread, ctx, spec, row, bpf_ktime_get_ns());
 	return 0;
@@ -145,7 +155,7 @@ static __always_inline int return_body(struct pt_regs *ctx)
 	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 
-	keep_own_stack(ctx);
+	keep_own_stack(ctx, &nowhere);
 	if (spec && (spec->flags & SPEC_RETURN) && watched(bpf_get_current_pid_tgid() >> 32))
 		at_return(spec, ctx, row, false);
 	return 0;

@@ -105,15 +105,20 @@ static __always_inline struct frame *frame_returned(struct thread *thread, __u64
 	return index < WIRE_FRAMES ? &thread->frames[index] : NULL;
 }
 
-/* Without its frame a call is counted; its arguments are not known. */
-static __always_inline struct frame *frame_missing(struct thread *thread, __u32 row, __u64 entered,
-						   struct finished *call)
+/* The call is counted; its arguments are not known. */
+static __always_inline void without_words(struct finished *call, __u32 row)
 {
 	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
 
-	call->flags = EVENT_NO_ARGS;
+	call->flags |= EVENT_NO_ARGS;
 	if (counter)
 		__sync_fetch_and_add(&counter->no_frame, 1);
+}
+
+static __always_inline struct frame *frame_missing(struct thread *thread, __u32 row, __u64 entered,
+						   struct finished *call)
+{
+	without_words(call, row);
 	return spare_frame(thread, row, entered);
 }
 

@@ -4,6 +4,7 @@
 
 #include "capture.bpf.h"
 #include "count.bpf.h"
+#include "site.bpf.h"
 
 struct finished {
 	__u64 entered;
@@ -127,6 +128,9 @@ static __always_inline void remember(void *ctx, const struct spec *spec, const s
 	if ((spec->flags & SPEC_OUTER) && thread->remembered >= frame->entered)
 		return;
 	call->context = current_context(thread);
+	/* before the record, so that user space knows the site when it comes */
+	if ((spec->flags & SPEC_SITE) && !failed(spec, call->result))
+		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->flags & EVENT_NO_RETURN);
 	send_memory_call(spec, frame, call);
 	thread->remembered = frame->entered;
 }

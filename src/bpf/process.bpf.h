@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_PROCESS_BPF_H
 #define GPUSCOPE_PROCESS_BPF_H
 
+#include "site.bpf.h"
 #include "watch.bpf.h"
 
 struct wait {
@@ -67,6 +68,15 @@ int library_mapped_single(struct pt_regs *ctx)
 	return library_body(ctx);
 }
 
+/* A child runs the interpreter of its parent, at the same address. */
+static __always_inline void inherit_python(__u32 from, __u32 to)
+{
+	const struct python *python = bpf_map_lookup_elem(&pythons, &from);
+
+	if (python)
+		bpf_map_update_elem(&pythons, &to, python, BPF_ANY);
+}
+
 SEC("raw_tp/sched_process_fork")
 int process_forked(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -74,6 +84,8 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 	__u32 from = BPF_CORE_READ(parent, tgid), to = BPF_CORE_READ(child, tgid), one = 1;
 	struct notice *notice;
 
+	if (from != to)
+		inherit_python(from, to);
 	if (from == to || !options.only_targets || !bpf_map_lookup_elem(&targets, &from))
 		return 0;
 	if (options.follow_forks)
@@ -95,6 +107,8 @@ int process_executed(struct bpf_raw_tracepoint_args *ctx)
 	struct notice *notice;
 
 	bpf_task_storage_delete(&threads, task);
+	bpf_task_storage_delete(&site_scratches, task);
+	bpf_map_delete_elem(&pythons, &tgid);
 	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))
 		return 0;
 	notice = notice_start(NOTICE_EXEC, tgid, tgid);
@@ -112,6 +126,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
+	bpf_map_delete_elem(&pythons, &tgid);
 	if (options.only_targets && bpf_map_delete_elem(&targets, &tgid))
 		return 0;
 	notice = notice_start(NOTICE_EXIT, tgid, tgid);

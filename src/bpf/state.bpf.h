@@ -59,7 +59,8 @@ struct thread {
 	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
 	__u64 context[CONTEXTS];
 	struct frame frames[WIRE_FRAMES];
-	struct frame spare; /* of a call that is not kept open */
+	struct frame spare;  /* of a call that is not kept open */
+	__u64 registers[16]; /* at a static probe, numbered as in machine code */
 };
 
 struct {
@@ -68,6 +69,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct spec);
 } specs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, WIRE_PROBE_SITES + 1);
+	__type(key, __u32);
+	__type(value, struct probe_site);
+} probe_sites SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

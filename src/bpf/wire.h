@@ -16,9 +16,11 @@
 #define WIRE_FRAMES 16   /* open calls remembered for one thread */
 #define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
 #define WIRE_COMM 16
-#define WIRE_WAITS 64 /* library loads that can wait at the same time */
-#define WIRE_COMMS 4  /* thread names that --comm can select */
-#define WIRE_PARTS 9  /* arguments that say what a call does to memory */
+#define WIRE_WAITS 64         /* library loads that can wait at the same time */
+#define WIRE_PLACES 12        /* arguments of a static probe */
+#define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
+#define WIRE_COMMS 4          /* thread names that --comm can select */
+#define WIRE_PARTS 9          /* arguments that say what a call does to memory */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
@@ -73,6 +75,29 @@ struct spec {
 	__u8 parts;
 	__u8 context_move; /* enum context_move */
 	__u32 pad2;
+};
+
+enum place_kind { PLACE_VALUE, PLACE_MEMORY };
+
+/* Where an argument of a static probe lies: `offset` plus registers, numbered as in machine code, is its value or
+ * the value's address.
+ */
+struct place {
+	__u64 offset;
+	__u8 kind; /* enum place_kind */
+	__u8 base; /* WORD_NONE: none */
+	__u8 index;
+	__u8 scale; /* the index is shifted left by this */
+	__u8 bytes; /* 1..8 */
+	__u8 is_signed;
+	__u16 pad;
+};
+
+/* One static probe; the upper half of its attach cookie numbers it from 1. */
+struct probe_site {
+	__u32 places;
+	__u32 pad;
+	struct place place[WIRE_PLACES];
 };
 
 enum event_flag {
@@ -159,7 +184,7 @@ struct failure_key {
 struct row_counter {
 	__u64 entered;
 	__u64 lost;     /* events that found the ring full */
-	__u64 no_frame; /* completed without arguments: nested too deeply or no memory for the thread */
+	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
 };
 
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };

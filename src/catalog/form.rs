@@ -32,7 +32,8 @@ pub(super) struct RawLibrary {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFunction {
     pub library: Text,
-    pub symbol: Text,
+    pub symbol: Option<Text>,
+    pub probe: Option<Text>,
     pub class: Option<Text>,
     pub args: Option<Vec<Text>>,
     pub bytes: Option<Text>,

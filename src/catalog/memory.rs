@@ -67,6 +67,8 @@ named! {
         Imported "imported",
         /// An object that several devices write to; its memory is bound to it and counted there.
         Multicast "multicast",
+        /// What a framework hands out of memory that it has allocated before.
+        Tensor "tensor",
     }
 }
 
@@ -146,6 +148,8 @@ named! {
         PrimaryReset "primary_reset",
         /// The same for the current device.
         DeviceReset "device_reset",
+        /// The program learns which device an ordinal stands for.
+        DeviceUuid "device_uuid",
         /// A stream of the current context.
         StreamCreate "stream_create",
         /// From now on the stream's calls become a graph.
@@ -226,6 +230,10 @@ named! {
         Value "value",
         /// A `CUgraphNodeType`.
         Type "type",
+        /// First half of a UUID.
+        Low "low",
+        /// Second half.
+        High "high",
     }
 }
 

@@ -16,6 +16,7 @@ mod parse;
 mod path;
 mod pattern;
 mod row;
+mod static_probe;
 #[cfg(test)]
 mod tests;
 
@@ -92,6 +93,17 @@ impl Catalog {
     /// before globs, later definitions before earlier ones.
     #[must_use]
     pub fn find(&self, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
+        self.find_among(false, library, symbol, major)
+    }
+
+    /// The row of a static probe, `PROVIDER:NAME`, in the same order.
+    #[must_use]
+    pub fn find_probe(&self, library: LibraryId, name: &str, major: Option<u32>) -> Option<RowId> {
+        self.find_among(true, library, name, major)
+    }
+
+    fn find_among(&self, probe: bool, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
+        let kind = |id: &RowId| self.row(*id).is_some_and(|row| row.probe == probe);
         let newest = |ids: &mut dyn Iterator<Item = RowId>| {
             let last = |id: &RowId| self.row(*id).map(|row| row.majors.last);
             let fits = |id: &RowId| self.row(*id).is_some_and(|row| row.majors.contains(major));
@@ -101,12 +113,12 @@ impl Catalog {
             }
         };
         let exact = self.symbols.get(usize::from(library.0))?.get(symbol);
-        let exact = exact.and_then(|ids| newest(&mut ids.iter().copied()));
+        let exact = exact.and_then(|ids| newest(&mut ids.iter().copied().filter(kind)));
         let matches = |id: &RowId| {
             self.row(*id)
                 .is_some_and(|row| row.library == library && pattern::glob_matches(&row.symbol, symbol))
         };
-        exact.or_else(|| newest(&mut self.globs.iter().copied().filter(matches)))
+        exact.or_else(|| newest(&mut self.globs.iter().copied().filter(kind).filter(matches)))
     }
 
     /// The row behind an id.

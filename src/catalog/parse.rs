@@ -3,17 +3,18 @@
 use std::ops::Range;
 
 use super::Catalog;
-use super::arg::{Arg, parse_arg};
+use super::arg::{Arg, Written, parse_arg};
 use super::class::Class;
 use super::codes::{EnumTable, StructField, StructTable};
 use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
 use super::kind::Kind;
-use super::location::Lowering;
+use super::location::{Loc, Lowering};
 use super::memory;
 use super::path;
 use super::pattern::Majors;
 use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
+use super::static_probe;
 
 /// Something wrong in a table file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -167,9 +168,13 @@ impl At<'_> {
 
     fn add_function(&self, catalog: &mut Catalog, raw: RawFunction) -> Result<(), CatalogError> {
         let library = self.library_of(catalog, &raw.library)?;
-        let symbol = self.name(&raw.symbol)?;
+        let (named, probe) = self.on(
+            raw.probe.as_ref().unwrap_or(&raw.library),
+            static_probe::what_is_named(&raw),
+        )?;
+        let symbol = self.name(named)?;
         if symbol.is_empty() || symbol.contains(char::is_whitespace) {
-            return Err(self.error(raw.symbol.span(), format!("\"{symbol}\" is no symbol")));
+            return Err(self.error(named.span(), format!("\"{symbol}\" is no symbol")));
         }
         let class = match &raw.class {
             None => Class::Other,
@@ -190,7 +195,12 @@ impl At<'_> {
         };
         let majors = self.majors(raw.majors.as_ref())?;
         let unknown_args = raw.raw || raw.args.is_none();
-        let args = self.args(catalog, &raw.args.unwrap_or_default())?;
+        let written = raw.args.as_deref().unwrap_or_default();
+        let args = if probe {
+            self.probe_args(catalog, written)?
+        } else {
+            self.args(catalog, written)?
+        };
         let bytes = match &raw.bytes {
             None => None,
             Some(text) => Some(self.on(text, path::product(text.get_ref(), &args, catalog))?),
@@ -204,7 +214,7 @@ impl At<'_> {
             Some(text) => Some(self.on(text, memory::parse(text.get_ref(), &args, catalog))?),
         };
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
-        let id = self.on(&raw.symbol, id)?;
+        let id = self.on(named, id)?;
         let row = Row {
             library,
             api: raw
@@ -212,6 +222,7 @@ impl At<'_> {
                 .as_ref()
                 .map_or_else(|| Ok(symbol.clone()), |api| self.name(api))?,
             symbol,
+            probe,
             class,
             args,
             bytes,
@@ -219,7 +230,7 @@ impl At<'_> {
             memory,
             chatty: raw.chatty,
             trivial: raw.trivial,
-            entry_only: raw.entry_only,
+            entry_only: raw.entry_only || probe,
             majors,
             forwards: raw.forwards,
             returns,
@@ -243,6 +254,26 @@ impl At<'_> {
 
     fn args(&self, catalog: &Catalog, texts: &[Text]) -> Result<Vec<Arg>, CatalogError> {
         let mut lowering = Lowering::default();
+        self.placed(catalog, texts, &mut |written| {
+            let loc = lowering.place(written.shape);
+            loc.ok_or_else(|| "arguments exceed 64 KiB".to_owned())
+        })
+    }
+
+    fn probe_args(&self, catalog: &Catalog, texts: &[Text]) -> Result<Vec<Arg>, CatalogError> {
+        let mut words = 0;
+        self.placed(catalog, texts, &mut |written| {
+            words += 1;
+            static_probe::place(written, words - 1)
+        })
+    }
+
+    fn placed(
+        &self,
+        catalog: &Catalog,
+        texts: &[Text],
+        place: &mut dyn FnMut(&Written) -> Result<Loc, String>,
+    ) -> Result<Vec<Arg>, CatalogError> {
         let mut args: Vec<Arg> = Vec::with_capacity(texts.len());
         for text in texts {
             let written = self.on(text, parse_arg(text.get_ref(), catalog))?;
@@ -250,8 +281,7 @@ impl At<'_> {
                 let what = format!("argument `{}` is named twice", written.name);
                 return Err(self.error(text.span(), what));
             }
-            let loc = lowering.place(written.shape);
-            let loc = self.on(text, loc.ok_or_else(|| "arguments exceed 64 KiB".to_owned()))?;
+            let loc = self.on(text, place(&written))?;
             args.push(Arg {
                 name: written.name,
                 kind: written.kind,

@@ -1,7 +1,7 @@
 //! Expressions over arguments: how many bytes a call moves and in which direction.
 
 use super::Catalog;
-use super::arg::Arg;
+use super::arg::{Arg, Pass};
 use super::kind::Kind;
 
 /// A number held by an argument.
@@ -78,8 +78,11 @@ pub enum Direction {
     },
 }
 
-/// Finds `arg` or `arg.field.path`.
+/// Finds `arg`, `arg.field.path`, or `arg@8`: eight bytes at an offset behind a pointer.
 pub(super) fn place(text: &str, args: &[Arg], catalog: &Catalog) -> Result<Place, String> {
+    if let Some((name, offset)) = text.split_once('@') {
+        return at_offset(name, offset, args);
+    }
     let (name, path) = text
         .split_once('.')
         .map_or((text, None), |(name, path)| (name, Some(path)));
@@ -124,6 +127,17 @@ pub(super) fn place(text: &str, args: &[Arg], catalog: &Catalog) -> Result<Place
     Ok(Place {
         arg: at,
         field: Some(field),
+    })
+}
+
+fn at_offset(name: &str, offset: &str, args: &[Arg]) -> Result<Place, String> {
+    let arg = args.iter().position(|arg| arg.name == name && arg.pass != Pass::Value);
+    let arg = arg.ok_or_else(|| format!("`{name}` is no pointer argument"))?;
+    let offset = offset.parse().ok().filter(|offset| *offset <= 4096);
+    let offset = offset.ok_or_else(|| format!("`{name}@…` needs an offset of at most 4096 bytes"))?;
+    Ok(Place {
+        arg,
+        field: Some((offset, 8)),
     })
 }
 

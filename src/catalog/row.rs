@@ -89,8 +89,10 @@ impl Returns {
 pub struct Row {
     /// Library that exports it.
     pub library: LibraryId,
-    /// Exported symbol, or a glob (`*`, `?`) in a user's file.
+    /// Exported symbol, or `PROVIDER:NAME` of a static probe; in a user's file also a glob (`*`, `?`).
     pub symbol: String,
+    /// Not a function but a static probe: its words are the arguments of its note, in their order.
+    pub probe: bool,
     /// Documented name (`cuMemAlloc` of the symbol `cuMemAlloc_v2`).
     pub api: String,
     /// What it does.

@@ -392,3 +392,67 @@ proptest! {
         is_read_or_names_its_line(&text);
     }
 }
+
+const PROBE: &str = r#"[[library]]
+name = "mine"
+match = "m.so"
+[[function]]
+library = "mine"
+probe = "mine:handed_out"
+args = ["a: devptr", "b: i8", "c: size", "d: i64", "e: *u32 (in)", "f: cstr", "g: i32"]
+bytes = "c"
+"#;
+
+#[test]
+fn a_static_probes_arguments_are_the_words_of_its_note() {
+    let mut catalog = Catalog::default();
+    let text = format!("{PROBE}\n[[function]]\nlibrary = \"mine\"\nsymbol = \"*\"\n");
+    catalog.add_hooks("hooks.toml", &text).expect("hooks");
+    let mine = catalog.library("mine").expect("library");
+    let probe = catalog.find_probe(mine, "mine:handed_out", None).expect("a row");
+    let row = catalog.row(probe).expect("a row");
+    assert!(row.probe && row.entry_only && !row.raw);
+    let places: Vec<String> = row.args.iter().map(|arg| arg.loc.to_string()).collect();
+    let expected = ["rdi:8", "rsi:1", "rdx:8", "rcx:8", "r8:8", "r9:8", "stack+8:4"];
+    assert_eq!(places, expected, "numbered like registers and words of the stack");
+    assert_eq!(
+        catalog.find_probe(mine, "mine:other", None),
+        None,
+        "a function's glob is no probe's"
+    );
+    assert_ne!(catalog.find(mine, "mine:handed_out", None), Some(probe));
+}
+
+#[test]
+fn what_a_static_probe_cannot_have_is_refused_with_its_line() {
+    let says = |from: &str, to: &str, expected: &str| {
+        let said = refusal(&PROBE.replace(from, to));
+        assert!(said.contains(expected), "{said}");
+    };
+    says(
+        "bytes = \"c\"",
+        "returns = \"i32\"",
+        "hooks.toml:6: probe \"mine:handed_out\": `returns` is for functions",
+    );
+    says("bytes = \"c\"", "ok = [1]", "`ok` is for functions");
+    says("bytes = \"c\"", "forwards = \"x\"", "`forwards` is for functions");
+    says("bytes = \"c\"", "symbol = \"x\"", "either `symbol` or `probe`");
+    says("probe = ", "api = ", "hooks.toml:5: missing field `symbol`, or `probe`");
+    says("mine:handed_out", "handed_out", "not of the form \"PROVIDER:NAME\"");
+    says("mine:handed_out", ":handed_out", "not of the form \"PROVIDER:NAME\"");
+    says(
+        "d: i64",
+        "d: dim3",
+        "argument `d`: arguments of a static probe are integers and addresses",
+    );
+    says(
+        "d: i64",
+        "d: f64 (unreadable)",
+        "argument `d`: arguments of a static probe",
+    );
+    let args = PROBE.lines().find(|line| line.starts_with("args")).expect("a line");
+    says(args, "", "missing field `args`");
+    let many: Vec<String> = (0..13).map(|at| format!("\"a{at}: u8\"")).collect();
+    let many = format!("args = [\"c: u8\", {}]", many.join(", "));
+    says(args, &many, "at most 12 arguments");
+}

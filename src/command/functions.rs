@@ -4,9 +4,10 @@ use super::prepare;
 use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
 use crate::cli::FunctionsArgs;
 use crate::decode::class_is;
-use crate::elf::{Cost, ElfFile, find_runtime, probe_site};
+use crate::elf::{Cost, ElfFile, Site, SiteRefusal, StaticProbe, find_runtime, probe_site};
 use crate::filter::known_class;
 use crate::probe::discover;
+use crate::probe::static_probe::site_of;
 use crate::refusal::Usage;
 use crate::sink::quantity::escaped;
 use anyhow::{Context, Result, bail};
@@ -153,27 +154,64 @@ fn list_process(catalog: &Catalog, pid: u32, args: &FunctionsArgs, out: &mut dyn
     Ok(listed)
 }
 
-/// What a file has: name, file offset, and whether the catalogue knows the name.
-type Entry = (String, u64, bool);
+/// A function or static probe of a file.
+struct Entry {
+    name: String,
+    /// In the file.
+    offset: u64,
+    probe: Option<StaticProbe>,
+}
+
+impl Entry {
+    fn function(name: String, offset: u64) -> Entry {
+        Entry {
+            name,
+            offset,
+            probe: None,
+        }
+    }
+
+    fn row<'a>(&self, catalog: &'a Catalog, library: LibraryId, major: Option<u32>) -> Option<&'a Row> {
+        let id = match self.probe {
+            Some(_) => catalog.find_probe(library, &self.name, major),
+            None => catalog.find(library, &self.name, major),
+        };
+        catalog.row(id?)
+    }
+
+    fn site(&self, elf: &ElfFile) -> Result<Site, SiteRefusal> {
+        let Some(probe) = &self.probe else {
+            return probe_site(elf, self.offset);
+        };
+        probe.site(elf).map(|offset| Site {
+            offset,
+            moved_by: 0,
+            cost: Cost::Emulated,
+        })
+    }
+
+    /// Why the arguments that `row` names cannot be read.
+    fn mismatch(&self, row: Option<&Row>) -> Option<String> {
+        let (probe, row) = (self.probe.as_ref()?, row?);
+        site_of(probe, row).err().map(|error| error.to_string())
+    }
+}
 
 fn list_file(catalog: &Catalog, path: &Path, shown: &Path, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
     let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", shown.display()))?;
     let (library, entries) = entries(catalog, &elf, shown)?;
     let major = elf.soname_major();
     let mut listed = 0;
-    for (name, offset, known) in entries {
-        let row = catalog.find(library, &name, major).and_then(|id| catalog.row(id));
-        if !matches(args.pattern.as_deref(), &name, row) {
+    for entry in entries {
+        let row = entry.row(catalog, library, major);
+        if !matches(args.pattern.as_deref(), &entry.name, row) {
             continue;
         }
         if listed == 0 && !args.json {
             line(out, &escaped(&shown.display().to_string()))?;
         }
         listed += 1;
-        line(
-            out,
-            &describe(catalog, &elf, &name, offset, row.filter(|_| known), args.json),
-        )?;
+        line(out, &describe(catalog, &elf, &entry, row, args.json))?;
     }
     Ok(listed)
 }
@@ -195,7 +233,7 @@ fn entries(catalog: &Catalog, elf: &ElfFile, shown: &Path) -> Result<(LibraryId,
             runtime,
             functions
                 .into_iter()
-                .map(|(name, offset)| (name, offset, true))
+                .map(|(name, offset)| Entry::function(name, offset))
                 .collect(),
         ));
     };
@@ -208,19 +246,24 @@ fn entries(catalog: &Catalog, elf: &ElfFile, shown: &Path) -> Result<(LibraryId,
     let known = |name: &str| catalog.find(library, name, elf.soname_major()).is_some();
     let mut symbols = elf.symbols_where(&|name| known(name) || name.starts_with(prefix))?;
     symbols.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok((
-        library,
-        symbols
-            .into_iter()
-            .map(|symbol| (symbol.name.clone(), symbol.file_offset, known(&symbol.name)))
-            .collect(),
-    ))
+    let functions = symbols
+        .into_iter()
+        .map(|symbol| Entry::function(symbol.name, symbol.file_offset));
+    // those without a row, too: who writes one needs to see their arguments
+    let probes = elf.static_probes(&|_| true)?.into_iter().map(|probe| Entry {
+        name: probe.name.clone(),
+        offset: probe.offset.unwrap_or_default(),
+        probe: Some(probe),
+    });
+    Ok((library, functions.chain(probes).collect()))
 }
 
-fn describe(catalog: &Catalog, elf: &ElfFile, name: &str, offset: u64, row: Option<&Row>, json: bool) -> String {
-    let site = probe_site(elf, offset);
+fn describe(catalog: &Catalog, elf: &ElfFile, entry: &Entry, row: Option<&Row>, json: bool) -> String {
+    let Entry { name, offset, probe } = entry;
+    let site = entry.site(elf);
+    let refusal = site.as_ref().err().map(ToString::to_string);
+    let refusal = refusal.or_else(|| entry.mismatch(row));
     if json {
-        let refusal = site.as_ref().err().map(ToString::to_string);
         return serde_json::json!({
             "name": name,
             "offset": format!("{offset:#x}"),
@@ -229,23 +272,30 @@ fn describe(catalog: &Catalog, elf: &ElfFile, name: &str, offset: u64, row: Opti
             "refused": refusal,
             "class": row.map(|row| row.class.name()),
             "known": row.is_some(),
+            "static_probe": probe.as_ref().map(|probe| &probe.args),
         })
         .to_string();
     }
-    let place = match site {
-        Ok(site) if site.moved_by > 0 => format!("{offset:#x}+{}", site.moved_by),
-        Ok(site) if site.cost == Cost::SingleStepped => format!("{offset:#x} (slow)"),
-        Ok(_) => format!("{offset:#x}"),
-        Err(refusal) => format!("{offset:#x} {refusal}"),
+    let place = match (site, refusal) {
+        (_, Some(refusal)) => format!("{offset:#x} {refusal}"),
+        (Ok(site), _) if site.moved_by > 0 => format!("{offset:#x}+{}", site.moved_by),
+        (Ok(site), _) if site.cost == Cost::SingleStepped => format!("{offset:#x} (slow)"),
+        _ => format!("{offset:#x}"),
     };
-    match row {
-        Some(row) => format!(
+    match (row, probe) {
+        (None, Some(probe)) => format!(
+            "  {place:<14} {:<8} {}(a static probe without a row: {})",
+            "-",
+            escaped(name),
+            escaped(&probe.args.join(", "))
+        ),
+        (Some(row), _) => format!(
             "  {place:<14} {:<8} {}{}",
             row.class.name(),
             escaped(name),
             prototype(catalog, row)
         ),
-        None => format!(
+        (None, None) => format!(
             "  {place:<14} {:<8} {}(not in the catalogue: raw registers, entry only)",
             "-",
             escaped(name)

@@ -24,6 +24,9 @@ fn read_all(file: Result<ElfFile, super::ElfError>) -> Result<usize, String> {
     for symbol in symbols.iter().take(100) {
         let _ = probe_site(&file, symbol.file_offset);
     }
+    for probe in file.static_probes(&|_| true).map_err(|e| e.to_string())? {
+        let _ = (probe.site(&file), probe.operand(0));
+    }
     find_runtime(&file, &|_| true).map_err(|e| e.to_string())?;
     find_by_name_strings(&file, &|_| true).map_err(|e| e.to_string())?;
     Ok(symbols.len())

@@ -33,6 +33,11 @@ impl Function {
 
 /// One executable segment, `.dynsym` and `.dynstr`.
 pub(super) fn library(code: &[u8], functions: &[Function]) -> Vec<u8> {
+    library_with_notes(code, functions, &[], None)
+}
+
+/// As [`library`], with a section `.note.stapsdt` and, at that virtual address, `.stapsdt.base`.
+pub(super) fn library_with_notes(code: &[u8], functions: &[Function], notes: &[u8], base: Option<u64>) -> Vec<u8> {
     let mut names = vec![0_u8];
     let mut symbols = vec![0_u8; 24];
     for function in functions {
@@ -51,12 +56,40 @@ pub(super) fn library(code: &[u8], functions: &[Function]) -> Vec<u8> {
     file.extend(&symbols);
     let names_at = file.len() as u64;
     file.extend(&names);
+    let notes_at = file.len() as u64;
+    file.extend(notes);
+    let section_names_at = file.len() as u64;
+    file.extend(SECTION_NAMES);
     let sections_at = file.len() as u64;
-    file.extend(section(0, 0, 0, 0));
-    file.extend(section(11, symbols_at, symbols.len() as u64, 2));
-    file.extend(section(3, names_at, names.len() as u64, 0));
+    file.extend(section([0, 0, 0], 0, [0, 0]));
+    file.extend(section([0, 11, 2], 0, [symbols_at, symbols.len() as u64]));
+    file.extend(section([0, 3, 0], 0, [names_at, names.len() as u64]));
+    file.extend(section([1, 7, 0], 0, [notes_at, notes.len() as u64]));
+    file.extend(section([0, 3, 0], 0, [section_names_at, SECTION_NAMES.len() as u64]));
+    file.extend(
+        base.map(|base| section([15, 1, 0], base, [section_names_at, 1]))
+            .into_iter()
+            .flatten(),
+    );
     file[40..48].copy_from_slice(&sections_at.to_le_bytes());
+    file[60] += u8::from(base.is_some());
     file
+}
+
+const SECTION_NAMES: &[u8] = b"\0.note.stapsdt\0.stapsdt.base\0";
+
+/// A note of a static probe: its place, base and semaphore as virtual addresses, and its three texts.
+pub(super) fn static_probe(places: [u64; 3], texts: [&str; 3]) -> Vec<u8> {
+    let mut description: Vec<u8> = places.iter().flat_map(|place| place.to_le_bytes()).collect();
+    description.extend(texts.iter().flat_map(|text| text.bytes().chain([0])));
+    let mut note: Vec<u8> = [8_u32, description.len() as u32, 3]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    note.extend(b"stapsdt\0");
+    note.extend(&description);
+    note.resize(note.len().next_multiple_of(4), 0);
+    note
 }
 
 fn header() -> Vec<u8> {
@@ -69,7 +102,7 @@ fn header() -> Vec<u8> {
         header.extend(long.to_le_bytes());
     }
     header.extend(0_u32.to_le_bytes());
-    for half in [64_u16, 56, 1, 64, 3, 0] {
+    for half in [64_u16, 56, 1, 64, 5, 4] {
         header.extend(half.to_le_bytes());
     }
     header
@@ -78,7 +111,7 @@ fn header() -> Vec<u8> {
 fn segment(size: u64) -> Vec<u8> {
     let mut record = Vec::new();
     record.extend(1_u32.to_le_bytes());
-    record.extend(5_u32.to_le_bytes());
+    record.extend(7_u32.to_le_bytes());
     // One byte more than the code, so that a library without code is still one.
     for long in [
         CODE_AT,
@@ -93,15 +126,16 @@ fn segment(size: u64) -> Vec<u8> {
     record
 }
 
-fn section(kind: u32, offset: u64, size: u64, link: u32) -> Vec<u8> {
+/// `words`: name, kind, link; `place`: offset and size.
+fn section(words: [u32; 3], vaddr: u64, place: [u64; 2]) -> Vec<u8> {
     let mut record = Vec::new();
-    for word in [0, kind] {
+    for word in &words[..2] {
         record.extend(word.to_le_bytes());
     }
-    for long in [0, 0, offset, size] {
+    for long in [0, vaddr, place[0], place[1]] {
         record.extend(long.to_le_bytes());
     }
-    for word in [link, 0] {
+    for word in [words[2], 0] {
         record.extend(word.to_le_bytes());
     }
     for long in [8_u64, 24] {

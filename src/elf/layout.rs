@@ -18,6 +18,7 @@ const NAMES_LIMIT: u64 = 4 << 20;
 pub(super) struct Segment {
     pub kind: u32,
     pub executable: bool,
+    pub writable: bool,
     pub offset: u64,
     pub vaddr: u64,
     pub size: u64,
@@ -130,18 +131,20 @@ impl Layout {
         let loaded = self.offset_of(vaddr) == Some(offset)
             && self.offset_of(vaddr.checked_add(beyond)?) == Some(offset.checked_add(beyond)?);
         let runs = section.executable && section.kind == elf::SHT_PROGBITS && loaded;
-        let segment = self
-            .loaded()
-            .find(|s| vaddr.checked_sub(s.vaddr).is_some_and(|d| d < s.size))?;
+        let segment = self.segment_at(vaddr)?;
         (runs && segment.executable).then_some(Code { offset, vaddr, size })
     }
 
     /// The file offset of a virtual address which a loaded segment takes from the file.
     pub(super) fn offset_of(&self, vaddr: u64) -> Option<u64> {
-        let segment = self
-            .loaded()
-            .find(|s| vaddr.checked_sub(s.vaddr).is_some_and(|d| d < s.size))?;
+        let segment = self.segment_at(vaddr)?;
         Some(segment.offset + (vaddr - segment.vaddr))
+    }
+
+    /// The loaded segment that takes a virtual address from the file.
+    pub(super) fn segment_at(&self, vaddr: u64) -> Option<&Segment> {
+        self.loaded()
+            .find(|s| vaddr.checked_sub(s.vaddr).is_some_and(|d| d < s.size))
     }
 
     /// The code that holds a file offset.
@@ -183,6 +186,7 @@ fn segment(record: &[u8]) -> Option<Segment> {
     Some(Segment {
         kind: u32_at(record, 0)?,
         executable: u32_at(record, 4)? & elf::PF_X != 0,
+        writable: u32_at(record, 4)? & elf::PF_W != 0,
         offset: u64_at(record, 8)?,
         vaddr: u64_at(record, 16)?,
         size: u64_at(record, 32)?,

@@ -1,21 +1,24 @@
 //! What an ELF file on disk says about the functions inside it.
 //!
-//! Owns: refusing files that are not usable, symbol tables, the byte at which a function is best probed, and the entry
-//! points of a CUDA runtime which was linked statically. It knows nothing of processes, of memory maps, of the kernel's
-//! attach calls or of what a CUDA function's arguments mean.
+//! Owns: refusing files that are not usable, symbol tables, static probes, named data, the byte at which a function is
+//! best probed, and the entry points of a CUDA runtime which was linked statically. It knows nothing of processes, of
+//! memory maps, of the kernel's attach calls or of what a CUDA function's arguments mean.
 //!
 //! Every offset is a file offset in bytes, which is what the kernel wants for a uprobe. Memory stays bounded: no file is
 //! ever read whole, and a section that is larger than its limit is refused with the limit in the message.
 
 mod bytes;
+mod data;
 mod dynamic;
 mod error;
 mod file;
 mod instruction;
 mod layout;
 mod name_strings;
+mod operand;
 mod site;
 mod source;
+mod static_probe;
 mod static_runtime;
 mod symbol;
 mod unwind;
@@ -26,9 +29,13 @@ mod bad_input_tests;
 mod elf_builder;
 #[cfg(test)]
 mod site_tests;
+#[cfg(test)]
+mod static_probe_tests;
 
 pub use error::ElfError;
 pub use file::ElfFile;
+pub use operand::{Location, Operand, Register};
 pub use site::{Cost, Decision, Site, SiteRefusal, decide, probe_site};
+pub use static_probe::{Semaphore, StaticProbe};
 pub use static_runtime::{Method, StaticRuntime, find_by_name_strings, find_runtime, is_trampoline};
 pub use symbol::{Binding, Symbol, SymbolTable, by_offset};

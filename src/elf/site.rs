@@ -6,12 +6,13 @@
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
-use super::instruction::{self, Class};
+use super::instruction::{self, Class, NOP5};
 use super::{ElfError, ElfFile};
 
 /// How far a probe may move from the entry, in bytes.
 const REACH: usize = 32;
 const LONGEST_INSTRUCTION: usize = 15;
+const NOP: u8 = 0x90;
 /// How much of a function is searched for jumps back to its start, in bytes.
 const MOST_DECODED: u64 = 64 << 10;
 const UNKNOWN_SIZE: u64 = 4 << 10;
@@ -56,6 +57,12 @@ pub enum SiteRefusal {
     Kind,
     #[error("not probed: a five-byte nop inside a function, where some kernels overwrite live stack")]
     NopInside,
+    #[error("not probed: byte {0:#x} of the file, where a static probe should be, is no one-byte nop")]
+    NoNop(u64),
+    #[error("not probed: the static probe does not lie in what the file loads")]
+    NotLoaded,
+    #[error("not probed: the static probe's semaphore does not lie in the file's writable data")]
+    Semaphore,
     #[error(transparent)]
     File(#[from] ElfError),
 }
@@ -153,6 +160,26 @@ pub fn probe_site(file: &ElfFile, offset: u64) -> Result<Site, SiteRefusal> {
     })
 }
 
+/// The place of a static probe, which is a one-byte nop: kernels emulate it wherever it is.
+pub(super) fn static_site(file: &ElfFile, offset: u64) -> Result<u64, SiteRefusal> {
+    let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
+    let there = file.source.read_up_to(offset, NOP5.len())?;
+    if there.starts_with(&NOP5) {
+        return Err(SiteRefusal::NopInside);
+    }
+    if there.first() != Some(&NOP) {
+        return Err(SiteRefusal::NoNop(offset));
+    }
+    let extents = file.extents()?;
+    let after = extents.partition_point(|e| e.offset <= offset);
+    let outer = extents.get(..after).unwrap_or_default().last();
+    match outer.filter(|outer| offset - outer.offset < outer.size) {
+        Some(outer) => inside(file, outer.offset, offset, code.offset + code.size).map(|site| site.offset),
+        // nothing says where the function begins
+        None => Ok(offset),
+    }
+}
+
 /// A call which arrives by such a jump would be counted at the moved site but not at the entry.
 fn jumps_into(code: &[u8], moved_by: u64) -> bool {
     Decoder::with_ip(64, code, 0, DecoderOptions::NONE)
@@ -184,7 +211,7 @@ fn inside(file: &ElfFile, start: u64, offset: u64, code_end: u64) -> Result<Site
         return Err(SiteRefusal::InsideInstruction(offset));
     }
     let code = code.get(clamp(offset - start)..).unwrap_or_default();
-    if code.starts_with(&instruction::NOP5) {
+    if code.starts_with(&NOP5) {
         return Err(SiteRefusal::NopInside);
     }
     unmoved(code, offset)

@@ -50,18 +50,18 @@ pub(super) struct Extent {
     pub size: u64,
 }
 
-struct Table {
+pub(super) struct Table {
     symbols: u64,
     size: u64,
-    names: u64,
-    names_size: u64,
+    pub(super) names: u64,
+    pub(super) names_size: u64,
 }
 
-struct Record {
-    name: u32,
-    info: u8,
-    section: u16,
-    value: u64,
+pub(super) struct Record {
+    pub(super) name: u32,
+    pub(super) info: u8,
+    pub(super) section: u16,
+    pub(super) value: u64,
     size: u64,
 }
 
@@ -177,7 +177,7 @@ impl ElfFile {
         self.layout.code_at(offset).map(|_| offset)
     }
 
-    fn table(&self, table: SymbolTable) -> Result<Option<Table>, ElfError> {
+    pub(super) fn table(&self, table: SymbolTable) -> Result<Option<Table>, ElfError> {
         let kind = match table {
             SymbolTable::Dynamic => elf::SHT_DYNSYM,
             SymbolTable::Local => elf::SHT_SYMTAB,
@@ -209,7 +209,11 @@ impl ElfFile {
         }))
     }
 
-    fn records(&self, table: &Table, visit: &mut dyn FnMut(&Record) -> ControlFlow<()>) -> Result<(), ElfError> {
+    pub(super) fn records(
+        &self,
+        table: &Table,
+        visit: &mut dyn FnMut(&Record) -> ControlFlow<()>,
+    ) -> Result<(), ElfError> {
         const WHAT: &str = "a symbol table";
         if table.size > TABLE_LIMIT {
             return Err(ElfError::TooLarge {

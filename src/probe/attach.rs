@@ -3,17 +3,17 @@
 //! Owns the attached files. Knows files by device and inode, and by their pages, so that a library reached by
 //! several paths, namespaces or processes is never probed twice.
 
-use super::discover::{self, Mapping};
+use super::discover::{self, Mapping, descriptor_path};
 use super::links::detach;
+use super::static_probe::{Sites, static_probes_of};
 use super::{Point, Session, identity, lease};
 use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId, glob_matches};
-use crate::elf::{Cost, ElfFile, Method, Symbol, find_runtime, is_trampoline, probe_site};
+use crate::elf::{Cost, ElfFile, Method, SiteRefusal, StaticProbe, Symbol, find_runtime, is_trampoline, probe_site};
 use crate::filter::Filter;
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -36,10 +36,39 @@ pub struct Attached {
     leased: bool,
 }
 
-/// A function as it is found in a file.
+/// A function or static probe as it is found in a file.
 pub(super) struct Found {
     pub(super) name: String,
     pub(super) offset: u64,
+    /// Not a function.
+    pub(super) probe: Option<StaticProbe>,
+}
+
+impl Found {
+    fn function(name: String, offset: u64) -> Found {
+        Found {
+            name,
+            offset,
+            probe: None,
+        }
+    }
+
+    /// The row that describes it.
+    pub(super) fn row(&self, catalog: &Catalog, library: LibraryId, elf: &ElfFile) -> Option<RowId> {
+        let major = elf.soname_major();
+        match self.probe {
+            Some(_) => catalog.find_probe(library, &self.name, major),
+            None => catalog.find(library, &self.name, major),
+        }
+    }
+
+    /// Why no probe can be there.
+    pub(super) fn refusal(&self, elf: &ElfFile) -> Option<SiteRefusal> {
+        match &self.probe {
+            Some(probe) => probe.site(elf).err(),
+            None => probe_site(elf, self.offset).err(),
+        }
+    }
 }
 
 /// Something that is not seen, and why.
@@ -70,6 +99,7 @@ pub struct Attacher {
     linkers: HashMap<(u64, u64), Link>,
     /// Mappings already looked at, so that a process's hundreds of files are opened once.
     looked_at: HashSet<(String, u64)>,
+    sites: Sites,
     gaps: BTreeSet<Gap>,
 }
 
@@ -149,10 +179,10 @@ impl Attacher {
         let Some((library, found, embedded)) = functions_of(rows.catalog(), &elf, &path)? else {
             return Ok(false);
         };
-        for symbol in missing(rows, &elf, library, &found) {
-            self.gap(format!("{}: has no function {symbol}", path.display()));
+        for what in missing(rows, &elf, library, &found) {
+            self.gap(format!("{}: has no {what}", path.display()));
         }
-        let (points, single_stepped) = self.points(rows, &elf, library, &found, &path);
+        let (points, single_stepped) = self.points(session, rows, &elf, library, &found, &path);
         if points.is_empty() {
             return Ok(false);
         }
@@ -223,6 +253,7 @@ impl Attacher {
 
     fn points(
         &mut self,
+        session: &Session,
         rows: &mut dyn Rows,
         elf: &ElfFile,
         library: LibraryId,
@@ -236,7 +267,18 @@ impl Attacher {
             let Some(row) = row_for(rows, elf, library, function, &names) else {
                 continue;
             };
-            if !taken.insert(function.offset) || is_trampoline(elf, function.offset).unwrap_or(false) {
+            if !taken.insert((function.offset, function.probe.is_some())) {
+                continue;
+            }
+            if let Some(probe) = &function.probe {
+                let described = &rows.catalog().rows[row.0 as usize];
+                match self.sites.point(session, elf, probe, (row, described)) {
+                    Ok(point) => points.push(point),
+                    Err(error) => self.gap(format!("{}: {}: {error:#}", path.display(), function.name)),
+                }
+                continue;
+            }
+            if is_trampoline(elf, function.offset).unwrap_or(false) {
                 continue;
             }
             match probe_site(elf, function.offset) {
@@ -250,11 +292,7 @@ impl Attacher {
                             function.name
                         ));
                     }
-                    points.push(Point {
-                        offset: site.offset,
-                        row: row.0,
-                        returns: rows.returns(row),
-                    });
+                    points.push(Point::entry(site.offset, row.0, rows.returns(row)));
                 }
                 Err(refusal) => self.gap(format!("{}: {}: {refusal}", path.display(), function.name)),
             }
@@ -297,11 +335,6 @@ impl Attacher {
     }
 }
 
-/// The path of an open file that stays right whatever happens to its name.
-pub(super) fn descriptor_path(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
-}
-
 pub(super) type Functions = (LibraryId, Vec<Found>, Option<Method>);
 
 /// Which library of the catalogue a file is, and its functions.
@@ -315,7 +348,9 @@ pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Res
     if let Some(index) = by_name {
         let library = LibraryId(index as u16);
         let symbols = elf.symbols_where(&|name| belongs(catalog, library, name))?;
-        return Ok(Some((library, symbols.into_iter().map(Found::from).collect(), None)));
+        let mut found: Vec<Found> = symbols.into_iter().map(Found::from).collect();
+        found.extend(static_probes_of(catalog, elf, library)?);
+        return Ok(Some((library, found, None)));
     }
     let Some(runtime) = catalog.library("runtime") else {
         return Ok(None);
@@ -330,7 +365,7 @@ pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Res
     let functions = found
         .functions
         .into_iter()
-        .map(|(name, offset)| Found { name, offset })
+        .map(|(name, offset)| Found::function(name, offset))
         .collect();
     Ok(Some((runtime, functions, Some(found.method))))
 }
@@ -385,7 +420,7 @@ fn row_for(
     names: &HashSet<&str>,
 ) -> Option<RowId> {
     let catalog = rows.catalog();
-    let known = catalog.find(library, &function.name, elf.soname_major());
+    let known = function.row(catalog, library, elf);
     let row = known.and_then(|id| catalog.row(id));
     if row
         .and_then(|row| row.forwards.as_deref())
@@ -401,7 +436,7 @@ fn row_for(
     }
 }
 
-/// Functions that a user's file names and the library lacks. The built-in tables name many that a library may lack.
+/// Functions and static probes that a user's file names and the library lacks. The built-in tables name many that a library may lack.
 fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) -> Vec<String> {
     let catalog = rows.catalog();
     let wanted = catalog.rows.iter().filter(|row| row.library == library);
@@ -410,8 +445,11 @@ fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) 
         .is_some_and(|library| library.layer == Layer::Custom);
     wanted
         .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))
-        .filter(|row| !found.iter().any(|function| glob_matches(&row.symbol, &function.name)))
-        .map(|row| row.symbol.clone())
+        .filter(|row| {
+            let has = |found: &Found| found.probe.is_some() == row.probe && glob_matches(&row.symbol, &found.name);
+            !found.iter().any(has)
+        })
+        .map(|row| format!("{} {}", if row.probe { "static probe" } else { "function" }, row.symbol))
         .collect()
 }
 
@@ -430,6 +468,7 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
     Row {
         library,
         symbol: symbol.to_owned(),
+        probe: false,
         api: symbol.to_owned(),
         class: crate::catalog::Class::Other,
         args: Vec::new(),
@@ -449,9 +488,6 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
 
 impl From<Symbol> for Found {
     fn from(symbol: Symbol) -> Found {
-        Found {
-            name: symbol.name,
-            offset: symbol.file_offset,
-        }
+        Found::function(symbol.name, symbol.file_offset)
     }
 }

@@ -53,7 +53,7 @@ pub fn hit_cost(session: &Session, row: u32) -> Result<HitCost> {
 fn probed_ns(session: &Session, row: u32, returns: bool) -> Result<f64> {
     let offset = target_offset().context("failed to find the calibration function in our own file")?;
     session.set_spec(row, &wire::Spec::counting(returns))?;
-    let point = Point { offset, row, returns };
+    let point = Point::entry(offset, row, returns);
     let links = session.attach(Path::new("/proc/self/exe"), &[point])?;
     let probed = median_ns();
     drop(links);

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -51,6 +52,11 @@ pub fn open_readable(path: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open(path)
+}
+
+/// The path of an open file that stays right whatever happens to its name.
+pub(crate) fn descriptor_path(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The distinct files that process `pid` maps as code, in address order.
@@ -111,7 +117,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// The kernel writes a newline in a path as `\012`.
-fn unescape(name: &[u8]) -> Vec<u8> {
+pub(crate) fn unescape(name: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(name.len());
     let mut rest = name;
     while let Some((&first, tail)) = rest.split_first() {
@@ -127,7 +133,7 @@ fn unescape(name: &[u8]) -> Vec<u8> {
 }
 
 /// `map_files` names drop the leading zeros that `maps` has.
-fn map_files_name(range: &str) -> Option<String> {
+pub(crate) fn map_files_name(range: &str) -> Option<String> {
     let (start, end) = range.split_once('-')?;
     let trim = |address: &str| u64::from_str_radix(address, 16).ok();
     Some(format!("{:x}-{:x}", trim(start)?, trim(end)?))

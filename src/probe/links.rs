@@ -15,19 +15,31 @@ impl Session {
     /// The kernel refuses.
     pub fn attach(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
         match self.tier {
-            Tier::Session => Ok(vec![attach_multi(
-                &self.skel.progs.call_session,
-                path,
-                points,
-                Leg::Both,
-            )?]),
+            Tier::Session => self.attach_sessions(path, points),
             Tier::Multi => self.attach_pair(path, points),
             Tier::PerfLink => self.attach_singly(path, points),
         }
     }
 
+    /// A return leg takes the word at `rsp` for a return address, which it is at a function's entry only: static
+    /// probes get a program that has no such leg, whatever their row says.
+    fn attach_sessions(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+        let (entries, inner): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.site == 0);
+        let session = (&self.skel.progs.call_session, entries, Leg::Both);
+        let plain = (&self.skel.progs.call_entry_multi, inner, Leg::Entry);
+        [session, plain]
+            .into_iter()
+            .filter(|(_, points, _)| !points.is_empty())
+            .map(|(program, points, leg)| attach_multi(program, path, &points, leg))
+            .collect()
+    }
+
     fn attach_pair(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
-        let returning: Vec<Point> = points.iter().copied().filter(|point| point.returns).collect();
+        let returning: Vec<Point> = points
+            .iter()
+            .copied()
+            .filter(|point| point.returns && point.site == 0)
+            .collect();
         let mut links = Vec::new();
         // returns first: a call must not be opened that nothing will close
         if !returning.is_empty() {
@@ -50,7 +62,7 @@ impl Session {
     fn attach_singly(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
         let mut links = Vec::new();
         for point in points {
-            if point.returns {
+            if point.returns && point.site == 0 {
                 links.push(attach_single(&self.skel.progs.call_return_single, path, point, true)?);
             }
             links.push(attach_single(&self.skel.progs.call_entry_single, path, point, false)?);
@@ -60,11 +72,7 @@ impl Session {
 
     /// Probes the dynamic linker's notification hook at `offset` of the file behind `path`.
     pub fn attach_linker(&self, path: &Path, offset: u64) -> Result<Link> {
-        let point = Point {
-            offset,
-            row: 0,
-            returns: false,
-        };
+        let point = Point::entry(offset, 0, false);
         match self.tier {
             Tier::PerfLink => attach_single(&self.skel.progs.library_mapped_single, path, &point, false),
             _ => attach_multi(&self.skel.progs.library_mapped_multi, path, &[point], Leg::Entry),
@@ -108,9 +116,15 @@ enum Leg {
 const ANY_PROCESS: i32 = -1;
 
 fn attach_multi(program: &ProgramMut<'_>, path: &Path, points: &[Point], leg: Leg) -> Result<Link> {
+    let semaphores = if points.iter().any(|point| point.semaphore != 0) {
+        points.iter().map(|point| point.semaphore as usize).collect()
+    } else {
+        Vec::new()
+    };
     let options = UprobeMultiOpts {
         offsets: points.iter().map(|point| point.offset as usize).collect(),
-        cookies: points.iter().map(|point| u64::from(point.row)).collect(),
+        cookies: points.iter().map(Point::cookie).collect(),
+        ref_ctr_offsets: semaphores,
         retprobe: leg == Leg::Return,
         session: leg == Leg::Both,
         ..Default::default()
@@ -122,7 +136,8 @@ fn attach_multi(program: &ProgramMut<'_>, path: &Path, points: &[Point], leg: Le
 
 fn attach_single(program: &ProgramMut<'_>, path: &Path, point: &Point, retprobe: bool) -> Result<Link> {
     let options = UprobeOpts {
-        cookie: u64::from(point.row),
+        cookie: point.cookie(),
+        ref_ctr_offset: point.semaphore as usize,
         retprobe,
         ..Default::default()
     };

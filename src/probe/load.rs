@@ -1,6 +1,7 @@
 //! Loads the kernel programs in the best form that this kernel accepts.
 
 use super::control::Control;
+use super::sites::SiteCounters;
 use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
 use super::{Point, Session, Tier};
 use crate::wire;
@@ -31,6 +32,27 @@ pub struct Setup {
     pub only_errors: bool,
     pub min_ns: u64,
     pub tier: Option<Tier>,
+    /// Static probes may be attached.
+    pub static_probes: bool,
+    pub sites: Sites,
+}
+
+/// Which stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sites {
+    /// Of all threads together; what comes beyond it is counted.
+    pub stacks_per_second: u32,
+    /// Python frames, too, where [`Session::set_python`] has said how.
+    pub python: bool,
+}
+
+impl Default for Sites {
+    fn default() -> Sites {
+        Sites {
+            stacks_per_second: 20_000,
+            python: true,
+        }
+    }
 }
 
 impl Session {
@@ -64,18 +86,21 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
         .context("failed to open the BPF object")?;
     let rows = setup.specs.len() + setup.spare_rows;
     size_maps(&mut open, setup, rows)?;
-    select_programs(&mut open, tier);
+    select_programs(&mut open, tier, setup.static_probes);
     write_options(&mut open, setup)?;
     let mut skel = open
         .load()
         .with_context(|| format!("failed to load the {tier} programs"))?;
-    let control = skel.maps.bss_data.as_deref_mut().map(|data| &mut data.control);
-    let control = Control(NonNull::from(control.context("the BPF object has no shared memory")?));
+    let shared = skel.maps.bss_data.as_deref_mut();
+    let shared = shared.context("the BPF object has no shared memory")?;
+    let control = Control(NonNull::from(&mut shared.control));
+    let site_counters = SiteCounters(NonNull::from(&mut shared.site_counters));
     let session = Session {
         skel,
         tier,
         rows,
         control,
+        site_counters,
     };
     trial_attach(&session)?;
     for (row, spec) in setup.specs.iter().enumerate() {
@@ -105,7 +130,7 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
     Ok(())
 }
 
-fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier) {
+fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier, static_probes: bool) {
     let session = tier == Tier::Session;
     let multi = tier == Tier::Multi;
     let single = tier == Tier::PerfLink;
@@ -113,7 +138,7 @@ fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier) {
     progs.call_session.set_autoload(session);
     progs.empty_session.set_autoload(session);
     progs.empty_entry.set_autoload(session);
-    progs.call_entry_multi.set_autoload(multi);
+    progs.call_entry_multi.set_autoload(multi || session && static_probes);
     progs.call_return_multi.set_autoload(multi);
     progs.library_mapped_multi.set_autoload(!single);
     progs.call_entry_single.set_autoload(single);
@@ -127,6 +152,8 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
         .rodata_data
         .as_deref_mut()
         .context("the BPF object has no options section")?;
+    data.site_options.stacks_per_second = setup.sites.stacks_per_second;
+    data.site_options.python = setup.sites.python.into();
     let options = &mut data.options;
     options.min_ns = setup.min_ns;
     options.ring_soft_limit = u64::from(setup.ring_bytes / 4);
@@ -158,11 +185,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
 
 /// Some kernels load a program whose kind of link they do not have; this finds out before it matters.
 fn trial_attach(session: &Session) -> Result<()> {
-    let nowhere = Point {
-        offset: 0,
-        row: 0,
-        returns: true,
-    };
+    let nowhere = Point::entry(0, 0, true);
     session
         .attach(Path::new("/proc/self/exe"), &[nowhere])
         .map(drop)

@@ -19,14 +19,16 @@ mod poll;
 pub mod privilege;
 pub mod ring;
 pub mod session;
+pub mod sites;
 #[rustfmt::skip]
 mod skeleton;
 #[cfg(test)]
 mod stack_tests;
+pub mod static_probe;
 mod tier;
 pub mod totals;
 
-pub use load::Setup;
+pub use load::{Setup, Sites};
 pub use session::{Point, Session};
 pub use tier::Tier;
 

@@ -5,6 +5,7 @@
 
 use super::Tier;
 use super::control::Control;
+use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
 use crate::wire;
 use anyhow::{Context, Result};
@@ -16,6 +17,28 @@ pub struct Point {
     pub offset: u64,
     pub row: u32,
     pub returns: bool,
+    /// Number of the static probe at it; 0: a function's entry.
+    pub site: u32,
+    /// File offset of a counter that is raised while the probe is there; 0: none.
+    pub semaphore: u64,
+}
+
+impl Point {
+    /// The entry of a function.
+    pub fn entry(offset: u64, row: u32, returns: bool) -> Point {
+        Point {
+            offset,
+            row,
+            returns,
+            site: 0,
+            semaphore: 0,
+        }
+    }
+
+    /// What the kernel program is told at it.
+    pub(super) fn cookie(&self) -> u64 {
+        u64::from(self.site) << 32 | u64::from(self.row)
+    }
 }
 
 /// The loaded kernel programs.
@@ -24,6 +47,7 @@ pub struct Session {
     pub tier: Tier,
     pub(super) rows: usize,
     pub(super) control: Control,
+    pub(super) site_counters: SiteCounters,
 }
 
 impl Session {
@@ -37,6 +61,13 @@ impl Session {
         let map = &self.skel.maps.specs;
         map.update(&row.to_ne_bytes(), bytes_of(spec), MapFlags::ANY)
             .with_context(|| format!("failed to store the capture rule of row {row}"))
+    }
+
+    /// Says where the arguments of static probe `number` lie.
+    pub fn set_site(&self, number: u32, site: &wire::ProbeSite) -> Result<()> {
+        let map = &self.skel.maps.probe_sites;
+        map.update(&number.to_ne_bytes(), bytes_of(site), MapFlags::ANY)
+            .with_context(|| format!("failed to store the places of static probe {number}"))
     }
 
     /// Selects process `tgid` (and, when forks are followed, its children from now on).

@@ -3,6 +3,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/calls.skel.rs"));
 
+use crate::stack::wire as site;
 use crate::wire;
 use std::mem::{offset_of, size_of};
 
@@ -18,6 +19,9 @@ const _: () = {
     assert!(offset_of!(types::memory_call, part) == offset_of!(wire::MemoryCall, part));
     assert!(size_of::<types::memory_loss>() == size_of::<wire::MemoryLoss>());
     assert!(offset_of!(types::spec, factor) == offset_of!(wire::Spec, factor));
+    assert!(size_of::<types::probe_site>() == size_of::<wire::ProbeSite>());
+    assert!(offset_of!(types::probe_site, place) == offset_of!(wire::ProbeSite, place));
+    assert!(offset_of!(types::place, is_signed) == offset_of!(wire::Place, is_signed));
     assert!(size_of::<types::total_key>() == size_of::<wire::TotalKey>());
     assert!(size_of::<types::total>() == size_of::<wire::Total>());
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
@@ -32,4 +36,15 @@ const _: () = {
     assert!(offset_of!(types::call_event, block) == wire::MEDIUM_BYTES);
     assert!(offset_of!(types::call_event, flags) == offset_of!(wire::CallHeader, flags));
     assert!(offset_of!(types::call_event, row) == offset_of!(wire::CallHeader, row));
+    assert!(size_of::<types::site_event>() == site::SITE_BYTES);
+    assert!(offset_of!(types::site_event, native) == site::HEADER_BYTES);
+    assert!(offset_of!(types::site_event, python_count) == 14);
+    assert!(offset_of!(types::site_event, python) == 16);
+    assert!(offset_of!(types::site_event, id) == 24);
+    assert!(size_of::<types::python_frame>() == size_of::<site::PythonFrame>());
+    assert!(size_of::<types::python>() == size_of::<site::Python>());
+    assert!(offset_of!(types::python, frame_bytes) == offset_of!(site::Python, frame_bytes));
+    assert!(offset_of!(types::python, entry) == offset_of!(site::Python, entry));
+    assert!(size_of::<types::site_counters>() == size_of::<site::SiteCounters>());
+    assert!(offset_of!(types::site_counters, unsampled) == offset_of!(site::SiteCounters, unsampled));
 };

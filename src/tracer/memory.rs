@@ -1,12 +1,15 @@
 //! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
 
+use super::devices::DevicePlane;
 use crate::catalog::Catalog;
 use crate::model::memory::{Book, Call, Origin, Report};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
+use crate::stack::wire::SiteEvent;
+use crate::stack::{Kept, Resolver};
 use crate::wire::{self, MemoryCall, Notice};
 use anyhow::Result;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// See the module.
 pub(super) struct MemoryPlane {
@@ -16,6 +19,11 @@ pub(super) struct MemoryPlane {
     born: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet.
     ends: Vec<(u64, u32)>,
+    resolver: Resolver,
+    /// Call sites by id.
+    sites: HashMap<u64, Kept>,
+    /// `None`: the driver is not asked.
+    devices: Option<DevicePlane>,
     lost: u64,
     started_at: u64,
     started_ticks: u64,
@@ -33,6 +41,9 @@ impl MemoryPlane {
             book: Book::default(),
             born: HashSet::new(),
             ends: Vec::new(),
+            resolver: Resolver::default(),
+            sites: HashMap::new(),
+            devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
             started_ticks: boot_ticks(),
@@ -49,8 +60,32 @@ impl MemoryPlane {
         self.born.insert(pid);
     }
 
+    /// A process has mapped something: perhaps an interpreter.
+    pub(super) fn look_at(&mut self, session: &Session, pid: u32) {
+        self.resolver.learn(pid);
+        self.tell_interpreters(session);
+    }
+
+    /// Whether the files of a process have been looked at.
+    pub(super) fn has_looked_at(&self, pid: u32) -> bool {
+        self.resolver.knows(pid)
+    }
+
+    fn tell_interpreters(&mut self, session: &Session) {
+        for (pid, python) in self.resolver.take_interpreters() {
+            // a full table of interpreters leaves native stacks
+            let _ = session.set_python(pid, &python);
+        }
+    }
+
+    /// What of call sites cannot be seen, said once each.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        self.resolver.take_notes()
+    }
+
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
+        self.resolver.forget(notice.tgid);
         self.ends.push((notice.at, notice.tgid));
         self.born.insert(notice.tgid);
     }
@@ -69,6 +104,10 @@ impl MemoryPlane {
         let mut ends = ends.into_iter().peekable();
         let inbox = std::rc::Rc::clone(self.calls.drain());
         for record in inbox.borrow().records() {
+            if let Some(site) = SiteEvent::parse(record) {
+                self.sites.insert(site.id, self.resolver.keep(&site));
+                continue;
+            }
             let Some(raw) = MemoryCall::parse(record) else {
                 self.malformed += 1;
                 continue;
@@ -82,8 +121,12 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
+        self.tell_interpreters(session);
         for (at, pid) in ends {
             self.end(session, pid, at);
+        }
+        if let Some(devices) = self.devices.as_mut() {
+            devices.ask(&self.book, super::monotonic_ns());
         }
     }
 
@@ -117,9 +160,13 @@ impl MemoryPlane {
         self.note_losses(session);
         self.book.end(pid, at);
         session.forget_memory_loss(pid);
+        if let Some(devices) = self.devices.as_mut() {
+            devices.forget(pid);
+        }
         // an exec leaves the process where it was born
         if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
             self.born.remove(&pid);
+            self.resolver.forget(pid);
         }
     }
 
@@ -150,16 +197,49 @@ impl MemoryPlane {
         }
     }
 
+    /// Has the driver asked what it counts for each process.
+    pub(super) fn ask_devices(&mut self) {
+        self.devices.get_or_insert_default();
+    }
+
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
-    pub(super) fn report(&mut self, session: &Session, now: u64) -> Report {
+    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64) -> Report {
         self.note_losses(session);
+        let mut processes = self.book.report(now);
+        for process in &mut processes {
+            if let Some(devices) = &self.devices {
+                devices.complete(process);
+            }
+            for site in &mut process.sites {
+                let row = catalog.rows.get(site.row as usize);
+                site.function = row.map(|row| row.symbol.clone()).unwrap_or_default();
+            }
+        }
+        let shown = processes.iter().flat_map(|process| &process.sites);
+        let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
         Report {
             at: now,
             started_at: self.started_at,
-            processes: self.book.report(now),
+            stacks: kept.map(|(id, kept)| (id, self.resolver.name(kept).frames)).collect(),
+            processes,
             forgotten: self.book.forgotten,
+            notes: self.notes(session),
             ..Report::default()
         }
+    }
+
+    fn notes(&self, session: &Session) -> Vec<String> {
+        let counters = session.site_counters();
+        let missing = [
+            (counters.unsampled, "beyond the budget of stacks per second"),
+            (counters.full, "beyond the table of call sites"),
+            (counters.lost, "did not fit into their ring"),
+            (counters.no_memory, "found no memory in the kernel"),
+        ];
+        let missing = missing.iter().filter(|(count, _)| *count > 0);
+        let sites = missing.map(|(count, why)| format!("the call sites of {count} allocations are not known: {why}"));
+        let devices = self.devices.iter().flat_map(DevicePlane::notes).cloned();
+        sites.chain(devices).collect()
     }
 }
 

@@ -44,7 +44,7 @@ impl Tracer {
         let now = monotonic_ns();
         MemoryReport {
             last,
-            ..self.memory.report(&self.session, now)
+            ..self.memory.report(&self.session, &self.rows.catalog, now)
         }
     }
 
@@ -52,6 +52,7 @@ impl Tracer {
         self.events.drain();
         self.handle_notices();
         self.memory.follow(&self.session, &self.rows.catalog);
+        self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);
     }

@@ -1,6 +1,7 @@
 //! What the simulated libraries share: the ledger of what really happened, the failures asked
 //! for, and the simulated clock.
 
+pub mod book;
 pub mod clock;
 pub mod fail;
 pub mod ledger;

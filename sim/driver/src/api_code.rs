@@ -3,9 +3,9 @@
 use std::ffi::{CStr, CString, c_char};
 
 use crate::code::{self, FUNCTION, KERNEL};
-use crate::context::current_device;
+use crate::context::{self, current_device};
 use crate::error::*;
-use crate::memory::{self, Kind};
+use crate::memory::{self, Block, Kind};
 
 const GLOBAL_SIZE: u64 = 4096;
 
@@ -41,9 +41,10 @@ unsafe fn function(place: *mut usize, owner: usize, name: *const c_char, tag: u3
 }
 
 unsafe fn global(place: *mut u64, size: *mut usize, owner: usize, name: *const c_char) -> Result<(), u32> {
-    let device = current_device()?;
+    let context = context::current()?;
     require(!name.is_null())?;
-    let make = || Ok((memory::allocate(GLOBAL_SIZE, device, Kind::Device)?, GLOBAL_SIZE));
+    let block = Block::of(context, GLOBAL_SIZE, Kind::Global);
+    let make = || Ok((memory::allocate(block)?, GLOBAL_SIZE));
     // SAFETY: a C string and out-pointers of the caller.
     unsafe {
         let (address, bytes) = code::global(owner, CStr::from_ptr(name), make)?;

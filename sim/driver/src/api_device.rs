@@ -42,23 +42,21 @@ api! {
         put_text(name, len, machine::NAME.to_bytes())?;
     }
     fn cuDeviceGetPCIBusId(name: *mut c_char, len: i32, device: i32) {
-        machine::device(device)?;
-        put_text(name, len, format!("0000:{:02X}:00.0", device + 1).as_bytes())?;
+        let place = machine::device(device)?.place;
+        put_text(name, len, format!("0000:{:02X}:00.0", place + 1).as_bytes())?;
     }
     fn cuDeviceGetUuid(uuid: *mut [u8; 16], device: i32) {
-        machine::device(device)?;
-        put(uuid, machine::uuid(device))?;
+        put(uuid, machine::uuid(device)?)?;
     }
     fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: i32) {
-        machine::device(device)?;
-        put(uuid, machine::uuid(device))?;
+        put(uuid, machine::uuid(device)?)?;
     }
     fn cuDeviceTotalMem_v2(bytes: *mut usize, device: i32) {
         put(bytes, machine::device(device)?.memory as usize)?;
     }
     fn cuDeviceGetAttribute(value: *mut i32, attribute: i32, device: i32) {
-        machine::device(device)?;
-        put(value, attribute_value(attribute, device))?;
+        let place = machine::device(device)?.place;
+        put(value, attribute_value(attribute, place as i32))?;
     }
     fn cuDeviceComputeCapability(major: *mut i32, minor: *mut i32, device: i32) {
         machine::device(device)?;
@@ -109,7 +107,7 @@ unsafe fn put_text(place: *mut c_char, len: i32, text: &[u8]) -> Result<(), u32>
     Ok(())
 }
 
-fn attribute_value(attribute: i32, device: i32) -> i32 {
+fn attribute_value(attribute: i32, place: i32) -> i32 {
     match attribute {
         1..=3 => 1024,
         4 => 64,
@@ -121,7 +119,7 @@ fn attribute_value(attribute: i32, device: i32) -> i32 {
         12 => 65536,
         13 => 1_980_000,
         16 => 132,
-        33 => device + 1,
+        33 => place + 1,
         36 => 2_619_000,
         37 => 5120,
         38 => 50 << 20,

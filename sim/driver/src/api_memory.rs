@@ -5,35 +5,47 @@ use gpusim_common::clock::sleep_until;
 use crate::context::current_device;
 use crate::error::*;
 use crate::memory::{self, Block, Kind};
-use crate::{machine, stream};
+use crate::{book, context, machine, stream};
 
 const PITCH: usize = 512;
 
+unsafe fn pin(place: *mut u64, size: usize, flags: u32) -> Result<(), u32> {
+    let context = context::current()?;
+    require(!place.is_null() && flags < 8)?;
+    // SAFETY: an out-pointer of the caller.
+    unsafe {
+        put(
+            place,
+            memory::allocate_host(Block::of(context, size as u64, Kind::Pinned))?,
+        )
+    }
+}
+
 api! {
     fn cuMemAlloc_v2(place: *mut u64, size: usize) {
-        let device = current_device()?;
+        let context = context::current()?;
         require(!place.is_null())?;
-        put(place, memory::allocate(size as u64, device, Kind::Device)?)?;
+        put(place, memory::allocate(Block::of(context, size as u64, Kind::Device))?)?;
     }
     fn cuMemAllocPitch_v2(place: *mut u64, pitch: *mut usize, width: usize, height: usize, _element: u32) {
-        let device = current_device()?;
+        let context = context::current()?;
         require(!place.is_null() && !pitch.is_null() && width > 0 && height > 0)?;
         let row = width.checked_next_multiple_of(PITCH).ok_or(OUT_OF_MEMORY)?;
         let size = row.checked_mul(height).ok_or(OUT_OF_MEMORY)?;
-        put(place, memory::allocate(size as u64, device, Kind::Device)?)?;
+        put(place, memory::allocate(Block::of(context, size as u64, Kind::Device))?)?;
         put(pitch, row)?;
     }
     fn cuMemAllocManaged(place: *mut u64, size: usize, flags: u32) {
-        let device = current_device()?;
+        let context = context::current()?;
         require(!place.is_null() && matches!(flags, 1 | 2))?;
-        put(place, memory::allocate_host(size as u64, device, Kind::Managed)?)?;
+        put(place, memory::allocate_host(Block::of(context, size as u64, Kind::Managed))?)?;
     }
     fn cuMemFree_v2(address: u64) {
         let device = current_device()?;
         if address == 0 { return Ok(()); }
-        memory::find(address).filter(|b| b.start == address).ok_or(INVALID_VALUE)?;
+        memory::find(address).filter(|b| b.start == address).ok_or(INVALID_VALUE).inspect_err(|_| book::missed(address))?;
         sleep_until(stream::all_done_at(device));
-        memory::release(address, &[Kind::Device, Kind::Managed, Kind::Pool])?;
+        memory::release(address, &[Kind::Device, Kind::Managed, Kind::Pool, Kind::Graph, Kind::Buffer])?;
     }
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let device = machine::device(current_device()?)?;
@@ -46,29 +58,21 @@ api! {
         put_if(base, block.start);
         put_if(size, block.size as usize);
     }
-    fn cuMemHostAlloc(place: *mut u64, size: usize, flags: u32) {
-        let device = current_device()?;
-        require(!place.is_null() && flags < 8)?;
-        put(place, memory::allocate_host(size as u64, device, Kind::Pinned)?)?;
-    }
-    fn cuMemAllocHost_v2(place: *mut u64, size: usize) {
-        let device = current_device()?;
-        require(!place.is_null())?;
-        put(place, memory::allocate_host(size as u64, device, Kind::Pinned)?)?;
-    }
+    fn cuMemHostAlloc(place: *mut u64, size: usize, flags: u32) { pin(place, size, flags)?; }
+    fn cuMemAllocHost_v2(place: *mut u64, size: usize) { pin(place, size, 0)?; }
     fn cuMemFreeHost(address: u64) {
         current_device()?;
         if address != 0 { memory::release(address, &[Kind::Pinned])?; }
     }
     fn cuMemHostRegister_v2(start: u64, size: usize, _flags: u32) {
-        let device = current_device()?;
+        let context = context::current()?;
         require(start != 0 && size != 0)?;
         if memory::find(start).is_some() { return Err(712); }
-        memory::record(Block { start, size: size as u64, device, kind: Kind::Registered });
+        memory::record(Block { start, ..Block::of(context, size as u64, Kind::Registered) });
     }
     fn cuMemHostUnregister(start: u64) {
         current_device()?;
-        memory::forget(start, &[Kind::Registered]).map_err(|_| 713u32)?;
+        memory::release(start, &[Kind::Registered]).map_err(|_| 713u32)?;
     }
     fn cuMemHostGetDevicePointer_v2(place: *mut u64, address: u64, _flags: u32) {
         current_device()?;
@@ -118,7 +122,7 @@ unsafe fn answer(value: *mut u64, attribute: i32, address: u64) -> Result<(), u3
     // SAFETY: each attribute is written with the size CUDA documents for it.
     unsafe {
         match attribute {
-            1 => put(value, crate::context::primary(block.device)? as u64),
+            1 => put(value, block.context as u64),
             2 => put(
                 value.cast::<u32>(),
                 if matches!(block.kind, Kind::Pinned | Kind::Registered) {

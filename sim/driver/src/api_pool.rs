@@ -1,85 +1,89 @@
 //! Stream-ordered allocation and memory pools.
-//!
-//! Freed memory leaves its pool at once; the simulated pools keep nothing back.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-
-use crate::context::current_device;
+use crate::context::{self, current_device};
 use crate::error::*;
-use crate::memory::{self, Kind};
-use crate::{machine, stream};
+use crate::graph::{Node, Step};
+use crate::memory::{self, Block, Kind};
+use crate::{book, machine, pool, stream};
 
-/// Pools that programs made, by handle, with their device.
-static POOLS: Mutex<Vec<(usize, i32)>> = Mutex::new(Vec::new());
-/// Handles of the default pools are these plus the device's number.
-const DEFAULT_POOL: usize = 0x5000_0000;
+const GRAIN: u64 = 512;
+/// The per-thread default stream, which stream 0 is to the `_ptsz` twins.
+const PER_THREAD: usize = 2;
 
-fn device_of(pool: usize) -> Result<i32, u32> {
-    let index = pool.wrapping_sub(DEFAULT_POOL);
-    if index < machine::machine().devices.len() {
-        return Ok(index as i32);
-    }
-    let pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-    pools
-        .iter()
-        .find(|(handle, _)| *handle == pool)
-        .map(|(_, d)| *d)
-        .ok_or(INVALID_VALUE)
+fn per_thread(stream: usize) -> usize {
+    if stream == 0 { PER_THREAD } else { stream }
 }
 
-unsafe fn allocate(place: *mut u64, size: usize, device: i32, handle: usize) -> Result<(), u32> {
-    require(!place.is_null())?;
-    stream::find(handle, device)?.enqueue(0, 0);
+unsafe fn allocate(place: *mut u64, size: usize, pool: Option<usize>, handle: usize) -> Result<(), u32> {
+    let context = context::current()?;
+    require(!place.is_null() && size > 0)?;
+    let stream = stream::find(handle, context.device)?;
+    let pool = pool.unwrap_or_else(|| pool::current_of(context.device));
+    let device = pool::device_of(pool)?;
+    book::concerns(device);
+    let address = if stream.is_capturing() {
+        let node = Node::new(size as u64, device)?;
+        let address = node.address;
+        stream.record(Step::Allocate(node));
+        address
+    } else {
+        stream.enqueue(0, 0);
+        let span = (size as u64).checked_next_multiple_of(GRAIN).ok_or(OUT_OF_MEMORY)?;
+        pool::take(pool, span)?;
+        let mut block = Block::of(context, size as u64, Kind::Pool);
+        (block.device, block.context, block.pool) = (device, 0, pool);
+        memory::allocate(block).inspect_err(|_| pool::give(pool, span))?
+    };
     // SAFETY: an out-pointer of the caller.
-    unsafe { put(place, memory::allocate(size as u64, device, Kind::Pool)?) }
+    unsafe { put(place, address) }
+}
+
+fn free(address: u64, handle: usize) -> Result<(), u32> {
+    let device = current_device()?;
+    let stream = stream::find(handle, device)?;
+    if stream.is_capturing() {
+        stream.record(Step::Free(address));
+        return Ok(());
+    }
+    stream.enqueue(0, 0);
+    memory::release(address, &[Kind::Pool, Kind::Device, Kind::Graph])
 }
 
 api! {
-    fn cuMemAllocAsync(place: *mut u64, size: usize, stream: usize) {
-        let device = current_device()?;
-        allocate(place, size, device, stream)?;
-    }
-    fn cuMemAllocFromPoolAsync(place: *mut u64, size: usize, pool: usize, stream: usize) {
-        current_device()?;
-        allocate(place, size, device_of(pool)?, stream)?;
-    }
-    fn cuMemFreeAsync(address: u64, stream: usize) {
-        let device = current_device()?;
-        stream::find(stream, device)?.enqueue(0, 0);
-        memory::release(address, &[Kind::Pool, Kind::Device])?;
-    }
-    fn cuDeviceGetDefaultMemPool(pool: *mut usize, device: i32) {
+    fn cuMemAllocAsync(place: *mut u64, size: usize, stream: usize) { allocate(place, size, None, stream)?; }
+    fn cuMemAllocAsync_ptsz(place: *mut u64, size: usize, stream: usize) { allocate(place, size, None, per_thread(stream))?; }
+    fn cuMemAllocFromPoolAsync(place: *mut u64, size: usize, pool: usize, stream: usize) { allocate(place, size, Some(pool), stream)?; }
+    fn cuMemAllocFromPoolAsync_ptsz(place: *mut u64, size: usize, pool: usize, stream: usize) { allocate(place, size, Some(pool), per_thread(stream))?; }
+    fn cuMemFreeAsync(address: u64, stream: usize) { free(address, stream)?; }
+    fn cuMemFreeAsync_ptsz(address: u64, stream: usize) { free(address, per_thread(stream))?; }
+    fn cuDeviceGetDefaultMemPool(place: *mut usize, device: i32) {
         machine::device(device)?;
-        put(pool, DEFAULT_POOL + device as usize)?;
+        put(place, pool::default_of(device))?;
     }
-    fn cuDeviceGetMemPool(pool: *mut usize, device: i32) {
+    fn cuDeviceGetMemPool(place: *mut usize, device: i32) {
         machine::device(device)?;
-        put(pool, DEFAULT_POOL + device as usize)?;
+        put(place, pool::current_of(device))?;
     }
-    fn cuDeviceSetMemPool(device: i32, pool: usize) { machine::device(device)?; device_of(pool)?; }
-    fn cuMemPoolCreate(pool: *mut usize, _props: usize) {
-        let device = current_device()?;
-        let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
-        let handle = Box::leak(Box::new([0u64; 8])) as *const _ as usize;
-        pools.push((handle, device));
-        put(pool, handle)?;
+    fn cuDeviceSetMemPool(device: i32, pool: usize) { machine::device(device)?; pool::set_current(device, pool)?; }
+    fn cuMemPoolCreate(place: *mut usize, props: *const i32) {
+        machine::ready()?;
+        require(!place.is_null() && !props.is_null())?;
+        // CUmemPoolProps: kind at 0, handle types at 4, location {kind at 8, id at 12}.
+        let device = props.add(3).read();
+        machine::device(device)?;
+        put(place, pool::create(device))?;
     }
-    fn cuMemPoolDestroy(pool: usize) {
-        device_of(pool)?;
-        POOLS.lock().unwrap_or_else(PoisonError::into_inner).retain(|(handle, _)| *handle != pool);
-    }
-    fn cuMemPoolTrimTo(pool: usize, _keep: usize) { device_of(pool)?; }
-    fn cuMemPoolGetAttribute(pool: usize, attribute: i32, value: *mut u64) {
-        let device = machine::device(device_of(pool)?)?;
-        match attribute {
-            1..=3 => put(value.cast::<u32>(), 1)?,
-            4 => put(value, 0)?,
-            _ => put(value, device.memory - device.free())?,
+    fn cuMemPoolDestroy(pool: usize) { pool::destroy(pool)?; }
+    fn cuMemPoolTrimTo(pool: usize, keep: usize) { pool::trim(pool, keep as u64)?; }
+    fn cuMemPoolGetAttribute(pool: usize, which: i32, value: *mut u64) {
+        let found = pool::attribute(pool, which)?;
+        match which {
+            1..=3 => put(value.cast::<u32>(), found as u32)?,
+            _ => put(value, found)?,
         }
     }
-    fn cuMemPoolSetAttribute(pool: usize, _attribute: i32, value: *const u64) {
-        device_of(pool)?;
+    fn cuMemPoolSetAttribute(pool: usize, which: i32, value: *const u64) {
         require(!value.is_null())?;
+        pool::set_attribute(pool, which, if which < 4 { 0 } else { value.read() })?;
     }
 }

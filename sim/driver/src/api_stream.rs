@@ -8,7 +8,7 @@ use gpusim_common::clock::{now_ns, sleep_until};
 
 use crate::context::current_device;
 use crate::error::*;
-use crate::{context, stream};
+use crate::{context, pool, stream};
 
 struct Event {
     flags: u32,
@@ -88,6 +88,7 @@ api! {
         let stream = stream::find(handle, device)?;
         if handle < 2 { stream.join_blocking(); }
         stream.synchronise()?;
+        pool::settle(stream.device);
     }
     fn cuStreamWaitEvent(handle: usize, event: usize, _flags: u32) { wait(handle, event)?; }
     fn cuStreamGetFlags(handle: usize, flags: *mut u32) { put(flags, stream::find(handle, current_device()?)?.flags)?; }
@@ -96,7 +97,7 @@ api! {
     fn cuStreamGetDevice(handle: usize, device: *mut i32) { put(device, stream::find(handle, current_device()?)?.device)?; }
     fn cuStreamGetCtx(handle: usize, place: *mut usize) {
         let device = stream::find(handle, current_device()?)?.device;
-        put(place, context::primary(device)?)?;
+        put(place, context::primary(device)?.handle())?;
     }
 
     fn cuEventCreate(place: *mut usize, flags: u32) {
@@ -115,8 +116,9 @@ api! {
         if event(handle)?.at.load(Relaxed) > now_ns() { return Err(NOT_READY); }
     }
     fn cuEventSynchronize(handle: usize) {
-        current_device()?;
+        let device = current_device()?;
         sleep_until(event(handle)?.at.load(Relaxed));
+        pool::settle(device);
     }
     fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) { elapsed(ms, start, end)?; }
     fn cuEventElapsedTime_v2(ms: *mut f32, start: usize, end: usize) { elapsed(ms, start, end)?; }

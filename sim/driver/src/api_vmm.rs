@@ -1,64 +1,46 @@
-//! Virtual memory management: physical memory, addresses, and mappings between them.
+//! Virtual memory management.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use gpusim_common::book::{Family, How};
 use gpusim_common::ledger::Bytes;
 
-use crate::LEDGER;
 use crate::context::current_device;
 use crate::error::*;
 use crate::heap::heap;
-use crate::machine;
 use crate::memory::{self, Block, Kind};
+use crate::vmm::{Physical, tables};
+use crate::{LEDGER, book, machine};
 
 const GRAIN: u64 = 2 << 20;
+/// Kinds of places: `CUmemLocationType`.
+const ON_DEVICE: i32 = 1;
+const ON_HOST: i32 = 2;
+const ON_CURRENT_NODE: i32 = 4;
+/// Addresses belong to no device, and memory of the host neither.
+const NO_DEVICE: i32 = -1;
 
-struct Physical {
-    size: u64,
-    device: i32,
-    held: bool,
-    mappings: u64,
-}
+/// What a file that stands for shared memory says.
+const SHARE_MAGIC: u64 = u64::from_le_bytes(*b"GPUSIM-V");
+const FILE: u32 = 1;
 
-struct Tables {
-    next: u64,
-    physical: BTreeMap<u64, Physical>,
-    reserved: BTreeMap<u64, u64>,
-    mapped: BTreeMap<u64, u64>,
-}
-
-static TABLES: Mutex<Tables> = Mutex::new(Tables {
-    next: 0x10,
-    physical: BTreeMap::new(),
-    reserved: BTreeMap::new(),
-    mapped: BTreeMap::new(),
-});
-
-fn tables() -> MutexGuard<'static, Tables> {
-    TABLES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Tables {
-    /// Physical memory goes when neither a handle nor a mapping holds it.
-    fn drop_unused(&mut self, handle: u64) {
-        if let Some(p) = self.physical.get(&handle)
-            && !p.held
-            && p.mappings == 0
-        {
-            if let Ok(device) = machine::device(p.device) {
-                device.refund(p.size);
-            }
-            LEDGER.add_bytes(Bytes::Free, p.size);
-            self.physical.remove(&handle);
+fn export(size: u64, device: i32) -> Result<i32, u32> {
+    let words = [SHARE_MAGIC, size, device as u64];
+    // SAFETY: a C string, and memory of just this size; the file is the caller's.
+    unsafe {
+        let file = libc::memfd_create(c"gpusim-share".as_ptr(), libc::MFD_CLOEXEC);
+        let written = libc::pwrite(file, words.as_ptr().cast(), size_of_val(&words), 0);
+        if file >= 0 && written == size_of_val(&words) as isize {
+            return Ok(file);
         }
     }
+    Err(OUT_OF_MEMORY)
+}
 
-    fn reservation_of(&self, address: u64, size: u64) -> Result<(), u32> {
-        let around = self.reserved.range(..=address).next_back();
-        let inside = around.is_some_and(|(start, length)| address + size <= start + length);
-        require(inside)
-    }
+fn import(file: i32) -> Result<(u64, i32), u32> {
+    let mut words = [0u64; 3];
+    // SAFETY: memory of just this size.
+    let read = unsafe { libc::pread(file, words.as_mut_ptr().cast(), size_of_val(&words), 0) };
+    require(read == size_of_val(&words) as isize && words[0] == SHARE_MAGIC)?;
+    Ok((words[1], words[2] as i32))
 }
 
 api! {
@@ -73,38 +55,75 @@ api! {
         require(!place.is_null() && flags == 0 && size > 0 && size.is_multiple_of(GRAIN))?;
         require(align == 0 || align.is_power_of_two())?;
         let address = heap().take(size, GRAIN.max(align as u64))?;
+        book::allocated(Family::Reserved, NO_DEVICE, size);
         tables().reserved.insert(address, size);
         put(place, address)?;
     }
     fn cuMemAddressFree(address: u64, size: usize) {
         machine::ready()?;
         let mut tables = tables();
-        require(tables.reserved.get(&address) == Some(&(size as u64)))?;
+        match tables.reserved.get(&address) {
+            Some(reserved) => require(*reserved == size as u64)?,
+            None => {
+                book::missed(address);
+                return Err(INVALID_VALUE);
+            }
+        }
         require(tables.mapped.range(address..address + size as u64).next().is_none())?;
         tables.reserved.remove(&address);
+        book::ended(Family::Reserved, NO_DEVICE, size as u64, How::Freed);
+        book::freed(address);
         heap().give(address, size as u64);
     }
     fn cuMemCreate(place: *mut u64, size: usize, prop: *const i32, flags: u64) {
         machine::ready()?;
         let size = size as u64;
         require(!place.is_null() && !prop.is_null() && flags == 0)?;
-        require(size > 0 && size.is_multiple_of(GRAIN))?;
         // CUmemAllocationProp: type at 0, handle types at 4, location {type at 8, id at 12}.
-        let device = prop.add(3).read();
-        machine::device(device)?.charge(size)?;
+        let device = match prop.add(2).read() {
+            ON_DEVICE => prop.add(3).read(),
+            ON_HOST..=ON_CURRENT_NODE => NO_DEVICE,
+            _ => return Err(INVALID_VALUE),
+        };
+        book::concerns(device);
+        require(size > 0 && size.is_multiple_of(GRAIN))?;
+        if device != NO_DEVICE { machine::device(device)?.charge(size)?; }
         LEDGER.add_bytes(Bytes::Alloc, size);
-        let mut tables = tables();
-        tables.next += 0x10;
-        let handle = tables.next;
-        tables.physical.insert(handle, Physical { size, device, held: true, mappings: 0 });
-        put(place, handle)?;
+        let shareable = prop.add(1).read() as u32 & FILE != 0;
+        book::allocated(Family::Physical, device, size);
+        put(place, tables().add(Physical { size, device, imported: false, shareable, handles: 1, mappings: 0 }))?;
     }
     fn cuMemRelease(handle: u64) {
         machine::ready()?;
         let mut tables = tables();
-        let physical = tables.physical.get_mut(&handle).filter(|p| p.held).ok_or(INVALID_VALUE)?;
-        physical.held = false;
+        let physical = tables.held(handle).inspect_err(|_| book::missed(handle))?;
+        physical.handles -= 1;
+        if physical.handles == 0 { book::freed(handle); }
         tables.drop_unused(handle);
+    }
+    fn cuMemRetainAllocationHandle(place: *mut u64, address: u64) {
+        machine::ready()?;
+        require(!place.is_null())?;
+        let mut tables = tables();
+        let start = memory::find(address).filter(|b| b.kind == Kind::Mapped).ok_or(INVALID_VALUE)?.start;
+        let handle = *tables.mapped.get(&start).ok_or(INVALID_VALUE)?;
+        tables.physical.get_mut(&handle).ok_or(INVALID_VALUE)?.handles += 1;
+        put(place, handle)?;
+    }
+    fn cuMemExportToShareableHandle(place: *mut i32, handle: u64, kind: u32, flags: u64) {
+        machine::ready()?;
+        require(!place.is_null() && kind == FILE && flags == 0)?;
+        let mut tables = tables();
+        let physical = tables.held(handle)?;
+        require(physical.shareable)?;
+        put(place, export(physical.size, physical.device)?)?;
+    }
+    fn cuMemImportFromShareableHandle(place: *mut u64, file: usize, kind: u32) {
+        machine::ready()?;
+        require(!place.is_null() && kind == FILE)?;
+        let (size, device) = import(file as i32)?;
+        book::allocated(Family::Imported, device, size);
+        put(place, tables().add(Physical { size, device, imported: true, shareable: true, handles: 1, mappings: 0 }))?;
     }
     fn cuMemMap(address: u64, size: usize, offset: usize, handle: u64, flags: u64) {
         machine::ready()?;
@@ -113,26 +132,24 @@ api! {
         require(flags == 0 && size > 0)?;
         tables.reservation_of(address, size)?;
         require(memory::find(address).is_none())?;
-        let physical = tables.physical.get_mut(&handle).filter(|p| p.held).ok_or(INVALID_VALUE)?;
+        let physical = tables.held(handle)?;
         require(offset as u64 + size <= physical.size)?;
         physical.mappings += 1;
         let device = physical.device;
         tables.mapped.insert(address, handle);
-        memory::record(Block { start: address, size, device, kind: Kind::Mapped });
+        memory::record(Block { start: address, size, device, kind: Kind::Mapped, context: 0, pool: 0 });
     }
     fn cuMemUnmap(address: u64, size: usize) {
         current_device()?;
         let mut tables = tables();
         let range = address..address + size as u64;
         let starts: Vec<u64> = tables.mapped.range(range).map(|(start, _)| *start).collect();
-        require(!starts.is_empty())?;
+        if starts.is_empty() {
+            book::missed(address);
+            return Err(INVALID_VALUE);
+        }
         for start in starts {
-            memory::forget(start, &[Kind::Mapped])?;
-            let handle = tables.mapped.remove(&start).ok_or(INVALID_VALUE)?;
-            if let Some(physical) = tables.physical.get_mut(&handle) {
-                physical.mappings -= 1;
-            }
-            tables.drop_unused(handle);
+            tables.unmap(start)?;
         }
     }
     fn cuMemSetAccess(address: u64, size: usize, access: *const u8, count: usize) {

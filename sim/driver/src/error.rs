@@ -3,12 +3,14 @@
 pub const INVALID_VALUE: u32 = 1;
 pub const OUT_OF_MEMORY: u32 = 2;
 pub const NOT_INITIALIZED: u32 = 3;
+pub const NO_DEVICE: u32 = 100;
 pub const INVALID_DEVICE: u32 = 101;
 pub const INVALID_IMAGE: u32 = 200;
 pub const INVALID_CONTEXT: u32 = 201;
 pub const INVALID_HANDLE: u32 = 400;
 pub const NOT_FOUND: u32 = 500;
 pub const NOT_READY: u32 = 600;
+pub const CONTEXT_IS_DESTROYED: u32 = 709;
 pub const NOT_SUPPORTED: u32 = 801;
 pub const STREAM_CAPTURE_UNSUPPORTED: u32 = 900;
 pub const ILLEGAL_STATE: u32 = 401;

@@ -9,27 +9,37 @@ const SPAN: u64 = 4 << 40;
 /// Used when the process may not reserve address space: below where Linux places mappings.
 const FALLBACK_BASE: u64 = 0x1000_0000_0000;
 
-/// Free ranges, by start; neighbours are always merged.
 pub struct Heap {
+    /// Free ranges, by start; neighbours are always merged.
     free: BTreeMap<u64, u64>,
+    /// Ranges freed lately, by size: the last one is the first to be given out again, as a
+    /// caching allocator does, so that threads meet at one address.
+    recent: BTreeMap<u64, Vec<u64>>,
 }
+
+/// How many ranges of one size are kept apart.
+const RECENT: usize = 64;
 
 pub fn heap() -> MutexGuard<'static, Heap> {
     static HEAP: OnceLock<Mutex<Heap>> = OnceLock::new();
     let heap = HEAP.get_or_init(|| {
         Mutex::new(Heap {
             free: BTreeMap::from([(base(), SPAN)]),
+            recent: BTreeMap::new(),
         })
     });
     heap.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where `GPUSIM_BASE` says, if that is free: two processes then have the same addresses.
 fn base() -> u64 {
-    // SAFETY: a new mapping wherever the kernel likes; it is inaccessible and costs no memory,
-    // and makes a host access to device memory fault as it does on a real machine.
+    let wanted = std::env::var("GPUSIM_BASE").unwrap_or_default();
+    let wanted = u64::from_str_radix(wanted.trim_start_matches("0x"), 16).unwrap_or(0);
+    // SAFETY: a new mapping, which replaces none; it is inaccessible and costs no memory, and
+    // makes a host access to device memory fault as it does on a real machine.
     let address = unsafe {
         libc::mmap(
-            std::ptr::null_mut(),
+            wanted as *mut libc::c_void,
             SPAN as usize,
             libc::PROT_NONE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
@@ -44,8 +54,22 @@ fn base() -> u64 {
 }
 
 impl Heap {
-    /// The first free range that fits, so that freed addresses come back as they do in CUDA.
+    /// What was freed last, if it has just this size, or else the first free range that fits.
     pub fn take(&mut self, size: u64, align: u64) -> Result<u64, u32> {
+        if let Some(recent) = self.recent.get_mut(&size)
+            && let Some(start) = recent.pop_if(|start| start.is_multiple_of(align))
+        {
+            return Ok(start);
+        }
+        self.take_first(size, align).or_else(|_| {
+            for (size, starts) in std::mem::take(&mut self.recent) {
+                starts.into_iter().for_each(|start| self.merge(start, size));
+            }
+            self.take_first(size, align)
+        })
+    }
+
+    fn take_first(&mut self, size: u64, align: u64) -> Result<u64, u32> {
         let fits = self.free.iter().find_map(|(&start, &length)| {
             let address = start.next_multiple_of(align);
             let end = address.checked_add(size)?;
@@ -62,7 +86,16 @@ impl Heap {
         Ok(address)
     }
 
-    pub fn give(&mut self, mut start: u64, mut size: u64) {
+    pub fn give(&mut self, start: u64, size: u64) {
+        let recent = self.recent.entry(size).or_default();
+        if recent.len() < RECENT {
+            recent.push(start);
+        } else {
+            self.merge(start, size);
+        }
+    }
+
+    fn merge(&mut self, mut start: u64, mut size: u64) {
         if let Some((&before, &length)) = self.free.range(..start).next_back()
             && before + length == start
         {
@@ -82,16 +115,30 @@ mod tests {
     use super::Heap;
     use std::collections::BTreeMap;
 
-    #[test]
-    fn freed_ranges_merge_and_return() {
-        let mut heap = Heap {
+    fn heap() -> Heap {
+        Heap {
             free: BTreeMap::from([(4096, 1 << 20)]),
-        };
-        let a = heap.take(512, 512).unwrap();
-        let b = heap.take(512, 512).unwrap();
-        heap.give(a, 512);
+            recent: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn freed_ranges_merge_when_room_is_short() {
+        let mut heap = heap();
+        let (a, b) = (heap.take(1 << 19, 512).unwrap(), heap.take(1 << 19, 512).unwrap());
+        heap.give(a, 1 << 19);
+        heap.give(b, 1 << 19);
+        assert_eq!(heap.take(1 << 20, 512).unwrap(), a);
+        assert_eq!(heap.free, BTreeMap::new());
+    }
+
+    #[test]
+    fn what_was_freed_last_comes_back_first() {
+        let mut heap = heap();
+        let (a, b) = (heap.take(512, 512).unwrap(), heap.take(512, 512).unwrap());
         heap.give(b, 512);
-        assert_eq!(heap.free, BTreeMap::from([(4096, 1 << 20)]));
+        heap.give(a, 512);
         assert_eq!(heap.take(512, 512).unwrap(), a);
+        assert_eq!(heap.take(512, 512).unwrap(), b);
     }
 }

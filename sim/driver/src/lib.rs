@@ -15,8 +15,11 @@ mod entry {
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
                 const ID: usize = crate::ids::id::$name;
+                const ROLE: crate::book::Role = crate::book::role(stringify!($name));
                 let asked = crate::LEDGER.enter(ID);
+                crate::book::enter(ROLE);
                 if asked != 0 {
+                    crate::book::leave(ROLE, asked);
                     return crate::LEDGER.leave(ID, asked);
                 }
                 #[allow(unused_unsafe, reason = "some bodies need none")]
@@ -24,6 +27,7 @@ mod entry {
                 // which is the one the body relies on.
                 let run = || -> Result<(), u32> { unsafe { $body } #[allow(unreachable_code, reason = "some bodies return")] Ok(()) };
                 let result = match run() { Ok(()) => 0, Err(code) => code };
+                crate::book::leave(ROLE, result);
                 crate::LEDGER.leave(ID, result)
             }
         )* };
@@ -50,6 +54,7 @@ mod ids {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
+mod api_array;
 mod api_capture;
 mod api_code;
 mod api_context;
@@ -57,18 +62,24 @@ mod api_copy;
 mod api_device;
 mod api_launch;
 mod api_memory;
+mod api_peer;
 mod api_pool;
 mod api_stream;
 mod api_vmm;
+mod block;
+mod book;
 mod code;
 mod context;
 mod copy;
 mod error;
+mod graph;
 mod heap;
 mod lifetime;
 mod lookup;
 mod machine;
 mod memory;
+mod pool;
 mod stream;
+mod vmm;
 
 pub(crate) static LEDGER: gpusim_common::Ledger<{ ids::COUNT }> = gpusim_common::Ledger::new("driver", &ids::NAMES);

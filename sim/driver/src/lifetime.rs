@@ -1,6 +1,6 @@
 //! What happens when the library is loaded, when its process forks and when it ends.
 
-use crate::{LEDGER, machine};
+use crate::{LEDGER, book, machine};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -18,13 +18,15 @@ extern "C" fn on_load() {
 extern "C" fn in_child() {
     LEDGER.reset();
     machine::forked();
+    book::forked();
 }
 
 extern "C" fn flush() {
     LEDGER.flush();
+    book::flush();
 }
 
-/// Writes the ledger now, for programs about to end without running exit handlers.
+/// Writes the ledger and the book now, for programs about to end without running exit handlers.
 #[unsafe(no_mangle)]
 pub extern "C" fn gpusim_driver_flush() {
     flush();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use gpusim_common::{settings, shared};
 
-use crate::error::{INVALID_DEVICE, NOT_INITIALIZED, OUT_OF_MEMORY};
+use crate::error::{INVALID_DEVICE, NO_DEVICE, NOT_INITIALIZED, OUT_OF_MEMORY};
 
 pub struct Machine {
     pub devices: Vec<Device>,
@@ -15,6 +15,8 @@ pub struct Machine {
 }
 
 pub struct Device {
+    /// Its number in the machine, where the process may see others first, or not at all.
+    pub place: usize,
     pub memory: u64,
     used: &'static AtomicU64,
     busy: &'static AtomicU64,
@@ -29,12 +31,16 @@ pub fn machine() -> &'static Machine {
     MACHINE.get_or_init(|| {
         let memory = settings::bytes("GPUSIM_MEMORY", 8 << 30);
         let count = settings::number("GPUSIM_DEVICES", 1.0) as usize;
+        let slots: Vec<_> = shared::device_slots(count).collect();
+        let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
         Machine {
-            devices: shared::device_slots(count)
-                .map(|slot| Device {
+            devices: visible_places(visible.as_deref(), slots.len())
+                .into_iter()
+                .map(|place| Device {
+                    place,
                     memory,
-                    used: &slot.used,
-                    busy: &slot.busy_ns,
+                    used: &slots[place].used,
+                    busy: &slots[place].busy_ns,
                 })
                 .collect(),
             kernel_ns: (settings::number("GPUSIM_KERNEL_US", 20.0) * 1000.0) as u64,
@@ -51,10 +57,42 @@ pub fn device(ordinal: i32) -> Result<&'static Device, u32> {
         .ok_or(INVALID_DEVICE)
 }
 
-pub fn uuid(ordinal: i32) -> [u8; 16] {
+/// The devices a process may see, in its order: numbers or the beginnings of UUIDs, up to the
+/// first that is none.
+fn visible_places(wanted: Option<&str>, count: usize) -> Vec<usize> {
+    let Some(wanted) = wanted else {
+        return (0..count).collect();
+    };
+    let place = |text: &str| match text.parse::<usize>() {
+        Ok(number) => Some(number).filter(|n| *n < count),
+        Err(_) if text.starts_with("GPU-") => (0..count).find(|p| uuid_text(*p).starts_with(text)),
+        Err(_) => None,
+    };
+    wanted.split(',').map(str::trim).map_while(place).collect()
+}
+
+fn uuid_of(place: usize) -> [u8; 16] {
     let mut uuid = *b"GPUSCOPE-SIM\0\0\0\0";
-    uuid[12..].copy_from_slice(&(ordinal as u32 + 1).to_be_bytes());
+    uuid[12..].copy_from_slice(&(place as u32 + 1).to_be_bytes());
     uuid
+}
+
+/// As NVML writes it.
+fn uuid_text(place: usize) -> String {
+    let hex: Vec<String> = uuid_of(place).iter().map(|byte| format!("{byte:02x}")).collect();
+    let part = |range: std::ops::Range<usize>| hex[range].concat();
+    format!(
+        "GPU-{}-{}-{}-{}-{}",
+        part(0..4),
+        part(4..6),
+        part(6..8),
+        part(8..10),
+        part(10..16)
+    )
+}
+
+pub fn uuid(ordinal: i32) -> Result<[u8; 16], u32> {
+    Ok(uuid_of(device(ordinal)?.place))
 }
 
 impl Device {
@@ -87,6 +125,9 @@ static STATE: AtomicU32 = AtomicU32::new(FRESH);
 
 /// `cuInit`. A child forked from an initialised process stays unusable, as with the real driver.
 pub fn initialise() -> Result<(), u32> {
+    if machine().devices.is_empty() {
+        return Err(NO_DEVICE);
+    }
     match STATE.compare_exchange(FRESH, READY, Relaxed, Relaxed) {
         Err(FORKED) => Err(NOT_INITIALIZED),
         _ => Ok(()),
@@ -103,4 +144,18 @@ pub fn ready() -> Result<(), u32> {
 
 pub fn forked() {
     let _ = STATE.compare_exchange(READY, FORKED, Relaxed, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{uuid_text, visible_places};
+
+    #[test]
+    fn devices_are_seen_as_the_environment_says() {
+        assert_eq!(visible_places(None, 2), [0, 1]);
+        assert_eq!(visible_places(Some("1,0"), 2), [1, 0]);
+        assert_eq!(visible_places(Some("1,7,0"), 2), [1]);
+        assert_eq!(visible_places(Some(""), 2), [0; 0]);
+        assert_eq!(visible_places(Some(&uuid_text(2)), 4), [2]);
+    }
 }

@@ -1,78 +1,67 @@
-//! What is allocated where.
+//! What is allocated where, and to whom it belongs.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use gpusim_common::book::How;
 use gpusim_common::ledger::Bytes;
 
-use crate::LEDGER;
+pub use crate::block::{Block, Kind};
+
+use crate::block::GRAIN;
 use crate::error::{INVALID_VALUE, OUT_OF_MEMORY};
 use crate::heap::heap;
-use crate::machine;
+use crate::{LEDGER, book, machine, pool};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Device,
-    Pool,
-    Managed,
-    Pinned,
-    Registered,
-    Mapped,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Block {
-    pub start: u64,
-    /// As asked for.
-    pub size: u64,
-    pub device: i32,
-    pub kind: Kind,
-}
-
-impl Kind {
-    /// Whether the host may touch it.
-    pub fn on_host(self) -> bool {
-        matches!(self, Kind::Managed | Kind::Pinned | Kind::Registered)
-    }
-}
-
-const GRAIN: u64 = 512;
 static LIVE: Mutex<BTreeMap<u64, Block>> = Mutex::new(BTreeMap::new());
 
 fn live() -> MutexGuard<'static, BTreeMap<u64, Block>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Allocates device memory.
-pub fn allocate(size: u64, device: i32, kind: Kind) -> Result<u64, u32> {
-    if size == 0 {
+/// Places a block in the device's address space, and takes the memory it needs.
+pub fn allocate(block: Block) -> Result<u64, u32> {
+    if block.size == 0 {
         return Err(INVALID_VALUE);
     }
-    let rounded = size.checked_next_multiple_of(GRAIN).ok_or(OUT_OF_MEMORY)?;
-    let owner = machine::device(device)?;
-    owner.charge(rounded)?;
-    let start = heap().take(rounded, if size >= 2 << 20 { 2 << 20 } else { GRAIN });
-    let start = start.inspect_err(|_| owner.refund(rounded))?;
-    record(Block {
-        start,
-        size,
-        device,
-        kind,
-    });
-    LEDGER.add_bytes(Bytes::Alloc, size);
+    let span = block.span()?;
+    let owner = machine::device(block.device)?;
+    if block.kind.is_charged() {
+        owner.charge(span)?;
+    }
+    let start = heap().take(span, if block.size >= 2 << 20 { 2 << 20 } else { GRAIN });
+    let start = start.inspect_err(|_| {
+        if block.kind.is_charged() {
+            owner.refund(span);
+        }
+    })?;
+    record(Block { start, ..block });
     Ok(start)
 }
 
+/// Address space for memory that comes and goes at one place.
+pub fn reserve(size: u64) -> Result<u64, u32> {
+    let span = size.checked_next_multiple_of(GRAIN).ok_or(OUT_OF_MEMORY)?;
+    heap().take(span, GRAIN)
+}
+
+/// Takes memory for a block whose place is known.
+pub fn allocate_at(block: Block) -> Result<(), u32> {
+    machine::device(block.device)?.charge(block.span()?)?;
+    record(block);
+    Ok(())
+}
+
 /// Allocates memory that the host can reach too.
-pub fn allocate_host(size: u64, device: i32, kind: Kind) -> Result<u64, u32> {
-    if size == 0 {
+pub fn allocate_host(block: Block) -> Result<u64, u32> {
+    if block.size == 0 {
         return Err(INVALID_VALUE);
     }
     // SAFETY: a new private mapping wherever the kernel likes.
     let address = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
-            usize::try_from(size).map_err(|_| OUT_OF_MEMORY)?,
+            usize::try_from(block.size).map_err(|_| OUT_OF_MEMORY)?,
             libc::PROT_READ | libc::PROT_WRITE,
             libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
             -1,
@@ -84,48 +73,90 @@ pub fn allocate_host(size: u64, device: i32, kind: Kind) -> Result<u64, u32> {
     }
     record(Block {
         start: address as u64,
-        size,
-        device,
-        kind,
+        ..block
     });
-    LEDGER.add_bytes(Bytes::Alloc, size);
     Ok(address as u64)
 }
 
 pub fn record(block: Block) {
+    if block.kind.is_new() {
+        LEDGER.add_bytes(Bytes::Alloc, block.size);
+    }
+    // First the book: once the block is known, another thread may free it.
+    if let Some(family) = block.kind.family() {
+        book::allocated(family, block.device, block.size);
+    }
     live().insert(block.start, block);
 }
 
+pub fn is_live(start: u64) -> bool {
+    live().contains_key(&start)
+}
+
+pub fn starting_at(start: u64) -> Option<Block> {
+    live().get(&start).copied()
+}
+
 /// Forgets the block that starts at `start`, if its kind is one of `kinds`.
-pub fn forget(start: u64, kinds: &[Kind]) -> Result<Block, u32> {
+pub fn forget(start: u64, kinds: &[Kind], how: How) -> Result<Block, u32> {
+    forget_if(start, how, |b| kinds.contains(&b.kind)).inspect_err(|_| book::missed(start))
+}
+
+fn forget_if(start: u64, how: How, wanted: impl Fn(&Block) -> bool) -> Result<Block, u32> {
     let mut live = live();
-    let block = live.get(&start).copied().filter(|b| kinds.contains(&b.kind));
-    let block = block.ok_or(INVALID_VALUE)?;
+    let block = live.get(&start).copied().filter(wanted).ok_or(INVALID_VALUE)?;
     live.remove(&start);
+    if let Some(family) = block.kind.family() {
+        book::ended(family, block.device, block.size, how);
+        book::freed(start);
+    }
+    if block.kind.is_new() {
+        LEDGER.add_bytes(Bytes::Free, block.size);
+    }
     Ok(block)
 }
 
 /// Frees what [`allocate`] or [`allocate_host`] gave out.
 pub fn release(start: u64, kinds: &[Kind]) -> Result<(), u32> {
-    let block = forget(start, kinds)?;
-    if block.kind.on_host() {
+    give_back(forget(start, kinds, How::Freed)?)
+}
+
+/// Gives back what a forgotten block took. Another thread may be given its address at once.
+fn give_back(block: Block) -> Result<(), u32> {
+    let span = block.span()?;
+    match block.kind {
         // SAFETY: the mapping `allocate_host` made, which nothing refers to any more.
-        unsafe { libc::munmap(start as *mut libc::c_void, block.size as usize) };
-    } else {
-        let rounded = block.size.next_multiple_of(GRAIN);
-        machine::device(block.device)?.refund(rounded);
-        heap().give(start, rounded);
+        Kind::Managed | Kind::Pinned => unsafe {
+            libc::munmap(block.start as *mut libc::c_void, block.size as usize);
+            return Ok(());
+        },
+        Kind::Registered | Kind::Mapped => return Ok(()),
+        Kind::Pool => pool::give(block.pool, span),
+        kind if kind.is_charged() => machine::device(block.device)?.refund(span),
+        _ => {}
     }
-    LEDGER.add_bytes(Bytes::Free, block.size);
+    if block.kind != Kind::Graph {
+        heap().give(block.start, span);
+    }
     Ok(())
 }
 
-/// Frees all device memory of a device, as destroying its context does.
-pub fn release_all(device: i32) {
-    let freed = |b: &&Block| b.device == device && matches!(b.kind, Kind::Device | Kind::Pool | Kind::Managed);
-    let starts: Vec<u64> = live().values().filter(freed).map(|b| b.start).collect();
+/// Frees all that belongs to a context.
+pub fn release_context(context: usize, how: How) {
+    release_where(how, |b| b.context == context);
+}
+
+/// Frees what belongs to a device but to no context.
+pub fn release_device(device: i32, how: How) {
+    release_where(how, |b| {
+        b.device == device && matches!(b.kind, Kind::Pool | Kind::Graph)
+    });
+}
+
+fn release_where(how: How, wanted: impl Fn(&Block) -> bool) {
+    let starts: Vec<u64> = live().values().filter(|b| wanted(b)).map(|b| b.start).collect();
     for start in starts {
-        let _ = release(start, &[Kind::Device, Kind::Pool, Kind::Managed]);
+        let _ = forget_if(start, how, &wanted).and_then(give_back);
     }
 }
 
@@ -133,7 +164,7 @@ pub fn release_all(device: i32) {
 pub fn find(address: u64) -> Option<Block> {
     let live = live();
     let (_, block) = live.range(..=address).next_back()?;
-    (address - block.start < block.size).then_some(*block)
+    (address - block.start < block.size && block.kind != Kind::External).then_some(*block)
 }
 
 /// The block that holds all of `size` bytes from `address`; mappings side by side count as one.
@@ -147,4 +178,13 @@ pub fn spanning(address: u64, size: u64) -> Result<Block, u32> {
             .ok_or(INVALID_VALUE)?;
     }
     Ok(first)
+}
+
+/// The bytes of one kind on a device.
+pub fn held(device: i32, kind: Kind) -> u64 {
+    let live = live();
+    live.values()
+        .filter(|b| b.device == device && b.kind == kind)
+        .map(|b| b.size)
+        .sum()
 }

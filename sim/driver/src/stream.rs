@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use gpusim_common::clock::{now_ns, sleep_until};
 
 use crate::error::{INVALID_HANDLE, STREAM_CAPTURE_UNSUPPORTED};
+use crate::graph::Step;
 use crate::machine::machine;
 
 /// How many kernels may wait in a stream before a launch blocks.
@@ -17,11 +18,13 @@ const QUEUE: u64 = 1024;
 const NON_BLOCKING: u32 = 1;
 
 /// Work recorded instead of run.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub struct Recording {
     pub nodes: u64,
     pub kernels: u64,
     pub ns: u64,
+    /// What it does to memory, in order.
+    pub memory: Vec<Step>,
 }
 
 pub struct Stream {
@@ -132,6 +135,13 @@ impl Stream {
         done
     }
 
+    /// Adds a memory node to what is being captured.
+    pub fn record(&self, step: Step) {
+        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
+        recording.nodes += 1;
+        recording.memory.push(step);
+    }
+
     /// Makes later work start no earlier than `at`.
     pub fn not_before(&self, at: u64) {
         self.done_at.fetch_max(at, Relaxed);
@@ -163,6 +173,6 @@ impl Stream {
 
     pub fn end_capture(&self) -> Option<Recording> {
         let was = self.capturing.swap(false, Relaxed);
-        was.then(|| *self.recording.lock().unwrap_or_else(PoisonError::into_inner))
+        was.then(|| std::mem::take(&mut *self.recording.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }

@@ -13,6 +13,16 @@ pub type HostFunction = unsafe extern "C" fn(*mut c_void);
 #[derive(Clone, Copy)]
 pub struct Dim3(pub u32, pub u32, pub u32);
 
+/// `cudaIpcMemHandle_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct IpcHandle(pub [u64; 8]);
+
+/// `cudaExtent`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Extent(pub usize, pub usize, pub usize);
+
 macro_rules! counted {
     ($($name:ident($($arg:ident: $ty:ty),*);)* ; $($uncounted:ident)*) => {
         /// A function by its place in [`NAMES`].
@@ -25,7 +35,7 @@ macro_rules! counted {
             [$(stringify!($name),)* $(stringify!($uncounted),)*];
 
         pub mod raw {
-            use super::{HostFunction, c_void};
+            use super::{Extent, HostFunction, IpcHandle, c_void};
             unsafe extern "C" { $(pub fn $name($($arg: $ty),*) -> u32;)* }
         }
 
@@ -86,6 +96,29 @@ counted! {
     cudaLaunchHostFunc(stream: u64, function: HostFunction, data: *mut c_void);
     cudaGraphicsMapResources(count: i32, resources: u64, stream: u64);
     cudaFuncSetAttribute(function: u64, which: i32, value: i32);
+    cudaHostAlloc(place: *mut u64, size: usize, flags: u32);
+    cudaMallocFromPoolAsync(place: *mut u64, size: usize, pool: u64, stream: u64);
+    cudaMallocArray(place: *mut u64, channels: *const [i32; 5], width: usize, height: usize, flags: u32);
+    cudaMalloc3DArray(place: *mut u64, channels: *const [i32; 5], extent: Extent, flags: u32);
+    cudaMallocMipmappedArray(place: *mut u64, channels: *const [i32; 5], extent: Extent, levels: u32, flags: u32);
+    cudaFreeArray(array: u64);
+    cudaFreeMipmappedArray(array: u64);
+    cudaIpcGetMemHandle(place: *mut IpcHandle, address: u64);
+    cudaIpcOpenMemHandle(place: *mut u64, handle: IpcHandle, flags: u32);
+    cudaIpcCloseMemHandle(address: u64);
+    cudaImportExternalMemory(place: *mut u64, import: *const [u64; 13]);
+    cudaExternalMemoryGetMappedBuffer(place: *mut u64, external: u64, view: *const [u64; 11]);
+    cudaDestroyExternalMemory(external: u64);
+    cudaDeviceGetDefaultMemPool(place: *mut u64, device: i32);
+    cudaMemPoolCreate(place: *mut u64, properties: *const [i32; 22]);
+    cudaMemPoolDestroy(pool: u64);
+    cudaMemPoolTrimTo(pool: u64, keep: usize);
+    cudaMemPoolGetAttribute(pool: u64, which: i32, value: *mut u64);
+    cudaMemPoolSetAttribute(pool: u64, which: i32, value: *mut u64);
+    cudaGraphCreate(place: *mut u64, flags: u32);
+    cudaGraphAddMemAllocNode(node: *mut u64, graph: u64, dependencies: u64, count: usize, params: *mut [u64; 15]);
+    cudaGraphAddMemFreeNode(node: *mut u64, graph: u64, dependencies: u64, count: usize, address: u64);
+    cudaDeviceReset();
     ;
     cudaGetLastError cudaLaunchKernel __cudaLaunchKernel __cudaGetKernel
     __cudaPushCallConfiguration __cudaPopCallConfiguration

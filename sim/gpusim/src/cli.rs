@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gpusim_common::settings;
 
+use crate::programs::{self, Account, Options, PROGRAMS};
 use crate::scenarios::SCENARIOS;
 use crate::{counts, cuda, pace};
 
@@ -19,6 +20,21 @@ pub fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
+    if name == "--programs" {
+        for (name, usage, about, _) in PROGRAMS {
+            println!("{:72} {about}", format!("{name} {usage}"));
+        }
+        return ExitCode::SUCCESS;
+    }
+    if name == "book" {
+        return programs::print_books(&args[1..]);
+    }
+    if let Some(program) = programs::find(name, &args[1..]) {
+        return match Options::parse(&args[1..]) {
+            Some(options) => run_program(name, program, &options),
+            None => usage(),
+        };
+    }
     let Some((name, _, _, run)) = SCENARIOS.iter().find(|(known, ..)| known == name) else {
         return usage();
     };
@@ -29,11 +45,7 @@ pub fn main() -> ExitCode {
             Err(_) => return usage(),
         }
     }
-    pace::stop_on_signals();
-    cuda::count_registration();
-    std::thread::sleep(Duration::from_secs_f64(
-        settings::number("GPUSIM_DELAY_MS", 0.0) / 1000.0,
-    ));
+    begin();
     match run(&numbers) {
         Ok(summary) => {
             println!("{name}: {summary}");
@@ -50,7 +62,35 @@ pub fn main() -> ExitCode {
     }
 }
 
+fn begin() {
+    pace::stop_on_signals();
+    cuda::count_registration();
+    std::thread::sleep(Duration::from_secs_f64(
+        settings::number("GPUSIM_DELAY_MS", 0.0) / 1000.0,
+    ));
+}
+
+fn run_program(name: &str, program: programs::Program, options: &Options) -> ExitCode {
+    begin();
+    let mut account = Account::default();
+    let result = program(options, &mut account);
+    match &result {
+        Ok(summary) => println!("{name}: {summary}"),
+        Err(code) => println!("{name}: ended early by error {code}"),
+    }
+    account.print();
+    cuda::count_exit();
+    counts::print(name);
+    if result.is_ok() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
 fn usage() -> ExitCode {
     eprintln!("usage: gpusim SCENARIO [NUMBER...]   (gpusim --list says which there are)");
+    eprintln!("       gpusim PROGRAM --OPTION VALUE...   (gpusim --programs)");
+    eprintln!("       gpusim book FILE...");
     ExitCode::from(2)
 }

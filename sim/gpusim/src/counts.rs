@@ -1,6 +1,7 @@
 //! The program's own count of its calls, printed as the last line.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
@@ -61,13 +62,20 @@ pub fn print(scenario: &str) {
         .collect();
     let driver = DRIVER_CALLS.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let driver: Vec<String> = driver.iter().map(|(name, n)| format!("\"{name}\":{n}")).collect();
-    println!(
+    print_line(format!(
         "GPUSIM {{\"scenario\":\"{scenario}\",\"pid\":{},\"calls\":{{{}}},\"errors\":{{{}}},\"driver_calls\":{{{}}},\"launches\":{}}}",
         std::process::id(),
         calls.join(","),
         errors.join(","),
         driver.join(","),
         LAUNCHES.load(Relaxed),
-    );
+    ));
     reset();
+}
+
+/// Prints a line in one piece, as parents and children print to one place.
+pub fn print_line(line: String) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all((line + "\n").as_bytes());
+    let _ = out.flush();
 }

@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn gpusim_thread_exit(times: u32) -> u32;
 }
 
-fn ok<T>(code: u32, value: T) -> Result<T, u32> {
+pub(crate) fn ok<T>(code: u32, value: T) -> Result<T, u32> {
     if code == 0 { Ok(value) } else { Err(code) }
 }
 
@@ -32,12 +32,16 @@ macro_rules! made {
     }};
 }
 
+pub(crate) use made;
+
 macro_rules! done {
     ($call:ident($($arg:expr),*)) => {
         // SAFETY: numbers, which the runtime checks.
         ok(unsafe { calls::$call($($arg),*) }, ())
     };
 }
+
+pub(crate) use done;
 
 pub fn malloc(size: usize) -> Result<u64, u32> {
     made!(cudaMalloc(size))

@@ -7,10 +7,8 @@ use crate::counts;
 /// `libcuda.so.1`, loaded.
 pub struct Driver(*mut c_void);
 
-/// `CUmemAllocationProp`: pinned memory of device 0.
-const PROPERTIES: [i32; 8] = [1, 0, 1, 0, 0, 0, 0, 0];
-/// `CUmemAccessDesc`: device 0 reads and writes.
-const ACCESS: [i32; 3] = [1, 0, 3];
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
+const FILE: i32 = 1;
 const PTX: &CStr = c".version 8.0\n.target sm_90\n.visible .entry triton_per_fused_add_0()\n{ ret; }\n";
 
 /// `CUlaunchConfig`.
@@ -122,13 +120,23 @@ impl Driver {
     }
 
     pub fn create(&self, size: u64) -> Result<u64, u32> {
+        self.create_on(0, size)
+    }
+
+    /// Physical memory that can be exported; of the host for device -1.
+    pub fn create_on(&self, device: i32, size: u64) -> Result<u64, u32> {
         let mut handle = 0;
+        // CUmemAllocationProp: pinned, exported as files, in the memory of a device or the host.
+        let properties = match device {
+            -1 => [1, FILE, 2, 0, 0, 0, 0, 0],
+            _ => [1, FILE, 1, device, 0, 0, 0, 0],
+        };
         call!(
             self,
             cuMemCreate(*mut u64, u64, *const i32, u64),
             &mut handle,
             size,
-            PROPERTIES.as_ptr(),
+            properties.as_ptr(),
             0
         );
         Ok(handle)
@@ -145,12 +153,18 @@ impl Driver {
     }
 
     pub fn set_access(&self, address: u64, size: u64) -> Result<(), u32> {
+        self.set_access_of(0, address, size)
+    }
+
+    /// Lets a device read and write.
+    pub fn set_access_of(&self, device: i32, address: u64, size: u64) -> Result<(), u32> {
+        let access = [1, device, 3];
         call!(
             self,
             cuMemSetAccess(u64, u64, *const i32, u64),
             address,
             size,
-            ACCESS.as_ptr(),
+            access.as_ptr(),
             1
         );
         Ok(())
@@ -159,5 +173,84 @@ impl Driver {
     pub fn unmap(&self, address: u64, size: u64) -> Result<(), u32> {
         call!(self, cuMemUnmap(u64, u64), address, size);
         Ok(())
+    }
+
+    /// Another handle of what is mapped at an address.
+    pub fn retain(&self, address: u64) -> Result<u64, u32> {
+        let mut handle = 0;
+        call!(self, cuMemRetainAllocationHandle(*mut u64, u64), &mut handle, address);
+        Ok(handle)
+    }
+
+    pub fn export(&self, handle: u64) -> Result<i32, u32> {
+        let mut file = -1;
+        call!(
+            self,
+            cuMemExportToShareableHandle(*mut i32, u64, i32, u64),
+            &mut file,
+            handle,
+            FILE,
+            0
+        );
+        Ok(file)
+    }
+
+    pub fn import(&self, file: i32) -> Result<u64, u32> {
+        let mut handle = 0;
+        call!(
+            self,
+            cuMemImportFromShareableHandle(*mut u64, u64, i32),
+            &mut handle,
+            file as u64,
+            FILE
+        );
+        Ok(handle)
+    }
+
+    pub fn alloc(&self, size: usize) -> Result<u64, u32> {
+        let mut address = 0;
+        call!(self, cuMemAlloc_v2(*mut u64, usize), &mut address, size);
+        Ok(address)
+    }
+
+    pub fn alloc_host(&self, size: usize) -> Result<u64, u32> {
+        let mut address = 0;
+        call!(self, cuMemAllocHost_v2(*mut u64, usize), &mut address, size);
+        Ok(address)
+    }
+
+    pub fn free(&self, address: u64) -> Result<(), u32> {
+        call!(self, cuMemFree_v2(u64), address);
+        Ok(())
+    }
+
+    /// A new context, which is then the thread's.
+    pub fn create_context(&self, device: i32) -> Result<u64, u32> {
+        let mut context = 0;
+        call!(
+            self,
+            cuCtxCreate_v4(*mut u64, u64, u32, i32),
+            &mut context,
+            0,
+            0,
+            device
+        );
+        Ok(context)
+    }
+
+    pub fn destroy_context(&self, context: u64) -> Result<(), u32> {
+        call!(self, cuCtxDestroy_v2(u64), context);
+        Ok(())
+    }
+
+    pub fn set_context(&self, context: u64) -> Result<(), u32> {
+        call!(self, cuCtxSetCurrent(u64), context);
+        Ok(())
+    }
+
+    pub fn pop_context(&self) -> Result<u64, u32> {
+        let mut context = 0;
+        call!(self, cuCtxPopCurrent_v2(*mut u64), &mut context);
+        Ok(context)
     }
 }

@@ -4,8 +4,10 @@ mod calls;
 mod cli;
 mod counts;
 mod cuda;
+mod cuda_memory;
 mod driver_api;
 mod pace;
+mod programs;
 mod scenarios;
 
 pub use cli::main;

@@ -4,6 +4,7 @@ use std::ffi::{CStr, c_char};
 
 use gpusim_common::settings;
 
+use crate::mig::{self, Handle};
 use crate::{INVALID_ARGUMENT, NOT_FOUND, SUCCESS, nvml, put, put_text};
 
 /// `nvmlPciInfo_t`.
@@ -18,7 +19,7 @@ pub struct PciInfo {
     id: [u8; 32],
 }
 
-fn count() -> usize {
+pub fn count() -> usize {
     settings::number("GPUSIM_DEVICES", 1.0) as usize
 }
 
@@ -26,12 +27,19 @@ pub fn memory() -> u64 {
     settings::bytes("GPUSIM_MEMORY", 8 << 30)
 }
 
-/// Handles are the device's number plus one.
+/// The device that a handle is of; not for a part of one.
 pub fn index(handle: usize) -> Result<usize, u32> {
-    if (1..=count()).contains(&handle) {
-        Ok(handle - 1)
+    match mig::handle(handle) {
+        Some(Handle { device, part: None }) => Ok(device),
+        _ => Err(INVALID_ARGUMENT),
+    }
+}
+
+fn name(handle: Handle) -> &'static str {
+    if handle.part.is_some() {
+        "Simulated GPU MIG 1g"
     } else {
-        Err(INVALID_ARGUMENT)
+        "Simulated GPU"
     }
 }
 
@@ -94,6 +102,17 @@ macro_rules! at {
 }
 pub(crate) use at;
 
+/// As [`at`], for functions that take the handle of a MIG device too.
+macro_rules! any {
+    ($handle:expr) => {
+        match $crate::mig::handle($handle) {
+            Some(handle) => handle,
+            None => return $crate::INVALID_ARGUMENT,
+        }
+    };
+}
+pub(crate) use any;
+
 nvml! {
     fn nvmlDeviceGetCount(place: *mut u32) { put(place, count() as u32) }
     fn nvmlDeviceGetCount_v2(place: *mut u32) { put(place, count() as u32) }
@@ -103,8 +122,12 @@ nvml! {
     fn nvmlDeviceGetHandleByPciBusId_v2(text: *const c_char, place: *mut usize) { by_text(text, place, bus_id) }
     fn nvmlDeviceGetIndex(handle: usize, place: *mut u32) { put(place, at!(handle) as u32) }
     fn nvmlDeviceGetMinorNumber(handle: usize, place: *mut u32) { put(place, at!(handle) as u32) }
-    fn nvmlDeviceGetName(handle: usize, place: *mut c_char, len: u32) { at!(handle); put_text(place, len, "Simulated GPU") }
-    fn nvmlDeviceGetUUID(handle: usize, place: *mut c_char, len: u32) { put_text(place, len, &uuid(at!(handle))) }
+    fn nvmlDeviceGetName(handle: usize, place: *mut c_char, len: u32) { put_text(place, len, name(any!(handle))) }
+    fn nvmlDeviceGetUUID(handle: usize, place: *mut c_char, len: u32) {
+        let handle = any!(handle);
+        let text = handle.part.map_or_else(|| uuid(handle.device), |part| mig::uuid(handle.device, part));
+        put_text(place, len, &text)
+    }
     fn nvmlDeviceGetSerial(handle: usize, place: *mut c_char, len: u32) { put_text(place, len, &format!("SIM{}", at!(handle))) }
     fn nvmlDeviceGetPciInfo_v3(handle: usize, place: *mut PciInfo) { pci_info(handle, place) }
     fn nvmlDeviceGetPciInfo_v2(handle: usize, place: *mut PciInfo) { pci_info(handle, place) }

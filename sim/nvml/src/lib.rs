@@ -1,13 +1,22 @@
 //! A simulated `libnvidia-ml.so.1`: the devices of the simulated driver, with the memory and
 //! work of the processes that publish theirs under `GPUSIM_STATE`.
+//!
+//! `GPUSIM_MIG=0:2,1:0` divides device 0 in two and leaves device 1, also in MIG mode, undivided. Lines
+//! `LIST DEVICE[/INSTANCE] PID BYTES` of the file `GPUSIM_STATE/lists` add to the lists of processes (`compute`,
+//! `graphics`, `mps`); `-` instead of bytes is "not available".
 
 #![allow(non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
 mod device;
+mod lists;
+mod mig;
 mod usage;
 
 use std::ffi::{c_char, c_void};
+use std::sync::OnceLock;
+
+use gpusim_common::fail::Plan;
 
 pub(crate) const SUCCESS: u32 = 0;
 pub(crate) const INVALID_ARGUMENT: u32 = 2;
@@ -47,10 +56,20 @@ pub(crate) unsafe fn put_text(place: *mut c_char, len: u32, text: &str) -> u32 {
     SUCCESS
 }
 
+/// The error that `GPUSIM_FAIL` has this call end with, or 0.
+pub(crate) fn planned(name: &str) -> u32 {
+    static PLAN: OnceLock<Plan> = OnceLock::new();
+    PLAN.get_or_init(Plan::from_env).next(name.as_bytes())
+}
+
 macro_rules! nvml {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
+            let planned = $crate::planned(stringify!($name));
+            if planned != 0 {
+                return planned;
+            }
             #[allow(unused_unsafe, reason = "some bodies need none")]
             // SAFETY: the caller keeps the contract of the NVML function of this name.
             unsafe { $body }
@@ -86,6 +105,8 @@ pub extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
         NOT_SUPPORTED => c"Not Supported",
         NOT_FOUND => c"Not Found",
         INSUFFICIENT_SIZE => c"Insufficient Size",
+        9 => c"Driver Not Loaded",
+        13 => c"Function Not Found",
         _ => c"Unknown Error",
     };
     text.as_ptr()

@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use gpusim_common::clock::now_ns;
 use gpusim_common::shared::{DEVICES, processes};
 
-use crate::device::{at, index, memory};
-use crate::{INSUFFICIENT_SIZE, INVALID_ARGUMENT, SUCCESS, nvml, put};
+use crate::device::{any, at, index, memory};
+use crate::mig::{self, Handle};
+use crate::{INVALID_ARGUMENT, lists, nvml, put};
 
 #[repr(C)]
 pub struct Memory {
@@ -24,19 +25,15 @@ pub struct MemoryV2 {
     used: u64,
 }
 
+/// `NVML_STRUCT_VERSION(Memory, 2)`.
+const MEMORY_V2: u32 = size_of::<MemoryV2>() as u32 | (2 << 24);
+/// As much as some drivers keep for themselves.
+const RESERVED: u64 = 600 << 20;
+
 #[repr(C)]
 pub struct Utilization {
     gpu: u32,
     memory: u32,
-}
-
-/// `nvmlProcessInfo_t` since version 2.
-#[repr(C)]
-pub struct ProcessInfo {
-    pid: u32,
-    used: u64,
-    gpu_instance: u32,
-    compute_instance: u32,
 }
 
 fn used(device: usize) -> u64 {
@@ -61,44 +58,28 @@ fn busy_percent(device: usize) -> u32 {
     (busy * 100 / u128::from(now.0 - before.0)).min(100) as u32
 }
 
-unsafe fn list(handle: usize, count: *mut u32, place: *mut ProcessInfo) -> u32 {
-    if count.is_null() {
-        return INVALID_ARGUMENT;
-    }
-    let device = at!(handle);
-    let found = processes(device);
-    // SAFETY: the caller gives the room at `place` in `count`.
-    unsafe {
-        let room = count.read() as usize;
-        count.write(found.len() as u32);
-        if found.is_empty() {
-            return SUCCESS;
-        }
-        if room < found.len() || place.is_null() {
-            return INSUFFICIENT_SIZE;
-        }
-        for (i, (pid, used, _)) in found.into_iter().enumerate() {
-            place.add(i).write(ProcessInfo {
-                pid,
-                used,
-                gpu_instance: u32::MAX,
-                compute_instance: u32::MAX,
-            });
-        }
-    }
-    SUCCESS
+/// (total, used) of a device or of one part of it.
+fn share(handle: Handle) -> (u64, u64) {
+    let parts = mig::parts(handle.device).filter(|_| handle.part.is_some());
+    let total = memory() / parts.unwrap_or(1).max(1) as u64;
+    // What the simulated driver holds of a divided device, it holds of the first part.
+    let used = if handle.part.is_some_and(|part| part > 0) {
+        0
+    } else {
+        used(handle.device)
+    };
+    (total, used.min(total))
 }
 
 nvml! {
     fn nvmlDeviceGetMemoryInfo(handle: usize, place: *mut Memory) {
-        let used = used(at!(handle));
-        put(place, Memory { total: memory(), free: memory() - used, used })
+        let (total, used) = share(any!(handle));
+        put(place, Memory { total, free: total - used, used })
     }
     fn nvmlDeviceGetMemoryInfo_v2(handle: usize, place: *mut MemoryV2) {
-        let used = used(at!(handle));
-        if place.is_null() { return INVALID_ARGUMENT; }
-        let version = (*place).version;
-        put(place, MemoryV2 { version, total: memory(), reserved: 0, free: memory() - used, used })
+        let (total, used) = share(any!(handle));
+        if place.is_null() || (*place).version != MEMORY_V2 { return INVALID_ARGUMENT; }
+        put(place, MemoryV2 { version: MEMORY_V2, total, reserved: RESERVED, free: total - used, used })
     }
     fn nvmlDeviceGetUtilizationRates(handle: usize, place: *mut Utilization) {
         let device = at!(handle);
@@ -109,7 +90,9 @@ nvml! {
     fn nvmlDeviceGetPowerUsage(handle: usize, place: *mut u32) { at!(handle); put(place, 100_000) }
     fn nvmlDeviceGetEnforcedPowerLimit(handle: usize, place: *mut u32) { at!(handle); put(place, 700_000) }
     fn nvmlDeviceGetClockInfo(handle: usize, _kind: u32, place: *mut u32) { at!(handle); put(place, 1980) }
-    fn nvmlDeviceGetComputeRunningProcesses_v3(handle: usize, count: *mut u32, place: *mut ProcessInfo) { list(handle, count, place) }
-    fn nvmlDeviceGetComputeRunningProcesses_v2(handle: usize, count: *mut u32, place: *mut ProcessInfo) { list(handle, count, place) }
-    fn nvmlDeviceGetGraphicsRunningProcesses_v3(handle: usize, count: *mut u32, _place: *mut ProcessInfo) { at!(handle); put(count, 0) }
+    fn nvmlDeviceGetComputeRunningProcesses_v2(handle: usize, count: *mut u32, place: *mut lists::Process) { lists::fill("compute", any!(handle), count, place) }
+    fn nvmlDeviceGetComputeRunningProcesses_v3(handle: usize, count: *mut u32, place: *mut lists::Process) { lists::fill("compute", any!(handle), count, place) }
+    fn nvmlDeviceGetGraphicsRunningProcesses_v2(handle: usize, count: *mut u32, place: *mut lists::Process) { lists::fill("graphics", any!(handle), count, place) }
+    fn nvmlDeviceGetGraphicsRunningProcesses_v3(handle: usize, count: *mut u32, place: *mut lists::Process) { lists::fill("graphics", any!(handle), count, place) }
+    fn nvmlDeviceGetMPSComputeRunningProcesses_v3(handle: usize, count: *mut u32, place: *mut lists::Process) { lists::fill("mps", any!(handle), count, place) }
 }

@@ -25,9 +25,9 @@ pub struct PitchedPointer {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Extent {
-    width: usize,
-    height: usize,
-    depth: usize,
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
 }
 
 fn not_null<T>(place: *mut T) -> Result<(), u32> {

@@ -18,6 +18,9 @@ api! {
     call d fn cudaStreamBeginCapture(stream: usize, mode: u32) { check((d.cuStreamBeginCapture_v2)(stream, mode))?; }
     call d fn cudaStreamEndCapture(stream: usize, graph: *mut usize) { check((d.cuStreamEndCapture)(stream, graph))?; }
     call d fn cudaStreamIsCapturing(stream: usize, status: *mut u32) { check((d.cuStreamIsCapturing)(stream, status))?; }
+    call d fn cudaStreamBeginCapture_ptsz(stream: usize, mode: u32) { check((d.cuStreamBeginCapture_v2_ptsz)(stream, mode))?; }
+    call d fn cudaStreamEndCapture_ptsz(stream: usize, graph: *mut usize) { check((d.cuStreamEndCapture_ptsz)(stream, graph))?; }
+    call d fn cudaStreamIsCapturing_ptsz(stream: usize, status: *mut u32) { check((d.cuStreamIsCapturing_ptsz)(stream, status))?; }
     call d fn cudaThreadExchangeStreamCaptureMode(mode: *mut u32) { check((d.cuThreadExchangeStreamCaptureMode)(mode))?; }
     call d fn cudaDeviceSynchronize() { check((d.cuCtxSynchronize_v2)(0))?; }
     call d fn cudaDeviceGetStreamPriorityRange(least: *mut i32, greatest: *mut i32) { check((d.cuCtxGetStreamPriorityRange)(least, greatest))?; }

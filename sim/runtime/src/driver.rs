@@ -2,13 +2,18 @@
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_void};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::last_error::INSUFFICIENT_DRIVER;
 
 type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 type StreamCallback = Option<unsafe extern "C" fn(usize, u32, *mut c_void)>;
 type GetProcAddress = unsafe extern "C" fn(*const c_char, *mut *mut c_void, i32, u64, *mut i32) -> u32;
+
+/// `CUipcMemHandle` and `cudaIpcMemHandle_t`, which travel by value.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct IpcHandle([u64; 8]);
 
 macro_rules! driver_functions {
     ($($name:ident($($ty:ty),*);)*) => {
@@ -69,6 +74,19 @@ driver_functions! {
     cuMemAllocAsync(*mut u64, usize, usize);
     cuMemAllocFromPoolAsync(*mut u64, usize, usize, usize);
     cuMemFreeAsync(u64, usize);
+    cuMemAllocAsync_ptsz(*mut u64, usize, usize);
+    cuMemAllocFromPoolAsync_ptsz(*mut u64, usize, usize, usize);
+    cuMemFreeAsync_ptsz(u64, usize);
+    cuArray3DCreate_v2(*mut u64, *const c_void);
+    cuArrayDestroy(u64);
+    cuMipmappedArrayCreate(*mut u64, *const c_void, u32);
+    cuMipmappedArrayDestroy(u64);
+    cuIpcGetMemHandle(*mut IpcHandle, u64);
+    cuIpcOpenMemHandle_v2(*mut u64, IpcHandle, u32);
+    cuIpcCloseMemHandle(u64);
+    cuImportExternalMemory(*mut u64, *const c_void);
+    cuExternalMemoryGetMappedBuffer(*mut u64, u64, *const c_void);
+    cuDestroyExternalMemory(u64);
     cuMemPoolCreate(*mut usize, usize);
     cuMemPoolDestroy(usize);
     cuMemPoolTrimTo(usize, usize);
@@ -103,8 +121,11 @@ driver_functions! {
     cuStreamGetDevice(usize, *mut i32);
     cuStreamAddCallback(usize, StreamCallback, *mut c_void, u32);
     cuStreamBeginCapture_v2(usize, u32);
+    cuStreamBeginCapture_v2_ptsz(usize, u32);
     cuStreamEndCapture(usize, *mut usize);
+    cuStreamEndCapture_ptsz(usize, *mut usize);
     cuStreamIsCapturing(usize, *mut u32);
+    cuStreamIsCapturing_ptsz(usize, *mut u32);
     cuThreadExchangeStreamCaptureMode(*mut u32);
     cuEventCreate(*mut usize, u32);
     cuEventDestroy_v2(usize);
@@ -118,7 +139,14 @@ driver_functions! {
     cuGraphGetNodes(usize, usize, *mut usize);
     cuGraphInstantiateWithFlags(*mut usize, usize, u64);
     cuGraphUpload(usize, usize);
+    cuGraphInstantiateWithParams(*mut usize, usize, *mut c_void);
+    cuGraphInstantiateWithParams_ptsz(*mut usize, usize, *mut c_void);
+    cuGraphAddMemAllocNode(*mut usize, usize, usize, usize, *mut c_void);
+    cuGraphAddMemFreeNode(*mut usize, usize, usize, usize, u64);
+    cuDeviceGraphMemTrim(i32);
+    cuDeviceGetGraphMemAttribute(i32, i32, *mut u64);
     cuGraphLaunch(usize, usize);
+    cuGraphLaunch_ptsz(usize, usize);
     cuGraphExecDestroy(usize);
     cuLibraryLoadData(*mut usize, *const u8, usize, usize, u32, usize, usize, u32);
     cuLibraryUnload(usize);
@@ -197,17 +225,30 @@ pub fn ready() -> Result<&'static Driver, u32> {
 
 /// Makes the primary context of `device` the calling thread's.
 pub fn bind(driver: &Driver, device: i32) -> Result<(), u32> {
-    let (mut ordinal, mut context) = (0, 0);
-    // SAFETY: out-pointers to locals.
-    unsafe {
-        if (driver.cuDeviceGet)(&mut ordinal, device) != 0 {
-            return Err(101);
-        }
-        check((driver.cuDevicePrimaryCtxRetain)(&mut context, ordinal))?;
-        check((driver.cuCtxSetCurrent)(context))?;
+    let mut ordinal = 0;
+    // SAFETY: an out-pointer to a local.
+    if unsafe { (driver.cuDeviceGet)(&mut ordinal, device) } != 0 {
+        return Err(101);
     }
+    let context = primary(driver, ordinal)?;
+    // SAFETY: a context of the driver.
+    check(unsafe { (driver.cuCtxSetCurrent)(context) })?;
     BOUND.set(true);
     Ok(())
+}
+
+/// The primary context of `device`, which the runtime retains once and for all.
+fn primary(driver: &Driver, device: i32) -> Result<usize, u32> {
+    static RETAINED: Mutex<Vec<(i32, usize)>> = Mutex::new(Vec::new());
+    let mut retained = RETAINED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, context)) = retained.iter().find(|(known, _)| *known == device) {
+        return Ok(*context);
+    }
+    let mut context = 0;
+    // SAFETY: an out-pointer to a local.
+    check(unsafe { (driver.cuDevicePrimaryCtxRetain)(&mut context, device) })?;
+    retained.push((device, context));
+    Ok(context)
 }
 
 /// A driver result as a `Result`.

@@ -75,11 +75,13 @@ mod ids {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
+mod api_array;
 mod api_copy;
 mod api_device;
 mod api_graph;
 mod api_launch;
 mod api_memory;
+mod api_peer;
 mod api_pool;
 mod api_stream;
 mod driver;

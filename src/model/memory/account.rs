@@ -63,7 +63,6 @@ endings! {
     Freed "freed",
     ContextDestroyed "context destroyed",
     ContextReset "context reset",
-    PoolDestroyed "pool destroyed",
     PointerReused "pointer reused",
     ProcessEnded "process ended",
 }

@@ -32,6 +32,8 @@ pub struct Live {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupKey {
     pub site: u64,
+    /// The function that allocated.
+    pub row: u32,
     pub family: Family,
     pub device: i16,
 }
@@ -48,7 +50,8 @@ struct Displaced {
 /// All of it; see the module.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    live: HashMap<(Family, u64), Live>,
+    /// By space, then by key: a million entries should take no more room than they need.
+    live: BTreeMap<Family, HashMap<u64, Live>>,
     displaced: Vec<Displaced>,
     group_of: HashMap<GroupKey, u32>,
     groups: Vec<(GroupKey, Account)>,
@@ -136,7 +139,7 @@ impl Ledger {
 
     /// Adds an allocation under its key.
     pub fn insert(&mut self, space: Family, key: u64, live: Live) {
-        if let Some(old) = self.live.insert((space, key), live) {
+        if let Some(old) = self.live.entry(space).or_default().insert(key, live) {
             // first, or the peak would hold both
             self.withdraw(&old);
             let at = live.at;
@@ -154,7 +157,7 @@ impl Ledger {
     /// Takes away what a free entered at `entered` gives back. A call that was entered before the allocation under
     /// its key was returned to the program means the one that had the key before.
     pub fn free(&mut self, space: Family, key: u64, entered: u64) -> Match {
-        let current = self.live.get(&(space, key)).copied();
+        let current = self.get(space, key).copied();
         if current.is_none_or(|live| entered < live.at)
             && let Some(index) = self.displaced_index(space, key, entered)
         {
@@ -164,7 +167,7 @@ impl Ledger {
         }
         match current {
             Some(live) => {
-                self.live.remove(&(space, key));
+                self.take(space, key);
                 self.close(&live, Ending::Freed);
                 self.remember_freed(space, key);
                 Match::Live(live)
@@ -197,20 +200,32 @@ impl Ledger {
 
     /// What is live under a key.
     pub fn get(&self, space: Family, key: u64) -> Option<&Live> {
-        self.live.get(&(space, key))
+        self.live.get(&space)?.get(&key)
+    }
+
+    /// Keys and allocations of one space.
+    pub fn space(&self, space: Family) -> impl Iterator<Item = (u64, &Live)> {
+        let live = self.live.get(&space).into_iter().flatten();
+        live.map(|(key, live)| (*key, live))
+    }
+
+    fn take(&mut self, space: Family, key: u64) {
+        if let Some(live) = self.live.get_mut(&space) {
+            live.remove(&key);
+        }
     }
 
     /// Ends every allocation that `ends` picks.
     pub fn close_where(&mut self, how: Ending, mut ends: impl FnMut(&GroupKey, &Live) -> bool) {
         let groups = &self.groups;
-        let picked: Vec<((Family, u64), Live)> = self
-            .live
-            .iter()
-            .filter(|(_, live)| ends(&groups[live.group as usize].0, live))
-            .map(|(key, live)| (*key, *live))
-            .collect();
-        for (key, live) in picked {
-            self.live.remove(&key);
+        let mut picked = Vec::new();
+        for live in self.live.values_mut() {
+            picked.extend(
+                live.extract_if(|_, live| ends(&groups[live.group as usize].0, live))
+                    .map(|(_, live)| live),
+            );
+        }
+        for live in picked {
             self.close(&live, how);
         }
     }
@@ -231,9 +246,8 @@ impl Ledger {
 
     /// Everything that is live under a key.
     pub fn all_live(&self) -> impl Iterator<Item = (&GroupKey, &Live)> {
-        self.live
-            .values()
-            .map(|live| (&self.groups[live.group as usize].0, live))
+        let live = self.live.values().flat_map(HashMap::values);
+        live.map(|live| (&self.groups[live.group as usize].0, live))
     }
 
     pub fn groups(&self) -> &[(GroupKey, Account)] {

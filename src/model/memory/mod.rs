@@ -12,6 +12,7 @@ mod owners;
 mod physical;
 mod process;
 mod report;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -19,11 +20,11 @@ pub use account::{Account, Anomalies, Ended, Ending};
 pub use call::Call;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
 pub use process::Origin;
-pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport};
+pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport};
 
 use crate::wire::MemoryLoss;
 use process::Process;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// A free may be told of this much later than the next allocation at its address.
 const LATE_FREE_NS: u64 = 5_000_000_000;
@@ -101,6 +102,19 @@ impl Book {
         for process in self.processes.values_mut() {
             process.settle(now.saturating_sub(LATE_FREE_NS));
         }
+    }
+
+    /// Which devices the ordinals of a process stand for, as far as the driver told it.
+    pub fn uuids(&self, tgid: u32) -> BTreeMap<u32, [u8; 16]> {
+        let process = self.processes.get(&tgid);
+        process.map(|process| process.owners.uuids.clone()).unwrap_or_default()
+    }
+
+    /// What a process holds on each device.
+    pub fn held(&self, tgid: u32) -> Vec<(i16, u64)> {
+        let devices = self.processes.get(&tgid).map(|process| process.ledger.devices());
+        let devices = devices.into_iter().flatten().filter(|(device, _)| **device != HOST);
+        devices.map(|(device, account)| (*device, account.held_bytes)).collect()
     }
 
     /// Processes that live.

@@ -3,7 +3,7 @@
 use super::ledger::{HOST, UNKNOWN_DEVICE};
 use crate::catalog::Part;
 use crate::model::memory::Call;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const LOCATION_DEVICE: u64 = 1;
 const LEGACY_STREAMS: u64 = 2;
@@ -43,6 +43,10 @@ pub struct Owners {
     primaries: HashMap<i16, Primary>,
     streams: HashMap<u64, u64>,
     pools: HashMap<u64, Pool>,
+    /// Which device an ordinal stands for, as the driver told the program.
+    pub uuids: BTreeMap<u32, [u8; 16]>,
+    /// How often memory of other processes is open, by address.
+    opened: HashMap<u64, u32>,
     numbers: u16,
     pool_numbers: u16,
 }
@@ -147,8 +151,29 @@ impl Owners {
     }
 
     /// A pool ends.
-    pub fn drop_pool(&mut self, handle: u64) -> Option<Pool> {
-        self.pools.remove(&handle)
+    pub fn drop_pool(&mut self, handle: u64) {
+        self.pools.remove(&handle);
+    }
+
+    /// Another process's memory is opened; whether it was open already.
+    pub fn open_again(&mut self, address: u64) -> bool {
+        let opened = self.opened.entry(address).or_default();
+        *opened += 1;
+        *opened > 1
+    }
+
+    /// It is closed; whether that was the last time.
+    pub fn close_last(&mut self, address: u64) -> bool {
+        match self.opened.get_mut(&address) {
+            Some(opened) if *opened > 1 => {
+                *opened -= 1;
+                false
+            }
+            _ => {
+                self.opened.remove(&address);
+                true
+            }
+        }
     }
 
     pub fn pools(&self) -> impl Iterator<Item = (u64, &Pool)> {

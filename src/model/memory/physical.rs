@@ -41,6 +41,8 @@ pub struct Physical {
 pub struct Gone {
     pub blocks: Vec<Live>,
     pub mappings: Vec<Live>,
+    /// Where these began.
+    pub addresses: Vec<u64>,
     /// Nothing of the kind was known.
     pub unknown: bool,
 }
@@ -145,6 +147,7 @@ impl Physical {
                 continue;
             };
             gone.mappings.push(mapping.live);
+            gone.addresses.push(start);
             if let Some(block) = mapping.block {
                 if let Some(block) = self.blocks.get_mut(&block) {
                     block.mappings = block.mappings.saturating_sub(1);
@@ -165,6 +168,11 @@ impl Physical {
         due.into_iter()
             .flat_map(|(_, old, _)| self.drop_handles(old.block, old.references).blocks)
             .collect()
+    }
+
+    /// Where memory is mapped: addresses and bytes.
+    pub fn mapped(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.mappings.iter().map(|(start, mapping)| (*start, mapping.bytes))
     }
 
     /// All memory and mappings.

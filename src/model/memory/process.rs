@@ -2,11 +2,13 @@
 
 use super::account::Ending;
 use super::graphs::Graphs;
-use super::ledger::{GroupKey, Ledger, Live, Match, UNKNOWN_DEVICE};
-use super::owners::{Owners, Pool};
+use super::ledger::{GroupKey, HOST, Ledger, Live, Match, UNKNOWN_DEVICE};
+use super::owners::Owners;
 use super::physical::{Gone, Physical};
+use super::segments::Segments;
 use crate::catalog::{Family, Part, Verb};
 use crate::model::memory::Call;
+use std::collections::HashSet;
 
 const MEM_ALLOC_NODE: u64 = 10;
 const MEM_FREE_NODE: u64 = 11;
@@ -31,6 +33,10 @@ pub struct Process {
     pub owners: Owners,
     pub physical: Physical,
     graphs: Graphs,
+    /// Kept from the first tensor on.
+    pub segments: Option<Segments>,
+    /// Bytes of tensors that were handed out outside of what is known to be allocated.
+    pub strays: u64,
 }
 
 impl Process {
@@ -44,6 +50,8 @@ impl Process {
             owners: Owners::default(),
             physical: Physical::default(),
             graphs: Graphs::default(),
+            segments: None,
+            strays: 0,
         }
     }
 
@@ -83,12 +91,17 @@ impl Process {
     /// A new allocation as `call` describes it.
     fn live(&mut self, call: &Call<'_>, family: Family) -> Live {
         let context = self.owners.context_of(call);
-        let device = match family.holder() {
-            crate::catalog::Holder::Host => super::ledger::HOST,
+        let device = match family {
+            Family::Pinned | Family::Registered => HOST,
+            Family::Reserved => UNKNOWN_DEVICE,
             _ => self.owners.device_of(call),
         };
-        let site = call.raw.site;
-        let group = self.ledger.group(GroupKey { site, family, device });
+        let group = self.ledger.group(GroupKey {
+            site: call.raw.site,
+            row: call.raw.row,
+            family,
+            device,
+        });
         let bytes = call.bytes().unwrap_or_else(|| {
             self.ledger.anomalies.unsized_arrays += 1;
             0
@@ -123,6 +136,9 @@ impl Process {
             }
             return;
         }
+        if call.family == Family::Ipc && self.owners.open_again(call.key()) {
+            return; // the same memory
+        }
         let live = self.live(call, call.family);
         self.add(call.family, call.key(), live);
     }
@@ -134,9 +150,39 @@ impl Process {
             return;
         }
         self.ledger.insert(family.space(), key, live);
+        match (family.space(), self.segments.as_mut()) {
+            (Family::Device, Some(segments)) => segments.add(key, live.bytes),
+            (Family::Tensor, _) => self.hand_out(key, live.bytes),
+            _ => {}
+        }
         if let Some(pool) = self.owners.pool_numbered(live.pool) {
             pool.used_bytes = pool.used_bytes.saturating_add(live.bytes);
             pool.peak_used_bytes = pool.peak_used_bytes.max(pool.used_bytes);
+        }
+    }
+
+    /// A framework hands out a block.
+    fn hand_out(&mut self, address: u64, bytes: u64) {
+        let (ledger, physical) = (&self.ledger, &self.physical);
+        let segments = self.segments.get_or_insert_with(|| {
+            let mut segments = Segments::default();
+            let allocated = ledger.space(Family::Device).map(|(key, live)| (key, live.bytes));
+            for (start, bytes) in allocated.chain(physical.mapped()) {
+                segments.add(start, bytes);
+            }
+            segments
+        });
+        if !segments.hand_out(address, bytes) {
+            self.strays = self.strays.saturating_add(bytes);
+        }
+    }
+
+    /// Some of what was allocated is gone.
+    fn recount_segments(&mut self) {
+        if let Some(segments) = self.segments.as_mut() {
+            let (ledger, physical) = (&self.ledger, &self.physical);
+            let mapped: HashSet<u64> = physical.mapped().map(|(start, _)| start).collect();
+            segments.retain(|start| ledger.get(Family::Device, start).is_some() || mapped.contains(&start));
         }
     }
 
@@ -160,9 +206,19 @@ impl Process {
             }
             return self.close_gone(gone);
         }
+        if space == Family::Ipc && !self.owners.close_last(key) {
+            return;
+        }
         match self.ledger.free(space, key, call.raw.entered) {
-            Match::Live(live) => self.give_to_pool(&live),
+            Match::Live(live) => {
+                self.give_to_pool(&live);
+                if let (Family::Device, Some(segments)) = (space, self.segments.as_mut()) {
+                    segments.remove(key);
+                }
+            }
             Match::Late => {}
+            // a framework may keep what it freed while others still use it
+            _ if space == Family::Tensor => {}
             Match::FreedBefore => self.ledger.anomalies.double_frees += 1,
             Match::Unknown => self.ledger.anomalies.unknown_frees += 1,
         }
@@ -186,6 +242,9 @@ impl Process {
         for live in gone.blocks.iter().chain(&gone.mappings) {
             self.ledger.close(live, Ending::Freed);
         }
+        if let Some(segments) = self.segments.as_mut() {
+            gone.addresses.iter().for_each(|start| segments.remove(*start));
+        }
     }
 
     fn map(&mut self, call: &Call<'_>) {
@@ -193,6 +252,9 @@ impl Process {
         self.ledger.open(&live);
         self.physical
             .map(call.key(), live.bytes, call.number(Part::Handle), live);
+        if let Some(segments) = self.segments.as_mut() {
+            segments.add(call.key(), live.bytes);
+        }
     }
 
     fn pool(&mut self, call: &Call<'_>) {
@@ -203,12 +265,8 @@ impl Process {
                 let device = self.owners.device_of(call);
                 self.owners.pool(key, device, true);
             }
-            Verb::PoolDestroy => {
-                if let Some(Pool { number, .. }) = self.owners.drop_pool(key) {
-                    self.ledger
-                        .close_where(Ending::PoolDestroyed, |_, live| live.pool == number);
-                }
-            }
+            // what was allocated from it lives on
+            Verb::PoolDestroy => self.owners.drop_pool(key),
             _ => {
                 if let (POOL_RESERVED_NOW, Some(value)) = (call.number(Part::Attribute), call.part(Part::Value)) {
                     let pool = self.owners.pool(key, UNKNOWN_DEVICE, false);
@@ -261,7 +319,7 @@ impl Process {
                 // what was kept before we came is not known
                 let seen = self.origin == Origin::Start;
                 if let Some(context) = self.owners.release_primary(device).filter(|_| seen) {
-                    self.end_context(context, Ending::ContextDestroyed);
+                    self.end_primary(Some(context), device, Ending::ContextDestroyed);
                 }
             }
             Verb::PrimaryReset => self.reset(device),
@@ -269,12 +327,17 @@ impl Process {
                 let device = self.owners.context_of(call).device;
                 self.reset(device);
             }
+            Verb::DeviceUuid => {
+                let mut uuid = [0; 16];
+                uuid[..8].copy_from_slice(&call.number(Part::Low).to_le_bytes());
+                uuid[8..].copy_from_slice(&call.number(Part::High).to_le_bytes());
+                self.owners.uuids.insert(call.number(Part::Device) as u32, uuid);
+            }
             Verb::StreamCreate => self.owners.add_stream(call.key(), call.raw.context),
             _ => {}
         }
     }
 
-    /// Memory of the virtual-memory API belongs to no context.
     fn end_context(&mut self, handle: u64, how: Ending) {
         let Some(context) = self.owners.drop_context(handle) else {
             return;
@@ -282,15 +345,24 @@ impl Process {
         self.ledger.close_where(how, |key, live| {
             live.context == context.number && bound_to_context(key.family)
         });
+        self.recount_segments();
     }
 
     fn reset(&mut self, device: i16) {
-        match self.owners.reset_primary(device) {
-            Some(context) => self.end_context(context, Ending::ContextReset),
-            None => self.ledger.close_where(Ending::ContextReset, |key, _| {
-                key.device == device && bound_to_context(key.family)
-            }),
+        let context = self.owners.reset_primary(device);
+        self.end_primary(context, device, Ending::ContextReset);
+    }
+
+    /// With a primary context goes what is bound to no other; where it is not known, all that is on its device.
+    fn end_primary(&mut self, context: Option<u64>, device: i16, how: Ending) {
+        if let Some(context) = context {
+            self.end_context(context, how);
         }
+        self.ledger.close_where(how, |key, _| {
+            let bound = context.is_none() && bound_to_context(key.family);
+            key.device == device && (bound || matches!(key.family, Family::Async | Family::Graph))
+        });
+        self.recount_segments();
     }
 
     /// Gives up waiting for frees of what was handed out again before `horizon`.
@@ -306,6 +378,6 @@ impl Process {
 fn bound_to_context(family: Family) -> bool {
     !matches!(
         family,
-        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped
+        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped | Family::Tensor
     )
 }

@@ -53,6 +53,10 @@ pub struct DeviceReport {
     pub driver_bytes: Option<u64>,
     /// Of these, what no allocation explains: context, code, workspaces, what was there before.
     pub unattributed_bytes: Option<u64>,
+    /// When it said so, CLOCK_MONOTONIC ns. Both figures are of that time.
+    pub driver_at: Option<u64>,
+    /// What is to be known of these figures.
+    pub notes: Vec<String>,
 }
 
 /// Memory of one process.
@@ -74,6 +78,8 @@ pub struct ProcessReport {
     /// Most bytes first.
     pub sites: Vec<SiteReport>,
     pub pools: Vec<PoolReport>,
+    /// Where a framework's allocator was seen handing out memory.
+    pub tensors: Option<TensorReport>,
     pub endings: Vec<(Ending, Ended)>,
     pub anomalies: Anomalies,
     pub lost: MemoryLoss,
@@ -90,6 +96,9 @@ pub struct FamilyReport {
 /// Allocations of one family on one device from one call site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteReport {
+    /// Row of the function that allocated, and its name.
+    pub row: u32,
+    pub function: String,
     /// Names the stack; 0: not taken.
     pub site: u64,
     pub family: Family,
@@ -111,6 +120,27 @@ pub struct PoolReport {
     pub peak_used_bytes: u64,
     /// What the driver last told the program that it keeps, and when (CLOCK_MONOTONIC ns).
     pub reserved: Option<(u64, u64)>,
+}
+
+/// What a framework's own allocator keeps and hands out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TensorReport {
+    /// The driver's allocations that blocks were handed out of.
+    pub segments: u64,
+    pub segment_bytes: u64,
+    pub peak_segment_bytes: u64,
+    /// Handed out now.
+    pub tensors: u64,
+    pub tensor_bytes: u64,
+    /// Handed out, over time, at addresses of which no allocation was seen.
+    pub stray_bytes: u64,
+}
+
+impl TensorReport {
+    /// Bytes that the framework keeps and that no tensor uses: its cache, and what is lost between tensors.
+    pub fn unused_bytes(&self) -> u64 {
+        self.segment_bytes.saturating_sub(self.tensor_bytes)
+    }
 }
 
 impl ProcessReport {
@@ -157,6 +187,7 @@ pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option
         families: held.collect(),
         sites: sites(process, at),
         pools: pools(process),
+        tensors: tensors(process),
         endings: endings(process, ended_at),
         anomalies: ledger.anomalies,
         lost,
@@ -189,6 +220,8 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
         .map(|&(key, account)| {
             let (oldest_ns, newest_ns) = ages.get(&key).copied().unwrap_or_default();
             SiteReport {
+                row: key.row,
+                function: String::new(),
                 site: key.site,
                 family: key.family,
                 device: key.device,
@@ -202,7 +235,7 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
         let size = |site: &SiteReport| (site.account.held_bytes, site.oldest_ns, site.account.allocated_bytes);
         size(b)
             .cmp(&size(a))
-            .then_with(|| (a.family, a.device, a.site).cmp(&(b.family, b.device, b.site)))
+            .then_with(|| (a.family, a.device, a.site, a.row).cmp(&(b.family, b.device, b.site, b.row)))
     });
     sites
 }
@@ -216,6 +249,23 @@ fn ages(process: &Process, now: u64) -> HashMap<GroupKey, (u64, u64)> {
         *span = (span.0.max(age(live)), span.1.min(age(live)));
     }
     ages
+}
+
+fn tensors(process: &Process) -> Option<TensorReport> {
+    let (segments, segment_bytes, peak_segment_bytes) = process.segments.as_ref()?.totals();
+    let handed_out = process.ledger.families().iter();
+    let accounts = handed_out.filter(|((family, _), _)| *family == Family::Tensor);
+    let (tensors, tensor_bytes) = accounts.fold((0, 0), |sum, (_, account)| {
+        (sum.0 + account.outstanding, sum.1 + account.held_bytes)
+    });
+    Some(TensorReport {
+        segments,
+        segment_bytes,
+        peak_segment_bytes,
+        tensors,
+        tensor_bytes,
+        stray_bytes: process.strays,
+    })
 }
 
 fn pools(process: &Process) -> Vec<PoolReport> {

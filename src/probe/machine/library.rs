@@ -1,10 +1,10 @@
 //! What of one mapped file can be probed; decided by the code that attaches.
 
 use super::super::attach::{self, Found};
-use super::super::discover::Mapping;
+use super::super::discover::{Mapping, descriptor_path};
 use super::coverage::{Kind, MappedLibrary};
 use crate::catalog::{Catalog, Library, LibraryId};
-use crate::elf::{ElfFile, Method, is_trampoline, probe_site};
+use crate::elf::{ElfFile, Method, is_trampoline};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, HashSet};
 
@@ -22,7 +22,7 @@ pub(super) enum Finding {
 /// What `mapping` of process `pid` offers of the libraries in `catalog`.
 pub(super) fn examine(pid: u32, mapping: &Mapping, catalog: &Catalog) -> Result<Finding> {
     let file = mapping.open(pid).context("cannot be opened")?;
-    let elf = ElfFile::open(attach::descriptor_path(&file))?;
+    let elf = ElfFile::open(descriptor_path(&file))?;
     let Some((id, functions, embedded)) = attach::functions_of(catalog, &elf, &mapping.path)? else {
         return Ok(if too_large(&elf) {
             Finding::NotSearched
@@ -59,18 +59,17 @@ fn too_large(elf: &ElfFile) -> bool {
 }
 
 /// One name for each place; without functions that only jump into another one, which is probed instead.
-fn distinct(catalog: &Catalog, id: LibraryId, elf: &ElfFile, functions: Vec<Found>) -> BTreeMap<u64, String> {
+fn distinct(catalog: &Catalog, id: LibraryId, elf: &ElfFile, functions: Vec<Found>) -> BTreeMap<u64, Found> {
     let names: HashSet<String> = functions.iter().map(|function| function.name.clone()).collect();
     let mut places = BTreeMap::new();
-    for Found { name, offset } in functions {
-        let row = catalog
-            .find(id, &name, elf.soname_major())
-            .and_then(|row| catalog.row(row));
+    for function in functions {
+        let row = function.row(catalog, id, elf).and_then(|row| catalog.row(row));
         let forwards = row
             .and_then(|row| row.forwards.as_ref())
             .is_some_and(|target| names.contains(target));
-        if !forwards && !is_trampoline(elf, offset).unwrap_or(false) {
-            places.entry(offset).or_insert(name);
+        let jumps = function.probe.is_none() && is_trampoline(elf, function.offset).unwrap_or(false);
+        if !forwards && !jumps {
+            places.entry(function.offset).or_insert(function);
         }
     }
     places
@@ -81,13 +80,13 @@ fn counted(
     catalog: &Catalog,
     id: LibraryId,
     elf: &ElfFile,
-    functions: &BTreeMap<u64, String>,
+    functions: &BTreeMap<u64, Found>,
 ) -> MappedLibrary {
-    let refusal = |(offset, name): (&u64, &String)| probe_site(elf, *offset).err().map(|why| format!("{name} ({why})"));
-    let refused: Vec<String> = functions.iter().filter_map(refusal).collect();
+    let refusal = |found: &Found| found.refusal(elf).map(|why| format!("{} ({why})", found.name));
+    let refused: Vec<String> = functions.values().filter_map(refusal).collect();
     let unknown = functions
         .values()
-        .filter(|name| catalog.find(id, name, elf.soname_major()).is_none())
+        .filter(|found| found.row(catalog, id, elf).is_none())
         .count();
     let mut library = MappedLibrary {
         path: mapping.path.to_string_lossy().into_owned(),

@@ -2,6 +2,7 @@
 
 use super::Check;
 use super::ldcache;
+use crate::device::{Absent, Devices};
 use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "install the driver: sudo apt install nvidia-driver (Debian), sudo ubuntu-drivers install (Ubuntu), sudo dnf install nvidia-driver (Fedora, RHEL)";
@@ -33,6 +34,8 @@ pub(super) fn driver() -> Check {
 fn gpus() -> usize {
     std::fs::read_dir("/proc/driver/nvidia/gpus").map_or(0, |entries| entries.flatten().count())
 }
+
+const NVML: &str = "nvml";
 
 /// Version and kind of module from the line that begins with `NVRM version:`.
 fn parse(text: &str) -> Option<String> {
@@ -74,13 +77,36 @@ pub(super) fn runtime_library() -> Check {
 }
 
 pub(super) fn management_library() -> Check {
-    const NAME: &str = "nvml";
-    let found = ldcache::find(&|name| name == "libnvidia-ml.so.1");
-    if found.is_empty() {
-        let detail = "libnvidia-ml.so.1 is not on the library path: no GPU names, memory totals or utilisation";
-        return Check::limited(NAME, detail, INSTALL);
+    match Devices::open() {
+        Ok(devices) => managed(&devices),
+        Err(absent) => unmanaged(&absent),
     }
-    Check::ok(NAME, listed(&found))
+}
+
+fn managed(devices: &Devices) -> Check {
+    let versions = devices.versions();
+    let found = devices.list();
+    let parts: usize = found.items.iter().map(|device| device.parts().len()).sum();
+    let mut detail = format!("{} GPUs", found.items.len());
+    if parts > 0 {
+        detail += &format!(", {parts} MIG devices");
+    }
+    for (what, version) in [("NVML", versions.nvml), ("driver", versions.driver)] {
+        detail += &version.map_or_else(String::new, |version| format!(", {what} {version}"));
+    }
+    if found.notes.is_empty() {
+        return Check::ok(NVML, detail);
+    }
+    Check::limited(
+        NVML,
+        format!("{detail}; {}", found.notes.join("; ")),
+        "nvidia-smi shows whether the driver works",
+    )
+}
+
+fn unmanaged(absent: &Absent) -> Check {
+    let lost = "no GPU names, memory totals or utilisation";
+    Check::limited(NVML, format!("{}: {lost}", absent.why()), absent.hint())
 }
 
 fn listed(paths: &[PathBuf]) -> String {

@@ -1,0 +1,100 @@
+//! Programs that use memory in every way there is, and say themselves what they hold.
+
+mod account;
+mod children;
+mod freeing;
+mod graphs;
+mod leaks;
+mod memory;
+mod options;
+mod peers;
+mod pools;
+mod random;
+mod rates;
+mod spaces;
+mod things;
+mod worker;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+pub use account::Account;
+pub use options::Options;
+
+/// Options in, and an account to keep; a summary or a CUDA error out.
+pub type Program = fn(&Options, &mut Account) -> Result<String, u32>;
+
+/// (name, options, what it does, the program)
+pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
+    (
+        "memory",
+        "--seed 1 --steps 1000 --threads 4 --devices 1 --end exit --fork 1",
+        "everything at random; ends by exit, leak, kill, exec, reset or destroy",
+        memory::memory,
+    ),
+    (
+        "churn",
+        "--rate 100000 --seconds 60 --threads 2",
+        "so many pairs of cudaMalloc and cudaFree a second (0: as many as can be)",
+        rates::churn,
+    ),
+    (
+        "hold",
+        "--count 1000000 --size 4096",
+        "that many allocations, held until stdin ends or SIGTERM, and never freed",
+        rates::hold,
+    ),
+    (
+        "vmm",
+        "--steps 100 --seed 1 --end exit",
+        "physical memory created, mapped, retained, shared and released in many orders",
+        spaces::vmm,
+    ),
+    (
+        "pools",
+        "--steps 100 --seed 1",
+        "pools with release thresholds, trimmed and destroyed with memory in use",
+        pools::pools,
+    ),
+    (
+        "graphmem",
+        "--steps 20",
+        "memory nodes, added and captured; some of what launches allocate is never freed",
+        graphs::graphmem,
+    ),
+    (
+        "ipc",
+        "--count 3",
+        "a child that opens its parent's memory, and forgets to close one",
+        peers::ipc,
+    ),
+    (
+        "leak",
+        "--sites 3 --steps 100",
+        "leak_a, leak_b and leak_c lose 4096, 10000 and 1048576 bytes a step",
+        leaks::leak,
+    ),
+];
+
+/// The program of a name; names that scenarios have too are programs if options follow.
+pub fn find(name: &str, args: &[String]) -> Option<Program> {
+    let (.., program) = PROGRAMS.iter().find(|(known, ..)| *known == name)?;
+    let with_options = args.iter().any(|a| a.starts_with("--"));
+    let is_scenario = crate::scenarios::SCENARIOS.iter().any(|(known, ..)| *known == name);
+    (with_options || !is_scenario).then_some(*program)
+}
+
+/// Prints what books say: one line per image of a process.
+pub fn print_books(files: &[String]) -> ExitCode {
+    let mut status = ExitCode::SUCCESS;
+    for file in files {
+        match gpusim_common::book::lines(Path::new(file)) {
+            Ok(lines) => lines.iter().for_each(|line| println!("{line}")),
+            Err(error) => {
+                eprintln!("gpusim: {error}");
+                status = ExitCode::FAILURE;
+            }
+        }
+    }
+    status
+}

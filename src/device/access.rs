@@ -1,0 +1,39 @@
+//! NVML for as long as the program runs: opened when first asked for, tried again now and then while absent.
+
+use super::{Absent, Devices};
+use std::time::{Duration, Instant};
+
+/// A driver is rarely installed while one watches, and trying loads libraries.
+const RETRY_EVERY: Duration = Duration::from_secs(30);
+
+/// Devices, or why there are none yet.
+#[derive(Default)]
+pub struct Access(Option<(Instant, Result<Devices, Absent>)>);
+
+impl Access {
+    /// Nothing is opened yet.
+    pub fn new() -> Access {
+        Access::default()
+    }
+
+    /// The devices; where NVML was absent, tries again after half a minute.
+    ///
+    /// # Errors
+    /// When NVML cannot be used.
+    pub fn devices(&mut self, now: Instant) -> Result<&Devices, &Absent> {
+        self.devices_by(now, Devices::open)
+    }
+
+    pub(super) fn devices_by(
+        &mut self,
+        now: Instant,
+        open: impl FnOnce() -> Result<Devices, Absent>,
+    ) -> Result<&Devices, &Absent> {
+        let stale = |(tried, state): (Instant, Result<Devices, Absent>)| {
+            let keep = state.is_ok() || now.saturating_duration_since(tried) < RETRY_EVERY;
+            keep.then_some((tried, state))
+        };
+        self.0 = self.0.take().and_then(stale);
+        self.0.get_or_insert_with(|| (now, open())).1.as_ref()
+    }
+}

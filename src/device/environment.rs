@@ -1,0 +1,80 @@
+//! What of a process's surroundings decides which devices it sees.
+//!
+//! `/proc/PID/environ` is the environment with which the program was started. What it changes itself, as Python
+//! programs do with `os.environ` before CUDA starts, is not in it.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// More than the kernel lets a program be started with.
+const LARGEST: u64 = 8 << 20;
+/// Fields of `/proc/PID/stat` between the name and the place of the environment.
+const FIELDS_BEFORE_START: usize = 47;
+
+/// The surroundings of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// `CUDA_VISIBLE_DEVICES` at its start; `None`: not set.
+    pub visible_devices: Option<String>,
+    /// `CUDA_DEVICE_ORDER` at its start; `None`: not set.
+    pub device_order: Option<String>,
+    /// The numbers of the `/dev/nvidiaNUMBER` that it has: a container is given some of them. Empty: not known.
+    pub minors: BTreeSet<u32>,
+}
+
+impl Environment {
+    /// Reads that of process `pid`.
+    ///
+    /// # Errors
+    /// When the process is gone or belongs to another user; `WouldBlock` while it begins or ends.
+    pub fn of(pid: u32) -> io::Result<Environment> {
+        let file = std::fs::File::open(format!("/proc/{pid}/environ"))?;
+        let length = length_in(&std::fs::read(format!("/proc/{pid}/stat"))?);
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes)?;
+        if length.map(|length| length.min(LARGEST)) != Some(bytes.len() as u64) {
+            return Err(io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "the process has only begun, or is ending",
+            ));
+        }
+        let minors = minors(Path::new(&format!("/proc/{pid}/root/dev")));
+        Ok(Environment {
+            minors,
+            ..parse(&bytes)
+        })
+    }
+}
+
+/// How long the environment is; `None`: inside `exec` there is none for a moment, nor after the end.
+///
+/// `/proc/PID/environ` just stops there, be it in the middle.
+pub(super) fn length_in(stat: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(stat);
+    let (_, fields) = text.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace().skip(FIELDS_BEFORE_START);
+    let (start, end): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    end.checked_sub(start).filter(|_| end != 0)
+}
+
+pub(super) fn parse(environ: &[u8]) -> Environment {
+    // As getenv does: the first of several.
+    let value = |name: &str| {
+        let mut entries = environ.split(|byte| *byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Environment {
+        visible_devices: value("CUDA_VISIBLE_DEVICES"),
+        device_order: value("CUDA_DEVICE_ORDER"),
+        minors: BTreeSet::new(),
+    }
+}
+
+pub(super) fn minors(folder: &Path) -> BTreeSet<u32> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let minor = |name: &OsStr| name.to_str()?.strip_prefix("nvidia")?.parse().ok();
+    entries.filter_map(|entry| minor(&entry.file_name())).collect()
+}

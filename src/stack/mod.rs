@@ -1,0 +1,27 @@
+//! Where a call comes from: names for the addresses that the kernel programs collected.
+//!
+//! ```text
+//!  wire::SiteEvent ─► resolver ─┬─► native ─ regions: file and offset of an address; blazesym: its functions and lines
+//!                               ├─► code ─ text, lines: a Python code object, read from the process's memory
+//!                               └─► merge: one stack of both
+//!  process ─► interpreter ─ layout: which Python, and where it keeps its frames (told to the kernel programs, too)
+//! ```
+//!
+//! Owns the reading of other processes' memory. All of it may be anything: each read is bounded and checked, and what
+//! cannot be read is said. When a stack is taken is `src/bpf/site.bpf.h`'s business.
+
+pub mod code;
+mod interpreter;
+pub mod layout;
+pub mod lines;
+pub mod memory;
+mod merge;
+mod names;
+mod native;
+mod regions;
+mod resolver;
+pub mod text;
+pub mod wire;
+
+pub use interpreter::Interpreter;
+pub use resolver::{Kept, Resolver, Stack};

@@ -1,0 +1,85 @@
+//! Short names of functions.
+
+/// A demangled name without parameters, template arguments and what is returned: `at::native::add`.
+pub fn short(name: &str) -> String {
+    let mut kept = String::new();
+    let mut depth = 0_usize;
+    let mut rest = name;
+    while let Some(character) = rest.chars().next() {
+        if depth == 0 {
+            if let Some(fixed) = FIXED.iter().find(|fixed| rest.starts_with(**fixed)) {
+                kept.push_str(fixed);
+                rest = &rest[fixed.len()..];
+                continue;
+            }
+            if character == '(' {
+                break;
+            }
+        }
+        match character {
+            '<' => depth += 1,
+            '>' => depth = depth.saturating_sub(1),
+            // what stands before a space is the type of the result
+            ' ' if depth == 0 && !after_operator(&kept) => kept.clear(),
+            _ if depth == 0 => kept.push(character),
+            _ => {}
+        }
+        rest = &rest[character.len_utf8()..];
+    }
+    if kept.is_empty() { name.to_owned() } else { kept }
+}
+
+/// Parts of names that hold brackets or spaces of their own.
+const FIXED: [&str; 12] = [
+    "(anonymous namespace)",
+    "{closure#",
+    "operator()",
+    "operator<=>",
+    "operator<<",
+    "operator>>",
+    "operator<=",
+    "operator>=",
+    "operator->*",
+    "operator->",
+    "operator<",
+    "operator>",
+];
+
+fn after_operator(kept: &str) -> bool {
+    kept.ends_with("operator") || kept.ends_with("operator new") || kept.ends_with("operator delete")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parameters_templates_and_results_are_left_out() {
+        let shortened = [
+            ("cuMemAlloc_v2", "cuMemAlloc_v2"),
+            ("at::native::add(at::Tensor const&, int)", "at::native::add"),
+            ("void at::launch<float, std::pair<int, int> >(int)", "at::launch"),
+            ("std::vector<int>::push_back(int const&)", "std::vector::push_back"),
+            ("(anonymous namespace)::run(int)", "(anonymous namespace)::run"),
+            ("c10::Device::operator()(int) const", "c10::Device::operator()"),
+            ("bool a::operator<(b const&)", "a::operator<"),
+            (
+                "core::ops::function::FnOnce::call_once",
+                "core::ops::function::FnOnce::call_once",
+            ),
+            ("", ""),
+            ("<lambda>", "<lambda>"),
+        ];
+        for (long, expected) in shortened {
+            assert_eq!(short(long), expected);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_has_a_short_one(name in "\\PC{0,60}") {
+            prop_assert!(short(&name).len() <= name.len());
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Turns what the kernel programs collected into named stacks.
+
+use super::code::Code;
+use super::interpreter::{Finder, Found, Interpreter};
+use super::memory::ProcessMemory;
+use super::merge;
+use super::native::{Natives, Place};
+use super::regions::{Region, region_at, regions};
+use super::wire::{self, Python, PythonFrame, SiteEvent};
+use crate::model::frame::{Frame, Language};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// The address space of a process may have changed when it was read longer ago than this.
+const FRESH: Duration = Duration::from_millis(100);
+/// Functions that nothing calls: a stack that ends in one is whole.
+const OUTERMOST: [&str; 8] = [
+    "_start",
+    "main",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone",
+];
+const ANY_LOSS: u32 = wire::NATIVE_CUT
+    | wire::NATIVE_FULL
+    | wire::NATIVE_NONE
+    | wire::PYTHON_FULL
+    | wire::PYTHON_BROKEN
+    | wire::THREADS_FULL;
+
+/// Where a call came from, innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stack {
+    pub frames: Vec<Frame>,
+    /// There are frames that could not be followed.
+    pub truncated: bool,
+}
+
+/// A stack that no longer needs its process: addresses in files, Python functions by name.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    native: Vec<Place>,
+    python: Vec<merge::Python>,
+    flags: u32,
+}
+
+/// Names stacks. What it has learned of a process outlives it.
+#[derive(Default)]
+pub struct Resolver {
+    natives: Natives,
+    finder: Finder,
+    processes: HashMap<u32, Process>,
+    interpreters: Vec<(u32, Python)>,
+    notes: BTreeSet<String>,
+    told: BTreeSet<String>,
+}
+
+#[derive(Default)]
+struct Process {
+    regions: Vec<Region>,
+    read: Option<Instant>,
+    interpreter: Option<Box<Interpreter>>,
+    codes: HashMap<u64, KnownCode>,
+}
+
+/// A Python function and the places of it that were seen, by instruction.
+struct KnownCode {
+    code: Code,
+    frames: HashMap<u64, Rc<Frame>>,
+}
+
+impl Resolver {
+    /// Looks at what process `pid` maps: to be called when it has loaded a program or a library.
+    pub fn learn(&mut self, pid: u32) {
+        // it may have ended: then what was learned before has to do
+        let Ok(mapped) = regions(pid) else { return };
+        self.natives.keep_files(pid, &mapped);
+        let process = self.processes.entry(pid).or_default();
+        process.regions = mapped;
+        process.read = Some(Instant::now());
+        if process.interpreter.is_some() {
+            return;
+        }
+        let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
+            return;
+        };
+        match self.finder.find(&ProcessMemory(pid), pid, &program, &process.regions) {
+            Found::Nothing => {}
+            Found::Unusable(why) => drop(self.notes.insert(why)),
+            Found::Interpreter(found) => {
+                self.interpreters.push((pid, found.wire()));
+                process.interpreter = Some(found);
+            }
+        }
+    }
+
+    /// Whether process `pid` was looked at.
+    pub fn knows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    /// What the kernel programs are to be told about interpreters found since the last time, by process.
+    pub fn take_interpreters(&mut self) -> Vec<(u32, Python)> {
+        std::mem::take(&mut self.interpreters)
+    }
+
+    /// Forgets process `pid`, which has ended or runs another program now.
+    pub fn forget(&mut self, pid: u32) {
+        self.processes.remove(&pid);
+    }
+
+    /// What cannot be seen, said once each.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        let notes = std::mem::take(&mut self.notes);
+        notes
+            .into_iter()
+            .filter(|note| self.told.insert(note.clone()))
+            .collect()
+    }
+
+    /// Reads what the process takes with it when it ends; to be called at once.
+    pub fn keep(&mut self, site: &SiteEvent) -> Kept {
+        if !self.knows(site.tgid) {
+            self.learn(site.tgid);
+        }
+        // what ends soonest comes first
+        let python = site
+            .frames
+            .iter()
+            .map(|frame| (self.python(site.tgid, *frame), frame.is_entry()));
+        let python = python.collect();
+        self.refresh(site);
+        let regions = self
+            .processes
+            .get(&site.tgid)
+            .map_or(&[][..], |process| &process.regions);
+        let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
+        // the call lies before the address that it returns to, which may be of the next line or function
+        let calls = site
+            .native
+            .iter()
+            .skip(usize::from(twice))
+            .map(|address| address.wrapping_sub(1));
+        Kept {
+            native: calls
+                .map(|address| self.natives.place(site.tgid, regions, address))
+                .collect(),
+            python,
+            flags: site.flags,
+        }
+    }
+
+    /// Names a stack that was kept.
+    pub fn name(&mut self, kept: &Kept) -> Stack {
+        let native: Vec<merge::Native> = kept.native.iter().map(|place| self.natives.name(*place)).collect();
+        if native
+            .iter()
+            .flat_map(|(_, frames)| frames)
+            .any(|frame| frame.function == UPROBES)
+        {
+            self.notes.insert(format!(
+                "{UPROBES} in a stack stands for the caller of a function whose return is probed: this kernel hides it"
+            ));
+        }
+        let whole = native.last().is_some_and(|(_, frames)| ends(frames));
+        let (frames, complete) = merge::merge(native, &kept.python);
+        Stack {
+            frames,
+            truncated: !whole || !complete || kept.flags & ANY_LOSS != 0,
+        }
+    }
+
+    /// Reads the address space again unless that was done just now and explains all addresses.
+    fn refresh(&mut self, site: &SiteEvent) {
+        let fresh = self.processes.get(&site.tgid).is_some_and(|process| {
+            let known = |address: &u64| region_at(&process.regions, *address).is_some();
+            process.read.is_some_and(|read| read.elapsed() < FRESH) && site.native.iter().all(known)
+        });
+        if !fresh {
+            self.learn(site.tgid);
+        }
+    }
+
+    fn python(&mut self, pid: u32, frame: PythonFrame) -> Rc<Frame> {
+        let process = self.processes.get_mut(&pid);
+        let named = process.and_then(|process| process.python(pid, frame));
+        named.unwrap_or_else(|| {
+            let function = format!("[Python function at {:#x}]", frame.code_address());
+            Rc::new(python_frame(function, None, None))
+        })
+    }
+}
+
+impl Process {
+    fn python(&mut self, pid: u32, frame: PythonFrame) -> Option<Rc<Frame>> {
+        let (memory, layout) = (ProcessMemory(pid), &self.interpreter.as_ref()?.layout);
+        let address = frame.code_address();
+        if self
+            .codes
+            .get(&address)
+            .is_some_and(|known| known.code.is_replaced(&memory, layout))
+        {
+            self.codes.remove(&address);
+        }
+        let KnownCode { code, frames } = match self.codes.entry(address) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => place.insert(KnownCode {
+                code: Code::read(&memory, layout, address)?,
+                frames: HashMap::new(),
+            }),
+        };
+        let named = frames.entry(frame.instruction).or_insert_with(|| {
+            let line = code.line(&memory, layout, frame);
+            Rc::new(python_frame(code.function.clone(), Some(code.file.clone()), line))
+        });
+        Some(Rc::clone(named))
+    }
+}
+
+/// The kernel's name for the page that return probes go through.
+const UPROBES: &str = "[uprobes]";
+
+fn ends(frames: &[Frame]) -> bool {
+    frames
+        .last()
+        .is_some_and(|frame| OUTERMOST.contains(&frame.function.as_str()))
+}
+
+fn python_frame(function: String, file: Option<String>, line: Option<u32>) -> Frame {
+    Frame {
+        function,
+        module: None,
+        offset: None,
+        file,
+        line,
+        language: Language::Python,
+        inlined: false,
+    }
+}

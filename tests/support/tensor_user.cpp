@@ -1,0 +1,74 @@
+// Hands out and frees tensors in four threads, some of which fail; prints its own book.
+// with "wait": first waits until the probes are looked at, and afterwards until they no longer are
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <random>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+extern "C" void *tensor_new(size_t size, int device, int64_t stream);
+extern "C" void tensor_delete(void *pointer);
+extern "C" void tensor_delete_uncached(void *pointer);
+extern "C" unsigned tensor_watchers();
+
+struct Book {
+    uint64_t handed_out, bytes, freed, held_bytes, failed;
+};
+
+static void work(int thread, Book *book)
+{
+    std::mt19937 random(thread);
+    std::vector<std::pair<void *, size_t>> held;
+    for (int round = 0; round < 2000; round++) {
+        size_t size = 1 + random() % 3000000;
+        if (round % 50 == 0)
+            size = size_t{1} << 41;
+        try {
+            held.emplace_back(tensor_new(size, thread - 1, -thread), size);
+            book->handed_out++;
+            book->bytes += size;
+            book->held_bytes += size;
+        } catch (const std::bad_alloc &) {
+            book->failed++;
+        }
+        if (held.size() > 8 || (round % 3 == 0 && !held.empty())) {
+            size_t at = random() % held.size();
+            (round % 2 ? tensor_delete : tensor_delete_uncached)(held[at].first);
+            book->freed++;
+            book->held_bytes -= held[at].second;
+            held.erase(held.begin() + at);
+        }
+    }
+}
+
+int main(int count, char **arguments)
+{
+    bool wait = count > 1 && !strcmp(arguments[1], "wait");
+    unsigned before = tensor_watchers();
+    while (wait && !tensor_watchers())
+        usleep(1000);
+    tensor_new(0, 0, 0);
+    Book books[4] = {}, sum = {};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 4; thread++)
+        threads.emplace_back(work, thread, books + thread);
+    for (auto &thread : threads)
+        thread.join();
+    for (const Book &book : books) {
+        sum.handed_out += book.handed_out;
+        sum.bytes += book.bytes;
+        sum.freed += book.freed;
+        sum.held_bytes += book.held_bytes;
+        sum.failed += book.failed;
+    }
+    unsigned during = tensor_watchers();
+    printf("{\"handed_out\":%lu,\"bytes\":%lu,\"freed\":%lu,\"held_bytes\":%lu,\"failed\":%lu,\"before\":%u,\"during\":%u}\n",
+           sum.handed_out, sum.bytes, sum.freed, sum.held_bytes, sum.failed, before, during);
+    fflush(stdout);
+    while (wait && tensor_watchers())
+        usleep(1000);
+    return 0;
+}
