@@ -68,12 +68,13 @@ impl Filter {
             && (including.peek().is_none() || including.any(|rule| rule.matches(row)))
     }
 
-    /// Whether no function with a role in who holds memory is left out, in the layers that are looked at. Else
-    /// what is held cannot be told.
+    /// Whether no function of CUDA with a role in who holds memory is left out, in the layers that are looked at.
+    /// Else what is held cannot be told.
     pub fn covers_memory(&self, catalog: &Catalog) -> bool {
         let looked_at = |row: &&Row| {
             let library = catalog.library_with(row.library);
-            row.memory.is_some() && library.is_some_and(|library| self.has_layer(library.layer))
+            let layer = library.map_or(Layer::Custom, |library| library.layer);
+            row.memory.is_some() && layer != Layer::Custom && self.has_layer(layer)
         };
         let mut rows = catalog.rows.iter().filter(looked_at);
         rows.all(|row| self.selects(catalog, row))

@@ -88,6 +88,7 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
+    tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";
         tracer.declare_unseen(words.to_owned());

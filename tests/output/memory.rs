@@ -4,7 +4,7 @@ use gpuscope::catalog::Family;
 use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::memory::{
     Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, HOST, Origin, PoolReport, ProcessReport, Report,
-    SiteReport, UNKNOWN_DEVICE,
+    SiteReport, TensorReport, UNKNOWN_DEVICE,
 };
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::memory::{Pace, Rates, View, line, page, table};
@@ -49,6 +49,7 @@ fn with_driver(device: DeviceReport, bytes: u64) -> DeviceReport {
         name: Some("NVIDIA H200".to_owned()),
         driver_bytes: Some(bytes),
         unattributed_bytes: bytes.checked_sub(device.account.held_bytes),
+        driver_at: Some(seconds(9.75)),
         ..device
     }
 }
@@ -63,6 +64,8 @@ fn family(family: Family, device: i16, account: Account) -> FamilyReport {
 
 fn site(site: u64, family: Family, device: i16, account: Account) -> SiteReport {
     SiteReport {
+        row: 7,
+        function: "cuMemAlloc_v2".to_owned(),
         site,
         family,
         device,
@@ -85,6 +88,7 @@ fn process(pid: u32, comm: &str) -> ProcessReport {
         families: Vec::new(),
         sites: Vec::new(),
         pools: Vec::new(),
+        tensors: None,
         endings: Vec::new(),
         anomalies: Anomalies::default(),
         lost: MemoryLoss::default(),
@@ -172,6 +176,31 @@ fn leaking() -> Report {
     report
 }
 
+/// A framework that keeps 100 MiB of which tensors use 60.
+fn caching() -> Report {
+    let mut script = process(8, "python");
+    script.devices = vec![device(0, account(5, 5))];
+    script.families = vec![
+        family(Family::Device, 0, account(5, 5)),
+        family(Family::Tensor, 0, account(90, 60)),
+    ];
+    script.sites = vec![
+        site(1, Family::Tensor, 0, account(90, 60)),
+        site(0, Family::Device, 0, account(5, 5)),
+    ];
+    script.tensors = Some(TensorReport {
+        segments: 5,
+        segment_bytes: 100 * MIB,
+        peak_segment_bytes: 120 * MIB,
+        tensors: 60,
+        tensor_bytes: 60 * MIB,
+        stray_bytes: 3 * MIB,
+    });
+    let mut report = report(vec![script]);
+    report.stacks.insert(1, vec![python("keep", "/home/me/train.py", 7)]);
+    report
+}
+
 fn ended(count: u64) -> Ended {
     Ended {
         count,
@@ -185,6 +214,8 @@ fn late() -> Report {
     server.origin = Origin::Late;
     let guess = DeviceReport {
         inferred: true,
+        notes: vec!["the driver counts other processes with it".to_owned()],
+        driver_at: Some(seconds(12.0)),
         ..with_driver(device(1, account(5, 5)), 900 * MIB)
     };
     server.devices = vec![device(UNKNOWN_DEVICE, account(3, 2)), device(0, account(10, 0)), guess];
@@ -303,6 +334,11 @@ fn attached_late_on_several_devices_without_nvml() {
 }
 
 #[test]
+fn a_framework_with_an_allocator_of_its_own() {
+    insta::assert_snapshot!(text(&caching()));
+}
+
+#[test]
 fn virtual_memory_pools_and_what_is_apart() {
     insta::assert_snapshot!(text(&mapped()));
 }
@@ -330,7 +366,7 @@ fn memory_as_json() {
 
 #[test]
 fn memory_as_json_of_what_is_not_known() {
-    let all: Vec<serde_json::Value> = [late(), mapped(), hostile()]
+    let all: Vec<serde_json::Value> = [late(), mapped(), caching(), hostile()]
         .iter()
         .map(|report| serde_json::from_str(&line(report, &Rates::of_all(report))).expect("JSON"))
         .collect();

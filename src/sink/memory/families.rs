@@ -17,7 +17,7 @@ pub fn table(process: &ProcessReport, out: &mut String) {
         held.iter().for_each(|family| row(family, out));
     }
     if !apart.is_empty() {
-        heading("apart, in no figure above", out);
+        heading("apart, never added to it", out);
         apart.iter().for_each(|family| row(family, out));
     }
 }

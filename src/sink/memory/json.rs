@@ -2,7 +2,9 @@
 
 use super::Rates;
 use crate::model::frame::Frame;
-use crate::model::memory::{Account, DeviceReport, HOST, Origin, PoolReport, ProcessReport, Report, SiteReport};
+use crate::model::memory::{
+    Account, DeviceReport, HOST, Origin, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
+};
 use serde_json::{Map, Value, json};
 
 /// One object of type `memory`, as a line.
@@ -67,6 +69,7 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
         "families": families.collect::<Vec<_>>(),
         "sites": sites.collect::<Vec<_>>(),
         "pools": process.pools.iter().map(|pool| of_pool(report, pool)).collect::<Vec<_>>(),
+        "tensors": process.tensors.as_ref().map(of_tensors),
         "ended_by": process.endings.iter().map(|(how, ended)| {
             json!({"how": how.name(), "count": ended.count, "bytes": ended.bytes})
         }).collect::<Vec<_>>(),
@@ -102,6 +105,9 @@ fn of_device(report: &Report, process: &ProcessReport, of: &DeviceReport, rates:
     object.insert("inferred".to_owned(), json!(of.inferred));
     object.insert("driver_bytes".to_owned(), json!(of.driver_bytes));
     object.insert("unattributed_bytes".to_owned(), json!(of.unattributed_bytes));
+    let driver_ts = of.driver_at.map(|at| seconds(report, at));
+    object.insert("driver_ts".to_owned(), json!(driver_ts));
+    object.insert("notes".to_owned(), json!(of.notes));
     Value::Object(object)
 }
 
@@ -147,6 +153,7 @@ fn of_site(report: &Report, site: &SiteReport) -> Value {
     json!({
         "family": site.family.name(),
         "device": device(site.device),
+        "function": site.function,
         "outstanding": site.account.outstanding,
         "held_bytes": site.account.held_bytes,
         "oldest_seconds": age(site.oldest_ns),
@@ -166,6 +173,18 @@ fn of_frame(frame: &Frame) -> Value {
         "line": frame.line,
         "language": frame.language.name(),
         "inlined": frame.inlined,
+    })
+}
+
+fn of_tensors(tensors: &TensorReport) -> Value {
+    json!({
+        "segments": tensors.segments,
+        "segment_bytes": tensors.segment_bytes,
+        "peak_segment_bytes": tensors.peak_segment_bytes,
+        "tensors": tensors.tensors,
+        "tensor_bytes": tensors.tensor_bytes,
+        "unused_bytes": tensors.unused_bytes(),
+        "stray_bytes": tensors.stray_bytes,
     })
 }
 

@@ -103,6 +103,7 @@ mod tests {
             families: Vec::new(),
             sites: Vec::new(),
             pools: Vec::new(),
+            tensors: None,
             endings: Vec::new(),
             anomalies: crate::model::memory::Anomalies::default(),
             lost: crate::wire::MemoryLoss::default(),

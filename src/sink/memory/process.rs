@@ -8,6 +8,9 @@ use crate::sink::quantity::{bytes, count, escaped};
 use crate::wire::MemoryLoss;
 use std::fmt::Write;
 
+/// The driver is asked now and then; a reading this old is still of now.
+const FRESH_NS: u64 = 2_000_000_000;
+
 /// Everything about `process`.
 pub fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View, out: &mut String) {
     let _ = writeln!(out, "{}{}", view.bold(&name(process)), state(report, process));
@@ -20,13 +23,14 @@ pub fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View
             view.bold(&held(&device.account, process))
         );
         account(report, &device.account, rate, view, out);
-        driver(device, process, out);
+        driver(report, device, process, out);
     }
     if is_used(&process.host) {
         let words = view.bold(&held(&process.host, process));
         let _ = writeln!(out, "  pinned and registered host memory: {words}");
         account(report, &process.host, rates.of(process, HOST), view, out);
     }
+    tensors(process, out);
     sites::outstanding(report, process, view, out);
     families::table(process, out);
     families::pools(process, out);
@@ -120,17 +124,44 @@ fn account(report: &Report, account: &Account, rate: super::pace::Rate, view: Vi
 }
 
 /// What the driver says, beside what was seen.
-fn driver(device: &DeviceReport, process: &ProcessReport, out: &mut String) {
-    let Some(all) = device.driver_bytes else { return };
-    let said = match process.ended_at {
-        Some(_) => "said last",
-        None => "says",
-    };
-    let _ = write!(out, "    driver {said} {}", bytes(all));
-    if let Some(rest) = device.unattributed_bytes.filter(|rest| *rest > 0) {
-        let _ = write!(out, "; unattributed {} ({})", bytes(rest), unattributed(process));
+fn driver(report: &Report, device: &DeviceReport, process: &ProcessReport, out: &mut String) {
+    if let Some(all) = device.driver_bytes {
+        let _ = write!(out, "    driver {}", said(report, device, all));
+        if let Some(rest) = device.unattributed_bytes.filter(|rest| *rest > 0) {
+            let _ = write!(out, "; unattributed {} ({})", bytes(rest), unattributed(process));
+        }
+        out.push('\n');
     }
-    out.push('\n');
+    for note in &device.notes {
+        let _ = writeln!(out, "    note: {}", escaped(note));
+    }
+}
+
+/// `says 1.5 GiB`, or when it said so.
+fn said(report: &Report, device: &DeviceReport, all: u64) -> String {
+    match device.driver_at.filter(|at| report.at.saturating_sub(*at) > FRESH_NS) {
+        Some(at) => format!("said {} at {:.2} s", bytes(all), since(report, at)),
+        None => format!("says {}", bytes(all)),
+    }
+}
+
+/// What a framework's allocator makes of it.
+fn tensors(process: &ProcessReport, out: &mut String) {
+    let Some(tensors) = &process.tensors else { return };
+    let _ = writeln!(
+        out,
+        "  framework's allocator: {} in {}, peak {}; {} handed out to {}, {} unused (its cache, and gaps)",
+        bytes(tensors.segment_bytes),
+        plural(tensors.segments, "segment"),
+        bytes(tensors.peak_segment_bytes),
+        bytes(tensors.tensor_bytes),
+        plural(tensors.tensors, "tensor"),
+        bytes(tensors.unused_bytes()),
+    );
+    if tensors.stray_bytes > 0 {
+        let words = "handed out in all where no allocation was seen";
+        let _ = writeln!(out, "    {} {words}", bytes(tensors.stray_bytes));
+    }
 }
 
 /// What may hide in the difference; never more than can be known.

@@ -4,22 +4,34 @@ use super::process::ages;
 use super::stack;
 use super::text::View;
 use super::words::{place, plural};
-use crate::catalog::Holder;
+use crate::catalog::{Family, Holder};
 use crate::model::memory::{Origin, ProcessReport, Report, SiteReport};
-use crate::sink::quantity::bytes;
+use crate::sink::quantity::{bytes, escaped};
 use std::fmt::Write;
 
-/// Outstanding allocations by call site.
+/// Outstanding allocations by call site; before them what a framework has handed out of these.
 pub fn outstanding(report: &Report, process: &ProcessReport, view: View, out: &mut String) {
-    let sites: Vec<&SiteReport> = held(process).collect();
-    if sites.is_empty() {
-        out.push_str(match process.origin {
-            Origin::Start => "  nothing outstanding\n",
-            Origin::Late => "  nothing outstanding of what was allocated since\n",
-        });
-        return;
+    let tensors = process.sites.iter().filter(|site| site.family == Family::Tensor);
+    let tensors: Vec<&SiteReport> = tensors.filter(|site| site.account.outstanding > 0).collect();
+    if !tensors.is_empty() {
+        list(
+            "handed out to tensors, by call site, most bytes first",
+            &tensors,
+            report,
+            view,
+            out,
+        );
     }
-    out.push_str("  outstanding by call site, most bytes first:\n");
+    let sites: Vec<&SiteReport> = held(process).collect();
+    match (sites.is_empty(), process.origin) {
+        (false, _) => list("outstanding by call site, most bytes first", &sites, report, view, out),
+        (true, Origin::Start) => out.push_str("  nothing outstanding\n"),
+        (true, Origin::Late) => out.push_str("  nothing outstanding of what was allocated since\n"),
+    }
+}
+
+fn list(title: &str, sites: &[&SiteReport], report: &Report, view: View, out: &mut String) {
+    let _ = writeln!(out, "  {title}:");
     for site in sites.iter().take(view.top) {
         entry(report, site, view, out);
     }
@@ -56,7 +68,15 @@ fn entry(report: &Report, site: &SiteReport, view: View, out: &mut String) {
     );
     match report.stacks.get(&site.site) {
         Some(frames) if !frames.is_empty() => write_stack(frames, view, out),
-        _ => out.push_str("      call site not known\n"),
+        _ => drop(writeln!(out, "      {}", unknown(site))),
+    }
+}
+
+/// What is known without a stack.
+fn unknown(site: &SiteReport) -> String {
+    match site.function.as_str() {
+        "" => "call site not known".to_owned(),
+        function => format!("by {}; call site not known", escaped(function)),
     }
 }
 

@@ -69,6 +69,7 @@ pub fn explained(family: Family) -> &'static str {
         Family::External => "another API's memory",
         Family::View => "a window on another API's memory",
         Family::Imported => "physical memory of another process",
+        Family::Tensor => "handed out by a framework, of memory above",
         Family::Multicast => "objects that several devices write to",
     }
 }
