@@ -1,5 +1,6 @@
 //! The command line: what `--help` says and what it is parsed into. Changes nothing.
 
+use crate::rule::Rule;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -32,6 +33,9 @@ pub enum Command {
     /// Trace processes that already run, until Ctrl-C, their end, or --duration
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
+    /// Say who holds GPU memory, who asked for it, and what was never given back
+    #[command(after_help = LEAKS_HELP)]
+    Leaks(LeaksArgs),
     /// List the functions that can be traced, and which of them a process or library has
     #[command(after_help = FUNCTIONS_HELP)]
     Functions(FunctionsArgs),
@@ -54,6 +58,8 @@ Begin with:
       every CUDA call of a program, then a summary
   sudo gpuscope trace -p 1234
       the same of a program that already runs
+  sudo gpuscope leaks -p 1234
+      who holds GPU memory, live
 
 Tracing needs root, or CAP_BPF and CAP_PERFMON. 'gpuscope COMMAND --help' has more examples.";
 
@@ -73,13 +79,16 @@ Examples:
       everything but these
   gpuscope run --errors -- ./app
       only failed calls
+  gpuscope run -q --fail-on leak -- ./test
+      exit status 3 when the program gave back less GPU memory than it took
 
 Classes for --filter: alloc, free, memory, copy, memset, prefetch, launch, sync, stream, event, graph, module, \
 context, query, error, other. @memory is all of alloc, free, memory, memset and prefetch. \
 Quote !, * and ? from the shell.
 
 Exit status: CMD's own (128+N when signal N ended it); 125: gpuscope failed or was used wrongly; \
-126: CMD cannot be executed; 127: CMD not found. 128+N also when signal N ended gpuscope: CMD lives on, untraced. \
+126: CMD cannot be executed; 127: CMD not found; 3: a --fail-on rule matched and CMD succeeded. \
+128+N also when signal N ended gpuscope: CMD lives on, untraced. \
 A Ctrl-C at the terminal reaches CMD, too, and is waited for.";
 
 const TRACE_HELP: &str = "\
@@ -97,7 +106,30 @@ Examples:
 
 The traced processes go on when gpuscope ends.
 
-Exit status: 0 done; 1 failed; 2 wrong usage.";
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 a --fail-on rule matched.";
+
+const LEAKS_HELP: &str = "\
+Examples:
+  gpuscope leaks -- python train.py
+      run it, then say what it held at its end, and which lines asked for it
+  gpuscope leaks -p 1234
+      a live table of a running process; Ctrl-C ends it with the full report
+  gpuscope leaks --all --interval 1min -o memory.txt
+      the whole machine, a full report each minute
+  gpuscope leaks --json -o memory.jsonl -- ./app
+      for a program: jq '.processes[].devices[].held_bytes' memory.jsonl
+  gpuscope leaks --fail-on leak=16MiB -- pytest tests/gpu
+      for CI: exit status 3 when more than this was never given back
+
+Held is what the program asked for and has not given back. What it allocated before gpuscope came is not known: it \
+is never guessed, and is part of what the driver says and no allocation explains (unattributed).
+
+The report goes to stdout, or to the file of -o. With CMD stdout is CMD's: the text goes to stderr, as the summary \
+of run does; --json goes to stdout all the same, so use -o FILE where CMD prints something.
+
+Exit status: 0 done; 1 failed; 2 wrong usage; 3 --fail-on matched. With CMD as for run: CMD's own (128+N when signal \
+N ended it); 125: gpuscope failed or was used wrongly; 126: CMD cannot be executed; 127: CMD not found; \
+3: --fail-on matched and CMD succeeded.";
 
 const FUNCTIONS_HELP: &str = "\
 Examples:
@@ -167,6 +199,57 @@ pub struct TraceArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct LeaksArgs {
+    /// Watch this process and its children from now on (repeatable)
+    #[arg(short, long = "pid", value_name = "PID")]
+    pub pids: Vec<u32>,
+    /// Watch every process, now and later
+    #[arg(long, conflicts_with = "pids")]
+    pub all: bool,
+    /// Run this command and watch it from its first call
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pids", "all", "duration"])]
+    pub command: Vec<OsString>,
+    /// Stop after this time: 10s, 5min
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Duration>,
+    /// Also functions that FILE describes and gives a role in memory, in any library (repeatable)
+    #[arg(long, value_name = "FILE.toml", help_heading = "Whose calls")]
+    pub hooks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub whose: Whose,
+    /// Write the report to FILE instead (`-`: stdout); the extension .jsonl chooses --json
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// JSON lines: one object for each report, with every call site
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// A full report each time this has passed, such as 10s, instead of the live table
+    #[arg(long, value_name = "TIME", value_parser = parse_interval, help_heading = "Output")]
+    pub interval: Option<Duration>,
+    /// Call sites shown for each process; --json has all
+    #[arg(long, value_name = "N", default_value = "10", help_heading = "Output")]
+    pub top: usize,
+    /// No live table on the terminal, only the report
+    #[arg(short, long, help_heading = "Output")]
+    pub quiet: bool,
+    /// End with status 3 when this is so: leak, leak=SIZE (a process held more at its end, or holds more at ours)
+    #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
+    pub fail_on: Option<Rule>,
+    /// Colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Output"
+    )]
+    pub color: Colour,
+    /// What libbpf says, on stderr
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct FunctionsArgs {
     /// Glob for names, or @CLASS; without it, all
     pub pattern: Option<String>,
@@ -214,7 +297,21 @@ pub enum Colour {
     Never,
 }
 
-/// Options of every command that traces.
+/// Which processes and threads are looked at, of those in scope.
+#[derive(Clone, Debug, Args)]
+pub struct Whose {
+    /// Only threads of this name; a trailing * matches a prefix (up to 4 times)
+    #[arg(long, value_name = "NAME", help_heading = "Whose calls")]
+    pub comm: Vec<String>,
+    /// Only processes of this user id
+    #[arg(long, value_name = "UID", help_heading = "Whose calls")]
+    pub uid: Option<u32>,
+    /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
+    #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
+    pub cgroup: Option<PathBuf>,
+}
+
+/// Options of every command that traces calls.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
     /// Only functions that match GLOB or @CLASS; `!` before it excludes (repeatable)
@@ -245,15 +342,8 @@ pub struct Options {
     /// Also trace the functions that FILE describes, in any library (repeatable)
     #[arg(long, value_name = "FILE.toml", help_heading = "Which calls")]
     pub hooks: Vec<PathBuf>,
-    /// Only threads of this name; a trailing * matches a prefix (up to 4 times)
-    #[arg(long, value_name = "NAME", help_heading = "Whose calls")]
-    pub comm: Vec<String>,
-    /// Only processes of this user id
-    #[arg(long, value_name = "UID", help_heading = "Whose calls")]
-    pub uid: Option<u32>,
-    /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
-    #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
-    pub cgroup: Option<PathBuf>,
+    #[command(flatten)]
+    pub whose: Whose,
     /// Write lines to FILE instead of stdout (`-`: stdout); the extension .jsonl chooses JSON lines
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -272,6 +362,9 @@ pub struct Options {
         help_heading = "Output"
     )]
     pub summary: SummaryFormat,
+    /// End with status 3 when this is so: leak, leak=SIZE (a process held more GPU or pinned memory at its end)
+    #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
+    pub fail_on: Option<Rule>,
     /// Colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(
         long,
@@ -289,6 +382,9 @@ pub struct Options {
     pub verbose: bool,
 }
 
+/// A report takes about a hundredth of this.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+
 /// `10us`, `5s`; a bare number is refused.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let units = [
@@ -303,6 +399,15 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     with_unit(text, &units)
         .map(Duration::from_nanos)
         .ok_or_else(|| format!("{text:?} is no duration; write a number and ns, us, ms, s, min or h, such as 10us"))
+}
+
+/// As [`parse_duration`], at least a tenth of a second.
+pub fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = parse_duration(text)?;
+    match interval >= SHORTEST_INTERVAL {
+        true => Ok(interval),
+        false => Err(format!("{text:?} is too short; at least 100ms, such as 10s")),
+    }
 }
 
 /// `16MiB`, `1GiB`; a bare number is refused.

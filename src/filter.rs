@@ -24,9 +24,19 @@ enum Pattern {
 pub struct Filter {
     rules: Vec<Rule>,
     layers: Vec<Layer>,
+    only_memory: bool,
 }
 
 impl Filter {
+    /// Every function that has a role in who holds memory, in all layers, and no other.
+    pub fn memory() -> Filter {
+        Filter {
+            rules: Vec::new(),
+            layers: vec![Layer::Runtime, Layer::Driver],
+            only_memory: true,
+        }
+    }
+
     /// Reads `--filter` rules (`GLOB`, `@CLASS`, `!` before either excludes) and `--layer` names.
     ///
     /// # Errors
@@ -39,6 +49,7 @@ impl Filter {
         Ok(Filter {
             rules,
             layers: parse_layers(layers)?,
+            only_memory: false,
         })
     }
 
@@ -52,8 +63,21 @@ impl Filter {
         let layer = catalog.library_with(row.library).map(|library| library.layer);
         let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
         layer.is_some_and(|layer| self.has_layer(layer))
+            && (row.memory.is_some() || !self.only_memory)
             && !self.rules.iter().any(|rule| rule.exclude && rule.matches(row))
             && (including.peek().is_none() || including.any(|rule| rule.matches(row)))
+    }
+
+    /// Whether no function of CUDA with a role in who holds memory is left out, in the layers that are looked at.
+    /// Else what is held cannot be told.
+    pub fn covers_memory(&self, catalog: &Catalog) -> bool {
+        let looked_at = |row: &&Row| {
+            let library = catalog.library_with(row.library);
+            let layer = library.map_or(Layer::Custom, |library| library.layer);
+            row.memory.is_some() && layer != Layer::Custom && self.has_layer(layer)
+        };
+        let mut rows = catalog.rows.iter().filter(looked_at);
+        rows.all(|row| self.selects(catalog, row))
     }
 
     /// Whether the user asked for this very function or its class, so that its calls are shown though it is chatty.
@@ -149,6 +173,32 @@ mod tests {
     fn a_glob_also_matches_the_documented_name() {
         assert!(selected(&["cuMemAlloc"], "cuMemAlloc_v2"));
         assert!(!selected(&["cudaMemcpy*"], "cudaMalloc"));
+    }
+
+    #[test]
+    fn the_filter_for_memory_selects_what_has_a_role_in_it_and_no_more() {
+        let filter = Filter::memory();
+        assert!(filter.covers_memory(&CATALOG));
+        assert!(
+            CATALOG
+                .rows
+                .iter()
+                .all(|row| filter.selects(&CATALOG, row) == row.memory.is_some())
+        );
+    }
+
+    #[test]
+    fn a_filter_that_leaves_out_a_release_cannot_tell_what_is_held() {
+        let covers = |rules: &[&str], layer: &str| {
+            let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            Filter::parse(&rules, &[layer.to_owned()])
+                .unwrap()
+                .covers_memory(&CATALOG)
+        };
+        assert!(
+            covers(&[], "runtime,driver") && covers(&["!cudaLaunchKernel"], "runtime,driver") && covers(&[], "driver")
+        );
+        assert!(!covers(&["@alloc"], "runtime,driver") && !covers(&["!cuMemFree*"], "driver"));
     }
 
     proptest::proptest! {

@@ -24,6 +24,7 @@ pub mod output;
 pub mod probe;
 pub mod refusal;
 pub mod rows;
+pub mod rule;
 pub mod sink;
 pub mod stack;
 pub mod tracer;

@@ -32,11 +32,15 @@ fn refused(error: &clap::Error) -> ExitCode {
         Some(words) => say(format_args!("gpuscope: {words}")),
         None => drop(error.print()),
     }
-    let runs = std::env::args_os().nth(1).is_some_and(|command| command == "run");
+    let mut words = std::env::args_os().skip(1);
+    let runs = match words.next() {
+        Some(command) if command == "leaks" => words.any(|word| word == "--"),
+        command => command.is_some_and(|command| command == "run"),
+    };
     match (error.use_stderr(), runs) {
         (false, _) => ExitCode::SUCCESS,
         // other statuses are the command's own
-        (true, true) => ExitCode::from(command::run::FAILED),
+        (true, true) => ExitCode::from(command::launched::FAILED),
         (true, false) => ExitCode::from(WRONG_USAGE),
     }
 }

@@ -31,6 +31,16 @@ impl Output {
         }
     }
 
+    /// stderr.
+    pub fn stderr() -> Output {
+        Output {
+            target: Box::new(io::stderr()),
+            name: PathBuf::from("stderr"),
+            closed: false,
+            failure: None,
+        }
+    }
+
     /// A file that is made or emptied now.
     ///
     /// # Errors
@@ -75,7 +85,7 @@ impl Output {
         match &self.failure {
             None => Ok(()),
             Some(error) => Err(anyhow!(
-                "failed to write {}: {error}; what was written before is complete\nhint: free some space, or -q for the summary alone",
+                "failed to write {}: {error}; what was written before is complete\nhint: free some space, or write less (-q)",
                 self.name.display()
             )),
         }

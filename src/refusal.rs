@@ -10,15 +10,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub struct Usage(pub String);
 
 /// Options that are named in the documents of later versions.
-const OPTIONS: [(&str, &str); 4] = [
+const OPTIONS: [(&str, &str); 3] = [
     (
         "--phases",
         "no separate entry and return records are written by this version: each call is one record, written when it \
          returns\nhint: in JSON lines, a call ends duration_us after ts",
-    ),
-    (
-        "--fail-on",
-        "no rules are checked by this version\nhint: gpuscope run -o t.jsonl -- CMD; tail -n 1 t.jsonl | jq -e '.failures == []'",
     ),
     (
         "--stacks",
@@ -32,11 +28,7 @@ const OPTIONS: [(&str, &str); 4] = [
 ];
 
 /// Commands that are named in the documents of later versions.
-const COMMANDS: [(&str, &str); 8] = [
-    (
-        "leaks",
-        "gpuscope run --filter @alloc --filter @free -o memory.jsonl -- CMD lists every allocation and release",
-    ),
+const COMMANDS: [(&str, &str); 7] = [
     (
         "record",
         "gpuscope run -o t.jsonl -- CMD keeps every call as JSON lines",

@@ -2,9 +2,12 @@
 
 pub mod doctor;
 pub mod functions;
+pub mod launched;
+pub mod leaks;
 pub mod man;
 pub mod prepare;
 pub mod run;
+pub mod running;
 pub mod trace;
 
 use crate::cli::{Cli, Command};
@@ -20,6 +23,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Leaks(args) => leaks::run(&args),
         Command::Functions(args) => functions::run(&args),
         Command::Doctor(args) => doctor::run(args.pid, args.json),
         Command::Completions { shell } => {

@@ -1,13 +1,15 @@
 //! From options to a tracer that is ready: shared by all commands that trace.
 
 use crate::catalog::Catalog;
-use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::cli::{Colour, Format, LeaksArgs, Options, SummaryFormat, Whose};
 use crate::filter::Filter;
+use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::probe::{self, Setup, Tier};
 use crate::refusal::{self, Usage};
 use crate::rows::{RunRows, Wish};
+use crate::rule::Rule;
 use crate::sink::{Sink, json::Json, summary, text};
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
@@ -16,6 +18,7 @@ use std::io::IsTerminal;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -23,6 +26,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const SPARE_ROWS: usize = 4096;
 /// A second of 100,000 allocations, and as many frees.
 const MEMORY_RING: u32 = 16 << 20;
+/// A ring that nothing is written to: a page.
+const NO_RING: u32 = 4096;
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
 
@@ -36,18 +41,20 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
     let format = format(options)?;
     let refused = probe::machine::returns_refused();
+    let covers_memory = filter.covers_memory(&catalog) && refused.is_none();
+    check_rule(options.fail_on, covers_memory, refused.as_deref())?;
     let wish = Wish {
         events: !options.quiet,
         // few calls of a getter fail or take long: where only those are shown, none is too chatty
         chatty: options.chatty || options.errors || options.min_duration.is_some(),
         returns: refused.is_none(),
-        memory: true,
+        memory: covers_memory,
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;
-    let output = destination(options)?;
-    let mut tracer = Tracer::start(rows, setup(options, &scope)?, scope, output)?;
+    let output = destination(options.output.as_deref())?;
+    let mut tracer = Tracer::start(rows, call_setup(options, &scope)?, scope, output)?;
     if let Some(reason) = refused {
         tracer.declare_unseen(reason);
     }
@@ -56,6 +63,71 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         tracer.write_to(sink);
     }
     Ok(tracer)
+}
+
+/// The same for who holds memory alone: no other function is hooked, and no call becomes a line.
+///
+/// # Errors
+/// As [`tracer`].
+pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
+    probe::route_messages(args.verbose);
+    let catalog = catalog(&args.hooks)?;
+    if let Some(reason) = probe::machine::returns_refused() {
+        bail!("what a call has allocated is seen when it returns, and that cannot be hooked: {reason}");
+    }
+    let wish = Wish {
+        events: false,
+        chatty: false,
+        returns: true,
+        memory: true,
+        results: false,
+    };
+    let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);
+    let setup = Setup {
+        ring_bytes: NO_RING,
+        ..setup(&args.whose, &scope)?
+    };
+    let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
+    tracer.ask_devices();
+    if !args.whose.comm.is_empty() {
+        let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";
+        tracer.declare_unseen(words.to_owned());
+    }
+    Ok(tracer)
+}
+
+/// A rule that could not match would always let pass.
+fn check_rule(rule: Option<Rule>, covers_memory: bool, refused: Option<&str>) -> Result<()> {
+    match (rule, covers_memory, refused) {
+        (None, ..) | (Some(_), true, None) => Ok(()),
+        (Some(_), _, Some(reason)) => bail!("--fail-on leak cannot be told: {reason}"),
+        (Some(_), false, None) => bail!(Usage(
+            "--fail-on leak needs every function that takes or gives back memory, and --filter leaves some out\n\
+             hint: drop --filter; gpuscope leaks --fail-on leak traces these functions alone"
+                .to_owned()
+        )),
+    }
+}
+
+/// What `rule` finds in `report`.
+pub fn matches(rule: Option<Rule>, report: &Report) -> Vec<String> {
+    rule.map(|rule| rule.matches(report)).unwrap_or_default()
+}
+
+/// Says what a rule has found.
+pub fn say_matches(matches: &[String]) {
+    for words in matches {
+        say(format_args!("gpuscope: {words}"));
+    }
+}
+
+/// The exit status after a trace of running processes that went well, after what a rule has found was said.
+pub fn status(matches: &[String]) -> ExitCode {
+    say_matches(matches);
+    match matches {
+        [] => ExitCode::SUCCESS,
+        _ => ExitCode::from(Rule::STATUS),
+    }
 }
 
 /// The built-in catalogue and the user's files.
@@ -89,26 +161,33 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
     Ok(())
 }
 
-fn setup(options: &Options, scope: &Scope) -> Result<Setup> {
+fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
     let ring = options.ring_size.max(4096).next_power_of_two();
     if ring > LARGEST_RING {
         bail!(Usage(
             "--ring-size is too large\nhint: at most 1GiB; --filter and -q make fewer events".to_owned()
         ));
     }
+    Ok(Setup {
+        ring_bytes: ring as u32,
+        only_errors: options.errors,
+        min_ns: options.min_duration.map_or(0, |time| time.as_nanos() as u64),
+        ..setup(&options.whose, scope)?
+    })
+}
+
+/// What every trace has in common.
+fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
     let processes = matches!(scope, Scope::Processes(_));
     Ok(Setup {
         spare_rows: SPARE_ROWS,
-        ring_bytes: ring as u32,
         memory_ring_bytes: MEMORY_RING,
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,
-        uid: options.uid,
-        cgroup: options.cgroup.as_deref().map(cgroup_id).transpose()?,
-        comms: options.comm.clone(),
-        only_errors: options.errors,
-        min_ns: options.min_duration.map_or(0, |time| time.as_nanos() as u64),
+        uid: whose.uid,
+        cgroup: whose.cgroup.as_deref().map(cgroup_id).transpose()?,
+        comms: whose.comm.clone(),
         tier: forced_tier()?,
         ..Setup::default()
     })
@@ -149,8 +228,12 @@ fn is_cgroup_v2(file: &File) -> bool {
     }
 }
 
-fn destination(options: &Options) -> Result<Output> {
-    match options.output.as_deref() {
+/// Where `-o` leads, else stdout.
+///
+/// # Errors
+/// The file cannot be made.
+pub fn destination(path: Option<&Path>) -> Result<Output> {
+    match path {
         None => Ok(Output::stdout()),
         Some(path) if path == Path::new("-") => Ok(Output::stdout()),
         Some(path) => Output::create(path),
@@ -183,13 +266,17 @@ fn sink(options: &Options, format: Format, command: &[std::ffi::OsString], tier:
             let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             Box::new(Json::new(clock, command, tier.to_owned()))
         }
-        Format::Text => Box::new(text::Text::new(clock, text::local_zone(), coloured(options))),
+        Format::Text => {
+            let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
+            let colour = coloured(options.color, to_terminal);
+            Box::new(text::Text::new(clock, text::local_zone(), colour))
+        }
     }
 }
 
-fn coloured(options: &Options) -> bool {
-    let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
-    match options.color {
+/// Whether to write in colours; `to_terminal`: that is where it goes.
+pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
+    match colour {
         Colour::Always => true,
         Colour::Never => false,
         Colour::Auto => to_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),

@@ -1,6 +1,7 @@
 //! One output format per file. A sink turns calls into bytes; where they go is the tracer's business.
 
 pub mod json;
+pub mod memory;
 pub mod quantity;
 pub mod summary;
 pub mod text;

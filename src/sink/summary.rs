@@ -1,5 +1,6 @@
 //! The summary at the end of a run, as text and as JSON.
 
+use super::memory::{self, Rates};
 use super::quantity::{bytes, count, duration, escaped};
 use crate::catalog::Class;
 use crate::model::summary::{Function, Summary};
@@ -32,6 +33,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "counted_only": summary.counted_only,
         "attached": summary.attached,
         "attach": summary.tier,
+        "memory": memory::processes(&summary.memory, &Rates::of_all(&summary.memory)),
         "cost": {
             "hits": summary.cost.calls + summary.cost.entries,
             "hits_at_entry_only": summary.cost.entries,
@@ -79,6 +81,7 @@ pub fn to_text(summary: &Summary) -> String {
     }
     copies_text(summary, &mut out);
     failures_text(summary, &mut out);
+    out.push_str(&memory::brief(&summary.memory));
     honesty_text(summary, &mut out);
     cost_text(summary, &mut out);
     out

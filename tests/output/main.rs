@@ -7,5 +7,6 @@ mod decoding;
 mod event;
 mod lines;
 mod listing;
+mod memory;
 mod summary;
 mod usage;

@@ -16,9 +16,11 @@ fn refusal(words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Options that are refused before anything is loaded, and a part of what is said.
-const REFUSED: [(&[&str], &str); 11] = [
+const REFUSED: [(&[&str], &str); 13] = [
     (&["--phases"], "hint: in JSON lines"),
-    (&["--fail-on", "leak"], "hint: gpuscope run -o t.jsonl"),
+    (&["--fail-on", "error"], "hint: leak, or leak=100MiB"),
+    (&["--fail-on", "leak=5"], "such as 16MiB"),
+    (&["--fail-on", "leak", "--filter", "@alloc"], "hint: drop --filter"),
     (&["--stacks", "alloc"], "hint: bpftrace"),
     (&["--layer", "kernel"], "hint: --layer runtime,driver"),
     (&["--format", "chrome"], "hint: -o FILE.jsonl"),
@@ -48,13 +50,35 @@ fn other_commands_end_with_2_and_name_the_cure() {
     }
     for (words, cure) in [
         (&["trace"][..], "hint: -p PID, or --all"),
-        (&["leaks"], "hint: gpuscope run --filter @alloc"),
+        (&["leaks"], "hint: -p PID, --all for every process, or -- CMD"),
+        (&["leaks", "-p", "1", "--all"], "cannot be used with"),
+        (&["leaks", "--all", "--interval", "1"], "such as 10us"),
+        (&["leaks", "--all", "--interval", "1ms"], "at least 100ms"),
+        (&["leaks", "--all", "--fail-on", "error"], "hint: leak, or leak=100MiB"),
+        (&["leaks", "--all", "--stacks", "alloc"], "hint: bpftrace"),
         (&["functions", "@aloc"], "hint: one of alloc"),
         (&["functions", "--kernel"], "hint: gpuscope functions"),
     ] {
         let (status, said) = refusal(words);
         assert_eq!(status, Some(2), "{words:?}: {said}");
         assert!(said.contains(cure), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn leaks_with_a_command_ends_with_125_as_run_does() {
+    for (options, cure) in [
+        (&["-p", "1"][..], "cannot be used with"),
+        (&["--all"], "cannot be used with"),
+        (&["--duration", "1s"], "cannot be used with"),
+        (&["--fail-on", "error"], "hint: leak, or leak=100MiB"),
+        (&["--layer", "driver"], "unexpected argument"),
+        (&["-o", "/nonexistent/x"], "hint: is its directory there"),
+        (&["--hooks", "/nonexistent.toml"], "failed to read the hook file"),
+    ] {
+        let (status, said) = refusal(&[&["leaks"], options, &["--", "echo", "the command ran"]].concat());
+        assert_eq!(status, Some(125), "{options:?}: {said}");
+        assert!(said.contains(cure), "{options:?}: {said}");
     }
 }
 

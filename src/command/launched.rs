@@ -1,0 +1,127 @@
+//! A command that is started under a trace: its start, its end, and the exit status that follows from both.
+
+use super::prepare::{self, StopFlag};
+use crate::output::say;
+use crate::probe::launch::{Held, shell_status};
+use crate::refusal::message;
+use crate::rule::Rule;
+use crate::tracer::Tracer;
+use anyhow::Result;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+use std::process::{Child, ExitCode, ExitStatus};
+
+/// gpuscope itself failed; every other status may be the command's.
+pub const FAILED: u8 = 125;
+
+/// The exit status of `work`. Its failure is said here, because its status differs from that of other failures.
+pub fn status_of(work: impl FnOnce() -> Result<u8>) -> ExitCode {
+    ExitCode::from(work().unwrap_or_else(|error| {
+        say(format_args!("gpuscope: {}", message(&error)));
+        FAILED
+    }))
+}
+
+/// A command at work, and what traces it.
+pub struct Launched {
+    pub tracer: Tracer,
+    child: Child,
+    stop: StopFlag,
+}
+
+/// Why tracing stopped.
+pub enum End {
+    /// The command ended.
+    Ended(ExitStatus),
+    /// We were told to end, by this signal; process `pid` lives on.
+    Told { signal: i32, pid: u32 },
+}
+
+impl Launched {
+    /// Starts `command` with its probes in place; `Err` holds the exit status where it does not exist or cannot be
+    /// executed, which has been said.
+    ///
+    /// # Errors
+    /// What we could not do.
+    pub fn start(mut tracer: Tracer, command: &[OsString]) -> Result<Result<Launched, u8>> {
+        if let Some(program) = command.first().and_then(|name| find_program(name)) {
+            tracer.add_program(&program);
+        }
+        let held = Held::fork(command)?;
+        // only now: the command inherits which signals are ignored, and would not inherit a handler
+        let stop = prepare::stop_flag()?;
+        tracer.add_process(held.pid())?;
+        tracer.step()?;
+        Ok(match held.release() {
+            Ok(child) => Ok(Launched { tracer, child, stop }),
+            Err(error) => {
+                say(format_args!("gpuscope: {error}"));
+                Err(error.exit_status())
+            }
+        })
+    }
+
+    /// Traces until the command ends or we are told to end, with `each` after every step. What fails meanwhile is
+    /// returned at the end: a broken output ends no trace.
+    ///
+    /// # Errors
+    /// The command cannot be waited for.
+    pub fn follow(&mut self, mut each: impl FnMut(&mut Tracer)) -> Result<(End, Result<()>)> {
+        let mut outcome = Ok(());
+        loop {
+            let step = self.tracer.step();
+            outcome = outcome.and(step);
+            each(&mut self.tracer);
+            if let Some(status) = self.child.try_wait()? {
+                return Ok((End::Ended(status), outcome));
+            }
+            if let Some(signal) = self.stop.signal().filter(|signal| !reaches_command(*signal)) {
+                let pid = self.child.id();
+                return Ok((End::Told { signal, pid }, outcome));
+            }
+        }
+    }
+}
+
+impl End {
+    /// The exit status, after what there is to say about it: that of the command, unless it succeeded and
+    /// something else did not.
+    pub fn conclude(&self, outcome: Result<()>, matches: &[String]) -> u8 {
+        let status = match self {
+            End::Ended(status) => shell_status(*status),
+            End::Told { signal, pid } => {
+                say(format_args!(
+                    "gpuscope: ended by signal {signal}; process {pid} goes on untraced"
+                ));
+                u8::try_from(128 + signal).unwrap_or(FAILED)
+            }
+        };
+        prepare::say_matches(matches);
+        let ours = match outcome {
+            Ok(()) if matches.is_empty() => 0,
+            Ok(()) => Rule::STATUS,
+            Err(error) => {
+                say(format_args!("gpuscope: {}", message(&error)));
+                FAILED
+            }
+        };
+        if status == 0 { ours } else { status }
+    }
+}
+
+/// A terminal's Ctrl-C goes to the command as well: what it does on its way out is part of the trace.
+fn reaches_command(signal: i32) -> bool {
+    // SAFETY: asks about an open descriptor
+    signal == libc::SIGINT && unsafe { libc::isatty(0) } == 1
+}
+
+/// Where a shell would find the program.
+fn find_program(name: &OsStr) -> Option<PathBuf> {
+    if name.to_string_lossy().contains('/') {
+        return Some(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|path| path.is_file())
+}

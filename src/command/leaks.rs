@@ -1,0 +1,81 @@
+//! `gpuscope leaks`: who holds GPU memory, live and at the end.
+
+mod reporter;
+mod screen;
+
+use super::launched::{self, Launched};
+use super::prepare;
+use super::running::Running;
+use crate::cli::LeaksArgs;
+use crate::model::memory::Report;
+use crate::model::summary::Summary;
+use crate::refusal::Usage;
+use crate::tracer::Scope;
+use anyhow::{Result, bail};
+use reporter::Reporter;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Watches until a signal, the time limit, the end of the processes or of the command, or until nobody reads on.
+///
+/// # Errors
+/// What could not be watched, and why. With a command failures are said here.
+pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
+    if !args.command.is_empty() {
+        return Ok(launched::status_of(|| watch_command(args)));
+    }
+    if args.pids.is_empty() && !args.all {
+        let words = "nothing to watch\nhint: -p PID, --all for every process, or -- CMD to start one";
+        bail!(Usage(words.to_owned()));
+    }
+    watch_running(args)
+}
+
+fn watch_command(args: &LeaksArgs) -> Result<u8> {
+    let mut reporter = Reporter::new(args)?;
+    let tracer = prepare::memory_tracer(args, Scope::Processes(Vec::new()))?;
+    let mut launched = match Launched::start(tracer, &args.command)? {
+        Ok(launched) => launched,
+        Err(status) => return Ok(status),
+    };
+    let (end, outcome) = launched.follow(|tracer| reporter.follow(tracer))?;
+    let (summary, _) = launched.tracer.finish()?;
+    let report = last(summary);
+    let written = reporter.finish(&report);
+    let matches = prepare::matches(args.fail_on, &report);
+    Ok(end.conclude(outcome.and(written), &matches))
+}
+
+fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
+    let running = Running {
+        pids: &args.pids,
+        all: args.all,
+    };
+    let scope = running.scope()?;
+    let mut reporter = Reporter::new(args)?;
+    let mut tracer = prepare::memory_tracer(args, scope)?;
+    let stop = prepare::stop_flag()?;
+    running.attach(&mut tracer)?;
+    let deadline = args.duration.map(|time| Instant::now() + time);
+    let timed_out = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+    let mut failure = Ok(());
+    while failure.is_ok() && !stop.is_set() && !timed_out() && !reporter.is_closed() && !running.are_over() {
+        failure = tracer.step().and_then(|()| {
+            reporter.follow(&mut tracer);
+            reporter.check()
+        });
+    }
+    let (summary, _) = tracer.finish()?;
+    let report = last(summary);
+    let written = reporter.finish(&report);
+    failure.and(written)?;
+    Ok(prepare::status(&prepare::matches(args.fail_on, &report)))
+}
+
+/// The report of the end, with what was not seen.
+fn last(summary: Summary) -> Report {
+    let mut report = summary.memory;
+    let unseen = summary.unseen.iter().map(|what| format!("not seen: {what}"));
+    report.notes.extend(unseen);
+    report
+}

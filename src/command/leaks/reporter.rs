@@ -1,0 +1,179 @@
+//! When a report is made of who holds memory, in which form, and where it goes.
+
+use super::screen::{self, Screen};
+use crate::cli::LeaksArgs;
+use crate::command::prepare;
+use crate::model::memory::Report;
+use crate::output::Output;
+use crate::sink::memory::{Pace, View, line, page, table};
+use crate::tracer::Tracer;
+use anyhow::Result;
+use std::io::{IsTerminal, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often the live table changes.
+const LIVE: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub struct Reporter {
+    output: Output,
+    json: bool,
+    view: View,
+    pace: Pace,
+    interval: Option<Every>,
+    live: Option<Live>,
+}
+
+/// A moment that comes again.
+struct Every {
+    period: Duration,
+    due: Instant,
+}
+
+struct Live {
+    screen: Screen,
+    pace: Pace,
+    every: Every,
+}
+
+/// Where the text goes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goes {
+    Stdout,
+    Stderr,
+    File,
+}
+
+impl Reporter {
+    /// As `args` ask.
+    ///
+    /// # Errors
+    /// The output file cannot be made.
+    pub fn new(args: &LeaksArgs) -> Result<Reporter> {
+        let json = args.json || names_json(args.output.as_deref());
+        let goes = goes(args, json);
+        let to_terminal = match goes {
+            Goes::Stdout => std::io::stdout().is_terminal(),
+            Goes::Stderr => std::io::stderr().is_terminal(),
+            Goes::File => false,
+        };
+        // a command writes on the same terminal, where nothing could be drawn in place
+        let live = goes == Goes::Stdout && to_terminal && args.command.is_empty();
+        let live = live && !json && !args.quiet && args.interval.is_none() && screen::can_redraw();
+        Ok(Reporter {
+            output: match goes {
+                Goes::Stderr => Output::stderr(),
+                _ => prepare::destination(args.output.as_deref())?,
+            },
+            json,
+            view: View {
+                top: args.top,
+                colour: prepare::coloured(args.color, to_terminal),
+            },
+            pace: Pace::default(),
+            interval: args.interval.map(Every::new),
+            live: live.then(|| Live {
+                screen: Screen::default(),
+                pace: Pace::default(),
+                every: Every::new(LIVE),
+            }),
+        })
+    }
+
+    /// To be called often: writes what is due.
+    pub fn follow(&mut self, tracer: &mut Tracer) {
+        if self.interval.as_mut().is_some_and(Every::is_due) {
+            let report = tracer.memory_report(false);
+            self.write(&report);
+        }
+        let Some(live) = self.live.as_mut() else { return };
+        if live.every.is_due() {
+            live.draw(&tracer.memory_report(false));
+        }
+    }
+
+    /// Writes the last report.
+    ///
+    /// # Errors
+    /// The output is full or broken, now or before.
+    pub fn finish(mut self, report: &Report) -> Result<()> {
+        if let Some(live) = self.live.as_mut() {
+            let erase = live.screen.erase();
+            put(&erase);
+        }
+        self.write(report);
+        self.check()
+    }
+
+    /// The first failure to write.
+    ///
+    /// # Errors
+    /// It.
+    pub fn check(&self) -> Result<()> {
+        self.output.check()
+    }
+
+    /// Whether nobody reads what is written.
+    pub fn is_closed(&self) -> bool {
+        self.output.closed()
+    }
+
+    fn write(&mut self, report: &Report) {
+        let rates = self.pace.rates(report);
+        let text = match self.json {
+            true => line(report, &rates),
+            false => page(report, &rates, self.view),
+        };
+        self.output.write(text.as_bytes());
+    }
+}
+
+impl Every {
+    fn new(period: Duration) -> Every {
+        Every {
+            period,
+            due: Instant::now() + period,
+        }
+    }
+
+    /// Whether the moment has come; if so, the next one is a period later.
+    fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.due {
+            return false;
+        }
+        self.due = (self.due + self.period).max(now);
+        true
+    }
+}
+
+impl Live {
+    fn draw(&mut self, report: &Report) {
+        let (width, height) = screen::size(std::io::stdout().as_raw_fd());
+        let lines = table(report, &self.pace.rates(report), height - 1);
+        put(&self.screen.draw(&lines, width));
+    }
+}
+
+/// A terminal that is gone ends nothing by itself.
+fn put(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+fn names_json(path: Option<&Path>) -> bool {
+    let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
+    matches!(extension, Some("json" | "jsonl"))
+}
+
+/// With a command stdout is the command's, unless it is asked for.
+fn goes(args: &LeaksArgs, json: bool) -> Goes {
+    match args.output.as_deref() {
+        Some(path) if path == Path::new("-") => Goes::Stdout,
+        Some(_) => Goes::File,
+        None if !args.command.is_empty() && !json => Goes::Stderr,
+        None => Goes::Stdout,
+    }
+}

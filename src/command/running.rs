@@ -1,0 +1,74 @@
+//! Processes that already run: which are there, and attaching to them.
+
+use crate::output::say;
+use crate::probe::machine;
+use crate::tracer::{Scope, Tracer};
+use anyhow::{Context, Result, bail};
+use std::path::Path;
+
+/// These processes, or every one.
+pub struct Running<'a> {
+    pub pids: &'a [u32],
+    pub all: bool,
+}
+
+impl Running<'_> {
+    /// Who is traced, after a look whether that can be.
+    ///
+    /// # Errors
+    /// A process is not there or cannot be traced, and why.
+    pub fn scope(&self) -> Result<Scope> {
+        self.pids.iter().try_for_each(|pid| check_process(*pid))?;
+        Ok(match self.all {
+            true => Scope::All,
+            false => Scope::Processes(self.pids.to_vec()),
+        })
+    }
+
+    /// Attaches, and says so.
+    ///
+    /// # Errors
+    /// A process may not be looked at.
+    pub fn attach(&self, tracer: &mut Tracer) -> Result<()> {
+        for pid in self.pids {
+            tracer.add_process(*pid)?;
+        }
+        if self.all {
+            tracer.add_running();
+        }
+        say(format_args!(
+            "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
+            tracer.functions(),
+            tracer.tier()
+        ));
+        Ok(())
+    }
+
+    /// Whether there is nobody left to trace.
+    pub fn are_over(&self) -> bool {
+        !self.all && !self.pids.iter().any(|pid| is_alive(*pid))
+    }
+}
+
+fn check_process(pid: u32) -> Result<()> {
+    if !is_alive(pid) {
+        bail!("there is no process {pid}\nhint: pgrep -a python; nvidia-smi also lists processes that use a GPU");
+    }
+    if machine::shadow_stack_in_the_way(pid) {
+        bail!(
+            "process {pid} has a shadow stack, and return probes of this kernel would kill it\nhint: use Linux 6.11 or newer"
+        );
+    }
+    let exe = Path::new("/proc").join(pid.to_string()).join("exe");
+    let file = match crate::elf::ElfFile::open(&exe) {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    Err(anyhow::Error::new(file)).with_context(|| format!("process {pid} cannot be traced"))
+}
+
+fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
+    !matches!(state, None | Some('Z' | 'X'))
+}

@@ -1,0 +1,71 @@
+//! A few lines about memory, for a summary of everything.
+
+use super::process::{held, is_used};
+use super::text::by_size;
+use super::words::{name, place};
+use super::{sites, stack};
+use crate::model::memory::{Account, HOST, ProcessReport, Report};
+use crate::sink::quantity::{bytes, count, escaped};
+use crate::wire::MemoryLoss;
+use std::fmt::Write;
+
+const PROCESSES: usize = 8;
+const SITES: usize = 3;
+
+/// What each process held at most and at last, and who asked for it. Empty where nobody used memory.
+pub fn brief(report: &Report) -> String {
+    let mut out = String::new();
+    let processes = by_size(report);
+    if processes.is_empty() {
+        return out;
+    }
+    out.push_str("\nmemory (gpuscope leaks says more)\n");
+    for process in processes.iter().take(PROCESSES) {
+        of_process(report, process, &mut out);
+    }
+    let rest = processes.get(PROCESSES..).unwrap_or_default();
+    if !rest.is_empty() {
+        let held: u64 = rest.iter().map(|process| process.held_bytes()).sum();
+        let _ = writeln!(out, "  {} more processes, {} held", rest.len(), bytes(held));
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "  note: {}", escaped(note));
+    }
+    out
+}
+
+fn of_process(report: &Report, process: &ProcessReport, out: &mut String) {
+    for device in process.devices.iter().filter(|device| is_used(&device.account)) {
+        line(process, device.device, &device.account, out);
+    }
+    if is_used(&process.host) {
+        line(process, HOST, &process.host, out);
+    }
+    for site in sites::held(process).take(SITES) {
+        let at = report.stacks.get(&site.site).and_then(|frames| stack::place(frames));
+        let Some(at) = at else { continue };
+        let (size, number) = (bytes(site.account.held_bytes), count(site.account.outstanding));
+        let _ = writeln!(out, "    {size} in {number} from {at}");
+    }
+    if process.lost != MemoryLoss::default() {
+        out.push_str("    not exact: some memory calls were lost\n");
+    }
+}
+
+fn line(process: &ProcessReport, device: i16, account: &Account, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "  {}, {}: peak {}, {}{}",
+        name(process),
+        match device {
+            HOST => "pinned host memory".to_owned(),
+            other => place(other),
+        },
+        bytes(account.peak_bytes),
+        held(account, process),
+        match account.failed_allocations {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        }
+    );
+}

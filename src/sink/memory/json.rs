@@ -1,0 +1,201 @@
+//! The report as one JSON object, by the contract in docs/output.md.
+
+use super::Rates;
+use crate::model::frame::Frame;
+use crate::model::memory::{
+    Account, DeviceReport, HOST, Origin, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
+};
+use serde_json::{Map, Value, json};
+
+/// One object of type `memory`, as a line.
+pub fn line(report: &Report, rates: &Rates) -> String {
+    let object = json!({
+        "type": "memory",
+        "final": report.last,
+        "ts": seconds(report, report.at),
+        "seconds": report.seconds(),
+        "over_seconds": rates.over_seconds,
+        "processes": processes(report, rates),
+        "forgotten_processes": report.forgotten,
+        "notes": report.notes,
+    });
+    harmless(&object.to_string()) + "\n"
+}
+
+/// What each process holds, as objects.
+pub fn processes(report: &Report, rates: &Rates) -> Vec<Value> {
+    let all = report.processes.iter();
+    all.map(|process| of_process(report, process, rates)).collect()
+}
+
+/// Some terminals obey these characters, which JSON allows; they occur inside strings only.
+fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", character as u32)),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+fn seconds(report: &Report, at: u64) -> f64 {
+    (i128::from(at) - i128::from(report.started_at)) as f64 / 1e9
+}
+
+fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value {
+    let devices = process.devices.iter();
+    let devices: Vec<Value> = devices
+        .map(|device| of_device(report, process, device, rates))
+        .collect();
+    let sites = process.sites.iter().map(|site| of_site(report, site));
+    let families = process.families.iter().map(|family| {
+        let mut object = counters(report, &family.account);
+        object.insert("family".to_owned(), json!(family.family.name()));
+        object.insert("device".to_owned(), device(family.device));
+        Value::Object(object)
+    });
+    json!({
+        "pid": process.pid,
+        "comm": process.comm,
+        "ended": process.ended_at.is_some(),
+        "ended_ts": process.ended_at.map(|at| seconds(report, at)),
+        "late": process.origin == Origin::Late,
+        "exact": process.is_exact(),
+        "held_bytes": process.held_bytes(),
+        "devices": devices,
+        "host": with_rates(report, process, HOST, &process.host, rates),
+        "families": families.collect::<Vec<_>>(),
+        "sites": sites.collect::<Vec<_>>(),
+        "pools": process.pools.iter().map(|pool| of_pool(report, pool)).collect::<Vec<_>>(),
+        "tensors": process.tensors.as_ref().map(of_tensors),
+        "ended_by": process.endings.iter().map(|(how, ended)| {
+            json!({"how": how.name(), "count": ended.count, "bytes": ended.bytes})
+        }).collect::<Vec<_>>(),
+        "anomalies": {
+            "double_frees": process.anomalies.double_frees,
+            "unknown_frees": process.anomalies.unknown_frees,
+            "failed_frees": process.anomalies.failed_frees,
+            "reused_pointers": process.anomalies.reused_pointers,
+            "unreadable": process.anomalies.unreadable,
+            "unsized_arrays": process.anomalies.unsized_arrays,
+        },
+        "lost": {
+            "allocations": process.lost.allocations,
+            "allocation_bytes": process.lost.bytes,
+            "others": process.lost.others,
+        },
+    })
+}
+
+/// The host has none, and -1 is one that is not known.
+fn device(device: i16) -> Value {
+    match device {
+        HOST => Value::Null,
+        number => json!(number),
+    }
+}
+
+fn of_device(report: &Report, process: &ProcessReport, of: &DeviceReport, rates: &Rates) -> Value {
+    let mut object = with_rates(report, process, of.device, &of.account, rates);
+    object.insert("device".to_owned(), device(of.device));
+    object.insert("uuid".to_owned(), json!(of.uuid));
+    object.insert("name".to_owned(), json!(of.name));
+    object.insert("inferred".to_owned(), json!(of.inferred));
+    object.insert("driver_bytes".to_owned(), json!(of.driver_bytes));
+    object.insert("unattributed_bytes".to_owned(), json!(of.unattributed_bytes));
+    let driver_ts = of.driver_at.map(|at| seconds(report, at));
+    object.insert("driver_ts".to_owned(), json!(driver_ts));
+    object.insert("notes".to_owned(), json!(of.notes));
+    Value::Object(object)
+}
+
+fn with_rates(
+    report: &Report,
+    process: &ProcessReport,
+    device: i16,
+    account: &Account,
+    rates: &Rates,
+) -> Map<String, Value> {
+    let rate = rates.of(process, device);
+    let mut object = counters(report, account);
+    object.insert("allocations_per_second".to_owned(), json!(rounded(rate.allocations)));
+    object.insert("frees_per_second".to_owned(), json!(rounded(rate.frees)));
+    object
+}
+
+/// To three decimals: no rate is known better.
+fn rounded(rate: f64) -> f64 {
+    (rate * 1e3).round() / 1e3
+}
+
+fn counters(report: &Report, account: &Account) -> Map<String, Value> {
+    let peak_ts = (account.peak_bytes > 0).then(|| seconds(report, account.peak_at));
+    let pairs = [
+        ("held_bytes", json!(account.held_bytes)),
+        ("outstanding", json!(account.outstanding)),
+        ("peak_bytes", json!(account.peak_bytes)),
+        ("peak_ts", json!(peak_ts)),
+        ("allocations", json!(account.allocations)),
+        ("allocated_bytes", json!(account.allocated_bytes)),
+        ("frees", json!(account.frees)),
+        ("freed_bytes", json!(account.freed_bytes)),
+        ("failed_allocations", json!(account.failed_allocations)),
+    ];
+    pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+fn of_site(report: &Report, site: &SiteReport) -> Value {
+    let stack = report.stacks.get(&site.site);
+    let outstanding = site.account.outstanding > 0;
+    let age = |ns: u64| outstanding.then_some(ns as f64 / 1e9);
+    json!({
+        "family": site.family.name(),
+        "device": device(site.device),
+        "function": site.function,
+        "outstanding": site.account.outstanding,
+        "held_bytes": site.account.held_bytes,
+        "oldest_seconds": age(site.oldest_ns),
+        "newest_seconds": age(site.newest_ns),
+        "allocations": site.account.allocations,
+        "allocated_bytes": site.account.allocated_bytes,
+        "stack": stack.map(|frames| frames.iter().map(of_frame).collect::<Vec<_>>()),
+    })
+}
+
+fn of_frame(frame: &Frame) -> Value {
+    json!({
+        "function": frame.function,
+        "module": frame.module,
+        "offset": frame.offset,
+        "file": frame.file,
+        "line": frame.line,
+        "language": frame.language.name(),
+        "inlined": frame.inlined,
+    })
+}
+
+fn of_tensors(tensors: &TensorReport) -> Value {
+    json!({
+        "segments": tensors.segments,
+        "segment_bytes": tensors.segment_bytes,
+        "peak_segment_bytes": tensors.peak_segment_bytes,
+        "tensors": tensors.tensors,
+        "tensor_bytes": tensors.tensor_bytes,
+        "unused_bytes": tensors.unused_bytes(),
+        "stray_bytes": tensors.stray_bytes,
+    })
+}
+
+fn of_pool(report: &Report, pool: &PoolReport) -> Value {
+    json!({
+        "pool": format!("{:#x}", pool.handle),
+        "device": device(pool.device),
+        "made": pool.made,
+        "used_bytes": pool.used_bytes,
+        "peak_used_bytes": pool.peak_used_bytes,
+        "reserved_bytes": pool.reserved.map(|(bytes, _)| bytes),
+        "reserved_ts": pool.reserved.map(|(_, at)| seconds(report, at)),
+    })
+}

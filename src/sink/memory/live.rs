@@ -1,0 +1,83 @@
+//! The live table: one line for each device of each process, and the largest call sites.
+
+use super::process::is_used;
+use super::text::by_size;
+use super::words::{name, place};
+use super::{Rates, sites, stack};
+use crate::model::memory::{Account, HOST, ProcessReport, Report, SiteReport};
+use crate::sink::quantity::{bytes, count};
+
+const SITES: usize = 5;
+
+/// Lines without any control character, to be cut where the terminal ends. At most `height` of them.
+pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
+    let mut processes = by_size(report);
+    processes.sort_by_key(|process| process.ended_at.is_some());
+    let mut lines = vec![
+        format!(
+            "memory at {:.0} s; Ctrl-C ends it with the full report",
+            report.seconds()
+        ),
+        format!(
+            "{:>10} {:>10} {:>9} {:>9} {:>7}  process",
+            "held", "peak", "alloc/s", "free/s", "failed"
+        ),
+    ];
+    for process in &processes {
+        lines.extend(rows(process, rates));
+    }
+    let largest = largest(report, &processes);
+    let room = height.saturating_sub(largest.len()).max(3);
+    if lines.len() > room {
+        let hidden = lines.len() - (room - 1);
+        lines.truncate(room - 1);
+        lines.push(format!("… {hidden} more lines"));
+    }
+    lines.extend(largest);
+    lines.truncate(height);
+    lines
+}
+
+fn rows(process: &ProcessReport, rates: &Rates) -> Vec<String> {
+    let devices = process.devices.iter().map(|device| (device.device, &device.account));
+    let all = devices.chain([(HOST, &process.host)]);
+    all.filter(|(_, account)| is_used(account))
+        .map(|(device, account)| row(process, device, account, rates))
+        .collect()
+}
+
+fn row(process: &ProcessReport, device: i16, account: &Account, rates: &Rates) -> String {
+    let rate = rates.of(process, device);
+    let ended = match process.ended_at {
+        Some(_) => ", ended",
+        None => "",
+    };
+    format!(
+        "{:>10} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
+        bytes(account.held_bytes),
+        bytes(account.peak_bytes),
+        rate.allocations,
+        rate.frees,
+        count(account.failed_allocations),
+        name(process),
+        place(device),
+    )
+}
+
+/// The largest call sites of all processes, as far as they are known.
+fn largest(report: &Report, processes: &[&ProcessReport]) -> Vec<String> {
+    let mut known: Vec<(&SiteReport, String)> = processes
+        .iter()
+        .flat_map(|process| sites::held(process))
+        .filter_map(|site| Some((site, stack::place(report.stacks.get(&site.site)?)?)))
+        .collect();
+    known.sort_by_key(|(site, _)| std::cmp::Reverse(site.account.held_bytes));
+    let line = |(site, place): &(&SiteReport, String)| {
+        let number = count(site.account.outstanding);
+        format!(
+            "{:>10} {number:>10} allocated by {place}",
+            bytes(site.account.held_bytes)
+        )
+    };
+    known.iter().take(SITES).map(line).collect()
+}

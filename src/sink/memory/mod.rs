@@ -1,0 +1,20 @@
+//! Who holds memory: a report for people, one for programs, a live table, and a few lines for a summary.
+//!
+//! Owns words and layout. What is held is `model::memory`'s business, where it is written to the command's.
+
+mod brief;
+mod families;
+mod json;
+mod live;
+mod pace;
+mod process;
+mod sites;
+mod stack;
+mod text;
+mod words;
+
+pub use brief::brief;
+pub use json::{line, processes};
+pub use live::table;
+pub use pace::{Pace, Rates};
+pub use text::{View, page};

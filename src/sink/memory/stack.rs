@@ -1,0 +1,218 @@
+//! A call stack as a person reads it: first the line of their program that asked for the memory.
+
+use crate::model::frame::{Frame, Language};
+use crate::sink::quantity::escaped;
+
+/// Characters of a function's name; templates can be thousands long.
+const NAME: usize = 96;
+/// Frames shown outward of the line itself.
+const OUTWARD: usize = 4;
+/// Frames shown of the way inward: so many of its beginning, so many of its end.
+const INWARD: (usize, usize) = (2, 2);
+
+/// Libraries whose code asks for memory on behalf of somebody else.
+const SERVANTS: &[&str] = &[
+    "libcuda.so",
+    "libcudart",
+    "libcudadevrt",
+    "libcublas",
+    "libcudnn",
+    "libcufft",
+    "libcurand",
+    "libcusolver",
+    "libcusparse",
+    "libnvrtc",
+    "libnvJitLink",
+    "libnccl",
+    "libtorch",
+    "libc10",
+    "libc.so",
+    "libc-",
+    "libpthread",
+    "ld-linux",
+    "libstdc++",
+    "libdl",
+];
+const INSTALLED: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "];
+
+/// The frame that a person looks for, as `train.py:42 forward`.
+pub fn place(stack: &[Frame]) -> Option<String> {
+    stack.get(own(stack)).map(named)
+}
+
+/// The frame that a person looks for, those that led to it, and last the way from there into the driver.
+pub fn lines(stack: &[Frame]) -> Vec<String> {
+    let own = own(stack);
+    let (inward, outward) = stack.split_at(own.min(stack.len()));
+    let mut lines: Vec<String> = outward.iter().take(1 + OUTWARD).map(named).collect();
+    let rest = outward.len().saturating_sub(1 + OUTWARD);
+    if rest > 0 {
+        lines.push(format!("… {rest} more"));
+    }
+    if !inward.is_empty() {
+        lines.push(format!("by {}", way(inward)));
+    }
+    lines
+}
+
+/// From the outermost of these frames to the innermost.
+fn way(inward: &[Frame]) -> String {
+    let names: Vec<String> = inward.iter().rev().map(brief).collect();
+    let left_out = names.len().saturating_sub(INWARD.0 + INWARD.1);
+    if left_out < 2 {
+        return names.join(" → ");
+    }
+    let (first, last) = (&names[..INWARD.0], &names[names.len() - INWARD.1..]);
+    format!("{} → … {left_out} more → {}", first.join(" → "), last.join(" → "))
+}
+
+/// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
+/// code that is no library of CUDA or a framework.
+fn own(stack: &[Frame]) -> usize {
+    let python = |frame: &Frame| frame.language == Language::Python;
+    let find = |is: &dyn Fn(&Frame) -> bool| stack.iter().position(is);
+    find(&|frame| python(frame) && !is_installed(frame))
+        .or_else(|| find(&python))
+        .or_else(|| find(&|frame| !serves(frame)))
+        .unwrap_or(0)
+}
+
+fn is_installed(frame: &Frame) -> bool {
+    let file = frame.file.as_deref().unwrap_or_default();
+    INSTALLED.iter().any(|part| file.contains(part))
+}
+
+fn serves(frame: &Frame) -> bool {
+    let module = frame.module.as_deref().unwrap_or_default();
+    let name = frame.function.trim_start_matches('_');
+    let api = name
+        .strip_prefix("cu")
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+    api || name.starts_with("cuda") || SERVANTS.iter().any(|servant| module.starts_with(servant))
+}
+
+/// `train.py:42 forward`, `step (app)`, `0x7f12 (app+0x7f12)`.
+fn named(frame: &Frame) -> String {
+    let name = cut(&frame.function);
+    match (base(frame), frame.line, frame.module.as_deref()) {
+        (Some(file), Some(line), _) => format!("{file}:{line} {name}"),
+        (Some(file), None, _) => format!("{file} {name}"),
+        (None, _, Some(module)) => format!("{name} ({})", located(frame, module)),
+        (None, _, None) => name,
+    }
+}
+
+fn located(frame: &Frame, module: &str) -> String {
+    match frame.offset.filter(|_| frame.function.starts_with("0x")) {
+        Some(offset) => format!("{}+{offset:#x}", escaped(module)),
+        None => escaped(module),
+    }
+}
+
+/// A frame among many.
+fn brief(frame: &Frame) -> String {
+    match frame.language {
+        Language::Native if !frame.function.starts_with("0x") => cut(&frame.function),
+        _ => named(frame),
+    }
+}
+
+fn base(frame: &Frame) -> Option<String> {
+    let file = frame.file.as_deref()?;
+    Some(escaped(file.rsplit('/').next().unwrap_or(file)))
+}
+
+fn cut(name: &str) -> String {
+    match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}…", escaped(&name[..end])),
+        None => escaped(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn native(function: &str, module: &str) -> Frame {
+        Frame {
+            function: function.to_owned(),
+            module: Some(module.to_owned()),
+            offset: Some(0x1234),
+            file: None,
+            line: None,
+            language: Language::Native,
+            inlined: false,
+        }
+    }
+
+    fn python(function: &str, file: &str, line: u32) -> Frame {
+        Frame {
+            module: None,
+            offset: None,
+            file: Some(file.to_owned()),
+            line: Some(line),
+            language: Language::Python,
+            ..native(function, "")
+        }
+    }
+
+    #[test]
+    fn python_of_the_program_comes_before_that_of_a_framework() {
+        let stack = [
+            native("cuMemAlloc_v2", "libcuda.so.1"),
+            native("at::native::empty", "libtorch_cpu.so"),
+            python("linear", "/usr/lib/python3.12/site-packages/torch/nn/functional.py", 9),
+            python("forward", "/home/me/train.py", 42),
+            python("<module>", "/home/me/train.py", 99),
+        ];
+        let shown = lines(&stack);
+        let expected = [
+            "train.py:42 forward",
+            "train.py:99 <module>",
+            "by functional.py:9 linear → at::native::empty → cuMemAlloc_v2",
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(place(&stack).as_deref(), Some("train.py:42 forward"));
+    }
+
+    #[test]
+    fn native_code_of_the_program_comes_before_that_of_libraries() {
+        let stack = [
+            native("cuMemCreate", "libcuda.so.1"),
+            native("cudaMalloc", "app"),
+            native("step", "app"),
+        ];
+        assert_eq!(lines(&stack), ["step (app)", "by cudaMalloc → cuMemCreate"]);
+    }
+
+    #[test]
+    fn a_stack_of_libraries_alone_is_shown_from_its_innermost_frame() {
+        let stack = [
+            native("cuMemAlloc_v2", "libcuda.so.1"),
+            native("0x1234", "libcublas.so.12"),
+        ];
+        assert_eq!(
+            lines(&stack),
+            ["cuMemAlloc_v2 (libcuda.so.1)", "0x1234 (libcublas.so.12+0x1234)"]
+        );
+        assert!(lines(&[]).is_empty() && place(&[]).is_none());
+    }
+
+    #[test]
+    fn long_stacks_and_names_are_cut_and_say_so() {
+        let deep: Vec<Frame> = (0..300).map(|line| python("f", "a.py", line)).collect();
+        let shown = lines(&deep);
+        assert_eq!((shown.len(), shown.last().map(String::as_str)), (6, Some("… 295 more")));
+        let inner = (0..9).map(|number| native(&format!("n{number}"), "libtorch.so"));
+        let stack: Vec<Frame> = inner.chain([python("f", "a.py", 1)]).collect();
+        assert_eq!(lines(&stack)[1], "by n8 → n7 → … 5 more → n1 → n0");
+        let huge = lines(&[native(&"x".repeat(9000), "app")]);
+        assert!(huge[0].chars().count() < 120 && huge[0].contains('…'));
+    }
+
+    #[test]
+    fn hostile_names_drive_no_terminal() {
+        let stack = [python("f\u{1b}[2J", "/x\u{1b}]0;\u{7}.py", 1), native("g\n", "m\u{9b}")];
+        assert!(!lines(&stack).join("").contains(char::is_control));
+    }
+}

@@ -1,0 +1,94 @@
+//! Words that all texts about memory share.
+
+use crate::catalog::Family;
+use crate::model::memory::{HOST, ProcessReport, UNKNOWN_DEVICE};
+use crate::sink::quantity::{count, duration, escaped};
+
+const MINUTE_NS: u64 = 60_000_000_000;
+const HOUR_NS: u64 = 60 * MINUTE_NS;
+
+/// `python 1234`.
+pub fn name(process: &ProcessReport) -> String {
+    match process.comm.as_str() {
+        "" => format!("process {}", process.pid),
+        comm => format!("{} {}", escaped(comm), process.pid),
+    }
+}
+
+/// Where memory lies.
+pub fn place(device: i16) -> String {
+    match device {
+        HOST => "host".to_owned(),
+        UNKNOWN_DEVICE => "unknown device".to_owned(),
+        number => format!("device {number}"),
+    }
+}
+
+/// `1 allocation`, `1,024 allocations`.
+pub fn plural(number: u64, one: &str) -> String {
+    let ending = match (number, one.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        _ => "s",
+    };
+    format!("{} {one}{ending}", count(number))
+}
+
+/// How long something has been there.
+pub fn age(ns: u64) -> String {
+    match ns {
+        _ if ns < 2 * MINUTE_NS => duration(ns),
+        _ if ns < 2 * HOUR_NS => format!("{} min", ns / MINUTE_NS),
+        _ => format!("{:.1} h", ns as f64 / HOUR_NS as f64),
+    }
+}
+
+/// A rate; no more digits than it is worth.
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
+        _ => format!("{rate:.1}/s"),
+    }
+}
+
+/// What a family is, where its name does not say it.
+pub fn explained(family: Family) -> &'static str {
+    match family {
+        Family::Device => "cuMemAlloc and its like",
+        Family::Managed => "moves between host and device",
+        Family::Async => "stream-ordered, from a pool",
+        Family::Physical => "cuMemCreate",
+        Family::Array => "cuArrayCreate",
+        Family::Mipmapped => "cuMipmappedArrayCreate",
+        Family::Graph => "allocated by graphs",
+        Family::Pinned => "host memory that the driver allocated",
+        Family::Registered => "the program's own host memory, pinned",
+        Family::Reserved => "addresses without memory",
+        Family::Mapped => "physical memory at its addresses",
+        Family::Ipc => "another process's memory",
+        Family::External => "another API's memory",
+        Family::View => "a window on another API's memory",
+        Family::Imported => "physical memory of another process",
+        Family::Tensor => "handed out by a framework, of memory above",
+        Family::Multicast => "objects that several devices write to",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_as_long_as_it_sounds() {
+        assert_eq!(age(90_000_000_000), "90.00 s");
+        assert_eq!(age(3 * MINUTE_NS + 1), "3 min");
+        assert_eq!(age(9 * HOUR_NS / 2), "4.5 h");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(plural(1, "allocation"), "1 allocation");
+        assert_eq!(plural(1024, "allocation"), "1,024 allocations");
+        assert_eq!(plural(2, "process"), "2 processes");
+    }
+}
