@@ -28,6 +28,7 @@ const SPARE_ROWS: usize = 4096;
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
 const NO_RING: u32 = 4096;
+const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
 
@@ -71,7 +72,8 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
 /// As [`tracer`].
 pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     probe::route_messages(args.verbose);
-    let catalog = catalog(&args.hooks)?;
+    let mut catalog = catalog(&args.hooks)?;
+    add_frameworks(&mut catalog)?;
     if let Some(reason) = probe::machine::returns_refused() {
         bail!("what a call has allocated is seen when it returns, and that cannot be hooked: {reason}");
     }
@@ -94,6 +96,16 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         tracer.declare_unseen(words.to_owned());
     }
     Ok(tracer)
+}
+
+/// Allocators of frameworks, unless the user's files describe them.
+fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
+    if catalog.library("pytorch").is_none() {
+        catalog
+            .add_hooks("hooks/pytorch.toml", PYTORCH)
+            .context("the built-in hooks are wrong")?;
+    }
+    Ok(())
 }
 
 /// A rule that could not match would always let pass.
