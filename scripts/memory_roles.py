@@ -63,6 +63,7 @@ DRIVER = {
     "cuGraphAddMemFreeNode": "graph_free key=dptr graph=hGraph",
     "cuGraphAddNode": "graph_alloc type=nodeParams.type key=nodeParams.alloc.dptr "
                       "size=nodeParams.alloc.bytesize graph=hGraph address=nodeParams.free.dptr",
+    "cuGraphCreate": "graph_create key=phGraph",
     "cuGraphInstantiate": "graph_instantiate key=phGraphExec graph=hGraph",
     "cuGraphInstantiateWithFlags": "graph_instantiate key=phGraphExec graph=hGraph",
     "cuGraphInstantiateWithParams": "graph_instantiate key=phGraphExec graph=hGraph",

@@ -307,6 +307,7 @@ impl Planner<'_> {
             Verb::ContextSet => wire::CONTEXT_SET,
             Verb::ContextPush | Verb::ContextCreate => wire::CONTEXT_PUSH,
             Verb::ContextPop => wire::CONTEXT_POP,
+            Verb::ContextDestroy => wire::CONTEXT_DROP,
             _ => wire::CONTEXT_STAYS,
         };
         self.spec.flags |= self.memory_flags(row, effect.verb);

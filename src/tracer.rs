@@ -275,15 +275,10 @@ impl Tracer {
         }
     }
 
-    /// Learns who may call CUDA in a process: its files, its interpreter.
-    fn look_for_callers(&mut self, pid: u32) {
+    fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
         if self.attacher.maps_any(&self.rows.catalog, pid) {
             self.memory.look_at(&self.session, pid);
         }
-    }
-
-    fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
-        self.look_for_callers(pid);
         self.attacher.look_at(&self.session, &mut self.rows, pid)
     }
 
@@ -292,15 +287,17 @@ impl Tracer {
         let pid = arrival.notice.tgid;
         // the process may be gone already
         let news = self.attacher.news(pid).unwrap_or_default();
-        if !news.is_empty() || !self.memory.has_looked_at(pid) {
-            self.look_for_callers(pid);
-        }
-        if news.is_empty() {
+        let is_new = !self.memory.has_looked_at(pid) && self.attacher.maps_any(&self.rows.catalog, pid);
+        if news.is_empty() && !is_new {
             return self.gate.pass(&arrival);
         }
         self.gate.during(arrival, || {
             for mapping in &news {
                 self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+            }
+            // last: a thread that waits no longer must not miss the probes
+            if is_new || self.memory.has_looked_at(pid) {
+                self.memory.look_at(&self.session, pid);
             }
         });
     }

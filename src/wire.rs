@@ -42,6 +42,8 @@ pub const CONTEXT_STAYS: u8 = 0;
 pub const CONTEXT_SET: u8 = 1;
 pub const CONTEXT_PUSH: u8 = 2;
 pub const CONTEXT_POP: u8 = 3;
+/// As a pop, if the context is the current one.
+pub const CONTEXT_DROP: u8 = 4;
 
 pub const MEMORY_CALL: u32 = 1;
 pub const MEMORY_SITE: u32 = 2;

@@ -37,6 +37,7 @@ fn assert_c_callers(seen: &Seen) {
     assert_eq!(first[2], "main caller.c:49");
     assert_eq!(second[..2], inner);
     assert_eq!(second[2], "work caller.c:27");
+    assert!(seen.stacks.iter().all(|stack| !stack.truncated));
     let inlined: Vec<bool> = seen.stacks[0].frames.iter().map(|frame| frame.inlined).collect();
     assert_eq!(inlined[..3], [true, false, false]);
 }

@@ -47,6 +47,7 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 	struct finished call = { .tgid = ids >> 32, .tid = (__u32)ids, .flags = EVENT_NO_RETURN };
 	struct frame *frame = NULL;
 
+	call.where = site ? SITE_AT_PLACE : SITE_AT_ENTRY;
 	if (thread && needs_frame(spec)) {
 		frame = spare_frame(thread, row, bpf_ktime_get_ns());
 		if (!site)

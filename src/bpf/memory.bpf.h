@@ -17,6 +17,8 @@ struct finished {
 	__u32 tid;
 	__u32 unreadable;
 	__u32 flags;
+	__u32 where; /* of the function: SITE_AT_ENTRY, SITE_AT_PLACE, or 0 at its return */
+	__u32 pad;
 };
 
 /* ---- the current context of a thread ---- */
@@ -34,7 +36,9 @@ static __noinline int move_context(struct thread *thread, __u32 move, __u64 cont
 
 	if (!thread)
 		return 0;
-	if (move == CONTEXT_POP) {
+	if (move == CONTEXT_DROP && current_context(thread) != context)
+		return 0;
+	if (move == CONTEXT_POP || move == CONTEXT_DROP) {
 		thread->contexts -= thread->contexts > 0;
 		return 0;
 	}
@@ -130,7 +134,7 @@ static __always_inline void remember(void *ctx, const struct spec *spec, const s
 	call->context = current_context(thread);
 	/* before the record, so that user space knows the site when it comes */
 	if ((spec->flags & SPEC_SITE) && !failed(spec, call->result))
-		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->flags & EVENT_NO_RETURN);
+		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->where);
 	send_memory_call(spec, frame, call);
 	thread->remembered = frame->entered;
 }

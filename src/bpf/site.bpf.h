@@ -147,12 +147,10 @@ static __always_inline __u64 announce(struct site_scratch *scratch, __u64 id)
 	return id;
 }
 
-/* `bytes`: of the native stack in `scratch`, or an error; `entry_sp`: the stack pointer at the function's entry, 0 at
- * its return.
- */
-__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __s64 bytes, __u64 entry_sp)
+/* `bytes`: of the native stack in `scratch`; `flags`: what is known of it. */
+__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 sp)
 {
-	__u32 count = bytes > 0 ? (__u32)bytes / 8 : 0;
+	__u32 count = bytes / 8;
 	__u64 id;
 
 	if (!scratch)
@@ -160,12 +158,10 @@ __noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __s64 bytes, _
 	scratch->event.kind = MEMORY_SITE;
 	scratch->event.tgid = ids >> 32;
 	scratch->event.tid = (__u32)ids;
-	scratch->event.flags = !count ? SITE_NATIVE_NONE : count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0;
-	if (entry_sp) {
-		/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
-		scratch->event.flags |= SITE_AT_ENTRY;
-		scratch->event.native[0] = read_word(entry_sp);
-	}
+	scratch->event.flags = flags | (count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0);
+	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
+	if (flags & SITE_AT_ENTRY)
+		scratch->event.native[0] = read_word(sp);
 	scratch->event.python = PYTHON_NONE;
 	scratch->event.python_count = 0;
 	scratch->event.native_count = checked(scratch, count);
@@ -190,10 +186,10 @@ static __always_inline bool within_budget(void)
 	return false;
 }
 
-/* The site of the call that is entered or returns now: its id, or why it has none. At a return the registers are
- * the caller's.
+/* The site of the call that is entered (SITE_AT_ENTRY), returns (0) or passes a static probe (SITE_AT_PLACE) now: its
+ * id, or why it has none. At a return the registers are the caller's.
  */
-static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, bool at_entry)
+static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 where)
 {
 	struct site_scratch *scratch;
 	__s64 bytes;
@@ -207,7 +203,13 @@ static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, bool at_e
 		return SITE_UNKNOWN;
 	}
 	bytes = bpf_get_stack(ctx, scratch->event.native, sizeof(scratch->event.native), BPF_F_USER_STACK);
-	return site_of(scratch, ids, bytes, at_entry ? PT_REGS_SP(ctx) : 0);
+	/* it passes through memory of the CPU, which another thread can have taken in between */
+	if (bytes < 8 || scratch->event.native[0] != PT_REGS_IP(ctx)) {
+		scratch->event.native[0] = PT_REGS_IP(ctx);
+		bytes = 8;
+		where |= SITE_NATIVE_NONE;
+	}
+	return site_of(scratch, ids, bytes, where, PT_REGS_SP(ctx));
 }
 
 #endif

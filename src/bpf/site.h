@@ -20,11 +20,12 @@ enum site_special {
 enum site_flag {
 	SITE_NATIVE_FULL = 1,    /* there may be more native frames than were kept */
 	SITE_NATIVE_CUT = 2,     /* cut where the chain of frame pointers left the code */
-	SITE_NATIVE_NONE = 4,    /* the kernel gave no native stack */
+	SITE_NATIVE_NONE = 4,    /* the kernel gave no stack: the innermost address alone */
 	SITE_PYTHON_FULL = 8,    /* more Python frames than were kept, or a list without end */
 	SITE_PYTHON_BROKEN = 16, /* a Python frame could not be read */
 	SITE_THREADS_FULL = 32,  /* the thread was not among those of the interpreter that were looked at */
 	SITE_AT_ENTRY = 64,      /* taken at entry: the first address may be there twice */
+	SITE_AT_PLACE = 128,     /* taken inside a function: the first address is that place */
 };
 
 enum site_python {

@@ -35,7 +35,7 @@ enum spec_flag {
 };
 
 /* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */
-enum context_move { CONTEXT_STAYS, CONTEXT_SET, CONTEXT_PUSH, CONTEXT_POP };
+enum context_move { CONTEXT_STAYS, CONTEXT_SET, CONTEXT_PUSH, CONTEXT_POP, CONTEXT_DROP };
 
 /* Index of a captured word: 0..5 registers, 6..15 stack, 16..23 values. */
 #define WORD_STACK WIRE_REGS

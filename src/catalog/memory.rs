@@ -156,6 +156,8 @@ named! {
         CaptureBegin "capture_begin",
         /// And now no longer.
         CaptureEnd "capture_end",
+        /// A new graph.
+        GraphCreate "graph_create",
         /// A graph will allocate when it runs.
         GraphAlloc "graph_alloc",
         /// A graph will free when it runs.

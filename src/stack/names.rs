@@ -2,6 +2,36 @@
 
 /// A demangled name without parameters, template arguments and what is returned: `at::native::add`.
 pub fn short(name: &str) -> String {
+    let kept = match subject(name) {
+        Some((subject, rest)) => short(subject) + &without_arguments(rest),
+        None => without_arguments(name),
+    };
+    if kept.is_empty() { name.to_owned() } else { kept }
+}
+
+/// `T` and `::f` of Rust's `<T as Trait>::f` and `<T>::f`.
+fn subject(name: &str) -> Option<(&str, &str)> {
+    let inside = name.strip_prefix('<')?;
+    let mut depth = 1_usize;
+    let mut end = None;
+    for (at, character) in inside.char_indices() {
+        match character {
+            '<' => depth += 1,
+            // the arrow of a function's type closes nothing
+            '>' if inside[..at].ends_with('-') => {}
+            '>' => depth -= 1,
+            ' ' if depth == 1 && inside[at..].starts_with(" as ") => end = end.or(Some(at)),
+            _ => {}
+        }
+        if depth == 0 {
+            let rest = inside[at + 1..].strip_prefix("::").map(|_| &inside[at + 1..])?;
+            return Some((&inside[..end.unwrap_or(at)], rest));
+        }
+    }
+    None
+}
+
+fn without_arguments(name: &str) -> String {
     let mut kept = String::new();
     let mut depth = 0_usize;
     let mut rest = name;
@@ -18,15 +48,18 @@ pub fn short(name: &str) -> String {
         }
         match character {
             '<' => depth += 1,
+            '-' if depth > 0 && rest.starts_with("->") => rest = &rest[1..],
             '>' => depth = depth.saturating_sub(1),
             // what stands before a space is the type of the result
             ' ' if depth == 0 && !after_operator(&kept) => kept.clear(),
+            // and colons before arguments lead nowhere without them
+            ':' if depth == 0 && rest.starts_with("::<") => rest = &rest[1..],
             _ if depth == 0 => kept.push(character),
             _ => {}
         }
         rest = &rest[character.len_utf8()..];
     }
-    if kept.is_empty() { name.to_owned() } else { kept }
+    kept
 }
 
 /// Parts of names that hold brackets or spaces of their own.
@@ -67,6 +100,20 @@ mod tests {
             (
                 "core::ops::function::FnOnce::call_once",
                 "core::ops::function::FnOnce::call_once",
+            ),
+            (
+                "<core::iter::Map<I, F> as core::iter::Iterator>::next",
+                "core::iter::Map::next",
+            ),
+            ("<F as core::ops::FnOnce<(A,)>>::call_once::<u8>", "F::call_once"),
+            ("<fn() -> u8>::call", "fn::call"),
+            (
+                "std::panicking::catch_unwind::<i32, fn() -> i32>",
+                "std::panicking::catch_unwind",
+            ),
+            (
+                "std::rt::lang_start::<()>::{closure#0}",
+                "std::rt::lang_start::{closure#0}",
             ),
             ("", ""),
             ("<lambda>", "<lambda>"),

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// The address space of a process may have changed when it was read longer ago than this.
 const FRESH: Duration = Duration::from_millis(100);
-/// Functions that nothing calls: a stack that ends in one is whole.
+/// Functions that only the C library calls: a stack that has one is whole.
 const OUTERMOST: [&str; 8] = [
     "_start",
     "main",
@@ -139,13 +139,7 @@ impl Resolver {
             .processes
             .get(&site.tgid)
             .map_or(&[][..], |process| &process.regions);
-        let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
-        // the call lies before the address that it returns to, which may be of the next line or function
-        let calls = site
-            .native
-            .iter()
-            .skip(usize::from(twice))
-            .map(|address| address.wrapping_sub(1));
+        let calls = call_addresses(site);
         Kept {
             native: calls
                 .map(|address| self.natives.place(site.tgid, regions, address))
@@ -167,7 +161,7 @@ impl Resolver {
                 "{UPROBES} in a stack stands for the caller of a function whose return is probed: this kernel hides it"
             ));
         }
-        let whole = native.last().is_some_and(|(_, frames)| ends(frames));
+        let whole = is_whole(&native);
         let (frames, complete) = merge::merge(native, &kept.python);
         Stack {
             frames,
@@ -225,10 +219,21 @@ impl Process {
 /// The kernel's name for the page that return probes go through.
 const UPROBES: &str = "[uprobes]";
 
-fn ends(frames: &[Frame]) -> bool {
-    frames
-        .last()
-        .is_some_and(|frame| OUTERMOST.contains(&frame.function.as_str()))
+/// The addresses of the calls of a stack.
+fn call_addresses(site: &SiteEvent) -> impl Iterator<Item = u64> {
+    let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
+    let exact = site.flags & wire::AT_PLACE != 0;
+    let addresses = site.native.iter().enumerate().skip(usize::from(twice));
+    // a call lies before the address that it returns to, which may be of the next line or function
+    addresses.map(move |(place, address)| address.wrapping_sub(u64::from(!exact || place > 0)))
+}
+
+/// Whether a stack goes back to where its thread began: that is in the C library, whose own names are mostly stripped.
+fn is_whole(native: &[merge::Native]) -> bool {
+    let mut frames = native.iter().flat_map(|(_, frames)| frames);
+    let last = frames.clone().next_back().and_then(|frame| frame.module.as_deref());
+    last.is_some_and(|module| module.starts_with("libc.so"))
+        || frames.any(|frame| OUTERMOST.contains(&frame.function.as_str()))
 }
 
 fn python_frame(function: String, file: Option<String>, line: Option<u32>) -> Frame {

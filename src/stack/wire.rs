@@ -27,6 +27,8 @@ pub const PYTHON_BROKEN: u32 = 16;
 pub const THREADS_FULL: u32 = 32;
 /// The first address may be there twice.
 pub const AT_ENTRY: u32 = 64;
+/// The first address is where a static probe is, no return address.
+pub const AT_PLACE: u32 = 128;
 
 /// The process is not known to run Python.
 pub const PYTHON_NONE: u32 = 0;

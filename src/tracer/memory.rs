@@ -11,6 +11,9 @@ use crate::wire::{self, MemoryCall, Notice};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 
+/// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
+const SITES_KEPT: u64 = 16384;
+
 /// See the module.
 pub(super) struct MemoryPlane {
     calls: MemoryCalls,
@@ -22,6 +25,9 @@ pub(super) struct MemoryPlane {
     resolver: Resolver,
     /// Call sites by id.
     sites: HashMap<u64, Kept>,
+    /// Processes whose call sites still take room in the kernel.
+    ended: HashSet<u32>,
+    sites_before: u64,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -43,6 +49,8 @@ impl MemoryPlane {
             ends: Vec::new(),
             resolver: Resolver::default(),
             sites: HashMap::new(),
+            ended: HashSet::new(),
+            sites_before: 0,
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -167,6 +175,7 @@ impl MemoryPlane {
         if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
             self.born.remove(&pid);
             self.resolver.forget(pid);
+            self.ended.insert(pid);
         }
     }
 
@@ -182,9 +191,21 @@ impl MemoryPlane {
         }
     }
 
+    /// Makes room for call sites once many have come since the last time.
+    fn forget_sites(&mut self, session: &Session) {
+        let sent = session.site_counters().sent;
+        if self.ended.is_empty() || sent < self.sites_before + SITES_KEPT {
+            return;
+        }
+        self.sites_before = sent;
+        let ended = std::mem::take(&mut self.ended);
+        session.forget_sites(&|pid| ended.contains(&pid));
+    }
+
     /// To be called each second.
     pub(super) fn settle(&mut self, session: &Session, now: u64) {
         self.note_losses(session);
+        self.forget_sites(session);
         self.book.settle(now);
         for pid in self.book.alive().collect::<Vec<u32>>() {
             self.name(pid);

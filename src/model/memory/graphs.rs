@@ -2,6 +2,7 @@
 //!
 //! Owns what graphs will do when they run. Source of the rules: CUDA programming guide, graph memory nodes.
 
+use super::handles::Handles;
 use super::ledger::Live;
 use std::collections::HashMap;
 
@@ -24,8 +25,8 @@ struct Graph {
 #[derive(Debug, Default)]
 pub struct Graphs {
     graphs: HashMap<u32, Graph>,
-    by_handle: HashMap<u64, u32>,
-    execs: HashMap<u64, u32>,
+    by_handle: Handles<u32>,
+    execs: Handles<u32>,
     capturing: HashMap<u64, Plan>,
     next: u32,
 }
@@ -41,47 +42,52 @@ impl Graphs {
         self.capturing.get_mut(&stream)
     }
 
+    /// A graph was made by a call that returned at `at`. Its handle may have been another's.
+    pub fn create(&mut self, graph: u64, at: u64) {
+        self.next = self.next.wrapping_add(1);
+        self.by_handle.insert(graph, self.next, at);
+    }
+
     /// What was captured becomes a graph.
-    pub fn end_capture(&mut self, stream: u64, graph: u64) {
+    pub fn end_capture(&mut self, stream: u64, graph: u64, at: u64) {
         let Some(captured) = self.capturing.remove(&stream) else {
             return;
         };
         if captured.allocations.is_empty() && captured.frees.is_empty() {
             return;
         }
-        let plan = self.plan(graph);
+        self.create(graph, at);
+        let plan = self.plan(graph, at);
         plan.allocations.extend(captured.allocations);
         plan.frees.extend(captured.frees);
     }
 
     /// What a graph will do.
-    pub fn plan(&mut self, graph: u64) -> &mut Plan {
-        let next = &mut self.next;
-        let number = *self.by_handle.entry(graph).or_insert_with(|| {
-            *next = next.wrapping_add(1);
-            *next
-        });
+    pub fn plan(&mut self, graph: u64, at: u64) -> &mut Plan {
+        if self.by_handle.get(graph).is_none() {
+            self.create(graph, at);
+        }
+        let number = self.by_handle.get(graph).unwrap_or(self.next);
         &mut self.graphs.entry(number).or_default().plan
     }
 
     /// A graph was made runnable. Only those that do something to memory are kept.
-    pub fn instantiate(&mut self, graph: u64, exec: u64) {
-        self.execs.remove(&exec);
-        let Some(number) = self.by_handle.get(&graph) else {
+    pub fn instantiate(&mut self, graph: u64, exec: u64, at: u64) {
+        let Some(number) = self.by_handle.get(graph) else {
             return;
         };
-        self.execs.insert(exec, *number);
-        self.graphs.entry(*number).or_default().execs += 1;
+        self.execs.insert(exec, number, at);
+        self.graphs.entry(number).or_default().execs += 1;
     }
 
     /// What happens when a runnable graph runs.
     pub fn launched(&self, exec: u64) -> Option<&Plan> {
-        self.graphs.get(self.execs.get(&exec)?).map(|graph| &graph.plan)
+        self.graphs.get(&self.execs.get(exec)?).map(|graph| &graph.plan)
     }
 
     /// A graph ends; its handle may be handed out again.
-    pub fn destroy(&mut self, graph: u64) {
-        let Some(number) = self.by_handle.remove(&graph) else {
+    pub fn destroy(&mut self, graph: u64, entered: u64) {
+        let Some(number) = self.by_handle.remove(graph, entered) else {
             return;
         };
         if let Some(graph) = self.graphs.get_mut(&number) {
@@ -91,14 +97,20 @@ impl Graphs {
     }
 
     /// A runnable graph ends.
-    pub fn destroy_exec(&mut self, exec: u64) {
-        let Some(number) = self.execs.remove(&exec) else {
+    pub fn destroy_exec(&mut self, exec: u64, entered: u64) {
+        let Some(number) = self.execs.remove(exec, entered) else {
             return;
         };
         if let Some(graph) = self.graphs.get_mut(&number) {
             graph.execs = graph.execs.saturating_sub(1);
         }
         self.collect(number);
+    }
+
+    /// Gives up waiting for ends told of late.
+    pub fn settle(&mut self, horizon: u64) {
+        self.by_handle.settle(horizon);
+        self.execs.settle(horizon);
     }
 
     fn collect(&mut self, number: u32) {

@@ -225,8 +225,16 @@ impl Ledger {
                     .map(|(_, live)| live),
             );
         }
+        let displaced = std::mem::take(&mut self.displaced);
+        let (over, waiting): (Vec<_>, Vec<_>) = displaced
+            .into_iter()
+            .partition(|old| ends(&groups[old.live.group as usize].0, &old.live));
+        self.displaced = waiting;
         for live in picked {
             self.close(&live, how);
+        }
+        for old in over {
+            self.settle(&old.live, how);
         }
     }
 

@@ -7,6 +7,7 @@ mod account;
 mod array;
 mod call;
 mod graphs;
+mod handles;
 mod ledger;
 mod owners;
 mod physical;

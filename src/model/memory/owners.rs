@@ -1,5 +1,6 @@
 //! What memory belongs to beside a process: contexts (and through them devices), streams, pools.
 
+use super::handles::Handles;
 use super::ledger::{HOST, UNKNOWN_DEVICE};
 use crate::catalog::Part;
 use crate::model::memory::Call;
@@ -39,7 +40,7 @@ pub struct Pool {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Owners {
-    contexts: HashMap<u64, Context>,
+    contexts: Handles<Context>,
     primaries: HashMap<i16, Primary>,
     streams: HashMap<u64, u64>,
     pools: HashMap<u64, Pool>,
@@ -60,28 +61,32 @@ impl Owners {
                 number: 0,
             };
         }
-        if let Some(known) = self.contexts.get(&handle) {
-            return *known;
+        if let Some(known) = self.contexts.get(handle) {
+            return known;
         }
+        self.add_context(handle, UNKNOWN_DEVICE, 0)
+    }
+
+    /// A call that returned at `at` made a context. Its handle may have been another's.
+    pub fn add_context(&mut self, handle: u64, device: i16, at: u64) -> Context {
         self.numbers = self.numbers.wrapping_add(1).max(1);
-        let context = Context {
-            device: UNKNOWN_DEVICE,
-            number: self.numbers,
-        };
-        self.contexts.insert(handle, context);
+        let number = self.numbers;
+        let context = Context { device, number };
+        self.contexts.insert(handle, context, at);
         context
     }
 
     /// A context is on `device`.
-    pub fn place_context(&mut self, handle: u64, device: i16) {
-        let context = self.context(handle);
-        self.contexts.insert(handle, Context { device, ..context });
+    fn place_context(&mut self, handle: u64, device: i16) {
+        self.context(handle);
+        if let Some(context) = self.contexts.get_mut(handle) {
+            context.device = device;
+        }
     }
 
-    /// A context ends.
-    pub fn drop_context(&mut self, handle: u64) -> Option<Context> {
-        self.streams.retain(|_, context| *context != handle);
-        self.contexts.remove(&handle)
+    /// A call entered at `entered` ends a context.
+    pub fn drop_context(&mut self, handle: u64, entered: u64) -> Option<Context> {
+        self.contexts.remove(handle, entered)
     }
 
     /// A primary context is kept once more.

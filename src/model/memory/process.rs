@@ -77,13 +77,17 @@ impl Process {
             Verb::PoolCreate | Verb::PoolDestroy | Verb::PoolRead => self.pool(call),
             Verb::GraphAlloc | Verb::GraphFree => self.plan_graph(call),
             Verb::GraphLaunch => self.launch_graph(call),
-            Verb::GraphInstantiate => self.graphs.instantiate(call.number(Part::Graph), call.key()),
-            Verb::GraphDestroy => self.graphs.destroy(call.key()),
-            Verb::ExecDestroy => self.graphs.destroy_exec(call.key()),
-            Verb::CaptureBegin => self.graphs.begin_capture(call.number(Part::Stream)),
-            Verb::CaptureEnd => self
+            Verb::GraphInstantiate => self
                 .graphs
-                .end_capture(call.number(Part::Stream), call.number(Part::Graph)),
+                .instantiate(call.number(Part::Graph), call.key(), call.raw.returned),
+            Verb::GraphCreate => self.graphs.create(call.key(), call.raw.returned),
+            Verb::GraphDestroy => self.graphs.destroy(call.key(), call.raw.entered),
+            Verb::ExecDestroy => self.graphs.destroy_exec(call.key(), call.raw.entered),
+            Verb::CaptureBegin => self.graphs.begin_capture(call.number(Part::Stream)),
+            Verb::CaptureEnd => {
+                self.graphs
+                    .end_capture(call.number(Part::Stream), call.number(Part::Graph), call.raw.returned)
+            }
             _ => self.own(call),
         }
     }
@@ -277,13 +281,13 @@ impl Process {
     }
 
     fn plan_graph(&mut self, call: &Call<'_>) {
-        let graph = call.number(Part::Graph);
+        let (graph, at) = (call.number(Part::Graph), call.raw.returned);
         match (call.verb, call.part(Part::Type)) {
-            (Verb::GraphFree, _) => self.graphs.plan(graph).frees.push(call.key()),
-            (_, Some(MEM_FREE_NODE)) => self.graphs.plan(graph).frees.push(call.number(Part::Address)),
+            (Verb::GraphFree, _) => self.graphs.plan(graph, at).frees.push(call.key()),
+            (_, Some(MEM_FREE_NODE)) => self.graphs.plan(graph, at).frees.push(call.number(Part::Address)),
             (_, None | Some(MEM_ALLOC_NODE)) if call.key() != 0 => {
                 let live = self.live(call, Family::Graph);
-                self.graphs.plan(graph).allocations.push((call.key(), live));
+                self.graphs.plan(graph, at).allocations.push((call.key(), live));
             }
             _ => {}
         }
@@ -312,8 +316,8 @@ impl Process {
     fn own(&mut self, call: &Call<'_>) {
         let device = i16::try_from(call.number(Part::Device) as i32).unwrap_or(UNKNOWN_DEVICE);
         match call.verb {
-            Verb::ContextCreate => self.owners.place_context(call.key(), device),
-            Verb::ContextDestroy => self.end_context(call.key(), Ending::ContextDestroyed),
+            Verb::ContextCreate => drop(self.owners.add_context(call.key(), device, call.raw.returned)),
+            Verb::ContextDestroy => self.end_context(call.key(), call.raw.entered, Ending::ContextDestroyed),
             Verb::PrimaryRetain => self.owners.retain_primary(device, call.key()),
             Verb::PrimaryRelease => {
                 // what was kept before we came is not known
@@ -338,8 +342,8 @@ impl Process {
         }
     }
 
-    fn end_context(&mut self, handle: u64, how: Ending) {
-        let Some(context) = self.owners.drop_context(handle) else {
+    fn end_context(&mut self, handle: u64, entered: u64, how: Ending) {
+        let Some(context) = self.owners.drop_context(handle, entered) else {
             return;
         };
         self.ledger.close_where(how, |key, live| {
@@ -356,7 +360,7 @@ impl Process {
     /// With a primary context goes what is bound to no other; where it is not known, all that is on its device.
     fn end_primary(&mut self, context: Option<u64>, device: i16, how: Ending) {
         if let Some(context) = context {
-            self.end_context(context, how);
+            self.end_context(context, u64::MAX, how);
         }
         self.ledger.close_where(how, |key, _| {
             let bound = context.is_none() && bound_to_context(key.family);
@@ -368,6 +372,7 @@ impl Process {
     /// Gives up waiting for frees of what was handed out again before `horizon`.
     pub fn settle(&mut self, horizon: u64) {
         self.ledger.settle_displaced(horizon);
+        self.graphs.settle(horizon);
         for live in self.physical.settle_displaced(horizon) {
             self.ledger.close(&live, Ending::PointerReused);
             self.ledger.anomalies.reused_pointers += 1;
@@ -375,9 +380,18 @@ impl Process {
     }
 }
 
+/// Memory of pools and of the virtual-memory API belongs to no context.
 fn bound_to_context(family: Family) -> bool {
-    !matches!(
+    matches!(
         family,
-        Family::Physical | Family::Imported | Family::Multicast | Family::Reserved | Family::Mapped | Family::Tensor
+        Family::Device
+            | Family::Managed
+            | Family::Array
+            | Family::Mipmapped
+            | Family::Pinned
+            | Family::Registered
+            | Family::Ipc
+            | Family::External
+            | Family::View
     )
 }
