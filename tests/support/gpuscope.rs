@@ -52,6 +52,17 @@ impl Gpuscope {
         this
     }
 
+    /// `gpuscope leaks -o FILE OPTIONS…`, with `-- COMMAND…` if there is one; its reports are [`Trace::records`].
+    pub fn leaks(options: &[&str], command: &[&str]) -> Gpuscope {
+        let mut this = Gpuscope::new(["leaks"]);
+        let lines = this.folder.path().join("lines.jsonl");
+        this.command.arg("-o").arg(lines).args(options);
+        if !command.is_empty() {
+            this.command.arg("--").args(command);
+        }
+        this
+    }
+
     /// `gpuscope run` of a shell script.
     pub fn script(options: &[&str], script: &str) -> Gpuscope {
         Gpuscope::run(options, &["sh", "-c", script])

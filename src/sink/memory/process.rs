@@ -132,7 +132,9 @@ fn driver(report: &Report, device: &DeviceReport, process: &ProcessReport, out: 
         }
         out.push('\n');
     }
-    for note in &device.notes {
+    // of a device that is not known the title says so
+    let notes = device.notes.iter().filter(|_| device.device != UNKNOWN_DEVICE);
+    for note in notes {
         let _ = writeln!(out, "    note: {}", escaped(note));
     }
 }
