@@ -32,6 +32,8 @@ seed() {
     elf) elf_seeds "$to" ;;
     maps) cp /proc/self/maps "$to" ;;
     ldcache) head -c 4096 /etc/ld.so.cache >"$to/cache" ;;
+    # every type in this memory is that of code objects
+    python) { printf '\010\015'; for _ in {1..32}; do printf '\003\0\0code\0'; done; } >"$to/code" ;;
     options) printf '%s' "10us" >"$to/duration"; printf '%s' "16MiB" >"$to/size"; printf '%s\n%s' "@copy !cuda*" "runtime,driver" >"$to/filter" ;;
   esac
 }

@@ -6,12 +6,14 @@ mod support;
 
 use gpuscope::probe::{Sites, Tier};
 use gpuscope::stack::wire::{PYTHON_FULL, SITE_FIRST_ID, SITE_UNSAMPLED, THREADS_FULL};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::callers::{Callers, Seen, expected_python, python_callers, told};
 use support::{compile, sim};
 
 const CALLER: &str = include_str!("support/caller.c");
+const CROWD: &str = include_str!("support/crowd.c");
 const HOSTILE: &str = include_str!("support/hostile.c");
 const ALLOCATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/allocate.py");
 
@@ -83,6 +85,44 @@ fn python_callers_are_named_to_the_line() {
     let seen = seen.follow(command.arg(ALLOCATE).arg(sim("libcuda.so.1")).arg("3"), || {});
     assert_eq!(python_callers(&seen), expected_python(true), "{:?}", seen.notes);
     assert_eq!(seen.sites.len(), 13);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_child_runs_the_interpreter_of_its_parent() {
+    let script = Path::new(ALLOCATE).with_file_name("fork.py");
+    let seen = callers(None, true, Sites::default());
+    let seen = seen.follow(Command::new("python3").arg(script).arg(sim("libcuda.so.1")), || {});
+    let python: Vec<String> = told(&seen.stacks[0])
+        .into_iter()
+        .filter(|frame| frame.contains("fork.py"))
+        .collect();
+    assert_eq!(python, ["work fork.py:12", "<module> fork.py:25"]);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn threads_that_allocate_at_the_same_time_keep_their_own_stacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "crowd", CROWD, &["-g", "-ldl"]);
+    let all = Sites {
+        stacks_per_second: u32::MAX,
+        ..Sites::default()
+    };
+    let seen = callers(None, true, all).follow(Command::new(program).arg(sim("libcuda.so.1")), || {});
+    let functions: BTreeSet<String> = seen
+        .stacks
+        .iter()
+        .map(|stack| stack.frames[0].function.clone())
+        .collect();
+    let expected: BTreeSet<String> = (0..8).map(|number| format!("f{number}")).collect();
+    assert_eq!((functions, seen.stacks.len()), (expected, 8));
+    let mut of_thread: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for (thread, site) in seen.threads.iter().zip(&seen.sites) {
+        of_thread.entry(*thread).or_default().insert(*site);
+    }
+    assert_eq!((of_thread.len(), seen.sites.len()), (8, 8 * 3000));
+    assert!(of_thread.values().all(|sites| sites.len() == 1), "{of_thread:?}");
 }
 
 #[test]

@@ -186,13 +186,28 @@ static __always_inline bool within_budget(void)
 	return false;
 }
 
+/* Bytes of the native stack in `scratch`; 0: there is none. It passes through memory of the CPU, which another thread can
+ * take in between: then it does not begin where this thread is.
+ */
+static __always_inline __u32 native_stack(struct pt_regs *ctx, struct site_scratch *scratch)
+{
+	for (int i = 0; i < 3; i++) {
+		long bytes = bpf_get_stack(ctx, scratch->event.native, sizeof(scratch->event.native),
+					   BPF_F_USER_STACK);
+
+		if (bytes >= 8 && scratch->event.native[0] == PT_REGS_IP(ctx))
+			return (__u32)bytes;
+	}
+	return 0;
+}
+
 /* The site of the call that is entered (SITE_AT_ENTRY), returns (0) or passes a static probe (SITE_AT_PLACE) now: its
  * id, or why it has none. At a return the registers are the caller's.
  */
 static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 where)
 {
 	struct site_scratch *scratch;
-	__s64 bytes;
+	__u32 bytes;
 
 	if (!within_budget())
 		return SITE_UNSAMPLED;
@@ -202,11 +217,10 @@ static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 whe
 		__sync_fetch_and_add(&site_counters.no_memory, 1);
 		return SITE_UNKNOWN;
 	}
-	bytes = bpf_get_stack(ctx, scratch->event.native, sizeof(scratch->event.native), BPF_F_USER_STACK);
-	/* it passes through memory of the CPU, which another thread can have taken in between */
-	if (bytes < 8 || scratch->event.native[0] != PT_REGS_IP(ctx)) {
+	bytes = native_stack(ctx, scratch);
+	if (!bytes) {
 		scratch->event.native[0] = PT_REGS_IP(ctx);
-		bytes = 8;
+		bytes = sizeof(scratch->event.native[0]);
 		where |= SITE_NATIVE_NONE;
 	}
 	return site_of(scratch, ids, bytes, where, PT_REGS_SP(ctx));

@@ -16,7 +16,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// Probes at one function that allocates.
 pub struct Callers {
     session: Session,
-    /// Dropped before the session.
     links: Links,
     calls: MemoryCalls,
     resolver: Resolver,
@@ -29,6 +28,8 @@ pub struct Seen {
     pub events: Vec<SiteEvent>,
     /// The site of each call.
     pub sites: Vec<u64>,
+    /// The thread of each.
+    pub threads: Vec<u32>,
     pub notes: Vec<String>,
     pub counters: SiteCounters,
 }
@@ -41,7 +42,7 @@ impl Callers {
         let setup = Setup {
             specs: vec![spec],
             ring_bytes: 4096,
-            memory_ring_bytes: 1 << 20,
+            memory_ring_bytes: 8 << 20,
             only_targets: true,
             follow_forks: true,
             tier,
@@ -53,7 +54,8 @@ impl Callers {
         let symbols = elf.symbols_where(&|name| name == function).expect("its symbols");
         let offset = symbols.first().expect("the function").file_offset;
         let point = Point::entry(offset, 0, returns);
-        let links = session.attach(library, &[point]).expect("a probe");
+        let mut links = session.attach(library, &[point]).expect("a probe");
+        links.extend(session.attach_lifecycle().expect("tracepoints"));
         let calls = MemoryCalls::open(&session).expect("the ring");
         Callers {
             session,
@@ -76,7 +78,7 @@ impl Callers {
         before_calls();
         program.go();
         program.until("done");
-        let (events, kept, sites) = self.take();
+        let (events, kept, calls) = self.take();
         program.go();
         assert!(program.child.wait().expect("a child").success());
         let stacks = kept.iter().map(|kept| self.resolver.name(kept)).collect();
@@ -85,23 +87,24 @@ impl Callers {
         Seen {
             stacks,
             events,
-            sites,
+            sites: calls.iter().map(|call| call.site).collect(),
+            threads: calls.iter().map(|call| call.tid).collect(),
             notes,
             counters,
         }
     }
 
-    fn take(&mut self) -> (Vec<SiteEvent>, Vec<Kept>, Vec<u64>) {
-        let (mut events, mut kept, mut sites) = (Vec::new(), Vec::new(), Vec::new());
+    fn take(&mut self) -> (Vec<SiteEvent>, Vec<Kept>, Vec<MemoryCall>) {
+        let (mut events, mut kept, mut calls) = (Vec::new(), Vec::new(), Vec::new());
         for record in self.calls.drain().borrow().records() {
             if let Some(event) = SiteEvent::parse(record) {
                 kept.push(self.resolver.keep(&event));
                 events.push(event);
             } else {
-                sites.push(MemoryCall::parse(record).expect("a memory call").site);
+                calls.push(MemoryCall::parse(record).expect("a memory call"));
             }
         }
-        (events, kept, sites)
+        (events, kept, calls)
     }
 }
 
