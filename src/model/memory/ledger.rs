@@ -3,6 +3,7 @@
 //! Owns the sums: whoever adds or closes an allocation does it here, so that they always agree.
 
 use super::account::{Account, Anomalies, Ended, Ending};
+use super::peak::{self, Height, Peak, Sum};
 use crate::catalog::{Family, Holder};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -58,6 +59,7 @@ pub struct Ledger {
     families: BTreeMap<(Family, i16), Account>,
     devices: BTreeMap<i16, Account>,
     endings: BTreeMap<Ending, Ended>,
+    heights: BTreeMap<Sum, Height>,
     freed: HashSet<(Family, u64)>,
     freed_order: VecDeque<(Family, u64)>,
     pub anomalies: Anomalies,
@@ -90,6 +92,9 @@ impl Ledger {
 
     /// Adds an allocation that nothing is keyed by (its owner holds it).
     pub fn open(&mut self, live: &Live) {
+        if let Some(sum) = Sum::of(self.group_key(live).family) {
+            self.heights.entry(sum).or_default().add(live.bytes, live.at);
+        }
         self.for_each_account(live.group, |account| account.add(live.bytes, live.at));
     }
 
@@ -101,7 +106,29 @@ impl Ledger {
 
     /// Its bytes are no longer held.
     fn withdraw(&mut self, live: &Live) {
+        if let Some(sum) = Sum::of(self.group_key(live).family) {
+            self.lower(sum, live.bytes);
+        }
         self.for_each_account(live.group, |account| account.remove(live.bytes));
+    }
+
+    fn lower(&mut self, sum: Sum, bytes: u64) {
+        let groups = self.groups.iter();
+        let held = groups.map(|(key, account)| (key, account.held_bytes, account.outstanding));
+        let height = self.heights.entry(sum).or_default();
+        if height.is_summit() {
+            height.keep(peak::shares(held, sum));
+        }
+        height.remove(bytes);
+    }
+
+    /// Sums near their highest.
+    pub fn peaks(&self) -> impl Iterator<Item = (Sum, Peak)> {
+        self.heights.iter().map(|(sum, height)| {
+            let groups = self.groups.iter();
+            let held = groups.map(|(key, account)| (key, account.held_bytes, account.outstanding));
+            (*sum, height.peak(peak::shares(held, *sum)))
+        })
     }
 
     /// It is known how it ended.

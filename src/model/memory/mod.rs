@@ -10,6 +10,7 @@ mod graphs;
 mod handles;
 mod ledger;
 mod owners;
+mod peak;
 mod physical;
 mod process;
 mod report;
@@ -20,8 +21,9 @@ mod tests;
 pub use account::{Account, Anomalies, Ended, Ending};
 pub use call::Call;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
+pub use peak::Sum;
 pub use process::Origin;
-pub use report::{DeviceReport, FamilyReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport};
+pub use report::{DeviceReport, FamilyReport, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport};
 
 use crate::wire::MemoryLoss;
 use process::Process;

@@ -80,9 +80,22 @@ pub struct ProcessReport {
     pub pools: Vec<PoolReport>,
     /// Where a framework's allocator was seen handing out memory.
     pub tensors: Option<TensorReport>,
+    /// Sums near their highest; what each call site held then is in [`SiteReport::peak_bytes`].
+    pub peaks: Vec<PeakReport>,
     pub endings: Vec<(Ending, Ended)>,
     pub anomalies: Anomalies,
     pub lost: MemoryLoss,
+}
+
+/// When most was held, as nearly as there is a picture of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeakReport {
+    pub sum: super::Sum,
+    pub bytes: u64,
+    /// CLOCK_MONOTONIC ns.
+    pub at: u64,
+    /// Highest that it ever was: at most 1 % more than `bytes`.
+    pub highest_bytes: u64,
 }
 
 /// One family on one device.
@@ -104,6 +117,9 @@ pub struct SiteReport {
     pub family: Family,
     pub device: i16,
     pub account: Account,
+    /// Held when most was held; see [`ProcessReport::peaks`].
+    pub peak_bytes: u64,
+    pub peak_count: u64,
     /// Age of the oldest and of the youngest that is outstanding, ns.
     pub oldest_ns: u64,
     pub newest_ns: u64,
@@ -188,6 +204,7 @@ pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option
         sites: sites(process, at),
         pools: pools(process),
         tensors: tensors(process),
+        peaks: peaks(process),
         endings: endings(process, ended_at),
         anomalies: ledger.anomalies,
         lost,
@@ -212,12 +229,31 @@ fn endings(process: &Process, ended_at: Option<u64>) -> Vec<(Ending, Ended)> {
     endings.into_iter().collect()
 }
 
+fn peaks(process: &Process) -> Vec<PeakReport> {
+    let peaks = process.ledger.peaks();
+    peaks
+        .map(|(sum, peak)| PeakReport {
+            sum,
+            bytes: peak.bytes,
+            at: peak.at,
+            highest_bytes: peak.highest_bytes,
+        })
+        .collect()
+}
+
 fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
     let ages = ages(process, now);
-    let groups = process.ledger.groups().iter();
-    let used = groups.filter(|(_, account)| account.allocations > 0);
+    let at_peak: HashMap<u32, (u64, u64)> = process
+        .ledger
+        .peaks()
+        .flat_map(|(_, peak)| peak.shares)
+        .map(|(group, bytes, count)| (group, (bytes, count)))
+        .collect();
+    let groups = process.ledger.groups().iter().enumerate();
+    let used = groups.filter(|(_, (_, account))| account.allocations > 0);
     let mut sites: Vec<SiteReport> = used
-        .map(|&(key, account)| {
+        .map(|(number, &(key, account))| {
+            let (peak_bytes, peak_count) = at_peak.get(&(number as u32)).copied().unwrap_or_default();
             let (oldest_ns, newest_ns) = ages.get(&key).copied().unwrap_or_default();
             SiteReport {
                 row: key.row,
@@ -226,6 +262,8 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
                 family: key.family,
                 device: key.device,
                 account,
+                peak_bytes,
+                peak_count,
                 oldest_ns,
                 newest_ns,
             }

@@ -116,6 +116,25 @@ fn what_is_allocated_is_held_until_it_is_freed() {
 }
 
 #[test]
+fn the_report_says_who_held_what_when_most_was_held() {
+    let mut world = World::new(Origin::Start);
+    world.alloc(0x1000, 100);
+    world.call("cuMemHostAlloc", 50, &[(Part::Key, 0x8000)]);
+    let summit = world.now;
+    world.free(0x1000);
+    world.alloc(0x2000, 20);
+    let report = world.report();
+    let peak = &report.peaks[0];
+    assert_eq!((peak.bytes, peak.highest_bytes, peak.at), (150, 150, summit));
+    let at_peak = |family| {
+        let site = report.sites.iter().find(|site| site.family == family).unwrap();
+        (site.peak_bytes, site.peak_count, site.account.held_bytes)
+    };
+    assert_eq!(at_peak(Family::Device), (100, 1, 20));
+    assert_eq!(at_peak(Family::Pinned), (50, 1, 50));
+}
+
+#[test]
 fn a_context_says_which_device_memory_is_on() {
     let mut world = World::new(Origin::Start);
     world.call("cuDevicePrimaryCtxRetain", 0, &[(Part::Key, 0xc0), (Part::Device, 3)]);
@@ -467,8 +486,14 @@ proptest! {
         prop_assert_eq!(account.held_bytes, model.values().sum::<u64>());
         prop_assert_eq!(account.outstanding, model.len() as u64);
         prop_assert_eq!((account.peak_bytes, account.freed_bytes), (peak, freed));
-        let sites: u64 = world.report().sites.iter().map(|site| site.account.held_bytes).sum();
+        let report = world.report();
+        let sites: u64 = report.sites.iter().map(|site| site.account.held_bytes).sum();
         prop_assert_eq!(sites, account.held_bytes);
+        if let Some(picture) = report.peaks.first() {
+            let shown: u64 = report.sites.iter().map(|site| site.peak_bytes).sum();
+            prop_assert_eq!((shown, picture.highest_bytes), (picture.bytes, peak));
+            prop_assert!(picture.bytes + picture.bytes / 100 >= peak);
+        }
     }
 
     /// Whatever a hostile process makes its calls look like.
