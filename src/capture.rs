@@ -52,6 +52,8 @@ pub struct Use {
     pub returns: bool,
     /// Follow what it does to memory.
     pub memory: bool,
+    /// And from where it is called, if it allocates.
+    pub stacks: bool,
 }
 
 /// Plans the capture of `row`.
@@ -315,7 +317,7 @@ impl Planner<'_> {
 
     fn memory_flags(&self, row: &Row, verb: Verb) -> u8 {
         let layer = self.catalog.library_with(row.library).map(|library| library.layer);
-        let allocates = matches!(verb, Verb::Alloc | Verb::GraphAlloc);
+        let allocates = self.used.stacks && matches!(verb, Verb::Alloc | Verb::GraphAlloc);
         u8::from(!verb.moves_context()) * wire::SPEC_MEMORY
             + u8::from(allocates) * wire::SPEC_SITE
             + u8::from(layer == Some(Layer::Runtime)) * wire::SPEC_OUTER
@@ -360,6 +362,7 @@ mod tests {
                 stream: true,
                 returns: true,
                 memory: true,
+                stacks: true,
             },
         )
     }
@@ -408,6 +411,7 @@ mod tests {
                     stream: true,
                     returns: !row.raw,
                     memory: true,
+                    stacks: true,
                 },
             );
             assert!(usize::from(plan.spec.stack_words) <= wire::STACK, "{}", row.symbol);

@@ -229,6 +229,15 @@ pub struct LeaksArgs {
     /// Call sites shown for each process; --json has all
     #[arg(long, value_name = "N", default_value = "10", help_heading = "Output")]
     pub top: usize,
+    /// Whose call stacks are taken; without any, call sites are not known, and watching costs less
+    #[arg(
+        long,
+        value_enum,
+        default_value = "alloc",
+        value_name = "WHICH",
+        help_heading = "Output"
+    )]
+    pub stacks: Stacks,
     /// No live table on the terminal, only the report
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
@@ -281,6 +290,15 @@ pub struct DoctorArgs {
 pub enum Format {
     Text,
     Jsonl,
+}
+
+/// Whose call stacks are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stacks {
+    /// Of calls that allocate memory
+    Alloc,
+    /// Of none
+    None,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -353,6 +371,9 @@ pub struct Options {
     /// No lines, only the summary: the cheapest way to trace
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
+    /// Show the call stack below each call that allocates; none: take none for the summary either, which costs less
+    #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
+    pub stacks: Option<Stacks>,
     /// How the summary on stderr looks
     #[arg(
         long,

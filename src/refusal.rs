@@ -10,16 +10,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub struct Usage(pub String);
 
 /// Options that are named in the documents of later versions.
-const OPTIONS: [(&str, &str); 3] = [
+const OPTIONS: [(&str, &str); 2] = [
     (
         "--phases",
         "no separate entry and return records are written by this version: each call is one record, written when it \
          returns\nhint: in JSON lines, a call ends duration_us after ts",
-    ),
-    (
-        "--stacks",
-        "no call stacks are taken by this version: arguments, results and durations only\n\
-         hint: bpftrace -e 'uprobe:/PATH/libcuda.so.1:cuMemAlloc_v2 { @[ustack] = count(); }'",
     ),
     (
         "--kernel",
@@ -144,7 +139,6 @@ mod tests {
         for (format, _) in FORMATS {
             assert!(explained(&["trace", "--format", format]).contains("hint: -o FILE.jsonl"));
         }
-        assert!(explained(&["run", "--stacks=alloc", "--", "x"]).contains("no call stacks"));
     }
 
     #[test]

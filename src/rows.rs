@@ -21,6 +21,8 @@ pub struct Wish {
     pub results: bool,
     /// Follow who holds memory.
     pub memory: bool,
+    /// And from where it was asked for.
+    pub stacks: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -82,6 +84,7 @@ impl RunRows {
                 stream,
                 returns: returns && self.wish.returns && told,
                 memory: self.wish.memory,
+                stacks: self.wish.stacks,
             },
         )
     }

@@ -139,7 +139,9 @@ impl Tracer {
         self.session.add_target(pid)?;
         self.look_at(pid)
             .with_context(|| format!("failed to look at process {pid}"))?;
-        if !self.attacher.maps_any(&self.rows.catalog, pid) {
+        if self.attacher.maps_any(&self.rows.catalog, pid) {
+            self.memory.meet(pid);
+        } else {
             self.memory.born(pid);
         }
         Ok(())
@@ -154,6 +156,9 @@ impl Tracer {
                 .look_at(pid)
                 .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
             hidden += usize::from(refused);
+            if !refused && self.memory.has_looked_at(pid) {
+                self.memory.meet(pid);
+            }
         }
         if hidden > 0 {
             self.attacher.gap(format!(
@@ -179,6 +184,11 @@ impl Tracer {
     /// Has reports of memory say what the driver counts, too.
     pub fn ask_devices(&mut self) {
         self.memory.ask_devices();
+    }
+
+    /// Has lines of calls that allocate show where they were called from.
+    pub fn show_stacks(&mut self) {
+        self.memory.keep_recent();
     }
 
     /// Has the summary say that something is not seen.
@@ -344,12 +354,14 @@ impl Tracer {
             .entry(header.tid)
             .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
         let layer = layer_of(&self.rows.catalog, &call);
+        let stack = self.memory.stack_of(header.tid, header.entered);
         sink.call(
             &Entry {
                 call: &call,
                 number,
                 comm,
                 layer,
+                stack: stack.as_deref(),
             },
             &mut self.buffer,
         );

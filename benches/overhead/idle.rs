@@ -68,6 +68,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         returns: true,
         results: false,
         memory: true,
+        stacks: true,
     };
     let filter = Filter::parse(&[], &["all".to_owned()])?;
     let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);

@@ -22,6 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         number,
         comm: "x",
         layer: "driver",
+        stack: None,
     };
     let clock = Clock {
         start_monotonic_ns: 1,

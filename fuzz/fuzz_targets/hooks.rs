@@ -15,6 +15,7 @@ fuzz_target!(|text: &str| {
         stream: true,
         returns: true,
         memory: true,
+        stacks: true,
     };
     for row in &catalog.rows {
         let _ = plan(&catalog, row, used);

@@ -20,6 +20,7 @@ impl Default for World {
             stream: true,
             returns: true,
             memory: true,
+            stacks: true,
         };
         let plans = catalog.rows.iter().map(|row| plan(&catalog, row, used)).collect();
         World { catalog, plans }

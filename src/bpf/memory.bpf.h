@@ -6,6 +6,8 @@
 #include "count.bpf.h"
 #include "site.bpf.h"
 
+#define LARGE_BYTES_OF_MEMORY (1 << 20)
+
 struct finished {
 	__u64 entered;
 	__u64 duration;
@@ -134,7 +136,8 @@ static __always_inline void remember(void *ctx, const struct spec *spec, const s
 	call->context = current_context(thread);
 	/* before the record, so that user space knows the site when it comes */
 	if ((spec->flags & SPEC_SITE) && !failed(spec, call->result))
-		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->where);
+		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->where,
+				       call->bytes >= LARGE_BYTES_OF_MEMORY);
 	send_memory_call(spec, frame, call);
 	thread->remembered = frame->entered;
 }

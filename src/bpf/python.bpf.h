@@ -82,7 +82,8 @@ static __always_inline bool runs(const struct python *python, __u64 thread, __u6
 }
 
 /* The thread's state among those of one interpreter; 0: none. */
-__noinline __u64 thread_among(struct site_scratch *scratch, const struct python *python, __u64 thread, __u64 self)
+__noinline __u64 thread_among(struct site_scratch *scratch, const struct python *python, __u64 thread,
+			      __u64 self)
 {
 	if (!scratch || !python)
 		return 0;
@@ -133,7 +134,8 @@ static __always_inline void keep_frame(struct site_scratch *scratch, const struc
 		return;
 	if (python->instruction_bytes == 4)
 		instruction = (__u32)(instruction >> (python->frame_instruction % 8 * 8));
-	scratch->event.frames[count].code = window_word(scratch, python->frame_code) & python->code_mask & ~7ull;
+	scratch->event.frames[count].code =
+		window_word(scratch, python->frame_code) & python->code_mask & ~7ull;
 	scratch->event.frames[count].instruction = instruction;
 	scratch->event.python_count = count + 1;
 	if (python->entry == PYTHON_ENTRY_EACH ||

@@ -173,14 +173,30 @@ __noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, _
 	return announce(scratch, id);
 }
 
-/* Whether one more stack may be taken in this second. */
-static __always_inline bool within_budget(void)
+/* A new second: how many of those who ask are served follows from how many asked in the last one. */
+static __noinline int next_second(__u64 second)
 {
-	__u64 second = bpf_ktime_get_ns() / NS_PER_SECOND, current = site_counters.second;
+	__u64 current = site_counters.second, asked = site_counters.asked,
+	      budget = site_options.stacks_per_second;
 
-	if (current != second && __sync_val_compare_and_swap(&site_counters.second, current, second) == current)
-		site_counters.taken = 0;
-	if (__sync_fetch_and_add(&site_counters.taken, 1) < site_options.stacks_per_second)
+	if (current == second ||
+	    __sync_val_compare_and_swap(&site_counters.second, current, second) != current)
+		return 0;
+	site_counters.stride = budget && asked > budget ? asked / budget + 1 : 1;
+	site_counters.asked = 0;
+	site_counters.taken = 0;
+	return 0;
+}
+
+/* Whether one more stack may be taken in this second. Large allocations are few, and come first. */
+static __always_inline bool within_budget(bool large)
+{
+	__u64 budget = site_options.stacks_per_second, asked;
+
+	next_second(bpf_ktime_get_ns() / NS_PER_SECOND);
+	asked = __sync_fetch_and_add(&site_counters.asked, 1);
+	if ((large || site_counters.stride < 2 || asked % site_counters.stride == 0) &&
+	    __sync_fetch_and_add(&site_counters.taken, 1) < (large ? 2 * budget : budget))
 		return true;
 	__sync_fetch_and_add(&site_counters.unsampled, 1);
 	return false;
@@ -204,12 +220,12 @@ static __always_inline __u32 native_stack(struct pt_regs *ctx, struct site_scrat
 /* The site of the call that is entered (SITE_AT_ENTRY), returns (0) or passes a static probe (SITE_AT_PLACE) now: its
  * id, or why it has none. At a return the registers are the caller's.
  */
-static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 where)
+static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 where, bool large)
 {
 	struct site_scratch *scratch;
 	__u32 bytes;
 
-	if (!within_budget())
+	if (!within_budget(large))
 		return SITE_UNSAMPLED;
 	scratch = bpf_task_storage_get(&site_scratches, bpf_get_current_task_btf(), 0,
 				       BPF_LOCAL_STORAGE_GET_F_CREATE);

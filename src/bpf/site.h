@@ -34,7 +34,8 @@ enum site_python {
 	PYTHON_FRAMES = 2,
 };
 
-#define PYTHON_FRAME_ENTRY 1 /* in `code`: the native evaluation loop that runs this frame was entered with it */
+#define PYTHON_FRAME_ENTRY \
+	1 /* in `code`: the native evaluation loop that runs this frame was entered with it */
 
 struct python_frame {
 	__u64 code;        /* address of the code object, and PYTHON_FRAME_ENTRY */
@@ -94,7 +95,9 @@ struct site_options {
 
 struct site_counters {
 	__u64 second; /* which the next one counts for */
-	__u64 taken;
+	__u64 asked;  /* in this second */
+	__u64 taken;  /* the same */
+	__u64 stride; /* one of so many that ask is served */
 	__u64 sent;
 	__u64 lost;      /* new sites that found the ring full */
 	__u64 full;      /* new sites that found the table of known ones full */

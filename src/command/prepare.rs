@@ -1,7 +1,7 @@
 //! From options to a tracer that is ready: shared by all commands that trace.
 
 use crate::catalog::Catalog;
-use crate::cli::{Colour, Format, LeaksArgs, Options, SummaryFormat, Whose};
+use crate::cli::{Colour, Format, LeaksArgs, Options, Stacks, SummaryFormat, Whose};
 use crate::filter::Filter;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
@@ -50,6 +50,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         chatty: options.chatty || options.errors || options.min_duration.is_some(),
         returns: refused.is_none(),
         memory: covers_memory,
+        stacks: options.stacks != Some(Stacks::None),
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -58,6 +59,16 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let mut tracer = Tracer::start(rows, call_setup(options, &scope)?, scope, output)?;
     if let Some(reason) = refused {
         tracer.declare_unseen(reason);
+    }
+    if options.stacks == Some(Stacks::Alloc) {
+        if !covers_memory {
+            bail!(Usage(
+                "--stacks alloc needs every function that takes or gives back memory, and --filter leaves some out\n\
+                 hint: drop --filter"
+                    .to_owned()
+            ));
+        }
+        tracer.show_stacks();
     }
     if !options.quiet {
         let sink = sink(options, format, command, tracer.tier());
@@ -82,6 +93,7 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         chatty: false,
         returns: true,
         memory: true,
+        stacks: args.stacks != Stacks::None,
         results: false,
     };
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);

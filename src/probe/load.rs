@@ -49,7 +49,7 @@ pub struct Sites {
 impl Default for Sites {
     fn default() -> Sites {
         Sites {
-            stacks_per_second: 20_000,
+            stacks_per_second: 10_000,
             python: true,
         }
     }

@@ -47,7 +47,9 @@ impl Session {
         let read = unsafe { self.site_counters.0.as_ptr().read_volatile() };
         Counters {
             second: read.second,
+            asked: read.asked,
             taken: read.taken,
+            stride: read.stride,
             sent: read.sent,
             lost: read.lost,
             full: read.full,

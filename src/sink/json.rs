@@ -181,6 +181,10 @@ impl Sink for Json {
         self.identity(entry, out);
         self.meaning(entry.call, out);
         self.result(entry.call, out);
+        if let Some(frames) = entry.stack {
+            let frames: Vec<serde_json::Value> = frames.iter().map(super::memory::frame_json).collect();
+            let _ = write!(out, ",\"stack\":{}", serde_json::Value::from(frames));
+        }
         out.extend_from_slice(b"}\n");
     }
 

@@ -7,6 +7,7 @@ pub mod summary;
 pub mod text;
 
 use crate::decode::Call;
+use crate::model::frame::Frame;
 use crate::model::order::Numbered;
 use crate::model::summary::Summary;
 
@@ -19,6 +20,8 @@ pub struct Entry<'a> {
     pub comm: &'a str,
     /// Label of the layer.
     pub layer: &'a str,
+    /// Where it was called from, innermost first; `None`: not asked for, or not taken.
+    pub stack: Option<&'a [Frame]>,
 }
 
 /// What happened to a process.

@@ -79,6 +79,12 @@ impl Sink for Text {
         self.result(call, out);
         self.paint(RESET, out);
         out.push(b'\n');
+        for line in entry.stack.map(super::memory::frame_lines).unwrap_or_default() {
+            self.paint(DIM, out);
+            let _ = write!(out, "{:width$}{line}", "", width = 22 + 2 * usize::from(header.depth));
+            self.paint(RESET, out);
+            out.push(b'\n');
+        }
     }
 
     fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>) {

@@ -150,7 +150,9 @@ pub struct Python {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteCounters {
     pub second: u64,
+    pub asked: u64,
     pub taken: u64,
+    pub stride: u64,
     pub sent: u64,
     /// New sites that found the ring full.
     pub lost: u64,

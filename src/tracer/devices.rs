@@ -2,6 +2,7 @@
 //!
 //! Owns the readings; what was tracked is [`super::memory`]'s.
 
+use crate::catalog::Family;
 use crate::device::{Access, Certainty, Device, Environment, Ordinals, ProcessMemory, Reconciled, Tracked, reconcile};
 use crate::model::memory::{Book, DeviceReport, ProcessReport, UNKNOWN_DEVICE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -117,6 +118,9 @@ impl DevicePlane {
         if reading.at < report.first_at {
             return; // of an earlier process of that number
         }
+        if let [row] = reading.rows.as_slice() {
+            place(report, row.ordinal);
+        }
         for row in &reading.rows {
             let ordinal = i16::try_from(row.ordinal).unwrap_or(UNKNOWN_DEVICE);
             let known = report.devices.iter().position(|device| device.device == ordinal);
@@ -130,7 +134,7 @@ impl DevicePlane {
             let device = &mut report.devices[index];
             device.uuid.clone_from(&row.uuid);
             device.name = row.uuid.as_ref().and_then(|uuid| self.names.get(uuid)).cloned();
-            device.inferred = reading.inferred.contains(&row.ordinal);
+            device.inferred |= reading.inferred.contains(&row.ordinal);
             device.driver_bytes = row.driver_bytes;
             device.unattributed_bytes = row.unattributed_bytes;
             device.driver_at = Some(reading.at);
@@ -141,6 +145,28 @@ impl DevicePlane {
     /// What limits these figures.
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
         self.notes.iter()
+    }
+}
+
+/// Where the driver shows a process on one device alone, memory whose device is not known is there.
+fn place(report: &mut ProcessReport, ordinal: i32) {
+    let Some(number) = i16::try_from(ordinal).ok().filter(|number| *number >= 0) else {
+        return;
+    };
+    if report.devices.iter().any(|device| device.device == number) {
+        return;
+    }
+    let devices = report.devices.iter_mut();
+    for device in devices.filter(|device| device.device == UNKNOWN_DEVICE) {
+        device.device = number;
+        device.inferred = true;
+    }
+    let held = |family: Family, device: i16| device == UNKNOWN_DEVICE && family != Family::Reserved;
+    for family in report.families.iter_mut().filter(|one| held(one.family, one.device)) {
+        family.device = number;
+    }
+    for site in report.sites.iter_mut().filter(|one| held(one.family, one.device)) {
+        site.device = number;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::devices::DevicePlane;
 use crate::catalog::Catalog;
+use crate::model::frame::Frame;
 use crate::model::memory::{Book, Call, Origin, Report};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
@@ -14,20 +15,25 @@ use std::collections::{HashMap, HashSet};
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
 const SITES_KEPT: u64 = 16384;
 
+/// A call's line is written at most this long after it was entered, but for very long calls.
+const REMEMBERED_NS: u64 = 60_000_000_000;
+
 /// See the module.
 pub(super) struct MemoryPlane {
     calls: MemoryCalls,
     book: Book,
     /// Processes that did nothing with a GPU before they were watched.
     born: HashSet<u32>,
-    /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet.
-    ends: Vec<(u64, u32)>,
+    /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
+    ends: Vec<(u64, u32, String)>,
     resolver: Resolver,
     /// Call sites by id.
     sites: HashMap<u64, Kept>,
     /// Processes whose call sites still take room in the kernel.
     ended: HashSet<u32>,
     sites_before: u64,
+    /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
+    recent: Option<HashMap<(u32, u64), u64>>,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -51,6 +57,7 @@ impl MemoryPlane {
             sites: HashMap::new(),
             ended: HashSet::new(),
             sites_before: 0,
+            recent: None,
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -94,15 +101,19 @@ impl MemoryPlane {
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
         self.resolver.forget(notice.tgid);
-        self.ends.push((notice.at, notice.tgid));
+        self.ends.push((notice.at, notice.tgid, String::new()));
         self.born.insert(notice.tgid);
     }
 
     pub(super) fn exited(&mut self, notice: &Notice) {
-        if self.book.knows(notice.tgid) && !self.book.is_named(notice.tgid) {
-            self.book.name(notice.tgid, &wire::text_of(&notice.comm));
-        }
-        self.ends.push((notice.at, notice.tgid));
+        let comm = wire::text_of(&notice.comm);
+        self.ends.push((notice.at, notice.tgid, comm));
+    }
+
+    /// A process that uses a GPU was there before us.
+    pub(super) fn meet(&mut self, pid: u32) {
+        self.book.introduce(pid, Origin::Late, super::monotonic_ns());
+        self.name(pid);
     }
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
@@ -120,8 +131,8 @@ impl MemoryPlane {
                 self.malformed += 1;
                 continue;
             };
-            while let Some((at, pid)) = ends.next_if(|(at, _)| *at < raw.entered) {
-                self.end(session, pid, at);
+            while let Some((at, pid, comm)) = ends.next_if(|(at, ..)| *at < raw.entered) {
+                self.end(session, pid, at, &comm);
             }
             match Call::decode(&raw, catalog) {
                 Some(call) => self.apply(&call),
@@ -130,8 +141,8 @@ impl MemoryPlane {
         }
         inbox.borrow_mut().clear();
         self.tell_interpreters(session);
-        for (at, pid) in ends {
-            self.end(session, pid, at);
+        for (at, pid, comm) in ends {
+            self.end(session, pid, at, &comm);
         }
         if let Some(devices) = self.devices.as_mut() {
             devices.ask(&self.book, super::monotonic_ns());
@@ -145,7 +156,22 @@ impl MemoryPlane {
             self.book.introduce(pid, origin, call.raw.entered);
             self.name(pid);
         }
+        if let (Some(recent), true) = (self.recent.as_mut(), call.raw.site != 0) {
+            recent.insert((call.raw.tid, call.raw.entered), call.raw.site);
+        }
         self.book.apply(call);
+    }
+
+    /// Remembers for a moment where calls came from.
+    pub(super) fn keep_recent(&mut self) {
+        self.recent.get_or_insert_default();
+    }
+
+    /// Where the call that thread `tid` entered at `entered` came from, if it is remembered.
+    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Vec<Frame>> {
+        let site = self.recent.as_mut()?.remove(&(tid, entered))?;
+        let kept = self.sites.get(&site)?;
+        Some(self.resolver.name(kept).frames)
     }
 
     fn name(&mut self, pid: u32) {
@@ -164,7 +190,11 @@ impl MemoryPlane {
         }
     }
 
-    fn end(&mut self, session: &Session, pid: u32, at: u64) {
+    fn end(&mut self, session: &Session, pid: u32, at: u64, comm: &str) {
+        // of one that ended before it could be looked at
+        if !self.book.is_named(pid) {
+            self.book.name(pid, comm);
+        }
         self.note_losses(session);
         self.book.end(pid, at);
         session.forget_memory_loss(pid);
@@ -207,6 +237,9 @@ impl MemoryPlane {
         self.note_losses(session);
         self.forget_sites(session);
         self.book.settle(now);
+        if let Some(recent) = self.recent.as_mut() {
+            recent.retain(|(_, entered), _| *entered + REMEMBERED_NS > now);
+        }
         for pid in self.book.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }

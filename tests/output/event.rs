@@ -30,6 +30,7 @@ impl World {
             stream: true,
             returns: !raw,
             memory: true,
+            stacks: true,
         };
         let plans = catalog
             .rows

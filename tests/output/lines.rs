@@ -1,6 +1,7 @@
 //! The text and JSON line formats.
 
 use crate::event::{Event, World};
+use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::{Clock, Entry, Happening, Sink, json::Json, text::Text};
@@ -82,6 +83,15 @@ fn written(sink: &mut dyn Sink) -> String {
         &mut out,
     );
     sink.process(1240, 1_000_500_000, "train", Happening::Executed, &mut out);
+    let stack = ["forward", "main\u{1b}[31m"].map(|function| Frame {
+        function: function.to_owned(),
+        module: None,
+        offset: None,
+        file: Some("/srv/train.py".to_owned()),
+        line: Some(42),
+        language: Language::Python,
+        inlined: false,
+    });
     for (index, event) in events(&world).iter().enumerate() {
         let bytes = event.bytes();
         let call = world.decode(&bytes);
@@ -97,6 +107,7 @@ fn written(sink: &mut dyn Sink) -> String {
                 "python"
             },
             layer: &library.name,
+            stack: (index == 0).then_some(&stack[..]),
         };
         sink.call(&entry, &mut out);
     }

@@ -3,8 +3,8 @@
 use gpuscope::catalog::Family;
 use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::memory::{
-    Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, HOST, Origin, PoolReport, ProcessReport, Report,
-    SiteReport, TensorReport, UNKNOWN_DEVICE,
+    Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, HOST, Origin, PeakReport, PoolReport, ProcessReport,
+    Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,
 };
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::memory::{Pace, Rates, View, line, page, table};
@@ -70,6 +70,8 @@ fn site(site: u64, family: Family, device: i16, account: Account) -> SiteReport 
         family,
         device,
         account,
+        peak_bytes: account.held_bytes,
+        peak_count: account.outstanding,
         oldest_ns: 9_100_000_000,
         newest_ns: 200_000_000,
     }
@@ -89,6 +91,7 @@ fn process(pid: u32, comm: &str) -> ProcessReport {
         sites: Vec::new(),
         pools: Vec::new(),
         tensors: None,
+        peaks: Vec::new(),
         endings: Vec::new(),
         anomalies: Anomalies::default(),
         lost: MemoryLoss::default(),
@@ -459,4 +462,30 @@ fn the_summary_has_the_same_objects_as_a_report() {
         memory.starts_with("[{") && line.contains(&format!("\"processes\":{memory}")),
         "{line}"
     );
+}
+
+/// A program that has freed most of what it held at its height.
+fn after_its_height() -> Report {
+    let mut process = process(77, "python");
+    process.ended_at = Some(seconds(12.0));
+    let mut weights = site(1, Family::Device, 0, account(100, 100));
+    weights.peak_count = 1;
+    let mut activations = site(2, Family::Device, 0, Account::default());
+    activations.account.allocations = 5;
+    (activations.peak_bytes, activations.peak_count) = (900 << 20, 5);
+    process.devices = vec![device(0, account(100, 100))];
+    process.families = vec![family(Family::Device, 0, account(100, 100))];
+    process.sites = vec![weights, activations];
+    process.peaks = vec![PeakReport {
+        sum: Sum::Memory,
+        bytes: 1000 << 20,
+        at: seconds(4.5),
+        highest_bytes: 1004 << 20,
+    }];
+    report(vec![process])
+}
+
+#[test]
+fn who_held_what_when_most_was_held() {
+    insta::assert_snapshot!(text(&after_its_height()));
 }

@@ -21,7 +21,7 @@ const REFUSED: [(&[&str], &str); 13] = [
     (&["--fail-on", "error"], "hint: leak, or leak=100MiB"),
     (&["--fail-on", "leak=5"], "such as 16MiB"),
     (&["--fail-on", "leak", "--filter", "@alloc"], "hint: drop --filter"),
-    (&["--stacks", "alloc"], "hint: bpftrace"),
+    (&["--stacks", "launch"], "possible values: alloc, none"),
     (&["--layer", "kernel"], "hint: --layer runtime,driver"),
     (&["--format", "chrome"], "hint: -o FILE.jsonl"),
     (&["--format", "perfetto"], "hint: -o FILE.jsonl"),
@@ -55,7 +55,7 @@ fn other_commands_end_with_2_and_name_the_cure() {
         (&["leaks", "--all", "--interval", "1"], "such as 10us"),
         (&["leaks", "--all", "--interval", "1ms"], "at least 100ms"),
         (&["leaks", "--all", "--fail-on", "error"], "hint: leak, or leak=100MiB"),
-        (&["leaks", "--all", "--stacks", "alloc"], "hint: bpftrace"),
+        (&["leaks", "--all", "--stacks", "sync"], "possible values: alloc, none"),
         (&["functions", "@aloc"], "hint: one of alloc"),
         (&["functions", "--kernel"], "hint: gpuscope functions"),
     ] {

@@ -3,7 +3,7 @@
 use super::Rates;
 use crate::model::frame::Frame;
 use crate::model::memory::{
-    Account, DeviceReport, HOST, Origin, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
+    Account, DeviceReport, HOST, Origin, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
 };
 use serde_json::{Map, Value, json};
 
@@ -68,6 +68,7 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
         "host": with_rates(report, process, HOST, &process.host, rates),
         "families": families.collect::<Vec<_>>(),
         "sites": sites.collect::<Vec<_>>(),
+        "peaks": process.peaks.iter().map(|peak| of_peak(report, peak)).collect::<Vec<_>>(),
         "pools": process.pools.iter().map(|pool| of_pool(report, pool)).collect::<Vec<_>>(),
         "tensors": process.tensors.as_ref().map(of_tensors),
         "ended_by": process.endings.iter().map(|(how, ended)| {
@@ -160,11 +161,14 @@ fn of_site(report: &Report, site: &SiteReport) -> Value {
         "newest_seconds": age(site.newest_ns),
         "allocations": site.account.allocations,
         "allocated_bytes": site.account.allocated_bytes,
-        "stack": stack.map(|frames| frames.iter().map(of_frame).collect::<Vec<_>>()),
+        "bytes_at_peak": site.peak_bytes,
+        "outstanding_at_peak": site.peak_count,
+        "stack": stack.map(|frames| frames.iter().map(frame).collect::<Vec<_>>()),
     })
 }
 
-fn of_frame(frame: &Frame) -> Value {
+/// A frame as an object.
+pub fn frame(frame: &Frame) -> Value {
     json!({
         "function": frame.function,
         "module": frame.module,
@@ -173,6 +177,15 @@ fn of_frame(frame: &Frame) -> Value {
         "line": frame.line,
         "language": frame.language.name(),
         "inlined": frame.inlined,
+    })
+}
+
+fn of_peak(report: &Report, peak: &PeakReport) -> Value {
+    json!({
+        "of": peak.sum.name(),
+        "bytes": peak.bytes,
+        "ts": seconds(report, peak.at),
+        "highest_bytes": peak.highest_bytes,
     })
 }
 

@@ -19,8 +19,8 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
             report.seconds()
         ),
         format!(
-            "{:>10} {:>10} {:>9} {:>9} {:>7}  process",
-            "held", "peak", "alloc/s", "free/s", "failed"
+            "{:>10} {:>10} {:>10} {:>9} {:>9} {:>7}  process",
+            "held", "driver", "peak", "alloc/s", "free/s", "failed"
         ),
     ];
     for process in &processes {
@@ -39,22 +39,26 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
 }
 
 fn rows(process: &ProcessReport, rates: &Rates) -> Vec<String> {
-    let devices = process.devices.iter().map(|device| (device.device, &device.account));
-    let all = devices.chain([(HOST, &process.host)]);
-    all.filter(|(_, account)| is_used(account))
-        .map(|(device, account)| row(process, device, account, rates))
+    let devices = process
+        .devices
+        .iter()
+        .map(|device| (device.device, &device.account, device.driver_bytes));
+    let all = devices.chain([(HOST, &process.host, None)]);
+    all.filter(|(_, account, driver)| is_used(account) || driver.is_some())
+        .map(|(device, account, driver)| row(process, (device, account, driver), rates))
         .collect()
 }
 
-fn row(process: &ProcessReport, device: i16, account: &Account, rates: &Rates) -> String {
+fn row(process: &ProcessReport, (device, account, driver): (i16, &Account, Option<u64>), rates: &Rates) -> String {
     let rate = rates.of(process, device);
     let ended = match process.ended_at {
         Some(_) => ", ended",
         None => "",
     };
     format!(
-        "{:>10} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
+        "{:>10} {:>10} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
         bytes(account.held_bytes),
+        driver.map_or_else(|| "-".to_owned(), bytes),
         bytes(account.peak_bytes),
         rate.allocations,
         rate.frees,

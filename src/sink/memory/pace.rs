@@ -104,6 +104,7 @@ mod tests {
             sites: Vec::new(),
             pools: Vec::new(),
             tensors: None,
+            peaks: Vec::new(),
             endings: Vec::new(),
             anomalies: crate::model::memory::Anomalies::default(),
             lost: crate::wire::MemoryLoss::default(),

@@ -1,49 +1,106 @@
 //! Who asked for what is outstanding, most bytes first.
 
-use super::process::ages;
+use super::process::{ages, since};
 use super::stack;
 use super::text::View;
 use super::words::{place, plural};
 use crate::catalog::{Family, Holder};
-use crate::model::memory::{Origin, ProcessReport, Report, SiteReport};
+use crate::model::memory::{Origin, PeakReport, ProcessReport, Report, SiteReport, Sum};
 use crate::sink::quantity::{bytes, escaped};
 use std::fmt::Write;
 
-/// Outstanding allocations by call site; before them what a framework has handed out of these.
+/// One call site in a list.
+struct Line<'a> {
+    site: &'a SiteReport,
+    bytes: u64,
+    count: u64,
+    /// What else there is to say.
+    more: String,
+}
+
+/// Outstanding allocations by call site; before them what a framework has handed out of these. Where much of what
+/// was once held is gone, also who held it when most was held.
 pub fn outstanding(report: &Report, process: &ProcessReport, view: View, out: &mut String) {
-    let tensors = process.sites.iter().filter(|site| site.family == Family::Tensor);
-    let tensors: Vec<&SiteReport> = tensors.filter(|site| site.account.outstanding > 0).collect();
+    let tensors = now(process, |site| site.family == Family::Tensor);
     if !tensors.is_empty() {
-        list(
-            "handed out to tensors, by call site, most bytes first",
-            &tensors,
-            report,
-            view,
-            out,
-        );
+        let title = "handed out to tensors, by call site, most bytes first";
+        list(title, &tensors, report, view, out);
     }
-    let sites: Vec<&SiteReport> = held(process).collect();
-    match (sites.is_empty(), process.origin) {
-        (false, _) => list("outstanding by call site, most bytes first", &sites, report, view, out),
+    let held = now(process, |site| site.family.holder() != Holder::Nobody);
+    match (held.is_empty(), process.origin) {
+        (false, _) => list("outstanding by call site, most bytes first", &held, report, view, out),
         (true, Origin::Start) => out.push_str("  nothing outstanding\n"),
         (true, Origin::Late) => out.push_str("  nothing outstanding of what was allocated since\n"),
     }
+    for peak in process.peaks.iter().filter(|peak| has_fallen(process, peak)) {
+        let what = match peak.sum {
+            Sum::Memory => "held",
+            Sum::Tensors => "handed out to tensors",
+        };
+        let title = format!(
+            "{what} at the peak, {} at {:.2} s, by call site",
+            bytes(peak.bytes),
+            since(report, peak.at)
+        );
+        list(&title, &at_peak(process, peak.sum), report, view, out);
+    }
 }
 
-fn list(title: &str, sites: &[&SiteReport], report: &Report, view: View, out: &mut String) {
+fn now(process: &ProcessReport, wanted: impl Fn(&SiteReport) -> bool) -> Vec<Line<'_>> {
+    let sites = process.sites.iter();
+    let outstanding = sites.filter(|site| site.account.outstanding > 0 && wanted(site));
+    outstanding
+        .map(|site| Line {
+            site,
+            bytes: site.account.held_bytes,
+            count: site.account.outstanding,
+            more: format!(
+                ", {}{}",
+                ages(site.oldest_ns, site.newest_ns, site.account.outstanding),
+                of_all(site)
+            ),
+        })
+        .collect()
+}
+
+fn at_peak(process: &ProcessReport, sum: Sum) -> Vec<Line<'_>> {
+    let sites = process.sites.iter();
+    let held = sites.filter(|site| site.peak_count > 0 && Sum::of(site.family) == Some(sum));
+    let mut lines: Vec<Line<'_>> = held
+        .map(|site| Line {
+            site,
+            bytes: site.peak_bytes,
+            count: site.peak_count,
+            more: String::new(),
+        })
+        .collect();
+    lines.sort_by_key(|line| std::cmp::Reverse(line.bytes));
+    lines
+}
+
+/// Whether less than nineteen twentieths of the peak is held now.
+fn has_fallen(process: &ProcessReport, peak: &PeakReport) -> bool {
+    let now = match peak.sum {
+        Sum::Memory => process.held_bytes(),
+        Sum::Tensors => process.tensors.as_ref().map_or(0, |tensors| tensors.tensor_bytes),
+    };
+    now < peak.bytes - peak.bytes / 20
+}
+
+fn list(title: &str, lines: &[Line<'_>], report: &Report, view: View, out: &mut String) {
     let _ = writeln!(out, "  {title}:");
-    for site in sites.iter().take(view.top) {
-        entry(report, site, view, out);
+    for line in lines.iter().take(view.top) {
+        entry(report, line, view, out);
     }
-    let rest = sites.get(view.top..).unwrap_or_default();
+    let rest = lines.get(view.top..).unwrap_or_default();
     if !rest.is_empty() {
-        let held: u64 = rest.iter().map(|site| site.account.held_bytes).sum();
+        let held: u64 = rest.iter().map(|line| line.bytes).sum();
         let more = plural(rest.len() as u64, "more call site");
         let _ = writeln!(
             out,
             "    {} from {more} (--top {} shows them)",
             bytes(held),
-            sites.len()
+            lines.len()
         );
     }
 }
@@ -54,17 +111,16 @@ pub(super) fn held(process: &ProcessReport) -> impl Iterator<Item = &SiteReport>
     sites.filter(|site| site.account.outstanding > 0 && site.family.holder() != Holder::Nobody)
 }
 
-fn entry(report: &Report, site: &SiteReport, view: View, out: &mut String) {
-    let account = &site.account;
+fn entry(report: &Report, line: &Line<'_>, view: View, out: &mut String) {
+    let site = line.site;
     let _ = writeln!(
         out,
-        "    {} in {} ({}, {}), {}{}",
-        view.bold(&bytes(account.held_bytes)),
-        plural(account.outstanding, "allocation"),
+        "    {} in {} ({}, {}){}",
+        view.bold(&bytes(line.bytes)),
+        plural(line.count, "allocation"),
         site.family.name(),
         place(site.device),
-        ages(site.oldest_ns, site.newest_ns, account.outstanding),
-        of_all(site),
+        line.more,
     );
     match report.stacks.get(&site.site) {
         Some(frames) if !frames.is_empty() => write_stack(frames, view, out),
