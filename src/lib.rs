@@ -4,12 +4,16 @@
 //!  catalog/*.toml ─► catalog ─► capture ──────────────┐ what to copy at each row
 //!                                                     ▼
 //!  application ─► uprobe ─► bpf/calls.bpf.c ─┬─► counting plane: exact totals ──► model::summary ─► sink::summary
-//!                   ▲                        └─► event plane: ring ─► decode ─► model::order ─► sink::{text, json}
+//!                   ▲                        ├─► event plane: ring ─► decode ─► model::order ─► sink::{text, json}
+//!                   │                        └─► memory plane: ring ─► model::memory ─► sink::memory
+//!                   │                              call sites ─► stack ──┘    └── device (NVML)
 //!   probe::{discover, attach} ─ elf: which functions lie where in the files that processes map
 //! ```
 //!
-//! Counts are exact under any load; events may be lost and are then counted. Only [`probe`] touches the kernel;
-//! everything right of [`decode`] is pure. [`device`] asks the driver, through NVML, who holds memory. [`tracer`] drives one run, [`command`] holds one file per subcommand.
+//! Counts are exact under any load; events may be lost and are then counted. What changes who holds memory has a ring
+//! of its own, so that a balance does not depend on chatter. Only [`probe`] touches the kernel; [`stack`] reads the
+//! memory of traced processes, [`device`] asks the driver; what is right of [`decode`] and [`model`] is pure.
+//! [`tracer`] drives one run, [`command`] holds one file per subcommand.
 
 pub mod capture;
 pub mod catalog;
