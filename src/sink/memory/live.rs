@@ -13,18 +13,25 @@ const SITES: usize = 5;
 pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
     let mut processes = by_size(report);
     processes.sort_by_key(|process| process.ended_at.is_some());
+    let devices = processes.iter().flat_map(|process| &process.devices);
+    let told = devices.into_iter().any(|device| device.driver_bytes.is_some());
     let mut lines = vec![
         format!(
             "memory at {:.0} s; Ctrl-C ends it with the full report",
             report.seconds()
         ),
         format!(
-            "{:>10} {:>10} {:>10} {:>9} {:>9} {:>7}  process",
-            "held", "driver", "peak", "alloc/s", "free/s", "failed"
+            "{:>10}{} {:>10} {:>9} {:>9} {:>7}  process",
+            "held",
+            column(told, "driver"),
+            "peak",
+            "alloc/s",
+            "free/s",
+            "failed"
         ),
     ];
     for process in &processes {
-        lines.extend(rows(process, rates));
+        lines.extend(rows(process, rates, told));
     }
     let largest = largest(report, &processes);
     let room = height.saturating_sub(largest.len()).max(3);
@@ -38,27 +45,41 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
     lines
 }
 
-fn rows(process: &ProcessReport, rates: &Rates) -> Vec<String> {
+/// What the driver says, where it says anything.
+fn column(told: bool, text: &str) -> String {
+    match told {
+        true => format!(" {text:>10}"),
+        false => String::new(),
+    }
+}
+
+fn rows(process: &ProcessReport, rates: &Rates, told: bool) -> Vec<String> {
     let devices = process
         .devices
         .iter()
         .map(|device| (device.device, &device.account, device.driver_bytes));
     let all = devices.chain([(HOST, &process.host, None)]);
     all.filter(|(_, account, driver)| is_used(account) || driver.is_some())
-        .map(|(device, account, driver)| row(process, (device, account, driver), rates))
+        .map(|(device, account, driver)| row(process, (device, account), driver, told, rates))
         .collect()
 }
 
-fn row(process: &ProcessReport, (device, account, driver): (i16, &Account, Option<u64>), rates: &Rates) -> String {
+fn row(
+    process: &ProcessReport,
+    (device, account): (i16, &Account),
+    driver: Option<u64>,
+    told: bool,
+    rates: &Rates,
+) -> String {
     let rate = rates.of(process, device);
     let ended = match process.ended_at {
         Some(_) => ", ended",
         None => "",
     };
     format!(
-        "{:>10} {:>10} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
+        "{:>10}{} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
         bytes(account.held_bytes),
-        driver.map_or_else(|| "-".to_owned(), bytes),
+        column(told, &driver.map_or_else(|| "-".to_owned(), bytes)),
         bytes(account.peak_bytes),
         rate.allocations,
         rate.frees,
