@@ -264,9 +264,12 @@ impl MemoryPlane {
             if let Some(devices) = &self.devices {
                 devices.complete(process);
             }
+            let name = |row: u32| catalog.rows.get(row as usize).map(|row| row.symbol.clone());
             for site in &mut process.sites {
-                let row = catalog.rows.get(site.row as usize);
-                site.function = row.map(|row| row.symbol.clone()).unwrap_or_default();
+                site.function = name(site.row).unwrap_or_default();
+            }
+            for freed in &mut process.freed_by {
+                freed.function = name(freed.row).unwrap_or_default();
             }
         }
         let shown = processes.iter().flat_map(|process| &process.sites);

@@ -3,8 +3,8 @@
 use gpuscope::catalog::Family;
 use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::memory::{
-    Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, HOST, Origin, PeakReport, PoolReport, ProcessReport,
-    Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,
+    Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, FreedBy, HOST, Origin, PeakReport, PoolReport,
+    ProcessReport, Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,
 };
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::memory::{Pace, Rates, View, line, page, table};
@@ -92,6 +92,7 @@ fn process(pid: u32, comm: &str) -> ProcessReport {
         pools: Vec::new(),
         tensors: None,
         peaks: Vec::new(),
+        freed_by: Vec::new(),
         endings: Vec::new(),
         anomalies: Anomalies::default(),
         lost: MemoryLoss::default(),
@@ -149,6 +150,11 @@ fn leaking() -> Report {
         site(4, Family::Pinned, HOST, account(2, 1)),
         site(5, Family::Device, 0, account(33, 0)),
     ];
+    python_process.freed_by = vec![FreedBy {
+        row: 9,
+        function: "cuMemFree_v2".to_owned(),
+        ended: ended(210),
+    }];
     python_process.endings = vec![
         (Ending::Freed, ended(211)),
         (Ending::ContextDestroyed, ended(0)),

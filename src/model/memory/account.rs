@@ -74,6 +74,14 @@ pub struct Ended {
     pub bytes: u64,
 }
 
+impl Ended {
+    /// One more, of `bytes`.
+    pub fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
 /// What should not happen, and did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Anomalies {

@@ -59,6 +59,10 @@ pub struct Ledger {
     families: BTreeMap<(Family, i16), Account>,
     devices: BTreeMap<i16, Account>,
     endings: BTreeMap<Ending, Ended>,
+    /// What the program gave back, by the function that did it.
+    freed_by: BTreeMap<u32, Ended>,
+    /// Row of the call that changes the ledger now.
+    pub by: u32,
     heights: BTreeMap<Sum, Height>,
     freed: HashSet<(Family, u64)>,
     freed_order: VecDeque<(Family, u64)>,
@@ -139,9 +143,10 @@ impl Ledger {
         if self.group_key(live).family.holder() == Holder::Nobody {
             return;
         }
-        let ended = self.endings.entry(how).or_default();
-        ended.count += 1;
-        ended.bytes = ended.bytes.saturating_add(live.bytes);
+        self.endings.entry(how).or_default().add(live.bytes);
+        if how == Ending::Freed {
+            self.freed_by.entry(self.by).or_default().add(live.bytes);
+        }
     }
 
     fn for_each_account(&mut self, group: u32, mut change: impl FnMut(&mut Account)) {
@@ -296,6 +301,11 @@ impl Ledger {
     /// By device; [`HOST`] and [`UNKNOWN_DEVICE`] are among them.
     pub fn devices(&self) -> &BTreeMap<i16, Account> {
         &self.devices
+    }
+
+    /// By row.
+    pub fn freed_by(&self) -> &BTreeMap<u32, Ended> {
+        &self.freed_by
     }
 
     pub fn endings(&self) -> &BTreeMap<Ending, Ended> {

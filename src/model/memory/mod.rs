@@ -23,7 +23,9 @@ pub use call::Call;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
 pub use peak::Sum;
 pub use process::Origin;
-pub use report::{DeviceReport, FamilyReport, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport};
+pub use report::{
+    DeviceReport, FamilyReport, FreedBy, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
+};
 
 use crate::wire::MemoryLoss;
 use process::Process;

@@ -64,6 +64,7 @@ impl Process {
 
     /// Does what `call` did.
     pub fn apply(&mut self, call: &Call<'_>) {
+        self.ledger.by = call.raw.row;
         match call.verb {
             Verb::Alloc => self.allocate(call),
             Verb::Free => self.free(call),

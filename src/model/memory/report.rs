@@ -83,8 +83,19 @@ pub struct ProcessReport {
     /// Sums near their highest; what each call site held then is in [`SiteReport::peak_bytes`].
     pub peaks: Vec<PeakReport>,
     pub endings: Vec<(Ending, Ended)>,
+    /// Who freed what was freed.
+    pub freed_by: Vec<FreedBy>,
     pub anomalies: Anomalies,
     pub lost: MemoryLoss,
+}
+
+/// What one function gave back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FreedBy {
+    pub row: u32,
+    /// Its name.
+    pub function: String,
+    pub ended: Ended,
 }
 
 /// When most was held, as nearly as there is a picture of it.
@@ -206,6 +217,7 @@ pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option
         tensors: tensors(process),
         peaks: peaks(process),
         endings: endings(process, ended_at),
+        freed_by: freed_by(process),
         anomalies: ledger.anomalies,
         lost,
     }
@@ -227,6 +239,16 @@ fn endings(process: &Process, ended_at: Option<u64>) -> Vec<(Ending, Ended)> {
         }
     }
     endings.into_iter().collect()
+}
+
+fn freed_by(process: &Process) -> Vec<FreedBy> {
+    let rows = process.ledger.freed_by().iter();
+    rows.map(|(&row, &ended)| FreedBy {
+        row,
+        function: String::new(),
+        ended,
+    })
+    .collect()
 }
 
 fn peaks(process: &Process) -> Vec<PeakReport> {

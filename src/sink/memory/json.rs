@@ -74,6 +74,9 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
         "ended_by": process.endings.iter().map(|(how, ended)| {
             json!({"how": how.name(), "count": ended.count, "bytes": ended.bytes})
         }).collect::<Vec<_>>(),
+        "freed_by": process.freed_by.iter().map(|by| {
+            json!({"function": by.function, "count": by.ended.count, "bytes": by.ended.bytes})
+        }).collect::<Vec<_>>(),
         "anomalies": {
             "double_frees": process.anomalies.double_frees,
             "unknown_frees": process.anomalies.unknown_frees,

@@ -105,6 +105,7 @@ mod tests {
             pools: Vec::new(),
             tensors: None,
             peaks: Vec::new(),
+            freed_by: Vec::new(),
             endings: Vec::new(),
             anomalies: crate::model::memory::Anomalies::default(),
             lost: crate::wire::MemoryLoss::default(),

@@ -3,7 +3,9 @@
 use super::text::View;
 use super::words::{age, name, per_second, place, plural};
 use super::{Rates, families, sites};
-use crate::model::memory::{Account, Anomalies, DeviceReport, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE};
+use crate::model::memory::{
+    Account, Anomalies, DeviceReport, Ending, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE,
+};
 use crate::sink::quantity::{bytes, count, escaped};
 use crate::wire::MemoryLoss;
 use std::fmt::Write;
@@ -185,11 +187,23 @@ fn unattributed(process: &ProcessReport) -> String {
 fn endings(process: &ProcessReport, out: &mut String) {
     let ended = process.endings.iter().filter(|(_, ended)| ended.count > 0);
     let words: Vec<String> = ended
-        .map(|(how, ended)| format!("{} {} ({})", how.name(), count(ended.count), bytes(ended.bytes)))
+        .map(|(how, ended)| {
+            let by = match how {
+                Ending::Freed => by_whom(process),
+                _ => String::new(),
+            };
+            format!("{} {} ({}{by})", how.name(), count(ended.count), bytes(ended.bytes))
+        })
         .collect();
     if !words.is_empty() {
         let _ = writeln!(out, "  how allocations ended: {}", words.join(", "));
     }
+}
+
+fn by_whom(process: &ProcessReport) -> String {
+    let functions = process.freed_by.iter();
+    let words = functions.map(|by| format!("; {} {}", escaped(&by.function), count(by.ended.count)));
+    words.collect()
 }
 
 fn anomalies(process: &ProcessReport, view: View, out: &mut String) {
