@@ -141,6 +141,14 @@ impl Layout {
         Some(segment.offset + (vaddr - segment.vaddr))
     }
 
+    /// The virtual address at which the byte at a file offset is loaded; as code, where a byte is loaded twice.
+    pub(super) fn vaddr_of(&self, offset: u64) -> Option<u64> {
+        let holds = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|d| d < s.size);
+        let code = self.loaded().filter(|s| s.executable).find(holds);
+        let segment = code.or_else(|| self.loaded().find(holds))?;
+        Some(segment.vaddr + (offset - segment.offset))
+    }
+
     /// The loaded segment that takes a virtual address from the file.
     pub(super) fn segment_at(&self, vaddr: u64) -> Option<&Segment> {
         self.loaded()

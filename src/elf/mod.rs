@@ -12,6 +12,7 @@ mod data;
 mod dynamic;
 mod error;
 mod file;
+mod function;
 mod instruction;
 mod layout;
 mod name_strings;
