@@ -156,13 +156,13 @@ fn build_id(source: &Source, layout: &Layout) -> Result<Option<String>, ElfError
         }
         let notes = source.read("a note", segment.offset, segment.size, NOTE_LIMIT)?;
         if let Some(id) = build_id_in(&notes, if segment.align == 8 { 8 } else { 4 }) {
-            return Ok(Some(id.iter().map(|byte| format!("{byte:02x}")).collect()));
+            return Ok(Some(id));
         }
     }
     Ok(None)
 }
 
-fn build_id_in(notes: &[u8], align: usize) -> Option<&[u8]> {
+pub(super) fn build_id_in(notes: &[u8], align: usize) -> Option<String> {
     let mut at = 0_usize;
     loop {
         let (name_size, size) = (u32_at(notes, at)? as usize, u32_at(notes, at + 4)? as usize);
@@ -172,7 +172,8 @@ fn build_id_in(notes: &[u8], align: usize) -> Option<&[u8]> {
         let data_end = data_at.checked_add(size)?;
         let name = notes.get(name_at..name_at.checked_add(name_size)?)?;
         if kind == elf::NT_GNU_BUILD_ID && name == b"GNU\0" && (1..=LARGEST_BUILD_ID).contains(&size) {
-            return notes.get(data_at..data_end);
+            let id = notes.get(data_at..data_end)?;
+            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
         }
         at = data_end.checked_next_multiple_of(align)?;
     }

@@ -38,6 +38,7 @@ pub(super) struct Section {
     pub name: String,
     pub kind: u32,
     pub executable: bool,
+    pub compressed: bool,
     pub vaddr: u64,
     pub offset: u64,
     pub size: u64,
@@ -51,8 +52,20 @@ pub(super) struct Layout {
     pub code: Vec<Code>,
 }
 
+/// Whether segments are good enough.
+type Usable<'a> = &'a dyn Fn(&Source, &[Segment]) -> Result<(), ElfError>;
+
 impl Layout {
     pub(super) fn read(source: &Source) -> Result<Self, ElfError> {
+        Self::read_if(source, &require_code)
+    }
+
+    /// Of a file whose segments may hold nothing, as what was stripped of it still holds debug sections.
+    pub(super) fn read_sections(source: &Source) -> Result<Self, ElfError> {
+        Self::read_if(source, &|_, _| Ok(()))
+    }
+
+    fn read_if(source: &Source, usable: Usable<'_>) -> Result<Self, ElfError> {
         if source.len() == 0 {
             return Err(ElfError::Empty);
         }
@@ -70,11 +83,11 @@ impl Layout {
         }
         source.check("the ELF header", 0, HEADER)?;
         let short = ElfError::Damaged("the ELF header");
-        Self::parse(source, &start).ok_or(short)?
+        Self::parse(source, &start, usable).ok_or(short)?
     }
 
     /// `None` where the header is shorter than its own fields, which the caller has ruled out.
-    fn parse(source: &Source, header: &[u8]) -> Option<Result<Self, ElfError>> {
+    fn parse(source: &Source, header: &[u8], usable: Usable<'_>) -> Option<Result<Self, ElfError>> {
         let machine = u16_at(header, 18)?;
         if machine != elf::EM_X86_64 {
             return Some(Err(ElfError::ForeignMachine(machine_name(machine))));
@@ -91,6 +104,7 @@ impl Layout {
                 return Err(ElfError::Damaged("the segment table has no usable size"));
             }
             let segments = segments(source, segment_at, u64::from(segment_count))?;
+            usable(source, &segments)?;
             if section_at == 0 {
                 return Ok(Self::new(segments, Vec::new()));
             }
@@ -141,6 +155,14 @@ impl Layout {
         Some(segment.offset + (vaddr - segment.vaddr))
     }
 
+    /// The virtual address at which the byte at a file offset is loaded; as code, where a byte is loaded twice.
+    pub(super) fn vaddr_of(&self, offset: u64) -> Option<u64> {
+        let holds = |s: &&Segment| offset.checked_sub(s.offset).is_some_and(|d| d < s.size);
+        let code = self.loaded().filter(|s| s.executable).find(holds);
+        let segment = code.or_else(|| self.loaded().find(holds))?;
+        Some(segment.vaddr + (offset - segment.offset))
+    }
+
     /// The loaded segment that takes a virtual address from the file.
     pub(super) fn segment_at(&self, vaddr: u64) -> Option<&Segment> {
         self.loaded()
@@ -166,7 +188,10 @@ impl Layout {
 fn segments(source: &Source, at: u64, count: u64) -> Result<Vec<Segment>, ElfError> {
     let size = count * SEGMENT as u64;
     let table = source.read("the segment table", at, size, size)?;
-    let segments: Vec<Segment> = table.chunks_exact(SEGMENT).filter_map(segment).collect();
+    Ok(table.chunks_exact(SEGMENT).filter_map(segment).collect())
+}
+
+fn require_code(source: &Source, segments: &[Segment]) -> Result<(), ElfError> {
     for segment in segments.iter().filter(|s| s.kind == elf::PT_LOAD) {
         source.check("a segment", segment.offset, segment.size)?;
         if segment.vaddr.checked_add(segment.size).is_none() {
@@ -179,7 +204,7 @@ fn segments(source: &Source, at: u64, count: u64) -> Result<Vec<Segment>, ElfErr
     {
         return Err(ElfError::Damaged("it holds no code; perhaps only debug information"));
     }
-    Ok(segments)
+    Ok(())
 }
 
 fn segment(record: &[u8]) -> Option<Segment> {
@@ -232,6 +257,7 @@ fn section(record: &[u8]) -> Option<(u32, Section)> {
         name: String::new(),
         kind: u32_at(record, 4)?,
         executable: u64_at(record, 8)? & u64::from(elf::SHF_EXECINSTR) != 0,
+        compressed: u64_at(record, 8)? & u64::from(elf::SHF_COMPRESSED) != 0,
         vaddr: u64_at(record, 16)?,
         offset: u64_at(record, 24)?,
         size: u64_at(record, 32)?,

@@ -1,17 +1,20 @@
 //! What an ELF file on disk says about the functions inside it.
 //!
-//! Owns: refusing files that are not usable, symbol tables, static probes, named data, the byte at which a function is
-//! best probed, and the entry points of a CUDA runtime which was linked statically. It knows nothing of processes, of
-//! memory maps, of the kernel's attach calls or of what a CUDA function's arguments mean.
+//! Owns: refusing files that are not usable, symbol tables, the functions that hold given bytes, static probes, named
+//! data, debug sections, the byte at which a function is best probed, and the entry points of a CUDA runtime which was
+//! linked statically. It knows nothing of processes, of memory maps, of the kernel's attach calls or of what a CUDA
+//! function's arguments mean.
 //!
 //! Every offset is a file offset in bytes, which is what the kernel wants for a uprobe. Memory stays bounded: no file is
 //! ever read whole, and a section that is larger than its limit is refused with the limit in the message.
 
 mod bytes;
 mod data;
+mod debug;
 mod dynamic;
 mod error;
 mod file;
+mod function;
 mod instruction;
 mod layout;
 mod name_strings;
@@ -32,6 +35,7 @@ mod site_tests;
 #[cfg(test)]
 mod static_probe_tests;
 
+pub use debug::{DebugFile, DebugSections};
 pub use error::ElfError;
 pub use file::ElfFile;
 pub use operand::{Location, Operand, Register};

@@ -62,7 +62,7 @@ pub(super) struct Record {
     pub(super) info: u8,
     pub(super) section: u16,
     pub(super) value: u64,
-    size: u64,
+    pub(super) size: u64,
 }
 
 impl ElfFile {

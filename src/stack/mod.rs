@@ -1,7 +1,8 @@
 //! Where a call comes from: names for the addresses that the kernel programs collected.
 //!
 //! ```text
-//!  wire::SiteEvent ─► resolver ─┬─► native ─ regions: file and offset of an address; blazesym: its functions and lines
+//!  wire::SiteEvent ─► resolver ─┬─► native ─ regions: file and offset of an address; elf, demangle: its function
+//!                              │            └─ debug_info: its line, and what was inlined (blazesym)
 //!                               ├─► code ─ text, lines: a Python code object, read from the process's memory
 //!                               └─► merge: one stack of both
 //!  process ─► interpreter ─ layout: which Python, and where it keeps its frames (told to the kernel programs, too)
@@ -11,6 +12,8 @@
 //! cannot be read is said. When a stack is taken is `src/bpf/site.bpf.h`'s business.
 
 pub mod code;
+mod debug_info;
+pub mod demangle;
 mod interpreter;
 pub mod layout;
 pub mod lines;

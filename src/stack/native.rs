@@ -1,19 +1,21 @@
 //! Names for native addresses, from the files that processes map.
 
+use super::debug_info::DebugInfo;
+use super::demangle::demangle;
 use super::merge::{Native, Part, part_of};
 use super::names::short;
 use super::regions::{FileId, Region, region_at};
+use crate::elf::ElfFile;
 use crate::model::frame::{Frame, Language};
 use crate::probe::discover::descriptor_path;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
+use std::path::PathBuf;
 
 /// Files that are kept open, so that addresses can be named after their process has ended.
 const MOST_OPEN: usize = 512;
-/// Addresses whose names are kept.
-const MOST_KNOWN: usize = 1 << 16;
+/// Addresses whose names are kept, and are asked for at once.
+pub const MOST_KNOWN: usize = 1 << 16;
 
 /// An address that has outlived its process: which file it is in, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,6 +28,7 @@ pub struct Place {
 /// A file that was mapped, or what the kernel maps in place of one.
 struct Mapped {
     module: String,
+    path: PathBuf,
     /// `None`: there is none, or it could not be opened.
     file: Option<File>,
     /// It is the kernel's, or code made at run time.
@@ -35,7 +38,6 @@ struct Mapped {
 /// Names addresses.
 #[derive(Default)]
 pub struct Natives {
-    symbolizer: Symbolizer,
     mapped: Vec<Mapped>,
     files: HashMap<FileId, u32>,
     fileless: HashMap<String, u32>,
@@ -70,17 +72,33 @@ impl Natives {
         }
     }
 
-    /// The functions at a place, innermost first: more than one where some were inlined.
-    pub fn name(&mut self, place: Place) -> Native {
-        if let Some(known) = self.known.get(&place) {
-            return known.clone();
-        }
-        let named = self.symbolize(place);
-        if self.known.len() >= MOST_KNOWN {
+    /// Finds the names of at most [`MOST_KNOWN`] places; each file is looked through once for all that are new.
+    pub fn learn(&mut self, places: &[Place]) {
+        let mut new = self.unknown(places);
+        if self.known.len() + new.values().map(BTreeSet::len).sum::<usize>() > MOST_KNOWN {
             self.known.clear();
+            new = self.unknown(places);
         }
-        self.known.insert(place, named.clone());
-        named
+        for (file, offsets) in new {
+            let offsets: Vec<u64> = offsets.into_iter().collect();
+            let named = self.symbolize(file, &offsets);
+            let places = offsets.into_iter().map(|offset| Place { file, offset });
+            self.known.extend(places.zip(named));
+        }
+    }
+
+    /// The functions at a place that was learned, innermost first: more than one where some were inlined.
+    pub fn name(&self, place: Place) -> Native {
+        let known = self.known.get(&place).cloned();
+        known.unwrap_or_else(|| (Part::Other, vec![nameless(None, place.offset)]))
+    }
+
+    fn unknown(&self, places: &[Place]) -> BTreeMap<Option<u32>, BTreeSet<u64>> {
+        let mut unknown: BTreeMap<Option<u32>, BTreeSet<u64>> = BTreeMap::new();
+        for place in places.iter().filter(|place| !self.known.contains_key(place)) {
+            unknown.entry(place.file).or_default().insert(place.offset);
+        }
+        unknown
     }
 
     fn file(&mut self, pid: u32, region: &Region) -> u32 {
@@ -95,6 +113,7 @@ impl Natives {
             if known == next {
                 self.mapped.push(Mapped {
                     module,
+                    path: PathBuf::new(),
                     file: None,
                     fileless: true,
                 });
@@ -103,11 +122,11 @@ impl Natives {
         };
         let known = *self.files.entry(id).or_insert(next);
         if known == next {
-            let (module, fileless) = (region.module(), false);
             self.mapped.push(Mapped {
-                module,
+                module: region.module(),
+                path: region.mapping().path,
                 file: None,
-                fileless,
+                fileless: false,
             });
         }
         let mapped = &mut self.mapped[known as usize];
@@ -118,58 +137,67 @@ impl Natives {
         known
     }
 
-    fn symbolize(&self, place: Place) -> Native {
-        let Some(mapped) = place.file.and_then(|file| self.mapped.get(file as usize)) else {
-            return (Part::Other, vec![nameless(None, place.offset)]);
-        };
-        if mapped.fileless {
-            let function = mapped.module.clone();
-            return (
-                Part::Other,
-                vec![Frame {
-                    function,
-                    ..nameless(None, place.offset)
-                }],
-            );
+    fn symbolize(&self, file: Option<u32>, offsets: &[u64]) -> Vec<Native> {
+        match file.and_then(|file| self.mapped.get(file as usize)) {
+            Some(mapped) => mapped.functions(offsets),
+            None => offsets
+                .iter()
+                .map(|offset| (Part::Other, vec![nameless(None, *offset)]))
+                .collect(),
         }
-        let named = mapped
+    }
+}
+
+impl Mapped {
+    fn functions(&self, offsets: &[u64]) -> Vec<Native> {
+        if self.fileless {
+            return offsets.iter().map(|offset| self.fileless(*offset)).collect();
+        }
+        // through the open file: right whatever became of its name, in every mount namespace
+        let elf = self
             .file
             .as_ref()
-            .and_then(|file| self.functions(file, mapped, place.offset));
-        let frames = named.unwrap_or_else(|| vec![nameless(Some(&mapped.module), place.offset)]);
-        let part = frames
-            .last()
-            .map_or(Part::Other, |frame| part_of(&frame.function, &mapped.module));
-        (part, frames)
+            .and_then(|file| ElfFile::open(descriptor_path(file)).ok());
+        let named = elf.map_or_else(|| self.nameless(offsets), |elf| self.functions_of(&elf, offsets));
+        let part = |frames: &[Frame]| {
+            frames
+                .last()
+                .map_or(Part::Other, |frame| part_of(&frame.function, &self.module))
+        };
+        named.into_iter().map(|frames| (part(&frames), frames)).collect()
     }
 
-    fn functions(&self, file: &File, mapped: &Mapped, offset: u64) -> Option<Vec<Frame>> {
-        // through the open file: right whatever became of its name, in every mount namespace
-        let source = Source::Elf(Elf::new(descriptor_path(file)));
-        match self.symbolizer.symbolize_single(&source, Input::FileOffset(offset)) {
-            Ok(Symbolized::Sym(symbol)) => Some(frames_of(&symbol, &mapped.module, offset)),
-            _ => None,
+    fn functions_of(&self, elf: &ElfFile, offsets: &[u64]) -> Vec<Vec<Frame>> {
+        let mut bare: Vec<Frame> = self.nameless(offsets).into_iter().flatten().collect();
+        for (frame, name) in bare.iter_mut().zip(elf.function_names(offsets)) {
+            if let Some(name) = name {
+                frame.function = short(&demangle(&name));
+            }
         }
+        let debug = DebugInfo::open(elf, &self.path);
+        let told = |offset, bare: &Frame| debug.as_ref()?.frames(elf.address_of(offset)?, bare);
+        let frames = bare.into_iter().zip(offsets);
+        frames
+            .map(|(bare, offset)| told(*offset, &bare).unwrap_or_else(|| vec![bare]))
+            .collect()
+    }
+
+    fn nameless(&self, offsets: &[u64]) -> Vec<Vec<Frame>> {
+        let frame = |offset: &u64| vec![nameless(Some(&self.module), *offset)];
+        offsets.iter().map(frame).collect()
+    }
+
+    fn fileless(&self, offset: u64) -> Native {
+        let function = self.module.clone();
+        let frame = Frame {
+            function,
+            ..nameless(None, offset)
+        };
+        (Part::Other, vec![frame])
     }
 }
 
 const NO_FILE: &str = "[code without a file]";
-
-fn frames_of(symbol: &Sym<'_>, module: &str, offset: u64) -> Vec<Frame> {
-    let frame = |name: &str, place: Option<&CodeInfo<'_>>, inlined| Frame {
-        function: short(name),
-        file: place.map(|place| place.to_path().to_string_lossy().into_owned()),
-        line: place.and_then(|place| place.line),
-        inlined,
-        ..nameless(Some(module), offset)
-    };
-    let inlined = symbol.inlined.iter().rev();
-    let mut frames: Vec<Frame> = inlined
-        .map(|function| frame(&function.name, function.code_info.as_ref(), true))
-        .collect();
-    frames.push(frame(&symbol.name, symbol.code_info.as_deref(), false));
-    frames
-}
 
 fn nameless(module: Option<&str>, offset: u64) -> Frame {
     Frame {

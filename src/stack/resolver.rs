@@ -4,7 +4,7 @@ use super::code::Code;
 use super::interpreter::{Finder, Found, Interpreter};
 use super::memory::ProcessMemory;
 use super::merge;
-use super::native::{Natives, Place};
+use super::native::{MOST_KNOWN, Natives, Place};
 use super::regions::{Region, region_at, regions};
 use super::wire::{self, Python, PythonFrame, SiteEvent};
 use crate::model::frame::{Frame, Language};
@@ -149,8 +149,31 @@ impl Resolver {
         }
     }
 
-    /// Names a stack that was kept.
+    /// Names a stack that was kept. Of many, [`Resolver::name_all`] takes less time.
     pub fn name(&mut self, kept: &Kept) -> Stack {
+        self.natives.learn(&kept.native);
+        self.merge(kept)
+    }
+
+    /// Names stacks, in their order. Each file is looked through once for all addresses whose names are not known yet.
+    pub fn name_all<'a>(&mut self, kept: impl IntoIterator<Item = &'a Kept>) -> Vec<Stack> {
+        let (mut stacks, mut some, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let mut kept = kept.into_iter().peekable();
+        while let Some(next) = kept.next() {
+            places.extend(&next.native);
+            some.push(next);
+            let room = |next: &&Kept| places.len() + next.native.len() <= MOST_KNOWN;
+            if kept.peek().is_some_and(room) {
+                continue;
+            }
+            self.natives.learn(&places);
+            stacks.extend(some.drain(..).map(|kept| self.merge(kept)));
+            places.clear();
+        }
+        stacks
+    }
+
+    fn merge(&mut self, kept: &Kept) -> Stack {
         let native: Vec<merge::Native> = kept.native.iter().map(|place| self.natives.name(*place)).collect();
         if native
             .iter()

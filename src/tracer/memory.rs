@@ -10,7 +10,7 @@ use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Resolver};
 use crate::wire::{self, MemoryCall, Notice};
 use anyhow::Result;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
 const SITES_KEPT: u64 = 16384;
@@ -274,10 +274,12 @@ impl MemoryPlane {
         }
         let shown = processes.iter().flat_map(|process| &process.sites);
         let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
+        let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.collect::<BTreeMap<u64, &Kept>>().into_iter().unzip();
+        let stacks = self.resolver.name_all(kept).into_iter().map(|stack| stack.frames);
         Report {
             at: now,
             started_at: self.started_at,
-            stacks: kept.map(|(id, kept)| (id, self.resolver.name(kept).frames)).collect(),
+            stacks: ids.into_iter().zip(stacks).collect(),
             processes,
             forgotten: self.book.forgotten,
             notes: self.notes(session),

@@ -8,6 +8,7 @@
 pub mod callers;
 mod gpuscope;
 mod kernel;
+pub mod large_library;
 mod ledger;
 mod program;
 mod trace;

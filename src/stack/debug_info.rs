@@ -1,0 +1,119 @@
+//! Source lines and inlined functions of addresses, for files that come with debug information of a bearable size.
+
+use super::demangle::demangle;
+use super::names::short;
+use crate::elf::{DebugFile, DebugSections, ElfFile};
+use crate::model::frame::{Frame, Language};
+use crate::probe::discover::descriptor_path;
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::os::fd::FromRawFd;
+use std::path::{Path, PathBuf};
+
+/// Debug sections of one file that are read. Reading them takes about as much memory again, for as long as it lasts.
+const MOST_BYTES: u64 = 64 << 20;
+const PACKAGES: &str = "/usr/lib/debug";
+
+/// The debug information of one file.
+pub struct DebugInfo {
+    symbolizer: Symbolizer,
+    copy: File,
+}
+
+impl DebugInfo {
+    /// Of `elf`, which is or was at `path`: its own, else that of a file which belongs to it. `None`: there is none, or
+    /// too much.
+    pub fn open(elf: &ElfFile, path: &Path) -> Option<DebugInfo> {
+        if let Some(sections) = elf.debug_sections() {
+            return DebugInfo::of(&sections);
+        }
+        let id = elf.build_id()?;
+        // what has another build-id describes another program
+        let belongs = |file: &DebugFile| file.build_id().as_deref() == Some(id) && file.debug_sections().is_some();
+        let mut candidates = candidates(id, elf.debug_link().as_deref(), path).into_iter();
+        let file = candidates.find_map(|path| DebugFile::open(path).ok().filter(belongs))?;
+        DebugInfo::of(&file.debug_sections()?)
+    }
+
+    /// The sections are copied: a file that is mapped and cut off meanwhile would end this process.
+    fn of(sections: &DebugSections<'_>) -> Option<DebugInfo> {
+        if sections.bytes() > MOST_BYTES {
+            return None;
+        }
+        let copy = anonymous_file().ok()?;
+        let mut writer = BufWriter::new(&copy);
+        sections.write(&mut writer).ok()?;
+        writer.into_inner().ok()?;
+        let symbolizer = Symbolizer::builder()
+            .enable_demangling(false)
+            .set_debug_dirs(None::<[PathBuf; 0]>)
+            .build();
+        Some(DebugInfo { symbolizer, copy })
+    }
+
+    /// The functions at an address as linked, innermost first: more than one where some were inlined. `bare` is what is
+    /// known of it otherwise.
+    pub fn frames(&self, vaddr: u64, bare: &Frame) -> Option<Vec<Frame>> {
+        let source = Source::Elf(Elf::new(descriptor_path(&self.copy)));
+        match self.symbolizer.symbolize_single(&source, Input::VirtOffset(vaddr)) {
+            Ok(Symbolized::Sym(symbol)) => Some(frames_of(&symbol, bare)),
+            _ => None,
+        }
+    }
+}
+
+/// Where a file's debug information may lie.
+fn candidates(id: &str, link: Option<&str>, path: &Path) -> Vec<PathBuf> {
+    let mut candidates = Vec::new();
+    if let Some((first, rest)) = id.split_at_checked(2) {
+        candidates.push(
+            Path::new(PACKAGES)
+                .join(".build-id")
+                .join(first)
+                .join(format!("{rest}.debug")),
+        );
+    }
+    if let (Some(link), Some(folder)) = (link, path.parent()) {
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        let folders = [
+            folder.to_owned(),
+            folder.join(".debug"),
+            Path::new(PACKAGES).join(inside),
+        ];
+        candidates.extend(folders.map(|folder| folder.join(link)));
+    }
+    candidates
+}
+
+fn frames_of(symbol: &Sym<'_>, bare: &Frame) -> Vec<Frame> {
+    let frame = |name: &str, place: Option<&CodeInfo<'_>>, inlined| Frame {
+        function: if name.is_empty() {
+            bare.function.clone()
+        } else {
+            short(&demangle(name))
+        },
+        file: place.map(|place| place.to_path().to_string_lossy().into_owned()),
+        line: place.and_then(|place| place.line),
+        language: Language::Native,
+        inlined,
+        ..bare.clone()
+    };
+    let inlined = symbol.inlined.iter().rev();
+    let mut frames: Vec<Frame> = inlined
+        .map(|function| frame(&function.name, function.code_info.as_ref(), true))
+        .collect();
+    frames.push(frame(&symbol.name, symbol.code_info.as_deref(), false));
+    frames
+}
+
+fn anonymous_file() -> io::Result<File> {
+    // SAFETY: the name is a constant with a NUL at its end
+    let descriptor = unsafe { libc::memfd_create(c"debug sections".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it was made just now, and nobody else knows it
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
