@@ -68,6 +68,8 @@ impl Process {
         match call.verb {
             Verb::Alloc => self.allocate(call),
             Verb::Free => self.free(call),
+            Verb::Map if !call.succeeded => self.refused_allocation(call, Family::Mapped),
+            Verb::Unmap if !call.succeeded => self.refused_free(Family::Mapped, call.key()),
             _ if !call.succeeded => {}
             Verb::Map => self.map(call),
             Verb::Unmap => {
@@ -93,14 +95,19 @@ impl Process {
         }
     }
 
-    /// A new allocation as `call` describes it.
-    fn live(&mut self, call: &Call<'_>, family: Family) -> Live {
-        let context = self.owners.context_of(call);
-        let device = match family {
+    /// The device that memory of `family` lies on, or [`HOST`].
+    fn place_of(&mut self, call: &Call<'_>, family: Family) -> i16 {
+        match family {
             Family::Pinned | Family::Registered => HOST,
             Family::Reserved => UNKNOWN_DEVICE,
             _ => self.owners.device_of(call),
-        };
+        }
+    }
+
+    /// A new allocation as `call` describes it.
+    fn live(&mut self, call: &Call<'_>, family: Family) -> Live {
+        let context = self.owners.context_of(call);
+        let device = self.place_of(call, family);
         let group = self.ledger.group(GroupKey {
             site: call.raw.site,
             row: call.raw.row,
@@ -125,8 +132,7 @@ impl Process {
 
     fn allocate(&mut self, call: &Call<'_>) {
         if !call.succeeded {
-            let device = self.owners.device_of(call);
-            return self.ledger.note_failure(call.family, device);
+            return self.refused_allocation(call, call.family);
         }
         if call.hides(Part::Key) || call.key() == 0 {
             self.ledger.anomalies.unreadable += 1;
@@ -235,6 +241,11 @@ impl Process {
         }
     }
 
+    fn refused_allocation(&mut self, call: &Call<'_>, family: Family) {
+        let device = self.place_of(call, family);
+        self.ledger.note_failure(family, device);
+    }
+
     fn refused_free(&mut self, space: Family, key: u64) {
         if self.ledger.was_freed(space, key) {
             self.ledger.anomalies.double_frees += 1;
@@ -302,7 +313,8 @@ impl Process {
         for (key, live) in &plan.allocations {
             let at = call.raw.returned;
             // freed by itself when it is launched again: its memory stays the same
-            if self.ledger.get(Family::Device, *key).is_none() {
+            let again = |known: &Live| known.group == live.group;
+            if !self.ledger.get(Family::Device, *key).is_some_and(again) {
                 self.add(Family::Graph, *key, Live { at, ..*live });
             }
         }

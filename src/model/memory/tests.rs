@@ -376,6 +376,24 @@ fn memory_of_a_graph_exists_once_it_has_run_and_outlives_it() {
 }
 
 #[test]
+fn a_graph_takes_an_address_whose_free_is_told_of_late() {
+    let mut world = World::new(Origin::Start);
+    let node = [(Part::Key, 0x6000), (Part::Size, 64), (Part::Graph, 0x61)];
+    world.call("cuGraphAddMemAllocNode", 0, &node);
+    let parts = [(Part::Key, 0xe1), (Part::Graph, 0x61)];
+    world.call("cuGraphInstantiateWithFlags", 0, &parts);
+    world.alloc(0x6000, 7);
+    let free_entered = world.now + 1;
+    world.call("cuGraphLaunch", 0, &[(Part::Key, 0xe1)]);
+    world.now += 5;
+    world.call_at("cuMemFree_v2", 0, &[(Part::Key, 0x6000)], free_entered, 0);
+    assert_eq!(world.family(Family::Graph).held_bytes, 64);
+    world.free(0x6000);
+    assert_eq!(world.ended(Ending::Freed), Ended { count: 2, bytes: 71 });
+    assert_eq!(world.report().anomalies, Anomalies::default());
+}
+
+#[test]
 fn a_graph_that_frees_what_it_allocates_holds_nothing_between_runs() {
     let mut world = World::new(Origin::Start);
     world.call("cuStreamBeginCapture_v2", 0, &[(Part::Stream, 0x51)]);
@@ -531,4 +549,27 @@ proptest! {
         let families = world.report().families.iter().map(|one| one.account.outstanding).sum::<u64>();
         prop_assert_eq!(live, families);
     }
+}
+
+#[test]
+fn what_is_refused_is_counted_where_it_would_have_been() {
+    let mut world = World::new(Origin::Start);
+    world.call("cuDevicePrimaryCtxRetain", 0, &[(Part::Key, 0xc0), (Part::Device, 2)]);
+    world.context = 0xc0;
+    world.fails("cuMemAlloc_v2", &[]);
+    world.fails("cuMemHostAlloc", &[]);
+    world.fails("cuMemAddressReserve", &[]);
+    world.fails("cuMemMap", &[]);
+    world.fails("cuMemUnmap", &[(Part::Key, 0x9000)]);
+    let report = world.report();
+    let refused: Vec<(Family, i16)> = report.families.iter().map(|row| (row.family, row.device)).collect();
+    let expected = [
+        (Family::Device, 2),
+        (Family::Pinned, HOST),
+        (Family::Reserved, UNKNOWN_DEVICE),
+        (Family::Mapped, 2),
+    ];
+    assert_eq!(refused, expected);
+    assert!(report.families.iter().all(|row| row.account.failed_allocations == 1));
+    assert_eq!((report.host.failed_allocations, report.anomalies.failed_frees), (1, 1));
 }
