@@ -59,10 +59,10 @@ def leak_of(done):
 
 
 def planted(process, leak, family):
-    """Bytes held by call sites whose stack has the planted line, in one family."""
+    """Bytes held at the peak by call sites whose stack has the planted line, in one family."""
     here = lambda frame: (frame.get("file") or "").endswith("leak.py") and frame.get("line") == leak["line"]
-    sites = [site for site in process["sites"] if site["family"] == family and any(map(here, site["stack"]))]
-    return sum(site["held_bytes"] for site in sites), sites
+    sites = [site for site in process["sites"] if site["family"] == family and any(map(here, site["stack"] or []))]
+    return sum(site["bytes_at_peak"] for site in sites), sites
 
 
 def pytorch(mode, env):
@@ -74,11 +74,15 @@ def pytorch(mode, env):
     leak, process = leak_of(done), biggest(report)
     held, sites = planted(process, leak, "tensor")
     check(held == leak["kept"], f"{name}: the line of the leak holds {held} bytes in tensors, planted {leak['kept']}")
-    tensors = sum(f["held_bytes"] for f in process["families"] if f["family"] == "tensor")
+    tensors = next(f for f in process["families"] if f["family"] == "tensor")
     if mode != "uncached":
-        check(tensors >= leak["kept"], f"{name}: tensors at the end {tensors}, PyTorch before its end {leak['requested_bytes.all.current']}")
-        segments = process.get("tensors") or {}
-        say("INFO", f"{name}: framework {segments}; PyTorch reserved {leak['reserved_bytes.all.current']}")
+        check(tensors["allocations"] == leak["allocation.all.allocated"],
+              f"{name}: {tensors['allocations']} tensors allocated, PyTorch counts {leak['allocation.all.allocated']}")
+        check(tensors["peak_bytes"] >= leak["requested_bytes.all.current"],
+              f"{name}: peak of tensors {tensors['peak_bytes']}, PyTorch at the end of its loop {leak['requested_bytes.all.current']}")
+        segments = process["tensors"]
+        check(segments["segment_bytes"] == leak["reserved_bytes.all.current"],
+              f"{name}: segments {segments['segment_bytes']}, PyTorch reserved {leak['reserved_bytes.all.current']}")
     driver_family = {"cached": "device", "uncached": "device", "expandable": "physical"}[mode]
     below, _ = planted(process, leak, driver_family)
     say("INFO", f"{name}: {below} bytes of {driver_family} memory were asked for from that line")
@@ -90,7 +94,7 @@ def pytorch(mode, env):
     check(any(device["driver_bytes"] for device in process["devices"]), f"{name}: NVML's figure is there")
     say("INFO", f"{name}: anomalies {process['anomalies']}, lost {process['lost']}")
     if sites:
-        frames = [f"{f.get('file') and os.path.basename(f['file'])}:{f.get('line')} {f['function'][:60]}" for f in sites[0]["stack"]]
+        frames = [f"{f.get('file') and os.path.basename(f['file'])}:{f.get('line')} {f['function'][:60]}" for f in sites[0]["stack"][:20]]
         SAMPLES.append(f"## {name}: stack of the planted leak\n" + "\n".join(frames))
     text, _ = run([GPUSCOPE, "leaks", "--top", "3", "--", sys.executable, "tests/gpu/leak.py"], env)
     SAMPLES.append(f"## {name}: gpuscope leaks --top 3\n" + text.stderr)
@@ -98,7 +102,7 @@ def pytorch(mode, env):
 
 def late():
     """Attached in the middle: the first tensors are not known, and not invented."""
-    program = subprocess.Popen([sys.executable, "tests/gpu/leak.py", "4000", "1000000"], stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.executable, "tests/gpu/leak.py", "4000", "1000000", "0.01"], stdout=subprocess.PIPE, text=True)
     time.sleep(9)
     report = f"{WORK}/late.jsonl"
     run([GPUSCOPE, "leaks", "--json", "-o", report, "-p", str(program.pid), "--duration", "4s"])
@@ -138,7 +142,8 @@ def cost():
 
 def training():
     """A step of a small training loop, alone and watched."""
-    for mode, command in [("alone", []), ("leaks", [GPUSCOPE, "leaks", "-o", "/dev/null", "--"]), ("alone", [])]:
+    leaks = [GPUSCOPE, "leaks", "-o", "/dev/null"]
+    for mode, command in 2 * [("alone", []), ("leaks", [*leaks, "--"]), ("leaks --stacks none", [*leaks, "--stacks", "none", "--"])]:
         done, _ = run([*command, sys.executable, "tests/gpu/train.py"], timeout=200)
         say("INFO", f"training {mode}: {done.stdout.strip().splitlines()[-1][:200] if done.stdout.strip() else done.stderr[-200:]}")
 
