@@ -177,7 +177,7 @@ impl Ledger {
                 at,
             });
         }
-        self.freed.remove(&(space, key));
+        self.forget_freed(space, key);
         self.open(&live);
     }
 
@@ -209,7 +209,8 @@ impl Ledger {
         self.displaced.iter().position(fits)
     }
 
-    fn remember_freed(&mut self, space: Family, key: u64) {
+    /// What had this key was freed.
+    pub fn remember_freed(&mut self, space: Family, key: u64) {
         if self.freed.insert((space, key)) {
             self.freed_order.push_back((space, key));
         }
@@ -218,6 +219,11 @@ impl Ledger {
         {
             self.freed.remove(&oldest);
         }
+    }
+
+    /// Something has this key again.
+    pub fn forget_freed(&mut self, space: Family, key: u64) {
+        self.freed.remove(&(space, key));
     }
 
     /// Whether the last thing known under a key is that it was freed.
