@@ -79,6 +79,12 @@ impl Gpuscope {
         self
     }
 
+    /// Takes stdin from there; else it is empty.
+    pub fn stdin(mut self, from: impl Into<Stdio>) -> Gpuscope {
+        self.command.stdin(from);
+        self
+    }
+
     /// Sends stdout there.
     pub fn stdout(mut self, to: impl Into<Stdio>) -> Gpuscope {
         self.command.stdout(to);

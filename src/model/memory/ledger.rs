@@ -182,7 +182,7 @@ impl Ledger {
                 at,
             });
         }
-        self.freed.remove(&(space, key));
+        self.forget_freed(space, key);
         self.open(&live);
     }
 
@@ -214,7 +214,8 @@ impl Ledger {
         self.displaced.iter().position(fits)
     }
 
-    fn remember_freed(&mut self, space: Family, key: u64) {
+    /// What had this key was freed.
+    pub fn remember_freed(&mut self, space: Family, key: u64) {
         if self.freed.insert((space, key)) {
             self.freed_order.push_back((space, key));
         }
@@ -223,6 +224,11 @@ impl Ledger {
         {
             self.freed.remove(&oldest);
         }
+    }
+
+    /// Something has this key again.
+    pub fn forget_freed(&mut self, space: Family, key: u64) {
+        self.freed.remove(&(space, key));
     }
 
     /// Whether the last thing known under a key is that it was freed.

@@ -76,7 +76,10 @@ impl Process {
                 let gone = self.physical.unmap(call.key(), call.number(Part::Size));
                 self.close_gone(gone);
             }
-            Verb::Retain => self.physical.retain(call.key(), call.number(Part::Address)),
+            Verb::Retain => {
+                self.physical.retain(call.key(), call.number(Part::Address));
+                self.ledger.forget_freed(Family::Physical, call.key());
+            }
             Verb::PoolCreate | Verb::PoolDestroy | Verb::PoolRead => self.pool(call),
             Verb::GraphAlloc | Verb::GraphFree => self.plan_graph(call),
             Verb::GraphLaunch => self.launch_graph(call),
@@ -158,6 +161,7 @@ impl Process {
         if family.space() == Family::Physical {
             self.ledger.open(&live);
             self.physical.create(key, live);
+            self.ledger.forget_freed(Family::Physical, key);
             return;
         }
         self.ledger.insert(family.space(), key, live);
@@ -214,6 +218,8 @@ impl Process {
             let gone = self.physical.release(key, call.raw.entered);
             if gone.unknown {
                 self.ledger.anomalies.unknown_frees += 1;
+            } else if !self.physical.has(key) {
+                self.ledger.remember_freed(Family::Physical, key);
             }
             return self.close_gone(gone);
         }
