@@ -183,6 +183,7 @@ mod tests {
             pools: Vec::new(),
             tensors: None,
             peaks: Vec::new(),
+            freed_by: Vec::new(),
             endings: Vec::new(),
             anomalies: Anomalies::default(),
             lost: MemoryLoss::default(),
