@@ -97,6 +97,7 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
+        self.sites.name_fresh();
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);

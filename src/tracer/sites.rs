@@ -25,6 +25,8 @@ pub(super) struct SitePlane {
     sites_before: u64,
     /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
     recent: Option<HashMap<(u32, u64), u64>>,
+    /// Sites that nobody has named yet.
+    fresh: Vec<u64>,
 }
 
 impl SitePlane {
@@ -69,7 +71,17 @@ impl SitePlane {
             return false;
         };
         self.sites.insert(site.id, self.resolver.keep(&site));
+        if self.recent.is_some() {
+            self.fresh.push(site.id);
+        }
         true
+    }
+
+    /// Names what came since the last time, all at once: lines will ask for each.
+    pub(super) fn name_fresh(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        let kept = fresh.iter().filter_map(|id| self.sites.get(id));
+        drop(self.resolver.name_all(kept));
     }
 
     /// Remembers for a moment where calls came from.
