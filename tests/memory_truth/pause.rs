@@ -15,16 +15,18 @@ fn send(pid: u32, signal: i32) {
     assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0, "process {pid}");
 }
 
-/// Where each thread is; `None`: one of them still runs.
+/// Where each thread is; `None`: one of them has not stopped yet.
 fn places(pid: u32) -> Option<Vec<u64>> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
         .expect("a process")
         .flatten();
     tasks
         .map(|task| {
+            let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+            let stopped = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
             let call = std::fs::read_to_string(task.path().join("syscall")).ok()?;
             let at = call.split_whitespace().last()?.strip_prefix("0x")?;
-            u64::from_str_radix(at, 16).ok()
+            u64::from_str_radix(at, 16).ok().filter(|_| stopped)
         })
         .collect()
 }
