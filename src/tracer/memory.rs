@@ -76,6 +76,18 @@ impl MemoryPlane {
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
     pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog) {
+        self.take_in(session, catalog);
+        let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
+        if answered {
+            // the answer took a while: it is compared with what is held now
+            self.take_in(session, catalog);
+        }
+        if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
+            devices.compare(&self.book, super::monotonic_ns());
+        }
+    }
+
+    fn take_in(&mut self, session: &Session, catalog: &Catalog) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
@@ -101,9 +113,6 @@ impl MemoryPlane {
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);
-        }
-        if let Some(devices) = self.devices.as_mut() {
-            devices.ask(&self.book, super::monotonic_ns());
         }
     }
 
