@@ -12,6 +12,8 @@ pub const UNKNOWN_DEVICE: i16 = -1;
 /// Not on a device.
 pub const HOST: i16 = -2;
 
+/// Live allocations of one process that are followed: more than any program has that means no harm.
+const FOLLOWED: usize = 16 << 20;
 /// Keys of ended allocations that are remembered, to tell a double free from a free of something unknown.
 const REMEMBERED_FREES: usize = 16_384;
 
@@ -171,6 +173,10 @@ impl Ledger {
 
     /// Adds an allocation under its key.
     pub fn insert(&mut self, space: Family, key: u64, live: Live) {
+        if self.live.values().map(HashMap::len).sum::<usize>() >= FOLLOWED {
+            self.anomalies.unfollowed += 1;
+            return;
+        }
         if let Some(old) = self.live.entry(space).or_default().insert(key, live) {
             // first, or the peak would hold both
             self.withdraw(&old);

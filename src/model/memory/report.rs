@@ -179,7 +179,9 @@ impl ProcessReport {
 
     /// Whether figures are exact: no record was lost or unreadable, and nothing was allocated before we came.
     pub fn is_exact(&self) -> bool {
-        self.origin == Origin::Start && self.lost == MemoryLoss::default() && self.anomalies.unreadable == 0
+        self.origin == Origin::Start
+            && self.lost == MemoryLoss::default()
+            && self.anomalies.unreadable + self.anomalies.unfollowed == 0
     }
 }
 
