@@ -208,12 +208,12 @@ impl MemoryPlane {
         let mut report = Report {
             at: now,
             started_at: self.started_at,
-            stacks: self.sites.stacks(&processes),
             processes,
             forgotten: self.book.forgotten,
             notes: sites::notes(session).into_iter().chain(devices).collect(),
             ..Report::default()
         };
+        self.sites.name(&mut report);
         merge_equal_sites(&mut report);
         report
     }

@@ -3,7 +3,7 @@
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
 use crate::model::frame::Frame;
-use crate::model::memory::{Call, ProcessReport};
+use crate::model::memory::{Call, Report};
 use crate::probe::Session;
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Resolver};
@@ -103,13 +103,17 @@ impl SitePlane {
         Some(self.resolver.name(kept).frames)
     }
 
-    /// The named stacks of all sites of `processes`.
-    pub(super) fn stacks(&mut self, processes: &[ProcessReport]) -> HashMap<u64, Vec<Frame>> {
-        let shown = processes.iter().flat_map(|process| &process.sites);
+    /// Gives `report` the named stacks of all its sites.
+    pub(super) fn name(&mut self, report: &mut Report) {
+        let shown = report.processes.iter().flat_map(|process| &process.sites);
         let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
         let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.collect::<BTreeMap<u64, &Kept>>().into_iter().unzip();
-        let stacks = self.resolver.name_all(kept).into_iter().map(|stack| stack.frames);
-        ids.into_iter().zip(stacks).collect()
+        for (id, stack) in ids.into_iter().zip(self.resolver.name_all(kept)) {
+            if stack.truncated {
+                report.truncated.insert(id);
+            }
+            report.stacks.insert(id, stack.frames);
+        }
     }
 
     /// To be called each second. Makes room for call sites once many have come since the last time.

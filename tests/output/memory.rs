@@ -473,6 +473,13 @@ fn the_summary_has_the_same_objects_as_a_report() {
 
 /// A program that has freed most of what it held at its height.
 fn after_its_height() -> Report {
+    let mut report = at_its_end();
+    report.stacks.insert(2, vec![native("forward", "app")]);
+    report.truncated.insert(2);
+    report
+}
+
+fn at_its_end() -> Report {
     let mut process = process(77, "python");
     process.ended_at = Some(seconds(12.0));
     let mut weights = site(1, Family::Device, 0, account(100, 100));

@@ -6,7 +6,7 @@ use super::process::{Origin, Process};
 use crate::catalog::{Family, Holder};
 use crate::model::frame::Frame;
 use crate::wire::MemoryLoss;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Memory of all processes at one time.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Report {
     pub forgotten: u64,
     /// Call stacks by site, innermost frame first. Sites that are missing here were not taken or not resolved.
     pub stacks: HashMap<u64, Vec<Frame>>,
+    /// Of these, stacks that go on beyond their last frame.
+    pub truncated: HashSet<u64>,
     /// What limits these figures, one sentence each.
     pub notes: Vec<String>,
 }

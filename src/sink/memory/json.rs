@@ -167,6 +167,7 @@ fn of_site(report: &Report, site: &SiteReport) -> Value {
         "allocated_bytes": site.account.allocated_bytes,
         "bytes_at_peak": site.peak_bytes,
         "outstanding_at_peak": site.peak_count,
+        "truncated": report.truncated.contains(&site.site),
         "stack": stack.map(|frames| frames.iter().map(frame).collect::<Vec<_>>()),
     })
 }

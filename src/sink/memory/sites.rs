@@ -5,6 +5,7 @@ use super::stack;
 use super::text::View;
 use super::words::{place, plural};
 use crate::catalog::{Family, Holder};
+use crate::model::frame::Language;
 use crate::model::memory::{Origin, PeakReport, ProcessReport, Report, SiteReport, Sum};
 use crate::sink::quantity::{bytes, escaped};
 use std::fmt::Write;
@@ -123,7 +124,18 @@ fn entry(report: &Report, line: &Line<'_>, view: View, out: &mut String) {
         line.more,
     );
     match report.stacks.get(&site.site) {
-        Some(frames) if !frames.is_empty() => write_stack(frames, view, out),
+        Some(frames) if !frames.is_empty() => {
+            write_stack(frames, view, out);
+            // Python frames are read from the interpreter, whatever native ones are missing between them
+            let native = frames.last().is_some_and(|frame| frame.language == Language::Native);
+            if native && report.truncated.contains(&site.site) {
+                let _ = writeln!(
+                    out,
+                    "      {}",
+                    view.dim("… the stack goes on, where it could not be followed")
+                );
+            }
+        }
         _ => drop(writeln!(out, "      {}", unknown(site))),
     }
 }
