@@ -3,12 +3,13 @@
 use super::devices::DevicePlane;
 use crate::catalog::Catalog;
 use crate::model::frame::Frame;
+use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, Report};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Resolver};
-use crate::wire::{self, MemoryCall, Notice};
+use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -117,7 +118,7 @@ impl MemoryPlane {
     }
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
-    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog) {
+    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
@@ -125,6 +126,10 @@ impl MemoryPlane {
         for record in inbox.borrow().records() {
             if let Some(site) = SiteEvent::parse(record) {
                 self.sites.insert(site.id, self.resolver.keep(&site));
+                continue;
+            }
+            if let Some(kernel) = KernelEvent::parse(record) {
+                launches.learn(&kernel);
                 continue;
             }
             let Some(raw) = MemoryCall::parse(record) else {
