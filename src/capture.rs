@@ -316,10 +316,10 @@ impl Planner<'_> {
             None => {}
             Some((Some((word, offset)), _)) => (spec.shape_block, spec.shape_offset) = (word, offset),
             Some((None, shape)) => {
-                let Some(words) = self.shape_words(row, shape) else {
+                let Some(first) = self.shape_words(row, shape) else {
                     return;
                 };
-                spec.shape = words;
+                spec.shape_word = first;
             }
         }
         self.spec.launch = spec;
@@ -341,12 +341,14 @@ impl Planner<'_> {
         Some((self.word(arg.loc)?.0, start))
     }
 
-    fn shape_words(&mut self, row: &Row, shape: [Place; wire::SHAPE]) -> Option<[u8; wire::SHAPE]> {
-        let mut words = [wire::WORD_NONE; wire::SHAPE];
-        for (word, place) in words.iter_mut().zip(shape) {
-            *word = self.number(row, place).filter(|factor| factor.bytes == 4)?.word;
-        }
-        Some(words)
+    /// The first word of a shape whose numbers are arguments that follow each other.
+    fn shape_words(&mut self, row: &Row, shape: [Place; wire::SHAPE]) -> Option<u8> {
+        let words = shape.map(|place| self.number(row, place).filter(|factor| factor.bytes == 4));
+        let first = words[0]?.word;
+        let follows = |(index, word): (usize, &Option<wire::Factor>)| {
+            word.is_some_and(|word| usize::from(word.word) == usize::from(first) + index)
+        };
+        words.iter().enumerate().all(follows).then_some(first)
     }
 
     /// What the memory ring is told; all of it or nothing.
@@ -425,13 +427,13 @@ mod tests {
         let plain = planned("cuLaunchKernel", "driver").spec;
         assert_eq!(plain.flags & wire::SPEC_KERNEL, wire::SPEC_KERNEL);
         assert_eq!(plain.launch.kernel, wire::Factor { word: 0, bytes: 8 });
-        assert_eq!(plain.launch.shape, [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(plain.launch.shape_word, 1);
         let behind = planned("cuLaunchKernelEx", "driver").spec;
         assert_eq!(behind.launch.kernel, wire::Factor { word: 1, bytes: 8 });
         assert_eq!((behind.launch.shape_block, behind.launch.shape_offset), (0, 0));
         let legacy = planned("cuLaunchGrid", "driver").spec;
         assert_eq!(
-            (legacy.launch.shape_block, legacy.launch.shape[0]),
+            (legacy.launch.shape_block, legacy.launch.shape_word),
             (wire::WORD_NONE, wire::WORD_NONE)
         );
         assert_eq!(

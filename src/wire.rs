@@ -110,16 +110,19 @@ pub struct Launch {
     pub kernel: Factor,
     /// Points to the numbers of the shape; [`WORD_NONE`]: they are words.
     pub shape_block: u8,
-    pub shape: [u8; SHAPE],
+    /// The first of them, which follow each other; [`WORD_NONE`]: the call does not say.
+    pub shape_word: u8,
     pub shape_offset: u16,
+    pub pad: u16,
 }
 
 impl Launch {
     pub const NONE: Launch = Launch {
         kernel: Factor::NONE,
         shape_block: WORD_NONE,
-        shape: [WORD_NONE; SHAPE],
+        shape_word: WORD_NONE,
         shape_offset: 0,
+        pad: 0,
     };
 }
 
@@ -148,7 +151,6 @@ pub struct Spec {
     pub context_move: u8,
     pub pad2: u32,
     pub launch: Launch,
-    pub pad3: u32,
 }
 
 impl Spec {
@@ -179,7 +181,6 @@ impl Spec {
         context_move: CONTEXT_STAYS,
         pad2: 0,
         launch: Launch::NONE,
-        pad3: 0,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -287,8 +288,23 @@ pub struct KnownKernel {
     pub name: u64,
     pub unloads: u64,
     pub id: u64,
+    /// In the shape that is counted here.
+    pub launches: u64,
+    pub shape_state: u64,
     pub tgid: u32,
-    pub pad: u32,
+    pub number: [u32; SHAPE],
+}
+
+impl KnownKernel {
+    /// The shape that is counted here, and its launches.
+    pub fn shape(&self) -> Option<(ShapeKey, u64)> {
+        let key = ShapeKey {
+            kernel: self.id,
+            tgid: self.tgid,
+            number: self.number,
+        };
+        (self.launches > 0).then_some((key, self.launches))
+    }
 }
 
 /// How often a kernel was launched in one shape.

@@ -131,7 +131,7 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 			key.variant = variant_of(spec, frame);
 		if (thread && touches_memory(spec))
 			remember(ctx, spec, frame, thread, call);
-		if (spec->flags & SPEC_KERNEL)
+		if (thread && (spec->flags & SPEC_KERNEL))
 			key.variant = launched(spec, frame, thread, call);
 	} else if (spec->flags & SPEC_KERNEL) {
 		key.variant = KERNEL_NO_ARGS;

@@ -76,25 +76,53 @@ static __always_inline int read_name(struct kernel_scratch *scratch, __u64 addre
 }
 
 /* Tells user space what the kernel in `scratch` is called. */
-static __always_inline void announce_kernel(struct kernel_scratch *scratch, const struct kernel_key *key)
+static __always_inline bool announce_kernel(struct kernel_scratch *scratch)
 {
 	__u32 length = scratch->event.length & (WIRE_KERNEL_NAME - 1);
 
 	if (!bpf_ringbuf_output(&memory, &scratch->event, offsetof(struct kernel_event, name) + length,
 				BPF_RB_NO_WAKEUP))
-		return;
+		return true;
 	__sync_fetch_and_add(&control.kernels_lost, 1);
-	/* the next launch tries again */
-	bpf_map_delete_elem(&kernels, key);
+	return false;
+}
+
+/* Adds to the launches of a kernel in the shape of `key`. */
+__noinline int add_shape(const struct shape_key *key, __u64 launches)
+{
+	__u64 *count;
+
+	if (!key)
+		return 0;
+	count = bpf_map_lookup_elem(&shapes, key);
+	if (!count) {
+		bpf_map_update_elem(&shapes, key, &ZERO, BPF_NOEXIST);
+		count = bpf_map_lookup_elem(&shapes, key);
+	}
+	if (count)
+		__sync_fetch_and_add(count, launches);
+	else
+		__sync_fetch_and_add(&control.shapes_lost, launches);
+	return 0;
+}
+
+/* A handle goes to another kernel: what was counted of the old one must stay. */
+static __always_inline void keep_shape(const struct known_kernel *old)
+{
+	struct shape_key key = { .kernel = old->id, .tgid = old->tgid };
+
+	__builtin_memcpy(key.number, old->number, sizeof(key.number));
+	if (old->shape_state == SHAPE_SET && old->launches)
+		add_shape(&key, old->launches);
 }
 
 /* A handle that is not known yet, or that may stand for another kernel now: the id of its kernel. */
 __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 {
-	struct known_kernel known = { .name = name };
 	struct kernel_key key = { .handle = handle };
-	const struct known_kernel *before;
+	struct known_kernel known = {};
 	struct kernel_scratch *scratch;
+	struct known_kernel *before;
 	__u32 tag = 0;
 
 	if (!thread)
@@ -114,36 +142,46 @@ __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 		return KERNEL_NO_NAME;
 	known.id = hash_name(scratch, thread->image);
 	before = bpf_map_lookup_elem(&kernels, &key);
-	if (before && before->id == known.id) {
-		bpf_map_update_elem(&kernels, &key, &known, BPF_ANY);
+	if (before && before->id == known.id && before->name) {
+		before->name = name;
+		before->unloads = known.unloads;
 		return known.id;
 	}
-	if (bpf_map_update_elem(&kernels, &key, &known, BPF_ANY))
-		return KERNEL_FULL;
 	scratch->event.kind = MEMORY_KERNEL;
 	scratch->event.tgid = known.tgid;
 	scratch->event.id = known.id;
 	scratch->event.handle = handle;
 	scratch->event.tag = tag;
-	announce_kernel(scratch, &key);
-	return known.id;
+	/* what could not be told is told at the next launch */
+	known.name = announce_kernel(scratch) ? name : 0;
+	if (before && before->id == known.id) {
+		before->name = known.name;
+		return known.id;
+	}
+	if (before)
+		keep_shape(before);
+	return bpf_map_update_elem(&kernels, &key, &known, BPF_ANY) ? KERNEL_FULL : known.id;
 }
 
-/* The id of the kernel that `handle` stands for, or why it has none. A handle is given to another kernel after its own
- * was unloaded: then the address of the name is another one, or an unload was seen.
+/* What is known of the kernel that `handle` stands for; NULL: `id` says why nothing is. A handle is given to another
+ * kernel after its own was unloaded: then the address of the name is another one, or an unload was seen.
  */
-static __always_inline __u64 kernel_of(struct thread *thread, __u64 handle)
+static __always_inline struct known_kernel *kernel_of(struct thread *thread, __u64 handle, __u64 *id)
 {
 	struct kernel_key key = { .image = thread->image, .handle = handle };
-	const struct known_kernel *known;
+	struct known_kernel *known;
 	__u64 name;
 
+	*id = KERNEL_UNREADABLE;
 	if (bpf_probe_read_user(&name, sizeof(name), (void *)(handle + NAME_OFFSET)))
-		return KERNEL_UNREADABLE;
+		return NULL;
 	known = bpf_map_lookup_elem(&kernels, &key);
-	if (known && known->name == name && known->unloads == control.unloads)
-		return known->id;
-	return meet_kernel(thread, handle, name);
+	if (!known || known->name != name || known->unloads != control.unloads) {
+		*id = meet_kernel(thread, handle, name);
+		return *id < KERNEL_FIRST_ID ? NULL : bpf_map_lookup_elem(&kernels, &key);
+	}
+	*id = known->id;
+	return known;
 }
 
 /* ---- shapes ---- */
@@ -159,51 +197,71 @@ static __always_inline __u64 capped(__u64 number, __u64 times)
 static __always_inline bool read_shape(const struct spec *spec, const struct frame *frame, struct shape_key *key)
 {
 	const struct spec_launch *from = &spec->launch;
+	__u32 first;
 
 	if (from->shape_block != WORD_NONE)
 		return !bpf_probe_read_user(key->number, sizeof(key->number),
 					    (void *)(word_at(frame, from->shape_block) + from->shape_offset));
-	if (from->shape[0] == WORD_NONE)
+	first = from->shape_word;
+	if (first > WORDS - WIRE_SHAPE)
 		return false;
 	for (__u32 i = 0; i < WIRE_SHAPE; i++)
-		key->number[i] = (__u32)word_at(frame, from->shape[i]);
+		key->number[i] = (__u32)frame->word[first + i];
+	return true;
+}
+
+static __always_inline bool same_shape(const struct known_kernel *known, const struct shape_key *key)
+{
+	__u32 differs = 0;
+
+	for (int i = 0; i < WIRE_SHAPE; i++)
+		differs |= known->number[i] ^ key->number[i];
+	return !differs;
+}
+
+/* Whether the shape is the one that is counted beside the kernel. */
+static __always_inline bool is_kept_shape(struct known_kernel *known, const struct shape_key *key)
+{
+	if (known->shape_state == SHAPE_SET)
+		return same_shape(known, key);
+	if (__sync_val_compare_and_swap(&known->shape_state, SHAPE_NONE, SHAPE_COMES) != SHAPE_NONE)
+		return false;
+	__builtin_memcpy(known->number, key->number, sizeof(key->number));
+	__sync_val_compare_and_swap(&known->shape_state, SHAPE_COMES, SHAPE_SET);
 	return true;
 }
 
 /* Counts the shape of a launch that has succeeded: its threads. */
-__noinline __u64 count_shape(const struct spec *spec, const struct frame *frame, __u64 kernel, __u32 tgid)
+static __always_inline __u64 count_shape(const struct spec *spec, const struct frame *frame,
+					 struct known_kernel *known, struct shape_key *key)
 {
-	struct shape_key key = { .kernel = kernel, .tgid = tgid };
-	__u64 threads = 1, *count;
+	__u64 threads = 1;
 
-	if (!spec || !frame || !read_shape(spec, frame, &key))
+	if (!read_shape(spec, frame, key))
 		return 0;
 	for (__u32 i = 0; i < 6; i++)
-		threads = capped(threads, key.number[i]);
-	count = bpf_map_lookup_elem(&shapes, &key);
-	if (!count) {
-		if (bpf_map_update_elem(&shapes, &key, &ZERO, BPF_NOEXIST) == -7 /* E2BIG */)
-			__sync_fetch_and_add(&control.shapes_lost, 1);
-		count = bpf_map_lookup_elem(&shapes, &key);
-	}
-	if (count)
-		__sync_fetch_and_add(count, 1);
+		threads = capped(threads, key->number[i]);
+	if (known && known->id == key->kernel && is_kept_shape(known, key))
+		__sync_fetch_and_add(&known->launches, 1);
+	else
+		add_shape(key, 1);
 	return threads;
 }
 
 /* The kernel that a call has launched which has ended, with its arguments known. */
-static __always_inline __u64 launched(const struct spec *spec, struct frame *frame, struct thread *thread,
-				    struct finished *call)
+__noinline __u64 launched(const struct spec *spec, struct frame *frame, struct thread *thread, struct finished *call)
 {
-	__u64 kernel;
+	struct known_kernel *known;
+	struct shape_key key = {};
 
-	if (!thread)
+	if (!spec || !frame || !thread || !call)
 		return KERNEL_NO_ARGS;
-	kernel = kernel_of(thread, word_at(frame, spec->launch.kernel.word));
-	frame->word[WORD_VALUES + 1] = kernel;
+	known = kernel_of(thread, word_at(frame, spec->launch.kernel.word), &key.kernel);
+	key.tgid = call->tgid;
+	frame->word[WORD_VALUES + 1] = key.kernel;
 	if (!failed(spec, call->result))
-		call->bytes = count_shape(spec, frame, kernel, call->tgid);
-	return kernel;
+		call->bytes = count_shape(spec, frame, known, &key);
+	return key.kernel;
 }
 
 #endif

@@ -61,8 +61,9 @@ struct spec_factor {
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
 	__u8 shape_block;          /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape[WIRE_SHAPE];    /* these words, if the first is one */
+	__u8 shape_word;           /* the first of them; WORD_NONE: the call does not say */
 	__u16 shape_offset;        /* behind `shape_block` */
+	__u16 pad;
 };
 
 /* What to do at one row of the catalogue. */
@@ -88,7 +89,6 @@ struct spec {
 	__u8 context_move; /* enum context_move */
 	__u32 pad2;
 	struct spec_launch launch;
-	__u32 pad3;
 };
 
 enum place_kind { PLACE_VALUE, PLACE_MEMORY };
@@ -191,6 +191,9 @@ struct kernel_event {
 	char name[WIRE_KERNEL_NAME];
 };
 
+/* Most kernels are launched in one shape alone: the first that was seen needs no look into another table. */
+enum shape_state { SHAPE_NONE, SHAPE_COMES, SHAPE_SET };
+
 /* A handle of a kernel in one program of one process, and what it stands for. */
 struct kernel_key {
 	__u64 image;
@@ -198,11 +201,13 @@ struct kernel_key {
 };
 
 struct known_kernel {
-	__u64 name;    /* address */
+	__u64 name;    /* address; 0: to be told again */
 	__u64 unloads; /* when it was last looked at */
 	__u64 id;
+	__u64 launches; /* in the one shape that is counted here; others have entries of their own */
+	__u64 shape_state; /* enum shape_state */
 	__u32 tgid;
-	__u32 pad;
+	__u32 number[WIRE_SHAPE];
 };
 
 /* How often a kernel was launched in one shape. */

@@ -18,7 +18,8 @@ const _: () = {
     assert!(offset_of!(types::spec, launch) == offset_of!(wire::Spec, launch));
     assert!(size_of::<types::kernel_key>() == size_of::<wire::KernelKey>());
     assert!(size_of::<types::known_kernel>() == size_of::<wire::KnownKernel>());
-    assert!(offset_of!(types::known_kernel, tgid) == offset_of!(wire::KnownKernel, tgid));
+    assert!(offset_of!(types::known_kernel, launches) == offset_of!(wire::KnownKernel, launches));
+    assert!(offset_of!(types::known_kernel, number) == offset_of!(wire::KnownKernel, number));
     assert!(size_of::<types::shape_key>() == size_of::<wire::ShapeKey>());
     assert!(size_of::<types::kernel_event>() == 32 + wire::KERNEL_NAME);
     assert!(offset_of!(types::kernel_event, length) == 28);

@@ -34,7 +34,7 @@ impl Session {
         Ok(Snapshot {
             totals: entries(&maps.totals)?,
             failures: entries(&maps.failures)?,
-            shapes: entries(&maps.shapes)?,
+            shapes: self.shapes()?,
             counters: self.counters()?,
             waits_expired: control.waits_expired,
             notices_lost: control.notices_lost,
@@ -86,11 +86,22 @@ impl Session {
             let dropped = self.skel.maps.shapes.delete(bytes_of(key));
             dropped.context("failed to drop the shapes of an ended process")?;
         }
-        let kernels: Vec<(wire::KernelKey, wire::KnownKernel)> = entries(&self.skel.maps.kernels)?;
-        for (key, _) in kernels.iter().filter(|(_, known)| ended(known.tgid)) {
-            let _ = self.skel.maps.kernels.delete(bytes_of(key));
+        for (key, known) in self.kernels()?.iter().filter(|(_, known)| ended(known.tgid)) {
+            let dropped = self.skel.maps.kernels.delete(bytes_of(key));
+            dropped.context("failed to drop the kernels of an ended process")?;
+            shapes.extend(known.shape());
         }
         Ok(shapes)
+    }
+
+    fn shapes(&self) -> Result<Vec<(wire::ShapeKey, u64)>> {
+        let mut shapes: Vec<(wire::ShapeKey, u64)> = entries(&self.skel.maps.shapes)?;
+        shapes.extend(self.kernels()?.iter().filter_map(|(_, known)| known.shape()));
+        Ok(shapes)
+    }
+
+    fn kernels(&self) -> Result<Vec<(wire::KernelKey, wire::KnownKernel)>> {
+        entries(&self.skel.maps.kernels)
     }
 
     /// Events that found the ring full, of all rows.
