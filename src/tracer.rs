@@ -6,6 +6,7 @@ mod clock;
 mod devices;
 mod memory;
 mod report;
+mod sites;
 
 pub use clock::{clock_now, monotonic_ns};
 
@@ -161,7 +162,7 @@ impl Tracer {
                 .look_at(pid)
                 .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
             hidden += usize::from(refused);
-            if !refused && self.memory.has_looked_at(pid) {
+            if !refused && self.memory.sites.has_looked_at(pid) {
                 self.memory.meet(pid);
             }
         }
@@ -193,7 +194,7 @@ impl Tracer {
 
     /// Has lines of calls that allocate show where they were called from.
     pub fn show_stacks(&mut self) {
-        self.memory.keep_recent();
+        self.memory.sites.keep_recent();
     }
 
     /// Has kernels called as in the source, with namespaces, parameters and all template arguments.
@@ -207,7 +208,7 @@ impl Tracer {
     }
 
     fn declare_callers_unseen(&mut self) {
-        for note in self.memory.take_notes() {
+        for note in self.memory.sites.take_notes() {
             self.attacher.gap(note);
         }
     }
@@ -298,7 +299,7 @@ impl Tracer {
 
     fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
         if self.attacher.maps_any(&self.rows.catalog, pid) {
-            self.memory.look_at(&self.session, pid);
+            self.memory.sites.look_at(&self.session, pid);
         }
         self.attacher.look_at(&self.session, &mut self.rows, pid)
     }
@@ -308,7 +309,7 @@ impl Tracer {
         let pid = arrival.notice.tgid;
         // the process may be gone already
         let news = self.attacher.news(pid).unwrap_or_default();
-        let is_new = !self.memory.has_looked_at(pid) && self.attacher.maps_any(&self.rows.catalog, pid);
+        let is_new = !self.memory.sites.has_looked_at(pid) && self.attacher.maps_any(&self.rows.catalog, pid);
         if news.is_empty() && !is_new {
             return self.gate.pass(&arrival);
         }
@@ -317,8 +318,8 @@ impl Tracer {
                 self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
             }
             // last: a thread that waits no longer must not miss the probes
-            if is_new || self.memory.has_looked_at(pid) {
-                self.memory.look_at(&self.session, pid);
+            if is_new || self.memory.sites.has_looked_at(pid) {
+                self.memory.sites.look_at(&self.session, pid);
             }
         });
     }
@@ -368,7 +369,7 @@ impl Tracer {
         let full = self.full_names;
         let kernel = call.kernel().and_then(|id| self.launches.name(id));
         let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
-        let stack = self.memory.stack_of(header.tid, header.entered);
+        let stack = self.memory.sites.stack_of(header.tid, header.entered);
         sink.call(
             &Entry {
                 call: &call,

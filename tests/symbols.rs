@@ -174,6 +174,35 @@ fn debug_information_is_read_where_it_is_compressed_or_lies_apart() {
     assert_eq!(lines_of_answer(&stripped), [None]);
 }
 
+#[test]
+fn debug_information_that_is_too_large_is_left_out_and_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compile(
+        folder.path(),
+        "large.so",
+        "int answer(int x) { return x + 42; }",
+        &["-shared", "-fPIC", "-g"],
+    );
+    let strings = folder.path().join("strings");
+    let file = File::create(&strings).expect("a file");
+    file.set_len(65 << 20).expect("a file");
+    let section = format!(".debug_str={}", strings.display());
+    run(Command::new("objcopy")
+        .args(["--update-section", &section])
+        .arg(&library));
+    let mut resolver = Resolver::default();
+    let (kept, _) = keep(&mut resolver, &library, 0x1000);
+    let stacks = resolver.name_all(&kept);
+    assert!(
+        stacks
+            .iter()
+            .flat_map(|stack| &stack.frames)
+            .all(|frame| frame.line.is_none())
+    );
+    let note = "large.so: 65 MiB of debug information, of which at most 64 MiB are read: source lines and inlined functions are not shown";
+    assert_eq!(resolver.take_notes(), [note]);
+}
+
 fn run(command: &mut Command) {
     assert!(command.status().expect("a program").success(), "{command:?}");
 }

@@ -23,7 +23,9 @@ impl Memory for Endless<'_> {
 }
 
 fuzz_target!(|input: &[u8]| {
-    let Some((&[at, minor], bytes)) = input.split_first_chunk::<2>() else { return };
+    let Some((&[at, minor], bytes)) = input.split_first_chunk::<2>() else {
+        return;
+    };
     if bytes.is_empty() {
         return;
     }
@@ -32,16 +34,26 @@ fuzz_target!(|input: &[u8]| {
     let memory = Endless(bytes);
     let mut published = b"xdebugpy\xf0\0\0\x03\0\0\0\0".to_vec();
     published[10] = minor;
-    published.extend(memory.bytes(16, (PUBLISHED_BYTES - 16) as u64, PUBLISHED_BYTES).unwrap_or_default());
+    published.extend(
+        memory
+            .bytes(16, (PUBLISHED_BYTES - 16) as u64, PUBLISHED_BYTES)
+            .unwrap_or_default(),
+    );
     let published = Layout::published(&published);
-    for layout in published.into_iter().chain((10..13).filter_map(|minor| Layout::of((3, minor)))) {
+    for layout in published
+        .into_iter()
+        .chain((10..13).filter_map(|minor| Layout::of((3, minor))))
+    {
         let address = u64::from_le_bytes([at; 8]);
         if let Some(text) = text::read(&memory, &layout.text, address) {
             assert!(text.chars().count() as u64 <= 10 * (text::LONGEST + 1));
             assert!(!text.chars().any(char::is_control));
         }
         if let Some(code) = Code::read(&memory, &layout, address) {
-            let frame = PythonFrame { code: address, instruction: address.rotate_left(9) };
+            let frame = PythonFrame {
+                code: address,
+                instruction: address.rotate_left(9),
+            };
             let _ = code.line(&memory, &layout, frame);
             assert!(!code.is_replaced(&memory, &layout));
         }

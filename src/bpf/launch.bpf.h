@@ -87,14 +87,13 @@ static __always_inline bool announce_kernel(struct kernel_scratch *scratch)
 	return false;
 }
 
-/* Adds to the launches of a kernel in the shape of `key`. */
-__noinline int add_shape(const struct shape_key *key, __u64 launches)
+/* Adds to the launches of a kernel in the shape of `key`. Static: Linux 6.1 takes no key from a global function's
+ * argument.
+ */
+static __noinline int add_shape(const struct shape_key *key, __u64 launches)
 {
-	__u64 *count;
+	__u64 *count = bpf_map_lookup_elem(&shapes, key);
 
-	if (!key)
-		return 0;
-	count = bpf_map_lookup_elem(&shapes, key);
 	if (!count) {
 		bpf_map_update_elem(&shapes, key, &ZERO, BPF_NOEXIST);
 		count = bpf_map_lookup_elem(&shapes, key);

@@ -4,11 +4,9 @@ use std::ops::ControlFlow;
 
 use object::elf;
 
-use super::bytes::until_nul;
 use super::symbol::SymbolTable;
 use super::{ElfError, ElfFile};
 
-const NAMES_LIMIT: u64 = 512 << 20;
 /// What a mapping's offset is a multiple of.
 const PAGE: u64 = 4096;
 
@@ -23,12 +21,9 @@ impl ElfFile {
             let Some(place) = self.table(table)? else {
                 continue;
             };
-            let names = self
-                .source
-                .read("symbol names", place.names, place.names_size, NAMES_LIMIT)?;
-            self.records(&place, &mut |record| {
+            self.named_records(&place, &mut |record, name| {
                 let is_variable = record.info & 0xf == elf::STT_OBJECT && record.section != elf::SHN_UNDEF;
-                if is_variable && until_nul(&names, record.name as usize) == Some(wanted.as_bytes()) {
+                if is_variable && name == wanted.as_bytes() {
                     found = Some(record.value);
                     return ControlFlow::Break(());
                 }

@@ -24,6 +24,7 @@ mod source;
 mod static_probe;
 mod static_runtime;
 mod symbol;
+mod symbol_names;
 mod unwind;
 
 #[cfg(test)]

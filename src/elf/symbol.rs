@@ -5,14 +5,13 @@ use std::ops::ControlFlow;
 
 use object::elf;
 
-use super::bytes::{printable, u16_at, u32_at, u64_at, until_nul};
+use super::bytes::{printable, u16_at, u32_at, u64_at};
 use super::{ElfError, ElfFile};
 
 /// Size of the on-disk record, in bytes.
 const RECORD: usize = 24;
 /// Eleven million symbols; Chromium with all its symbols has two.
 const TABLE_LIMIT: u64 = 256 << 20;
-const NAMES_LIMIT: u64 = 512 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Binding {
@@ -51,8 +50,8 @@ pub(super) struct Extent {
 }
 
 pub(super) struct Table {
-    symbols: u64,
-    size: u64,
+    pub(super) symbols: u64,
+    pub(super) size: u64,
     pub(super) names: u64,
     pub(super) names_size: u64,
 }
@@ -97,14 +96,10 @@ impl ElfFile {
         let Some(place) = self.table(table)? else {
             return Ok(found);
         };
-        let names = self
-            .source
-            .read("symbol names", place.names, place.names_size, NAMES_LIMIT)?;
-        self.records(&place, &mut |record| {
+        self.named_records(&place, &mut |record, name| {
             let Some(file_offset) = self.function_offset(record) else {
                 return ControlFlow::Continue(());
             };
-            let name = until_nul(&names, record.name as usize).unwrap_or_default();
             let name = name.split(|&b| b == b'@').next().unwrap_or_default();
             let name = printable(name);
             if !name.is_empty() && keep(&name) {
@@ -129,12 +124,8 @@ impl ElfFile {
             let Some(place) = self.table(table)? else {
                 continue;
             };
-            let names = self
-                .source
-                .read("symbol names", place.names, place.names_size, NAMES_LIMIT)?;
-            self.records(&place, &mut |record| {
-                let defined = record.section != elf::SHN_UNDEF;
-                found |= defined && until_nul(&names, record.name as usize) == Some(wanted.as_bytes());
+            self.named_records(&place, &mut |record, name| {
+                found |= record.section != elf::SHN_UNDEF && name == wanted.as_bytes();
                 if found {
                     ControlFlow::Break(())
                 } else {

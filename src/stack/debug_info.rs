@@ -12,8 +12,8 @@ use std::io::{self, BufWriter};
 use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
 
-/// Debug sections of one file that are read. Reading them takes about as much memory again, for as long as it lasts.
-const MOST_BYTES: u64 = 64 << 20;
+/// Debug sections of one file that are read: measured, reading them takes as much memory and a fifth more while it lasts.
+pub const MOST_BYTES: u64 = 64 << 20;
 const PACKAGES: &str = "/usr/lib/debug";
 
 /// The debug information of one file.
@@ -22,26 +22,36 @@ pub struct DebugInfo {
     copy: File,
 }
 
+/// Why lines that could be known are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLarge {
+    pub bytes: u64,
+}
+
 impl DebugInfo {
-    /// Of `elf`, which is or was at `path`: its own, else that of a file which belongs to it. `None`: there is none, or
-    /// too much.
-    pub fn open(elf: &ElfFile, path: &Path) -> Option<DebugInfo> {
+    /// Of `elf`, which is or was at `path`: its own, else that of a file which belongs to it. `None`: there is none.
+    ///
+    /// # Errors
+    /// There is too much of it.
+    pub fn open(elf: &ElfFile, path: &Path) -> Result<Option<DebugInfo>, TooLarge> {
         if let Some(sections) = elf.debug_sections() {
             return DebugInfo::of(&sections);
         }
-        let id = elf.build_id()?;
-        // what has another build-id describes another program
-        let belongs = |file: &DebugFile| file.build_id().as_deref() == Some(id) && file.debug_sections().is_some();
-        let mut candidates = candidates(id, elf.debug_link().as_deref(), path).into_iter();
-        let file = candidates.find_map(|path| DebugFile::open(path).ok().filter(belongs))?;
-        DebugInfo::of(&file.debug_sections()?)
+        let apart = file_apart(elf, path);
+        let sections = apart.as_ref().and_then(DebugFile::debug_sections);
+        sections.map_or(Ok(None), |sections| DebugInfo::of(&sections))
     }
 
-    /// The sections are copied: a file that is mapped and cut off meanwhile would end this process.
-    fn of(sections: &DebugSections<'_>) -> Option<DebugInfo> {
-        if sections.bytes() > MOST_BYTES {
-            return None;
+    fn of(sections: &DebugSections<'_>) -> Result<Option<DebugInfo>, TooLarge> {
+        let bytes = sections.bytes();
+        if bytes > MOST_BYTES {
+            return Err(TooLarge { bytes });
         }
+        Ok(DebugInfo::copy(sections))
+    }
+
+    /// Of a copy: a file that is mapped and cut off meanwhile would end this process.
+    fn copy(sections: &DebugSections<'_>) -> Option<DebugInfo> {
         let copy = anonymous_file().ok()?;
         let mut writer = BufWriter::new(&copy);
         sections.write(&mut writer).ok()?;
@@ -64,7 +74,16 @@ impl DebugInfo {
     }
 }
 
-/// Where a file's debug information may lie.
+/// The file that holds what was stripped from `elf`.
+fn file_apart(elf: &ElfFile, path: &Path) -> Option<DebugFile> {
+    let id = elf.build_id()?;
+    // what has another build-id describes another program
+    let belongs = |file: &DebugFile| file.build_id().as_deref() == Some(id) && file.debug_sections().is_some();
+    let mut candidates = candidates(id, elf.debug_link().as_deref(), path).into_iter();
+    candidates.find_map(|path| DebugFile::open(path).ok().filter(belongs))
+}
+
+/// Where it may lie.
 fn candidates(id: &str, link: Option<&str>, path: &Path) -> Vec<PathBuf> {
     let mut candidates = Vec::new();
     if let Some((first, rest)) = id.split_at_checked(2) {

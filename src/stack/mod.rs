@@ -17,6 +17,7 @@ pub mod demangle;
 mod interpreter;
 pub mod layout;
 pub mod lines;
+mod mapped;
 pub mod memory;
 mod merge;
 mod names;

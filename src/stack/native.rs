@@ -1,15 +1,9 @@
 //! Names for native addresses, from the files that processes map.
 
-use super::debug_info::DebugInfo;
-use super::demangle::demangle;
-use super::merge::{Native, Part, part_of};
-use super::names::short;
+use super::mapped::{Mapped, nameless};
+use super::merge::{Native, Part};
 use super::regions::{FileId, Region, region_at};
-use crate::elf::ElfFile;
-use crate::model::frame::{Frame, Language};
-use crate::probe::discover::descriptor_path;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
 use std::path::PathBuf;
 
 /// Files that are kept open, so that addresses can be named after their process has ended.
@@ -25,16 +19,6 @@ pub struct Place {
     offset: u64,
 }
 
-/// A file that was mapped, or what the kernel maps in place of one.
-struct Mapped {
-    module: String,
-    path: PathBuf,
-    /// `None`: there is none, or it could not be opened.
-    file: Option<File>,
-    /// It is the kernel's, or code made at run time.
-    fileless: bool,
-}
-
 /// Names addresses.
 #[derive(Default)]
 pub struct Natives {
@@ -43,6 +27,7 @@ pub struct Natives {
     fileless: HashMap<String, u32>,
     known: HashMap<Place, Native>,
     open: usize,
+    notes: BTreeSet<String>,
 }
 
 impl Natives {
@@ -137,9 +122,14 @@ impl Natives {
         known
     }
 
-    fn symbolize(&self, file: Option<u32>, offsets: &[u64]) -> Vec<Native> {
+    /// What cannot be told of files.
+    pub fn take_notes(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    fn symbolize(&mut self, file: Option<u32>, offsets: &[u64]) -> Vec<Native> {
         match file.and_then(|file| self.mapped.get(file as usize)) {
-            Some(mapped) => mapped.functions(offsets),
+            Some(mapped) => mapped.functions(offsets, &mut self.notes),
             None => offsets
                 .iter()
                 .map(|offset| (Part::Other, vec![nameless(None, *offset)]))
@@ -148,65 +138,4 @@ impl Natives {
     }
 }
 
-impl Mapped {
-    fn functions(&self, offsets: &[u64]) -> Vec<Native> {
-        if self.fileless {
-            return offsets.iter().map(|offset| self.fileless(*offset)).collect();
-        }
-        // through the open file: right whatever became of its name, in every mount namespace
-        let elf = self
-            .file
-            .as_ref()
-            .and_then(|file| ElfFile::open(descriptor_path(file)).ok());
-        let named = elf.map_or_else(|| self.nameless(offsets), |elf| self.functions_of(&elf, offsets));
-        let part = |frames: &[Frame]| {
-            frames
-                .last()
-                .map_or(Part::Other, |frame| part_of(&frame.function, &self.module))
-        };
-        named.into_iter().map(|frames| (part(&frames), frames)).collect()
-    }
-
-    fn functions_of(&self, elf: &ElfFile, offsets: &[u64]) -> Vec<Vec<Frame>> {
-        let mut bare: Vec<Frame> = self.nameless(offsets).into_iter().flatten().collect();
-        for (frame, name) in bare.iter_mut().zip(elf.function_names(offsets)) {
-            if let Some(name) = name {
-                frame.function = short(&demangle(&name));
-            }
-        }
-        let debug = DebugInfo::open(elf, &self.path);
-        let told = |offset, bare: &Frame| debug.as_ref()?.frames(elf.address_of(offset)?, bare);
-        let frames = bare.into_iter().zip(offsets);
-        frames
-            .map(|(bare, offset)| told(*offset, &bare).unwrap_or_else(|| vec![bare]))
-            .collect()
-    }
-
-    fn nameless(&self, offsets: &[u64]) -> Vec<Vec<Frame>> {
-        let frame = |offset: &u64| vec![nameless(Some(&self.module), *offset)];
-        offsets.iter().map(frame).collect()
-    }
-
-    fn fileless(&self, offset: u64) -> Native {
-        let function = self.module.clone();
-        let frame = Frame {
-            function,
-            ..nameless(None, offset)
-        };
-        (Part::Other, vec![frame])
-    }
-}
-
 const NO_FILE: &str = "[code without a file]";
-
-fn nameless(module: Option<&str>, offset: u64) -> Frame {
-    Frame {
-        function: format!("{offset:#x}"),
-        module: module.map(str::to_owned),
-        offset: Some(offset),
-        file: None,
-        line: None,
-        language: Language::Native,
-        inlined: false,
-    }
-}

@@ -116,7 +116,8 @@ impl Resolver {
 
     /// What cannot be seen, said once each.
     pub fn take_notes(&mut self) -> Vec<String> {
-        let notes = std::mem::take(&mut self.notes);
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.append(&mut self.natives.take_notes());
         notes
             .into_iter()
             .filter(|note| self.told.insert(note.clone()))

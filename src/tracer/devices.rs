@@ -22,6 +22,7 @@ struct Reading {
 pub(super) struct DevicePlane {
     access: Access,
     asked: Option<Instant>,
+    answer: (Vec<Device>, Vec<ProcessMemory>),
     environments: HashMap<u32, Environment>,
     readings: HashMap<u32, Reading>,
     names: BTreeMap<String, String>,
@@ -29,24 +30,31 @@ pub(super) struct DevicePlane {
 }
 
 impl DevicePlane {
-    /// Asks, unless it was asked a moment ago.
-    pub(super) fn ask(&mut self, book: &Book, now: u64) {
+    /// Asks, unless it was asked a moment ago; whether there is an answer to be compared.
+    pub(super) fn ask(&mut self, book: &Book) -> bool {
         let recently = |asked: Instant| asked.elapsed() < ASK_EVERY;
-        let pids: Vec<u32> = book.alive().collect();
-        if pids.is_empty() || self.asked.is_some_and(recently) {
-            return;
+        if book.alive().next().is_none() || self.asked.is_some_and(recently) {
+            return false;
         }
         self.asked = Some(Instant::now());
         let (devices, processes) = match self.access.devices(Instant::now()) {
             Ok(nvml) => (nvml.list(), nvml.processes()),
             Err(absent) => {
                 self.notes.insert(absent.to_string());
-                return;
+                return false;
             }
         };
         self.notes.extend(devices.notes.into_iter().chain(processes.notes));
         self.learn_names(&devices.items);
-        self.read(book, &pids, &devices.items, &processes.items, now);
+        self.answer = (devices.items, processes.items);
+        true
+    }
+
+    /// Compares the answer with what is held.
+    pub(super) fn compare(&mut self, book: &Book, now: u64) {
+        let pids: Vec<u32> = book.alive().collect();
+        let (devices, processes) = std::mem::take(&mut self.answer);
+        self.read(book, &pids, &devices, &processes, now);
     }
 
     fn learn_names(&mut self, devices: &[Device]) {

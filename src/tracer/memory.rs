@@ -1,23 +1,15 @@
 //! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
 
 use super::devices::DevicePlane;
+use super::sites::{self, SitePlane};
 use crate::catalog::Catalog;
-use crate::model::frame::Frame;
 use crate::model::launches::Launches;
-use crate::model::memory::{Book, Call, Origin, Report};
+use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
-use crate::stack::wire::SiteEvent;
-use crate::stack::{Kept, Resolver};
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
-use std::collections::{BTreeMap, HashMap, HashSet};
-
-/// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
-const SITES_KEPT: u64 = 16384;
-
-/// A call's line is written at most this long after it was entered, but for very long calls.
-const REMEMBERED_NS: u64 = 60_000_000_000;
+use std::collections::HashSet;
 
 /// See the module.
 pub(super) struct MemoryPlane {
@@ -27,14 +19,7 @@ pub(super) struct MemoryPlane {
     born: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
     ends: Vec<(u64, u32, String)>,
-    resolver: Resolver,
-    /// Call sites by id.
-    sites: HashMap<u64, Kept>,
-    /// Processes whose call sites still take room in the kernel.
-    ended: HashSet<u32>,
-    sites_before: u64,
-    /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
-    recent: Option<HashMap<(u32, u64), u64>>,
+    pub(super) sites: SitePlane,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -54,11 +39,7 @@ impl MemoryPlane {
             book: Book::default(),
             born: HashSet::new(),
             ends: Vec::new(),
-            resolver: Resolver::default(),
-            sites: HashMap::new(),
-            ended: HashSet::new(),
-            sites_before: 0,
-            recent: None,
+            sites: SitePlane::default(),
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -76,32 +57,9 @@ impl MemoryPlane {
         self.born.insert(pid);
     }
 
-    /// A process has mapped something: perhaps an interpreter.
-    pub(super) fn look_at(&mut self, session: &Session, pid: u32) {
-        self.resolver.learn(pid);
-        self.tell_interpreters(session);
-    }
-
-    /// Whether the files of a process have been looked at.
-    pub(super) fn has_looked_at(&self, pid: u32) -> bool {
-        self.resolver.knows(pid)
-    }
-
-    fn tell_interpreters(&mut self, session: &Session) {
-        for (pid, python) in self.resolver.take_interpreters() {
-            // a full table of interpreters leaves native stacks
-            let _ = session.set_python(pid, &python);
-        }
-    }
-
-    /// What of call sites cannot be seen, said once each.
-    pub(super) fn take_notes(&mut self) -> Vec<String> {
-        self.resolver.take_notes()
-    }
-
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
-        self.resolver.forget(notice.tgid);
+        self.sites.executed(notice.tgid);
         self.ends.push((notice.at, notice.tgid, String::new()));
         self.born.insert(notice.tgid);
     }
@@ -119,13 +77,24 @@ impl MemoryPlane {
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
     pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
+        self.take_in(session, catalog, launches);
+        let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
+        if answered {
+            // the answer took a while: it is compared with what is held now
+            self.take_in(session, catalog, launches);
+        }
+        if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
+            devices.compare(&self.book, super::monotonic_ns());
+        }
+    }
+
+    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
         let inbox = std::rc::Rc::clone(self.calls.drain());
         for record in inbox.borrow().records() {
-            if let Some(site) = SiteEvent::parse(record) {
-                self.sites.insert(site.id, self.resolver.keep(&site));
+            if self.sites.keep(record) {
                 continue;
             }
             if let Some(kernel) = KernelEvent::parse(record) {
@@ -145,12 +114,10 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
-        self.tell_interpreters(session);
+        self.sites.name_fresh();
+        self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);
-        }
-        if let Some(devices) = self.devices.as_mut() {
-            devices.ask(&self.book, super::monotonic_ns());
         }
     }
 
@@ -161,22 +128,8 @@ impl MemoryPlane {
             self.book.introduce(pid, origin, call.raw.entered);
             self.name(pid);
         }
-        if let (Some(recent), true) = (self.recent.as_mut(), call.raw.site != 0) {
-            recent.insert((call.raw.tid, call.raw.entered), call.raw.site);
-        }
+        self.sites.note(call);
         self.book.apply(call);
-    }
-
-    /// Remembers for a moment where calls came from.
-    pub(super) fn keep_recent(&mut self) {
-        self.recent.get_or_insert_default();
-    }
-
-    /// Where the call that thread `tid` entered at `entered` came from, if it is remembered.
-    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Vec<Frame>> {
-        let site = self.recent.as_mut()?.remove(&(tid, entered))?;
-        let kept = self.sites.get(&site)?;
-        Some(self.resolver.name(kept).frames)
     }
 
     fn name(&mut self, pid: u32) {
@@ -209,8 +162,7 @@ impl MemoryPlane {
         // an exec leaves the process where it was born
         if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
             self.born.remove(&pid);
-            self.resolver.forget(pid);
-            self.ended.insert(pid);
+            self.sites.ended(pid);
         }
     }
 
@@ -226,25 +178,11 @@ impl MemoryPlane {
         }
     }
 
-    /// Makes room for call sites once many have come since the last time.
-    fn forget_sites(&mut self, session: &Session) {
-        let sent = session.site_counters().sent;
-        if self.ended.is_empty() || sent < self.sites_before + SITES_KEPT {
-            return;
-        }
-        self.sites_before = sent;
-        let ended = std::mem::take(&mut self.ended);
-        session.forget_sites(&|pid| ended.contains(&pid));
-    }
-
     /// To be called each second.
     pub(super) fn settle(&mut self, session: &Session, now: u64) {
         self.note_losses(session);
-        self.forget_sites(session);
+        self.sites.settle(session, now);
         self.book.settle(now);
-        if let Some(recent) = self.recent.as_mut() {
-            recent.retain(|(_, entered), _| *entered + REMEMBERED_NS > now);
-        }
         for pid in self.book.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }
@@ -269,41 +207,30 @@ impl MemoryPlane {
             if let Some(devices) = &self.devices {
                 devices.complete(process);
             }
-            let name = |row: u32| catalog.rows.get(row as usize).map(|row| row.symbol.clone());
-            for site in &mut process.sites {
-                site.function = name(site.row).unwrap_or_default();
-            }
-            for freed in &mut process.freed_by {
-                freed.function = name(freed.row).unwrap_or_default();
-            }
+            name_functions(process, catalog);
         }
-        let shown = processes.iter().flat_map(|process| &process.sites);
-        let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
-        let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.collect::<BTreeMap<u64, &Kept>>().into_iter().unzip();
-        let stacks = self.resolver.name_all(kept).into_iter().map(|stack| stack.frames);
-        Report {
+        let devices = self.devices.iter().flat_map(DevicePlane::notes).cloned();
+        let mut report = Report {
             at: now,
             started_at: self.started_at,
-            stacks: ids.into_iter().zip(stacks).collect(),
+            stacks: self.sites.stacks(&processes),
             processes,
             forgotten: self.book.forgotten,
-            notes: self.notes(session),
+            notes: sites::notes(session).into_iter().chain(devices).collect(),
             ..Report::default()
-        }
+        };
+        merge_equal_sites(&mut report);
+        report
     }
+}
 
-    fn notes(&self, session: &Session) -> Vec<String> {
-        let counters = session.site_counters();
-        let missing = [
-            (counters.unsampled, "beyond the budget of stacks per second"),
-            (counters.full, "beyond the table of call sites"),
-            (counters.lost, "did not fit into their ring"),
-            (counters.no_memory, "found no memory in the kernel"),
-        ];
-        let missing = missing.iter().filter(|(count, _)| *count > 0);
-        let sites = missing.map(|(count, why)| format!("the call sites of {count} allocations are not known: {why}"));
-        let devices = self.devices.iter().flat_map(DevicePlane::notes).cloned();
-        sites.chain(devices).collect()
+fn name_functions(process: &mut ProcessReport, catalog: &Catalog) {
+    let name = |row: u32| catalog.rows.get(row as usize).map(|row| row.symbol.clone());
+    for site in &mut process.sites {
+        site.function = name(site.row).unwrap_or_default();
+    }
+    for freed in &mut process.freed_by {
+        freed.function = name(freed.row).unwrap_or_default();
     }
 }
 

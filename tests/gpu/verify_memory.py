@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 GPUSCOPE, WORK, OUT = sys.argv[1:4]
@@ -27,26 +28,37 @@ def run(command, env=None, timeout=150):
 
 
 def leaks(name, command, env=None, options=()):
-    """The last report, what the program wrote, and gpuscope's peak RSS in KiB."""
+    """The last report, and what the program wrote."""
     report = f"{WORK}/{name}.jsonl"
-    rss = f"{WORK}/{name}.rss"
-    done, seconds = run([sys.executable, "-c", RSS, rss, GPUSCOPE, "leaks", "--json", "-o", report, *options, "--", *command], env)
+    start = time.monotonic()
+    process = subprocess.Popen([GPUSCOPE, "leaks", "--json", "-o", report, *options, "--", *command], text=True,
+                               env=dict(os.environ, **(env or {})), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    peaks = [0]
+    watcher = threading.Thread(target=watch, args=(process.pid, peaks))
+    watcher.start()
+    out, error = process.communicate(timeout=150)
+    watcher.join()
+    done = subprocess.CompletedProcess(process.args, process.returncode, out, error)
     with open(report, encoding="utf-8") as lines:
         last = json.loads(lines.read().splitlines()[-1])
-    with open(rss, encoding="utf-8") as peak:
-        say("INFO", f"{name}: status {done.returncode}, {seconds:.1f} s, gpuscope's peak RSS {int(peak.read()) // 1024} MiB")
+    say("INFO", f"{name}: status {done.returncode}, {time.monotonic() - start:.1f} s, gpuscope's peak RSS {peaks[0] // 1024} MiB")
     if last["notes"]:
         say("INFO", f"{name}: notes {last['notes']}")
     return last, done
 
 
-RSS = """
-import os, sys
-pid = os.spawnvp(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
-_, status, usage = os.wait4(pid, 0)
-open(sys.argv[1], "w").write(str(usage.ru_maxrss))
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
+def watch(pid, peaks):
+    """Keeps the peak RSS in KiB of a process until it ends."""
+    while True:
+        try:
+            with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+                found = re.search(r"VmHWM:\s+(\d+)", status.read())
+        except OSError:
+            return
+        if not found:
+            return
+        peaks[0] = max(peaks[0], int(found[1]))
+        time.sleep(0.02)
 
 
 def biggest(report):

@@ -302,6 +302,7 @@ fn hostile() -> Report {
         failed_frees: 3,
         reused_pointers: 4,
         unreadable: 5,
+        unfollowed: 7,
         unsized_arrays: 6,
     };
     evil.lost = MemoryLoss {

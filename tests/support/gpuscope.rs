@@ -54,7 +54,12 @@ impl Gpuscope {
 
     /// `gpuscope leaks -o FILE OPTIONS…`, with `-- COMMAND…` if there is one; its reports are [`Trace::records`].
     pub fn leaks(options: &[&str], command: &[&str]) -> Gpuscope {
-        let mut this = Gpuscope::new(["leaks"]);
+        Gpuscope::leaks_of(Path::new(env!("CARGO_BIN_EXE_gpuscope")), options, command)
+    }
+
+    /// As [`Gpuscope::leaks`], of another copy of the program.
+    pub fn leaks_of(program: &Path, options: &[&str], command: &[&str]) -> Gpuscope {
+        let mut this = Gpuscope::of(program, ["leaks"]);
         let lines = this.folder.path().join("lines.jsonl");
         this.command.arg("-o").arg(lines).args(options);
         if !command.is_empty() {
@@ -76,6 +81,12 @@ impl Gpuscope {
     /// Sets a variable for gpuscope and what it starts.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Gpuscope {
         self.command.env(name, value);
+        self
+    }
+
+    /// Takes stdin from there; else it is empty.
+    pub fn stdin(mut self, from: impl Into<Stdio>) -> Gpuscope {
+        self.command.stdin(from);
         self
     }
 

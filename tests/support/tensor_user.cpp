@@ -1,8 +1,10 @@
 // Hands out and frees tensors in four threads, some of which fail; prints its own book.
 // with "wait": first waits until the probes are looked at, and afterwards until they no longer are
+// with "segment": first takes memory from the driver, which tensors lie in
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <dlfcn.h>
 #include <new>
 #include <random>
 #include <thread>
@@ -13,6 +15,7 @@ extern "C" void *tensor_new(size_t size, int device, int64_t stream);
 extern "C" void tensor_delete(void *pointer);
 extern "C" void tensor_delete_uncached(void *pointer);
 extern "C" unsigned tensor_watchers();
+extern "C" void tensor_segment(uintptr_t start);
 
 struct Book {
     uint64_t handed_out, bytes, freed, held_bytes, failed;
@@ -44,9 +47,28 @@ static void work(int thread, Book *book)
     }
 }
 
+static bool take_segment()
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW), *context;
+    auto call = [&](const char *name) { return driver ? dlsym(driver, name) : nullptr; };
+    auto init = reinterpret_cast<int (*)(unsigned)>(call("cuInit"));
+    auto retain = reinterpret_cast<int (*)(void **, int)>(call("cuDevicePrimaryCtxRetain"));
+    auto use = reinterpret_cast<int (*)(void *)>(call("cuCtxSetCurrent"));
+    auto take = reinterpret_cast<int (*)(uint64_t *, size_t)>(call("cuMemAlloc_v2"));
+    uint64_t address;
+    if (!init || !retain || !use || !take)
+        return false;
+    if (init(0) || retain(&context, 0) || use(context) || take(&address, size_t{1} << 30))
+        return false;
+    tensor_segment(address);
+    return true;
+}
+
 int main(int count, char **arguments)
 {
     bool wait = count > 1 && !strcmp(arguments[1], "wait");
+    if (count > 1 && !strcmp(arguments[1], "segment") && !take_segment())
+        return 1;
     unsigned before = tensor_watchers();
     while (wait && !tensor_watchers())
         usleep(1000);

@@ -19,6 +19,8 @@ pub enum Role {
     None,
     Allocates(Family),
     Frees,
+    /// Others that memory goes or comes with; their failures are not counted.
+    Carries,
 }
 
 static BOOK: AtomicPtr<Book> = AtomicPtr::new(null_mut());
@@ -174,6 +176,13 @@ const ROLES: &[(&str, Role)] = &[
     ("cuMipmappedArrayDestroy", Role::Frees),
     ("cuIpcCloseMemHandle", Role::Frees),
     ("cuDestroyExternalMemory", Role::Frees),
+    ("cuCtxDestroy", Role::Carries),
+    ("cuCtxDestroy_v2", Role::Carries),
+    ("cuDevicePrimaryCtxRelease", Role::Carries),
+    ("cuDevicePrimaryCtxRelease_v2", Role::Carries),
+    ("cuDevicePrimaryCtxReset", Role::Carries),
+    ("cuDevicePrimaryCtxReset_v2", Role::Carries),
+    ("cuGraphLaunch", Role::Carries),
 ];
 
 /// The role of a function, found while compiling.

@@ -95,6 +95,8 @@ pub struct Anomalies {
     pub reused_pointers: u64,
     /// Allocations whose address or size could not be read.
     pub unreadable: u64,
+    /// Allocations beyond as many as are followed one by one: they are in no sum.
+    pub unfollowed: u64,
     /// Arrays of a format whose size is not known: counted with no bytes.
     pub unsized_arrays: u64,
 }

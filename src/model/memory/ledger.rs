@@ -12,6 +12,8 @@ pub const UNKNOWN_DEVICE: i16 = -1;
 /// Not on a device.
 pub const HOST: i16 = -2;
 
+/// Live allocations of one process that are followed: more than any program has that means no harm.
+const FOLLOWED: usize = 16 << 20;
 /// Keys of ended allocations that are remembered, to tell a double free from a free of something unknown.
 const REMEMBERED_FREES: usize = 16_384;
 
@@ -171,6 +173,10 @@ impl Ledger {
 
     /// Adds an allocation under its key.
     pub fn insert(&mut self, space: Family, key: u64, live: Live) {
+        if self.live.values().map(HashMap::len).sum::<usize>() >= FOLLOWED {
+            self.anomalies.unfollowed += 1;
+            return;
+        }
         if let Some(old) = self.live.entry(space).or_default().insert(key, live) {
             // first, or the peak would hold both
             self.withdraw(&old);
@@ -182,7 +188,7 @@ impl Ledger {
                 at,
             });
         }
-        self.freed.remove(&(space, key));
+        self.forget_freed(space, key);
         self.open(&live);
     }
 
@@ -214,7 +220,8 @@ impl Ledger {
         self.displaced.iter().position(fits)
     }
 
-    fn remember_freed(&mut self, space: Family, key: u64) {
+    /// What had this key was freed.
+    pub fn remember_freed(&mut self, space: Family, key: u64) {
         if self.freed.insert((space, key)) {
             self.freed_order.push_back((space, key));
         }
@@ -223,6 +230,11 @@ impl Ledger {
         {
             self.freed.remove(&oldest);
         }
+    }
+
+    /// Something has this key again.
+    pub fn forget_freed(&mut self, space: Family, key: u64) {
+        self.freed.remove(&(space, key));
     }
 
     /// Whether the last thing known under a key is that it was freed.

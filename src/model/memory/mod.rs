@@ -6,6 +6,7 @@
 mod account;
 mod array;
 mod call;
+mod equal_sites;
 mod graphs;
 mod handles;
 mod ledger;
@@ -20,6 +21,7 @@ mod tests;
 
 pub use account::{Account, Anomalies, Ended, Ending};
 pub use call::Call;
+pub use equal_sites::merge_equal_sites;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
 pub use peak::Sum;
 pub use process::Origin;

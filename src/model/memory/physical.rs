@@ -84,6 +84,11 @@ impl Physical {
         (address - start < mapping.bytes).then_some(mapping)
     }
 
+    /// Whether something has this handle.
+    pub fn has(&self, handle: u64) -> bool {
+        self.handles.contains_key(&handle)
+    }
+
     /// A handle is given back by a call entered at `entered`.
     pub fn release(&mut self, handle: u64, entered: u64) -> Gone {
         let older = self

@@ -179,7 +179,9 @@ impl ProcessReport {
 
     /// Whether figures are exact: no record was lost or unreadable, and nothing was allocated before we came.
     pub fn is_exact(&self) -> bool {
-        self.origin == Origin::Start && self.lost == MemoryLoss::default() && self.anomalies.unreadable == 0
+        self.origin == Origin::Start
+            && self.lost == MemoryLoss::default()
+            && self.anomalies.unreadable + self.anomalies.unfollowed == 0
     }
 }
 
@@ -291,13 +293,18 @@ fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
             }
         })
         .collect();
+    sort(&mut sites);
+    sites
+}
+
+/// Most bytes first.
+pub(super) fn sort(sites: &mut [SiteReport]) {
     sites.sort_by(|a, b| {
         let size = |site: &SiteReport| (site.account.held_bytes, site.oldest_ns, site.account.allocated_bytes);
         size(b)
             .cmp(&size(a))
             .then_with(|| (a.family, a.device, a.site, a.row).cmp(&(b.family, b.device, b.site, b.row)))
     });
-    sites
 }
 
 /// Oldest and newest age of what is outstanding, by group.

@@ -573,3 +573,16 @@ fn what_is_refused_is_counted_where_it_would_have_been() {
     assert!(report.families.iter().all(|row| row.account.failed_allocations == 1));
     assert_eq!((report.host.failed_allocations, report.anomalies.failed_frees), (1, 1));
 }
+
+#[test]
+fn a_handle_released_once_too_often_is_a_double_free_until_it_is_given_out_again() {
+    let mut world = World::new(Origin::Start);
+    let create = |world: &mut World| world.call("cuMemCreate", 64, &[(Part::Key, 0x77), (Part::Location, 1)]);
+    create(&mut world);
+    world.call("cuMemRelease", 0, &[(Part::Key, 0x77)]);
+    world.fails("cuMemRelease", &[(Part::Key, 0x77)]);
+    create(&mut world);
+    world.fails("cuMemRelease", &[(Part::Key, 0x77)]);
+    let anomalies = world.report().anomalies;
+    assert_eq!((anomalies.double_frees, anomalies.failed_frees), (1, 1));
+}

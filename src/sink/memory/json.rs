@@ -83,6 +83,7 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
             "failed_frees": process.anomalies.failed_frees,
             "reused_pointers": process.anomalies.reused_pointers,
             "unreadable": process.anomalies.unreadable,
+            "unfollowed": process.anomalies.unfollowed,
             "unsized_arrays": process.anomalies.unsized_arrays,
         },
         "lost": {

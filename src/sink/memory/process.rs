@@ -213,6 +213,7 @@ fn anomalies(process: &ProcessReport, view: View, out: &mut String) {
         failed_frees,
         reused_pointers,
         unreadable,
+        unfollowed,
         unsized_arrays,
     } = process.anomalies;
     let unknown = match process.origin {
@@ -228,6 +229,11 @@ fn anomalies(process: &ProcessReport, view: View, out: &mut String) {
             unreadable,
             "allocation",
             "whose address or size could not be read: not in the figures",
+        ),
+        (
+            unfollowed,
+            "allocation",
+            "beyond the 16,777,216 that are followed: not in the figures",
         ),
         (
             unsized_arrays,

@@ -57,13 +57,32 @@ pub fn lines(stack: &[Frame]) -> Vec<String> {
 
 /// From the outermost of these frames to the innermost.
 fn way(inward: &[Frame]) -> String {
-    let names: Vec<String> = inward.iter().rev().map(brief).collect();
+    let inward: Vec<&Frame> = inward.iter().rev().collect();
+    let names: Vec<String> = inward.chunk_by(|a, b| nameless_together(a, b)).map(step).collect();
     let left_out = names.len().saturating_sub(INWARD.0 + INWARD.1);
     if left_out < 2 {
         return names.join(" → ");
     }
     let (first, last) = (&names[..INWARD.0], &names[names.len() - INWARD.1..]);
     format!("{} → … {left_out} more → {}", first.join(" → "), last.join(" → "))
+}
+
+/// Frames of one library that tell a person nothing.
+fn nameless_together(a: &Frame, b: &Frame) -> bool {
+    let nameless = |frame: &Frame| frame.language == Language::Native && frame.function.starts_with("0x");
+    nameless(a) && nameless(b) && a.module.is_some() && a.module == b.module
+}
+
+fn step(frames: &[&Frame]) -> String {
+    match frames {
+        [one] => brief(one),
+        [first, ..] => format!(
+            "{} ({} frames without names)",
+            escaped(first.module.as_deref().unwrap_or_default()),
+            frames.len()
+        ),
+        [] => String::new(),
+    }
 }
 
 /// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
@@ -154,6 +173,32 @@ mod tests {
             language: Language::Python,
             ..native(function, "")
         }
+    }
+
+    #[test]
+    fn frames_without_names_are_one_step() {
+        let nameless = |offset: u64| Frame {
+            function: format!("{offset:#x}"),
+            module: Some("libcublas.so.13".to_owned()),
+            offset: Some(offset),
+            file: None,
+            line: None,
+            language: Language::Native,
+            inlined: false,
+        };
+        let mut stack: Vec<Frame> = [1, 2, 3].map(nameless).to_vec();
+        let line = Frame {
+            file: Some("train.py".to_owned()),
+            line: Some(42),
+            language: Language::Python,
+            function: "forward".to_owned(),
+            ..nameless(0)
+        };
+        stack.push(Frame { module: None, ..line });
+        assert_eq!(
+            lines(&stack),
+            ["train.py:42 forward", "by libcublas.so.13 (3 frames without names)"]
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | 2 | process id |
 //! | 3 | `CLOCK_MONOTONIC` nanoseconds when this image began its book |
 //! | 4 | 1 while the last line written to the text file says all this |
-//! | 5 | allocating and freeing calls entered and not left |
+//! | 5 | calls that change who holds memory, entered and not left |
 //! | 6–8 | frees that failed; of them those of freed and of unknown memory |
 //! | 9 | sequence: odd while the rows named in the journal are being written |
 //! | 10 | entries in the journal |

@@ -1,0 +1,143 @@
+//! Where calls came from: stacks as the kernel sent them, and their names when somebody asks.
+//!
+//! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
+
+use crate::model::frame::Frame;
+use crate::model::memory::{Call, ProcessReport};
+use crate::probe::Session;
+use crate::stack::wire::SiteEvent;
+use crate::stack::{Kept, Resolver};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
+const SITES_KEPT: u64 = 16384;
+/// A call's line is written at most this long after it was entered, but for very long calls.
+const REMEMBERED_NS: u64 = 60_000_000_000;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct SitePlane {
+    resolver: Resolver,
+    /// By id.
+    sites: HashMap<u64, Kept>,
+    /// Processes whose call sites still take room in the kernel.
+    ended: HashSet<u32>,
+    sites_before: u64,
+    /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
+    recent: Option<HashMap<(u32, u64), u64>>,
+    /// Sites that nobody has named yet.
+    fresh: Vec<u64>,
+}
+
+impl SitePlane {
+    /// A process has mapped something: perhaps an interpreter.
+    pub(super) fn look_at(&mut self, session: &Session, pid: u32) {
+        self.resolver.learn(pid);
+        self.tell_interpreters(session);
+    }
+
+    /// Whether the files of a process have been looked at.
+    pub(super) fn has_looked_at(&self, pid: u32) -> bool {
+        self.resolver.knows(pid)
+    }
+
+    /// Has the kernel read the interpreters that were found.
+    pub(super) fn tell_interpreters(&mut self, session: &Session) {
+        for (pid, python) in self.resolver.take_interpreters() {
+            // a full table of interpreters leaves native stacks
+            let _ = session.set_python(pid, &python);
+        }
+    }
+
+    /// What of call sites cannot be seen, said once each.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        self.resolver.take_notes()
+    }
+
+    /// A process has become another program.
+    pub(super) fn executed(&mut self, pid: u32) {
+        self.resolver.forget(pid);
+    }
+
+    /// A process has ended.
+    pub(super) fn ended(&mut self, pid: u32) {
+        self.resolver.forget(pid);
+        self.ended.insert(pid);
+    }
+
+    /// Keeps a stack; false: `record` is none.
+    pub(super) fn keep(&mut self, record: &[u8]) -> bool {
+        let Some(site) = SiteEvent::parse(record) else {
+            return false;
+        };
+        self.sites.insert(site.id, self.resolver.keep(&site));
+        if self.recent.is_some() {
+            self.fresh.push(site.id);
+        }
+        true
+    }
+
+    /// Names what came since the last time, all at once: lines will ask for each.
+    pub(super) fn name_fresh(&mut self) {
+        let fresh = std::mem::take(&mut self.fresh);
+        let kept = fresh.iter().filter_map(|id| self.sites.get(id));
+        drop(self.resolver.name_all(kept));
+    }
+
+    /// Remembers for a moment where calls came from.
+    pub(super) fn keep_recent(&mut self) {
+        self.recent.get_or_insert_default();
+    }
+
+    /// A call has ended.
+    pub(super) fn note(&mut self, call: &Call<'_>) {
+        if let (Some(recent), true) = (self.recent.as_mut(), call.raw.site != 0) {
+            recent.insert((call.raw.tid, call.raw.entered), call.raw.site);
+        }
+    }
+
+    /// Where the call that thread `tid` entered at `entered` came from, if it is remembered.
+    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Vec<Frame>> {
+        let site = self.recent.as_mut()?.remove(&(tid, entered))?;
+        let kept = self.sites.get(&site)?;
+        Some(self.resolver.name(kept).frames)
+    }
+
+    /// The named stacks of all sites of `processes`.
+    pub(super) fn stacks(&mut self, processes: &[ProcessReport]) -> HashMap<u64, Vec<Frame>> {
+        let shown = processes.iter().flat_map(|process| &process.sites);
+        let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
+        let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.collect::<BTreeMap<u64, &Kept>>().into_iter().unzip();
+        let stacks = self.resolver.name_all(kept).into_iter().map(|stack| stack.frames);
+        ids.into_iter().zip(stacks).collect()
+    }
+
+    /// To be called each second. Makes room for call sites once many have come since the last time.
+    pub(super) fn settle(&mut self, session: &Session, now: u64) {
+        if let Some(recent) = self.recent.as_mut() {
+            recent.retain(|(_, entered), _| *entered + REMEMBERED_NS > now);
+        }
+        let sent = session.site_counters().sent;
+        if self.ended.is_empty() || sent < self.sites_before + SITES_KEPT {
+            return;
+        }
+        self.sites_before = sent;
+        let ended = std::mem::take(&mut self.ended);
+        session.forget_sites(&|pid| ended.contains(&pid));
+    }
+}
+
+/// How many call sites are missing, and why.
+pub(super) fn notes(session: &Session) -> Vec<String> {
+    let counters = session.site_counters();
+    let missing = [
+        (counters.unsampled, "beyond the budget of stacks per second"),
+        (counters.full, "beyond the table of call sites"),
+        (counters.lost, "did not fit into their ring"),
+        (counters.no_memory, "found no memory in the kernel"),
+    ];
+    let missing = missing.iter().filter(|(count, _)| *count > 0);
+    missing
+        .map(|(count, why)| format!("the call sites of {count} allocations are not known: {why}"))
+        .collect()
+}
