@@ -19,6 +19,7 @@ import os
 import re
 import sys
 
+import kernel_roles
 import memory_roles
 
 REGISTERS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
@@ -517,6 +518,14 @@ def memory_of(library, name, args):
     return role
 
 
+def kernel_of(library, name, args):
+    """The `kernel` and `shape` of a row."""
+    function, shape = kernel_roles.DRIVER.get(name, (None, None)) if library == "driver" else (None, None)
+    if function not in {arg for arg, _ in args}:
+        return None, None
+    return function, shape
+
+
 RETURNS = {"cudaError_t": None, "CUresult": None, "void": "void", "const char *": "cstr",
            "char": "i32", "unsigned int": "u32", "void **": "ptr",
            "struct cudaChannelFormatDesc": "ptr"}
@@ -584,16 +593,20 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
     fields.append(("args", "[" + ", ".join(quote(f"{a}: {k}") for a, k in args) + "]"))
     size = product(cls, name, args)
     direction = direction_of(cls, name, args)
+    kernel, shape = kernel_of(library, name, args)
     roles = [f["role"] for f in family_of(symbol, api, families) if f["family"] == "sync"]
     returned = raw_return(symbol) if raw else RETURNS[group["return"]]
     forwards = re.fullmatch(r"__(cudaLaunchKernel(_ptsz)?)", symbol)
     for key, value in [
-        ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)), ("api", api if api != symbol else None),
+        ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)),
+        ("kernel", kernel), ("shape", shape), ("api", api if api != symbol else None),
         ("majors", span or None), ("forwards", forwards[1] if forwards else None),
         ("returns", returned),
     ]:
         if value:
             fields.append((key, quote(value)))
+    if library == "driver" and name in kernel_roles.UNLOADS:
+        fields.append(("unloads", "true"))
     if CHATTY.match(name):
         fields.append(("chatty", "true"))
     if TRIVIAL.match(name):

@@ -4,8 +4,8 @@
 //! follows [`Plan::fields`]. Pure.
 
 use crate::catalog::{
-    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Layer, Loc, Pass, Place, Returns, Row, StructId,
-    Verb,
+    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Row,
+    StructId, Verb,
 };
 use crate::wire;
 
@@ -54,6 +54,8 @@ pub struct Use {
     pub memory: bool,
     /// And from where it is called, if it allocates.
     pub stacks: bool,
+    /// Tell launches apart by kernel.
+    pub kernels: bool,
 }
 
 /// Plans the capture of `row`.
@@ -70,6 +72,9 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     if let Some(effect) = row.memory.as_ref().filter(|_| used.memory) {
         planner.memory(row, effect);
     }
+    if let Some(launch) = row.launch.as_ref().filter(|_| used.kernels) {
+        planner.launch(row, launch);
+    }
     let fields = if row.raw {
         raw_fields()
     } else {
@@ -83,7 +88,7 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
 }
 
 /// The direction that the kernel's `variant` number of a call stands for; `None`: not a copy, or by address.
-pub fn direction(row: &Row, variant: u32) -> Option<CopyKind> {
+pub fn direction(row: &Row, variant: u64) -> Option<CopyKind> {
     let words = variant.checked_sub(1);
     match row.direction? {
         Direction::Constant(kind) => Some(kind),
@@ -112,6 +117,7 @@ fn flags(catalog: &Catalog, row: &Row, used: Use) -> u8 {
     u8::from(used.stream) * wire::SPEC_STREAM
         + u8::from(used.returns) * wire::SPEC_RETURN
         + u8::from(fallible) * wire::SPEC_FALLIBLE
+        + u8::from(row.unloads && used.kernels) * wire::SPEC_UNLOAD
 }
 
 fn raw_fields() -> Vec<Field> {
@@ -297,6 +303,54 @@ impl Planner<'_> {
         }
     }
 
+    /// By which words launches are told apart.
+    fn launch(&mut self, row: &Row, launch: &Launch) {
+        let Some(kernel) = self.number(row, launch.kernel) else {
+            return;
+        };
+        let mut spec = wire::Launch {
+            kernel,
+            ..wire::Launch::NONE
+        };
+        match launch.shape.map(|shape| (self.shape_block(row, shape), shape)) {
+            None => {}
+            Some((Some((word, offset)), _)) => (spec.shape_block, spec.shape_offset) = (word, offset),
+            Some((None, shape)) => {
+                let Some(first) = self.shape_words(row, shape) else {
+                    return;
+                };
+                spec.shape_word = first;
+            }
+        }
+        self.spec.launch = spec;
+        self.spec.flags |= wire::SPEC_KERNEL;
+    }
+
+    /// The numbers of a shape as one piece behind one pointer: the pointer's word, and where they begin.
+    fn shape_block(&mut self, row: &Row, shape: [Place; wire::SHAPE]) -> Option<(u8, u16)> {
+        let (first, (start, _)) = (shape[0].arg, shape[0].field?);
+        let arg = row.args.get(first).filter(|arg| arg.pass != Pass::Value)?;
+        let follows = |(index, place): (usize, &Place)| {
+            *place
+                == Place {
+                    arg: first,
+                    field: Some((start + 4 * index as u16, 4)),
+                }
+        };
+        shape.iter().enumerate().all(follows).then_some(())?;
+        Some((self.word(arg.loc)?.0, start))
+    }
+
+    /// The first word of a shape whose numbers are arguments that follow each other.
+    fn shape_words(&mut self, row: &Row, shape: [Place; wire::SHAPE]) -> Option<u8> {
+        let words = shape.map(|place| self.number(row, place).filter(|factor| factor.bytes == 4));
+        let first = words[0]?.word;
+        let follows = |(index, word): (usize, &Option<wire::Factor>)| {
+            word.is_some_and(|word| usize::from(word.word) == usize::from(first) + index)
+        };
+        words.iter().enumerate().all(follows).then_some(first)
+    }
+
     /// What the memory ring is told; all of it or nothing.
     fn memory(&mut self, row: &Row, effect: &Effect) {
         let words: Option<Vec<wire::Factor>> = effect.parts.iter().map(|(_, place)| self.number(row, *place)).collect();
@@ -363,8 +417,30 @@ mod tests {
                 returns: true,
                 memory: true,
                 stacks: true,
+                kernels: true,
             },
         )
+    }
+
+    #[test]
+    fn launches_are_told_apart_by_handle_and_shape() {
+        let plain = planned("cuLaunchKernel", "driver").spec;
+        assert_eq!(plain.flags & wire::SPEC_KERNEL, wire::SPEC_KERNEL);
+        assert_eq!(plain.launch.kernel, wire::Factor { word: 0, bytes: 8 });
+        assert_eq!(plain.launch.shape_word, 1);
+        let behind = planned("cuLaunchKernelEx", "driver").spec;
+        assert_eq!(behind.launch.kernel, wire::Factor { word: 1, bytes: 8 });
+        assert_eq!((behind.launch.shape_block, behind.launch.shape_offset), (0, 0));
+        let legacy = planned("cuLaunchGrid", "driver").spec;
+        assert_eq!(
+            (legacy.launch.shape_block, legacy.launch.shape_word),
+            (wire::WORD_NONE, wire::WORD_NONE)
+        );
+        assert_eq!(
+            planned("cuModuleUnload", "driver").spec.flags & wire::SPEC_UNLOAD,
+            wire::SPEC_UNLOAD
+        );
+        assert_eq!(planned("cudaLaunchKernel", "runtime").spec.flags & wire::SPEC_KERNEL, 0);
     }
 
     #[test]
@@ -412,6 +488,7 @@ mod tests {
                     returns: !row.raw,
                     memory: true,
                     stacks: true,
+                    kernels: true,
                 },
             );
             assert!(usize::from(plan.spec.stack_words) <= wire::STACK, "{}", row.symbol);
@@ -431,6 +508,10 @@ mod tests {
                 "{}: {unreadable} unreadable arguments",
                 row.symbol
             );
+            if row.launch.is_some() {
+                assert!(plan.spec.flags & wire::SPEC_KERNEL != 0, "{}", row.symbol);
+                assert!(plan.spec.values <= 1, "{}: value 1 is the kernel's", row.symbol);
+            }
             let parts = row.memory.as_ref().map_or(0, |effect| effect.parts.len());
             assert_eq!(usize::from(plan.spec.parts), parts, "{}", row.symbol);
             assert_eq!(

@@ -374,6 +374,9 @@ pub struct Options {
     /// Show the call stack below each call that allocates; none: take none for the summary either, which costs less
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
     pub stacks: Option<Stacks>,
+    /// Call kernels as in the source, with namespaces, parameters and all template arguments
+    #[arg(long, help_heading = "Output")]
+    pub full_names: bool,
     /// How the summary on stderr looks
     #[arg(
         long,

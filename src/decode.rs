@@ -135,9 +135,16 @@ impl<'a> Call<'a> {
         let variant = if first.word == wire::WORD_NONE {
             0
         } else {
-            1 + part(first) + (part(second) << 4)
+            1 + u64::from(part(first) + (part(second) << 4))
         };
         direction(self.row, variant)
+    }
+
+    /// The id of the kernel that it launches, or why that is not known.
+    pub fn kernel(&self) -> Option<u64> {
+        let launches = self.plan.spec.flags & wire::SPEC_KERNEL != 0;
+        let id = || self.word(wire::WORD_VALUES + 1);
+        launches.then(|| if self.has_args() { id() } else { wire::KERNEL_NO_ARGS })
     }
 
     /// False when nesting was too deep to keep the arguments.

@@ -4,7 +4,8 @@
 //!  catalog/*.toml ─► catalog ─► capture ──────────────┐ what to copy at each row
 //!                                                     ▼
 //!  application ─► uprobe ─► bpf/calls.bpf.c ─┬─► counting plane: exact totals ──► model::summary ─► sink::summary
-//!                   ▲                        ├─► event plane: ring ─► decode ─► model::order ─► sink::{text, json}
+//!                   ▲                        │    by function, launches by kernel ──► model::launches ─► sink::kernels
+//!                   │                        ├─► event plane: ring ─► decode ─► model::order ─► sink::{text, json}
 //!                   │                        └─► memory plane: ring ─► model::memory ─► sink::memory
 //!                   │                              call sites ─► stack ──┘    └── device (NVML)
 //!   probe::{discover, attach} ─ elf: which functions lie where in the files that processes map

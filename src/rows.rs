@@ -23,6 +23,8 @@ pub struct Wish {
     pub memory: bool,
     /// And from where it was asked for.
     pub stacks: bool,
+    /// Tell launches apart by kernel.
+    pub kernels: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -85,6 +87,7 @@ impl RunRows {
                 returns: returns && self.wish.returns && told,
                 memory: self.wish.memory,
                 stacks: self.wish.stacks,
+                kernels: self.wish.kernels,
             },
         )
     }

@@ -12,6 +12,7 @@ pub use clock::{clock_now, monotonic_ns};
 
 use crate::catalog::Catalog;
 use crate::decode::Call;
+use crate::model::launches::Launches;
 use crate::model::order::Numbers;
 use crate::model::summary::Tally;
 use crate::model::window::{Due, Happened, Window};
@@ -64,6 +65,8 @@ pub struct Tracer {
     comms: HashMap<u32, String>,
     ended: HashSet<u32>,
     tally: Tally,
+    launches: Launches,
+    full_names: bool,
     malformed: u64,
     lost: Vec<u64>,
     lost_in_all: u64,
@@ -110,6 +113,8 @@ impl Tracer {
             comms: HashMap::new(),
             ended: HashSet::new(),
             tally: Tally::default(),
+            launches: Launches::default(),
+            full_names: false,
             malformed: 0,
             lost,
             lost_in_all: 0,
@@ -192,6 +197,11 @@ impl Tracer {
         self.memory.sites.keep_recent();
     }
 
+    /// Has kernels called as in the source, with namespaces, parameters and all template arguments.
+    pub fn show_full_names(&mut self) {
+        self.full_names = true;
+    }
+
     /// Has the summary say that something is not seen.
     pub fn declare_unseen(&mut self, what: String) {
         self.attacher.gap(what);
@@ -216,7 +226,8 @@ impl Tracer {
         self.session.alive(monotonic_ns());
         self.events.wait(self.wait, [self.gate.bell(), self.memory.bell()]);
         self.handle_notices();
-        self.memory.follow(&self.session, &self.rows.catalog);
+        self.memory
+            .follow(&self.session, &self.rows.catalog, &mut self.launches);
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
@@ -355,6 +366,9 @@ impl Tracer {
             .entry(header.tid)
             .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
         let layer = layer_of(&self.rows.catalog, &call);
+        let full = self.full_names;
+        let kernel = call.kernel().and_then(|id| self.launches.name(id));
+        let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
         let stack = self.memory.sites.stack_of(header.tid, header.entered);
         sink.call(
             &Entry {
@@ -362,6 +376,7 @@ impl Tracer {
                 number,
                 comm,
                 layer,
+                kernel,
                 stack: stack.as_deref(),
             },
             &mut self.buffer,
@@ -413,15 +428,34 @@ impl Tracer {
         if let Ok(taken) = self.session.take_ended(&|tgid| ended.contains(&tgid)) {
             self.add_to_tally(&taken);
         }
+        self.take_shapes(&ended);
+        self.launches.forget(&|tgid| ended.contains(&tgid));
         for tgid in ended {
             self.comms.remove(&tgid);
             self.numbers.forget(tgid);
         }
     }
 
+    fn take_shapes(&mut self, ended: &HashSet<u32>) {
+        let is_ended = |tgid: u32| ended.contains(&tgid);
+        if !self.launches.knows_any(&is_ended) {
+            return;
+        }
+        for (key, count) in self.session.take_shapes(&is_ended).unwrap_or_default() {
+            self.launches.add_shape(&key, count);
+        }
+    }
+
     fn add_to_tally(&mut self, taken: &crate::probe::totals::Snapshot) {
         for (key, total) in &taken.totals {
             self.tally.add(&self.rows.catalog, key, total);
+            let plan = self.rows.plans.get(key.row as usize);
+            if plan.is_some_and(|plan| plan.spec.flags & wire::SPEC_KERNEL != 0) {
+                self.launches.add(key, total);
+            }
+        }
+        for (key, count) in &taken.shapes {
+            self.launches.add_shape(key, *count);
         }
         for (key, count) in &taken.failures {
             self.tally.add_failure(key, *count);

@@ -15,6 +15,10 @@ pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
+/// Grid x y z, block x y z, bytes of shared memory.
+pub const SHAPE: usize = 7;
+/// Bytes kept of the name of a kernel, NUL included.
+pub const KERNEL_NAME: usize = 4096;
 /// Arguments of a static probe.
 pub const PLACES: usize = 12;
 /// Static probes whose arguments lie in different places.
@@ -37,6 +41,18 @@ pub const SPEC_FALLIBLE: u8 = 4;
 pub const SPEC_MEMORY: u8 = 8;
 pub const SPEC_SITE: u8 = 16;
 pub const SPEC_OUTER: u8 = 32;
+/// Value 1 becomes the id of the kernel that is launched.
+pub const SPEC_KERNEL: u8 = 64;
+pub const SPEC_UNLOAD: u8 = 128;
+
+/// What stands in place of a kernel's id: why it has none.
+pub const KERNEL_NO_ARGS: u64 = 1;
+pub const KERNEL_UNREADABLE: u64 = 2;
+pub const KERNEL_FOREIGN: u64 = 3;
+pub const KERNEL_NO_NAME: u64 = 4;
+pub const KERNEL_FULL: u64 = 5;
+/// Ids begin here.
+pub const KERNEL_FIRST_ID: u64 = 4096;
 
 pub const CONTEXT_STAYS: u8 = 0;
 pub const CONTEXT_SET: u8 = 1;
@@ -47,6 +63,7 @@ pub const CONTEXT_DROP: u8 = 4;
 
 pub const MEMORY_CALL: u32 = 1;
 pub const MEMORY_SITE: u32 = 2;
+pub const MEMORY_KERNEL: u32 = 3;
 
 pub const PLACE_VALUE: u8 = 0;
 pub const PLACE_MEMORY: u8 = 1;
@@ -86,6 +103,29 @@ impl Factor {
     };
 }
 
+/// What of a launch says what runs, and in what shape.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    pub kernel: Factor,
+    /// Points to the numbers of the shape; [`WORD_NONE`]: they are words.
+    pub shape_block: u8,
+    /// The first of them, which follow each other; [`WORD_NONE`]: the call does not say.
+    pub shape_word: u8,
+    pub shape_offset: u16,
+    pub pad: u16,
+}
+
+impl Launch {
+    pub const NONE: Launch = Launch {
+        kernel: Factor::NONE,
+        shape_block: WORD_NONE,
+        shape_word: WORD_NONE,
+        shape_offset: 0,
+        pad: 0,
+    };
+}
+
 /// What the kernel program does at one row of the catalogue.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +150,7 @@ pub struct Spec {
     pub parts: u8,
     pub context_move: u8,
     pub pad2: u32,
+    pub launch: Launch,
 }
 
 impl Spec {
@@ -139,6 +180,7 @@ impl Spec {
         parts: 0,
         context_move: CONTEXT_STAYS,
         pad2: 0,
+        launch: Launch::NONE,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -228,8 +270,50 @@ pub struct MemoryLoss {
 pub struct TotalKey {
     pub tgid: u32,
     pub row: u32,
-    pub variant: u32,
-    pub pad: u32,
+    pub variant: u64,
+}
+
+/// A handle of a kernel in one program of one process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelKey {
+    pub image: u64,
+    pub handle: u64,
+}
+
+/// What the handle stands for.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownKernel {
+    pub name: u64,
+    pub unloads: u64,
+    pub id: u64,
+    /// In the shape that is counted here.
+    pub launches: u64,
+    pub shape_state: u64,
+    pub tgid: u32,
+    pub number: [u32; SHAPE],
+}
+
+impl KnownKernel {
+    /// The shape that is counted here, and its launches.
+    pub fn shape(&self) -> Option<(ShapeKey, u64)> {
+        let key = ShapeKey {
+            kernel: self.id,
+            tgid: self.tgid,
+            number: self.number,
+        };
+        (self.launches > 0).then_some((key, self.launches))
+    }
+}
+
+/// How often a kernel was launched in one shape.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ShapeKey {
+    pub kernel: u64,
+    pub tgid: u32,
+    pub number: [u32; SHAPE],
 }
 
 #[repr(C)]
@@ -240,6 +324,7 @@ pub struct Total {
     pub errors: u64,
     pub total_ns: u64,
     pub max_ns: u64,
+    /// Of a launch: threads.
     pub bytes: u64,
     pub bucket: [u64; BUCKETS],
 }
@@ -248,6 +333,18 @@ impl Total {
     /// Calls that have ended.
     pub fn calls(&self) -> u64 {
         self.untimed + self.bucket.iter().sum::<u64>()
+    }
+
+    /// Adds what another process or kernel has counted.
+    pub fn add(&mut self, other: &Total) {
+        self.untimed += other.untimed;
+        self.errors += other.errors;
+        self.total_ns += other.total_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+        for (sum, more) in self.bucket.iter_mut().zip(other.bucket) {
+            *sum += more;
+        }
     }
 }
 
@@ -356,6 +453,39 @@ impl MemoryCall {
             unreadable: bytes[60],
             pad: [0; 3],
             part: std::array::from_fn(|part| u64_at(bytes, 64 + part * 8)),
+        })
+    }
+}
+
+/// A kernel that is launched for the first time through a handle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelEvent<'a> {
+    pub tgid: u32,
+    pub id: u64,
+    pub handle: u64,
+    /// 1: `CUfunction`, 2: `CUkernel`.
+    pub tag: u32,
+    pub name: &'a [u8],
+    /// It may be longer.
+    pub cut: bool,
+}
+
+impl KernelEvent<'_> {
+    const HEADER: usize = 32;
+
+    /// Reads a record; `None` when `bytes` is too short or of another kind.
+    pub fn parse(bytes: &[u8]) -> Option<KernelEvent<'_>> {
+        if bytes.len() < KernelEvent::HEADER || u32_at(bytes, 0) != MEMORY_KERNEL {
+            return None;
+        }
+        let length = u32_at(bytes, 28) as usize;
+        Some(KernelEvent {
+            tgid: u32_at(bytes, 4),
+            id: u64_at(bytes, 8),
+            handle: u64_at(bytes, 16),
+            tag: u32_at(bytes, 24),
+            name: bytes.get(KernelEvent::HEADER..KernelEvent::HEADER + length)?,
+            cut: length >= KERNEL_NAME - 1,
         })
     }
 }

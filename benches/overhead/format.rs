@@ -97,6 +97,7 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
             number,
             comm: "gpusim",
             layer,
+            kernel: None,
             stack: None,
         };
         sink.call(&entry, &mut out);

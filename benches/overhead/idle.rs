@@ -69,6 +69,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         results: false,
         memory: true,
         stacks: true,
+        kernels: true,
     };
     let filter = Filter::parse(&[], &["all".to_owned()])?;
     let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);

@@ -22,6 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
         number,
         comm: "x",
         layer: "driver",
+        kernel: call.kernel().map(|_| "kernel"),
         stack: None,
     };
     let clock = Clock {

@@ -16,6 +16,7 @@ fuzz_target!(|text: &str| {
         returns: true,
         memory: true,
         stacks: true,
+        kernels: true,
     };
     for row in &catalog.rows {
         let _ = plan(&catalog, row, used);

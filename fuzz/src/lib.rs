@@ -21,6 +21,7 @@ impl Default for World {
             returns: true,
             memory: true,
             stacks: true,
+            kernels: true,
         };
         let plans = catalog.rows.iter().map(|row| plan(&catalog, row, used)).collect();
         World { catalog, plans }

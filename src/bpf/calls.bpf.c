@@ -36,7 +36,7 @@ static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 /* Rows that are only counted, by nothing but their name, need no frame: the session keeps the time. */
 static __always_inline bool needs_frame(const struct spec *spec)
 {
-	return (spec->flags & SPEC_STREAM) || spec->scale || touches_memory(spec) ||
+	return (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale || touches_memory(spec) ||
 	       spec->variant[0].word != WORD_NONE;
 }
 

@@ -70,7 +70,7 @@ __noinline __u64 size_of_call(const struct spec *spec, const struct frame *frame
 	return bytes;
 }
 
-static __always_inline __u32 variant_of(const struct spec *spec, const struct frame *frame)
+static __always_inline __u64 variant_of(const struct spec *spec, const struct frame *frame)
 {
 	__u32 first, second = 0;
 

@@ -33,11 +33,18 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return index < WIRE_BUCKETS ? index : WIRE_BUCKETS - 1;
 }
 
-/* The first call of a function in a process. */
+#define MOST_KERNEL_TOTALS 49152 /* of the table's entries, so that there is room for functions */
+
+/* The first call of a function in a process, or the first launch of a kernel by it. */
 static __noinline struct total *total_made(struct total_key *key)
 {
 	struct total *total;
 
+	if (key->variant >= KERNEL_FIRST_ID &&
+	    __sync_fetch_and_add(&control.kernel_totals, 1) >= MOST_KERNEL_TOTALS) {
+		__sync_fetch_and_add(&control.kernel_totals, -1);
+		key->variant = KERNEL_FULL;
+	}
 	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
 	total = bpf_map_lookup_elem(&totals, key);
 	if (total)

@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_EVENT_BPF_H
 #define GPUSCOPE_EVENT_BPF_H
 
+#include "launch.bpf.h"
 #include "memory.bpf.h"
 
 #define MEDIUM_BYTES offsetof(struct call_event, block)
@@ -119,6 +120,8 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 	struct total_key key = { .tgid = call->tgid, .row = row };
 	struct row_counter *counter;
 
+	if ((spec->flags & SPEC_UNLOAD) && !failed(spec, call->result))
+		__sync_fetch_and_add(&control.unloads, 1);
 	if (frame && !(call->flags & EVENT_NO_ARGS)) {
 		if (spec->values)
 			call->unreadable = read_values(spec, frame);
@@ -128,6 +131,10 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 			key.variant = variant_of(spec, frame);
 		if (thread && touches_memory(spec))
 			remember(ctx, spec, frame, thread, call);
+		if (thread && (spec->flags & SPEC_KERNEL))
+			key.variant = launched(spec, frame, thread, call);
+	} else if (spec->flags & SPEC_KERNEL) {
+		key.variant = KERNEL_NO_ARGS;
 	} else if (spec->flags & SPEC_MEMORY) {
 		lose_memory_call(call->tgid, spec->flags & SPEC_SITE, 0);
 	}

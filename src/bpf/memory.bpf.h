@@ -4,24 +4,10 @@
 
 #include "capture.bpf.h"
 #include "count.bpf.h"
+#include "finished.bpf.h"
 #include "site.bpf.h"
 
 #define LARGE_BYTES_OF_MEMORY (1 << 20)
-
-struct finished {
-	__u64 entered;
-	__u64 duration;
-	__u64 result;
-	__u64 bytes;
-	__u64 context;
-	__u64 site;
-	__u32 tgid;
-	__u32 tid;
-	__u32 unreadable;
-	__u32 flags;
-	__u32 where; /* of the function: SITE_AT_ENTRY, SITE_AT_PLACE, or 0 at its return */
-	__u32 pad;
-};
 
 /* ---- the current context of a thread ---- */
 

@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_PROCESS_BPF_H
 #define GPUSCOPE_PROCESS_BPF_H
 
+#include "launch.bpf.h"
 #include "site.bpf.h"
 #include "watch.bpf.h"
 
@@ -108,6 +109,7 @@ int process_executed(struct bpf_raw_tracepoint_args *ctx)
 
 	bpf_task_storage_delete(&threads, task);
 	bpf_task_storage_delete(&site_scratches, task);
+	bpf_task_storage_delete(&kernel_scratches, task);
 	bpf_map_delete_elem(&pythons, &tgid);
 	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))
 		return 0;

@@ -86,12 +86,6 @@ __noinline __u32 checked(struct site_scratch *scratch, __u32 count)
 	return count;
 }
 
-static __always_inline __u64 mix(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ (hash >> 32);
-}
-
 __noinline __u64 hash_native(const struct site_scratch *scratch, __u64 hash)
 {
 	if (!scratch)

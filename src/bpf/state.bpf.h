@@ -21,6 +21,9 @@ struct signal_struct {
 struct task_struct {
 	int pid;
 	int tgid;
+	__u64 self_exec_id;
+	__u64 start_boottime;
+	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	char comm[WIRE_COMM];
 } __attribute__((preserve_access_index));
@@ -54,6 +57,7 @@ struct frame {
 
 struct thread {
 	__u64 ids; /* as bpf_get_current_pid_tgid() gives them */
+	__u64 image; /* tells one program in one process from any other */
 	__u32 depth;
 	__u32 contexts;   /* on the stack, as far as it was seen */
 	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
@@ -145,6 +149,17 @@ struct control control;
 const struct call_event *call_event_type __attribute__((unused));
 const struct notice *notice_type __attribute__((unused));
 const struct memory_call *memory_call_type __attribute__((unused));
+
+const struct kernel_event *kernel_event_type __attribute__((unused));
+const struct kernel_key *kernel_key_type __attribute__((unused));
+const struct known_kernel *known_kernel_type __attribute__((unused));
+const struct shape_key *shape_key_type __attribute__((unused));
+
+static __always_inline __u64 mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ (hash >> 32);
+}
 
 static const struct total NO_TOTAL;
 static const struct memory_loss NO_LOSS;

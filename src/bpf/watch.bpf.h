@@ -52,6 +52,13 @@ static __always_inline struct notice *notice_start(__u32 kind, __u32 tgid, __u32
 	return notice;
 }
 
+static __always_inline __u64 image_of(struct task_struct *task, __u32 tgid)
+{
+	__u64 started = BPF_CORE_READ(task, group_leader, start_boottime);
+
+	return mix(mix(tgid, started), BPF_CORE_READ(task, self_exec_id));
+}
+
 /* The state of a thread that calls for the first time; NULL: it is not watched, or there is no memory. */
 static __noinline struct thread *thread_made(__u64 ids)
 {
@@ -62,6 +69,7 @@ static __noinline struct thread *thread_made(__u64 ids)
 	if (!thread || thread->ids)
 		return thread;
 	thread->ids = ids;
+	thread->image = image_of(task, ids >> 32);
 	notice = notice_start(NOTICE_THREAD, ids >> 32, (__u32)ids);
 	if (notice)
 		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);

@@ -21,6 +21,8 @@
 #define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
 #define WIRE_COMMS 4          /* thread names that --comm can select */
 #define WIRE_PARTS 9          /* arguments that say what a call does to memory */
+#define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
+#define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
@@ -32,6 +34,8 @@ enum spec_flag {
 	SPEC_MEMORY = 8,   /* tell the memory ring */
 	SPEC_SITE = 16,    /* and from where it is called */
 	SPEC_OUTER = 32,   /* but not if a call inside this one has done so */
+	SPEC_KERNEL = 64,  /* launches a kernel: its totals are kept by kernel, value 1 becomes the kernel's id */
+	SPEC_UNLOAD = 128, /* handles of kernels may stand for others afterwards */
 };
 
 /* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */
@@ -51,6 +55,15 @@ struct spec_read {
 struct spec_factor {
 	__u8 word;
 	__u8 bytes;
+};
+
+/* What of a launch says what runs, and in what shape. */
+struct spec_launch {
+	struct spec_factor kernel; /* the handle */
+	__u8 shape_block;          /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;           /* the first of them; WORD_NONE: the call does not say */
+	__u16 shape_offset;        /* behind `shape_block` */
+	__u16 pad;
 };
 
 /* What to do at one row of the catalogue. */
@@ -75,6 +88,7 @@ struct spec {
 	__u8 parts;
 	__u8 context_move; /* enum context_move */
 	__u32 pad2;
+	struct spec_launch launch;
 };
 
 enum place_kind { PLACE_VALUE, PLACE_MEMORY };
@@ -130,7 +144,7 @@ struct call_event {
 	/* SIZE_LARGE ends here */
 };
 
-enum memory_kind { MEMORY_CALL = 1, MEMORY_SITE };
+enum memory_kind { MEMORY_CALL = 1, MEMORY_SITE, MEMORY_KERNEL };
 
 /* What one call did to memory. Rides in a ring of its own: a balance must not depend on chatter. */
 struct memory_call {
@@ -156,12 +170,58 @@ struct memory_loss {
 	__u64 others;
 };
 
+/* What stands in place of a kernel's id: why it has none. */
+enum kernel_unknown {
+	KERNEL_NO_ARGS = 1, /* the arguments of the call were not kept */
+	KERNEL_UNREADABLE,  /* the handle could not be read */
+	KERNEL_FOREIGN,     /* what it points to does not look like a kernel of a driver that we know */
+	KERNEL_NO_NAME,     /* the name could not be read, or is empty */
+	KERNEL_FULL,        /* no room for one more kernel */
+	KERNEL_FIRST_ID = 4096,
+};
+
+/* A kernel that is launched for the first time through this handle. The id follows from process image and name. */
+struct kernel_event {
+	__u32 kind;
+	__u32 tgid;
+	__u64 id;
+	__u64 handle;
+	__u32 tag;    /* 1: CUfunction, 2: CUkernel */
+	__u32 length; /* of the name, without NUL; WIRE_KERNEL_NAME - 1: it may be longer */
+	char name[WIRE_KERNEL_NAME];
+};
+
+/* Most kernels are launched in one shape alone: the first that was seen needs no look into another table. */
+enum shape_state { SHAPE_NONE, SHAPE_COMES, SHAPE_SET };
+
+/* A handle of a kernel in one program of one process, and what it stands for. */
+struct kernel_key {
+	__u64 image;
+	__u64 handle;
+};
+
+struct known_kernel {
+	__u64 name;    /* address; 0: to be told again */
+	__u64 unloads; /* when it was last looked at */
+	__u64 id;
+	__u64 launches; /* in the one shape that is counted here; others have entries of their own */
+	__u64 shape_state; /* enum shape_state */
+	__u32 tgid;
+	__u32 number[WIRE_SHAPE];
+};
+
+/* How often a kernel was launched in one shape. */
+struct shape_key {
+	__u64 kernel;
+	__u32 tgid;
+	__u32 number[WIRE_SHAPE];
+};
+
 /* The counting plane: exact totals for one function in one process. */
 struct total_key {
 	__u32 tgid; /* 0: processes beyond the table's capacity, together */
 	__u32 row;
-	__u32 variant; /* 0, or 1 + the row's direction words */
-	__u32 pad;
+	__u64 variant; /* 0, 1 + the row's direction words, or the kernel that is launched */
 };
 
 struct total {
@@ -169,7 +229,7 @@ struct total {
 	__u64 errors;
 	__u64 total_ns;
 	__u64 max_ns;
-	__u64 bytes;
+	__u64 bytes; /* of a launch: threads */
 	__u64 bucket[WIRE_BUCKETS];
 };
 
@@ -230,6 +290,10 @@ struct control {
 	__u64 events_lost;
 	__u64 totals_overflowed;
 	__u64 memory_lost; /* of all processes, also those that `memory_losses` has no room for */
+	__u64 unloads;     /* calls after which handles may stand for other kernels */
+	__u64 kernel_totals;
+	__u64 kernels_lost; /* names that found the ring full; they are sent again at a later launch */
+	__u64 shapes_lost;  /* launches whose shape found no room */
 };
 
 #endif

@@ -9,6 +9,7 @@ use super::codes::{EnumTable, StructField, StructTable};
 use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
 use super::kind::Kind;
+use super::launch;
 use super::location::{Loc, Lowering};
 use super::memory;
 use super::path;
@@ -213,6 +214,16 @@ impl At<'_> {
             None => None,
             Some(text) => Some(self.on(text, memory::parse(text.get_ref(), &args, catalog))?),
         };
+        let launch = match (&raw.kernel, &raw.shape) {
+            (None, None) => None,
+            (Some(kernel), shape) => {
+                let shape = shape.as_ref().map(|text| text.get_ref().as_str());
+                Some(self.on(kernel, launch::parse(kernel.get_ref(), shape, &args, catalog))?)
+            }
+            (None, Some(shape)) => {
+                return Err(self.error(shape.span(), "`shape` needs `kernel`".to_owned()));
+            }
+        };
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
         let id = self.on(named, id)?;
         let row = Row {
@@ -228,6 +239,8 @@ impl At<'_> {
             bytes,
             direction,
             memory,
+            launch,
+            unloads: raw.unloads,
             chatty: raw.chatty,
             trivial: raw.trivial,
             entry_only: raw.entry_only || probe,

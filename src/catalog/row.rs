@@ -2,6 +2,7 @@
 
 use super::arg::Arg;
 use super::class::Class;
+use super::launch::Launch;
 use super::memory::Effect;
 use super::path::{Direction, Factor};
 use super::pattern::{Majors, glob_matches};
@@ -105,6 +106,10 @@ pub struct Row {
     pub direction: Option<Direction>,
     /// What it does to memory.
     pub memory: Option<Effect>,
+    /// The kernel that it launches.
+    pub launch: Option<Launch>,
+    /// Kernels may be gone after it, and their handles stand for others.
+    pub unloads: bool,
     /// Called so often that it is counted and streamed only on request.
     pub chatty: bool,
     /// Returns a value at hand: counted at its entry, without time and result, unless it is asked for.

@@ -456,3 +456,64 @@ fn what_a_static_probe_cannot_have_is_refused_with_its_line() {
     let many = format!("args = [\"c: u8\", {}]", many.join(", "));
     says(args, &many, "at most 12 arguments");
 }
+
+const LAUNCH: &str = r#"[[library]]
+name = "mine"
+match = "m.so"
+[[function]]
+library = "mine"
+symbol = "run"
+args = ["f: handle", "x: u32", "y: u32", "z: u32", "bx: u32", "by: u32", "bz: u32", "shared: u32"]
+kernel = "f"
+shape = "x y z bx by bz shared"
+"#;
+
+#[test]
+fn a_launch_says_what_runs_and_in_what_shape() {
+    let mut catalog = builtin();
+    catalog.add_hooks("hooks.toml", LAUNCH).expect("hooks");
+    let launch = catalog
+        .rows
+        .last()
+        .and_then(|row| row.launch.as_ref())
+        .expect("a launch");
+    assert_eq!(launch.kernel, Place { arg: 0, field: None });
+    let arguments = launch.shape.expect("a shape").map(|place| place.arg);
+    assert_eq!(arguments, [1, 2, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn every_launch_of_a_kernel_by_the_driver_says_so() {
+    let catalog = builtin();
+    let driver = catalog.library("driver").expect("the driver");
+    let launches = catalog.rows.iter().filter(|row| row.launch.is_some());
+    let mut names: Vec<&str> = launches
+        .inspect(|row| assert_eq!(row.library, driver, "{}", row.symbol))
+        .map(|row| row.symbol.as_str())
+        .collect();
+    names.sort_unstable();
+    let expected = [
+        "cuLaunch",
+        "cuLaunchCooperativeKernel",
+        "cuLaunchCooperativeKernel_ptsz",
+        "cuLaunchGrid",
+        "cuLaunchGridAsync",
+        "cuLaunchKernel",
+        "cuLaunchKernelEx",
+        "cuLaunchKernelEx_ptsz",
+        "cuLaunchKernel_ptsz",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn a_launch_that_is_not_understood_is_refused_with_its_line() {
+    let says = |from: &str, to: &str, expected: &str| {
+        let said = refusal(&LAUNCH.replace(from, to));
+        assert!(said.contains(expected), "{said}");
+    };
+    says("kernel = \"f\"", "kernel = \"g\"", "hooks.toml:8: ");
+    says("kernel = \"f\"\n", "", "hooks.toml:8: `shape` needs `kernel`");
+    says("bx by bz shared\"", "bx by bz\"", "needs 7 arguments");
+    says("bz shared\"", "bz size\"", "size");
+}

@@ -51,6 +51,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         returns: refused.is_none(),
         memory: covers_memory,
         stacks: options.stacks != Some(Stacks::None),
+        kernels: true,
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -59,6 +60,9 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let mut tracer = Tracer::start(rows, call_setup(options, &scope)?, scope, output)?;
     if let Some(reason) = refused {
         tracer.declare_unseen(reason);
+    }
+    if options.full_names {
+        tracer.show_full_names();
     }
     if options.stacks == Some(Stacks::Alloc) {
         if !covers_memory {
@@ -94,6 +98,7 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         returns: true,
         memory: true,
         stacks: args.stacks != Stacks::None,
+        kernels: false,
         results: false,
     };
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);

@@ -1,6 +1,8 @@
 //! What events mean, added up. Pure: no I/O, no kernel.
 
 pub mod frame;
+pub mod kernel_name;
+pub mod launches;
 pub mod memory;
 pub mod order;
 pub mod summary;

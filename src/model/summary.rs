@@ -93,6 +93,10 @@ pub struct Summary {
     pub cost: Cost,
     pub tier: String,
     pub memory: super::memory::Report,
+    /// Launches by kernel, most first.
+    pub kernels: Vec<super::launches::Kernel>,
+    /// Names of kernels as in the source, instead of short ones.
+    pub full_names: bool,
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].
@@ -124,10 +128,13 @@ impl Tally {
             copies.0 += total.calls().saturating_sub(total.errors);
             copies.1 += total.bytes;
         }
+        // a launch has threads in their place
+        let bytes = if row.launch.is_some() { 0 } else { total.bytes };
+        let total = Total { bytes, ..*total };
         self.rows
             .entry(key.row)
-            .and_modify(|sum| sum.add(total))
-            .or_insert_with(|| RowTotal { total: *total });
+            .and_modify(|sum| sum.total.add(&total))
+            .or_insert(RowTotal { total });
     }
 
     /// Adds one entry of the failure table.
@@ -217,22 +224,8 @@ impl Tally {
     }
 }
 
-impl RowTotal {
-    fn add(&mut self, other: &Total) {
-        let total = &mut self.total;
-        total.untimed += other.untimed;
-        total.errors += other.errors;
-        total.total_ns += other.total_ns;
-        total.max_ns = total.max_ns.max(other.max_ns);
-        total.bytes = total.bytes.wrapping_add(other.bytes);
-        for (sum, more) in total.bucket.iter_mut().zip(other.bucket) {
-            *sum += more;
-        }
-    }
-}
-
 /// The upper edge of the bucket that holds the call at `share` of all, at most the maximum.
-fn quantile_ns(total: &Total, share: f64) -> u64 {
+pub(super) fn quantile_ns(total: &Total, share: f64) -> u64 {
     let calls: u64 = total.bucket.iter().sum();
     let rank = (calls as f64 * share).ceil().max(1.0) as u64;
     let mut seen = 0;

@@ -51,17 +51,8 @@ fn any_total() -> impl Strategy<Value = Total> {
 fn any_entry() -> impl Strategy<Value = (TotalKey, Total)> {
     // few processes and rows, so that entries meet; one row that does not exist
     let row = prop_oneof![6 => 0..8u32, 1 => Just(u32::MAX)];
-    (0..4u32, row, 0..50u32, any_total()).prop_map(|(tgid, row, variant, total)| {
-        (
-            TotalKey {
-                tgid,
-                row,
-                variant,
-                pad: 0,
-            },
-            total,
-        )
-    })
+    (0..4u32, row, 0..50u64, any_total())
+        .prop_map(|(tgid, row, variant, total)| (TotalKey { tgid, row, variant }, total))
 }
 
 fn functions(entries: &[(TotalKey, Total)]) -> Vec<Function> {

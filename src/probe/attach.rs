@@ -475,6 +475,8 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
         bytes: None,
         direction: None,
         memory: None,
+        launch: None,
+        unloads: false,
         chatty: false,
         trivial: false,
         entry_only: false,

@@ -30,6 +30,13 @@ impl Control {
         word.store(now, Ordering::SeqCst);
     }
 
+    /// There is room for so many more kernels.
+    pub(super) fn free_kernel_totals(self, count: u64) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).kernel_totals) };
+        word.fetch_sub(count, Ordering::SeqCst);
+    }
+
     pub(super) fn read(self) -> types::control {
         // SAFETY: plain integers in shared memory; each is a counter of its own
         unsafe { self.0.as_ptr().read_volatile() }

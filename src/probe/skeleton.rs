@@ -14,6 +14,15 @@ const _: () = {
     assert!(offset_of!(types::spec, ok) == offset_of!(wire::Spec, ok));
     assert!(offset_of!(types::spec, part) == offset_of!(wire::Spec, part));
     assert!(offset_of!(types::spec, context_move) == offset_of!(wire::Spec, context_move));
+    assert!(size_of::<types::spec_launch>() == size_of::<wire::Launch>());
+    assert!(offset_of!(types::spec, launch) == offset_of!(wire::Spec, launch));
+    assert!(size_of::<types::kernel_key>() == size_of::<wire::KernelKey>());
+    assert!(size_of::<types::known_kernel>() == size_of::<wire::KnownKernel>());
+    assert!(offset_of!(types::known_kernel, launches) == offset_of!(wire::KnownKernel, launches));
+    assert!(offset_of!(types::known_kernel, number) == offset_of!(wire::KnownKernel, number));
+    assert!(size_of::<types::shape_key>() == size_of::<wire::ShapeKey>());
+    assert!(size_of::<types::kernel_event>() == 32 + wire::KERNEL_NAME);
+    assert!(offset_of!(types::kernel_event, length) == 28);
     assert!(size_of::<types::memory_call>() == size_of::<wire::MemoryCall>());
     assert!(offset_of!(types::memory_call, unreadable) == offset_of!(wire::MemoryCall, unreadable));
     assert!(offset_of!(types::memory_call, part) == offset_of!(wire::MemoryCall, part));
@@ -27,7 +36,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 7));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 11));
     assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
     assert!(size_of::<types::call_event>() == wire::LARGE_BYTES);

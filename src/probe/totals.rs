@@ -11,6 +11,7 @@ use libbpf_rs::{MapCore, MapFlags};
 pub struct Snapshot {
     pub totals: Vec<(wire::TotalKey, wire::Total)>,
     pub failures: Vec<(wire::FailureKey, u64)>,
+    pub shapes: Vec<(wire::ShapeKey, u64)>,
     /// By row.
     pub counters: Vec<wire::RowCounter>,
     /// Library loads that did not wait until their probes were in place.
@@ -18,6 +19,8 @@ pub struct Snapshot {
     pub notices_lost: u64,
     /// Calls counted without their process, because the table of processes was full.
     pub unattributed: u64,
+    /// Launches whose shape found no room.
+    pub shapes_lost: u64,
 }
 
 impl Session {
@@ -31,10 +34,12 @@ impl Session {
         Ok(Snapshot {
             totals: entries(&maps.totals)?,
             failures: entries(&maps.failures)?,
+            shapes: self.shapes()?,
             counters: self.counters()?,
             waits_expired: control.waits_expired,
             notices_lost: control.notices_lost,
             unattributed: control.totals_overflowed,
+            shapes_lost: control.shapes_lost,
         })
     }
 
@@ -53,6 +58,9 @@ impl Session {
         taken
             .failures
             .retain(|(key, _): &(wire::FailureKey, _)| ended(key.tgid));
+        let named = |(key, _): &&(wire::TotalKey, wire::Total)| key.variant >= wire::KERNEL_FIRST_ID;
+        self.control
+            .free_kernel_totals(taken.totals.iter().filter(named).count() as u64);
         for (key, _) in &taken.totals {
             maps.totals
                 .delete(bytes_of(key))
@@ -64,6 +72,36 @@ impl Session {
                 .context("failed to drop the failures of an ended process")?;
         }
         Ok(taken)
+    }
+
+    /// Takes the shapes of launches by processes that have ended out of the kernel's tables, and forgets which handles
+    /// of theirs stood for which kernels.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn take_shapes(&self, ended: &dyn Fn(u32) -> bool) -> Result<Vec<(wire::ShapeKey, u64)>> {
+        let mut shapes: Vec<(wire::ShapeKey, u64)> = entries(&self.skel.maps.shapes)?;
+        shapes.retain(|(key, _)| ended(key.tgid));
+        for (key, _) in &shapes {
+            let dropped = self.skel.maps.shapes.delete(bytes_of(key));
+            dropped.context("failed to drop the shapes of an ended process")?;
+        }
+        for (key, known) in self.kernels()?.iter().filter(|(_, known)| ended(known.tgid)) {
+            let dropped = self.skel.maps.kernels.delete(bytes_of(key));
+            dropped.context("failed to drop the kernels of an ended process")?;
+            shapes.extend(known.shape());
+        }
+        Ok(shapes)
+    }
+
+    fn shapes(&self) -> Result<Vec<(wire::ShapeKey, u64)>> {
+        let mut shapes: Vec<(wire::ShapeKey, u64)> = entries(&self.skel.maps.shapes)?;
+        shapes.extend(self.kernels()?.iter().filter_map(|(_, known)| known.shape()));
+        Ok(shapes)
+    }
+
+    fn kernels(&self) -> Result<Vec<(wire::KernelKey, wire::KnownKernel)>> {
+        entries(&self.skel.maps.kernels)
     }
 
     /// Events that found the ring full, of all rows.

@@ -89,9 +89,14 @@ impl Json {
         }
     }
 
-    fn meaning(&mut self, call: &Call<'_>, out: &mut Vec<u8>) {
+    fn meaning(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let call = entry.call;
         out.extend_from_slice(b",\"category\":");
         string(call.row.class.category(), out);
+        if let Some(kernel) = entry.kernel {
+            out.extend_from_slice(b",\"kernel\":");
+            string(kernel, out);
+        }
         out.extend_from_slice(b",\"args\":{");
         for (index, (name, value)) in call.args().enumerate() {
             if index > 0 {
@@ -179,7 +184,7 @@ impl Sink for Json {
 
     fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
         self.identity(entry, out);
-        self.meaning(entry.call, out);
+        self.meaning(entry, out);
         self.result(entry.call, out);
         if let Some(frames) = entry.stack {
             let frames: Vec<serde_json::Value> = frames.iter().map(super::memory::frame_json).collect();

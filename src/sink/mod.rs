@@ -1,6 +1,7 @@
 //! One output format per file. A sink turns calls into bytes; where they go is the tracer's business.
 
 pub mod json;
+pub mod kernels;
 pub mod memory;
 pub mod quantity;
 pub mod summary;
@@ -20,6 +21,8 @@ pub struct Entry<'a> {
     pub comm: &'a str,
     /// Label of the layer.
     pub layer: &'a str,
+    /// The name of the kernel that it launches, where that is known.
+    pub kernel: Option<&'a str>,
     /// Where it was called from, innermost first; `None`: not asked for, or not taken.
     pub stack: Option<&'a [Frame]>,
 }

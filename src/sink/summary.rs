@@ -1,5 +1,6 @@
 //! The summary at the end of a run, as text and as JSON.
 
+use super::kernels;
 use super::memory::{self, Rates};
 use super::quantity::{bytes, count, duration, escaped};
 use crate::catalog::Class;
@@ -25,6 +26,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "seconds": summary.seconds,
         "functions": functions,
         "failures": failures.collect::<Vec<_>>(),
+        "kernels": kernels::to_json(&summary.kernels, summary.full_names),
         "copies": copies.collect::<Vec<_>>(),
         "lost_events": summary.lost_events,
         "malformed_events": summary.malformed,
@@ -79,6 +81,7 @@ pub fn to_text(summary: &Summary) -> String {
     for layer in layers(summary) {
         layer_text(summary, layer, &mut out);
     }
+    out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
     copies_text(summary, &mut out);
     failures_text(summary, &mut out);
     out.push_str(&memory::brief(&summary.memory));

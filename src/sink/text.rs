@@ -75,7 +75,7 @@ impl Sink for Text {
         self.paint(if call.failed() { RED } else { BOLD }, out);
         escape_into(&call.row.symbol, out);
         self.paint(if call.failed() { "" } else { RESET }, out);
-        write_args(call, out);
+        write_args(entry, out);
         self.result(call, out);
         self.paint(RESET, out);
         out.push(b'\n');
@@ -99,7 +99,9 @@ impl Sink for Text {
     }
 }
 
-fn write_args(call: &Call<'_>, out: &mut Vec<u8>) {
+fn write_args(entry: &Entry<'_>, out: &mut Vec<u8>) {
+    let call = entry.call;
+    let kernel_at = call.row.launch.as_ref().map(|launch| launch.kernel.arg);
     out.push(b'(');
     if !call.has_args() {
         out.extend_from_slice("…nested too deeply for arguments…".as_bytes());
@@ -110,7 +112,10 @@ fn write_args(call: &Call<'_>, out: &mut Vec<u8>) {
         }
         escape_into(name, out);
         out.push(b'=');
-        write_value(&value, out);
+        match entry.kernel {
+            Some(kernel) if kernel_at == Some(index) => escape_into(kernel, out),
+            _ => write_value(&value, out),
+        }
     }
     out.push(b')');
 }

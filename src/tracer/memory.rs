@@ -3,10 +3,11 @@
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
 use crate::catalog::Catalog;
+use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
 use crate::probe::ring::MemoryCalls;
 use crate::probe::{Session, discover};
-use crate::wire::{self, MemoryCall, Notice};
+use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
 use std::collections::HashSet;
 
@@ -75,25 +76,29 @@ impl MemoryPlane {
     }
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
-    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog) {
-        self.take_in(session, catalog);
+    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
+        self.take_in(session, catalog, launches);
         let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
         if answered {
             // the answer took a while: it is compared with what is held now
-            self.take_in(session, catalog);
+            self.take_in(session, catalog, launches);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
             devices.compare(&self.book, super::monotonic_ns());
         }
     }
 
-    fn take_in(&mut self, session: &Session, catalog: &Catalog) {
+    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
         let inbox = std::rc::Rc::clone(self.calls.drain());
         for record in inbox.borrow().records() {
             if self.sites.keep(record) {
+                continue;
+            }
+            if let Some(kernel) = KernelEvent::parse(record) {
+                launches.learn(&kernel);
                 continue;
             }
             let Some(raw) = MemoryCall::parse(record) else {

@@ -51,7 +51,8 @@ impl Tracer {
     fn handle_remaining(&mut self) {
         self.events.drain();
         self.handle_notices();
-        self.memory.follow(&self.session, &self.rows.catalog);
+        self.memory
+            .follow(&self.session, &self.rows.catalog, &mut self.launches);
         self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);
@@ -82,6 +83,8 @@ impl Tracer {
             processes: self.tally.processes(),
             counted_only,
             tier: self.tier().to_owned(),
+            kernels: self.launches.report(),
+            full_names: self.full_names,
             functions,
             ..Summary::default()
         }
@@ -104,6 +107,10 @@ impl Tracer {
         note(
             snapshot.unattributed,
             "calls are counted without their process: its table was full",
+        );
+        note(
+            snapshot.shapes_lost,
+            "launches are not counted by shape: its table was full",
         );
         note(self.malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();

@@ -20,6 +20,7 @@ fn use_up(call: &Call<'_>) {
         number: Numbered { id: 1, caller: None },
         comm: "x",
         layer: "driver",
+        kernel: None,
         stack: None,
     };
     let clock = Clock {

@@ -31,6 +31,7 @@ impl World {
             returns: !raw,
             memory: true,
             stacks: true,
+            kernels: true,
         };
         let plans = catalog
             .rows

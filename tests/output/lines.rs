@@ -107,6 +107,7 @@ fn written(sink: &mut dyn Sink) -> String {
                 "python"
             },
             layer: &library.name,
+            kernel: call.kernel().map(|_| "gemm<float,\u{1b}[2J>"),
             stack: (index == 0).then_some(&stack[..]),
         };
         sink.call(&entry, &mut out);

@@ -1,8 +1,11 @@
 //! The summary at the end of a run.
 
 use gpuscope::catalog::{Class, CopyKind, Layer};
+use gpuscope::model::kernel_name::KernelName;
+use gpuscope::model::launches::{Kernel, Shape};
 use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
 use gpuscope::sink::summary::{to_json, to_text};
+use std::sync::Arc;
 
 fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> Function {
     Function {
@@ -22,6 +25,54 @@ fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> 
         without_args: 0,
         timed: true,
     }
+}
+
+fn kernel(symbol: &str, launches: u64, shapes: &[([u32; 3], [u32; 3], u32, u64)]) -> Kernel {
+    let shape = |&(grid, block, shared_bytes, count): &([u32; 3], [u32; 3], u32, u64)| {
+        (
+            Shape {
+                grid,
+                block,
+                shared_bytes,
+            },
+            count,
+        )
+    };
+    Kernel {
+        name: KernelName::read(symbol.as_bytes(), false).map(Arc::new),
+        reason: None,
+        launches,
+        failed: 3,
+        threads: launches * 32_768,
+        total_ns: launches * 2_600,
+        max_ns: 63_300_000,
+        p50_ns: 2_560,
+        p99_ns: 4_096,
+        timed: true,
+        shapes: shapes.iter().map(shape).collect(),
+        shape_count: shapes.len(),
+        processes: 2,
+    }
+}
+
+fn kernels() -> Vec<Kernel> {
+    let gemm = kernel(
+        "_Z4gemmIfLi128EEvPKT_",
+        1_200_000,
+        &[
+            ([128, 2, 1], [256, 1, 1], 49_152, 1_000_000),
+            ([1, 1, 1], [32, 8, 2], 0, 200_000),
+        ],
+    );
+    let triton = kernel("triton_per_fused_add_0", 7, &[([8, 1, 1], [128, 1, 1], 0, 7)]);
+    let unknown = Kernel {
+        name: None,
+        reason: Some("the handle could not be read"),
+        timed: false,
+        failed: 0,
+        ..kernel("?", 2, &[])
+    };
+    [gemm, triton, unknown].into_iter().collect()
 }
 
 fn summary() -> Summary {
@@ -51,6 +102,8 @@ fn summary() -> Summary {
         )
     });
     Summary {
+        kernels: kernels(),
+        full_names: false,
         seconds: 12.5,
         functions: [launch, copy].into_iter().chain(many).chain([entry_only]).collect(),
         failures: vec![Failure {

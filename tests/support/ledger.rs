@@ -16,6 +16,8 @@ pub struct Ledger {
     pub errors: BTreeMap<(String, u64), u64>,
     /// Bytes of the driver: `alloc`, `htod`, ….
     pub bytes: BTreeMap<String, u64>,
+    /// Launches by kernel.
+    pub kernels: BTreeMap<String, u64>,
     pub pids: BTreeSet<u64>,
 }
 
@@ -44,6 +46,9 @@ impl Ledger {
                 let key = (name.clone(), code.parse().expect("a code"));
                 *self.errors.entry(key).or_default() += count;
             }
+        }
+        for (kernel, launches) in entries(&image["kernels"]) {
+            *self.kernels.entry(kernel).or_default() += launches;
         }
         for (what, bytes) in entries(&image["bytes"]) {
             *self.bytes.entry(what).or_default() += bytes;

@@ -1,7 +1,7 @@
 //! Programs that are traced, and what is left in them.
 
 use super::ledger::Ledger;
-use super::{PATIENCE, sim, sim_folder};
+use super::{PATIENCE, eventually, sim, sim_folder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -57,6 +57,12 @@ impl Program {
     /// Lets a held program start.
     pub fn go(&mut self) {
         drop(self.child.stdin.take().map(|mut gate| gate.write_all(b"go\n")));
+    }
+
+    /// Waits until it has written `text`.
+    pub fn until_said(&self, text: &str) {
+        let said = || std::fs::read_to_string(self.folder.path().join("stdout")).unwrap_or_default();
+        eventually(text, || said().contains(text));
     }
 
     pub fn is_running(&mut self) -> bool {

@@ -139,7 +139,9 @@ impl<const N: usize> Ledger<N> {
 
     /// Appends what happened since the last flush to the file `GPUSIM_LEDGER` names (`%p`
     /// stands for the process id) with `.LAYER.json` added. Does nothing without that setting.
-    pub fn flush(&self) {
+    ///
+    /// `kernels`: launches by kernel, which the driver knows.
+    pub fn flush(&self, kernels: &[(String, u64)]) {
         let Ok(file) = std::env::var("GPUSIM_LEDGER") else {
             return;
         };
@@ -147,7 +149,7 @@ impl<const N: usize> Ledger<N> {
             return;
         }
         let pid = std::process::id();
-        let line = self.line(pid);
+        let line = self.line(pid, kernels);
         let path = format!("{}.{}.json", file.replace("%p", &pid.to_string()), self.layer);
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&path);
         if let Err(error) = opened.and_then(|mut out| out.write_all(line.as_bytes())) {
@@ -155,7 +157,7 @@ impl<const N: usize> Ledger<N> {
         }
     }
 
-    fn line(&self, pid: u32) -> String {
+    fn line(&self, pid: u32, kernels: &[(String, u64)]) -> String {
         let mut calls = Vec::new();
         for (function, name) in self.names.iter().enumerate() {
             let count: u64 = self.shards.iter().map(|s| s.0[function].swap(0, Relaxed)).sum();
@@ -185,16 +187,34 @@ impl<const N: usize> Ledger<N> {
             .zip(&self.bytes)
             .map(|(name, count)| format!("\"{name}\":{}", count.swap(0, Relaxed)))
             .collect();
+        let kernels: Vec<String> = kernels
+            .iter()
+            .map(|(name, count)| format!("{}:{count}", quoted(name)))
+            .collect();
         let mut line = format!("{{\"layer\":\"{}\",\"pid\":{pid},", self.layer);
         let _ = writeln!(
             line,
-            "\"calls\":{{{}}},\"errors\":{{{}}},\"not_ready\":{{{}}},\"bytes\":{{{}}},\"launches\":{}}}",
+            "\"calls\":{{{}}},\"errors\":{{{}}},\"not_ready\":{{{}}},\"bytes\":{{{}}},\"launches\":{},\"kernels\":{{{}}}}}",
             calls.join(","),
             errors.join(","),
             not_ready.join(","),
             bytes.join(","),
             self.launches.swap(0, Relaxed),
+            kernels.join(","),
         );
         line
     }
+}
+
+/// A JSON string.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        if character.is_ascii_graphic() && !matches!(character, '"' | '\\') {
+            quoted.push(character);
+        } else {
+            let _ = write!(quoted, "\\u{:04x}", u32::from(character));
+        }
+    }
+    quoted + "\""
 }

@@ -86,14 +86,14 @@ api! {
 
     fn cuKernelGetFunction(place: *mut usize, kernel: usize) {
         let kernel = code::look(kernel)?;
-        function(place, kernel.library, kernel.name, FUNCTION)?;
+        function(place, kernel.library(), kernel.name(), FUNCTION)?;
     }
-    fn cuKernelGetLibrary(place: *mut usize, kernel: usize) { put(place, code::look(kernel)?.library)?; }
-    fn cuKernelGetName(place: *mut *const c_char, kernel: usize) { put(place, code::look(kernel)?.name)?; }
+    fn cuKernelGetLibrary(place: *mut usize, kernel: usize) { put(place, code::look(kernel)?.library())?; }
+    fn cuKernelGetName(place: *mut *const c_char, kernel: usize) { put(place, code::look(kernel)?.name())?; }
     fn cuKernelGetAttribute(value: *mut i32, which: i32, kernel: usize, _device: i32) { code::look(kernel)?; put(value, attribute(which))?; }
     fn cuKernelSetAttribute(_which: i32, _value: i32, kernel: usize, _device: i32) { code::look(kernel)?; }
-    fn cuFuncGetName(place: *mut *const c_char, function: usize) { put(place, code::look(function)?.name)?; }
-    fn cuFuncGetModule(place: *mut usize, function: usize) { put(place, code::look(function)?.module)?; }
+    fn cuFuncGetName(place: *mut *const c_char, function: usize) { put(place, code::look(function)?.name())?; }
+    fn cuFuncGetModule(place: *mut usize, function: usize) { put(place, code::look(function)?.module())?; }
     fn cuFuncGetAttribute(value: *mut i32, which: i32, function: usize) { code::look(function)?; put(value, attribute(which))?; }
     fn cuFuncSetAttribute(function: usize, _which: i32, _value: i32) { code::look(function)?; }
     fn cuFuncSetCacheConfig(function: usize, _config: i32) { code::look(function)?; }

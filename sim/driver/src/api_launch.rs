@@ -20,12 +20,13 @@ pub struct Config {
 
 fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
     let device = current_device()?;
-    code::look(function)?;
+    let function = code::look(function)?;
     require(grid.iter().chain(&block).all(|n| *n != 0))?;
     require(grid[1] < 65536 && grid[2] < 65536)?;
     require(block.iter().map(|n| u64::from(*n)).product::<u64>() <= 1024)?;
     let stream = stream::find(handle, device)?;
     stream.enqueue(machine().kernel_ns, 1);
+    function.count_launch();
     LEDGER.add_launches(u64::from(!stream.is_capturing()));
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! Modules, libraries and the functions in them.
 //!
 //! Function handles point at memory laid out as the real driver's: a tag (1 for `CUfunction`,
-//! 2 for `CUkernel`) at 0, the name at 8, the library at 0x10, the module at 0x20.
+//! 2 for `CUkernel`) at 0, the name at 8, the library at 0x10, the module at 0x20. What was unloaded is given
+//! out again soon, memory of the name included, as an allocator would.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use crate::error::{INVALID_HANDLE, NOT_FOUND};
@@ -12,14 +14,126 @@ use crate::error::{INVALID_HANDLE, NOT_FOUND};
 pub const FUNCTION: u32 = 1;
 pub const KERNEL: u32 = 2;
 
+/// Bytes of a name that another one may follow into the same memory.
+const NAME_ROOM: usize = 128;
+
 #[repr(C)]
 pub struct Function {
-    pub tag: u32,
-    pub name: *const c_char,
-    pub library: usize,
+    tag: AtomicU32,
+    name: AtomicPtr<c_char>,
+    library: AtomicUsize,
     unused: usize,
-    pub module: usize,
-    tail: [u64; 11],
+    module: AtomicUsize,
+    launches: AtomicU64,
+    tail: [u64; 10],
+}
+
+impl Function {
+    pub fn name(&self) -> *const c_char {
+        self.name.load(Relaxed)
+    }
+
+    pub fn library(&self) -> usize {
+        self.library.load(Relaxed)
+    }
+
+    pub fn module(&self) -> usize {
+        self.module.load(Relaxed)
+    }
+
+    pub fn count_launch(&self) {
+        self.launches.fetch_add(1, Relaxed);
+    }
+
+    fn text(&self) -> CString {
+        // SAFETY: names are leaked and NUL-terminated, and rewritten only under the lock of the images
+        unsafe { CStr::from_ptr(self.name()) }.to_owned()
+    }
+
+    fn become_one(&self, tag: u32, name: &CStr, owner: usize) {
+        let bytes = name.to_bytes_with_nul();
+        let old = self.name.load(Relaxed);
+        if bytes.len() <= NAME_ROOM && !old.is_null() {
+            // SAFETY: a leaked block of that many bytes, see `room_for`
+            unsafe { old.cast::<u8>().copy_from(bytes.as_ptr(), bytes.len()) };
+        } else {
+            self.name.store(room_for(bytes), Relaxed);
+        }
+        self.tag.store(tag, Relaxed);
+        self.library.store(if tag == KERNEL { owner } else { 0 }, Relaxed);
+        self.module.store(if tag == FUNCTION { owner } else { 0 }, Relaxed);
+    }
+}
+
+fn room_for(name: &[u8]) -> *mut c_char {
+    let mut room = vec![0u8; name.len().max(NAME_ROOM)];
+    room[..name.len()].copy_from_slice(name);
+    room.leak().as_mut_ptr().cast()
+}
+
+/// Handles of unloaded functions, and how often they were launched by name.
+#[derive(Default)]
+struct Retired {
+    handles: Vec<usize>,
+    launches: BTreeMap<CString, u64>,
+}
+
+static RETIRED: Mutex<Retired> = Mutex::new(Retired {
+    handles: Vec::new(),
+    launches: BTreeMap::new(),
+});
+
+fn retired() -> MutexGuard<'static, Retired> {
+    RETIRED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn function_at(handle: usize) -> &'static Function {
+    // SAFETY: only called for handles that `make` has leaked
+    unsafe { &*(handle as *const Function) }
+}
+
+fn make(tag: u32, name: &CStr, owner: usize) -> usize {
+    let handle = retired().handles.pop().unwrap_or_else(|| {
+        let made = Function {
+            tag: AtomicU32::new(0),
+            name: AtomicPtr::default(),
+            library: AtomicUsize::new(0),
+            unused: 0,
+            module: AtomicUsize::new(0),
+            launches: AtomicU64::new(0),
+            tail: [0; 10],
+        };
+        Box::leak(Box::new(made)) as *const Function as usize
+    });
+    function_at(handle).become_one(tag, name, owner);
+    handle
+}
+
+/// A forked child starts its own account.
+pub fn forked() {
+    // a lock that another thread held while forking never opens in the child
+    let Some(images) = IMAGES.get().and_then(|images| images.try_lock().ok()) else {
+        return;
+    };
+    for handle in images.values().flat_map(|image| image.functions.values()) {
+        function_at(*handle).launches.store(0, Relaxed);
+    }
+    if let Ok(mut retired) = RETIRED.try_lock() {
+        retired.launches.clear();
+    }
+}
+
+/// Launches by name since the last time, of all functions that ever were.
+pub fn take_launches() -> BTreeMap<CString, u64> {
+    let images = images();
+    let mut launches = std::mem::take(&mut retired().launches);
+    for handle in images.values().flat_map(|image| image.functions.values()) {
+        let count = function_at(*handle).launches.swap(0, Relaxed);
+        if count > 0 {
+            *launches.entry(function_at(*handle).text()).or_default() += count;
+        }
+    }
+    launches
 }
 
 #[derive(Default)]
@@ -32,8 +146,9 @@ struct Image {
 
 type Images = HashMap<usize, Image>;
 
+static IMAGES: OnceLock<Mutex<Images>> = OnceLock::new();
+
 fn images() -> MutexGuard<'static, Images> {
-    static IMAGES: OnceLock<Mutex<Images>> = OnceLock::new();
     IMAGES
         .get_or_init(Mutex::default)
         .lock()
@@ -71,10 +186,15 @@ pub unsafe fn load(image: *const u8) -> usize {
 }
 
 pub fn unload(handle: usize) -> Result<(), u32> {
-    let image = images().remove(&handle).ok_or(INVALID_HANDLE)?;
+    let mut images = images();
+    let image = images.remove(&handle).ok_or(INVALID_HANDLE)?;
     let mut known = known().write().unwrap_or_else(PoisonError::into_inner);
-    for function in image.functions.values() {
-        known.remove(function);
+    let mut retired = retired();
+    for handle in image.functions.values() {
+        known.remove(handle);
+        let count = function_at(*handle).launches.swap(0, Relaxed);
+        *retired.launches.entry(function_at(*handle).text()).or_default() += count;
+        retired.handles.push(*handle);
     }
     Ok(())
 }
@@ -90,17 +210,8 @@ pub fn function(owner: usize, name: &CStr, tag: u32) -> Result<usize, u32> {
     if name.is_empty() || !image.defines(name.to_bytes()) {
         return Err(NOT_FOUND);
     }
-    let handle = *image.functions.entry((tag, name.to_owned())).or_insert_with(|| {
-        let made = Function {
-            tag,
-            name: name.to_owned().into_raw(),
-            library: if tag == KERNEL { owner } else { 0 },
-            unused: 0,
-            module: if tag == FUNCTION { owner } else { 0 },
-            tail: [0; 11],
-        };
-        Box::leak(Box::new(made)) as *const Function as usize
-    });
+    let made = || make(tag, name, owner);
+    let handle = *image.functions.entry((tag, name.to_owned())).or_insert_with(made);
     known().write().unwrap_or_else(PoisonError::into_inner).insert(handle);
     Ok(handle)
 }

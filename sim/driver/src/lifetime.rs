@@ -1,6 +1,6 @@
 //! What happens when the library is loaded, when its process forks and when it ends.
 
-use crate::{LEDGER, book, machine};
+use crate::{LEDGER, book, code, machine};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -17,12 +17,24 @@ extern "C" fn on_load() {
 
 extern "C" fn in_child() {
     LEDGER.reset();
+    code::forked();
     machine::forked();
     book::forked();
 }
 
+/// Launches by kernel, for the ledger; names are shown byte by byte.
+fn kernels() -> Vec<(String, u64)> {
+    let text = |name: &std::ffi::CStr| name.to_bytes().iter().map(|byte| char::from(*byte)).collect();
+    let launches = code::take_launches();
+    launches
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| (text(name), *count))
+        .collect()
+}
+
 extern "C" fn flush() {
-    LEDGER.flush();
+    LEDGER.flush(&kernels());
     book::flush();
 }
 

@@ -25,7 +25,7 @@ extern "C" fn in_child() {
 
 extern "C" fn on_unload() {
     LEDGER.add_calls(ids::id::__cudaLaunchKernel, TAIL_LAUNCHES.swap(0, Relaxed));
-    LEDGER.flush();
+    LEDGER.flush(&[]);
 }
 
 /// Writes the ledgers of both layers now, for programs about to end without running exit

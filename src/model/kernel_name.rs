@@ -1,0 +1,175 @@
+//! Names of kernels as people read them: `gemm<float,128>` of `_Z4gemmIfLi128EEvPKT_`.
+
+use cpp_demangle::{DemangleOptions, DemangleWrite, ParseOptions, Symbol};
+
+/// Names may stand for far longer ones: a few bytes can repeat what was before them again and again.
+const LONGEST: usize = 16 << 10;
+/// Deeper nested names are refused; a thread's stack is small.
+const DEEPEST: u32 = 96;
+/// Characters of a short name.
+const SHORT: usize = 96;
+/// Template arguments of template arguments of these are left out.
+const SHOWN_DEPTH: usize = 2;
+
+/// What a kernel is called.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelName {
+    /// As in the program's code for the GPU.
+    pub symbol: String,
+    /// With parameters, as in the source; the symbol where it is no C++ name.
+    pub full: String,
+    /// Without parameters and namespaces, template arguments in short.
+    pub short: String,
+}
+
+impl KernelName {
+    /// Reads a name; `None`: it is no identifier. `cut`: it goes on.
+    pub fn read(bytes: &[u8], cut: bool) -> Option<KernelName> {
+        let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.%@".contains(byte);
+        let symbol = std::str::from_utf8(bytes).ok().filter(|_| bytes.iter().all(is_part))?;
+        let starts = symbol.chars().next().is_some_and(|first| !first.is_ascii_digit());
+        starts.then(|| KernelName::of(symbol, cut))
+    }
+
+    fn of(symbol: &str, cut: bool) -> KernelName {
+        let end = if cut { "…" } else { "" };
+        let full = demangled(symbol, DemangleOptions::new());
+        let bare = DemangleOptions::new()
+            .no_params()
+            .no_return_type()
+            .hide_expression_literal_types();
+        let short = demangled(symbol, bare).map(|name| shortened(&name));
+        KernelName {
+            symbol: format!("{symbol}{end}"),
+            full: full.unwrap_or_else(|| format!("{symbol}{end}")),
+            short: ended(short.as_deref().unwrap_or(symbol), cut),
+        }
+    }
+}
+
+fn demangled(symbol: &str, options: DemangleOptions) -> Option<String> {
+    let parse = ParseOptions::default().recursion_limit(DEEPEST);
+    let parsed = Symbol::new_with_options(symbol, &parse).ok()?;
+    let mut limited = Limited(String::new());
+    let options = options.recursion_limit(DEEPEST);
+    parsed.structured_demangle(&mut limited, &options).ok()?;
+    Some(limited.0)
+}
+
+struct Limited(String);
+
+impl DemangleWrite for Limited {
+    fn write_string(&mut self, text: &str) -> std::fmt::Result {
+        if self.0.len() + text.len() > LONGEST {
+            return Err(std::fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+fn ended(name: &str, cut: bool) -> String {
+    if name.chars().count() <= SHORT && !cut {
+        return name.to_owned();
+    }
+    name.chars().take(SHORT - 1).chain(['…']).collect()
+}
+
+/// Without namespaces, and without what lies too deep in template arguments.
+fn shortened(name: &str) -> String {
+    let mut short = String::new();
+    shorten(name, 0, &mut short);
+    if short.is_empty() { name.to_owned() } else { short }
+}
+
+fn shorten(mut rest: &str, depth: usize, out: &mut String) {
+    let mut path = out.len();
+    while let Some(next) = rest.chars().next() {
+        if rest.starts_with("::") {
+            out.truncate(path);
+            rest = &rest[2..];
+            continue;
+        }
+        if let Some((inside, after)) = enclosed(rest) {
+            group(next, inside, after, depth, out);
+            rest = after;
+            continue;
+        }
+        out.push(next);
+        rest = &rest[next.len_utf8()..];
+        if matches!(next, ' ' | '*' | '&' | ',') {
+            path = out.len();
+        }
+    }
+}
+
+/// What stands in brackets.
+fn group(bracket: char, inside: &str, after: &str, depth: usize, out: &mut String) {
+    match bracket {
+        '<' if depth >= SHOWN_DEPTH => out.push_str("<…>"),
+        '<' => {
+            out.push('<');
+            for (index, argument) in arguments(inside).enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                let number = argument.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+                let argument = if number {
+                    argument.trim_end_matches(['u', 'l'])
+                } else {
+                    argument
+                };
+                shorten(argument, depth + 1, out);
+            }
+            out.push('>');
+        }
+        // the type of a number
+        '(' if after.starts_with(|first: char| first.is_ascii_digit() || first == '-') => {}
+        '(' if inside == "anonymous namespace" || inside.is_empty() => {}
+        '(' => out.push_str("(…)"),
+        '{' if inside.starts_with("lambda") => {
+            out.push_str("lambda");
+            out.push_str(inside.rfind('#').map_or("", |at| &inside[at..]));
+        }
+        '{' => out.push_str("{…}"),
+        _ => out.push_str("[…]"),
+    }
+}
+
+/// What the bracket at the start of `text` encloses, and what comes after.
+fn enclosed(text: &str) -> Option<(&str, &str)> {
+    let mut open = Vec::new();
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => open.push('>'),
+            '(' => open.push(')'),
+            '{' => open.push('}'),
+            '[' => open.push(']'),
+            // an arrow closes nothing, nor does a comparison within other brackets
+            '>' if text[..at].ends_with('-') => {}
+            _ if open.last() == Some(&character) => drop(open.pop()),
+            _ => {}
+        }
+        if open.is_empty() {
+            return (at > 0).then(|| (&text[1..at], &text[at + 1..]));
+        }
+    }
+    None
+}
+
+/// The arguments between commas that lie in no brackets.
+fn arguments(inside: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(inside);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let mut at = 0;
+        while at < text.len() && !text[at..].starts_with(',') {
+            let step = text[at..].chars().next().map_or(1, char::len_utf8);
+            at += enclosed(&text[at..]).map_or(step, |(inside, _)| inside.len() + 2);
+        }
+        rest = text.get(at + 1..);
+        Some(text[..at].trim())
+    })
+}
+
+#[cfg(test)]
+#[path = "kernel_name_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+use super::*;
+use proptest::prelude::*;
+
+fn short(symbol: &str) -> String {
+    KernelName::read(symbol.as_bytes(), false).expect("a name").short
+}
+
+#[test]
+fn short_names_keep_what_tells_kernels_apart() {
+    let names = [
+        ("_Z6vecAddPKfS0_Pfi", "vecAdd"),
+        ("_Z4gemmIfLi128EEvPKT_S2_PS0_", "gemm<float,128>"),
+        ("_ZN5flash9fwd_innerEPKfS1_Pfi", "fwd_inner"),
+        ("_Z9reduceSumILi256EEvPKfPfi", "reduceSum<256>"),
+        (
+            "triton_per_fused_add_cos_relu_sin_sum_0",
+            "triton_per_fused_add_cos_relu_sin_sum_0",
+        ),
+        (
+            "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_",
+            "vectorized_elementwise_kernel<4,CUDAFunctor_add<float>,array<char*,3>>",
+        ),
+        ("_ZN12_GLOBAL__N_14fillIdEEvPT_", "fill<double>"),
+        ("_Zbroken", "_Zbroken"),
+    ];
+    for (symbol, expected) in names {
+        assert_eq!(short(symbol), expected);
+    }
+}
+
+#[test]
+fn arguments_of_arguments_of_arguments_are_left_out() {
+    assert_eq!(shortened("k<a::b<c::d<e<float> > > >"), "k<b<d<…>>>");
+    assert_eq!(
+        shortened("k<(anonymous namespace)::f, {lambda(int)#2}>"),
+        "k<f,lambda#2>"
+    );
+    assert_eq!(shortened("k<(a::kind)1, float (int), (1 > 0)>"), "k<1,float (…),(…)>");
+    assert_eq!(shortened("k<unfinished"), "k<unfinished");
+}
+
+#[test]
+fn a_full_name_has_its_parameters() {
+    let name = KernelName::read(b"_Z6vecAddPKfS0_Pfi", false).expect("a name");
+    assert_eq!(name.full, "vecAdd(float const*, float const*, float*, int)");
+}
+
+#[test]
+fn what_is_no_identifier_is_no_name() {
+    for bytes in [&b"\x1b[2J"[..], b"two words", b"1st", b"", "größe".as_bytes(), b"a\nb"] {
+        assert_eq!(KernelName::read(bytes, false), None);
+    }
+}
+
+#[test]
+fn a_name_that_goes_on_says_so() {
+    let name = KernelName::read(&[b'x'; 4095], true).expect("a name");
+    assert!(name.symbol.ends_with('…') && name.short.ends_with('…'));
+    assert_eq!(name.short.chars().count(), SHORT);
+}
+
+/// Each substitution doubles what it stands for.
+#[test]
+fn a_name_that_stands_for_an_endless_one_is_shown_as_it_is() {
+    let symbol = ["_Z1fI1aI"].into_iter().chain(["S_S_I"; 40]).collect::<String>();
+    assert!(short(&symbol).len() <= 4 * SHORT);
+    let nested = format!("_Z{}", "N".repeat(4000));
+    assert!(short(&nested).starts_with("_ZN"));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_short_name_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        if let Some(name) = KernelName::read(&bytes, false) {
+            prop_assert!(name.short.chars().count() <= SHORT);
+        }
+    }
+
+    #[test]
+    fn any_mangled_looking_name_is_read(tail in "[A-Za-z0-9_]{0,120}") {
+        let name = KernelName::read(format!("_Z{tail}").as_bytes(), false).expect("a name");
+        prop_assert!(name.short.chars().count() <= SHORT);
+    }
+
+    #[test]
+    fn any_text_has_a_short_form(text in "\\PC{0,80}") {
+        prop_assert!(shortened(&text).len() <= 2 * text.len() + 16);
+    }
+}
