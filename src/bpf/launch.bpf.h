@@ -193,7 +193,8 @@ static __always_inline __u64 capped(__u64 number, __u64 times)
 }
 
 /* False: the call does not say. */
-static __always_inline bool read_shape(const struct spec *spec, const struct frame *frame, struct shape_key *key)
+static __always_inline bool read_shape(const struct spec *spec, const struct frame *frame,
+				       struct shape_key *key)
 {
 	const struct spec_launch *from = &spec->launch;
 	__u32 first;
@@ -248,7 +249,8 @@ static __always_inline __u64 count_shape(const struct spec *spec, const struct f
 }
 
 /* The kernel that a call has launched which has ended, with its arguments known. */
-__noinline __u64 launched(const struct spec *spec, struct frame *frame, struct thread *thread, struct finished *call)
+__noinline __u64 launched(const struct spec *spec, struct frame *frame, struct thread *thread,
+			  struct finished *call)
 {
 	struct known_kernel *known;
 	struct shape_key key = {};

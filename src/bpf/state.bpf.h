@@ -56,7 +56,7 @@ struct frame {
 };
 
 struct thread {
-	__u64 ids; /* as bpf_get_current_pid_tgid() gives them */
+	__u64 ids;   /* as bpf_get_current_pid_tgid() gives them */
 	__u64 image; /* tells one program in one process from any other */
 	__u32 depth;
 	__u32 contexts;   /* on the stack, as far as it was seen */

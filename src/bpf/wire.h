@@ -34,7 +34,8 @@ enum spec_flag {
 	SPEC_MEMORY = 8,   /* tell the memory ring */
 	SPEC_SITE = 16,    /* and from where it is called */
 	SPEC_OUTER = 32,   /* but not if a call inside this one has done so */
-	SPEC_KERNEL = 64,  /* launches a kernel: its totals are kept by kernel, value 1 becomes the kernel's id */
+	SPEC_KERNEL =
+		64, /* launches a kernel: its totals are kept by kernel, value 1 becomes the kernel's id */
 	SPEC_UNLOAD = 128, /* handles of kernels may stand for others afterwards */
 };
 
@@ -204,7 +205,7 @@ struct known_kernel {
 	__u64 name;    /* address; 0: to be told again */
 	__u64 unloads; /* when it was last looked at */
 	__u64 id;
-	__u64 launches; /* in the one shape that is counted here; others have entries of their own */
+	__u64 launches;    /* in the one shape that is counted here; others have entries of their own */
 	__u64 shape_state; /* enum shape_state */
 	__u32 tgid;
 	__u32 number[WIRE_SHAPE];
