@@ -88,7 +88,7 @@ impl Tracer {
         let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
-        let memory = MemoryPlane::open(&session)?;
+        let memory = MemoryPlane::open(&session, &scope)?;
         let mut attacher = Attacher::default();
         let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));

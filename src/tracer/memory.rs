@@ -1,5 +1,6 @@
 //! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
 
+use super::Scope;
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
 use crate::catalog::Catalog;
@@ -25,6 +26,8 @@ pub(super) struct MemoryPlane {
     lost: u64,
     started_at: u64,
     started_ticks: u64,
+    /// Who was not there when we came is a child of those who were.
+    descendants: bool,
     pub(super) malformed: u64,
 }
 
@@ -33,8 +36,9 @@ impl MemoryPlane {
     ///
     /// # Errors
     /// The kernel refuses to map it.
-    pub(super) fn open(session: &Session) -> Result<MemoryPlane> {
+    pub(super) fn open(session: &Session, scope: &Scope) -> Result<MemoryPlane> {
         Ok(MemoryPlane {
+            descendants: matches!(scope, Scope::Processes(_)),
             calls: MemoryCalls::open(session)?,
             book: Book::default(),
             born: HashSet::new(),
@@ -141,7 +145,7 @@ impl MemoryPlane {
     /// Whether a process can have held memory before we saw it.
     fn origin(&self, pid: u32) -> Origin {
         let young = || start_ticks(pid).is_some_and(|ticks| ticks > self.started_ticks);
-        if self.born.contains(&pid) || young() {
+        if self.descendants || self.born.contains(&pid) || young() {
             Origin::Start
         } else {
             Origin::Late
