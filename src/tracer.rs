@@ -17,7 +17,7 @@ use crate::model::order::Numbers;
 use crate::model::summary::Tally;
 use crate::model::window::{Due, Happened, Window};
 use crate::output::{Output, say};
-use crate::probe::attach::Attacher;
+use crate::probe::attach::{Attacher, News};
 use crate::probe::gate::{Arrival, Gate};
 use crate::probe::hold::Holder;
 use crate::probe::ring::Events;
@@ -143,9 +143,10 @@ impl Tracer {
     /// It does not exist or may not be looked at.
     pub fn add_process(&mut self, pid: u32) -> Result<()> {
         self.session.add_target(pid)?;
-        self.look_at(pid)
+        let uses_gpu = self
+            .look_at(pid)
             .with_context(|| format!("failed to look at process {pid}"))?;
-        if self.attacher.maps_any(&self.rows.catalog, pid) {
+        if uses_gpu {
             self.memory.meet(pid);
         } else {
             self.memory.born(pid);
@@ -158,12 +159,10 @@ impl Tracer {
         let own = std::process::id();
         let mut hidden = 0;
         for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
-            let refused = self
-                .look_at(pid)
-                .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied);
-            hidden += usize::from(refused);
-            if !refused && self.memory.sites.has_looked_at(pid) {
-                self.memory.meet(pid);
+            match self.look_at(pid) {
+                Ok(true) => self.memory.meet(pid),
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
+                _ => {}
             }
         }
         if hidden > 0 {
@@ -297,24 +296,32 @@ impl Tracer {
         }
     }
 
-    fn look_at(&mut self, pid: u32) -> std::io::Result<()> {
-        if self.attacher.maps_any(&self.rows.catalog, pid) {
+    /// Attaches to what a process maps; whether that includes a library of the catalogue.
+    fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
+        let news = self.attacher.news(&self.rows.catalog, pid)?;
+        if news.has_library {
             self.memory.sites.look_at(&self.session, pid);
         }
-        self.attacher.look_at(&self.session, &mut self.rows, pid)
+        for mapping in &news.mappings {
+            self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+        }
+        Ok(news.has_library)
     }
 
     /// Attaches to what a thread has newly mapped, while it waits.
     fn prepare_for(&mut self, arrival: Arrival) {
         let pid = arrival.notice.tgid;
-        // the process may be gone already
-        let news = self.attacher.news(pid).unwrap_or_default();
-        let is_new = !self.memory.sites.has_looked_at(pid) && self.attacher.maps_any(&self.rows.catalog, pid);
-        if news.is_empty() && !is_new {
+        // the process may be gone already: what it had mapped cannot be told
+        let news = self.attacher.news(&self.rows.catalog, pid).unwrap_or(News {
+            mappings: Vec::new(),
+            has_library: true,
+        });
+        let is_new = !self.memory.sites.has_looked_at(pid) && news.has_library;
+        if news.mappings.is_empty() && !is_new {
             return self.gate.pass(&arrival);
         }
         self.gate.during(arrival, || {
-            for mapping in &news {
+            for mapping in &news.mappings {
                 self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
             }
             // last: a thread that waits no longer must not miss the probes

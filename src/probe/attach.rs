@@ -75,6 +75,14 @@ impl Found {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap(pub String);
 
+/// The code that a process maps.
+pub struct News {
+    /// What was not looked at before.
+    pub mappings: Vec<Mapping>,
+    /// Whether a library of the catalogue is mapped, new or not.
+    pub has_library: bool,
+}
+
 /// Decides for new rows and files; implemented by whoever owns the catalogue's plans.
 pub trait Rows {
     fn catalog(&self) -> &Catalog;
@@ -114,34 +122,19 @@ impl Attacher {
         self.gaps.iter()
     }
 
-    /// Attaches to all code that process `pid` maps and that was not looked at before.
+    /// What process `pid` maps, in one look.
     ///
     /// # Errors
     /// The process is gone or may not be looked at.
-    pub fn look_at(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32) -> std::io::Result<()> {
-        for mapping in self.news(pid)? {
-            self.consider(session, rows, pid, &mapping);
-        }
-        Ok(())
-    }
-
-    /// The code that process `pid` maps and that was not looked at before.
-    ///
-    /// # Errors
-    /// The process is gone or may not be looked at.
-    pub fn news(&mut self, pid: u32) -> std::io::Result<Vec<Mapping>> {
+    pub fn news(&mut self, catalog: &Catalog, pid: u32) -> std::io::Result<News> {
         let mut mappings = discover::mappings(pid)?;
-        mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
-        Ok(mappings)
-    }
-
-    /// Whether process `pid` maps a library of the catalogue; true when that cannot be told.
-    pub fn maps_any(&self, catalog: &Catalog, pid: u32) -> bool {
         let is_library = |mapping: &Mapping| {
             let path = mapping.path.to_string_lossy();
             catalog.libraries.iter().any(|library| library.matches(&path))
         };
-        discover::mappings(pid).map_or(true, |mappings| mappings.iter().any(is_library))
+        let has_library = mappings.iter().any(is_library);
+        mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
+        Ok(News { mappings, has_library })
     }
 
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.

@@ -164,7 +164,7 @@ impl MemoryPlane {
             devices.forget(pid);
         }
         // an exec leaves the process where it was born
-        if !std::path::Path::new("/proc").join(pid.to_string()).exists() {
+        if is_gone(pid) {
             self.born.remove(&pid);
             self.sites.ended(pid);
         }
@@ -191,8 +191,7 @@ impl MemoryPlane {
             self.name(pid);
         }
         // the notice of an end may be lost
-        let gone = |pid: &u32| !std::path::Path::new("/proc").join(pid.to_string()).exists();
-        let ended: Vec<u32> = self.book.alive().filter(gone).collect();
+        let ended: Vec<u32> = self.book.alive().filter(|pid| is_gone(*pid)).collect();
         for pid in ended {
             self.book.end(pid, now);
         }
@@ -236,6 +235,10 @@ fn name_functions(process: &mut ProcessReport, catalog: &Catalog) {
     for freed in &mut process.freed_by {
         freed.function = name(freed.row).unwrap_or_default();
     }
+}
+
+fn is_gone(pid: u32) -> bool {
+    !std::path::Path::new("/proc").join(pid.to_string()).exists()
 }
 
 /// Clock ticks from boot to the start of a process.

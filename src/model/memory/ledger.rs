@@ -119,22 +119,17 @@ impl Ledger {
     }
 
     fn lower(&mut self, sum: Sum, bytes: u64) {
-        let groups = self.groups.iter();
-        let held = groups.map(|(key, account)| (key, account.held_bytes, account.outstanding));
         let height = self.heights.entry(sum).or_default();
         if height.is_summit() {
-            height.keep(peak::shares(held, sum));
+            height.keep(peak::shares(&self.groups, sum));
         }
         height.remove(bytes);
     }
 
     /// Sums near their highest.
     pub fn peaks(&self) -> impl Iterator<Item = (Sum, Peak)> {
-        self.heights.iter().map(|(sum, height)| {
-            let groups = self.groups.iter();
-            let held = groups.map(|(key, account)| (key, account.held_bytes, account.outstanding));
-            (*sum, height.peak(peak::shares(held, *sum)))
-        })
+        let heights = self.heights.iter();
+        heights.map(|(sum, height)| (*sum, height.peak(peak::shares(&self.groups, *sum))))
     }
 
     /// It is known how it ended.
@@ -210,7 +205,7 @@ impl Ledger {
                 self.remember_freed(space, key);
                 Match::Live(live)
             }
-            None if self.freed.contains(&(space, key)) => Match::FreedBefore,
+            None if self.was_freed(space, key) => Match::FreedBefore,
             None => Match::Unknown,
         }
     }

@@ -3,6 +3,7 @@
 //! A picture is taken when a sum begins to fall from a new height, unless one was taken at nearly that height: it
 //! shows at least 99 % of the highest sum, and says which sum it shows.
 
+use super::account::Account;
 use super::ledger::GroupKey;
 use crate::catalog::{Family, Holder};
 
@@ -100,9 +101,9 @@ pub struct Peak {
 }
 
 /// Groups of `sum` among all, with what they hold.
-pub fn shares<'a>(groups: impl Iterator<Item = (&'a GroupKey, u64, u64)>, sum: Sum) -> Vec<Share> {
-    let numbered = groups.enumerate();
-    let part = numbered.filter(|(_, (key, _, count))| *count > 0 && Sum::of(key.family) == Some(sum));
-    part.map(|(number, (_, bytes, count))| (number as u32, bytes, count))
+pub fn shares(groups: &[(GroupKey, Account)], sum: Sum) -> Vec<Share> {
+    let numbered = groups.iter().enumerate();
+    let part = numbered.filter(|(_, (key, account))| account.outstanding > 0 && Sum::of(key.family) == Some(sum));
+    part.map(|(number, (_, account))| (number as u32, account.held_bytes, account.outstanding))
         .collect()
 }

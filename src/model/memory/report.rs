@@ -2,6 +2,7 @@
 
 use super::account::{Account, Anomalies, Ended, Ending};
 use super::ledger::{GroupKey, Live};
+use super::peak::{Peak, Sum};
 use super::process::{Origin, Process};
 use crate::catalog::{Family, Holder};
 use crate::model::frame::Frame;
@@ -103,7 +104,7 @@ pub struct FreedBy {
 /// When most was held, as nearly as there is a picture of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeakReport {
-    pub sum: super::Sum,
+    pub sum: Sum,
     pub bytes: u64,
     /// CLOCK_MONOTONIC ns.
     pub at: u64,
@@ -189,6 +190,7 @@ impl ProcessReport {
 
 pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option<u64>, at: u64) -> ProcessReport {
     let ledger = &process.ledger;
+    let peaks: Vec<(Sum, Peak)> = ledger.peaks().collect();
     let devices = ledger.devices();
     let held = ledger
         .families()
@@ -216,10 +218,10 @@ pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option
             .collect(),
         host: devices.get(&super::HOST).copied().unwrap_or_default(),
         families: held.collect(),
-        sites: sites(process, at),
+        sites: sites(process, &peaks, at),
         pools: pools(process),
         tensors: tensors(process),
-        peaks: peaks(process),
+        peaks: peaks.iter().map(PeakReport::from).collect(),
         endings: endings(process, ended_at),
         freed_by: freed_by(process),
         anomalies: ledger.anomalies,
@@ -255,25 +257,23 @@ fn freed_by(process: &Process) -> Vec<FreedBy> {
     .collect()
 }
 
-fn peaks(process: &Process) -> Vec<PeakReport> {
-    let peaks = process.ledger.peaks();
-    peaks
-        .map(|(sum, peak)| PeakReport {
-            sum,
+impl From<&(Sum, Peak)> for PeakReport {
+    fn from((sum, peak): &(Sum, Peak)) -> PeakReport {
+        PeakReport {
+            sum: *sum,
             bytes: peak.bytes,
             at: peak.at,
             highest_bytes: peak.highest_bytes,
-        })
-        .collect()
+        }
+    }
 }
 
-fn sites(process: &Process, now: u64) -> Vec<SiteReport> {
+fn sites(process: &Process, peaks: &[(Sum, Peak)], now: u64) -> Vec<SiteReport> {
     let ages = ages(process, now);
-    let at_peak: HashMap<u32, (u64, u64)> = process
-        .ledger
-        .peaks()
-        .flat_map(|(_, peak)| peak.shares)
-        .map(|(group, bytes, count)| (group, (bytes, count)))
+    let at_peak: HashMap<u32, (u64, u64)> = peaks
+        .iter()
+        .flat_map(|(_, peak)| &peak.shares)
+        .map(|&(group, bytes, count)| (group, (bytes, count)))
         .collect();
     let groups = process.ledger.groups().iter().enumerate();
     let used = groups.filter(|(_, (_, account))| account.allocations > 0);
