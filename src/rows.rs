@@ -25,6 +25,11 @@ pub struct Wish {
     pub stacks: bool,
     /// Tell launches apart by kernel.
     pub kernels: bool,
+    /// Follow what is put into streams.
+    pub work: bool,
+    /// And from where: of launches, of what waits.
+    pub launch_stacks: bool,
+    pub sync_stacks: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -88,6 +93,9 @@ impl RunRows {
                 memory: self.wish.memory,
                 stacks: self.wish.stacks,
                 kernels: self.wish.kernels,
+                work: self.wish.work,
+                launch_stacks: self.wish.launch_stacks,
+                sync_stacks: self.wish.sync_stacks,
             },
         )
     }

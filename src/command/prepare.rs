@@ -52,6 +52,9 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         memory: covers_memory,
         stacks: options.stacks != Some(Stacks::None),
         kernels: true,
+        work: true,
+        launch_stacks: false,
+        sync_stacks: false,
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -99,6 +102,9 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         memory: true,
         stacks: args.stacks != Stacks::None,
         kernels: false,
+        work: false,
+        launch_stacks: false,
+        sync_stacks: false,
         results: false,
     };
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);

@@ -1,0 +1,13 @@
+//! What devices are given to do, and when it is known to be done.
+//!
+//! Pure: it is fed with the records of the ring of work, with memory calls and with the ends of processes, in the
+//! order of their returns, and can be asked at any time. Only the driver layer counts.
+
+mod call;
+mod report;
+
+pub use call::Call;
+pub use report::{
+    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
+    ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
+};
