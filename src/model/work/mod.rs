@@ -4,9 +4,19 @@
 //! order of their returns, and can be asked at any time. Only the driver layer counts.
 
 mod call;
+mod classify;
+mod copies;
+mod name;
+mod ranges;
 mod report;
+#[cfg(test)]
+mod sample;
 
 pub use call::Call;
+pub use classify::{blocks, classify};
+pub use copies::{Copies, CopyClass};
+pub use name::Stream;
+pub use ranges::{Kind, Ranges};
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
     ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
