@@ -97,8 +97,9 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// A copy was put into the stream that `lane` stands for.
-    pub fn copy(&mut self, call: &Call<'_>, lane: usize, class: CopyClass) {
+    /// A copy was put into the stream that `lane` stands for. Whether it is the first one told of its call: the others
+    /// of a batch took no time of their own.
+    pub fn copy(&mut self, call: &Call<'_>, lane: usize, class: CopyClass) -> bool {
         let leads = call.step != Step::CopyBatch || self.leads(call);
         let tally = self.classes.entry(class).or_default();
         tally.count += 1;
@@ -112,6 +113,7 @@ impl Copies {
                 self.move_bytes(call, lane, class, bytes);
             }
         }
+        leads
     }
 
     fn move_bytes(&mut self, call: &Call<'_>, lane: usize, class: CopyClass, bytes: u64) {

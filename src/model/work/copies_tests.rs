@@ -107,9 +107,11 @@ fn a_copy_whose_size_no_argument_says_is_counted_as_such() {
 #[test]
 fn of_a_batch_each_copy_counts_and_its_call_once() {
     let mut copies = Copies::default();
-    for bytes in [16, 32, 64] {
-        copies.copy(&decoded(&batched(7, 100, 3, bytes)), 0, TO_DEVICE);
-        copies.copy(&decoded(&batched(8, 100, 3, bytes)), 0, TO_DEVICE);
+    for (bytes, first) in [(16, true), (32, false), (64, false)] {
+        for tid in [7, 8] {
+            let leads = copies.copy(&decoded(&batched(tid, 100, 3, bytes)), 0, TO_DEVICE);
+            assert_eq!(leads, first);
+        }
     }
     let report = copies.report().remove(0);
     assert_eq!((report.count, report.bytes, report.call_ns), (6, 224, 20));

@@ -6,18 +6,22 @@
 mod call;
 mod classify;
 mod copies;
+mod hidden;
 mod name;
 mod ranges;
 mod report;
 #[cfg(test)]
 mod sample;
+mod waits;
 
 pub use call::Call;
 pub use classify::{blocks, classify};
 pub use copies::{Copies, CopyClass};
+pub use hidden::{CopyWait, HiddenWaits, SyncWait};
 pub use name::Stream;
 pub use ranges::{Kind, Ranges};
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
     ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
 };
+pub use waits::{Wait, Waits};

@@ -157,7 +157,7 @@ pub struct Created {
 pub struct WaitReport {
     pub row: u32,
     pub function: String,
-    /// `None`: for a context.
+    /// `None`: for a context, or one of too many to be told apart.
     pub stream: Option<u64>,
     /// Names the stack; 0: not taken.
     pub site: u64,
