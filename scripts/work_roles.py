@@ -50,7 +50,7 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
     "cuEventCreate": "event_create event=phEvent",
     "cuEventDestroy": "event_destroy event=hEvent",
     "cuStreamBeginCapture": "capture_begin stream=hStream",
-    "cuStreamBeginCaptureToGraph": "capture_begin stream=hStream",
+    "cuStreamBeginCaptureToGraph": "capture_begin graph=hGraph stream=hStream",
     "cuStreamEndCapture": "capture_end graph=phGraph stream=hStream",
     "cuGraphAddKernelNode": "node_kernel graph=hGraph",
     "cuGraphAddMemcpyNode": "node_copy graph=hGraph",

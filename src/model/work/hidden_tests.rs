@@ -172,7 +172,8 @@ proptest! {
     #[test]
     fn each_call_is_in_one_kind_at_most(
         calls in proptest::collection::vec(
-            (0u32..3, (0u64..90_000, 0u64..90_000), proptest::option::of(0u64..200), any::<[bool; 4]>(), 0u64..3), 0..60)
+            (0u32..3, (0u64..90_000, 0u64..90_000), proptest::option::of(0u64..200), any::<[bool; 4]>(), 0u64..3),
+            0..60)
     ) {
         let mut hidden = HiddenWaits::default();
         let mut copies = 0;

@@ -4,10 +4,14 @@
 //! order of their returns, and can be asked at any time. Only the driver layer counts.
 
 mod call;
+mod capture;
 mod classify;
+mod content;
 mod copies;
+mod graphs;
 mod hidden;
 mod name;
+mod plans;
 mod ranges;
 mod report;
 #[cfg(test)]
@@ -17,6 +21,7 @@ mod waits;
 pub use call::Call;
 pub use classify::{blocks, classify};
 pub use copies::{Copies, CopyClass};
+pub use graphs::Graphs;
 pub use hidden::{CopyWait, HiddenWaits, SyncWait};
 pub use name::Stream;
 pub use ranges::{Kind, Ranges};

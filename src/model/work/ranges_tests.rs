@@ -191,7 +191,8 @@ proptest! {
             (0u32..).zip(&CATALOG.rows).filter(|(_, row)| row.memory.is_some()).map(|(id, _)| id).collect();
         let mut ranges = Ranges::default();
         for (index, words, small, unreadable) in records {
-            let mut raw = MemoryCall { row: rows[index.index(rows.len())], unreadable: unreadable & 3, ..Default::default() };
+            let row = rows[index.index(rows.len())];
+            let mut raw = MemoryCall { row, unreadable: unreadable & 3, ..MemoryCall::default() };
             (raw.entered, raw.returned, raw.bytes) = (words[0], words[1], words[2]);
             raw.part = [small; crate::wire::PARTS];
             raw.part[0] = words[3].wrapping_neg() >> (8 * small);

@@ -159,7 +159,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_times_are_taken(waits in proptest::collection::vec((any::<Option<u64>>(), any::<u64>(), any::<u64>()), 0..50)) {
+        fn any_times_are_taken(
+            waits in proptest::collection::vec((any::<Option<u64>>(), any::<u64>(), any::<u64>()), 0..50)
+        ) {
             let mut book = Waits::default();
             for (stream, site, ns) in &waits {
                 book.note(&wait(*stream, *site, *ns));
