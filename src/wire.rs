@@ -323,6 +323,7 @@ pub struct LaneKey {
 pub struct Lane {
     pub submitted: u64,
     pub generation: u64,
+    pub since: u64,
 }
 
 /// What one call has to do with the work of a device. It succeeded.
@@ -342,6 +343,8 @@ pub struct WorkCall {
     pub submitted: u64,
     /// Of an anchor: at its entry; else at its return.
     pub generation: u64,
+    /// At its return.
+    pub generation_now: u64,
     /// Records of the process that were lost so far; changes more often than need be.
     pub lost: u64,
     pub kernel: u64,
@@ -581,14 +584,15 @@ impl WorkCall {
             bytes: u64_at(bytes, 48),
             submitted: u64_at(bytes, 56),
             generation: u64_at(bytes, 64),
-            lost: u64_at(bytes, 72),
-            kernel: u64_at(bytes, 80),
-            variant: u64_at(bytes, 88),
-            tgid: u32_at(bytes, 96),
-            tid: u32_at(bytes, 100),
-            unreadable: u32_at(bytes, 104),
-            copies: u32_at(bytes, 108),
-            part: std::array::from_fn(|part| u64_at(bytes, 112 + part * 8)),
+            generation_now: u64_at(bytes, 72),
+            lost: u64_at(bytes, 80),
+            kernel: u64_at(bytes, 88),
+            variant: u64_at(bytes, 96),
+            tgid: u32_at(bytes, 104),
+            tid: u32_at(bytes, 108),
+            unreadable: u32_at(bytes, 112),
+            copies: u32_at(bytes, 116),
+            part: std::array::from_fn(|part| u64_at(bytes, 120 + part * 8)),
         })
     }
 }

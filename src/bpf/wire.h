@@ -216,6 +216,7 @@ struct lane_key {
 struct lane {
 	__u64 submitted;  /* calls that put something into it */
 	__u64 generation; /* of the last one that was told of */
+	__u64 since;      /* when that was entered, CLOCK_MONOTONIC ns */
 };
 
 /* Of the processes whose numbers end alike: what is shared by mistake costs a record more. */
@@ -229,17 +230,18 @@ struct flow {
 struct work_call {
 	__u32 kind;
 	__u32 row;
-	__u64 entered;    /* CLOCK_MONOTONIC ns */
-	__u64 returned;   /* the same */
-	__u64 context;    /* current one of the thread, 0: not known */
-	__u64 stream;     /* 0: the default one, 2: the thread's own */
-	__u64 site;       /* where it was called from, 0: not taken */
-	__u64 bytes;      /* its size, where the row has one */
-	__u64 submitted;  /* of its stream, this call included */
-	__u64 generation; /* of an anchor: at its entry; else at its return */
-	__u64 lost;       /* records, so far */
-	__u64 kernel;     /* that is launched */
-	__u64 variant;    /* as in the totals: of a copy, its direction */
+	__u64 entered;        /* CLOCK_MONOTONIC ns */
+	__u64 returned;       /* the same */
+	__u64 context;        /* current one of the thread, 0: not known */
+	__u64 stream;         /* 0: the default one, 2: the thread's own */
+	__u64 site;           /* where it was called from, 0: not taken */
+	__u64 bytes;          /* its size, where the row has one */
+	__u64 submitted;      /* of its stream, this call included */
+	__u64 generation;     /* of an anchor: at its entry; else at its return */
+	__u64 generation_now; /* at its return */
+	__u64 lost;           /* records, so far */
+	__u64 kernel;         /* that is launched */
+	__u64 variant;        /* as in the totals: of a copy, its direction */
 	__u32 tgid;
 	__u32 tid;
 	__u32 unreadable; /* bit n: part n */

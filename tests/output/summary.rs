@@ -142,6 +142,7 @@ fn summary() -> Summary {
         },
         tier: "uprobe.session".to_owned(),
         memory: gpuscope::model::memory::Report::default(),
+        work: Vec::new(),
     }
 }
 
