@@ -473,7 +473,9 @@ impl Tracer {
         for (key, total) in &taken.totals {
             self.tally.add(&self.rows.catalog, key, total);
             let plan = self.rows.plans.get(key.row as usize);
-            if plan.is_some_and(|plan| plan.spec.flags & wire::SPEC_KERNEL != 0) {
+            let launches = |role| matches!(role, wire::ROLE_LAUNCH | wire::ROLE_STUB);
+            // of the runtime's launches, those that a launch of the driver lies in are counted there
+            if key.variant != 0 && plan.is_some_and(|plan| launches(plan.spec.launch.role)) {
                 self.launches.add(key, total);
             }
         }

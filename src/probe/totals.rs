@@ -91,6 +91,11 @@ impl Session {
             dropped.context("failed to drop the kernels of an ended process")?;
             shapes.extend(known.shape());
         }
+        let named: Vec<(wire::KernelKey, wire::NamedHandle)> = entries(&self.skel.maps.named_handles)?;
+        for (key, _) in named.iter().filter(|(_, named)| ended(named.tgid)) {
+            let dropped = self.skel.maps.named_handles.delete(bytes_of(key));
+            dropped.context("failed to drop the names of an ended process")?;
+        }
         Ok(shapes)
     }
 
