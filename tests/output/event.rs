@@ -32,7 +32,7 @@ impl World {
             memory: true,
             stacks: true,
             kernels: true,
-            work: false,
+            work: true,
             launch_stacks: false,
             sync_stacks: false,
         };
