@@ -7,7 +7,7 @@ use super::Call;
 use super::events::{Events, Mark};
 use super::idle::Idle;
 use super::lane::{Lane, Told};
-use super::stream::{LEGACY, Stream};
+use super::name::Stream;
 use crate::catalog::WorkPart;
 use std::collections::HashMap;
 
@@ -245,7 +245,7 @@ impl Lanes {
     /// A stream, and with the default one those that it waits for.
     fn drain_with_default(&mut self, lane: usize, generation: u64, at: u64) {
         self.drain(lane, generation, at);
-        if self.lanes[lane].stream != LEGACY {
+        if self.lanes[lane].stream != 0 {
             return;
         }
         let context = self.lanes[lane].context;

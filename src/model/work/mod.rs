@@ -4,22 +4,30 @@
 //! order of their returns, and can be asked at any time. Only the driver layer counts.
 
 mod call;
+mod classify;
+mod copies;
 mod events;
 mod idle;
 mod lane;
 mod lanes;
+mod name;
 mod process;
+mod ranges;
 mod report;
-mod stream;
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod tests;
 
 pub use call::Call;
+pub use classify::{blocks, classify};
+pub use copies::{Copies, CopyClass};
+pub use name::Stream;
+pub use ranges::{Kind, Ranges};
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
     ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
 };
-pub use stream::Stream;
 
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;

@@ -1,10 +1,14 @@
 //! One process: what each of its calls changes.
 
 use super::Call;
+use super::classify::{blocks, classify};
+use super::copies::{Copies, CopyClass};
+use super::lane::Lane;
 use super::lanes::Lanes;
-use super::report::{Created, GpuReport, ProcessReport, StreamReport};
-use super::stream::Stream;
-use crate::catalog::{Step, WorkPart};
+use super::name::Stream;
+use super::ranges::Ranges;
+use super::report::{Created, GpuReport, HostMemory, ProcessReport, StreamReport};
+use crate::catalog::{CopyKind, Step, WorkPart};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 
@@ -14,7 +18,9 @@ pub struct Process {
     pub comm: String,
     pub origin: Origin,
     first_at: u64,
+    ranges: Ranges,
     lanes: Lanes,
+    copies: Copies,
     created: Created,
     elapsed_count: u64,
     elapsed_ns: u64,
@@ -28,7 +34,9 @@ impl Process {
             comm: String::new(),
             origin,
             first_at: at,
+            ranges: Ranges::default(),
             lanes: Lanes::default(),
+            copies: Copies::default(),
             created: Created::default(),
             elapsed_count: 0,
             elapsed_ns: 0,
@@ -62,10 +70,25 @@ impl Process {
             }
             _ => {}
         }
+        for (lane, at) in self.lanes.take_closed() {
+            self.copies.closed(lane, at);
+        }
     }
 
     fn copy(&mut self, call: &Call<'_>) {
-        self.lanes.copy(call, false, false);
+        let (direction, host) = classify(call, &self.ranges, self.origin);
+        let blocking = blocks(call, direction);
+        let class = CopyClass {
+            direction,
+            host,
+            blocking,
+        };
+        let lane = self.lanes.lane(call);
+        self.copies.copy(call, lane, class);
+        // what is read from pageable memory is on its way when the call returns: "API synchronization behavior"
+        let done = blocking && (direction != Some(CopyKind::HtoD) || host == Some(HostMemory::Pinned));
+        self.lanes
+            .copy(call, blocking && direction.is_some(), done && direction.is_some());
     }
 
     fn wait(&mut self, call: &Call<'_>) {
@@ -86,7 +109,9 @@ impl Process {
     }
 
     /// Does what a memory call means for work.
-    pub fn remember(&mut self, _call: &memory::Call<'_>) {}
+    pub fn remember(&mut self, call: &memory::Call<'_>) {
+        self.ranges.note(call);
+    }
 
     /// What the kernel counted for a stream in the end.
     pub fn count(&mut self, name: Stream, submitted: u64) {
@@ -101,7 +126,7 @@ impl Process {
             origin: self.origin,
             first_at: self.first_at,
             ended_at,
-            copies: Vec::new(),
+            copies: self.copies.report(),
             streams: self.streams(now),
             created: self.created,
             waits: Vec::new(),
@@ -113,14 +138,14 @@ impl Process {
     }
 
     fn streams(&self, now: u64) -> Vec<StreamReport> {
-        let report = |(_, lane): (usize, &super::lane::Lane)| StreamReport {
+        let report = |(index, lane): (usize, &Lane)| StreamReport {
             stream: lane.stream,
             context: lane.context,
             tid: lane.tid,
             priority: lane.priority,
             nonblocking: lane.nonblocking,
             submissions: lane.submitted.saturating_sub(lane.captured),
-            copied: std::collections::BTreeMap::new(),
+            copied: self.copies.of_lane(index),
             busy_at_most_ns: lane.busy_at_most_ns(now),
             depth_at_most: lane.depth_at_most,
             blocked_ns: lane.blocked_ns,

@@ -2,7 +2,7 @@
 //! are told of as the kernel programs would.
 
 use super::lanes::Lanes;
-use super::stream::Stream;
+use super::name::Stream;
 use super::*;
 use crate::catalog::{Catalog, Step, WorkPart};
 use crate::wire::WorkCall;
