@@ -51,6 +51,7 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
     "cuEventDestroy": "event_destroy event=hEvent",
     "cuStreamBeginCapture": "capture_begin stream=hStream",
     "cuStreamBeginCaptureToGraph": "capture_begin graph=hGraph stream=hStream",
+    "cuStreamBeginRecaptureToGraph": "capture_begin stream=hStream",
     "cuStreamEndCapture": "capture_end graph=phGraph stream=hStream",
     "cuGraphAddKernelNode": "node_kernel graph=hGraph",
     "cuGraphAddMemcpyNode": "node_copy graph=hGraph",

@@ -2,8 +2,10 @@
 
 use super::Call;
 
+/// Another word for stream 0.
 const LEGACY: u64 = 1;
-const PER_THREAD: u64 = 2;
+/// The default stream of a thread.
+pub const PER_THREAD: u64 = 2;
 
 /// A stream of one process. Handles name streams by themselves; a default stream is one of a context, or of a thread
 /// in one.
@@ -21,7 +23,12 @@ impl Stream {
     /// The stream that a call is about; where it names none, the default one of its context.
     #[must_use]
     pub fn of(call: &Call<'_>) -> Stream {
-        let (stream, context, tid) = (call.raw.stream, call.raw.context, call.raw.tid);
+        Stream::named(call.raw.stream, call.raw.context, call.raw.tid)
+    }
+
+    /// The stream that a thread means by a handle.
+    #[must_use]
+    pub fn named(stream: u64, context: u64, tid: u32) -> Stream {
         match stream {
             0 | LEGACY => Stream {
                 stream: 0,
