@@ -1,4 +1,4 @@
-//! How long threads waited, by function, stream and place; and the times that the program itself measures.
+//! How long threads waited, by function, stream and place.
 //!
 //! Owns waits that the program asks for. Those that it does not are [`super::HiddenWaits`]' business.
 
@@ -36,11 +36,10 @@ struct Tally {
 pub struct Waits {
     tallies: HashMap<Key, Tally>,
     functions: HashMap<u32, String>,
-    elapsed: (u64, u64),
 }
 
 impl Waits {
-    /// A call waited, or measured what others have done.
+    /// A call waited.
     pub fn note(&mut self, wait: &Wait<'_>) {
         self.functions
             .entry(wait.row)
@@ -62,22 +61,6 @@ impl Waits {
         } else {
             (wait.row, None, 0)
         }
-    }
-
-    /// The program measured a time between two events: the bits of a `float` of milliseconds.
-    pub fn elapsed(&mut self, milliseconds: u64) {
-        let time = f32::from_bits(milliseconds as u32);
-        if !time.is_finite() || time < 0.0 {
-            return; // of events in the wrong order
-        }
-        let ns = (f64::from(time) * 1e6).round() as u64;
-        self.elapsed = (self.elapsed.0 + 1, self.elapsed.1.saturating_add(ns));
-    }
-
-    /// Number and sum, in ns, of these times.
-    #[must_use]
-    pub fn elapsed_total(&self) -> (u64, u64) {
-        self.elapsed
     }
 
     /// Most time first.
@@ -148,15 +131,6 @@ mod tests {
         assert!(placeless.unwrap().count > all / 2);
     }
 
-    #[test]
-    fn times_that_the_program_measures_add_up_in_nanoseconds() {
-        let mut waits = Waits::default();
-        for time in [1.5f32, 0.25, -1.0, f32::NAN, f32::INFINITY] {
-            waits.elapsed(u64::from(time.to_bits()));
-        }
-        assert_eq!(waits.elapsed_total(), (2, 1_750_000));
-    }
-
     proptest! {
         #[test]
         fn any_times_are_taken(
@@ -165,7 +139,6 @@ mod tests {
             let mut book = Waits::default();
             for (stream, site, ns) in &waits {
                 book.note(&wait(*stream, *site, *ns));
-                book.elapsed(*ns);
             }
             prop_assert_eq!(book.report().iter().map(|wait| wait.count).sum::<u64>(), waits.len() as u64);
         }
