@@ -312,7 +312,7 @@ pub enum Stacks {
     Sync,
     /// Of all these
     All,
-    /// Of none
+    /// Of none, for the summary either; costs less
     None,
 }
 
