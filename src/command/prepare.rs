@@ -307,7 +307,7 @@ pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
 pub fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
         SummaryFormat::Text => say(summary::to_text(summary).trim_end_matches('\n')),
-        SummaryFormat::Json => say(summary::to_json(summary)),
+        SummaryFormat::Json => say(summary::to_json_line(summary)),
         SummaryFormat::None => {}
     }
 }
