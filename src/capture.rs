@@ -4,8 +4,8 @@
 //! follows [`Plan::fields`]. Pure.
 
 use crate::catalog::{
-    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Row,
-    Step, StructId, Verb, Work,
+    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Role,
+    Row, Step, StructId, Verb, Work,
 };
 use crate::wire;
 
@@ -316,8 +316,13 @@ impl Planner<'_> {
         let Some(kernel) = self.number(row, launch.kernel) else {
             return;
         };
+        let Some((role, name)) = self.kernel_role(row, launch.role) else {
+            return;
+        };
         let mut spec = wire::Launch {
             kernel,
+            role,
+            name,
             ..wire::Launch::NONE
         };
         match launch.shape.map(|shape| (self.shape_block(row, shape), shape)) {
@@ -331,7 +336,20 @@ impl Planner<'_> {
             }
         }
         self.spec.launch = spec;
-        self.spec.flags |= wire::SPEC_KERNEL;
+        if launch.role == Role::Launch {
+            self.spec.flags |= wire::SPEC_KERNEL;
+        }
+    }
+
+    /// What a row does with kernels, and what names them; `None`: that is known at its return only, which is not seen.
+    fn kernel_role(&mut self, row: &Row, role: Role) -> Option<(u8, wire::Factor)> {
+        let at_return = |role| self.used.returns.then_some(role);
+        match role {
+            Role::Launch => Some((wire::ROLE_LAUNCH, wire::Factor::NONE)),
+            Role::Stub => Some((at_return(wire::ROLE_STUB)?, wire::Factor::NONE)),
+            Role::Name(name) => Some((at_return(wire::ROLE_NAME)?, self.number(row, name)?)),
+            Role::Same(other) => Some((at_return(wire::ROLE_SAME)?, self.number(row, other)?)),
+        }
     }
 
     /// The numbers of a shape as one piece behind one pointer: the pointer's word, and where they begin.
@@ -582,9 +600,15 @@ mod tests {
                 "{}: {unreadable} unreadable arguments",
                 row.symbol
             );
-            if row.launch.is_some() {
-                assert!(plan.spec.flags & wire::SPEC_KERNEL != 0, "{}", row.symbol);
-                assert!(plan.spec.values <= 1, "{}: value 1 is the kernel's", row.symbol);
+            if let Some(launch) = &row.launch {
+                assert_ne!(plan.spec.launch.role, wire::ROLE_NONE, "{}", row.symbol);
+                let counts = launch.role == Role::Launch;
+                assert_eq!(plan.spec.flags & wire::SPEC_KERNEL != 0, counts, "{}", row.symbol);
+                assert!(
+                    plan.spec.values <= 1 || !launch.launches(),
+                    "{}: value 1 is the kernel's",
+                    row.symbol
+                );
             }
             let parts = row.memory.as_ref().map_or(0, |effect| effect.parts.len());
             assert_eq!(usize::from(plan.spec.parts), parts, "{}", row.symbol);

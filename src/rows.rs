@@ -60,6 +60,11 @@ impl RunRows {
         rows
     }
 
+    /// Whether what is put into streams is followed.
+    pub fn follows_work(&self) -> bool {
+        self.wish.work
+    }
+
     /// What the kernel side is told at load.
     pub fn specs(&self) -> Vec<wire::Spec> {
         self.plans.iter().map(|plan| plan.spec).collect()

@@ -53,6 +53,8 @@ pub const KERNEL_UNREADABLE: u64 = 2;
 pub const KERNEL_FOREIGN: u64 = 3;
 pub const KERNEL_NO_NAME: u64 = 4;
 pub const KERNEL_FULL: u64 = 5;
+/// The tag of a function of the host that launches a kernel.
+pub const KERNEL_STUB: u32 = 3;
 /// Ids begin here.
 pub const KERNEL_FIRST_ID: u64 = 4096;
 
@@ -131,26 +133,42 @@ impl Factor {
     };
 }
 
+/// What a row has to do with kernels.
+pub const ROLE_NONE: u8 = 0;
+pub const ROLE_LAUNCH: u8 = 1;
+/// Launches by a function of the host; the driver's launch, which counts, lies within.
+pub const ROLE_STUB: u8 = 2;
+/// Has given the handle to what `name` is called.
+pub const ROLE_NAME: u8 = 3;
+/// Has given the handle to what handle `name` stands for.
+pub const ROLE_SAME: u8 = 4;
+
 /// What of a launch says what runs, and in what shape.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub kernel: Factor,
+    pub name: Factor,
+    pub role: u8,
     /// Points to the numbers of the shape; [`WORD_NONE`]: they are words.
     pub shape_block: u8,
     /// The first of them, which follow each other; [`WORD_NONE`]: the call does not say.
     pub shape_word: u8,
+    pub pad: u8,
     pub shape_offset: u16,
-    pub pad: u16,
+    pub pad2: [u16; 3],
 }
 
 impl Launch {
     pub const NONE: Launch = Launch {
         kernel: Factor::NONE,
+        name: Factor::NONE,
+        role: ROLE_NONE,
         shape_block: WORD_NONE,
         shape_word: WORD_NONE,
-        shape_offset: 0,
         pad: 0,
+        shape_offset: 0,
+        pad2: [0; 3],
     };
 }
 
@@ -323,6 +341,7 @@ pub struct LaneKey {
 pub struct Lane {
     pub submitted: u64,
     pub generation: u64,
+    pub since: u64,
 }
 
 /// What one call has to do with the work of a device. It succeeded.
@@ -342,6 +361,8 @@ pub struct WorkCall {
     pub submitted: u64,
     /// Of an anchor: at its entry; else at its return.
     pub generation: u64,
+    /// At its return.
+    pub generation_now: u64,
     /// Records of the process that were lost so far; changes more often than need be.
     pub lost: u64,
     pub kernel: u64,
@@ -412,6 +433,15 @@ impl KnownKernel {
         };
         (self.launches > 0).then_some((key, self.launches))
     }
+}
+
+/// What the driver was asked for by name when it gave out a handle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamedHandle {
+    pub id: u64,
+    pub tgid: u32,
+    pub pad: u32,
 }
 
 /// How often a kernel was launched in one shape.
@@ -581,14 +611,15 @@ impl WorkCall {
             bytes: u64_at(bytes, 48),
             submitted: u64_at(bytes, 56),
             generation: u64_at(bytes, 64),
-            lost: u64_at(bytes, 72),
-            kernel: u64_at(bytes, 80),
-            variant: u64_at(bytes, 88),
-            tgid: u32_at(bytes, 96),
-            tid: u32_at(bytes, 100),
-            unreadable: u32_at(bytes, 104),
-            copies: u32_at(bytes, 108),
-            part: std::array::from_fn(|part| u64_at(bytes, 112 + part * 8)),
+            generation_now: u64_at(bytes, 72),
+            lost: u64_at(bytes, 80),
+            kernel: u64_at(bytes, 88),
+            variant: u64_at(bytes, 96),
+            tgid: u32_at(bytes, 104),
+            tid: u32_at(bytes, 108),
+            unreadable: u32_at(bytes, 112),
+            copies: u32_at(bytes, 116),
+            part: std::array::from_fn(|part| u64_at(bytes, 120 + part * 8)),
         })
     }
 }
@@ -599,7 +630,8 @@ pub struct KernelEvent<'a> {
     pub tgid: u32,
     pub id: u64,
     pub handle: u64,
-    /// 1: `CUfunction`, 2: `CUkernel`.
+    /// 1: `CUfunction`, 2: `CUkernel`, 0: another handle of the driver, [`KERNEL_STUB`]: `handle` is a function of
+    /// the host, and there is no name.
     pub tag: u32,
     pub name: &'a [u8],
     /// It may be longer.

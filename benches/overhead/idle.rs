@@ -70,7 +70,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         memory: true,
         stacks: true,
         kernels: true,
-        work: false,
+        work: true,
         launch_stacks: false,
         sync_stacks: false,
     };

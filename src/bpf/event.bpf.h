@@ -144,6 +144,8 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 		if (spec->work.step)
 			lose_work(call->tgid, spec->work.step >= WORK_COPY, 0);
 	}
+	if (spec->launch.role > ROLE_LAUNCH)
+		key.variant = follow_names(spec, frame, call, PT_REGS_SP((struct pt_regs *)ctx) - 8);
 	count(spec, &key, call->duration, call->result, call->bytes);
 	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
 		return;

@@ -63,6 +63,9 @@ struct thread {
 	__u32 contexts;   /* on the stack, as far as it was seen */
 	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
 	__u64 context[CONTEXTS];
+	__u64 stub;     /* of the runtime's launch that is open, 0: none */
+	__u64 stub_sp;  /* where that returns to */
+	__u64 launched; /* the kernel that the driver has launched within it */
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */
@@ -186,6 +189,7 @@ const struct kernel_event *kernel_event_type __attribute__((unused));
 const struct kernel_key *kernel_key_type __attribute__((unused));
 const struct known_kernel *known_kernel_type __attribute__((unused));
 const struct shape_key *shape_key_type __attribute__((unused));
+const struct named_handle *named_handle_type __attribute__((unused));
 
 static __always_inline __u64 mix(__u64 hash, __u64 word)
 {

@@ -59,13 +59,25 @@ struct spec_factor {
 	__u8 bytes;
 };
 
+/* What a row has to do with kernels. */
+enum launch_role {
+	ROLE_NONE,
+	ROLE_LAUNCH, /* launches: its totals are kept by kernel */
+	ROLE_STUB,   /* launches by a function of the host; the driver's launch, which counts, lies within */
+	ROLE_NAME,   /* has given the handle to what `name` is called */
+	ROLE_SAME,   /* has given the handle to what handle `name` stands for */
+};
+
 /* What of a launch says what runs, and in what shape. */
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
-	__u8 shape_block;          /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape_word;           /* the first of them; WORD_NONE: the call does not say */
-	__u16 shape_offset;        /* behind `shape_block` */
-	__u16 pad;
+	struct spec_factor name;
+	__u8 role;        /* enum launch_role */
+	__u8 shape_block; /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;  /* the first of them; WORD_NONE: the call does not say */
+	__u8 pad;
+	__u16 shape_offset; /* behind `shape_block` */
+	__u16 pad2[3];
 };
 
 /* What a call is to the stream that it names. */
@@ -216,6 +228,7 @@ struct lane_key {
 struct lane {
 	__u64 submitted;  /* calls that put something into it */
 	__u64 generation; /* of the last one that was told of */
+	__u64 since;      /* when that was entered, CLOCK_MONOTONIC ns */
 };
 
 /* Of the processes whose numbers end alike: what is shared by mistake costs a record more. */
@@ -229,17 +242,18 @@ struct flow {
 struct work_call {
 	__u32 kind;
 	__u32 row;
-	__u64 entered;    /* CLOCK_MONOTONIC ns */
-	__u64 returned;   /* the same */
-	__u64 context;    /* current one of the thread, 0: not known */
-	__u64 stream;     /* 0: the default one, 2: the thread's own */
-	__u64 site;       /* where it was called from, 0: not taken */
-	__u64 bytes;      /* its size, where the row has one */
-	__u64 submitted;  /* of its stream, this call included */
-	__u64 generation; /* of an anchor: at its entry; else at its return */
-	__u64 lost;       /* records, so far */
-	__u64 kernel;     /* that is launched */
-	__u64 variant;    /* as in the totals: of a copy, its direction */
+	__u64 entered;        /* CLOCK_MONOTONIC ns */
+	__u64 returned;       /* the same */
+	__u64 context;        /* current one of the thread, 0: not known */
+	__u64 stream;         /* 0: the default one, 2: the thread's own */
+	__u64 site;           /* where it was called from, 0: not taken */
+	__u64 bytes;          /* its size, where the row has one */
+	__u64 submitted;      /* of its stream, this call included */
+	__u64 generation;     /* of an anchor: at its entry; else at its return */
+	__u64 generation_now; /* at its return */
+	__u64 lost;           /* records, so far */
+	__u64 kernel;         /* that is launched */
+	__u64 variant;        /* as in the totals: of a copy, its direction */
 	__u32 tgid;
 	__u32 tid;
 	__u32 unreadable; /* bit n: part n */
@@ -270,7 +284,7 @@ struct kernel_event {
 	__u32 tgid;
 	__u64 id;
 	__u64 handle;
-	__u32 tag;    /* 1: CUfunction, 2: CUkernel */
+	__u32 tag; /* 1: CUfunction, 2: CUkernel, 3: stub of the host, to be named by user space, 0: another handle */
 	__u32 length; /* of the name, without NUL; WIRE_KERNEL_NAME - 1: it may be longer */
 	char name[WIRE_KERNEL_NAME];
 };
@@ -285,13 +299,20 @@ struct kernel_key {
 };
 
 struct known_kernel {
-	__u64 name;    /* address; 0: to be told again */
+	__u64 name;    /* address, or what lies in its place; 0: to be told again */
 	__u64 unloads; /* when it was last looked at */
 	__u64 id;
 	__u64 launches;    /* in the one shape that is counted here; others have entries of their own */
 	__u64 shape_state; /* enum shape_state */
 	__u32 tgid;
 	__u32 number[WIRE_SHAPE];
+};
+
+/* What the driver was asked for by name when it gave out a handle. */
+struct named_handle {
+	__u64 id;
+	__u32 tgid;
+	__u32 pad;
 };
 
 /* How often a kernel was launched in one shape. */

@@ -144,6 +144,7 @@ static __always_inline void submit_work(struct work_call *record)
 struct told {
 	__u64 submitted;
 	__u64 generation;
+	__u64 generation_now;
 	__u64 lost;
 	__u64 variant;
 };
@@ -169,6 +170,7 @@ static __noinline int tell_batch(const struct spec *spec, const struct frame *fr
 		fill_work(record, frame, call, key);
 		record->submitted = told->submitted;
 		record->generation = told->generation;
+		record->generation_now = told->generation_now;
 		record->lost = told->lost;
 		record->copies = (__u32)count;
 		read_element(&spec->work, frame, i, record);
@@ -191,6 +193,7 @@ static __noinline int tell_work(const struct spec *spec, const struct frame *fra
 	fill_work(record, frame, call, key);
 	record->submitted = told->submitted;
 	record->generation = told->generation;
+	record->generation_now = told->generation_now;
 	record->lost = told->lost;
 	if (spec->flags & SPEC_KERNEL)
 		record->kernel = told->variant;
@@ -219,10 +222,11 @@ static __always_inline void note_capture(struct flow *flow, __u8 flags)
 
 /* Whether a submission says nothing that is not known from an earlier one. */
 static __always_inline bool says_nothing(const struct spec *spec, const struct flow *flow,
-					 const struct lane *lane, const struct finished *call)
+					 const struct lane *lane, const struct frame *frame, __u64 duration)
 {
 	return spec->work.step == WORK_SUBMIT && lane && lane->generation == flow->generation &&
-	       !flow->captures && !(spec->work.flags & WORK_EACH) && call->duration < SLOW_SUBMISSION_NS;
+	       lane->since <= frame->entered && !flow->captures && !(spec->work.flags & WORK_EACH) &&
+	       duration < SLOW_SUBMISSION_NS;
 }
 
 static __noinline int tell(const struct spec *spec, const struct frame *frame, const struct thread *thread,
@@ -246,16 +250,19 @@ static __noinline int tell(const struct spec *spec, const struct frame *frame, c
 		lane = bpf_map_lookup_elem(&lanes, &key);
 	if (lane)
 		told.submitted = submits ? __sync_fetch_and_add(&lane->submitted, 1) + 1 : lane->submitted;
-	if (says_nothing(spec, flow, lane, call))
+	if (says_nothing(spec, flow, lane, frame, call->duration))
 		return 0;
-	told.generation = spec->work.flags & WORK_ANCHOR ? frame->generation : flow->generation;
+	told.generation_now = flow->generation;
+	told.generation = spec->work.flags & WORK_ANCHOR ? frame->generation : told.generation_now;
 	told.lost = flow->lost;
 	if (spec->work.step == WORK_BATCH)
 		return tell_batch(spec, frame, call, &key, &told);
 	if (!tell_work(spec, frame, call, &key, &told))
 		return 0;
-	if (spec->work.step == WORK_SUBMIT && lane)
+	if (spec->work.step == WORK_SUBMIT && lane) {
+		lane->since = frame->entered;
 		lane->generation = told.generation;
+	}
 	if (spec->work.flags & WORK_ENDS_LANE)
 		bpf_map_delete_elem(&lanes, &key);
 	return 0;

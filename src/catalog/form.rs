@@ -42,6 +42,8 @@ pub(super) struct RawFunction {
     pub work: Option<Text>,
     pub kernel: Option<Text>,
     pub shape: Option<Text>,
+    pub stub: Option<Text>,
+    pub names: Option<Text>,
     pub api: Option<Text>,
     #[serde(default)]
     pub unloads: bool,

@@ -29,6 +29,8 @@ const SPARE_ROWS: usize = 4096;
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
 const NO_RING: u32 = 4096;
+/// Copies at a million a second leave room for the time that the reader may sleep.
+const WORK_RING: u32 = 8 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
@@ -108,6 +110,7 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);
     let setup = Setup {
         ring_bytes: NO_RING,
+        work_ring_bytes: NO_RING,
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
@@ -202,6 +205,7 @@ fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         memory_ring_bytes: MEMORY_RING,
+        work_ring_bytes: WORK_RING,
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,

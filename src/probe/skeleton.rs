@@ -30,6 +30,7 @@ const _: () = {
     assert!(offset_of!(types::known_kernel, launches) == offset_of!(wire::KnownKernel, launches));
     assert!(offset_of!(types::known_kernel, number) == offset_of!(wire::KnownKernel, number));
     assert!(size_of::<types::shape_key>() == size_of::<wire::ShapeKey>());
+    assert!(size_of::<types::named_handle>() == size_of::<wire::NamedHandle>());
     assert!(size_of::<types::kernel_event>() == 32 + wire::KERNEL_NAME);
     assert!(offset_of!(types::kernel_event, length) == 28);
     assert!(size_of::<types::memory_call>() == size_of::<wire::MemoryCall>());
