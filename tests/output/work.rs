@@ -122,8 +122,8 @@ fn training() -> ProcessReport {
         created: Created {
             streams: 12,
             streams_destroyed: 3,
-            events: 4,
-            events_destroyed: 4,
+            events: 1,
+            events_destroyed: 1,
         },
         waits: vec![
             wait("cuStreamSynchronize", Some(0x7f10), 1, 90),
