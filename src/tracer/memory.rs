@@ -3,6 +3,7 @@
 use super::Scope;
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
+use super::stubs::StubPlane;
 use crate::catalog::Catalog;
 use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
@@ -21,6 +22,7 @@ pub(super) struct MemoryPlane {
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
     ends: Vec<(u64, u32, String)>,
     pub(super) sites: SitePlane,
+    pub(super) stubs: StubPlane,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -44,6 +46,7 @@ impl MemoryPlane {
             born: HashSet::new(),
             ends: Vec::new(),
             sites: SitePlane::default(),
+            stubs: StubPlane::default(),
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -102,7 +105,7 @@ impl MemoryPlane {
                 continue;
             }
             if let Some(kernel) = KernelEvent::parse(record) {
-                launches.learn(&kernel);
+                self.meet_kernel(&kernel, launches);
                 continue;
             }
             let Some(raw) = MemoryCall::parse(record) else {
@@ -118,10 +121,20 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
+        self.stubs.follow(launches);
         self.sites.name_fresh();
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);
+        }
+    }
+
+    fn meet_kernel(&mut self, kernel: &KernelEvent<'_>, launches: &mut Launches) {
+        if kernel.tag == wire::KERNEL_STUB {
+            let stub = self.sites.locate(kernel.tgid, kernel.handle);
+            self.stubs.ask(kernel.tgid, kernel.id, stub, launches);
+        } else {
+            launches.learn(kernel);
         }
     }
 

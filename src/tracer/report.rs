@@ -53,6 +53,7 @@ impl Tracer {
         self.handle_notices();
         self.memory
             .follow(&self.session, &self.rows.catalog, &mut self.launches);
+        self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);
