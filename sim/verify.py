@@ -162,7 +162,14 @@ def what_ran(line):
 def impossible(lines, queue):
     """What cannot be in a log of work of one thread, whatever the program did."""
     done, legacy, blocking, kernels = {}, 0, 0, []
+    # The end that the call before had to wait for, and when that call began.
+    awaited, began = 0, 0
     for line in lines:
+        entered = line.get("entered_ns", line.get("submitted_ns", 0))
+        if entered > began and entered < awaited:
+            yield f"called before a copy was done that is waited for: {line}"
+        waits = line.get("blocking") and (line["direction"] in ("DtoH", "HtoH") or line["host"] == "pinned")
+        awaited, began = (line["end_ns"], entered) if waits else (0 if entered else awaited, entered or began)
         if "sync" in line:
             waited = [end for stream, end in done.items() if line.get("stream", stream) == stream]
             if "event" not in line and waited and max(waited) > line["returned_ns"]:

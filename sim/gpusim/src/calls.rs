@@ -1,6 +1,7 @@
 //! The runtime functions this program calls, each counted.
 
 #![allow(non_camel_case_types, non_snake_case)]
+#![allow(clippy::too_many_arguments)]
 
 use std::ffi::c_void;
 
