@@ -1,5 +1,7 @@
 //! Memory of every kind and streams to copy in, and what to copy at random.
 
+use std::ffi::CStr;
+
 use super::Options;
 use super::random::Random;
 use super::tally;
@@ -12,6 +14,8 @@ pub const PITCH: u64 = 256;
 pub const PLANE_ROWS: u64 = 16;
 /// An array has as many rows as four planes, of as many bytes as the pitch.
 const ARRAY_ROWS: usize = 64;
+/// What the module has, by the name it has there.
+const FUNCTION: &CStr = c"triton_per_fused_add_0";
 const SMALLEST: u64 = 64 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub struct Bench {
     pub array: End,
     streams: Vec<u64>,
     most: u64,
+    /// A kernel of a module.
+    pub function: u64,
     /// What is registered and what is only pageable.
     _own: [Vec<u8>; 2],
 }
@@ -63,6 +69,7 @@ impl Bench {
             End::new(cuda::malloc_managed(size)?, Kind::Host("managed")),
         ];
         let array = cuda_memory::malloc_array(PITCH as usize / 4, ARRAY_ROWS)?;
+        let function = driver.function(FUNCTION)?;
         let own_streams = (0..options.number("streams", 3).max(1)).map(|_| cuda::stream());
         Ok(Bench {
             driver,
@@ -72,6 +79,7 @@ impl Bench {
             array: End::new(array, Kind::Array),
             streams: own_streams.collect::<Result<_, _>>()?,
             most,
+            function,
             _own: own,
         })
     }

@@ -1,7 +1,8 @@
-//! Copies of bytes in a row, and the choice among all families of copies, fills and prefetches.
+//! Copies of bytes in a row, and the choice among all families of copies, fills, prefetches and
+//! launches.
 
 use super::bench::{Bench, End, PITCH, copied};
-use super::{Account, Options, fills, shapes, tally};
+use super::{Account, Options, fills, launches, shapes, tally};
 use crate::{cuda, cuda_work, pace};
 
 type Family = fn(&mut Bench) -> Result<(), u32>;
@@ -23,7 +24,8 @@ const FAMILIES: &[Family] = &[
     fills::by_driver,
     fills::shaped,
     fills::prefetch,
-    launch,
+    launches::by_runtime,
+    launches::by_driver,
 ];
 
 pub fn copies(options: &Options, _: &mut Account) -> Result<String, u32> {
@@ -37,16 +39,6 @@ pub fn copies(options: &Options, _: &mut Account) -> Result<String, u32> {
     cuda::synchronize()?;
     tally::plant("streams_left", bench.streams().len() as u64);
     Ok(format!("{steps} steps among {} families", FAMILIES.len()))
-}
-
-fn launch(bench: &mut Bench) -> Result<(), u32> {
-    let (kernel, stream) = (bench.random.next() as u32, bench.stream());
-    cuda::launch(kernel, 4, 64, stream)?;
-    tally::add_kernel(kernel);
-    if bench.random.one_in(4) {
-        cuda::stream_synchronize(stream)?;
-    }
-    Ok(())
 }
 
 /// `cudaMemcpy` with each kind, the one that leaves it to the addresses too.

@@ -10,6 +10,7 @@ mod fills;
 mod freeing;
 mod graphs;
 mod item;
+mod launches;
 mod leaks;
 mod memory;
 mod options;
@@ -89,7 +90,7 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
     (
         "copies",
         "--seed 1 --steps 300 --bytes 65536 --streams 3",
-        "every family of copies, fills and prefetches at random, in every kind of memory",
+        "every family of copies, fills, prefetches and launches at random, in every kind of memory",
         copies::copies,
     ),
     (
