@@ -7,6 +7,7 @@ mod devices;
 mod memory;
 mod report;
 mod sites;
+mod work;
 
 pub use clock::{clock_now, monotonic_ns};
 
@@ -29,6 +30,7 @@ use anyhow::{Context, Result};
 use memory::MemoryPlane;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
+use work::WorkPlane;
 
 /// Events younger than this are held back to be sorted.
 const WINDOW_NS: u64 = 100_000_000;
@@ -53,6 +55,7 @@ pub struct Tracer {
     session: Session,
     events: Events,
     memory: MemoryPlane,
+    work: WorkPlane,
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
@@ -89,6 +92,7 @@ impl Tracer {
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
         let memory = MemoryPlane::open(&session, &scope)?;
+        let work = WorkPlane::open(&session, rows.follows_work())?;
         let mut attacher = Attacher::default();
         let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));
@@ -101,6 +105,7 @@ impl Tracer {
             session,
             events,
             memory,
+            work,
             rows,
             attacher,
             scope,
@@ -223,10 +228,10 @@ impl Tracer {
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
         self.session.alive(monotonic_ns());
-        self.events.wait(self.wait, [self.gate.bell(), self.memory.bell()]);
+        let bells = [self.gate.bell(), self.memory.bell(), self.work.bell()];
+        self.events.wait(self.wait, bells);
         self.handle_notices();
-        self.memory
-            .follow(&self.session, &self.rows.catalog, &mut self.launches);
+        self.follow(monotonic_ns());
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
@@ -241,6 +246,14 @@ impl Tracer {
             self.each_second(now);
         }
         self.flush()
+    }
+
+    /// Takes in memory calls and work that ended before `now`, CLOCK_MONOTONIC ns.
+    fn follow(&mut self, now: u64) {
+        self.work.take_in(&self.memory);
+        self.memory
+            .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
+        self.work.follow(&self.session, &self.rows.catalog, &self.memory, now);
     }
 
     /// Wakes up rarely when little happens.
@@ -272,11 +285,13 @@ impl Tracer {
             wire::NOTICE_EXEC => {
                 self.comms.remove(&notice.tgid);
                 self.memory.executed(notice);
+                self.work.ended(notice);
                 self.happened(notice, &comm, Happening::Executed);
                 self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
                 self.memory.exited(notice);
+                self.work.ended(notice);
                 self.happened(notice, &comm, Happening::Exited);
                 self.ended.insert(notice.tgid);
             }
@@ -400,6 +415,7 @@ impl Tracer {
         self.report_lost(now);
         self.fold_ended();
         self.memory.settle(&self.session, now);
+        self.work.settle();
         self.declare_callers_unseen();
         for path in self.attacher.release_wanted() {
             say(format_args!(
@@ -457,7 +473,9 @@ impl Tracer {
         for (key, total) in &taken.totals {
             self.tally.add(&self.rows.catalog, key, total);
             let plan = self.rows.plans.get(key.row as usize);
-            if plan.is_some_and(|plan| plan.spec.flags & wire::SPEC_KERNEL != 0) {
+            let launches = |role| matches!(role, wire::ROLE_LAUNCH | wire::ROLE_STUB);
+            // of the runtime's launches, those that a launch of the driver lies in are counted there
+            if key.variant != 0 && plan.is_some_and(|plan| launches(plan.spec.launch.role)) {
                 self.launches.add(key, total);
             }
         }

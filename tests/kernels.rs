@@ -168,6 +168,79 @@ fn a_handle_that_is_given_to_another_kernel_goes_by_its_new_name() {
     }
 }
 
+/// Of a driver that nobody knows: neither tag nor name can be read from a handle.
+fn launched_by_an_unknown_driver(options: &[&str], command: &[&str]) -> Trace {
+    Gpuscope::run(options, command)
+        .env("GPUSIM_HANDLES", "opaque")
+        .finish()
+        .ok()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn handles_that_lead_to_no_name_go_by_what_the_driver_was_asked_for() {
+    let launcher = launcher().to_str().expect("a path");
+    for tier in TIERS.iter().filter(|tier| kernel_version() >= tier.since) {
+        // single links detach slowly
+        let filter = [
+            "--filter",
+            "cuLaunch*",
+            "--filter",
+            "cuModuleGetFunction",
+            "--filter",
+            "cuLibraryGetKernel",
+        ];
+        let options = [&["-q", "--summary", "json"][..], &filter[..]].concat();
+        let trace = Gpuscope::run(&options, &[launcher, "mixed", "8", "2000"])
+            .env("GPUSIM_HANDLES", "opaque")
+            .tier(tier.name)
+            .finish()
+            .ok();
+        assert_as_launched(&trace, &ledger_of(&trace));
+        assert_shapes(&trace);
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn an_unknown_drivers_handle_that_is_given_to_another_kernel_goes_by_its_new_name() {
+    let launcher = launcher().to_str().expect("a path");
+    let trace = launched_by_an_unknown_driver(&["-q", "--summary", "json"], &[launcher, "reload", "40"]);
+    let ledger = ledger_of(&trace);
+    assert_eq!(ledger.kernels.len(), 40);
+    assert_as_launched(&trace, &ledger);
+}
+
+/// Each launch of the runtime in `trace`, with the kernel that the driver's launch within it names.
+fn runtimes_lines(trace: &Trace) -> Vec<(String, String)> {
+    let launches = trace.calls().filter(|call| text(call, "name").starts_with("cuLaunch"));
+    let within: BTreeMap<u64, String> = launches
+        .map(|call| (number(call, "parent_id"), text(call, "kernel")))
+        .collect();
+    let runtime = trace
+        .calls()
+        .filter(|call| text(call, "name").starts_with("cudaLaunch"));
+    runtime
+        .map(|call| (text(call, "kernel"), within[&number(call, "event_id")].clone()))
+        .collect()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn lines_of_the_runtimes_launches_name_their_kernel() {
+    for handles in ["plain", "opaque"] {
+        let trace = Gpuscope::run(&[], &[&support::sim_text("gpusim"), "train", "20"])
+            .env("GPUSIM_HANDLES", handles)
+            .finish()
+            .ok();
+        let lines = runtimes_lines(&trace);
+        assert_eq!(lines.len() as u64, ledger_of(&trace).kernels.values().sum::<u64>());
+        for (outer, inner) in lines {
+            assert_eq!(outer, inner, "{handles}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs root and BPF"]
 fn an_executed_program_has_kernels_of_its_own() {

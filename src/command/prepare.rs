@@ -28,6 +28,8 @@ const SPARE_ROWS: usize = 4096;
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
 const NO_RING: u32 = 4096;
+/// Copies at a million a second leave room for the time that the reader may sleep.
+const WORK_RING: u32 = 8 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
@@ -52,6 +54,9 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         memory: covers_memory,
         stacks: options.stacks != Some(Stacks::None),
         kernels: true,
+        work: true,
+        launch_stacks: false,
+        sync_stacks: false,
         results: options.errors,
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -99,11 +104,15 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         memory: true,
         stacks: args.stacks != Stacks::None,
         kernels: false,
+        work: false,
+        launch_stacks: false,
+        sync_stacks: false,
         results: false,
     };
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);
     let setup = Setup {
         ring_bytes: NO_RING,
+        work_ring_bytes: NO_RING,
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
@@ -211,6 +220,7 @@ fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         memory_ring_bytes: MEMORY_RING,
+        work_ring_bytes: WORK_RING,
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,

@@ -51,6 +51,10 @@ pub struct Kernel {
     /// Different ones.
     pub shape_count: usize,
     pub processes: usize,
+    /// Of the launches, those that were recorded into a graph instead of being run.
+    pub captured: u64,
+    /// Runs by launches of graphs, beside them; of graphs whose making was seen.
+    pub in_graphs: u64,
 }
 
 impl Kernel {
@@ -202,6 +206,8 @@ impl Sum {
             shapes,
             shape_count,
             processes: self.processes.len(),
+            captured: 0,
+            in_graphs: 0,
         })
     }
 }

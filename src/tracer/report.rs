@@ -32,6 +32,7 @@ impl Tracer {
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
         summary.memory = self.memory_report(true);
+        summary.work = self.work.report(&self.session, &self.rows.catalog, monotonic_ns());
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -51,8 +52,7 @@ impl Tracer {
     fn handle_remaining(&mut self) {
         self.events.drain();
         self.handle_notices();
-        self.memory
-            .follow(&self.session, &self.rows.catalog, &mut self.launches);
+        self.follow(u64::MAX);
         self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);
