@@ -43,6 +43,8 @@ pub struct Copy {
     /// The kind of its host side; the worse of two.
     pub host: Option<Host>,
     on_device: (bool, bool),
+    /// What memory it goes to and comes from.
+    pub ends: (&'static str, &'static str),
 }
 
 impl Way {
@@ -101,6 +103,7 @@ impl Copy {
                 Way::DtoD | Way::PtoP => None,
             },
             on_device: (target.on_device, source.on_device),
+            ends: (target.name(), source.name()),
         };
         copy.check(&to, target.on_device)?;
         copy.check(&from, source.on_device)?;
@@ -181,6 +184,7 @@ mod tests {
             way,
             host,
             on_device: (false, false),
+            ends: ("", ""),
         }
     }
 
