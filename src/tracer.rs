@@ -449,7 +449,12 @@ impl Tracer {
         if self.ended.is_empty() || self.memory.stubs.is_busy() {
             return;
         }
-        let ended = std::mem::take(&mut self.ended);
+        // names of kernels are needed until the last records of their process have been followed
+        let (early, ended): (HashSet<u32>, HashSet<u32>) = std::mem::take(&mut self.ended)
+            .into_iter()
+            .partition(|tgid| self.work.knows(*tgid));
+        self.ended = early;
+        self.work.tell_graphs(&mut self.launches, false);
         if let Ok(taken) = self.session.take_ended(&|tgid| ended.contains(&tgid)) {
             self.add_to_tally(&taken);
         }

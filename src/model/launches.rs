@@ -4,6 +4,7 @@
 
 use super::kernel_name::KernelName;
 use super::summary::quantile_ns;
+use super::work::GraphKernel;
 use crate::wire::{self, KernelEvent, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -95,6 +96,8 @@ struct Sum {
     total: Option<Box<Total>>,
     shapes: HashMap<Shape, u64>,
     processes: HashSet<u32>,
+    captured: u64,
+    in_graphs: u64,
 }
 
 /// See the module.
@@ -183,6 +186,13 @@ impl Launches {
         }
     }
 
+    /// Graphs ran a kernel, and recorded launches of it.
+    pub fn add_graph_kernel(&mut self, kernel: &GraphKernel) {
+        let sum = self.sum_of(kernel.id);
+        sum.in_graphs += kernel.runs;
+        sum.captured += kernel.captured;
+    }
+
     fn sum_of(&mut self, id: u64) -> &mut Sum {
         let name = self.name(id).cloned();
         let key = match &name {
@@ -251,8 +261,8 @@ impl Sum {
             shapes,
             shape_count,
             processes: self.processes.len(),
-            captured: 0,
-            in_graphs: 0,
+            captured: self.captured,
+            in_graphs: self.in_graphs,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
+use crate::model::launches::Launches;
 use crate::model::memory;
 use crate::model::work::{Call, ProcessReport, Stream, Work};
 use crate::probe::ring::Records;
@@ -154,6 +155,22 @@ impl WorkPlane {
         }
     }
 
+    /// Whether a process has not ended yet, as far as its records have been taken in.
+    pub(super) fn knows(&self, pid: u32) -> bool {
+        self.model.knows(pid)
+    }
+
+    /// Tells which kernels graphs ran. `all`: of processes that live, too; then nothing comes after it.
+    pub(super) fn tell_graphs(&mut self, launches: &mut Launches, all: bool) {
+        let ended = self.model.take_graph_kernels();
+        ended.iter().for_each(|kernel| launches.add_graph_kernel(kernel));
+        if all {
+            self.model
+                .graph_kernels()
+                .for_each(|kernel| launches.add_graph_kernel(&kernel));
+        }
+    }
+
     /// To be called each second.
     pub(super) fn settle(&mut self) {
         for pid in self.model.alive().collect::<Vec<u32>>() {
@@ -162,14 +179,9 @@ impl WorkPlane {
     }
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
-    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64) -> Vec<ProcessReport> {
+    pub(super) fn report(&mut self, session: &Session, now: u64) -> Vec<ProcessReport> {
         self.note_losses(session);
         self.count_lanes(session.lanes());
-        let mut processes = self.model.report(now);
-        for wait in processes.iter_mut().flat_map(|process| &mut process.waits) {
-            let row = catalog.rows.get(wait.row as usize);
-            wait.function = row.map(|row| row.symbol.clone()).unwrap_or_default();
-        }
-        processes
+        self.model.report(now)
     }
 }

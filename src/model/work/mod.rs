@@ -40,6 +40,7 @@ pub use waits::{Wait, Waits};
 
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
+pub use process::GraphKernel;
 use process::Process;
 use std::collections::HashMap;
 
@@ -51,6 +52,7 @@ const KEPT_REPORTS: usize = 1024;
 pub struct Work {
     processes: HashMap<u32, Process>,
     ended: Vec<ProcessReport>,
+    graph_kernels: Vec<GraphKernel>,
     /// Ended processes whose reports were dropped for want of room.
     pub forgotten: u64,
 }
@@ -108,10 +110,21 @@ impl Work {
             return;
         };
         self.ended.push(process.report(tgid, Some(at), at));
+        self.graph_kernels.extend(process.graph_kernels());
         if self.ended.len() > KEPT_REPORTS {
             self.ended.remove(0);
             self.forgotten += 1;
         }
+    }
+
+    /// What graphs of processes that have ended, since this was last asked, had to do with kernels.
+    pub fn take_graph_kernels(&mut self) -> Vec<GraphKernel> {
+        std::mem::take(&mut self.graph_kernels)
+    }
+
+    /// The same of processes that live.
+    pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
+        self.processes.values().flat_map(Process::graph_kernels)
     }
 
     /// Processes that live.

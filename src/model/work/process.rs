@@ -3,14 +3,25 @@
 use super::Call;
 use super::classify::{blocks, classify};
 use super::copies::{Copies, CopyClass};
+use super::graphs::Graphs;
+use super::hidden::{CopyWait, HiddenWaits, SyncWait};
 use super::lane::Lane;
 use super::lanes::Lanes;
 use super::name::Stream;
 use super::ranges::Ranges;
-use super::report::{Created, GpuReport, HostMemory, ProcessReport, StreamReport};
-use crate::catalog::{CopyKind, Step, WorkPart};
+use super::report::{Created, GpuReport, HiddenKind, HostMemory, ProcessReport, StreamReport};
+use super::waits::{Wait, Waits};
+use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
+
+/// What graphs have to do with a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphKernel {
+    pub id: u64,
+    pub runs: u64,
+    pub captured: u64,
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -21,6 +32,9 @@ pub struct Process {
     ranges: Ranges,
     lanes: Lanes,
     copies: Copies,
+    waits: Waits,
+    hidden: HiddenWaits,
+    graphs: Graphs,
     created: Created,
     elapsed_count: u64,
     elapsed_ns: u64,
@@ -37,6 +51,9 @@ impl Process {
             ranges: Ranges::default(),
             lanes: Lanes::default(),
             copies: Copies::default(),
+            waits: Waits::default(),
+            hidden: HiddenWaits::default(),
+            graphs: Graphs::new(origin),
             created: Created::default(),
             elapsed_count: 0,
             elapsed_ns: 0,
@@ -46,7 +63,24 @@ impl Process {
 
     /// Does what `call` did.
     pub fn apply(&mut self, call: &Call<'_>) {
+        let doubts = self.lanes.doubts;
         self.lanes.note(call);
+        if self.lanes.doubts > doubts {
+            self.graphs.doubt();
+        }
+        if self.graphs.note(call) {
+            if call.step.submits() {
+                self.lanes.capture(call);
+            }
+            return;
+        }
+        self.follow(call);
+        for (lane, at) in self.lanes.take_closed() {
+            self.copies.closed(lane, at);
+        }
+    }
+
+    fn follow(&mut self, call: &Call<'_>) {
         match call.step {
             Step::Submit | Step::GraphLaunch => self.lanes.submit(call),
             Step::Copy | Step::CopyBatch => self.copy(call),
@@ -70,9 +104,6 @@ impl Process {
             }
             _ => {}
         }
-        for (lane, at) in self.lanes.take_closed() {
-            self.copies.closed(lane, at);
-        }
     }
 
     fn copy(&mut self, call: &Call<'_>) {
@@ -85,15 +116,42 @@ impl Process {
         };
         let lane = self.lanes.lane(call);
         self.copies.copy(call, lane, class);
+        self.hidden.copied(&CopyWait {
+            tid: call.raw.tid,
+            entered: call.raw.entered,
+            returned: call.raw.returned,
+            bytes: call.row.bytes.as_ref().map(|_| call.raw.bytes),
+            direction,
+            host,
+            blocking,
+            stream: Stream::of(call),
+            site: call.raw.site,
+        });
         // what is read from pageable memory is on its way when the call returns: "API synchronization behavior"
-        let done = blocking && (direction != Some(CopyKind::HtoD) || host == Some(HostMemory::Pinned));
-        self.lanes
-            .copy(call, blocking && direction.is_some(), done && direction.is_some());
+        let waited = blocking && direction.is_some();
+        let done = waited && (direction != Some(CopyKind::HtoD) || host == Some(HostMemory::Pinned));
+        self.lanes.copy(call, waited, done);
     }
 
     fn wait(&mut self, call: &Call<'_>) {
+        let stream = self.lanes.blocked(call);
         self.lanes.anchor(call);
-        let _stream = self.lanes.blocked(call);
+        self.waits.note(&Wait {
+            row: call.raw.row,
+            function: &call.row.symbol,
+            stream,
+            site: call.raw.site,
+            ns: call.duration_ns(),
+        });
+        if call.part(WorkPart::Event).is_none() {
+            self.hidden.synced(&SyncWait {
+                tid: call.raw.tid,
+                entered: call.raw.entered,
+                returned: call.raw.returned,
+                stream: call.has_stream.then(|| Stream::of(call)),
+                site: call.raw.site,
+            });
+        }
     }
 
     fn measure(&mut self, call: &Call<'_>) {
@@ -111,6 +169,34 @@ impl Process {
     /// Does what a memory call means for work.
     pub fn remember(&mut self, call: &memory::Call<'_>) {
         self.ranges.note(call);
+        if call.verb == Verb::GraphCreate && call.succeeded {
+            self.graphs.created(call.key(), call.raw.returned);
+        }
+        let waits = matches!(
+            call.family,
+            Family::Device | Family::Managed | Family::Pinned | Family::Registered
+        );
+        let kind = match call.verb {
+            Verb::Free if waits => HiddenKind::Free,
+            Verb::Alloc if waits => HiddenKind::Alloc,
+            _ => return,
+        };
+        if self.lanes.is_busy() {
+            let ns = call.raw.returned.saturating_sub(call.raw.entered);
+            self.hidden.memory(kind, call.raw.site, ns);
+        }
+    }
+
+    /// Kernels that graphs ran, and launches that only went into one, by kernel.
+    pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
+        let runs = self.graphs.kernel_runs().into_iter();
+        let runs = runs.map(|(id, runs)| GraphKernel { id, runs, captured: 0 });
+        let captured = self.graphs.captured_launches().iter();
+        runs.chain(captured.map(|(id, captured)| GraphKernel {
+            id: *id,
+            runs: 0,
+            captured: *captured,
+        }))
     }
 
     /// What the kernel counted for a stream in the end.
@@ -129,10 +215,10 @@ impl Process {
             copies: self.copies.report(),
             streams: self.streams(now),
             created: self.created,
-            waits: Vec::new(),
-            hidden: Vec::new(),
+            waits: self.waits.report(),
+            hidden: self.hidden.report(),
             gpu: self.gpu(now),
-            graphs: super::GraphReport::default(),
+            graphs: self.graphs.report(),
             lost: self.lost,
         }
     }
