@@ -7,6 +7,7 @@ mod devices;
 mod memory;
 mod report;
 mod sites;
+mod stubs;
 mod work;
 
 pub use clock::{clock_now, monotonic_ns};
@@ -444,7 +445,8 @@ impl Tracer {
 
     /// Keeps the kernel's tables small: totals of ended processes move here.
     fn fold_ended(&mut self) {
-        if self.ended.is_empty() {
+        // what they launched may be being named
+        if self.ended.is_empty() || self.memory.stubs.is_busy() {
             return;
         }
         let ended = std::mem::take(&mut self.ended);

@@ -37,12 +37,16 @@ static __noinline int lose_work(__u32 tgid, bool copy, __u64 bytes)
 	return 0;
 }
 
-/* False: it could not be read. */
-static __always_inline bool read_part(const struct frame *frame, const struct spec_read *from, __u64 *value)
+/* 0: it could not be read. */
+__noinline int read_part(const struct frame *frame, const struct spec_read *from, __u64 *value)
 {
-	__u64 word = word_at(frame, from->word);
-	__u32 bytes = from->bytes > 8 ? 8 : from->bytes;
+	__u64 word;
+	__u32 bytes;
 
+	if (!frame || !from || !value)
+		return 0;
+	word = word_at(frame, from->word);
+	bytes = from->bytes > 8 ? 8 : from->bytes;
 	*value = 0;
 	if (from->offset != READ_DIRECT)
 		return word && !bpf_probe_read_user(value, bytes, (void *)(word + from->offset));
@@ -90,9 +94,11 @@ static __always_inline void read_parts(const struct spec_work *spec, const struc
 {
 	record->unreadable = 0;
 	for (__u32 i = 0; i < WIRE_WORK; i++) {
-		record->part[i] = 0;
-		if (i < spec->parts && !read_part(frame, &spec->part[i], &record->part[i]))
+		__u64 value = 0;
+
+		if (i < spec->parts && !read_part(frame, &spec->part[i], &value))
 			record->unreadable |= 1u << i;
+		record->part[i] = value;
 	}
 }
 
@@ -149,12 +155,13 @@ struct told {
 	__u64 variant;
 };
 
-static __noinline int tell_batch(const struct spec *spec, const struct frame *frame,
-				 const struct finished *call, const struct lane_key *key,
-				 const struct told *told)
+__noinline int tell_batch(const struct spec *spec, const struct frame *frame, const struct finished *call,
+			  const struct lane_key *key, const struct told *told)
 {
 	__u64 count = 0;
 
+	if (!spec || !frame || !call || !key || !told)
+		return 0;
 	if (!read_part(frame, &spec->work.part[3], &count))
 		return 0;
 	for (__u32 i = 0; i < BATCH_MOST; i++) {
@@ -229,18 +236,23 @@ static __always_inline bool says_nothing(const struct spec *spec, const struct f
 	       duration < SLOW_SUBMISSION_NS;
 }
 
-static __noinline int tell(const struct spec *spec, const struct frame *frame, const struct thread *thread,
-			   const struct finished *call, __u64 variant)
+__noinline int tell(const struct spec *spec, const struct frame *frame, const struct thread *thread,
+		    const struct finished *call, __u64 variant)
 {
-	__u32 slot = call->tgid & (FLOWS - 1);
-	struct flow *flow = bpf_map_lookup_elem(&flows, &slot);
+	struct flow *flow;
+	__u32 slot;
 	struct told told = { .variant = variant };
 	struct lane_key key = {};
 	struct lane *lane = NULL;
-	bool submits = spec->work.step >= WORK_SUBMIT;
+	bool submits;
 
+	if (!spec || !frame || !thread || !call)
+		return 0;
+	slot = call->tgid & (FLOWS - 1);
+	flow = bpf_map_lookup_elem(&flows, &slot);
 	if (!flow)
 		return 0;
+	submits = spec->work.step >= WORK_SUBMIT;
 	note_capture(flow, spec->work.flags);
 	if (!lane_of(&spec->work, frame, thread, call->context, &key))
 		return lose_work(call->tgid, spec->work.step >= WORK_COPY, call->bytes);

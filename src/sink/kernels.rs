@@ -15,7 +15,7 @@ pub fn to_json(kernels: &[Kernel], full: bool) -> Vec<Value> {
 
 fn kernel_json(kernel: &Kernel, full: bool) -> Value {
     let mut value = json!({
-        "kernel": kernel.name.as_ref().map(|_| kernel.shown(full)),
+        "kernel": (kernel.name.is_some() || kernel.place.is_some()).then(|| kernel.shown(full)),
         "full_name": kernel.name.as_ref().map(|name| &name.full),
         "symbol": kernel.name.as_ref().map(|name| &name.symbol),
         "launches": kernel.launches,

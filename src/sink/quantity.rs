@@ -80,6 +80,18 @@ fn escape_where(text: &str, special: impl Fn(char) -> bool, out: &mut Vec<u8>) {
     }
 }
 
+/// A JSON text without characters that some terminals obey, which JSON allows; they occur inside strings only.
+pub fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", character as u32)),
+            other => out.push(other),
+        }
+    }
+    out
+}
+
 /// [`escape_into`] as a string.
 pub fn escaped(text: &str) -> String {
     let mut out = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::kernels;
 use super::memory::{self, Rates};
-use super::quantity::{bytes, count, duration, escaped};
+use super::quantity::{bytes, count, duration, escaped, harmless};
 use super::work;
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary};
@@ -48,6 +48,11 @@ pub fn to_json(summary: &Summary) -> Value {
             "tracer_rss_bytes": summary.cost.rss_bytes,
         },
     })
+}
+
+/// The same as one line that no terminal obeys.
+pub fn to_json_line(summary: &Summary) -> String {
+    harmless(&to_json(summary).to_string())
 }
 
 fn function_json(function: &Function) -> Value {

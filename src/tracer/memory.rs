@@ -3,6 +3,7 @@
 use super::Scope;
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
+use super::stubs::StubPlane;
 use super::work::WorkPlane;
 use crate::catalog::Catalog;
 use crate::model::launches::Launches;
@@ -22,6 +23,7 @@ pub(super) struct MemoryPlane {
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
     ends: Vec<(u64, u32, String)>,
     pub(super) sites: SitePlane,
+    pub(super) stubs: StubPlane,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -45,6 +47,7 @@ impl MemoryPlane {
             born: HashSet::new(),
             ends: Vec::new(),
             sites: SitePlane::default(),
+            stubs: StubPlane::default(),
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -109,7 +112,7 @@ impl MemoryPlane {
                 continue;
             }
             if let Some(kernel) = KernelEvent::parse(record) {
-                launches.learn(&kernel);
+                self.meet_kernel(&kernel, launches);
                 continue;
             }
             let Some(raw) = MemoryCall::parse(record) else {
@@ -128,10 +131,20 @@ impl MemoryPlane {
             }
         }
         inbox.borrow_mut().clear();
+        self.stubs.follow(launches);
         self.sites.name_fresh();
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);
+        }
+    }
+
+    fn meet_kernel(&mut self, kernel: &KernelEvent<'_>, launches: &mut Launches) {
+        if kernel.tag == wire::KERNEL_STUB {
+            let stub = self.sites.locate(kernel.tgid, kernel.handle);
+            self.stubs.ask(kernel.tgid, kernel.id, stub, launches);
+        } else {
+            launches.learn(kernel);
         }
     }
 

@@ -53,6 +53,7 @@ impl Tracer {
         self.events.drain();
         self.handle_notices();
         self.follow(u64::MAX);
+        self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);

@@ -39,6 +39,7 @@ fn kernel(symbol: &str, launches: u64, shapes: &[([u32; 3], [u32; 3], u32, u64)]
         )
     };
     Kernel {
+        place: None,
         name: KernelName::read(symbol.as_bytes(), false).map(Arc::new),
         reason: None,
         launches,

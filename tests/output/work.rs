@@ -8,7 +8,7 @@ use gpuscope::model::work::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
     ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
 };
-use gpuscope::sink::summary::{to_json, to_text};
+use gpuscope::sink::summary::{to_json, to_json_line, to_text};
 use gpuscope::wire::WorkLoss;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -122,8 +122,8 @@ fn training() -> ProcessReport {
         created: Created {
             streams: 12,
             streams_destroyed: 3,
-            events: 4,
-            events_destroyed: 4,
+            events: 1,
+            events_destroyed: 1,
         },
         waits: vec![
             wait("cuStreamSynchronize", Some(0x7f10), 1, 90),
@@ -216,7 +216,7 @@ fn server() -> ProcessReport {
             bytes: 3 * MIB,
             others: 5,
         },
-        ..process(77, "ser\u{1b}[2Jver")
+        ..process(77, "ser\u{1b}[2Jver\u{9b}")
     }
 }
 
@@ -327,6 +327,10 @@ fn copies_are_told_once() {
 fn nothing_of_work_drives_a_terminal() {
     let text = shown(vec![training(), server()]);
     assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
+    let json = to_json_line(&summary(vec![training(), server()]));
+    assert!(!json.contains(char::is_control), "{json}");
+    let back: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(back["work"][1]["comm"], "ser\u{1b}[2Jver\u{9b}");
 }
 
 #[test]

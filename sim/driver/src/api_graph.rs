@@ -5,7 +5,7 @@ use crate::error::*;
 use crate::fill::Fill;
 use crate::graph::{self, MemoryNode, Recording, Step};
 use crate::operation::{self, Work};
-use crate::{book, code, context, machine, stream};
+use crate::{book, code, context, event, machine, stream};
 
 const UPDATE_FAILURE: u32 = 910;
 /// `CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED`.
@@ -158,11 +158,15 @@ api! {
     fn cuGraphAddMemsetNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *const Pattern, _context: usize) { add(node, graph, fill(params)?)?; }
     fn cuGraphAddChildGraphNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, child: usize) { add(node, graph, Work::Graph(graph::recording(child)?))?; }
     fn cuGraphAddEmptyNode(node: *mut usize, graph: usize, _deps: usize, _count: usize) { add(node, graph, Work::Nothing)?; }
+    fn cuGraphAddHostNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: usize) { require(params != 0)?; add(node, graph, Work::Nothing)?; }
+    fn cuGraphAddEventRecordNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, event: usize) { event::find(event)?; add(node, graph, Work::Nothing)?; }
+    fn cuGraphAddEventWaitNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, event: usize) { event::find(event)?; add(node, graph, Work::Nothing)?; }
     fn cuGraphAddMemAllocNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *mut u8) { add(node, graph, allocation(params)?)?; }
     fn cuGraphAddMemFreeNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, address: u64) { add(node, graph, release(address)?)?; }
     fn cuGraphAddNode(node: *mut usize, graph: usize, _deps: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
     fn cuGraphAddNode_v2(node: *mut usize, graph: usize, _deps: usize, _edges: usize, _count: usize, params: *mut u8) { add(node, graph, any(params)?)?; }
     fn cuGraphGetNodes(graph: usize, list: *mut usize, count: *mut usize) { nodes(graph, list, count)?; }
+    fn cuGraphNodeGetType(node: usize, kind: *mut u32) { put(kind, graph::kind_of(node)?)?; }
     fn cuGraphInstantiateWithFlags(place: *mut usize, graph: usize, flags: u64) { instantiate(place, graph, flags)?; }
     fn cuGraphInstantiateWithParams / cuGraphInstantiateWithParams_ptsz (place: *mut usize, graph: usize, params: *const u64) {
         require(!params.is_null())?;

@@ -18,7 +18,7 @@ pub struct Config {
     count: u32,
 }
 
-fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
+pub fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
     current_device()?;
     let function = code::look(function)?;
     require(grid.iter().chain(&block).all(|n| *n != 0))?;

@@ -43,6 +43,8 @@ pub struct Copy {
     /// The kind of its host side; the worse of two.
     pub host: Option<Host>,
     on_device: (bool, bool),
+    /// What memory it goes to and comes from.
+    pub ends: (&'static str, &'static str),
 }
 
 impl Way {
@@ -101,6 +103,7 @@ impl Copy {
                 Way::DtoD | Way::PtoP => None,
             },
             on_device: (target.on_device, source.on_device),
+            ends: (target.name(), source.name()),
         };
         copy.check(&to, target.on_device)?;
         copy.check(&from, source.on_device)?;
@@ -158,5 +161,65 @@ impl Copy {
                 unsafe { data::carry(to, from, self.width) };
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Copy, Host, STAGE_BYTES, Wait, Way};
+    use crate::place::{Memory, Place};
+
+    const DONE: Wait = Wait::AllBut(0);
+    const SMALL: u64 = 4;
+    const LARGE: u64 = 8 * STAGE_BYTES;
+
+    fn copy(way: Way, host: Option<Host>, bytes: u64) -> Copy {
+        let place = Place::linear(Memory::Unified, 1 << 20);
+        Copy {
+            to: place,
+            from: place,
+            width: bytes as usize,
+            height: 1,
+            depth: 1,
+            way,
+            host,
+            on_device: (false, false),
+            ends: ("", ""),
+        }
+    }
+
+    #[test]
+    fn copies_inside_and_between_devices_keep_nobody_waiting() {
+        for way in [Way::DtoD, Way::PtoP] {
+            assert_eq!(copy(way, None, LARGE).wait(true), Wait::No);
+            assert_eq!(copy(way, None, LARGE).wait(false), Wait::No);
+        }
+    }
+
+    #[test]
+    fn the_host_waits_for_what_it_is_sent() {
+        for host in [Host::Pageable, Host::Pinned, Host::Managed] {
+            assert_eq!(copy(Way::DtoH, Some(host), SMALL).wait(true), DONE);
+        }
+        assert_eq!(copy(Way::DtoH, Some(Host::Pageable), SMALL).wait(false), DONE);
+        assert_eq!(copy(Way::DtoH, Some(Host::Pinned), LARGE).wait(false), Wait::No);
+        assert_eq!(copy(Way::HtoH, Some(Host::Pinned), LARGE).wait(false), DONE);
+    }
+
+    #[test]
+    fn what_the_host_sends_from_pageable_memory_is_staged() {
+        let small = copy(Way::HtoD, Some(Host::Pageable), SMALL);
+        assert_eq!(small.wait(false), Wait::No);
+        assert_eq!(small.wait(true), Wait::AllBut(small.ns()));
+        let large = copy(Way::HtoD, Some(Host::Pageable), LARGE);
+        let staged = copy(Way::HtoD, Some(Host::Pageable), STAGE_BYTES);
+        assert_eq!(large.wait(true), Wait::AllBut(staged.ns()));
+        assert_eq!(large.wait(false), large.wait(true));
+    }
+
+    #[test]
+    fn what_the_host_sends_from_pinned_memory_is_waited_for_only_if_asked() {
+        assert_eq!(copy(Way::HtoD, Some(Host::Pinned), LARGE).wait(true), DONE);
+        assert_eq!(copy(Way::HtoD, Some(Host::Pinned), LARGE).wait(false), Wait::No);
     }
 }

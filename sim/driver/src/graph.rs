@@ -145,6 +145,22 @@ pub fn add(graph: usize, work: Work) -> Result<usize, u32> {
     Ok(handle)
 }
 
+/// The `CUgraphNodeType` of a graph's node.
+pub fn kind_of(node: usize) -> Result<u32, u32> {
+    let tables = tables();
+    let mut nodes = tables.graphs.values().flat_map(|recording| &recording.nodes);
+    let found = nodes.find(|known| known.handle == node).ok_or(INVALID_VALUE)?;
+    Ok(match found.work {
+        Work::Kernel { .. } => 0,
+        Work::Copy(_) => 1,
+        Work::Fill(_) => 2,
+        Work::Graph(_) => 4,
+        Work::Nothing | Work::Prefetch { .. } => 5,
+        Work::Memory(Step::Allocate(_)) => 10,
+        Work::Memory(Step::Free(_)) => 11,
+    })
+}
+
 pub fn destroy(graph: usize) -> Result<(), u32> {
     let gone = tables().graphs.remove(&graph);
     gone.map(drop).ok_or(INVALID_VALUE)

@@ -79,6 +79,7 @@ mod api_event;
 mod api_fill;
 mod api_graph;
 mod api_launch;
+mod api_launch_old;
 mod api_memory;
 mod api_peer;
 mod api_pool;

@@ -135,6 +135,7 @@ fn entry(op: &'static str, bytes: u64) -> Entry<'static> {
         bytes,
         direction: None,
         host: None,
+        ends: None,
         blocking: false,
         graph: None,
     }
@@ -144,6 +145,7 @@ fn copied(copy: &Copy) -> Entry<'static> {
     Entry {
         direction: Some(copy.way.name()),
         host: copy.host.map(|host| host.name()),
+        ends: Some(copy.ends),
         ..entry("copy", copy.bytes())
     }
 }

@@ -84,6 +84,15 @@ impl Side {
         self.block.filter(|_| self.on_device).map(|b| b.device)
     }
 
+    /// What memory it is, whatever the call took it for.
+    pub fn name(&self) -> &'static str {
+        match self.block.map(|b| b.kind) {
+            Some(Kind::Array) => "array",
+            Some(kind) if !kind.on_host() => "device",
+            kind => Host::of(kind).name(),
+        }
+    }
+
     /// What kind of host memory it is.
     pub fn host(&self) -> Host {
         Host::of(self.block.map(|b| b.kind))

@@ -28,6 +28,8 @@ pub struct Entry<'a> {
     pub bytes: u64,
     pub direction: Option<&'static str>,
     pub host: Option<&'static str>,
+    /// What memory a copy goes to and comes from.
+    pub ends: Option<(&'static str, &'static str)>,
     /// Whether the call waits for (some of) it.
     pub blocking: bool,
     /// The runnable graph it is a node of.
@@ -85,12 +87,14 @@ pub fn ran(entry: &Entry, stream: &Stream, span: Span) {
     let mut line = begin();
     let _ = write!(
         line,
-        r#""op":"{}","name":{},"bytes":{},"direction":{},"host":{},"blocking":{},"context":{},"stream":{},"start_ns":{},"end_ns":{},"submitted_ns":{},"graph":{}"#,
+        r#""op":"{}","name":{},"bytes":{},"direction":{},"host":{},"to":{},"from":{},"blocking":{},"context":{},"stream":{},"start_ns":{},"end_ns":{},"submitted_ns":{},"graph":{}"#,
         entry.op,
         text(entry.name),
         entry.bytes,
         text(entry.direction),
         text(entry.host),
+        text(entry.ends.map(|ends| ends.0)),
+        text(entry.ends.map(|ends| ends.1)),
         entry.blocking,
         stream.context.handle(),
         stream.number,

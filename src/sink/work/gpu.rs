@@ -40,7 +40,7 @@ fn paragraph(process: &ProcessReport) -> String {
     graphs(&process.graphs, &mut out);
     if process.lost.others > 0 {
         let calls = plural(process.lost.others, "call");
-        let _ = writeln!(out, "    not exact: {calls} lost; no time around them is called idle");
+        let _ = writeln!(out, "    not exact: {calls} lost");
     }
     if out.is_empty() {
         return out;
@@ -65,7 +65,8 @@ fn idle(gpu: &GpuReport, out: &mut String) {
         let _ = writeln!(out, "    busy at most all of {window}: never surely idle ({label})");
     } else {
         // rounded down: a share of at least so much
-        let share = u128::from(gpu.idle_at_least_ns) * 100 / u128::from(gpu.window_ns);
+        let thousandths = u128::from(gpu.idle_at_least_ns) * 1000 / u128::from(gpu.window_ns);
+        let share = format!("{}.{}", thousandths / 10, thousandths % 10);
         let _ = writeln!(
             out,
             "    idle at least {} of {window} ({share} %), busy at most {}; {}, the longest {} ({label})",
@@ -102,8 +103,8 @@ fn measured(gpu: &GpuReport, out: &mut String) {
 
 fn balance(created: &Created, out: &mut String) {
     let both = [
-        ("streams", created.streams, created.streams_destroyed),
-        ("events", created.events, created.events_destroyed),
+        ("stream", created.streams, created.streams_destroyed),
+        ("event", created.events, created.events_destroyed),
     ];
     let words = both.iter().filter(|(_, made, ended)| *made > 0 || *ended > 0);
     let words: Vec<String> = words
@@ -112,7 +113,7 @@ fn balance(created: &Created, out: &mut String) {
                 Some(0) | None => String::new(),
                 Some(rest) => format!(", {} left", count(rest)),
             };
-            format!("{} {what} created, {} destroyed{rest}", count(*made), count(*ended))
+            format!("{} created, {} destroyed{rest}", plural(*made, what), count(*ended))
         })
         .collect();
     if !words.is_empty() {

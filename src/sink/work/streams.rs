@@ -53,7 +53,7 @@ fn row(stream: &StreamReport, several_contexts: bool, out: &mut String) {
     if several_contexts && stream.context != 0 {
         let _ = write!(out, " of context {:#x}", stream.context);
     }
-    if let Some(priority) = stream.priority {
+    if let Some(priority) = stream.priority.filter(|priority| *priority != 0) {
         let _ = write!(out, ", priority {priority}");
     }
     if stream.nonblocking == Some(true) {
