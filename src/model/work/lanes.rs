@@ -70,7 +70,7 @@ impl Lanes {
 
     /// To be called for each record, before anything else: what was lost casts doubt on what is known.
     pub fn note(&mut self, call: &Call<'_>) {
-        let lost = std::mem::replace(&mut self.lost, Some(call.raw.lost));
+        let lost = self.lost.replace(call.raw.lost);
         let at = self.last_at;
         self.last_at = at.max(call.raw.returned);
         if lost.is_none_or(|lost| lost == call.raw.lost) {
