@@ -518,12 +518,17 @@ def memory_of(library, name, args):
     return role
 
 
-def kernel_of(library, name, args):
-    """The `kernel` and `shape` of a row."""
-    function, shape = kernel_roles.DRIVER.get(name, (None, None)) if library == "driver" else (None, None)
+PER_THREAD = 2  # CU_STREAM_PER_THREAD
+
+
+def kernel_of(library, symbol, name, args):
+    """The `kernel`, `shape` and `stream` of a row."""
+    function, shape, stream = kernel_roles.DRIVER.get(name, (None,) * 3) if library == "driver" else (None,) * 3
     if function not in {arg for arg, _ in args}:
-        return None, None
-    return function, shape
+        return None, None, None
+    if stream and symbol.endswith("_ptsz"):
+        stream += f" null={PER_THREAD}"
+    return function, shape, stream
 
 
 def stub_of(library, name, args):
@@ -605,13 +610,13 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
     fields.append(("args", "[" + ", ".join(quote(f"{a}: {k}") for a, k in args) + "]"))
     size = product(cls, name, args)
     direction = direction_of(cls, name, args)
-    kernel, shape = kernel_of(library, name, args)
+    kernel, shape, stream = kernel_of(library, symbol, name, args)
     roles = [f["role"] for f in family_of(symbol, api, families) if f["family"] == "sync"]
     returned = raw_return(symbol) if raw else RETURNS[group["return"]]
     forwards = re.fullmatch(r"__(cudaLaunchKernel(_ptsz)?)", symbol)
     for key, value in [
         ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)),
-        ("kernel", kernel), ("shape", shape), ("stub", stub_of(library, name, args)),
+        ("kernel", kernel), ("shape", shape), ("stream", stream), ("stub", stub_of(library, name, args)),
         ("names", names_of(library, name, args)), ("api", api if api != symbol else None),
         ("majors", span or None), ("forwards", forwards[1] if forwards else None),
         ("returns", returned),

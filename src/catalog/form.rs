@@ -41,6 +41,7 @@ pub(super) struct RawFunction {
     pub memory: Option<Text>,
     pub kernel: Option<Text>,
     pub shape: Option<Text>,
+    pub stream: Option<Text>,
     pub stub: Option<Text>,
     pub names: Option<Text>,
     pub api: Option<Text>,

@@ -30,6 +30,16 @@ pub struct Launch {
     pub kernel: Place,
     /// `None`: the call does not say.
     pub shape: Option<[Place; SHAPE]>,
+    /// `None`: stream 0.
+    pub stream: Option<Stream>,
+}
+
+/// Where a launch goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stream {
+    pub place: Place,
+    /// What stream 0 stands for.
+    pub null: u8,
 }
 
 impl Launch {
@@ -50,6 +60,7 @@ pub(super) fn parse(kernel: &str, shape: Option<&str>, args: &[Arg], catalog: &C
         role: Role::Launch,
         kernel: place(kernel, args, catalog)?,
         shape,
+        stream: None,
     })
 }
 
@@ -62,6 +73,7 @@ pub(super) fn parse_stub(stub: &str, args: &[Arg], catalog: &Catalog) -> Result<
         role: Role::Stub,
         kernel: place(stub, args, catalog)?,
         shape: None,
+        stream: None,
     })
 }
 
@@ -80,6 +92,21 @@ pub(super) fn parse_names(text: &str, args: &[Arg], catalog: &Catalog) -> Result
         role,
         kernel: place(handle, args, catalog)?,
         shape: None,
+        stream: None,
+    })
+}
+
+/// Reads `stream = "hStream"` and `stream = "hStream null=2"`.
+///
+/// # Errors
+/// As [`parse`].
+pub(super) fn parse_stream(text: &str, args: &[Arg], catalog: &Catalog) -> Result<Stream, String> {
+    let (path, null) = text.split_once(" null=").unwrap_or((text, "0"));
+    Ok(Stream {
+        place: place(path, args, catalog)?,
+        null: null
+            .parse()
+            .map_err(|_| format!("null={null} is no number below 256"))?,
     })
 }
 

@@ -27,7 +27,7 @@ pub use arg::{Arg, Pass};
 pub use class::Class;
 pub use codes::{EnumTable, StructField, StructTable};
 pub use kind::Kind;
-pub use launch::{Launch, Role, SHAPE};
+pub use launch::{Launch, Role, SHAPE, Stream};
 pub use location::Loc;
 pub use memory::{Effect, Family, Holder, Part, Verb};
 pub use parse::CatalogError;

@@ -261,6 +261,12 @@ impl At<'_> {
             let span = named.map_or(0..0, Text::span);
             return Err(self.error(span, "only one of `kernel`, `stub` and `names`".to_owned()));
         }
+        if let (Some(stream), None) = (&raw.stream, &raw.kernel) {
+            return Err(self.error(stream.span(), "`stream` needs `kernel`".to_owned()));
+        }
+        let stream = raw.stream.as_ref();
+        let read = |text: &Text| launch::parse_stream(text.get_ref(), args, catalog);
+        let stream = stream.map(|text| self.on(text, read(text))).transpose()?;
         let Some(text) = named else { return Ok(None) };
         let read = if raw.kernel.is_some() {
             launch::parse(text.get_ref(), shape, args, catalog)
@@ -269,7 +275,8 @@ impl At<'_> {
         } else {
             launch::parse_names(text.get_ref(), args, catalog)
         };
-        self.on(text, read).map(Some)
+        let launch = self.on(text, read)?;
+        Ok(Some(Launch { stream, ..launch }))
     }
 
     fn library_of(&self, catalog: &Catalog, text: &Text) -> Result<LibraryId, CatalogError> {

@@ -4,7 +4,7 @@
 
 use super::kernel_name::KernelName;
 use super::summary::quantile_ns;
-use crate::wire::{self, KernelEvent, ShapeKey, Total, TotalKey};
+use crate::wire::{self, KernelEvent, KernelStream, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -52,6 +52,7 @@ pub struct Kernel {
     pub shapes: Vec<(Shape, u64)>,
     /// Different ones.
     pub shape_count: usize,
+    pub stream: Streams,
     pub processes: usize,
 }
 
@@ -85,11 +86,22 @@ enum Known {
     Nothing,
 }
 
+/// Where a kernel was launched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streams {
+    #[default]
+    Unknown,
+    /// On this stream of this process alone.
+    One(u32, u64),
+    Several,
+}
+
 #[derive(Debug, Default)]
 struct Sum {
     name: Option<Arc<KernelName>>,
     total: Option<Box<Total>>,
     shapes: HashMap<Shape, u64>,
+    stream: Streams,
     processes: HashSet<u32>,
 }
 
@@ -179,6 +191,22 @@ impl Launches {
         }
     }
 
+    /// Adds shapes with their counts, and streams.
+    pub fn add_launched(&mut self, shapes: &[(ShapeKey, u64)], streams: &[KernelStream]) {
+        for (key, count) in shapes {
+            self.add_shape(key, *count);
+        }
+        for launched in streams {
+            let known = &mut self.sum_of(launched.kernel).stream;
+            let this = (launched.tgid, launched.stream);
+            *known = match *known {
+                Streams::Unknown if !launched.several => Streams::One(this.0, this.1),
+                Streams::One(tgid, stream) if (tgid, stream) == this && !launched.several => *known,
+                _ => Streams::Several,
+            };
+        }
+    }
+
     fn sum_of(&mut self, id: u64) -> &mut Sum {
         let name = self.name(id).cloned();
         let key = match &name {
@@ -246,6 +274,7 @@ impl Sum {
             timed: total.untimed == 0,
             shapes,
             shape_count,
+            stream: self.stream,
             processes: self.processes.len(),
         })
     }

@@ -1,7 +1,7 @@
 //! Launches by kernel, in the summary: as text and as JSON.
 
 use super::quantity::{bytes, count, duration, escaped};
-use crate::model::launches::{Kernel, Shape};
+use crate::model::launches::{Kernel, Shape, Streams};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -23,6 +23,11 @@ fn kernel_json(kernel: &Kernel, full: bool) -> Value {
         "threads": kernel.threads,
         "shapes": kernel.shapes.iter().map(shape_json).collect::<Vec<_>>(),
         "shape_count": kernel.shape_count,
+        "stream": match kernel.stream {
+            Streams::One(_, stream) => json!(format!("{stream:#x}")),
+            Streams::Unknown | Streams::Several => Value::Null,
+        },
+        "several_streams": kernel.stream == Streams::Several,
         "processes": kernel.processes,
     });
     if let Some(reason) = kernel.reason {
@@ -101,7 +106,21 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
             let _ = write!(out, " {} times", count(*launches));
         }
     }
+    if full {
+        out.push_str(&stream_text(kernel.stream));
+    }
     out.push('\n');
+}
+
+fn stream_text(stream: Streams) -> String {
+    match stream {
+        Streams::Unknown => String::new(),
+        // names of the driver's header
+        Streams::One(_, 0 | 1) => " on the legacy default stream".to_owned(),
+        Streams::One(_, 2) => " on default streams of threads".to_owned(),
+        Streams::One(_, stream) => format!(" on stream {stream:#x}"),
+        Streams::Several => " on several streams".to_owned(),
+    }
 }
 
 fn shape_text(shape: &Shape) -> String {
