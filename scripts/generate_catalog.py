@@ -21,6 +21,7 @@ import sys
 
 import kernel_roles
 import memory_roles
+import work_roles
 
 REGISTERS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
 SIZES = {
@@ -611,11 +612,13 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
     size = product(cls, name, args)
     direction = direction_of(cls, name, args)
     kernel, shape, stream = kernel_of(library, symbol, name, args)
+    work = work_roles.role_of(symbol, name, [arg for arg, _ in args]) if library == "driver" else None
     roles = [f["role"] for f in family_of(symbol, api, families) if f["family"] == "sync"]
     returned = raw_return(symbol) if raw else RETURNS[group["return"]]
     forwards = re.fullmatch(r"__(cudaLaunchKernel(_ptsz)?)", symbol)
     for key, value in [
         ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)),
+        ("work", work),
         ("kernel", kernel), ("shape", shape), ("stream", stream), ("stub", stub_of(library, name, args)),
         ("names", names_of(library, name, args)), ("api", api if api != symbol else None),
         ("majors", span or None), ("forwards", forwards[1] if forwards else None),

@@ -15,6 +15,8 @@ pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
+/// Arguments that say what a call has to do with work.
+pub const WORK: usize = 6;
 /// Grid x y z, block x y z, bytes of shared memory.
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.
@@ -66,6 +68,24 @@ pub const CONTEXT_DROP: u8 = 4;
 pub const MEMORY_CALL: u32 = 1;
 pub const MEMORY_SITE: u32 = 2;
 pub const MEMORY_KERNEL: u32 = 3;
+pub const WORK_CALL: u32 = 4;
+
+pub const WORK_NONE: u8 = 0;
+pub const WORK_TELL: u8 = 1;
+pub const WORK_SUBMIT: u8 = 2;
+pub const WORK_COPY: u8 = 3;
+pub const WORK_BATCH: u8 = 4;
+
+pub const WORK_ANCHOR: u8 = 1;
+pub const WORK_PER_THREAD: u8 = 2;
+pub const WORK_BEGINS_CAPTURE: u8 = 4;
+pub const WORK_ENDS_CAPTURE: u8 = 8;
+pub const WORK_EACH: u8 = 16;
+pub const WORK_SITE: u8 = 32;
+pub const WORK_ENDS_LANE: u8 = 64;
+
+/// Offset of a [`Read`] that is no pointer: the word itself.
+pub const READ_DIRECT: u16 = 0xffff;
 
 pub const PLACE_VALUE: u8 = 0;
 pub const PLACE_MEMORY: u8 = 1;
@@ -89,6 +109,14 @@ pub struct Read {
     pub word: u8,
     pub bytes: u8,
     pub offset: u16,
+}
+
+impl Read {
+    pub const NONE: Read = Read {
+        word: 0,
+        bytes: 0,
+        offset: 0,
+    };
 }
 
 #[repr(C)]
@@ -151,6 +179,30 @@ impl Launch {
     };
 }
 
+/// What a call is to the stream that it names.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub step: u8,
+    pub flags: u8,
+    pub parts: u8,
+    pub pad: u8,
+    /// `bytes` 0: none.
+    pub stream: Read,
+    pub part: [Read; WORK],
+}
+
+impl Work {
+    pub const NONE: Work = Work {
+        step: WORK_NONE,
+        flags: 0,
+        parts: 0,
+        pad: 0,
+        stream: Read::NONE,
+        part: [Read::NONE; WORK],
+    };
+}
+
 /// What the kernel program does at one row of the catalogue.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,6 +228,7 @@ pub struct Spec {
     pub context_move: u8,
     pub pad2: u32,
     pub launch: Launch,
+    pub work: Work,
 }
 
 impl Spec {
@@ -193,11 +246,7 @@ impl Spec {
         text_word: [WORD_NONE; TEXTS],
         variant: [Factor::NONE; 2],
         factor: [Factor::NONE; FACTORS],
-        value: [Read {
-            word: 0,
-            bytes: 0,
-            offset: 0,
-        }; VALUES],
+        value: [Read::NONE; VALUES],
         ok: 0,
         pad: 0,
         scale: 0,
@@ -206,6 +255,7 @@ impl Spec {
         context_move: CONTEXT_STAYS,
         pad2: 0,
         launch: Launch::NONE,
+        work: Work::NONE,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -279,6 +329,66 @@ pub struct MemoryCall {
     pub unreadable: u8,
     pub pad: [u8; 3],
     pub part: [u64; PARTS],
+}
+
+/// A stream. Default streams belong to a context, or to a thread in one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaneKey {
+    pub image: u64,
+    pub context: u64,
+    pub stream: u64,
+    pub tgid: u32,
+    pub tid: u32,
+}
+
+/// What was put into it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lane {
+    pub submitted: u64,
+    pub generation: u64,
+    pub since: u64,
+}
+
+/// What one call has to do with the work of a device. It succeeded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkCall {
+    pub kind: u32,
+    pub row: u32,
+    pub entered: u64,
+    pub returned: u64,
+    pub context: u64,
+    /// 0: the default one of the context, 2: the one of the thread.
+    pub stream: u64,
+    pub site: u64,
+    pub bytes: u64,
+    /// Calls that put something into its stream, this one included.
+    pub submitted: u64,
+    /// Of an anchor: at its entry; else at its return.
+    pub generation: u64,
+    /// At its return.
+    pub generation_now: u64,
+    /// Records of the process that were lost so far; changes more often than need be.
+    pub lost: u64,
+    pub kernel: u64,
+    pub variant: u64,
+    pub tgid: u32,
+    pub tid: u32,
+    pub unreadable: u32,
+    /// Of a batch: in all.
+    pub copies: u32,
+    pub part: [u64; WORK],
+}
+
+/// Work calls of one process that found their ring full.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkLoss {
+    pub copies: u64,
+    pub bytes: u64,
+    pub others: u64,
 }
 
 /// Memory calls of one process that found their ring full.
@@ -509,6 +619,36 @@ impl MemoryCall {
             unreadable: bytes[60],
             pad: [0; 3],
             part: std::array::from_fn(|part| u64_at(bytes, 64 + part * 8)),
+        })
+    }
+}
+
+impl WorkCall {
+    /// Reads a record; `None` when `bytes` is too short or of another kind.
+    pub fn parse(bytes: &[u8]) -> Option<WorkCall> {
+        if bytes.len() < size_of::<WorkCall>() || u32_at(bytes, 0) != WORK_CALL {
+            return None;
+        }
+        Some(WorkCall {
+            kind: WORK_CALL,
+            row: u32_at(bytes, 4),
+            entered: u64_at(bytes, 8),
+            returned: u64_at(bytes, 16),
+            context: u64_at(bytes, 24),
+            stream: u64_at(bytes, 32),
+            site: u64_at(bytes, 40),
+            bytes: u64_at(bytes, 48),
+            submitted: u64_at(bytes, 56),
+            generation: u64_at(bytes, 64),
+            generation_now: u64_at(bytes, 72),
+            lost: u64_at(bytes, 80),
+            kernel: u64_at(bytes, 88),
+            variant: u64_at(bytes, 96),
+            tgid: u32_at(bytes, 104),
+            tid: u32_at(bytes, 108),
+            unreadable: u32_at(bytes, 112),
+            copies: u32_at(bytes, 116),
+            part: std::array::from_fn(|part| u64_at(bytes, 120 + part * 8)),
         })
     }
 }

@@ -37,7 +37,7 @@ static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 static __always_inline bool needs_frame(const struct spec *spec)
 {
 	return (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale || touches_memory(spec) ||
-	       spec->variant[0].word != WORD_NONE || spec->launch.role > ROLE_STUB;
+	       spec->work.step || spec->variant[0].word != WORD_NONE || spec->launch.role > ROLE_STUB;
 }
 
 /* `site`: number of the static probe, 0 at a function. */

@@ -39,6 +39,7 @@ pub(super) struct RawFunction {
     pub bytes: Option<Text>,
     pub direction: Option<Text>,
     pub memory: Option<Text>,
+    pub work: Option<Text>,
     pub kernel: Option<Text>,
     pub shape: Option<Text>,
     pub stream: Option<Text>,

@@ -16,6 +16,7 @@ use super::path;
 use super::pattern::Majors;
 use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
 use super::static_probe;
+use super::work;
 
 /// Something wrong in a table file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -214,6 +215,10 @@ impl At<'_> {
             None => None,
             Some(text) => Some(self.on(text, memory::parse(text.get_ref(), &args, catalog))?),
         };
+        let work = match &raw.work {
+            None => None,
+            Some(text) => Some(self.on(text, work::parse(text.get_ref(), &args, catalog))?),
+        };
         let launch = self.launch(&raw, &args, catalog)?;
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
         let id = self.on(named, id)?;
@@ -230,6 +235,7 @@ impl At<'_> {
             bytes,
             direction,
             memory,
+            work,
             launch,
             unloads: raw.unloads,
             chatty: raw.chatty,

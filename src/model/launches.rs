@@ -4,6 +4,7 @@
 
 use super::kernel_name::KernelName;
 use super::summary::quantile_ns;
+use super::work::GraphKernel;
 use crate::wire::{self, KernelEvent, KernelStream, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -54,6 +55,10 @@ pub struct Kernel {
     pub shape_count: usize,
     pub stream: Streams,
     pub processes: usize,
+    /// Of the launches, those that were recorded into a graph instead of being run.
+    pub captured: u64,
+    /// Runs by launches of graphs, beside them; of graphs whose making was seen.
+    pub in_graphs: u64,
 }
 
 impl Kernel {
@@ -103,6 +108,8 @@ struct Sum {
     shapes: HashMap<Shape, u64>,
     stream: Streams,
     processes: HashSet<u32>,
+    captured: u64,
+    in_graphs: u64,
 }
 
 /// See the module.
@@ -207,6 +214,13 @@ impl Launches {
         }
     }
 
+    /// Graphs ran a kernel, and recorded launches of it.
+    pub fn add_graph_kernel(&mut self, kernel: &GraphKernel) {
+        let sum = self.sum_of(kernel.id);
+        sum.in_graphs += kernel.runs;
+        sum.captured += kernel.captured;
+    }
+
     fn sum_of(&mut self, id: u64) -> &mut Sum {
         let name = self.name(id).cloned();
         let key = match &name {
@@ -276,6 +290,8 @@ impl Sum {
             shape_count,
             stream: self.stream,
             processes: self.processes.len(),
+            captured: self.captured,
+            in_graphs: self.in_graphs,
         })
     }
 }

@@ -16,6 +16,15 @@ const _: () = {
     assert!(offset_of!(types::spec, context_move) == offset_of!(wire::Spec, context_move));
     assert!(size_of::<types::spec_launch>() == size_of::<wire::Launch>());
     assert!(offset_of!(types::spec, launch) == offset_of!(wire::Spec, launch));
+    assert!(size_of::<types::spec_work>() == size_of::<wire::Work>());
+    assert!(offset_of!(types::spec, work) == offset_of!(wire::Spec, work));
+    assert!(size_of::<types::work_call>() == size_of::<wire::WorkCall>());
+    assert!(offset_of!(types::work_call, variant) == offset_of!(wire::WorkCall, variant));
+    assert!(offset_of!(types::work_call, part) == offset_of!(wire::WorkCall, part));
+    assert!(size_of::<types::work_loss>() == size_of::<wire::WorkLoss>());
+    assert!(size_of::<types::lane_key>() == size_of::<wire::LaneKey>());
+    assert!(offset_of!(types::lane_key, tid) == offset_of!(wire::LaneKey, tid));
+    assert!(size_of::<types::lane>() == size_of::<wire::Lane>());
     assert!(size_of::<types::kernel_key>() == size_of::<wire::KernelKey>());
     assert!(size_of::<types::known_kernel>() == size_of::<wire::KnownKernel>());
     assert!(offset_of!(types::known_kernel, launches) == offset_of!(wire::KnownKernel, launches));
@@ -37,7 +46,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 11));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 12));
     assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
     assert!(size_of::<types::call_event>() == wire::LARGE_BYTES);

@@ -29,6 +29,8 @@ fn kernel_json(kernel: &Kernel, full: bool) -> Value {
         },
         "several_streams": kernel.stream == Streams::Several,
         "processes": kernel.processes,
+        "captured": kernel.captured,
+        "in_graphs": kernel.in_graphs,
     });
     if let Some(reason) = kernel.reason {
         value["reason"] = json!(reason);
@@ -109,6 +111,7 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
     if full {
         out.push_str(&stream_text(kernel.stream));
     }
+    out.push_str(&graphs(kernel));
     out.push('\n');
 }
 
@@ -120,6 +123,21 @@ fn stream_text(stream: Streams) -> String {
         Streams::One(_, 2) => " on default streams of threads".to_owned(),
         Streams::One(_, stream) => format!(" on stream {stream:#x}"),
         Streams::Several => " on several streams".to_owned(),
+    }
+}
+
+/// What graphs have to do with it.
+fn graphs(kernel: &Kernel) -> String {
+    let mut words = Vec::new();
+    if kernel.in_graphs > 0 {
+        words.push(format!("+{} in graphs", count(kernel.in_graphs)));
+    }
+    if kernel.captured > 0 {
+        words.push(format!("{} of the calls captured", count(kernel.captured)));
+    }
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.join(", ")),
     }
 }
 

@@ -4,10 +4,11 @@ use super::Scope;
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
 use super::stubs::StubPlane;
+use super::work::WorkPlane;
 use crate::catalog::Catalog;
 use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
-use crate::probe::ring::MemoryCalls;
+use crate::probe::ring::Records;
 use crate::probe::{Session, discover};
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
@@ -15,7 +16,7 @@ use std::collections::HashSet;
 
 /// See the module.
 pub(super) struct MemoryPlane {
-    calls: MemoryCalls,
+    calls: Records,
     book: Book,
     /// Processes that did nothing with a GPU before they were watched.
     born: HashSet<u32>,
@@ -41,7 +42,7 @@ impl MemoryPlane {
     pub(super) fn open(session: &Session, scope: &Scope) -> Result<MemoryPlane> {
         Ok(MemoryPlane {
             descendants: matches!(scope, Scope::Processes(_)),
-            calls: MemoryCalls::open(session)?,
+            calls: Records::of_memory(session)?,
             book: Book::default(),
             born: HashSet::new(),
             ends: Vec::new(),
@@ -83,19 +84,25 @@ impl MemoryPlane {
     }
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
-    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
-        self.take_in(session, catalog, launches);
+    pub(super) fn follow(
+        &mut self,
+        session: &Session,
+        catalog: &Catalog,
+        launches: &mut Launches,
+        work: &mut WorkPlane,
+    ) {
+        self.take_in(session, catalog, launches, work);
         let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
         if answered {
             // the answer took a while: it is compared with what is held now
-            self.take_in(session, catalog, launches);
+            self.take_in(session, catalog, launches, work);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
             devices.compare(&self.book, super::monotonic_ns());
         }
     }
 
-    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
+    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches, work: &mut WorkPlane) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
@@ -116,7 +123,10 @@ impl MemoryPlane {
                 self.end(session, pid, at, &comm);
             }
             match Call::decode(&raw, catalog) {
-                Some(call) => self.apply(&call),
+                Some(call) => {
+                    work.remember(&raw);
+                    self.apply(&call);
+                }
                 None => self.malformed += 1,
             }
         }
@@ -155,8 +165,11 @@ impl MemoryPlane {
         }
     }
 
-    /// Whether a process can have held memory before we saw it.
-    fn origin(&self, pid: u32) -> Origin {
+    /// Whether a process can have used a device before we saw it.
+    pub(super) fn origin(&self, pid: u32) -> Origin {
+        if let Some(origin) = self.book.origin(pid) {
+            return origin;
+        }
         let young = || start_ticks(pid).is_some_and(|ticks| ticks > self.started_ticks);
         if self.descendants || self.born.contains(&pid) || young() {
             Origin::Start

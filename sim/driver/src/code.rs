@@ -46,7 +46,7 @@ impl Function {
         self.launches.fetch_add(1, Relaxed);
     }
 
-    fn text(&self) -> CString {
+    pub fn text(&self) -> CString {
         // SAFETY: names are leaked and NUL-terminated, and rewritten only under the lock of the images
         unsafe { CStr::from_ptr(self.name()) }.to_owned()
     }
