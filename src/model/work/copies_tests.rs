@@ -60,8 +60,8 @@ fn one_that_does_not_is_at_least_as_fast_as_from_its_call_until_its_stream_is_dr
             TO_DEVICE,
         );
     };
-    copy(&mut copies, 1, 1000);
     copy(&mut copies, 1, 1500);
+    copy(&mut copies, 1, 1000); // it returned later
     copy(&mut copies, 2, 1700);
     assert_eq!(copies.report()[0].bandwidth, None, "nothing is known to be done");
     copies.closed(1, 3000);

@@ -123,6 +123,18 @@ fn an_event_recorded_elsewhere_since_is_none_of_the_capture() {
 }
 
 #[test]
+fn an_event_that_is_gone_is_none_of_the_capture() {
+    let mut world = World::new(Origin::Start);
+    world.begin(MAIN);
+    world.call(MAIN, "cuEventRecord", &[EVENT]);
+    world.call(0, "cuEventDestroy_v2", &[EVENT]);
+    assert!(
+        !world.call(SIDE, "cuStreamWaitEvent", &[EVENT]),
+        "another one under its handle"
+    );
+}
+
+#[test]
 fn a_capture_whose_end_failed_is_over_once_something_forbidden_in_it_succeeds() {
     let forbidden: [(u64, &str); 4] = [
         (MAIN, "cuStreamSynchronize"),

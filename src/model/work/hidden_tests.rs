@@ -72,6 +72,16 @@ fn anything_else_is_none() {
 }
 
 #[test]
+fn a_wait_is_for_the_last_copy_before_it() {
+    let mut hidden = HiddenWaits::default();
+    let bytes = Some(1 << 20);
+    hidden.copied(&SMALL);
+    hidden.copied(&CopyWait { bytes, ..SMALL });
+    hidden.synced(&SYNC);
+    assert_eq!(told(&hidden), []);
+}
+
+#[test]
 fn one_wait_is_for_one_copy() {
     let mut hidden = HiddenWaits::default();
     hidden.copied(&SMALL);

@@ -112,6 +112,19 @@ fn a_graphs_memory_comes_again_with_each_run() {
 }
 
 #[test]
+fn what_a_graph_will_free_is_there_until_it_does() {
+    let mut ranges = Ranges::default();
+    let stream = (Part::Stream, 9);
+    call(&mut ranges, "cuMemAlloc_v2", 16, &key(0x1000));
+    call(&mut ranges, "cuStreamBeginCapture_v2", 0, &[stream]);
+    call(&mut ranges, "cuMemFreeAsync", 0, &[(Part::Key, 0x1000), stream]);
+    assert_eq!(ranges.kind_at(0x1000), Some(Kind::Device));
+    call(&mut ranges, "cuStreamEndCapture", 0, &[stream]);
+    call(&mut ranges, "cuMemFreeAsync", 0, &[(Part::Key, 0x1000), stream]);
+    assert_eq!(ranges.kind_at(0x1000), None);
+}
+
+#[test]
 fn seeds_fill_what_calls_have_not_told() {
     let mut ranges = Ranges::default();
     call(&mut ranges, "cuMemHostAlloc", 0x100, &key(0x1100));
