@@ -30,7 +30,9 @@ BLOCKING = {
 DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in BLOCKING.items()} | {
     "cuMemcpyWithAttributesAsync": "copy from=src to=dst stream=hStream",
     "cuMemcpy3DWithAttributesAsync": "copy stream=hStream",
-    "cuMemcpy3DBatchAsync": "copy stream=hStream",
+    "cuMemcpy3DBatchAsync": "copy_batch from=opList.src.op.ptr.ptr to=opList.dst.op.ptr.ptr "
+                            "from_operand=opList.src.type to_operand=opList.dst.type width=opList.extent.width "
+                            "height=opList.extent.height depth=opList.extent.depth count=numOps stream=hStream",
     "cuFabricCpyBatchAsync": "copy stream=hStream",
     "cuMemcpyBatchAsync": "copy_batch from=srcs to=dsts size=sizes count=count stream=hStream",
     "cuLaunchCooperativeKernelMultiDevice": "submit_anywhere",

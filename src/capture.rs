@@ -440,11 +440,20 @@ impl Planner<'_> {
             step: work_step(work.step),
             flags: self.work_flags(work),
             parts: parts.len() as u8,
+            stride: self.stride(row, work),
             stream,
             ..wire::Work::NONE
         };
         spec.part[..parts.len()].copy_from_slice(&parts);
         self.spec.work = spec;
+    }
+
+    /// Bytes of an element of the arrays that describe a batch.
+    fn stride(&self, row: &Row, work: &Work) -> u8 {
+        let first = work.parts.first().filter(|_| work.step == Step::CopyBatch);
+        let kind = first.and_then(|(_, place)| row.args.get(place.arg)).map(|arg| arg.kind);
+        kind.and_then(|kind| kind.bytes(self.catalog))
+            .map_or(0, |bytes| bytes as u8)
     }
 
     /// Where a number lies, to be read when the call has returned.

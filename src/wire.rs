@@ -16,7 +16,7 @@ pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
 /// Arguments that say what a call has to do with work.
-pub const WORK: usize = 6;
+pub const WORK: usize = 8;
 /// Grid x y z, block x y z, bytes of shared memory.
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.
@@ -186,7 +186,8 @@ pub struct Work {
     pub step: u8,
     pub flags: u8,
     pub parts: u8,
-    pub pad: u8,
+    /// Bytes from one element of an array to the next.
+    pub stride: u8,
     /// `bytes` 0: none.
     pub stream: Read,
     pub part: [Read; WORK],
@@ -197,7 +198,7 @@ impl Work {
         step: WORK_NONE,
         flags: 0,
         parts: 0,
-        pad: 0,
+        stride: 0,
         stream: Read::NONE,
         part: [Read::NONE; WORK],
     };

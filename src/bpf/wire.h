@@ -21,7 +21,7 @@
 #define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
 #define WIRE_COMMS 4          /* thread names that --comm can select */
 #define WIRE_PARTS 9          /* arguments that say what a call does to memory */
-#define WIRE_WORK 6           /* arguments that say what a call has to do with work */
+#define WIRE_WORK 8           /* arguments that say what a call has to do with work */
 #define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
 #define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
 
@@ -88,7 +88,7 @@ enum work_step {
 	WORK_TELL,   /* nothing: it is only told of */
 	WORK_SUBMIT, /* something is put into it */
 	WORK_COPY,   /* the same, and each is told of */
-	WORK_BATCH,  /* several copies, in arrays */
+	WORK_BATCH,  /* several copies, each described by elements of arrays; the last part is their number */
 };
 
 enum work_flag {
@@ -108,7 +108,7 @@ struct spec_work {
 	__u8 step; /* enum work_step */
 	__u8 flags;
 	__u8 parts;
-	__u8 pad;
+	__u8 stride; /* bytes from one element of an array to the next */
 	struct spec_read stream;
 	struct spec_read part[WIRE_WORK];
 };

@@ -18,7 +18,7 @@ named! {
         SubmitAnywhere "submit_anywhere",
         /// Moves bytes. Without a stream: blocks, in the default stream.
         Copy "copy",
-        /// Several copies at once, in arrays.
+        /// Several copies at once, each described by elements of arrays.
         CopyBatch "copy_batch",
         /// Runs a graph.
         GraphLaunch "graph_launch",
@@ -105,9 +105,19 @@ named! {
         ToHost "to_host",
         /// As `from_device`.
         ToDevice "to_device",
+        /// A `CUmemcpy3DOperandType`: 1 address, 2 array.
+        FromOperand "from_operand",
+        /// The same of what is written.
+        ToOperand "to_operand",
         /// Array of sizes.
         Size "size",
-        /// Elements of the arrays.
+        /// Bytes of a line.
+        Width "width",
+        /// Lines.
+        Height "height",
+        /// Layers of lines.
+        Depth "depth",
+        /// Elements of the arrays; comes last.
         Count "count",
         /// What is made.
         Key "key",

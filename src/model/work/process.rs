@@ -119,24 +119,30 @@ impl Process {
             blocking,
         };
         let lane = self.lanes.lane(call);
-        self.copies.copy(call, lane, class);
-        self.hidden.copied(&CopyWait {
-            tid: call.raw.tid,
-            entered: call.raw.entered,
-            returned: call.raw.returned,
-            bytes: call.row.bytes.as_ref().map(|_| call.raw.bytes),
-            direction,
-            host,
-            blocking,
-            stream: Stream::of(call),
-            site: call.raw.site,
-        });
+        let leads = self.copies.copy(call, lane, class);
+        if leads {
+            self.note_wait(call, class);
+        }
         // "API synchronization behavior": few bytes go to a device asynchronously whatever the call, and what is
         // read from pageable memory is still on its way when the call returns
         let to_device = direction == Some(CopyKind::HtoD);
         let waited = blocking && direction.is_some() && !(to_device && call.raw.bytes <= ASYNCHRONOUS_BYTES);
         let done = waited && (!to_device || host == Some(HostMemory::Pinned));
         self.lanes.copy(call, waited, done);
+    }
+
+    fn note_wait(&mut self, call: &Call<'_>, class: CopyClass) {
+        self.hidden.copied(&CopyWait {
+            tid: call.raw.tid,
+            entered: call.raw.entered,
+            returned: call.raw.returned,
+            bytes: call.row.bytes.as_ref().map(|_| call.raw.bytes),
+            direction: class.direction,
+            host: class.host,
+            blocking: class.blocking,
+            stream: Stream::of(call),
+            site: call.raw.site,
+        });
     }
 
     fn wait(&mut self, call: &Call<'_>) {
