@@ -1,6 +1,7 @@
 // Copies between host and device, each timed: pageable and pinned, both directions, synchronous and asynchronous.
 // A synchronous copy is timed by the host's clock, an asynchronous one by events around it.
-// usage: bandwidth BYTES COUNT      prints  BANDWIDTH {"bytes":…,"rows":[{"direction":…,"host":…,"blocking":…,…}]}
+// usage: bandwidth BYTES COUNT synchronous|asynchronous
+// prints  BANDWIDTH {"rows":[{"direction":…,"host":…,"count":…,"bytes":…,"seconds":…}]}
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -54,26 +55,20 @@ static double time_asynchronous(void *to, const void *from, size_t bytes, int co
 	return seconds;
 }
 
-static void measure(const char *host, void *memory, void *device, size_t bytes, int count, const char *comma)
+static void print(const char *direction, const char *host, size_t bytes, int count, double seconds)
 {
-	for (int blocking = 1; blocking >= 0; blocking--) {
-		auto time = blocking ? time_synchronous : time_asynchronous;
-		double in = time(device, memory, bytes, count, cudaMemcpyHostToDevice);
-		double out = time(memory, device, bytes, count, cudaMemcpyDeviceToHost);
+	static const char *comma = "";
 
-		printf("%s{\"direction\":\"HtoD\",\"host\":\"%s\",\"blocking\":%s,\"count\":%d,\"seconds\":%."
-		       "9f},"
-		       "{\"direction\":\"DtoH\",\"host\":\"%s\",\"blocking\":%s,\"count\":%d,\"seconds\":%."
-		       "9f}",
-		       blocking ? comma : ",", host, blocking ? "true" : "false", count, in, host,
-		       blocking ? "true" : "false", count, out);
-	}
+	printf("%s{\"direction\":\"%s\",\"host\":\"%s\",\"count\":%d,\"bytes\":%zu,\"seconds\":%.9f}", comma,
+	       direction, host, count, bytes * count, seconds);
+	comma = ",";
 }
 
 int main(int argc, char **argv)
 {
 	size_t bytes = argc > 1 ? strtoull(argv[1], NULL, 10) : 1 << 20;
 	int count = argc > 2 ? atoi(argv[2]) : 20;
+	auto time = argc > 3 && !strcmp(argv[3], "asynchronous") ? time_asynchronous : time_synchronous;
 	void *pageable = malloc(bytes), *pinned, *device;
 
 	CUDA(cudaMallocHost(&pinned, bytes));
@@ -81,9 +76,13 @@ int main(int argc, char **argv)
 	memset(pageable, 1, bytes);
 	memset(pinned, 2, bytes);
 	CUDA(cudaDeviceSynchronize());
-	printf("BANDWIDTH {\"bytes\":%zu,\"rows\":[", bytes);
-	measure("pageable", pageable, device, bytes, count, "");
-	measure("pinned", pinned, device, bytes, count, ",");
+	printf("BANDWIDTH {\"rows\":[");
+	for (void *host : { pageable, pinned }) {
+		const char *kind = host == pageable ? "pageable" : "pinned";
+
+		print("HtoD", kind, bytes, count, time(device, host, bytes, count, cudaMemcpyHostToDevice));
+		print("DtoH", kind, bytes, count, time(host, device, bytes, count, cudaMemcpyDeviceToHost));
+	}
 	printf("]}\n");
 	return 0;
 }

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # CUpti_ActivityMemcpyKind; an array lies on the device
-DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "HtoD", 4: "DtoH", 5: "DtoD", 6: "DtoD", 7: "DtoD", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "HtoD", 4: "DtoH", 5: "DtoD", 6: "DtoD", 7: "DtoD", 8: "DtoD", 9: "HtoH",
+              10: "PtoP"}
 # CUpti_ActivityMemoryKind; the others lie on the device
 HOSTS = {1: "pageable", 2: "pinned"}
 MANAGED = {5, 7}

@@ -92,7 +92,8 @@ def main() -> None:
     seconds = time.perf_counter() - start
     mark("END")
     graphs = STEPS if MODE == "graph" else 0
-    print("RAN", json.dumps({"steps": STEPS, "graph_launches": graphs, "result": result, "seconds": seconds}), flush=True)
+    ran = {"steps": STEPS, "graph_launches": graphs, "result": result, "seconds": seconds}
+    print("RAN", json.dumps(ran), flush=True)
     if WAIT:
         sys.stdin.readline()
 

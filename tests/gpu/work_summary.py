@@ -26,9 +26,9 @@ class Work:
             sums.setdefault(ends_of(row), Copies()).add(row["count"], row["bytes"])
         return sums
 
-    def bandwidths(self) -> list[dict]:
-        """Rows with direction, host, blocking, bytes_per_second and certainty, where a bandwidth is said."""
-        return [row for row in self.row["copies"] if row.get("bytes_per_second")]
+    def copy_rows(self, direction: str, host: str) -> list[dict]:
+        """Rows with count, bytes, bytes_per_second (null where none is said) and certainty."""
+        return [row for row in self.row["copies"] if (row["direction"], row["host"]) == (direction, host)]
 
     def window_ns(self) -> float:
         return self.row["gpu"]["window_us"] * 1e3
