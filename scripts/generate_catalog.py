@@ -21,6 +21,7 @@ import sys
 
 import kernel_roles
 import memory_roles
+import work_roles
 
 REGISTERS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
 SIZES = {
@@ -526,6 +527,18 @@ def kernel_of(library, name, args):
     return function, shape
 
 
+def stub_of(library, name, args):
+    stub = kernel_roles.STUBS.get(name) if library == "runtime" else None
+    return stub if stub in {arg for arg, _ in args} else None
+
+
+def names_of(library, name, args):
+    """The `names` of a row: only where its arguments have the names that it is about."""
+    role = kernel_roles.NAMES.get(name) if library == "driver" else None
+    wanted = re.findall(r"(?:from=)?(\w+)(?: |$)", role or "")
+    return role if all(word in {arg for arg, _ in args} for word in wanted) else None
+
+
 RETURNS = {"cudaError_t": None, "CUresult": None, "void": "void", "const char *": "cstr",
            "char": "i32", "unsigned int": "u32", "void **": "ptr",
            "struct cudaChannelFormatDesc": "ptr"}
@@ -594,12 +607,15 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
     size = product(cls, name, args)
     direction = direction_of(cls, name, args)
     kernel, shape = kernel_of(library, name, args)
+    work = work_roles.role_of(symbol, name, [arg for arg, _ in args]) if library == "driver" else None
     roles = [f["role"] for f in family_of(symbol, api, families) if f["family"] == "sync"]
     returned = raw_return(symbol) if raw else RETURNS[group["return"]]
     forwards = re.fullmatch(r"__(cudaLaunchKernel(_ptsz)?)", symbol)
     for key, value in [
         ("bytes", size), ("direction", direction), ("memory", memory_of(library, name, args)),
-        ("kernel", kernel), ("shape", shape), ("api", api if api != symbol else None),
+        ("work", work),
+        ("kernel", kernel), ("shape", shape), ("stub", stub_of(library, name, args)),
+        ("names", names_of(library, name, args)), ("api", api if api != symbol else None),
         ("majors", span or None), ("forwards", forwards[1] if forwards else None),
         ("returns", returned),
     ]:

@@ -1,8 +1,10 @@
-"""Which argument of a driver call names the kernel that it launches, by documented name: the `kernel` of a row; and
-its `shape`: grid x y z, block x y z, bytes of dynamic shared memory.
+"""What a call has to do with kernels, by documented name.
 
-Only the driver's rows: a launch of the runtime encloses one of the driver, which is counted. Legacy launches take
-their block from earlier calls and have no shape.
+DRIVER: the argument with the kernel that it launches, the `kernel` of a row; and its `shape`: grid x y z, block x y z,
+bytes of dynamic shared memory. Legacy launches take their block from earlier calls and have no shape.
+STUBS: the argument of a launch by the runtime that holds a function of the host, the `stub` of a row. The driver's
+launch within it is what counts.
+NAMES: which argument gets the handle of a kernel, and by which it is named: the `names` of a row.
 """
 
 ARGUMENTS = "gridDimX gridDimY gridDimZ blockDimX blockDimY blockDimZ sharedMemBytes"
@@ -15,6 +17,19 @@ DRIVER = {
     "cuLaunch": ("f", None),
     "cuLaunchGrid": ("f", None),
     "cuLaunchGridAsync": ("f", None),
+}
+
+STUBS = {
+    "cudaLaunchKernel": "func",
+    "__cudaLaunchKernel": "kernel",
+    "cudaLaunchKernelExC": "func",
+    "cudaLaunchCooperativeKernel": "func",
+}
+
+NAMES = {
+    "cuModuleGetFunction": "hfunc name",
+    "cuLibraryGetKernel": "pKernel name",
+    "cuKernelGetFunction": "pFunc from=kernel",
 }
 
 # After these a handle may be given to another kernel.

@@ -1,7 +1,7 @@
 // Build-script code shared by the libraries that export a long list of functions.
 //
 // `symbols.txt` names every function the real library exports. Those written by hand are the
-// ones introduced by `fn NAME(` in the sources; each other one becomes a stub that answers
+// ones introduced by `fn NAME(` or `fn NAME / TWIN(` in the sources; each other one becomes a stub that answers
 // NOT_SUPPORTED. A number after a name is the first CUDA version with that variant, as
 // cuGetProcAddress counts versions. The generated file also holds what the ledger needs: a number
 // per name.
@@ -67,13 +67,15 @@ fn written_by_hand(folder: &Path) -> Result<BTreeSet<String>, std::io::Error> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(folder)? {
         for line in fs::read_to_string(entry?.path())?.lines() {
-            let Some((_, rest)) = line.split_once("fn ") else {
+            let found = line.split_once("fn ").or_else(|| line.split_once("tail_launch!("));
+            let Some((_, rest)) = found else {
                 continue;
             };
+            // `fn NAME(`, or `fn NAME / TWIN(` for a function that has a per-thread twin.
             let end = rest
-                .find(|c: char| !c.is_alphanumeric() && c != '_')
+                .find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ' ' | '/'))
                 .unwrap_or(rest.len());
-            names.insert(rest[..end].to_owned());
+            names.extend(rest[..end].split('/').map(|name| name.trim().to_owned()));
         }
     }
     Ok(names)

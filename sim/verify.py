@@ -57,6 +57,27 @@ PROGRAMS = [
     ("gpusim memory --seed 12 --devices 2", 0, {"GPUSIM_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "2,0"}),
 ]
 
+# (programs that give work, more of the environment)
+WORK = [
+    ("gpusim copies --seed 1", {}),
+    ("gpusim copies --seed 2 --steps 3000 --bytes 300000", {"GPUSIM_DATA": "1"}),
+    ("gpusim copies --seed 3 --steps 1000", {"GPUSIM_DEVICES": "3", "GPUSIM_DATA": "1"}),
+    ("gpusim copies --seed 4 --steps 300", {"GPUSIM_COPY_BYTES_PER_US": "1000", "GPUSIM_KERNEL_NS": "300000"}),
+    ("gpusim-static copies --seed 5", {"GPUSIM_COPY_BYTES_PER_US": "0", "GPUSIM_KERNEL_NS": "0"}),
+    ("gpusim stall --steps 20", {}),
+    ("gpusim stall --steps 20 --kernels 3 --sync stream --kernel-ns 300000", {}),
+    ("gpusim stall --steps 20 --sync event --kernel-ns 300000", {}),
+    ("gpusim streams --seed 1 --steps 1000", {}),
+    ("gpusim streams --seed 2 --steps 1000 --left 5 --events-left 0 --kernel-ns 200000", {}),
+    ("gpusim graphs --seed 1", {}),
+    ("gpusim-static-stripped graphs --seed 2 --replays 50", {}),
+    ("gpusim item", {}),
+    ("gpusim item --host pinned", {}),
+    ("gpusim backpressure --launches 2000", {}),
+    ("gpusim backpressure --launches 300", {"GPUSIM_QUEUE": "16"}),
+    ("gpusim backpressure --launches 2000", {"GPUSIM_QUEUE": "0"}),
+]
+
 FIGURES = ("outstanding", "held_bytes", "allocations", "allocated_bytes", "frees", "freed_bytes", "failed_allocations")
 OF_DEVICES = {"device", "managed", "async", "physical", "array", "mipmapped", "graph"}
 
@@ -129,6 +150,94 @@ def run_program(command, status, more):
     for pid, one in said.items():
         problems += differences(one, first[pid], more) if pid in first else [f"no book of {pid}"]
     return show(command, done.stdout, problems)
+
+
+def what_ran(line):
+    """What a program calls an operation that is a line of the log of work."""
+    if line["op"] == "kernel":
+        return f"kernel {line['name']}"
+    return " ".join(filter(None, (line["op"], line["direction"], line["host"])))
+
+
+def impossible(lines, queue):
+    """What cannot be in a log of work of one thread, whatever the program did."""
+    done, legacy, blocking, kernels = {}, 0, 0, []
+    # The end that the call before had to wait for, and when that call began.
+    awaited, began = 0, 0
+    for line in lines:
+        entered = line.get("entered_ns", line.get("submitted_ns", 0))
+        if entered > began and entered < awaited:
+            yield f"called before a copy was done that is waited for: {line}"
+        waits = line.get("blocking") and (line["direction"] in ("DtoH", "HtoH") or line["host"] == "pinned")
+        awaited, began = (line["end_ns"], entered) if waits else (0 if entered else awaited, entered or began)
+        if "sync" in line:
+            waited = [end for stream, end in done.items() if line.get("stream", stream) == stream]
+            if "event" not in line and waited and max(waited) > line["returned_ns"]:
+                yield f"returned before the work was done: {line}"
+        elif "elapsed_ms" in line:
+            if abs(line["elapsed_ms"] - (line["end_ns"] - line["start_ns"]) / 1e6) > 1e-6 * abs(line["elapsed_ms"]):
+                yield f"not the time between the events: {line}"
+        else:
+            start, end, stream = line["start_ns"], line["end_ns"], (line["context"], line["stream"])
+            if start < max(line["submitted_ns"], done.get(line["stream"], 0)) or end < start:
+                yield f"out of order: {line}"
+            if line["stream"] == 0:
+                if start < blocking:
+                    yield f"before the work of a blocking stream: {line}"
+                legacy = max(legacy, end)
+            if line["stream"] == 2:
+                if start < legacy:
+                    yield f"before the work of the legacy default stream: {line}"
+                blocking = max(blocking, end)
+            if line["api"].endswith(("_ptsz", "_ptds")) and stream[1] == 0:
+                yield f"in the wrong default stream: {line}"
+            done[line["stream"]] = max(done.get(line["stream"], 0), end)
+            kernels += [line] if line["op"] == "kernel" else []
+    for before, after in zip(kernels, kernels[queue + 1 :]) if queue else ():
+        if before["stream"] == after["stream"] and len({k["stream"] for k in kernels}) == 1 and after["submitted_ns"] < before["end_ns"]:
+            yield f"more than {queue} kernels in a queue: {after}"
+
+
+def run_work(command, more):
+    """A program's own count of its work against the log, and the log against itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "work"
+        name, *args = command.split()
+        done = subprocess.run([OUT / name, *args], env=dict(os.environ, GPUSIM_WORK=str(log), **more), capture_output=True, text=True)
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+    problems = [] if done.returncode == 0 else [f"exit status {done.returncode}: {done.stderr.strip()}"]
+    said = [json.loads(l[12:])["work"] for l in done.stdout.splitlines() if l.startswith("GPUSIM-WORK ")]
+    ran = collections.defaultdict(lambda: [0, 0])
+    for line in lines:
+        if "op" in line:
+            row = ran[what_ran(line)]
+            row[0], row[1] = row[0] + 1, row[1] + line["bytes"]
+    if len(said) != 1:
+        problems.append("no GPUSIM-WORK line")
+    for what in sorted({*ran, *(said[0] if said else ())}):
+        own = said[0].get(what, [0, 0]) if said else None
+        if own != ran[what]:
+            problems.append(f"{what}: program {own}, log {ran[what]}")
+    problems += impossible(lines, int(more.get("GPUSIM_QUEUE", 1024)))
+    return show(command, done.stdout, problems)
+
+
+def run_work_killed():
+    """A program killed at any moment leaves a log of whole lines."""
+    problems, counts = [], []
+    for number in range(10):
+        with tempfile.TemporaryDirectory() as folder:
+            log = pathlib.Path(folder) / "work"
+            command = [OUT / "gpusim", "copies", "--steps", "100000000", "--seed", str(number)]
+            with subprocess.Popen(command, env=dict(os.environ, GPUSIM_WORK=str(log)), stdout=subprocess.DEVNULL) as program:
+                time.sleep(0.05 + 0.013 * number)
+                program.kill()
+            text = log.read_text()
+            problems += [] if text.endswith("\n") else ["a line is not whole"]
+            lines = [json.loads(line) for line in text.splitlines()]
+            problems += impossible(lines, 1024)
+            counts.append(len(lines))
+    return show("gpusim copies, killed 10 times", f"{min(counts)} to {max(counts)} lines", problems)
 
 
 def run_killed():
@@ -208,4 +317,5 @@ if __name__ == "__main__":
     results = [run(c) for c in (sys.argv[1:] or RUNS)]
     if not sys.argv[1:]:
         results += [run_program(*program) for program in PROGRAMS] + [run_killed()]
+        results += [run_work(*program) for program in WORK] + [run_work_killed()]
     sys.exit(0 if all(results) else 1)

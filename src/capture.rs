@@ -4,8 +4,8 @@
 //! follows [`Plan::fields`]. Pure.
 
 use crate::catalog::{
-    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Row,
-    StructId, Verb,
+    Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Role,
+    Row, Step, StructId, Verb, Work,
 };
 use crate::wire;
 
@@ -56,6 +56,11 @@ pub struct Use {
     pub stacks: bool,
     /// Tell launches apart by kernel.
     pub kernels: bool,
+    /// Follow what is put into streams.
+    pub work: bool,
+    /// And from where: of launches, of what waits.
+    pub launch_stacks: bool,
+    pub sync_stacks: bool,
 }
 
 /// Plans the capture of `row`.
@@ -74,6 +79,9 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     }
     if let Some(launch) = row.launch.as_ref().filter(|_| used.kernels) {
         planner.launch(row, launch);
+    }
+    if let Some(work) = row.work.as_ref().filter(|_| used.work && used.returns) {
+        planner.work(row, work);
     }
     let fields = if row.raw {
         raw_fields()
@@ -308,8 +316,13 @@ impl Planner<'_> {
         let Some(kernel) = self.number(row, launch.kernel) else {
             return;
         };
+        let Some((role, name)) = self.kernel_role(row, launch.role) else {
+            return;
+        };
         let mut spec = wire::Launch {
             kernel,
+            role,
+            name,
             ..wire::Launch::NONE
         };
         match launch.shape.map(|shape| (self.shape_block(row, shape), shape)) {
@@ -323,7 +336,20 @@ impl Planner<'_> {
             }
         }
         self.spec.launch = spec;
-        self.spec.flags |= wire::SPEC_KERNEL;
+        if launch.role == Role::Launch {
+            self.spec.flags |= wire::SPEC_KERNEL;
+        }
+    }
+
+    /// What a row does with kernels, and what names them; `None`: that is known at its return only, which is not seen.
+    fn kernel_role(&mut self, row: &Row, role: Role) -> Option<(u8, wire::Factor)> {
+        let at_return = |role| self.used.returns.then_some(role);
+        match role {
+            Role::Launch => Some((wire::ROLE_LAUNCH, wire::Factor::NONE)),
+            Role::Stub => Some((at_return(wire::ROLE_STUB)?, wire::Factor::NONE)),
+            Role::Name(name) => Some((at_return(wire::ROLE_NAME)?, self.number(row, name)?)),
+            Role::Same(other) => Some((at_return(wire::ROLE_SAME)?, self.number(row, other)?)),
+        }
     }
 
     /// The numbers of a shape as one piece behind one pointer: the pointer's word, and where they begin.
@@ -377,6 +403,57 @@ impl Planner<'_> {
             + u8::from(layer == Some(Layer::Runtime)) * wire::SPEC_OUTER
     }
 
+    /// What the ring of work is told.
+    fn work(&mut self, row: &Row, work: &Work) {
+        let parts: Option<Vec<wire::Read>> = work.parts.iter().map(|(_, place)| self.read(row, *place)).collect();
+        let Some(parts) = parts.filter(|parts| parts.len() <= wire::WORK) else {
+            return;
+        };
+        let Some(stream) = work
+            .stream
+            .map_or(Some(wire::Read::NONE), |place| self.read(row, place))
+        else {
+            return;
+        };
+        let mut spec = wire::Work {
+            step: work_step(work.step),
+            flags: self.work_flags(work),
+            parts: parts.len() as u8,
+            stream,
+            ..wire::Work::NONE
+        };
+        spec.part[..parts.len()].copy_from_slice(&parts);
+        self.spec.work = spec;
+    }
+
+    /// Where a number lies, to be read when the call has returned.
+    fn read(&mut self, row: &Row, place: Place) -> Option<wire::Read> {
+        let arg = row.args.get(place.arg)?;
+        let (word, bytes) = self.word(arg.loc)?;
+        if arg.pass == Pass::Value && place.field.is_none() {
+            let offset = wire::READ_DIRECT;
+            return Some(wire::Read { word, bytes, offset });
+        }
+        let (offset, bytes) = place.field.or_else(|| Some((0, kind_bytes(arg.kind)?)))?;
+        (arg.pass != Pass::Value).then_some(wire::Read { word, bytes, offset })
+    }
+
+    fn work_flags(&self, work: &Work) -> u8 {
+        let blocks = work.step == Step::Copy && work.stream.is_none();
+        let waits = blocks || matches!(work.step, Step::Sync | Step::Elapsed);
+        let anchors = blocks || matches!(work.step, Step::Sync | Step::Query | Step::Record);
+        let each = work.step == Step::GraphLaunch || work.step.submits() && self.used.launch_stacks;
+        let sites = waits && self.used.sync_stacks || work.step.submits() && self.used.launch_stacks;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        flag(anchors, wire::WORK_ANCHOR)
+            | flag(work.per_thread, wire::WORK_PER_THREAD)
+            | flag(work.step == Step::CaptureBegin, wire::WORK_BEGINS_CAPTURE)
+            | flag(work.step == Step::CaptureEnd, wire::WORK_ENDS_CAPTURE)
+            | flag(each, wire::WORK_EACH)
+            | flag(sites, wire::WORK_SITE)
+            | flag(work.step == Step::StreamDestroy, wire::WORK_ENDS_LANE)
+    }
+
     fn settle(&mut self) {
         let spec = &mut self.spec;
         spec.size = if spec.block_qwords > 0 || spec.texts > 0 {
@@ -386,6 +463,15 @@ impl Planner<'_> {
         } else {
             wire::SIZE_SMALL
         };
+    }
+}
+
+fn work_step(step: Step) -> u8 {
+    match step {
+        Step::Copy => wire::WORK_COPY,
+        Step::CopyBatch => wire::WORK_BATCH,
+        step if step.submits() => wire::WORK_SUBMIT,
+        _ => wire::WORK_TELL,
     }
 }
 
@@ -418,6 +504,9 @@ mod tests {
                 memory: true,
                 stacks: true,
                 kernels: true,
+                work: true,
+                launch_stacks: false,
+                sync_stacks: false,
             },
         )
     }
@@ -489,6 +578,9 @@ mod tests {
                     memory: true,
                     stacks: true,
                     kernels: true,
+                    work: true,
+                    launch_stacks: false,
+                    sync_stacks: false,
                 },
             );
             assert!(usize::from(plan.spec.stack_words) <= wire::STACK, "{}", row.symbol);
@@ -508,9 +600,15 @@ mod tests {
                 "{}: {unreadable} unreadable arguments",
                 row.symbol
             );
-            if row.launch.is_some() {
-                assert!(plan.spec.flags & wire::SPEC_KERNEL != 0, "{}", row.symbol);
-                assert!(plan.spec.values <= 1, "{}: value 1 is the kernel's", row.symbol);
+            if let Some(launch) = &row.launch {
+                assert_ne!(plan.spec.launch.role, wire::ROLE_NONE, "{}", row.symbol);
+                let counts = launch.role == Role::Launch;
+                assert_eq!(plan.spec.flags & wire::SPEC_KERNEL != 0, counts, "{}", row.symbol);
+                assert!(
+                    plan.spec.values <= 1 || !launch.launches(),
+                    "{}: value 1 is the kernel's",
+                    row.symbol
+                );
             }
             let parts = row.memory.as_ref().map_or(0, |effect| effect.parts.len());
             assert_eq!(usize::from(plan.spec.parts), parts, "{}", row.symbol);

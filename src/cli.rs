@@ -237,7 +237,7 @@ pub struct LeaksArgs {
         value_name = "WHICH",
         help_heading = "Output"
     )]
-    pub stacks: Stacks,
+    pub stacks: MemoryStacks,
     /// No live table on the terminal, only the report
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
@@ -294,11 +294,58 @@ pub enum Format {
 
 /// Whose call stacks are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Stacks {
+pub enum MemoryStacks {
     /// Of calls that allocate memory
     Alloc,
     /// Of none
     None,
+}
+
+/// Whose call stacks are taken and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stacks {
+    /// Of calls that allocate memory
+    Alloc,
+    /// Also of calls that give the GPU work: launches, copies, memsets
+    Launch,
+    /// Also of calls that wait for the GPU: synchronisation, blocking copies
+    Sync,
+    /// Of all these
+    All,
+    /// Of none, for the summary either; costs less
+    None,
+}
+
+impl Stacks {
+    /// Of calls that give a device work.
+    #[must_use]
+    pub fn of_launches(self) -> bool {
+        matches!(self, Stacks::Launch | Stacks::All)
+    }
+
+    /// Of calls that wait for one.
+    #[must_use]
+    pub fn of_waits(self) -> bool {
+        matches!(self, Stacks::Sync | Stacks::All)
+    }
+
+    /// Of either.
+    #[must_use]
+    pub fn of_work(self) -> bool {
+        self.of_launches() || self.of_waits()
+    }
+
+    /// The word on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Stacks::Alloc => "alloc",
+            Stacks::Launch => "launch",
+            Stacks::Sync => "sync",
+            Stacks::All => "all",
+            Stacks::None => "none",
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -371,7 +418,7 @@ pub struct Options {
     /// No lines, only the summary: the cheapest way to trace
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
-    /// Show the call stack below each call that allocates; none: take none for the summary either, which costs less
+    /// Show call stacks below lines and in the summary. Without, the summary has those of calls that allocate
     #[arg(long, value_enum, value_name = "WHICH", help_heading = "Output")]
     pub stacks: Option<Stacks>,
     /// Call kernels as in the source, with namespaces, parameters and all template arguments
@@ -465,6 +512,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_name_of_a_choice_of_stacks_is_its_word() {
+        for stacks in Stacks::value_variants() {
+            let word = stacks.to_possible_value().unwrap();
+            assert_eq!(stacks.name(), word.get_name());
+            for command in ["run", "trace"] {
+                let words = ["gpuscope", command, "--stacks", stacks.name()];
+                let rest: &[&str] = if command == "run" { &["--", "true"] } else { &["--all"] };
+                assert!(Cli::try_parse_from([&words, rest].concat()).is_ok(), "{words:?}");
+            }
+        }
     }
 
     #[test]

@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
 
     /// The id of the kernel that it launches, or why that is not known.
     pub fn kernel(&self) -> Option<u64> {
-        let launches = self.plan.spec.flags & wire::SPEC_KERNEL != 0;
+        let launches = matches!(self.plan.spec.launch.role, wire::ROLE_LAUNCH | wire::ROLE_STUB);
         let id = || self.word(wire::WORD_VALUES + 1);
         launches.then(|| if self.has_args() { id() } else { wire::KERNEL_NO_ARGS })
     }

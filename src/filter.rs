@@ -80,6 +80,20 @@ impl Filter {
         rows.all(|row| self.selects(catalog, row))
     }
 
+    /// Whether the driver is looked at, and none of its functions that has to do with a device's work, or with the memory
+    /// that it is done in, is left out. Else nothing can be said of when a device was idle.
+    pub fn covers_work(&self, catalog: &Catalog) -> bool {
+        let driver = |row: &Row| {
+            let library = catalog.library_with(row.library);
+            library.is_some_and(|library| library.layer == Layer::Driver)
+        };
+        let mut rows = catalog
+            .rows
+            .iter()
+            .filter(|row| row.work.is_some() || row.memory.is_some());
+        self.has_layer(Layer::Driver) && rows.all(|row| !driver(row) || self.selects(catalog, row))
+    }
+
     /// Whether the user asked for this very function or its class, so that its calls are shown though it is chatty.
     pub fn asks_for(&self, row: &Row) -> bool {
         self.rules
@@ -199,6 +213,21 @@ mod tests {
             covers(&[], "runtime,driver") && covers(&["!cudaLaunchKernel"], "runtime,driver") && covers(&[], "driver")
         );
         assert!(!covers(&["@alloc"], "runtime,driver") && !covers(&["!cuMemFree*"], "driver"));
+    }
+
+    #[test]
+    fn a_filter_that_leaves_out_a_way_of_giving_work_cannot_tell_when_a_device_is_idle() {
+        let covers = |rules: &[&str], layer: &str| {
+            let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            Filter::parse(&rules, &[layer.to_owned()])
+                .unwrap()
+                .covers_work(&CATALOG)
+        };
+        assert!(covers(&[], "runtime,driver") && covers(&[], "driver") && covers(&["!cuda*"], "all"));
+        assert!(!covers(&[], "runtime") && !Filter::memory().covers_work(&CATALOG));
+        for rule in ["@launch", "!cuLaunchKernel", "!@sync", "!cuMemHostAlloc*"] {
+            assert!(!covers(&[rule], "all"), "{rule}");
+        }
     }
 
     proptest::proptest! {

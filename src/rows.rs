@@ -25,6 +25,11 @@ pub struct Wish {
     pub stacks: bool,
     /// Tell launches apart by kernel.
     pub kernels: bool,
+    /// Follow what is put into streams.
+    pub work: bool,
+    /// And from where: of launches, of what waits.
+    pub launch_stacks: bool,
+    pub sync_stacks: bool,
 }
 
 /// Catalogue, filter and capture plans, index by index.
@@ -53,6 +58,11 @@ impl RunRows {
         rows.plans = (0..rows.catalog.rows.len()).map(|row| rows.plan(row, true)).collect();
         rows.published = rows.plans.len();
         rows
+    }
+
+    /// Whether what is put into streams is followed.
+    pub fn follows_work(&self) -> bool {
+        self.wish.work
     }
 
     /// What the kernel side is told at load.
@@ -88,6 +98,9 @@ impl RunRows {
                 memory: self.wish.memory,
                 stacks: self.wish.stacks,
                 kernels: self.wish.kernels,
+                work: self.wish.work,
+                launch_stacks: self.wish.launch_stacks,
+                sync_stacks: self.wish.sync_stacks,
             },
         )
     }

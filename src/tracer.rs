@@ -7,6 +7,8 @@ mod devices;
 mod memory;
 mod report;
 mod sites;
+mod stubs;
+mod work;
 
 pub use clock::{clock_now, monotonic_ns};
 
@@ -29,6 +31,7 @@ use anyhow::{Context, Result};
 use memory::MemoryPlane;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
+use work::WorkPlane;
 
 /// Events younger than this are held back to be sorted.
 const WINDOW_NS: u64 = 100_000_000;
@@ -53,6 +56,7 @@ pub struct Tracer {
     session: Session,
     events: Events,
     memory: MemoryPlane,
+    work: WorkPlane,
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
@@ -89,6 +93,7 @@ impl Tracer {
         let session = Session::load(&setup)?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
         let memory = MemoryPlane::open(&session, &scope)?;
+        let work = WorkPlane::open(&session, rows.follows_work())?;
         let mut attacher = Attacher::default();
         let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));
@@ -101,6 +106,7 @@ impl Tracer {
             session,
             events,
             memory,
+            work,
             rows,
             attacher,
             scope,
@@ -223,10 +229,10 @@ impl Tracer {
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
         self.session.alive(monotonic_ns());
-        self.events.wait(self.wait, [self.gate.bell(), self.memory.bell()]);
+        let bells = [self.gate.bell(), self.memory.bell(), self.work.bell()];
+        self.events.wait(self.wait, bells);
         self.handle_notices();
-        self.memory
-            .follow(&self.session, &self.rows.catalog, &mut self.launches);
+        self.follow(monotonic_ns());
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
@@ -241,6 +247,14 @@ impl Tracer {
             self.each_second(now);
         }
         self.flush()
+    }
+
+    /// Takes in memory calls and work that ended before `now`, CLOCK_MONOTONIC ns.
+    fn follow(&mut self, now: u64) {
+        self.work.take_in(&self.memory);
+        self.memory
+            .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
+        self.work.follow(&self.session, &self.rows.catalog, &self.memory, now);
     }
 
     /// Wakes up rarely when little happens.
@@ -272,11 +286,13 @@ impl Tracer {
             wire::NOTICE_EXEC => {
                 self.comms.remove(&notice.tgid);
                 self.memory.executed(notice);
+                self.work.ended(notice);
                 self.happened(notice, &comm, Happening::Executed);
                 self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
                 self.memory.exited(notice);
+                self.work.ended(notice);
                 self.happened(notice, &comm, Happening::Exited);
                 self.ended.insert(notice.tgid);
             }
@@ -400,6 +416,7 @@ impl Tracer {
         self.report_lost(now);
         self.fold_ended();
         self.memory.settle(&self.session, now);
+        self.work.settle();
         self.declare_callers_unseen();
         for path in self.attacher.release_wanted() {
             say(format_args!(
@@ -428,10 +445,16 @@ impl Tracer {
 
     /// Keeps the kernel's tables small: totals of ended processes move here.
     fn fold_ended(&mut self) {
-        if self.ended.is_empty() {
+        // what they launched may be being named
+        if self.ended.is_empty() || self.memory.stubs.is_busy() {
             return;
         }
-        let ended = std::mem::take(&mut self.ended);
+        // names of kernels are needed until the last records of their process have been followed
+        let (early, ended): (HashSet<u32>, HashSet<u32>) = std::mem::take(&mut self.ended)
+            .into_iter()
+            .partition(|tgid| self.work.knows(*tgid));
+        self.ended = early;
+        self.work.tell_graphs(&mut self.launches, false);
         if let Ok(taken) = self.session.take_ended(&|tgid| ended.contains(&tgid)) {
             self.add_to_tally(&taken);
         }
@@ -457,7 +480,9 @@ impl Tracer {
         for (key, total) in &taken.totals {
             self.tally.add(&self.rows.catalog, key, total);
             let plan = self.rows.plans.get(key.row as usize);
-            if plan.is_some_and(|plan| plan.spec.flags & wire::SPEC_KERNEL != 0) {
+            let launches = |role| matches!(role, wire::ROLE_LAUNCH | wire::ROLE_STUB);
+            // of the runtime's launches, those that a launch of the driver lies in are counted there
+            if key.variant != 0 && plan.is_some_and(|plan| launches(plan.spec.launch.role)) {
                 self.launches.add(key, total);
             }
         }

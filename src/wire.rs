@@ -15,6 +15,8 @@ pub const COMM: usize = 16;
 pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
+/// Arguments that say what a call has to do with work.
+pub const WORK: usize = 6;
 /// Grid x y z, block x y z, bytes of shared memory.
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.
@@ -51,6 +53,8 @@ pub const KERNEL_UNREADABLE: u64 = 2;
 pub const KERNEL_FOREIGN: u64 = 3;
 pub const KERNEL_NO_NAME: u64 = 4;
 pub const KERNEL_FULL: u64 = 5;
+/// The tag of a function of the host that launches a kernel.
+pub const KERNEL_STUB: u32 = 3;
 /// Ids begin here.
 pub const KERNEL_FIRST_ID: u64 = 4096;
 
@@ -64,6 +68,24 @@ pub const CONTEXT_DROP: u8 = 4;
 pub const MEMORY_CALL: u32 = 1;
 pub const MEMORY_SITE: u32 = 2;
 pub const MEMORY_KERNEL: u32 = 3;
+pub const WORK_CALL: u32 = 4;
+
+pub const WORK_NONE: u8 = 0;
+pub const WORK_TELL: u8 = 1;
+pub const WORK_SUBMIT: u8 = 2;
+pub const WORK_COPY: u8 = 3;
+pub const WORK_BATCH: u8 = 4;
+
+pub const WORK_ANCHOR: u8 = 1;
+pub const WORK_PER_THREAD: u8 = 2;
+pub const WORK_BEGINS_CAPTURE: u8 = 4;
+pub const WORK_ENDS_CAPTURE: u8 = 8;
+pub const WORK_EACH: u8 = 16;
+pub const WORK_SITE: u8 = 32;
+pub const WORK_ENDS_LANE: u8 = 64;
+
+/// Offset of a [`Read`] that is no pointer: the word itself.
+pub const READ_DIRECT: u16 = 0xffff;
 
 pub const PLACE_VALUE: u8 = 0;
 pub const PLACE_MEMORY: u8 = 1;
@@ -89,6 +111,14 @@ pub struct Read {
     pub offset: u16,
 }
 
+impl Read {
+    pub const NONE: Read = Read {
+        word: 0,
+        bytes: 0,
+        offset: 0,
+    };
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
@@ -103,26 +133,66 @@ impl Factor {
     };
 }
 
+/// What a row has to do with kernels.
+pub const ROLE_NONE: u8 = 0;
+pub const ROLE_LAUNCH: u8 = 1;
+/// Launches by a function of the host; the driver's launch, which counts, lies within.
+pub const ROLE_STUB: u8 = 2;
+/// Has given the handle to what `name` is called.
+pub const ROLE_NAME: u8 = 3;
+/// Has given the handle to what handle `name` stands for.
+pub const ROLE_SAME: u8 = 4;
+
 /// What of a launch says what runs, and in what shape.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
     pub kernel: Factor,
+    pub name: Factor,
+    pub role: u8,
     /// Points to the numbers of the shape; [`WORD_NONE`]: they are words.
     pub shape_block: u8,
     /// The first of them, which follow each other; [`WORD_NONE`]: the call does not say.
     pub shape_word: u8,
+    pub pad: u8,
     pub shape_offset: u16,
-    pub pad: u16,
+    pub pad2: [u16; 3],
 }
 
 impl Launch {
     pub const NONE: Launch = Launch {
         kernel: Factor::NONE,
+        name: Factor::NONE,
+        role: ROLE_NONE,
         shape_block: WORD_NONE,
         shape_word: WORD_NONE,
-        shape_offset: 0,
         pad: 0,
+        shape_offset: 0,
+        pad2: [0; 3],
+    };
+}
+
+/// What a call is to the stream that it names.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Work {
+    pub step: u8,
+    pub flags: u8,
+    pub parts: u8,
+    pub pad: u8,
+    /// `bytes` 0: none.
+    pub stream: Read,
+    pub part: [Read; WORK],
+}
+
+impl Work {
+    pub const NONE: Work = Work {
+        step: WORK_NONE,
+        flags: 0,
+        parts: 0,
+        pad: 0,
+        stream: Read::NONE,
+        part: [Read::NONE; WORK],
     };
 }
 
@@ -151,6 +221,7 @@ pub struct Spec {
     pub context_move: u8,
     pub pad2: u32,
     pub launch: Launch,
+    pub work: Work,
 }
 
 impl Spec {
@@ -168,11 +239,7 @@ impl Spec {
         text_word: [WORD_NONE; TEXTS],
         variant: [Factor::NONE; 2],
         factor: [Factor::NONE; FACTORS],
-        value: [Read {
-            word: 0,
-            bytes: 0,
-            offset: 0,
-        }; VALUES],
+        value: [Read::NONE; VALUES],
         ok: 0,
         pad: 0,
         scale: 0,
@@ -181,6 +248,7 @@ impl Spec {
         context_move: CONTEXT_STAYS,
         pad2: 0,
         launch: Launch::NONE,
+        work: Work::NONE,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -256,6 +324,66 @@ pub struct MemoryCall {
     pub part: [u64; PARTS],
 }
 
+/// A stream. Default streams belong to a context, or to a thread in one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaneKey {
+    pub image: u64,
+    pub context: u64,
+    pub stream: u64,
+    pub tgid: u32,
+    pub tid: u32,
+}
+
+/// What was put into it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lane {
+    pub submitted: u64,
+    pub generation: u64,
+    pub since: u64,
+}
+
+/// What one call has to do with the work of a device. It succeeded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkCall {
+    pub kind: u32,
+    pub row: u32,
+    pub entered: u64,
+    pub returned: u64,
+    pub context: u64,
+    /// 0: the default one of the context, 2: the one of the thread.
+    pub stream: u64,
+    pub site: u64,
+    pub bytes: u64,
+    /// Calls that put something into its stream, this one included.
+    pub submitted: u64,
+    /// Of an anchor: at its entry; else at its return.
+    pub generation: u64,
+    /// At its return.
+    pub generation_now: u64,
+    /// Records of the process that were lost so far; changes more often than need be.
+    pub lost: u64,
+    pub kernel: u64,
+    pub variant: u64,
+    pub tgid: u32,
+    pub tid: u32,
+    pub unreadable: u32,
+    /// Of a batch: in all.
+    pub copies: u32,
+    pub part: [u64; WORK],
+}
+
+/// Work calls of one process that found their ring full.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkLoss {
+    pub copies: u64,
+    pub bytes: u64,
+    pub others: u64,
+}
+
 /// Memory calls of one process that found their ring full.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -305,6 +433,15 @@ impl KnownKernel {
         };
         (self.launches > 0).then_some((key, self.launches))
     }
+}
+
+/// What the driver was asked for by name when it gave out a handle.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NamedHandle {
+    pub id: u64,
+    pub tgid: u32,
+    pub pad: u32,
 }
 
 /// How often a kernel was launched in one shape.
@@ -457,13 +594,44 @@ impl MemoryCall {
     }
 }
 
+impl WorkCall {
+    /// Reads a record; `None` when `bytes` is too short or of another kind.
+    pub fn parse(bytes: &[u8]) -> Option<WorkCall> {
+        if bytes.len() < size_of::<WorkCall>() || u32_at(bytes, 0) != WORK_CALL {
+            return None;
+        }
+        Some(WorkCall {
+            kind: WORK_CALL,
+            row: u32_at(bytes, 4),
+            entered: u64_at(bytes, 8),
+            returned: u64_at(bytes, 16),
+            context: u64_at(bytes, 24),
+            stream: u64_at(bytes, 32),
+            site: u64_at(bytes, 40),
+            bytes: u64_at(bytes, 48),
+            submitted: u64_at(bytes, 56),
+            generation: u64_at(bytes, 64),
+            generation_now: u64_at(bytes, 72),
+            lost: u64_at(bytes, 80),
+            kernel: u64_at(bytes, 88),
+            variant: u64_at(bytes, 96),
+            tgid: u32_at(bytes, 104),
+            tid: u32_at(bytes, 108),
+            unreadable: u32_at(bytes, 112),
+            copies: u32_at(bytes, 116),
+            part: std::array::from_fn(|part| u64_at(bytes, 120 + part * 8)),
+        })
+    }
+}
+
 /// A kernel that is launched for the first time through a handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelEvent<'a> {
     pub tgid: u32,
     pub id: u64,
     pub handle: u64,
-    /// 1: `CUfunction`, 2: `CUkernel`.
+    /// 1: `CUfunction`, 2: `CUkernel`, 0: another handle of the driver, [`KERNEL_STUB`]: `handle` is a function of
+    /// the host, and there is no name.
     pub tag: u32,
     pub name: &'a [u8],
     /// It may be longer.

@@ -64,7 +64,7 @@ fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
     session.add_target(child.id())?;
     let _attached = attached_to(child.id(), &session, &mut rows)?;
     while child.try_wait()?.is_none() {
-        events.wait(Duration::from_millis(10), [NOBODY, NOBODY]);
+        events.wait(Duration::from_millis(10), [NOBODY; 3]);
     }
     events.drain();
     let recorded = events.inbox().take();

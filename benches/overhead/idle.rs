@@ -70,6 +70,9 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
         memory: true,
         stacks: true,
         kernels: true,
+        work: true,
+        launch_stacks: false,
+        sync_stacks: false,
     };
     let filter = Filter::parse(&[], &["all".to_owned()])?;
     let rows = RunRows::new(Catalog::builtin()?, filter, wish, 64);

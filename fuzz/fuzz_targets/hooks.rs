@@ -17,6 +17,9 @@ fuzz_target!(|text: &str| {
         memory: true,
         stacks: true,
         kernels: true,
+        work: true,
+        launch_stacks: true,
+        sync_stacks: true,
     };
     for row in &catalog.rows {
         let _ = plan(&catalog, row, used);

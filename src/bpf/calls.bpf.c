@@ -37,7 +37,7 @@ static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 static __always_inline bool needs_frame(const struct spec *spec)
 {
 	return (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale || touches_memory(spec) ||
-	       spec->variant[0].word != WORD_NONE;
+	       spec->work.step || spec->variant[0].word != WORD_NONE || spec->launch.role > ROLE_STUB;
 }
 
 /* `site`: number of the static probe, 0 at a function. */
@@ -128,6 +128,8 @@ int call_session(struct pt_regs *ctx)
 	}
 	now = bpf_ktime_get_ns();
 	*session_cookie(ctx) = now;
+	if (thread && spec->launch.role == ROLE_STUB)
+		enter_stub(thread, spec, ctx);
 	if (thread && needs_frame(spec))
 		frame_open(thread, ctx, spec, row, now);
 	return 0;
@@ -144,6 +146,8 @@ static __always_inline int entry_body(struct pt_regs *ctx)
 	keep_own_stack(ctx, &nowhere);
 	if (!spec || !enter(row, &ids, &thread))
 		return 0;
+	if (thread && spec->launch.role == ROLE_STUB)
+		enter_stub(thread, spec, ctx);
 	if (!(spec->flags & SPEC_RETURN))
 		at_entry_only(spec, ctx, row, ids, thread, site);
 	else if (thread)

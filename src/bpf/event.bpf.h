@@ -4,6 +4,7 @@
 
 #include "launch.bpf.h"
 #include "memory.bpf.h"
+#include "work.bpf.h"
 
 #define MEDIUM_BYTES offsetof(struct call_event, block)
 #define SMALL_BYTES offsetof(struct call_event, stack)
@@ -133,11 +134,18 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 			remember(ctx, spec, frame, thread, call);
 		if (thread && (spec->flags & SPEC_KERNEL))
 			key.variant = launched(spec, frame, thread, call);
-	} else if (spec->flags & SPEC_KERNEL) {
-		key.variant = KERNEL_NO_ARGS;
-	} else if (spec->flags & SPEC_MEMORY) {
-		lose_memory_call(call->tgid, spec->flags & SPEC_SITE, 0);
+		if (thread && spec->work.step)
+			work_ended(ctx, spec, frame, thread, call, key.variant);
+	} else {
+		if (spec->flags & SPEC_KERNEL)
+			key.variant = KERNEL_NO_ARGS;
+		if (spec->flags & SPEC_MEMORY)
+			lose_memory_call(call->tgid, spec->flags & SPEC_SITE, 0);
+		if (spec->work.step)
+			lose_work(call->tgid, spec->work.step >= WORK_COPY, 0);
 	}
+	if (spec->launch.role > ROLE_LAUNCH)
+		key.variant = follow_names(spec, frame, call, PT_REGS_SP((struct pt_regs *)ctx) - 8);
 	count(spec, &key, call->duration, call->result, call->bytes);
 	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
 		return;

@@ -39,6 +39,15 @@ static __always_inline void set_caller(const struct thread *thread, __u32 depth,
 	frame->depth = around->depth + (around->streamed ? 1 : 0);
 }
 
+/* What is put into a stream from now on is told of, even if something was before. */
+static __noinline __u64 next_generation(__u32 tgid)
+{
+	__u32 slot = tgid & (FLOWS - 1);
+	struct flow *flow = bpf_map_lookup_elem(&flows, &slot);
+
+	return flow ? __sync_fetch_and_add(&flow->generation, 1) + 1 : 0;
+}
+
 static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
 				       __u32 row, __u64 now)
 {
@@ -59,6 +68,8 @@ static __always_inline void frame_open(struct thread *thread, struct pt_regs *ct
 	frame->sp = sp;
 	frame->row = row;
 	frame->streamed = !!(spec->flags & SPEC_STREAM);
+	if (spec->work.flags & WORK_ANCHOR)
+		frame->generation = next_generation(thread->ids >> 32);
 	set_caller(thread, depth, frame);
 	save_words(frame, spec, ctx);
 }

@@ -1,31 +1,14 @@
-/* Launches: which kernel, by the name that its handle leads to, and in what shape. A name is sent when it is met for
- * the first time; afterwards only its number travels.
- */
+/* Launches: which kernel, and in what shape. */
 #ifndef GPUSCOPE_LAUNCH_BPF_H
 #define GPUSCOPE_LAUNCH_BPF_H
 
 #include "capture.bpf.h"
 #include "count.bpf.h"
 #include "finished.bpf.h"
+#include "naming.bpf.h"
 
-#define NAME_OFFSET 8 /* in what a CUfunction or CUkernel points to; its tag is at 0 */
-#define TAG_FUNCTION 1
-#define TAG_KERNEL 2
-#define KNOWN_KERNELS 65536
 #define KNOWN_SHAPES 65536
 #define MOST_THREADS (1ull << 48) /* of one launch */
-
-struct kernel_scratch {
-	struct kernel_event event;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, KNOWN_KERNELS);
-	__type(key, struct kernel_key);
-	__type(value, struct known_kernel);
-} kernels SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -34,58 +17,6 @@ struct {
 	__type(key, struct shape_key);
 	__type(value, __u64);
 } shapes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct kernel_scratch);
-} kernel_scratches SEC(".maps");
-
-/* ---- names ---- */
-
-__noinline __u64 hash_name(const struct kernel_scratch *scratch, __u64 hash)
-{
-	__u32 bytes;
-
-	if (!scratch)
-		return 0;
-	bytes = scratch->event.length;
-	for (__u32 i = 0; i < WIRE_KERNEL_NAME / 8; i++) {
-		__u64 word;
-
-		if (i * 8 >= bytes)
-			break;
-		word = *(const __u64 *)(scratch->event.name + i * 8);
-		if (bytes - i * 8 < 8)
-			word &= (1ull << ((bytes - i * 8) * 8)) - 1;
-		hash = mix(hash, word);
-	}
-	return hash < KERNEL_FIRST_ID ? hash + KERNEL_FIRST_ID : hash;
-}
-
-/* Fills `scratch` with the name at `address`. 0: there is none. */
-static __always_inline int read_name(struct kernel_scratch *scratch, __u64 address)
-{
-	long bytes = bpf_probe_read_user_str(scratch->event.name, WIRE_KERNEL_NAME, (void *)address);
-
-	if (bytes <= 1 || bytes > WIRE_KERNEL_NAME)
-		return 0;
-	scratch->event.length = (__u32)bytes - 1;
-	return 1;
-}
-
-/* Tells user space what the kernel in `scratch` is called. */
-static __always_inline bool announce_kernel(struct kernel_scratch *scratch)
-{
-	__u32 length = scratch->event.length & (WIRE_KERNEL_NAME - 1);
-
-	if (!bpf_ringbuf_output(&memory, &scratch->event, offsetof(struct kernel_event, name) + length,
-				BPF_RB_NO_WAKEUP))
-		return true;
-	__sync_fetch_and_add(&control.kernels_lost, 1);
-	return false;
-}
 
 /* Adds to the launches of a kernel in the shape of `key`. Static: Linux 6.1 takes no key from a global function's
  * argument.
@@ -115,13 +46,29 @@ static __always_inline void keep_shape(const struct known_kernel *old)
 		add_shape(&key, old->launches);
 }
 
+/* Remembers what the handle of `key` stands for from now on; its id, or KERNEL_FULL. */
+static __always_inline __u64 know(const struct kernel_key *key, const struct known_kernel *known)
+{
+	struct known_kernel *before = bpf_map_lookup_elem(&kernels, key);
+
+	if (before && before->id == known->id) {
+		before->name = known->name;
+		before->unloads = known->unloads;
+		return known->id;
+	}
+	if (before)
+		keep_shape(before);
+	return bpf_map_update_elem(&kernels, key, known, BPF_ANY) ? KERNEL_FULL : known->id;
+}
+
 /* A handle that is not known yet, or that may stand for another kernel now: the id of its kernel. */
 __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 {
 	struct kernel_key key = { .handle = handle };
-	struct known_kernel known = {};
+	struct known_kernel known = { .name = name };
 	struct kernel_scratch *scratch;
 	struct known_kernel *before;
+	__u64 missing;
 	__u32 tag = 0;
 
 	if (!thread)
@@ -129,37 +76,21 @@ __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 	known.unloads = control.unloads;
 	known.tgid = thread->ids >> 32;
 	key.image = thread->image;
-	if (bpf_probe_read_user(&tag, sizeof(tag), (void *)handle))
-		return KERNEL_UNREADABLE;
-	if (tag != TAG_FUNCTION && tag != TAG_KERNEL)
-		return KERNEL_FOREIGN;
-	scratch = bpf_task_storage_get(&kernel_scratches, bpf_get_current_task_btf(), 0,
-				       BPF_LOCAL_STORAGE_GET_F_CREATE);
+	scratch = kernel_scratch();
 	if (!scratch)
 		return KERNEL_FULL;
-	if (!read_name(scratch, name))
-		return KERNEL_NO_NAME;
+	missing = read_own_name(scratch, handle, name, &tag);
+	if (missing) {
+		known.id = named_otherwise(thread, handle);
+		return known.id ? know(&key, &known) : missing;
+	}
 	known.id = hash_name(scratch, thread->image);
 	before = bpf_map_lookup_elem(&kernels, &key);
-	if (before && before->id == known.id && before->name) {
-		before->name = name;
-		before->unloads = known.unloads;
-		return known.id;
-	}
-	scratch->event.kind = MEMORY_KERNEL;
-	scratch->event.tgid = known.tgid;
-	scratch->event.id = known.id;
-	scratch->event.handle = handle;
-	scratch->event.tag = tag;
 	/* what could not be told is told at the next launch */
-	known.name = announce_kernel(scratch) ? name : 0;
-	if (before && before->id == known.id) {
-		before->name = known.name;
-		return known.id;
-	}
-	if (before)
-		keep_shape(before);
-	return bpf_map_update_elem(&kernels, &key, &known, BPF_ANY) ? KERNEL_FULL : known.id;
+	if ((!before || before->id != known.id || !before->name) &&
+	    !announce_kernel(scratch, known.tgid, known.id, handle, tag))
+		known.name = 0;
+	return know(&key, &known);
 }
 
 /* What is known of the kernel that `handle` stands for; NULL: `id` says why nothing is. A handle is given to another
@@ -171,9 +102,8 @@ static __always_inline struct known_kernel *kernel_of(struct thread *thread, __u
 	struct known_kernel *known;
 	__u64 name;
 
-	*id = KERNEL_UNREADABLE;
 	if (bpf_probe_read_user(&name, sizeof(name), (void *)(handle + NAME_OFFSET)))
-		return NULL;
+		name = NAME_ELSEWHERE;
 	known = bpf_map_lookup_elem(&kernels, &key);
 	if (!known || known->name != name || known->unloads != control.unloads) {
 		*id = meet_kernel(thread, handle, name);
@@ -260,6 +190,7 @@ __noinline __u64 launched(const struct spec *spec, struct frame *frame, struct t
 	known = kernel_of(thread, word_at(frame, spec->launch.kernel.word), &key.kernel);
 	key.tgid = call->tgid;
 	frame->word[WORD_VALUES + 1] = key.kernel;
+	thread->launched = key.kernel;
 	if (!failed(spec, call->result))
 		call->bytes = count_shape(spec, frame, known, &key);
 	return key.kernel;

@@ -47,7 +47,8 @@ extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 struct frame {
 	__u64 entered;
 	__u64 sp;
-	__u64 caller; /* `entered` of the streamed call around this one, 0: none */
+	__u64 caller;     /* `entered` of the streamed call around this one, 0: none */
+	__u64 generation; /* of an anchor: what it covers was told with a smaller one */
 	__u32 row;
 	__u8 depth; /* streamed calls around this one */
 	__u8 streamed;
@@ -62,6 +63,9 @@ struct thread {
 	__u32 contexts;   /* on the stack, as far as it was seen */
 	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
 	__u64 context[CONTEXTS];
+	__u64 stub;     /* of the runtime's launch that is open, 0: none */
+	__u64 stub_sp;  /* where that returns to */
+	__u64 launched; /* the kernel that the driver has launched within it */
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */
@@ -142,6 +146,36 @@ struct {
 	__type(value, struct memory_loss);
 } memory_losses SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+} work SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, struct lane_key);
+	__type(value, struct lane);
+} lanes SEC(".maps");
+
+#define FLOWS 4096
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FLOWS);
+	__type(key, __u32);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct work_loss);
+} work_losses SEC(".maps");
+
 const volatile struct options options;
 struct control control;
 
@@ -150,10 +184,12 @@ const struct call_event *call_event_type __attribute__((unused));
 const struct notice *notice_type __attribute__((unused));
 const struct memory_call *memory_call_type __attribute__((unused));
 
+const struct work_call *work_call_type __attribute__((unused));
 const struct kernel_event *kernel_event_type __attribute__((unused));
 const struct kernel_key *kernel_key_type __attribute__((unused));
 const struct known_kernel *known_kernel_type __attribute__((unused));
 const struct shape_key *shape_key_type __attribute__((unused));
+const struct named_handle *named_handle_type __attribute__((unused));
 
 static __always_inline __u64 mix(__u64 hash, __u64 word)
 {
@@ -163,6 +199,7 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
 
 static const struct total NO_TOTAL;
 static const struct memory_loss NO_LOSS;
+static const struct work_loss NO_WORK_LOSS;
 static const __u64 ZERO;
 
 #endif

@@ -21,6 +21,7 @@
 #define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
 #define WIRE_COMMS 4          /* thread names that --comm can select */
 #define WIRE_PARTS 9          /* arguments that say what a call does to memory */
+#define WIRE_WORK 6           /* arguments that say what a call has to do with work */
 #define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
 #define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
 
@@ -58,13 +59,56 @@ struct spec_factor {
 	__u8 bytes;
 };
 
+/* What a row has to do with kernels. */
+enum launch_role {
+	ROLE_NONE,
+	ROLE_LAUNCH, /* launches: its totals are kept by kernel */
+	ROLE_STUB,   /* launches by a function of the host; the driver's launch, which counts, lies within */
+	ROLE_NAME,   /* has given the handle to what `name` is called */
+	ROLE_SAME,   /* has given the handle to what handle `name` stands for */
+};
+
 /* What of a launch says what runs, and in what shape. */
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
-	__u8 shape_block;          /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape_word;           /* the first of them; WORD_NONE: the call does not say */
-	__u16 shape_offset;        /* behind `shape_block` */
-	__u16 pad;
+	struct spec_factor name;
+	__u8 role;        /* enum launch_role */
+	__u8 shape_block; /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;  /* the first of them; WORD_NONE: the call does not say */
+	__u8 pad;
+	__u16 shape_offset; /* behind `shape_block` */
+	__u16 pad2[3];
+};
+
+/* What a call is to the stream that it names. */
+enum work_step {
+	WORK_NONE,
+	WORK_TELL,   /* nothing: it is only told of */
+	WORK_SUBMIT, /* something is put into it */
+	WORK_COPY,   /* the same, and each is told of */
+	WORK_BATCH,  /* several copies, in arrays */
+};
+
+enum work_flag {
+	WORK_ANCHOR = 1,         /* afterwards earlier work may be known to be done */
+	WORK_PER_THREAD = 2,     /* stream 0 is the thread's own */
+	WORK_BEGINS_CAPTURE = 4, /* from now on work becomes nodes of a graph */
+	WORK_ENDS_CAPTURE = 8,
+	WORK_EACH = 16, /* tell of each submission */
+	WORK_SITE = 32, /* and from where it is called */
+	WORK_ENDS_LANE = 64,
+};
+
+/* `bytes` 0: nothing; `offset` READ_DIRECT: the word itself, else what it points to. */
+#define READ_DIRECT 0xffff
+
+struct spec_work {
+	__u8 step; /* enum work_step */
+	__u8 flags;
+	__u8 parts;
+	__u8 pad;
+	struct spec_read stream;
+	struct spec_read part[WIRE_WORK];
 };
 
 /* What to do at one row of the catalogue. */
@@ -90,6 +134,7 @@ struct spec {
 	__u8 context_move; /* enum context_move */
 	__u32 pad2;
 	struct spec_launch launch;
+	struct spec_work work;
 };
 
 enum place_kind { PLACE_VALUE, PLACE_MEMORY };
@@ -145,7 +190,7 @@ struct call_event {
 	/* SIZE_LARGE ends here */
 };
 
-enum memory_kind { MEMORY_CALL = 1, MEMORY_SITE, MEMORY_KERNEL };
+enum memory_kind { MEMORY_CALL = 1, MEMORY_SITE, MEMORY_KERNEL, WORK_CALL };
 
 /* What one call did to memory. Rides in a ring of its own: a balance must not depend on chatter. */
 struct memory_call {
@@ -171,6 +216,58 @@ struct memory_loss {
 	__u64 others;
 };
 
+/* A stream. Default streams belong to a context, or to a thread in one. */
+struct lane_key {
+	__u64 image; /* of the process */
+	__u64 context;
+	__u64 stream;
+	__u32 tgid;
+	__u32 tid;
+};
+
+struct lane {
+	__u64 submitted;  /* calls that put something into it */
+	__u64 generation; /* of the last one that was told of */
+	__u64 since;      /* when that was entered, CLOCK_MONOTONIC ns */
+};
+
+/* Of the processes whose numbers end alike: what is shared by mistake costs a record more. */
+struct flow {
+	__u64 generation; /* calls after which earlier work may be known to be done */
+	__u64 captures;   /* that are open */
+	__u64 lost;       /* records */
+};
+
+/* What one call has to do with the work of a device. Only those that succeeded. */
+struct work_call {
+	__u32 kind;
+	__u32 row;
+	__u64 entered;        /* CLOCK_MONOTONIC ns */
+	__u64 returned;       /* the same */
+	__u64 context;        /* current one of the thread, 0: not known */
+	__u64 stream;         /* 0: the default one, 2: the thread's own */
+	__u64 site;           /* where it was called from, 0: not taken */
+	__u64 bytes;          /* its size, where the row has one */
+	__u64 submitted;      /* of its stream, this call included */
+	__u64 generation;     /* of an anchor: at its entry; else at its return */
+	__u64 generation_now; /* at its return */
+	__u64 lost;           /* records, so far */
+	__u64 kernel;         /* that is launched */
+	__u64 variant;        /* as in the totals: of a copy, its direction */
+	__u32 tgid;
+	__u32 tid;
+	__u32 unreadable; /* bit n: part n */
+	__u32 copies;     /* of a batch: in all; in each of its records */
+	__u64 part[WIRE_WORK];
+};
+
+/* Work calls of one process that found their ring full. */
+struct work_loss {
+	__u64 copies;
+	__u64 bytes; /* of these */
+	__u64 others;
+};
+
 /* What stands in place of a kernel's id: why it has none. */
 enum kernel_unknown {
 	KERNEL_NO_ARGS = 1, /* the arguments of the call were not kept */
@@ -187,7 +284,7 @@ struct kernel_event {
 	__u32 tgid;
 	__u64 id;
 	__u64 handle;
-	__u32 tag;    /* 1: CUfunction, 2: CUkernel */
+	__u32 tag; /* 1: CUfunction, 2: CUkernel, 3: stub of the host, to be named by user space, 0: another handle */
 	__u32 length; /* of the name, without NUL; WIRE_KERNEL_NAME - 1: it may be longer */
 	char name[WIRE_KERNEL_NAME];
 };
@@ -202,13 +299,20 @@ struct kernel_key {
 };
 
 struct known_kernel {
-	__u64 name;    /* address; 0: to be told again */
+	__u64 name;    /* address, or what lies in its place; 0: to be told again */
 	__u64 unloads; /* when it was last looked at */
 	__u64 id;
 	__u64 launches;    /* in the one shape that is counted here; others have entries of their own */
 	__u64 shape_state; /* enum shape_state */
 	__u32 tgid;
 	__u32 number[WIRE_SHAPE];
+};
+
+/* What the driver was asked for by name when it gave out a handle. */
+struct named_handle {
+	__u64 id;
+	__u32 tgid;
+	__u32 pad;
 };
 
 /* How often a kernel was launched in one shape. */
@@ -267,6 +371,7 @@ struct options {
 	__u64 cgroup;
 	__u64 ring_soft_limit;   /* bytes in the ring above which the reader is woken */
 	__u64 memory_soft_limit; /* the same of the memory ring */
+	__u64 work_soft_limit;   /* and of the ring of work */
 	__u32 uid;
 	__u32 comms;
 	__u8 only_targets;
@@ -291,7 +396,8 @@ struct control {
 	__u64 events_lost;
 	__u64 totals_overflowed;
 	__u64 memory_lost; /* of all processes, also those that `memory_losses` has no room for */
-	__u64 unloads;     /* calls after which handles may stand for other kernels */
+	__u64 work_lost;
+	__u64 unloads; /* calls after which handles may stand for other kernels */
 	__u64 kernel_totals;
 	__u64 kernels_lost; /* names that found the ring full; they are sent again at a later launch */
 	__u64 shapes_lost;  /* launches whose shape found no room */

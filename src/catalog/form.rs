@@ -39,8 +39,11 @@ pub(super) struct RawFunction {
     pub bytes: Option<Text>,
     pub direction: Option<Text>,
     pub memory: Option<Text>,
+    pub work: Option<Text>,
     pub kernel: Option<Text>,
     pub shape: Option<Text>,
+    pub stub: Option<Text>,
+    pub names: Option<Text>,
     pub api: Option<Text>,
     #[serde(default)]
     pub unloads: bool,

@@ -32,6 +32,8 @@ macro_rules! named {
     };
 }
 
+pub(super) use named;
+
 named! {
     /// Kinds of memory that are accounted for apart.
     Family {

@@ -20,6 +20,7 @@ mod row;
 mod static_probe;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use std::collections::HashMap;
 
@@ -27,13 +28,14 @@ pub use arg::{Arg, Pass};
 pub use class::Class;
 pub use codes::{EnumTable, StructField, StructTable};
 pub use kind::Kind;
-pub use launch::{Launch, SHAPE};
+pub use launch::{Launch, Role, SHAPE};
 pub use location::Loc;
 pub use memory::{Effect, Family, Holder, Part, Verb};
 pub use parse::CatalogError;
 pub use path::{CopyKind, Direction, Factor, Place};
 pub use pattern::{Majors, glob_matches};
 pub use row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
+pub use work::{Step, Work, WorkPart};
 
 const BUILTIN: [(&str, &str); 5] = [
     ("cuda_errors.toml", include_str!("../../catalog/cuda_errors.toml")),

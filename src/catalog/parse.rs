@@ -9,13 +9,14 @@ use super::codes::{EnumTable, StructField, StructTable};
 use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
 use super::kind::Kind;
-use super::launch;
+use super::launch::{self, Launch};
 use super::location::{Loc, Lowering};
 use super::memory;
 use super::path;
 use super::pattern::Majors;
 use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
 use super::static_probe;
+use super::work;
 
 /// Something wrong in a table file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -214,16 +215,11 @@ impl At<'_> {
             None => None,
             Some(text) => Some(self.on(text, memory::parse(text.get_ref(), &args, catalog))?),
         };
-        let launch = match (&raw.kernel, &raw.shape) {
-            (None, None) => None,
-            (Some(kernel), shape) => {
-                let shape = shape.as_ref().map(|text| text.get_ref().as_str());
-                Some(self.on(kernel, launch::parse(kernel.get_ref(), shape, &args, catalog))?)
-            }
-            (None, Some(shape)) => {
-                return Err(self.error(shape.span(), "`shape` needs `kernel`".to_owned()));
-            }
+        let work = match &raw.work {
+            None => None,
+            Some(text) => Some(self.on(text, work::parse(text.get_ref(), &args, catalog))?),
         };
+        let launch = self.launch(&raw, &args, catalog)?;
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
         let id = self.on(named, id)?;
         let row = Row {
@@ -239,6 +235,7 @@ impl At<'_> {
             bytes,
             direction,
             memory,
+            work,
             launch,
             unloads: raw.unloads,
             chatty: raw.chatty,
@@ -257,6 +254,28 @@ impl At<'_> {
         }
         catalog.rows.push(row);
         Ok(())
+    }
+
+    fn launch(&self, raw: &RawFunction, args: &[Arg], catalog: &Catalog) -> Result<Option<Launch>, CatalogError> {
+        let shape = raw.shape.as_ref().map(|text| text.get_ref().as_str());
+        if let (Some(shape), None) = (&raw.shape, &raw.kernel) {
+            return Err(self.error(shape.span(), "`shape` needs `kernel`".to_owned()));
+        }
+        let one = |text: &Option<Text>| text.iter().count();
+        let named = [&raw.kernel, &raw.stub, &raw.names].into_iter().flatten().next_back();
+        if one(&raw.kernel) + one(&raw.stub) + one(&raw.names) > 1 {
+            let span = named.map_or(0..0, Text::span);
+            return Err(self.error(span, "only one of `kernel`, `stub` and `names`".to_owned()));
+        }
+        let Some(text) = named else { return Ok(None) };
+        let read = if raw.kernel.is_some() {
+            launch::parse(text.get_ref(), shape, args, catalog)
+        } else if raw.stub.is_some() {
+            launch::parse_stub(text.get_ref(), args, catalog)
+        } else {
+            launch::parse_names(text.get_ref(), args, catalog)
+        };
+        self.on(text, read).map(Some)
     }
 
     fn library_of(&self, catalog: &Catalog, text: &Text) -> Result<LibraryId, CatalogError> {

@@ -99,7 +99,8 @@ pub(super) fn place(text: &str, args: &[Arg], catalog: &Catalog) -> Result<Place
     };
     let Some(path) = path else {
         let aggregate = matches!(arg.kind, Kind::Dim3 | Kind::Struct(_) | Kind::Bytes(_) | Kind::Chars(_));
-        if aggregate || matches!(arg.kind, Kind::F32 | Kind::F64 | Kind::Text) {
+        let in_vector_register = arg.kind == Kind::F32 && arg.pass == Pass::Value;
+        if aggregate || in_vector_register || matches!(arg.kind, Kind::F64 | Kind::Text) {
             return Err(format!("`{name}` is no number; name a field of it"));
         }
         return Ok(Place { arg: at, field: None });

@@ -6,6 +6,7 @@ use super::launch::Launch;
 use super::memory::Effect;
 use super::path::{Direction, Factor};
 use super::pattern::{Majors, glob_matches};
+use super::work::Work;
 
 /// Index into [`super::Catalog::libraries`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -106,6 +107,8 @@ pub struct Row {
     pub direction: Option<Direction>,
     /// What it does to memory.
     pub memory: Option<Effect>,
+    /// What it has to do with the work of a device.
+    pub work: Option<Work>,
     /// The kernel that it launches.
     pub launch: Option<Launch>,
     /// Kernels may be gone after it, and their handles stand for others.

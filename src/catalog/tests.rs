@@ -468,6 +468,8 @@ kernel = "f"
 shape = "x y z bx by bz shared"
 "#;
 
+const KERNEL_AND_SHAPE: &str = "kernel = \"f\"\nshape = \"x y z bx by bz shared\"\n";
+
 #[test]
 fn a_launch_says_what_runs_and_in_what_shape() {
     let mut catalog = builtin();
@@ -486,7 +488,8 @@ fn a_launch_says_what_runs_and_in_what_shape() {
 fn every_launch_of_a_kernel_by_the_driver_says_so() {
     let catalog = builtin();
     let driver = catalog.library("driver").expect("the driver");
-    let launches = catalog.rows.iter().filter(|row| row.launch.is_some());
+    let with = |role: Role| move |row: &&Row| row.launch.as_ref().is_some_and(|launch| launch.role == role);
+    let launches = catalog.rows.iter().filter(with(Role::Launch));
     let mut names: Vec<&str> = launches
         .inspect(|row| assert_eq!(row.library, driver, "{}", row.symbol))
         .map(|row| row.symbol.as_str())
@@ -504,6 +507,48 @@ fn every_launch_of_a_kernel_by_the_driver_says_so() {
         "cuLaunchKernel_ptsz",
     ];
     assert_eq!(names, expected);
+}
+
+#[test]
+fn launches_of_the_runtime_say_which_function_of_the_host_they_launch() {
+    let catalog = builtin();
+    let runtime = catalog.library("runtime").expect("the runtime");
+    let of_one_kernel = |row: &&Row| {
+        let many = row.api.contains("MultiDevice") || row.api.contains("Graph");
+        row.library == runtime && row.class == Class::Launch && !row.raw && !many && row.api != "cudaLaunch"
+    };
+    let launches: Vec<&Row> = catalog.rows.iter().filter(of_one_kernel).collect();
+    assert!(launches.len() >= 8, "{}", launches.len());
+    for row in launches {
+        let role = row.launch.as_ref().map(|launch| launch.role);
+        assert_eq!(role, Some(Role::Stub), "{}", row.symbol);
+    }
+}
+
+#[test]
+fn functions_that_give_out_kernels_say_how_they_are_called() {
+    let mut catalog = builtin();
+    catalog
+        .add_hooks(
+            "hooks.toml",
+            &LAUNCH.replace(KERNEL_AND_SHAPE, "names = \"f from=x\"\n"),
+        )
+        .expect("hooks");
+    let role = |row: &Row| row.launch.as_ref().map(|launch| launch.role);
+    let same = Role::Same(Place { arg: 1, field: None });
+    assert_eq!(catalog.rows.last().and_then(role), Some(same));
+    for (symbol, argument) in [("cuModuleGetFunction", 2), ("cuLibraryGetKernel", 2)] {
+        let row = catalog.rows.iter().find(|row| row.symbol == symbol).expect("a row");
+        let name = Role::Name(Place {
+            arg: argument,
+            field: None,
+        });
+        assert_eq!(role(row), Some(name), "{symbol}");
+    }
+    let refused = |names: &str| refusal(&LAUNCH.replace(KERNEL_AND_SHAPE, names));
+    assert!(refused("names = \"f\"\n").contains("hooks.toml:8: names \"f\" is not of the form"));
+    assert!(refused("names = \"f x\"\n").contains("`x` is no cstr"));
+    assert!(refused("stub = \"f\"\nkernel = \"f\"\n").contains("only one of"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! One subcommand per file.
 
+mod coverage;
 pub mod doctor;
 pub mod functions;
 pub mod launched;

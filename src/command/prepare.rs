@@ -1,7 +1,8 @@
 //! From options to a tracer that is ready: shared by all commands that trace.
 
+use super::coverage::Coverage;
 use crate::catalog::Catalog;
-use crate::cli::{Colour, Format, LeaksArgs, Options, Stacks, SummaryFormat, Whose};
+use crate::cli::{Colour, Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Whose};
 use crate::filter::Filter;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
@@ -28,6 +29,8 @@ const SPARE_ROWS: usize = 4096;
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
 const NO_RING: u32 = 4096;
+/// Copies at a million a second leave room for the time that the reader may sleep.
+const WORK_RING: u32 = 8 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 /// Largest ring, 1 GiB.
 const LARGEST_RING: u64 = 1 << 30;
@@ -41,37 +44,20 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
     let catalog = catalog(&options.hooks)?;
     let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
     let format = format(options)?;
-    let refused = probe::machine::returns_refused();
-    let covers_memory = filter.covers_memory(&catalog) && refused.is_none();
-    check_rule(options.fail_on, covers_memory, refused.as_deref())?;
-    let wish = Wish {
-        events: !options.quiet,
-        // few calls of a getter fail or take long: where only those are shown, none is too chatty
-        chatty: options.chatty || options.errors || options.min_duration.is_some(),
-        returns: refused.is_none(),
-        memory: covers_memory,
-        stacks: options.stacks != Some(Stacks::None),
-        kernels: true,
-        results: options.errors,
-    };
-    let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
+    let coverage = Coverage::of(&filter, &catalog);
+    coverage.check_rule(options.fail_on)?;
+    coverage.check_stacks(options.stacks)?;
+    let rows = RunRows::new(catalog, filter, wish(options, &coverage), SPARE_ROWS);
     check_filter(options, &rows)?;
     let output = destination(options.output.as_deref())?;
     let mut tracer = Tracer::start(rows, call_setup(options, &scope)?, scope, output)?;
-    if let Some(reason) = refused {
-        tracer.declare_unseen(reason);
+    if let Some(unseen) = coverage.unseen() {
+        tracer.declare_unseen(unseen);
     }
     if options.full_names {
         tracer.show_full_names();
     }
-    if options.stacks == Some(Stacks::Alloc) {
-        if !covers_memory {
-            bail!(Usage(
-                "--stacks alloc needs every function that takes or gives back memory, and --filter leaves some out\n\
-                 hint: drop --filter"
-                    .to_owned()
-            ));
-        }
+    if options.stacks.is_some_and(|stacks| stacks != Stacks::None) {
         tracer.show_stacks();
     }
     if !options.quiet {
@@ -79,6 +65,23 @@ pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -
         tracer.write_to(sink);
     }
     Ok(tracer)
+}
+
+fn wish(options: &Options, coverage: &Coverage) -> Wish {
+    let stacks = |wanted: fn(Stacks) -> bool| options.stacks.is_some_and(wanted);
+    Wish {
+        events: !options.quiet,
+        // few calls of a getter fail or take long: where only those are shown, none is too chatty
+        chatty: options.chatty || options.errors || options.min_duration.is_some(),
+        returns: coverage.refused.is_none(),
+        results: options.errors,
+        memory: coverage.memory,
+        stacks: options.stacks != Some(Stacks::None),
+        kernels: true,
+        work: coverage.work,
+        launch_stacks: stacks(Stacks::of_launches),
+        sync_stacks: stacks(Stacks::of_waits),
+    }
 }
 
 /// The same for who holds memory alone: no other function is hooked, and no call becomes a line.
@@ -97,13 +100,17 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         chatty: false,
         returns: true,
         memory: true,
-        stacks: args.stacks != Stacks::None,
+        stacks: args.stacks != MemoryStacks::None,
         kernels: false,
+        work: false,
+        launch_stacks: false,
+        sync_stacks: false,
         results: false,
     };
     let rows = RunRows::new(catalog, Filter::memory(), wish, SPARE_ROWS);
     let setup = Setup {
         ring_bytes: NO_RING,
+        work_ring_bytes: NO_RING,
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
@@ -123,19 +130,6 @@ fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
             .context("the built-in hooks are wrong")?;
     }
     Ok(())
-}
-
-/// A rule that could not match would always let pass.
-fn check_rule(rule: Option<Rule>, covers_memory: bool, refused: Option<&str>) -> Result<()> {
-    match (rule, covers_memory, refused) {
-        (None, ..) | (Some(_), true, None) => Ok(()),
-        (Some(_), _, Some(reason)) => bail!("--fail-on leak cannot be told: {reason}"),
-        (Some(_), false, None) => bail!(Usage(
-            "--fail-on leak needs every function that takes or gives back memory, and --filter leaves some out\n\
-             hint: drop --filter; gpuscope leaks --fail-on leak traces these functions alone"
-                .to_owned()
-        )),
-    }
 }
 
 /// What `rule` finds in `report`.
@@ -211,6 +205,7 @@ fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         memory_ring_bytes: MEMORY_RING,
+        work_ring_bytes: WORK_RING,
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,
@@ -316,7 +311,7 @@ pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
 pub fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
         SummaryFormat::Text => say(summary::to_text(summary).trim_end_matches('\n')),
-        SummaryFormat::Json => say(summary::to_json(summary)),
+        SummaryFormat::Json => say(summary::to_json_line(summary)),
         SummaryFormat::None => {}
     }
 }

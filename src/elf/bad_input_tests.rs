@@ -29,6 +29,8 @@ fn read_all(file: Result<ElfFile, super::ElfError>) -> Result<usize, String> {
     }
     find_runtime(&file, &|_| true).map_err(|e| e.to_string())?;
     find_by_name_strings(&file, &|_| true).map_err(|e| e.to_string())?;
+    let stubs = file.kernel_stubs().map_err(|e| e.to_string())?;
+    let _ = (stubs.name(&file, 0), file.kernels_by_symbol(&[CODE_AT]));
     Ok(symbols.len())
 }
 

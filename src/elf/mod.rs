@@ -1,7 +1,7 @@
 //! What an ELF file on disk says about the functions inside it.
 //!
 //! Owns: refusing files that are not usable, symbol tables, the functions that hold given bytes, static probes, named
-//! data, debug sections, the byte at which a function is best probed, and the entry points of a CUDA runtime which was
+//! data, debug sections, which kernels a file's code registers, the byte at which a function is best probed, and the entry points of a CUDA runtime which was
 //! linked statically. It knows nothing of processes, of memory maps, of the kernel's attach calls or of what a CUDA
 //! function's arguments mean.
 //!
@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod function;
 mod instruction;
+mod kernel_stubs;
 mod layout;
 mod name_strings;
 mod operand;
@@ -39,6 +40,7 @@ mod static_probe_tests;
 pub use debug::{DebugFile, DebugSections};
 pub use error::ElfError;
 pub use file::ElfFile;
+pub use kernel_stubs::{KernelStubs, kernel_of_stub};
 pub use operand::{Location, Operand, Register};
 pub use site::{Cost, Decision, Site, SiteRefusal, decide, probe_site};
 pub use static_probe::{Semaphore, StaticProbe};

@@ -159,7 +159,7 @@ impl ElfFile {
         Ok(self.extents.get_or_init(|| found))
     }
 
-    fn function_offset(&self, record: &Record) -> Option<u64> {
+    pub(super) fn function_offset(&self, record: &Record) -> Option<u64> {
         // An indirect function's code is its resolver, which runs once and is no call of the function.
         if record.info & 0xf != elf::STT_FUNC || record.section == elf::SHN_UNDEF {
             return None;

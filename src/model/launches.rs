@@ -4,6 +4,7 @@
 
 use super::kernel_name::KernelName;
 use super::summary::quantile_ns;
+use super::work::GraphKernel;
 use crate::wire::{self, KernelEvent, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub struct Shape {
 pub struct Kernel {
     /// `None`: see `reason`.
     pub name: Option<Arc<KernelName>>,
+    /// Where the function of the host lies that launches it, if it is known by that alone.
+    pub place: Option<Arc<str>>,
     /// Why it has no name.
     pub reason: Option<&'static str>,
     /// That succeeded; where results are not seen, all.
@@ -51,6 +54,10 @@ pub struct Kernel {
     /// Different ones.
     pub shape_count: usize,
     pub processes: usize,
+    /// Of the launches, those that were recorded into a graph instead of being run.
+    pub captured: u64,
+    /// Runs by launches of graphs, beside them; of graphs whose making was seen.
+    pub in_graphs: u64,
 }
 
 impl Kernel {
@@ -60,7 +67,7 @@ impl Kernel {
         match &self.name {
             Some(name) if full => &name.full,
             Some(name) => &name.short,
-            None => "?",
+            None => self.place.as_deref().unwrap_or("?"),
         }
     }
 }
@@ -68,8 +75,19 @@ impl Kernel {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Symbol(Arc<str>),
+    Place(Arc<str>),
     /// A reason of `wire::KERNEL_…`.
     Unknown(u64),
+}
+
+/// What an id stands for.
+#[derive(Debug, Clone)]
+enum Known {
+    Name(Arc<KernelName>),
+    /// A function of the host without a name.
+    Place(Arc<str>),
+    /// What should be a name is none.
+    Nothing,
 }
 
 #[derive(Debug, Default)]
@@ -78,13 +96,15 @@ struct Sum {
     total: Option<Box<Total>>,
     shapes: HashMap<Shape, u64>,
     processes: HashSet<u32>,
+    captured: u64,
+    in_graphs: u64,
 }
 
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Launches {
-    /// By id, of processes that live. `None`: it is no name.
-    ids: HashMap<u64, (u32, Option<Arc<KernelName>>)>,
+    /// By id, of processes that live.
+    ids: HashMap<u64, (u32, Known)>,
     names: HashMap<Vec<u8>, Option<Arc<KernelName>>>,
     name_bytes: usize,
     sums: BTreeMap<Key, Sum>,
@@ -99,8 +119,29 @@ impl Launches {
             None if self.name_bytes + event.name.len() > NAME_BYTES => return,
             None => self.read(event),
         };
-        if self.ids.len() < MOST_IDS || self.ids.contains_key(&event.id) {
-            self.ids.insert(event.id, (event.tgid, name));
+        self.know(event.tgid, event.id, name.map_or(Known::Nothing, Known::Name));
+    }
+
+    /// A function of the host launches the kernel of that name.
+    pub fn name_stub(&mut self, tgid: u32, id: u64, name: &[u8]) {
+        self.learn(&KernelEvent {
+            tgid,
+            id,
+            handle: 0,
+            tag: wire::KERNEL_STUB,
+            name,
+            cut: name.len() >= wire::KERNEL_NAME - 1,
+        });
+    }
+
+    /// A function of the host at `place` launches a kernel whose name is not to be found.
+    pub fn place(&mut self, tgid: u32, id: u64, place: &str) {
+        self.know(tgid, id, Known::Place(place.into()));
+    }
+
+    fn know(&mut self, tgid: u32, id: u64, known: Known) {
+        if self.ids.len() < MOST_IDS || self.ids.contains_key(&id) {
+            self.ids.insert(id, (tgid, known));
         }
     }
 
@@ -115,7 +156,10 @@ impl Launches {
     /// The kernel with that id.
     #[must_use]
     pub fn name(&self, id: u64) -> Option<&Arc<KernelName>> {
-        self.ids.get(&id)?.1.as_ref()
+        match &self.ids.get(&id)?.1 {
+            Known::Name(name) => Some(name),
+            Known::Place(_) | Known::Nothing => None,
+        }
     }
 
     /// Adds one entry of the counting plane, of a row that launches.
@@ -142,13 +186,23 @@ impl Launches {
         }
     }
 
+    /// Graphs ran a kernel, and recorded launches of it.
+    pub fn add_graph_kernel(&mut self, kernel: &GraphKernel) {
+        let sum = self.sum_of(kernel.id);
+        sum.in_graphs += kernel.runs;
+        sum.captured += kernel.captured;
+    }
+
     fn sum_of(&mut self, id: u64) -> &mut Sum {
         let name = self.name(id).cloned();
         let key = match &name {
             Some(name) => Key::Symbol(name.symbol.as_str().into()),
             None if id < wire::KERNEL_FIRST_ID => Key::Unknown(id),
-            None if self.ids.contains_key(&id) => Key::Unknown(wire::KERNEL_FOREIGN),
-            None => Key::Unknown(LOST),
+            None => match self.ids.get(&id) {
+                Some((_, Known::Place(place))) => Key::Place(Arc::clone(place)),
+                Some(_) => Key::Unknown(wire::KERNEL_FOREIGN),
+                None => Key::Unknown(LOST),
+            },
         };
         let full = self.sums.len() >= MOST_KERNELS && !self.sums.contains_key(&key);
         let key = if full { Key::Unknown(wire::KERNEL_FULL) } else { key };
@@ -186,10 +240,15 @@ impl Sum {
         shapes.truncate(TOP_SHAPES);
         let reason = match key {
             Key::Symbol(_) => None,
+            Key::Place(_) => Some(NO_STUB),
             Key::Unknown(reason) => Some(why(*reason)),
         };
         Some(Kernel {
             name: self.name.clone(),
+            place: match key {
+                Key::Place(place) => Some(Arc::clone(place)),
+                Key::Symbol(_) | Key::Unknown(_) => None,
+            },
             reason,
             launches: total.calls() - total.errors.min(total.calls()),
             failed: total.errors,
@@ -202,12 +261,17 @@ impl Sum {
             shapes,
             shape_count,
             processes: self.processes.len(),
+            captured: self.captured,
+            in_graphs: self.in_graphs,
         })
     }
 }
 
 /// An id whose name has not come.
 const LOST: u64 = 0;
+
+const NO_STUB: &str =
+    "the function of the program that launches it is neither registered by its file's code nor has it a symbol";
 
 fn why(reason: u64) -> &'static str {
     match reason {

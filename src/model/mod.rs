@@ -7,3 +7,4 @@ pub mod memory;
 pub mod order;
 pub mod summary;
 pub mod window;
+pub mod work;

@@ -93,6 +93,8 @@ pub struct Summary {
     pub cost: Cost,
     pub tier: String,
     pub memory: super::memory::Report,
+    /// By process.
+    pub work: Vec<super::work::ProcessReport>,
     /// Launches by kernel, most first.
     pub kernels: Vec<super::launches::Kernel>,
     /// Names of kernels as in the source, instead of short ones.

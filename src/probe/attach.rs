@@ -468,6 +468,7 @@ pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
         bytes: None,
         direction: None,
         memory: None,
+        work: None,
         launch: None,
         unloads: false,
         chatty: false,

@@ -22,6 +22,8 @@ pub struct Setup {
     pub ring_bytes: u32,
     /// The same of the ring of memory calls.
     pub memory_ring_bytes: u32,
+    /// The same of the ring of work.
+    pub work_ring_bytes: u32,
     pub only_targets: bool,
     pub follow_forks: bool,
     pub wait_for_attach: bool,
@@ -127,6 +129,10 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
         .memory
         .set_max_entries(setup.memory_ring_bytes.max(4096))
         .context("failed to size the memory ring")?;
+    open.maps
+        .work
+        .set_max_entries(setup.work_ring_bytes.max(4096))
+        .context("failed to size the ring of work")?;
     Ok(())
 }
 
@@ -158,6 +164,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     options.min_ns = setup.min_ns;
     options.ring_soft_limit = u64::from(setup.ring_bytes / 4);
     options.memory_soft_limit = u64::from(setup.memory_ring_bytes / 8);
+    options.work_soft_limit = u64::from(setup.work_ring_bytes / 4);
     options.only_targets = setup.only_targets.into();
     options.follow_forks = setup.follow_forks.into();
     options.wait_for_attach = setup.wait_for_attach.into();

@@ -47,9 +47,9 @@ impl Events {
     }
 
     /// Waits until one of `bells` is readable, the ring fills up, or `timeout` is over; then empties the ring.
-    pub fn wait(&self, timeout: Duration, bells: [i32; 2]) {
+    pub fn wait(&self, timeout: Duration, bells: [i32; 3]) {
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        wait_readable([bells[0], bells[1], self.ring.epoll_fd()], millis);
+        wait_readable([bells[0], bells[1], bells[2], self.ring.epoll_fd()], millis);
         self.drain();
     }
 
@@ -70,14 +70,14 @@ impl Events {
     }
 }
 
-/// Records of the memory ring, end to end, and where each begins.
+/// Records of a ring, end to end, and where each begins.
 #[derive(Debug, Default)]
-pub struct MemoryInbox {
+pub struct RecordInbox {
     bytes: Vec<u8>,
     starts: Vec<u32>,
 }
 
-impl MemoryInbox {
+impl RecordInbox {
     fn push(&mut self, record: &[u8]) {
         self.starts.push(self.bytes.len() as u32);
         self.bytes.extend_from_slice(record);
@@ -99,22 +99,34 @@ impl MemoryInbox {
     }
 }
 
-/// The ring of memory calls.
-pub struct MemoryCalls {
+/// The ring of memory calls, or that of work.
+pub struct Records {
     ring: RingBuffer<'static>,
-    inbox: Rc<RefCell<MemoryInbox>>,
+    inbox: Rc<RefCell<RecordInbox>>,
 }
 
-impl MemoryCalls {
+impl Records {
     /// Opens the memory ring of `session`.
     ///
     /// # Errors
     /// The kernel refuses to map it.
-    pub fn open(session: &Session) -> Result<MemoryCalls> {
-        let inbox = Rc::new(RefCell::new(MemoryInbox::default()));
+    pub fn of_memory(session: &Session) -> Result<Records> {
+        Records::open(&session.skel.maps.memory)
+    }
+
+    /// Opens its ring of work.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub fn of_work(session: &Session) -> Result<Records> {
+        Records::open(&session.skel.maps.work)
+    }
+
+    fn open(map: &dyn libbpf_rs::MapCore) -> Result<Records> {
+        let inbox = Rc::new(RefCell::new(RecordInbox::default()));
         let to = Rc::clone(&inbox);
-        let ring = build(&session.skel.maps.memory, move |bytes| to.borrow_mut().push(bytes))?;
-        Ok(MemoryCalls { ring, inbox })
+        let ring = build(map, move |bytes| to.borrow_mut().push(bytes))?;
+        Ok(Records { ring, inbox })
     }
 
     /// Becomes readable when something urgent is in the ring.
@@ -123,7 +135,7 @@ impl MemoryCalls {
     }
 
     /// Empties the ring into the inbox.
-    pub fn drain(&self) -> &Rc<RefCell<MemoryInbox>> {
+    pub fn drain(&self) -> &Rc<RefCell<RecordInbox>> {
         // an interrupted call leaves the rest for the next one
         let _ = self.ring.consume();
         &self.inbox

@@ -91,6 +91,11 @@ impl Session {
             dropped.context("failed to drop the kernels of an ended process")?;
             shapes.extend(known.shape());
         }
+        let named: Vec<(wire::KernelKey, wire::NamedHandle)> = entries(&self.skel.maps.named_handles)?;
+        for (key, _) in named.iter().filter(|(_, named)| ended(named.tgid)) {
+            let dropped = self.skel.maps.named_handles.delete(bytes_of(key));
+            dropped.context("failed to drop the names of an ended process")?;
+        }
         Ok(shapes)
     }
 
@@ -102,6 +107,47 @@ impl Session {
 
     fn kernels(&self) -> Result<Vec<(wire::KernelKey, wire::KnownKernel)>> {
         entries(&self.skel.maps.kernels)
+    }
+
+    /// What was put into the streams of all processes.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn lanes(&self) -> Result<Vec<(wire::LaneKey, wire::Lane)>> {
+        entries(&self.skel.maps.lanes)
+    }
+
+    /// Takes the streams of a process that has ended out of the kernel's table.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn take_lanes(&self, tgid: u32) -> Result<Vec<(wire::LaneKey, wire::Lane)>> {
+        let mut lanes = self.lanes()?;
+        lanes.retain(|(key, _)| key.tgid == tgid);
+        for (key, _) in &lanes {
+            let dropped = self.skel.maps.lanes.delete(bytes_of(key));
+            dropped.context("failed to drop the streams of an ended process")?;
+        }
+        Ok(lanes)
+    }
+
+    /// Work calls that found their ring full, of all processes.
+    pub fn work_lost(&self) -> u64 {
+        self.control.read().work_lost
+    }
+
+    /// The same by process.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn work_losses(&self) -> Result<Vec<(u32, wire::WorkLoss)>> {
+        entries(&self.skel.maps.work_losses)
+    }
+
+    /// Forgets the losses of an ended process, whose number may be given to another.
+    pub fn forget_work_loss(&self, tgid: u32) {
+        // most have none
+        let _ = self.skel.maps.work_losses.delete(&tgid.to_ne_bytes());
     }
 
     /// Events that found the ring full, of all rows.

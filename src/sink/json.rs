@@ -224,7 +224,7 @@ impl Sink for Json {
     }
 
     fn finish(&mut self, summary: &Summary, out: &mut Vec<u8>) {
-        let _ = writeln!(out, "{}", super::summary::to_json(summary));
+        let _ = writeln!(out, "{}", super::summary::to_json_line(summary));
     }
 }
 

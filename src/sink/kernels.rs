@@ -15,7 +15,7 @@ pub fn to_json(kernels: &[Kernel], full: bool) -> Vec<Value> {
 
 fn kernel_json(kernel: &Kernel, full: bool) -> Value {
     let mut value = json!({
-        "kernel": kernel.name.as_ref().map(|_| kernel.shown(full)),
+        "kernel": (kernel.name.is_some() || kernel.place.is_some()).then(|| kernel.shown(full)),
         "full_name": kernel.name.as_ref().map(|name| &name.full),
         "symbol": kernel.name.as_ref().map(|name| &name.symbol),
         "launches": kernel.launches,
@@ -24,6 +24,8 @@ fn kernel_json(kernel: &Kernel, full: bool) -> Value {
         "shapes": kernel.shapes.iter().map(shape_json).collect::<Vec<_>>(),
         "shape_count": kernel.shape_count,
         "processes": kernel.processes,
+        "captured": kernel.captured,
+        "in_graphs": kernel.in_graphs,
     });
     if let Some(reason) = kernel.reason {
         value["reason"] = json!(reason);
@@ -101,7 +103,23 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
             let _ = write!(out, " {} times", count(*launches));
         }
     }
+    out.push_str(&graphs(kernel));
     out.push('\n');
+}
+
+/// What graphs have to do with it.
+fn graphs(kernel: &Kernel) -> String {
+    let mut words = Vec::new();
+    if kernel.in_graphs > 0 {
+        words.push(format!("+{} in graphs", count(kernel.in_graphs)));
+    }
+    if kernel.captured > 0 {
+        words.push(format!("{} of the calls captured", count(kernel.captured)));
+    }
+    match words.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", words.join(", ")),
+    }
 }
 
 fn shape_text(shape: &Shape) -> String {

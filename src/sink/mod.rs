@@ -6,6 +6,7 @@ pub mod memory;
 pub mod quantity;
 pub mod summary;
 pub mod text;
+pub mod work;
 
 use crate::decode::Call;
 use crate::model::frame::Frame;

@@ -38,6 +38,18 @@ pub fn count(number: u64) -> String {
     out
 }
 
+/// `1 allocation`, `1,024 allocations`.
+pub fn plural(number: u64, one: &str) -> String {
+    let number_words = count(number);
+    let stem = one.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o']));
+    match (number, stem) {
+        (1, _) => format!("{number_words} {one}"),
+        (_, Some(stem)) => format!("{number_words} {stem}ies"),
+        _ if one.ends_with(['s', 'h']) => format!("{number_words} {one}es"),
+        _ => format!("{number_words} {one}s"),
+    }
+}
+
 /// Appends `text` with control characters escaped, so that one record stays one line and no terminal obeys it.
 pub fn escape_into(text: &str, out: &mut Vec<u8>) {
     escape_where(text, drives_a_terminal, out);
@@ -66,6 +78,18 @@ fn escape_where(text: &str, special: impl Fn(char) -> bool, out: &mut Vec<u8>) {
             out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
         }
     }
+}
+
+/// A JSON text without characters that some terminals obey, which JSON allows; they occur inside strings only.
+pub fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", character as u32)),
+            other => out.push(other),
+        }
+    }
+    out
 }
 
 /// [`escape_into`] as a string.
@@ -143,6 +167,16 @@ mod tests {
             let plain = inner.replace("\\\\", "").replace("\\\"", "");
             prop_assert!(!plain.contains('"'));
         }
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(plural(1, "allocation"), "1 allocation");
+        assert_eq!(plural(1024, "allocation"), "1,024 allocations");
+        assert_eq!(plural(2, "process"), "2 processes");
+        assert_eq!(plural(2, "launch"), "2 launches");
+        assert_eq!(plural(0, "copy"), "0 copies");
+        assert_eq!(plural(3, "array"), "3 arrays");
     }
 
     #[test]

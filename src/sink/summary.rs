@@ -2,9 +2,10 @@
 
 use super::kernels;
 use super::memory::{self, Rates};
-use super::quantity::{bytes, count, duration, escaped};
-use crate::catalog::Class;
-use crate::model::summary::{Function, Summary};
+use super::quantity::{bytes, count, duration, escaped, harmless};
+use super::work;
+use crate::catalog::{Class, Layer};
+use crate::model::summary::{Copies, Function, Summary};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -36,6 +37,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "attached": summary.attached,
         "attach": summary.tier,
         "memory": memory::processes(&summary.memory, &Rates::of_all(&summary.memory)),
+        "work": work::to_json(&summary.work, &summary.memory.stacks),
         "cost": {
             "hits": summary.cost.calls + summary.cost.entries,
             "hits_at_entry_only": summary.cost.entries,
@@ -46,6 +48,11 @@ pub fn to_json(summary: &Summary) -> Value {
             "tracer_rss_bytes": summary.cost.rss_bytes,
         },
     })
+}
+
+/// The same as one line that no terminal obeys.
+pub fn to_json_line(summary: &Summary) -> String {
+    harmless(&to_json(summary).to_string())
 }
 
 fn function_json(function: &Function) -> Value {
@@ -82,6 +89,7 @@ pub fn to_text(summary: &Summary) -> String {
         layer_text(summary, layer, &mut out);
     }
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
+    out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
     copies_text(summary, &mut out);
     failures_text(summary, &mut out);
     out.push_str(&memory::brief(&summary.memory));
@@ -180,11 +188,16 @@ fn function_text(function: &Function, out: &mut String) {
 }
 
 fn copies_text(summary: &Summary, out: &mut String) {
-    if summary.copies.is_empty() {
+    let shown: Vec<&Copies> = summary
+        .copies
+        .iter()
+        .filter(|copies| !is_told(summary, copies))
+        .collect();
+    if shown.is_empty() {
         return;
     }
     out.push_str("\ncopies by direction\n");
-    for copies in &summary.copies {
+    for copies in shown {
         let direction = copies.direction.map_or("by address", |direction| direction.name());
         let _ = writeln!(
             out,
@@ -194,6 +207,12 @@ fn copies_text(summary: &Summary, out: &mut String) {
             escaped(&copies.layer)
         );
     }
+}
+
+/// What is copied by the driver is told with more about it, and the runtime does nothing without the driver.
+fn is_told(summary: &Summary, copies: &Copies) -> bool {
+    let custom = |function: &Function| function.layer == Layer::Custom && function.label == copies.layer;
+    !summary.work.is_empty() && !summary.functions.iter().any(custom)
 }
 
 fn failures_text(summary: &Summary, out: &mut String) {

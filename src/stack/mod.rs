@@ -28,4 +28,4 @@ pub mod text;
 pub mod wire;
 
 pub use interpreter::Interpreter;
-pub use resolver::{Kept, Resolver, Stack};
+pub use resolver::{Kept, Located, Resolver, Stack};

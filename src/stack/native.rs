@@ -15,8 +15,8 @@ pub const MOST_KNOWN: usize = 1 << 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Index of the file; `None`: nothing was mapped there.
-    file: Option<u32>,
-    offset: u64,
+    pub file: Option<u32>,
+    pub offset: u64,
 }
 
 /// Names addresses.
@@ -55,6 +55,12 @@ impl Natives {
             file: Some(self.file(pid, region)),
             offset,
         }
+    }
+
+    /// The file of a place that has one, open if it could be.
+    pub fn file_of(&self, place: Place) -> Option<&Mapped> {
+        let mapped = self.mapped.get(place.file? as usize)?;
+        (!mapped.fileless).then_some(mapped)
     }
 
     /// Finds the names of at most [`MOST_KNOWN`] places; each file is looked through once for all that are new.

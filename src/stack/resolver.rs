@@ -10,6 +10,7 @@ use super::wire::{self, Python, PythonFrame, SiteEvent};
 use crate::model::frame::{Frame, Language};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,29 @@ pub struct Kept {
     native: Vec<Place>,
     python: Vec<merge::Python>,
     flags: u32,
+}
+
+/// A function in a file.
+#[derive(Debug)]
+pub struct Located {
+    /// The same for the same file; `None`: it lies in no file.
+    pub number: Option<u32>,
+    pub module: Option<String>,
+    /// In the file; of what lies in none, the address.
+    pub offset: u64,
+    /// `None`: it could not be opened.
+    pub file: Option<File>,
+}
+
+impl Located {
+    /// `libx.so+0x1234`
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match &self.module {
+            Some(module) => format!("{module}+{:#x}", self.offset),
+            None => format!("{:#x}", self.offset),
+        }
+    }
 }
 
 /// Names stacks. What it has learned of a process outlives it.
@@ -122,6 +146,23 @@ impl Resolver {
             .into_iter()
             .filter(|note| self.told.insert(note.clone()))
             .collect()
+    }
+
+    /// Where in which file a function of process `pid` lies.
+    pub fn locate(&mut self, pid: u32, address: u64) -> Located {
+        let known = |process: &Process| region_at(&process.regions, address).is_some();
+        if !self.processes.get(&pid).is_some_and(known) {
+            self.learn(pid);
+        }
+        let regions = self.processes.get(&pid).map_or(&[][..], |process| &process.regions);
+        let place = self.natives.place(pid, regions, address);
+        let mapped = self.natives.file_of(place);
+        Located {
+            number: place.file.filter(|_| mapped.is_some()),
+            module: mapped.map(|mapped| mapped.module.clone()),
+            offset: place.offset,
+            file: mapped.and_then(|mapped| mapped.file.as_ref()?.try_clone().ok()),
+        }
     }
 
     /// Reads what the process takes with it when it ends; to be called at once.

@@ -3,10 +3,12 @@
 use super::Scope;
 use super::devices::DevicePlane;
 use super::sites::{self, SitePlane};
+use super::stubs::StubPlane;
+use super::work::WorkPlane;
 use crate::catalog::Catalog;
 use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
-use crate::probe::ring::MemoryCalls;
+use crate::probe::ring::Records;
 use crate::probe::{Session, discover};
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
@@ -14,13 +16,14 @@ use std::collections::HashSet;
 
 /// See the module.
 pub(super) struct MemoryPlane {
-    calls: MemoryCalls,
+    calls: Records,
     book: Book,
     /// Processes that did nothing with a GPU before they were watched.
     born: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
     ends: Vec<(u64, u32, String)>,
     pub(super) sites: SitePlane,
+    pub(super) stubs: StubPlane,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -39,11 +42,12 @@ impl MemoryPlane {
     pub(super) fn open(session: &Session, scope: &Scope) -> Result<MemoryPlane> {
         Ok(MemoryPlane {
             descendants: matches!(scope, Scope::Processes(_)),
-            calls: MemoryCalls::open(session)?,
+            calls: Records::of_memory(session)?,
             book: Book::default(),
             born: HashSet::new(),
             ends: Vec::new(),
             sites: SitePlane::default(),
+            stubs: StubPlane::default(),
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -80,19 +84,25 @@ impl MemoryPlane {
     }
 
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
-    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
-        self.take_in(session, catalog, launches);
+    pub(super) fn follow(
+        &mut self,
+        session: &Session,
+        catalog: &Catalog,
+        launches: &mut Launches,
+        work: &mut WorkPlane,
+    ) {
+        self.take_in(session, catalog, launches, work);
         let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
         if answered {
             // the answer took a while: it is compared with what is held now
-            self.take_in(session, catalog, launches);
+            self.take_in(session, catalog, launches, work);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
             devices.compare(&self.book, super::monotonic_ns());
         }
     }
 
-    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches) {
+    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches, work: &mut WorkPlane) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
@@ -102,7 +112,7 @@ impl MemoryPlane {
                 continue;
             }
             if let Some(kernel) = KernelEvent::parse(record) {
-                launches.learn(&kernel);
+                self.meet_kernel(&kernel, launches);
                 continue;
             }
             let Some(raw) = MemoryCall::parse(record) else {
@@ -113,15 +123,28 @@ impl MemoryPlane {
                 self.end(session, pid, at, &comm);
             }
             match Call::decode(&raw, catalog) {
-                Some(call) => self.apply(&call),
+                Some(call) => {
+                    work.remember(&raw);
+                    self.apply(&call);
+                }
                 None => self.malformed += 1,
             }
         }
         inbox.borrow_mut().clear();
+        self.stubs.follow(launches);
         self.sites.name_fresh();
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
             self.end(session, pid, at, &comm);
+        }
+    }
+
+    fn meet_kernel(&mut self, kernel: &KernelEvent<'_>, launches: &mut Launches) {
+        if kernel.tag == wire::KERNEL_STUB {
+            let stub = self.sites.locate(kernel.tgid, kernel.handle);
+            self.stubs.ask(kernel.tgid, kernel.id, stub, launches);
+        } else {
+            launches.learn(kernel);
         }
     }
 
@@ -142,8 +165,11 @@ impl MemoryPlane {
         }
     }
 
-    /// Whether a process can have held memory before we saw it.
-    fn origin(&self, pid: u32) -> Origin {
+    /// Whether a process can have used a device before we saw it.
+    pub(super) fn origin(&self, pid: u32) -> Origin {
+        if let Some(origin) = self.book.origin(pid) {
+            return origin;
+        }
         let young = || start_ticks(pid).is_some_and(|ticks| ticks > self.started_ticks);
         if self.descendants || self.born.contains(&pid) || young() {
             Origin::Start

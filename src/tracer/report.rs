@@ -26,12 +26,14 @@ impl Tracer {
         let snapshot = self.session.snapshot()?;
         self.add_to_tally(&snapshot);
         self.report_lost(monotonic_ns());
+        self.work.tell_graphs(&mut self.launches, true);
         let mut summary = self.summarise(&snapshot.counters, seconds);
         summary.attached = attached;
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
         summary.memory = self.memory_report(true);
+        summary.work = self.work.report(&self.session, monotonic_ns());
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -51,8 +53,8 @@ impl Tracer {
     fn handle_remaining(&mut self) {
         self.events.drain();
         self.handle_notices();
-        self.memory
-            .follow(&self.session, &self.rows.catalog, &mut self.launches);
+        self.follow(u64::MAX);
+        self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
         self.emit(u64::MAX);

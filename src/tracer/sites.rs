@@ -6,7 +6,7 @@ use crate::model::frame::Frame;
 use crate::model::memory::{Call, Report};
 use crate::probe::Session;
 use crate::stack::wire::SiteEvent;
-use crate::stack::{Kept, Resolver};
+use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
@@ -39,6 +39,11 @@ impl SitePlane {
     /// Whether the files of a process have been looked at.
     pub(super) fn has_looked_at(&self, pid: u32) -> bool {
         self.resolver.knows(pid)
+    }
+
+    /// Where in which file a function of process `pid` lies.
+    pub(super) fn locate(&mut self, pid: u32, address: u64) -> Located {
+        self.resolver.locate(pid, address)
     }
 
     /// Has the kernel read the interpreters that were found.

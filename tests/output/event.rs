@@ -32,6 +32,9 @@ impl World {
             memory: true,
             stacks: true,
             kernels: true,
+            work: true,
+            launch_stacks: false,
+            sync_stacks: false,
         };
         let plans = catalog
             .rows

@@ -10,3 +10,4 @@ mod listing;
 mod memory;
 mod summary;
 mod usage;
+mod work;

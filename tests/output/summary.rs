@@ -7,7 +7,7 @@ use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
 use gpuscope::sink::summary::{to_json, to_text};
 use std::sync::Arc;
 
-fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> Function {
+pub fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> Function {
     Function {
         layer,
         label: label.to_owned(),
@@ -39,6 +39,7 @@ fn kernel(symbol: &str, launches: u64, shapes: &[([u32; 3], [u32; 3], u32, u64)]
         )
     };
     Kernel {
+        place: None,
         name: KernelName::read(symbol.as_bytes(), false).map(Arc::new),
         reason: None,
         launches,
@@ -52,6 +53,8 @@ fn kernel(symbol: &str, launches: u64, shapes: &[([u32; 3], [u32; 3], u32, u64)]
         shapes: shapes.iter().map(shape).collect(),
         shape_count: shapes.len(),
         processes: 2,
+        captured: 0,
+        in_graphs: 0,
     }
 }
 
@@ -64,7 +67,11 @@ fn kernels() -> Vec<Kernel> {
             ([1, 1, 1], [32, 8, 2], 0, 200_000),
         ],
     );
-    let triton = kernel("triton_per_fused_add_0", 7, &[([8, 1, 1], [128, 1, 1], 0, 7)]);
+    let triton = Kernel {
+        captured: 3,
+        in_graphs: 12_000,
+        ..kernel("triton_per_fused_add_0", 7, &[([8, 1, 1], [128, 1, 1], 0, 7)])
+    };
     let unknown = Kernel {
         name: None,
         reason: Some("the handle could not be read"),
@@ -142,6 +149,7 @@ fn summary() -> Summary {
         },
         tier: "uprobe.session".to_owned(),
         memory: gpuscope::model::memory::Report::default(),
+        work: Vec::new(),
     }
 }
 

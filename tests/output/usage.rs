@@ -16,12 +16,15 @@ fn refusal(words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Options that are refused before anything is loaded, and a part of what is said.
-const REFUSED: [(&[&str], &str); 13] = [
+const REFUSED: [(&[&str], &str); 16] = [
     (&["--phases"], "hint: in JSON lines"),
     (&["--fail-on", "error"], "hint: leak, or leak=100MiB"),
     (&["--fail-on", "leak=5"], "such as 16MiB"),
     (&["--fail-on", "leak", "--filter", "@alloc"], "hint: drop --filter"),
-    (&["--stacks", "launch"], "possible values: alloc, none"),
+    (&["--stacks", "copy"], "possible values: alloc, launch, sync, all, none"),
+    (&["--stacks", "alloc", "--filter", "@alloc"], "hint: drop --filter"),
+    (&["--stacks", "sync", "--filter", "@sync"], "hint: drop --filter"),
+    (&["--stacks", "all", "--layer", "runtime"], "hint: drop --layer"),
     (&["--layer", "kernel"], "hint: --layer runtime,driver"),
     (&["--format", "chrome"], "hint: -o FILE.jsonl"),
     (&["--format", "perfetto"], "hint: -o FILE.jsonl"),

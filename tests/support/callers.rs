@@ -3,7 +3,7 @@
 use gpuscope::elf::ElfFile;
 use gpuscope::model::frame::{Frame, Language};
 
-use gpuscope::probe::ring::MemoryCalls;
+use gpuscope::probe::ring::Records;
 use gpuscope::probe::{Links, Point, Session, Setup, Sites, Tier};
 use gpuscope::stack::wire::{SiteCounters, SiteEvent};
 use gpuscope::stack::{Kept, Resolver, Stack};
@@ -17,7 +17,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 pub struct Callers {
     session: Session,
     links: Links,
-    calls: MemoryCalls,
+    calls: Records,
     resolver: Resolver,
 }
 
@@ -56,7 +56,7 @@ impl Callers {
         let point = Point::entry(offset, 0, returns);
         let mut links = session.attach(library, &[point]).expect("a probe");
         links.extend(session.attach_lifecycle().expect("tracepoints"));
-        let calls = MemoryCalls::open(&session).expect("the ring");
+        let calls = Records::of_memory(&session).expect("the ring");
         Callers {
             session,
             links,

@@ -207,7 +207,7 @@ impl<const N: usize> Ledger<N> {
 }
 
 /// A JSON string.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
         if character.is_ascii_graphic() && !matches!(character, '"' | '\\') {

@@ -1,5 +1,8 @@
 //! Arrays, which have handles instead of addresses.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crate::context;
 use crate::error::*;
 use crate::memory::{self, Block, Kind};
@@ -66,11 +69,35 @@ impl Volume {
     }
 }
 
+/// What arrays were made as, by handle.
+static ARRAYS: Mutex<BTreeMap<u64, Volume>> = Mutex::new(BTreeMap::new());
+
+fn arrays() -> MutexGuard<'static, BTreeMap<u64, Volume>> {
+    ARRAYS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What an array is laid out like, in bytes.
+pub struct Layout {
+    pub element: u64,
+    pub pitch: u64,
+    pub plane: u64,
+}
+
+pub fn layout(handle: u64) -> Result<Layout, u32> {
+    let volume = *arrays().get(&handle).ok_or(INVALID_HANDLE)?;
+    let element = volume.element()?;
+    let pitch = volume.width as u64 * element;
+    let plane = pitch * volume.height.max(1) as u64;
+    Ok(Layout { element, pitch, plane })
+}
+
 unsafe fn create(place: *mut u64, volume: Volume) -> Result<(), u32> {
     let block = Block::of(context::current()?, volume.bytes()?, Kind::Array);
     require(!place.is_null())?;
+    let handle = memory::allocate(block)?;
+    arrays().insert(handle, volume);
     // SAFETY: an out-pointer of the caller.
-    unsafe { put(place, memory::allocate(block)?) }
+    unsafe { put(place, handle) }
 }
 
 unsafe fn create_levels(place: *mut u64, volume: Volume, levels: u32) -> Result<(), u32> {
@@ -100,6 +127,10 @@ api! {
     fn cuArray3DCreate_v2(place: *mut u64, volume: *const Volume) {
         require(!volume.is_null())?;
         create(place, volume.read())?;
+    }
+    fn cuArray3DGetDescriptor_v2(place: *mut Volume, handle: u64) {
+        context::current()?;
+        put(place, *arrays().get(&handle).ok_or(INVALID_HANDLE)?)?;
     }
     fn cuArrayDestroy(handle: u64) { destroy(handle, Kind::Array)?; }
     fn cuMipmappedArrayCreate(place: *mut u64, volume: *const Volume, levels: u32) {

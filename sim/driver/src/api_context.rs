@@ -1,10 +1,10 @@
 //! Contexts.
 
 use gpusim_common::book::How;
-use gpusim_common::clock::sleep_until;
 
 use crate::error::*;
-use crate::{context, machine, memory, pool, stream};
+use crate::work::Waited;
+use crate::{context, machine, memory, pool, stream, work};
 
 unsafe fn create(place: *mut usize, device: i32) -> Result<(), u32> {
     machine::ready()?;
@@ -37,6 +37,12 @@ fn reset(device: i32) -> Result<(), u32> {
     Ok(())
 }
 
+fn synchronise(context: &context::Context) {
+    stream::synchronise_context(context);
+    work::waited(Waited::Context(context.handle()));
+    pool::settle(context.device);
+}
+
 api! {
     fn cuDevicePrimaryCtxRetain(place: *mut usize, device: i32) { put(place, context::retain(device)?)?; }
     fn cuDevicePrimaryCtxRelease_v2(device: i32) { release(device)?; }
@@ -65,16 +71,10 @@ api! {
         let own = context::current_device()?;
         put(device, if context == 0 { own } else { context::device_of(context)? })?;
     }
-    fn cuCtxSynchronize() {
-        let device = context::current_device()?;
-        sleep_until(stream::all_done_at(device));
-        pool::settle(device);
-    }
+    fn cuCtxSynchronize() { synchronise(context::current()?); }
     fn cuCtxSynchronize_v2(context: usize) {
-        let own = context::current_device()?;
-        let device = if context == 0 { own } else { context::device_of(context)? };
-        sleep_until(stream::all_done_at(device));
-        pool::settle(device);
+        let own = context::current()?;
+        synchronise(if context == 0 { own } else { context::find(context)? });
     }
     fn cuCtxGetFlags(flags: *mut u32) { context::current_device()?; put(flags, 0)?; }
     fn cuCtxSetFlags(_flags: u32) { context::current_device()?; }

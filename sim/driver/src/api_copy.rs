@@ -1,97 +1,77 @@
-//! Copies and fills.
+//! Copies of bytes in a row.
 
-use crate::copy::{Way, copy, fill, way};
+use crate::copy::Copy;
 use crate::error::*;
+use crate::operation::{self, Work};
+use crate::place::{Memory, Place};
+use crate::{call, context, stream};
 
-/// The parts of `CUDA_MEMCPY2D` that linear memory needs.
-#[repr(C)]
-pub struct Copy2D {
-    src_x: usize,
-    src_y: usize,
-    src_type: u32,
-    src_host: u64,
-    src_device: u64,
-    src_array: u64,
-    src_pitch: usize,
-    dst_x: usize,
-    dst_y: usize,
-    dst_type: u32,
-    dst_host: u64,
-    dst_device: u64,
-    dst_array: u64,
-    dst_pitch: usize,
-    width: usize,
-    height: usize,
+use Memory::{Array, Device, Host, Unified};
+
+/// The function is a synchronous one, in the default stream, or an asynchronous one.
+#[derive(Clone, Copy)]
+pub enum In {
+    Sync,
+    Stream(usize),
 }
 
-const HOST: u32 = 1;
-const ARRAY: u32 = 3;
-const UNIFIED: u32 = 4;
-
-unsafe fn copy_2d(plan: *const Copy2D, stream: usize, wait: bool) -> Result<(), u32> {
-    require(!plan.is_null())?;
-    // SAFETY: not null, so a whole structure by the contract of the exports.
-    let p = unsafe { &*plan };
-    if p.src_type == ARRAY || p.dst_type == ARRAY {
-        return Err(NOT_SUPPORTED);
+impl In {
+    pub fn submit(self, work: Option<Work>) -> Result<(), u32> {
+        let (handle, synchronous) = match self {
+            In::Sync => (0, true),
+            In::Stream(handle) => (handle, false),
+        };
+        let stream = stream::find(handle)?;
+        work.map_or(Ok(()), |work| operation::submit(work, stream, synchronous))
     }
-    let src = if p.src_type == HOST { p.src_host } else { p.src_device };
-    let dst = if p.dst_type == HOST { p.dst_host } else { p.dst_device };
-    let way = match (p.src_type, p.dst_type) {
-        (UNIFIED, _) | (_, UNIFIED) => way(dst, src),
-        (HOST, HOST) => Way::HtoH,
-        (HOST, _) => Way::HtoD,
-        (_, HOST) => Way::DtoH,
-        _ => Way::DtoD,
-    };
-    for row in 0..p.height {
-        let src = src + ((p.src_y + row) * p.src_pitch + p.src_x) as u64;
-        let dst = dst + ((p.dst_y + row) * p.dst_pitch + p.dst_x) as u64;
-        let last = wait && row + 1 == p.height;
-        // SAFETY: the structure describes memory of the caller.
-        unsafe { copy(way, dst, src, p.width as u64, stream, last)? };
-    }
-    Ok(())
 }
 
-fn fill_2d(
-    dst: u64,
-    pitch: usize,
-    pattern: &[u8],
-    width: usize,
-    height: usize,
-    stream: usize,
-    wait: bool,
-) -> Result<(), u32> {
-    let row_bytes = width * pattern.len();
-    for row in 0..height {
-        let last = wait && row + 1 == height;
-        fill(dst + (row * pitch) as u64, pattern, row_bytes as u64, stream, last)?;
+fn copy(to: (Memory, u64), from: (Memory, u64), size: usize, how: In) -> Result<(), u32> {
+    context::current()?;
+    let (to, from) = (Place::linear(to.0, to.1), Place::linear(from.0, from.1));
+    how.submit(Copy::new(to, from, [size, 1, 1])?.map(Work::Copy))
+}
+
+use In::{Stream, Sync};
+
+/// Many copies, none of which is waited for together with the others.
+unsafe fn batch(to: *const u64, from: *const u64, sizes: *const usize, count: usize, stream: usize) -> Result<(), u32> {
+    require(count > 0 && !to.is_null() && !from.is_null() && !sizes.is_null())?;
+    // Not the legacy default stream, as in CUDA.
+    require(stream > 1 || call::default_is_per_thread())?;
+    for i in 0..count {
+        // SAFETY: tables of the caller, by the contract of the exports.
+        let (to, from, size) = unsafe { (to.add(i).read(), from.add(i).read(), sizes.add(i).read()) };
+        copy((Unified, to), (Unified, from), size, Stream(stream))?;
     }
     Ok(())
 }
 
 api! {
-    fn cuMemcpyHtoD_v2(dst: u64, src: u64, size: usize) { copy(Way::HtoD, dst, src, size as u64, 0, true)?; }
-    fn cuMemcpyDtoH_v2(dst: u64, src: u64, size: usize) { copy(Way::DtoH, dst, src, size as u64, 0, true)?; }
-    fn cuMemcpyDtoD_v2(dst: u64, src: u64, size: usize) { copy(Way::DtoD, dst, src, size as u64, 0, false)?; }
-    fn cuMemcpy(dst: u64, src: u64, size: usize) { copy(way(dst, src), dst, src, size as u64, 0, true)?; }
-    fn cuMemcpyHtoDAsync_v2(dst: u64, src: u64, size: usize, stream: usize) { copy(Way::HtoD, dst, src, size as u64, stream, false)?; }
-    fn cuMemcpyDtoHAsync_v2(dst: u64, src: u64, size: usize, stream: usize) { copy(Way::DtoH, dst, src, size as u64, stream, false)?; }
-    fn cuMemcpyDtoDAsync_v2(dst: u64, src: u64, size: usize, stream: usize) { copy(Way::DtoD, dst, src, size as u64, stream, false)?; }
-    fn cuMemcpyAsync(dst: u64, src: u64, size: usize, stream: usize) { copy(way(dst, src), dst, src, size as u64, stream, false)?; }
-    fn cuMemcpyPeer(dst: u64, _dst_context: usize, src: u64, _src_context: usize, size: usize) { copy(Way::DtoD, dst, src, size as u64, 0, true)?; }
-    fn cuMemcpyPeerAsync(dst: u64, _dst_context: usize, src: u64, _src_context: usize, size: usize, stream: usize) { copy(Way::DtoD, dst, src, size as u64, stream, false)?; }
-    fn cuMemcpy2D_v2(plan: *const Copy2D) { copy_2d(plan, 0, true)?; }
-    fn cuMemcpy2DUnaligned_v2(plan: *const Copy2D) { copy_2d(plan, 0, true)?; }
-    fn cuMemcpy2DAsync_v2(plan: *const Copy2D, stream: usize) { copy_2d(plan, stream, false)?; }
+    fn cuMemcpy / cuMemcpy_ptds (dst: u64, src: u64, size: usize) { copy((Unified, dst), (Unified, src), size, Sync)?; }
+    fn cuMemcpyAsync / cuMemcpyAsync_ptsz (dst: u64, src: u64, size: usize, stream: usize) { copy((Unified, dst), (Unified, src), size, Stream(stream))?; }
+    fn cuMemcpyHtoD_v2 / cuMemcpyHtoD_v2_ptds (dst: u64, src: u64, size: usize) { copy((Device, dst), (Host, src), size, Sync)?; }
+    fn cuMemcpyDtoH_v2 / cuMemcpyDtoH_v2_ptds (dst: u64, src: u64, size: usize) { copy((Host, dst), (Device, src), size, Sync)?; }
+    fn cuMemcpyDtoD_v2 / cuMemcpyDtoD_v2_ptds (dst: u64, src: u64, size: usize) { copy((Device, dst), (Device, src), size, Sync)?; }
+    fn cuMemcpyHtoDAsync_v2 / cuMemcpyHtoDAsync_v2_ptsz (dst: u64, src: u64, size: usize, stream: usize) { copy((Device, dst), (Host, src), size, Stream(stream))?; }
+    fn cuMemcpyDtoHAsync_v2 / cuMemcpyDtoHAsync_v2_ptsz (dst: u64, src: u64, size: usize, stream: usize) { copy((Host, dst), (Device, src), size, Stream(stream))?; }
+    fn cuMemcpyDtoDAsync_v2 / cuMemcpyDtoDAsync_v2_ptsz (dst: u64, src: u64, size: usize, stream: usize) { copy((Device, dst), (Device, src), size, Stream(stream))?; }
+    fn cuMemcpyPeer / cuMemcpyPeer_ptds (dst: u64, _dst_context: usize, src: u64, _src_context: usize, size: usize) { copy((Device, dst), (Device, src), size, Sync)?; }
+    fn cuMemcpyPeerAsync / cuMemcpyPeerAsync_ptsz (dst: u64, _dst_context: usize, src: u64, _src_context: usize, size: usize, stream: usize) { copy((Device, dst), (Device, src), size, Stream(stream))?; }
 
-    fn cuMemsetD8_v2(dst: u64, value: u8, count: usize) { fill(dst, &[value], count as u64, 0, true)?; }
-    fn cuMemsetD16_v2(dst: u64, value: u16, count: usize) { fill(dst, &value.to_ne_bytes(), count as u64 * 2, 0, true)?; }
-    fn cuMemsetD32_v2(dst: u64, value: u32, count: usize) { fill(dst, &value.to_ne_bytes(), count as u64 * 4, 0, true)?; }
-    fn cuMemsetD8Async(dst: u64, value: u8, count: usize, stream: usize) { fill(dst, &[value], count as u64, stream, false)?; }
-    fn cuMemsetD16Async(dst: u64, value: u16, count: usize, stream: usize) { fill(dst, &value.to_ne_bytes(), count as u64 * 2, stream, false)?; }
-    fn cuMemsetD32Async(dst: u64, value: u32, count: usize, stream: usize) { fill(dst, &value.to_ne_bytes(), count as u64 * 4, stream, false)?; }
-    fn cuMemsetD2D8_v2(dst: u64, pitch: usize, value: u8, width: usize, height: usize) { fill_2d(dst, pitch, &[value], width, height, 0, true)?; }
-    fn cuMemsetD2D8Async(dst: u64, pitch: usize, value: u8, width: usize, height: usize, stream: usize) { fill_2d(dst, pitch, &[value], width, height, stream, false)?; }
+    fn cuMemcpyDtoA_v2 / cuMemcpyDtoA_v2_ptds (dst: u64, offset: usize, src: u64, size: usize) { copy((Array, dst + offset as u64), (Device, src), size, Sync)?; }
+    fn cuMemcpyAtoD_v2 / cuMemcpyAtoD_v2_ptds (dst: u64, src: u64, offset: usize, size: usize) { copy((Device, dst), (Array, src + offset as u64), size, Sync)?; }
+    fn cuMemcpyHtoA_v2 / cuMemcpyHtoA_v2_ptds (dst: u64, offset: usize, src: u64, size: usize) { copy((Array, dst + offset as u64), (Host, src), size, Sync)?; }
+    fn cuMemcpyAtoH_v2 / cuMemcpyAtoH_v2_ptds (dst: u64, src: u64, offset: usize, size: usize) { copy((Host, dst), (Array, src + offset as u64), size, Sync)?; }
+    fn cuMemcpyAtoA_v2 / cuMemcpyAtoA_v2_ptds (dst: u64, to: usize, src: u64, from: usize, size: usize) { copy((Array, dst + to as u64), (Array, src + from as u64), size, Sync)?; }
+    fn cuMemcpyHtoAAsync_v2 / cuMemcpyHtoAAsync_v2_ptsz (dst: u64, offset: usize, src: u64, size: usize, stream: usize) { copy((Array, dst + offset as u64), (Host, src), size, Stream(stream))?; }
+    fn cuMemcpyAtoHAsync_v2 / cuMemcpyAtoHAsync_v2_ptsz (dst: u64, src: u64, offset: usize, size: usize, stream: usize) { copy((Host, dst), (Array, src + offset as u64), size, Stream(stream))?; }
+
+    fn cuMemcpyBatchAsync / cuMemcpyBatchAsync_ptsz (to: *const u64, from: *const u64, sizes: *const usize, count: usize, _attributes: usize, _firsts: usize, _attribute_count: usize, failed: *mut usize, stream: usize) {
+        put_if(failed, usize::MAX);
+        batch(to, from, sizes, count, stream)?;
+    }
+    fn cuMemcpyBatchAsync_v2 / cuMemcpyBatchAsync_v2_ptsz (to: *const u64, from: *const u64, sizes: *const usize, count: usize, _attributes: usize, _firsts: usize, _attribute_count: usize, stream: usize) {
+        batch(to, from, sizes, count, stream)?;
+    }
 }

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use crate::context::current_device;
 use crate::error::*;
-use crate::machine::machine;
-use crate::{LEDGER, code, stream};
+use crate::operation::{self, Work};
+use crate::{call, code, stream};
 
 /// `CUlaunchConfig`.
 #[repr(C)]
@@ -18,16 +18,13 @@ pub struct Config {
     count: u32,
 }
 
-fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
-    let device = current_device()?;
+pub fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
+    current_device()?;
     let function = code::look(function)?;
     require(grid.iter().chain(&block).all(|n| *n != 0))?;
     require(grid[1] < 65536 && grid[2] < 65536)?;
     require(block.iter().map(|n| u64::from(*n)).product::<u64>() <= 1024)?;
-    let stream = stream::find(handle, device)?;
-    stream.enqueue(machine().kernel_ns, 1);
-    function.count_launch();
-    LEDGER.add_launches(u64::from(!stream.is_capturing()));
+    operation::launch(function, stream::find(handle)?);
     Ok(())
 }
 
@@ -39,34 +36,38 @@ unsafe fn host_function(
     function: Option<unsafe extern "C" fn(*mut c_void)>,
     data: *mut c_void,
 ) -> Result<(), u32> {
-    let device = current_device()?;
-    let stream = stream::find(handle, device)?;
+    let stream = stream::find(handle)?;
     let function = function.ok_or(INVALID_VALUE)?;
-    stream.enqueue(0, 0);
+    match stream.capture() {
+        Some(capture) => capture.record(Work::Nothing),
+        None => drop(stream.place(0)),
+    }
+    call::forget();
     // SAFETY: a callback of the caller, with the data it is meant for.
     unsafe { function(data) };
     Ok(())
 }
 
 api! {
-    fn cuLaunchKernel(function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize, _extra: usize) {
+    fn cuLaunchKernel / cuLaunchKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize, _extra: usize) {
         launch(function, [gx, gy, gz], [bx, by, bz], stream)?;
     }
-    fn cuLaunchCooperativeKernel(function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize) {
+    fn cuLaunchCooperativeKernel / cuLaunchCooperativeKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize) {
         launch(function, [gx, gy, gz], [bx, by, bz], stream)?;
     }
-    fn cuLaunchKernelEx(config: *const Config, function: usize, _params: usize, _extra: usize) {
+    fn cuLaunchKernelEx / cuLaunchKernelEx_ptsz (config: *const Config, function: usize, _params: usize, _extra: usize) {
         require(!config.is_null())?;
         let config = &*config;
         launch(function, config.grid, config.block, config.stream)?;
     }
-    fn cuLaunchHostFunc(stream: usize, function: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) {
+    fn cuLaunchHostFunc / cuLaunchHostFunc_ptsz (stream: usize, function: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) {
         host_function(stream, function, data)?;
     }
-    fn cuStreamAddCallback(stream: usize, function: Option<unsafe extern "C" fn(usize, u32, *mut c_void)>, data: *mut c_void, flags: u32) {
-        let device = current_device()?;
+    fn cuStreamAddCallback / cuStreamAddCallback_ptsz (stream: usize, function: Option<unsafe extern "C" fn(usize, u32, *mut c_void)>, data: *mut c_void, flags: u32) {
         require(flags == 0)?;
-        stream::find(stream, device)?;
-        function.ok_or(INVALID_VALUE)?(stream, 0, data);
+        stream::find(stream)?;
+        let function = function.ok_or(INVALID_VALUE)?;
+        call::forget();
+        function(stream, 0, data);
     }
 }

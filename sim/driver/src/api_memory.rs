@@ -1,11 +1,11 @@
 //! Allocating and freeing, pinned and managed memory, and questions about pointers.
 
-use gpusim_common::clock::sleep_until;
-
 use crate::context::current_device;
 use crate::error::*;
 use crate::memory::{self, Block, Kind};
-use crate::{book, context, machine, stream};
+use crate::operation::{self, Work};
+use crate::work::Waited;
+use crate::{book, context, machine, stream, work};
 
 const PITCH: usize = 512;
 
@@ -41,10 +41,11 @@ api! {
         put(place, memory::allocate_host(Block::of(context, size as u64, Kind::Managed))?)?;
     }
     fn cuMemFree_v2(address: u64) {
-        let device = current_device()?;
+        let context = context::current()?;
         if address == 0 { return Ok(()); }
         memory::find(address).filter(|b| b.start == address).ok_or(INVALID_VALUE).inspect_err(|_| book::missed(address))?;
-        sleep_until(stream::all_done_at(device));
+        stream::synchronise_context(context);
+        work::waited(Waited::Context(context.handle()));
         memory::release(address, &[Kind::Device, Kind::Managed, Kind::Pool, Kind::Graph, Kind::Buffer])?;
     }
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
@@ -100,8 +101,19 @@ api! {
     }
     fn cuMemAdvise(address: u64, size: usize, _advice: i32, _device: i32) { managed(address, size)?; }
     fn cuMemAdvise_v2(address: u64, size: usize, _advice: i32, _location: u64) { managed(address, size)?; }
-    fn cuMemPrefetchAsync(address: u64, size: usize, _device: i32, stream: usize) { prefetch(address, size, stream)?; }
-    fn cuMemPrefetchAsync_v2(address: u64, size: usize, _location: u64, _flags: u32, stream: usize) { prefetch(address, size, stream)?; }
+    fn cuMemPrefetchAsync / cuMemPrefetchAsync_ptsz (address: u64, size: usize, device: i32, stream: usize) { prefetch(address, size, device >= 0, stream)?; }
+    fn cuMemPrefetchAsync_v2 / cuMemPrefetchAsync_v2_ptsz (address: u64, size: usize, location: u64, _flags: u32, stream: usize) {
+        prefetch(address, size, is_device(location), stream)?;
+    }
+    fn cuMemPrefetchBatchAsync / cuMemPrefetchBatchAsync_ptsz (addresses: *const u64, sizes: *const usize, count: usize, locations: *const u64, firsts: *const usize, location_count: usize, _flags: u64, stream: usize) {
+        require(count > 0 && location_count > 0 && !addresses.is_null() && !sizes.is_null() && !locations.is_null() && !firsts.is_null())?;
+        let firsts = std::slice::from_raw_parts(firsts, location_count);
+        require(firsts[0] == 0)?;
+        for i in 0..count {
+            let which = firsts.partition_point(|first| *first <= i) - 1;
+            prefetch(addresses.add(i).read(), sizes.add(i).read(), is_device(locations.add(which).read()), stream)?;
+        }
+    }
 }
 
 fn managed(address: u64, size: usize) -> Result<(), u32> {
@@ -109,11 +121,18 @@ fn managed(address: u64, size: usize) -> Result<(), u32> {
     require(memory::spanning(address, size as u64)?.kind == Kind::Managed)
 }
 
-fn prefetch(address: u64, size: usize, handle: usize) -> Result<(), u32> {
+/// `CUmemLocation`, which travels by value: 1 in its lower half is a device.
+fn is_device(location: u64) -> bool {
+    location as u32 == 1
+}
+
+fn prefetch(address: u64, size: usize, to_device: bool, handle: usize) -> Result<(), u32> {
     managed(address, size)?;
-    let stream = stream::find(handle, current_device()?)?;
-    stream.enqueue((size as f64 / machine::machine().host_bytes_per_ns) as u64, 0);
-    Ok(())
+    let work = Work::Prefetch {
+        bytes: size as u64,
+        to_device,
+    };
+    operation::submit(work, stream::find(handle)?, false)
 }
 
 unsafe fn answer(value: *mut u64, attribute: i32, address: u64) -> Result<(), u32> {

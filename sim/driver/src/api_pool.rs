@@ -1,33 +1,27 @@
 //! Stream-ordered allocation and memory pools.
 
-use crate::context::{self, current_device};
 use crate::error::*;
-use crate::graph::{Node, Step};
+use crate::graph::{MemoryNode, Step};
 use crate::memory::{self, Block, Kind};
-use crate::{book, machine, pool, stream};
+use crate::operation::Work;
+use crate::{book, context, machine, pool, stream};
 
 const GRAIN: u64 = 512;
-/// The per-thread default stream, which stream 0 is to the `_ptsz` twins.
-const PER_THREAD: usize = 2;
-
-fn per_thread(stream: usize) -> usize {
-    if stream == 0 { PER_THREAD } else { stream }
-}
 
 unsafe fn allocate(place: *mut u64, size: usize, pool: Option<usize>, handle: usize) -> Result<(), u32> {
     let context = context::current()?;
     require(!place.is_null() && size > 0)?;
-    let stream = stream::find(handle, context.device)?;
+    let stream = stream::find(handle)?;
     let pool = pool.unwrap_or_else(|| pool::current_of(context.device));
     let device = pool::device_of(pool)?;
     book::concerns(device);
-    let address = if stream.is_capturing() {
-        let node = Node::new(size as u64, device)?;
+    let address = if let Some(capture) = stream.capture() {
+        let node = MemoryNode::new(size as u64, device)?;
         let address = node.address;
-        stream.record(Step::Allocate(node));
+        capture.record(Work::Memory(Step::Allocate(node)));
         address
     } else {
-        stream.enqueue(0, 0);
+        stream.place(0);
         let span = (size as u64).checked_next_multiple_of(GRAIN).ok_or(OUT_OF_MEMORY)?;
         pool::take(pool, span)?;
         let mut block = Block::of(context, size as u64, Kind::Pool);
@@ -39,23 +33,19 @@ unsafe fn allocate(place: *mut u64, size: usize, pool: Option<usize>, handle: us
 }
 
 fn free(address: u64, handle: usize) -> Result<(), u32> {
-    let device = current_device()?;
-    let stream = stream::find(handle, device)?;
-    if stream.is_capturing() {
-        stream.record(Step::Free(address));
+    let stream = stream::find(handle)?;
+    if let Some(capture) = stream.capture() {
+        capture.record(Work::Memory(Step::Free(address)));
         return Ok(());
     }
-    stream.enqueue(0, 0);
+    stream.place(0);
     memory::release(address, &[Kind::Pool, Kind::Device, Kind::Graph])
 }
 
 api! {
-    fn cuMemAllocAsync(place: *mut u64, size: usize, stream: usize) { allocate(place, size, None, stream)?; }
-    fn cuMemAllocAsync_ptsz(place: *mut u64, size: usize, stream: usize) { allocate(place, size, None, per_thread(stream))?; }
-    fn cuMemAllocFromPoolAsync(place: *mut u64, size: usize, pool: usize, stream: usize) { allocate(place, size, Some(pool), stream)?; }
-    fn cuMemAllocFromPoolAsync_ptsz(place: *mut u64, size: usize, pool: usize, stream: usize) { allocate(place, size, Some(pool), per_thread(stream))?; }
-    fn cuMemFreeAsync(address: u64, stream: usize) { free(address, stream)?; }
-    fn cuMemFreeAsync_ptsz(address: u64, stream: usize) { free(address, per_thread(stream))?; }
+    fn cuMemAllocAsync / cuMemAllocAsync_ptsz (place: *mut u64, size: usize, stream: usize) { allocate(place, size, None, stream)?; }
+    fn cuMemAllocFromPoolAsync / cuMemAllocFromPoolAsync_ptsz (place: *mut u64, size: usize, pool: usize, stream: usize) { allocate(place, size, Some(pool), stream)?; }
+    fn cuMemFreeAsync / cuMemFreeAsync_ptsz (address: u64, stream: usize) { free(address, stream)?; }
     fn cuDeviceGetDefaultMemPool(place: *mut usize, device: i32) {
         machine::device(device)?;
         put(place, pool::default_of(device))?;

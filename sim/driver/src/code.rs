@@ -2,7 +2,8 @@
 //!
 //! Function handles point at memory laid out as the real driver's: a tag (1 for `CUfunction`,
 //! 2 for `CUkernel`) at 0, the name at 8, the library at 0x10, the module at 0x20. What was unloaded is given
-//! out again soon, memory of the name included, as an allocator would.
+//! out again soon, memory of the name included, as an allocator would. With `GPUSIM_HANDLES=opaque` they are of a
+//! driver that nobody knows: neither tag nor name can be read.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, CString, c_char};
@@ -30,7 +31,7 @@ pub struct Function {
 
 impl Function {
     pub fn name(&self) -> *const c_char {
-        self.name.load(Relaxed)
+        concealed(self.name.load(Relaxed))
     }
 
     pub fn library(&self) -> usize {
@@ -45,23 +46,37 @@ impl Function {
         self.launches.fetch_add(1, Relaxed);
     }
 
-    fn text(&self) -> CString {
+    pub fn text(&self) -> CString {
         // SAFETY: names are leaked and NUL-terminated, and rewritten only under the lock of the images
         unsafe { CStr::from_ptr(self.name()) }.to_owned()
     }
 
     fn become_one(&self, tag: u32, name: &CStr, owner: usize) {
         let bytes = name.to_bytes_with_nul();
-        let old = self.name.load(Relaxed);
+        let old = concealed(self.name.load(Relaxed));
         if bytes.len() <= NAME_ROOM && !old.is_null() {
             // SAFETY: a leaked block of that many bytes, see `room_for`
             unsafe { old.cast::<u8>().copy_from(bytes.as_ptr(), bytes.len()) };
         } else {
-            self.name.store(room_for(bytes), Relaxed);
+            self.name.store(concealed(room_for(bytes)), Relaxed);
         }
-        self.tag.store(tag, Relaxed);
+        self.tag.store(if is_opaque() { 0x5100 + tag } else { tag }, Relaxed);
         self.library.store(if tag == KERNEL { owner } else { 0 }, Relaxed);
         self.module.store(if tag == FUNCTION { owner } else { 0 }, Relaxed);
+    }
+}
+
+fn is_opaque() -> bool {
+    static OPAQUE: OnceLock<bool> = OnceLock::new();
+    *OPAQUE.get_or_init(|| std::env::var("GPUSIM_HANDLES").is_ok_and(|handles| handles == "opaque"))
+}
+
+/// What an address is stored as, and the address of what is stored.
+fn concealed(name: *mut c_char) -> *mut c_char {
+    if is_opaque() && !name.is_null() {
+        name.map_addr(|address| !address)
+    } else {
+        name
     }
 }
 

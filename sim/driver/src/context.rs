@@ -3,10 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use crate::error::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_VALUE};
 use crate::machine;
+use crate::stream::Stream;
+use crate::timeline::Joint;
 
 /// One context; its address is its handle, and is never given to another one.
 pub struct Context {
@@ -16,6 +18,10 @@ pub struct Context {
     alive: AtomicBool,
     /// How often a primary context is retained.
     retained: AtomicU32,
+    /// What its streams wait for in each other.
+    pub joint: Mutex<Joint>,
+    /// Its default stream, once that was used.
+    pub legacy: OnceLock<&'static Stream>,
 }
 
 type Registry = RwLock<HashMap<usize, &'static Context>>;
@@ -44,6 +50,8 @@ fn make(device: i32, primary: bool) -> &'static Context {
         primary,
         alive: AtomicBool::new(!primary),
         retained: AtomicU32::new(0),
+        joint: Mutex::default(),
+        legacy: OnceLock::new(),
     }));
     registry()
         .write()

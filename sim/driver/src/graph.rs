@@ -1,4 +1,4 @@
-//! Graphs, and the memory that their nodes allocate and free when they are launched.
+//! Graphs: nodes in the order of their making, and what a launch does.
 //!
 //! As in CUDA, the address of an allocation node is fixed when the node is made, its memory comes
 //! with each launch, and goes with a free node, `cuMemFree` or `cuMemFreeAsync`, but not with the
@@ -11,35 +11,36 @@ use gpusim_common::book::{Family, How};
 
 use crate::error::INVALID_VALUE;
 use crate::memory::{self, Block, Kind};
-use crate::stream::Recording;
+use crate::operation::{self, Work};
+use crate::stream::Stream;
 use crate::{book, machine};
 
 const AUTO_FREE_ON_LAUNCH: u64 = 1;
 const FREED_BY_NODES: &[Kind] = &[Kind::Graph, Kind::Pool, Kind::Device];
 
-/// What a graph does to memory.
+/// What a node does to memory.
 #[derive(Clone)]
 pub enum Step {
-    Allocate(Arc<Node>),
+    Allocate(Arc<MemoryNode>),
     Free(u64),
 }
 
 /// An allocation node; it lives as long as a graph or a runnable graph has it.
-pub struct Node {
+pub struct MemoryNode {
     pub address: u64,
     size: u64,
     device: i32,
 }
 
-impl Node {
-    pub fn new(size: u64, device: i32) -> Result<Arc<Node>, u32> {
+impl MemoryNode {
+    pub fn new(size: u64, device: i32) -> Result<Arc<MemoryNode>, u32> {
         machine::device(device)?;
         if size == 0 {
             return Err(INVALID_VALUE);
         }
         let address = memory::reserve(size)?;
         book::allocated(Family::GraphNode, device, size);
-        Ok(Arc::new(Node { address, size, device }))
+        Ok(Arc::new(MemoryNode { address, size, device }))
     }
 
     fn block(&self) -> Block {
@@ -54,9 +55,46 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for MemoryNode {
     fn drop(&mut self) {
         book::ended(Family::GraphNode, self.device, self.size, How::GraphDestroyed);
+    }
+}
+
+/// Something to do, and the handle a program knows it by.
+#[derive(Clone)]
+pub struct Node {
+    pub handle: usize,
+    pub work: Work,
+}
+
+impl Node {
+    pub fn new(work: Work) -> Node {
+        Node { handle: handle(), work }
+    }
+}
+
+/// Work recorded instead of run, in order.
+#[derive(Clone, Default)]
+pub struct Recording {
+    pub nodes: Vec<Node>,
+}
+
+impl Recording {
+    /// The nodes, those of child graphs in their places.
+    fn all_work(&self) -> Vec<&Work> {
+        let own = self.nodes.iter().map(|node| &node.work);
+        own.flat_map(|work| match work {
+            Work::Graph(child) => child.all_work(),
+            _ => vec![work],
+        })
+        .collect()
+    }
+
+    /// Whether another graph can take its place in one that was instantiated.
+    fn is_like(&self, other: &Recording) -> bool {
+        let kind = |node: &Node| std::mem::discriminant(&node.work);
+        self.nodes.iter().map(kind).eq(other.nodes.iter().map(kind))
     }
 }
 
@@ -82,7 +120,7 @@ fn tables() -> MutexGuard<'static, Tables> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-pub fn handle() -> usize {
+fn handle() -> usize {
     Box::leak(Box::new([0u64; 8])) as *const _ as usize
 }
 
@@ -92,16 +130,34 @@ pub fn create(recording: Recording) -> usize {
     handle
 }
 
-pub fn change(graph: usize, how: impl FnOnce(&mut Recording)) -> Result<(), u32> {
-    how(tables().graphs.get_mut(&graph).ok_or(INVALID_VALUE)?);
-    Ok(())
+/// What a graph holds now.
+pub fn recording(graph: usize) -> Result<Recording, u32> {
+    tables().graphs.get(&graph).cloned().ok_or(INVALID_VALUE)
 }
 
-/// Adds a memory node.
-pub fn add(graph: usize, step: Step) -> Result<(), u32> {
-    change(graph, |recording| {
-        recording.nodes += 1;
-        recording.memory.push(step);
+/// Adds a node; its handle.
+pub fn add(graph: usize, work: Work) -> Result<usize, u32> {
+    let node = Node::new(work);
+    let handle = node.handle;
+    let mut tables = tables();
+    let recording = tables.graphs.get_mut(&graph).ok_or(INVALID_VALUE)?;
+    recording.nodes.push(node);
+    Ok(handle)
+}
+
+/// The `CUgraphNodeType` of a graph's node.
+pub fn kind_of(node: usize) -> Result<u32, u32> {
+    let tables = tables();
+    let mut nodes = tables.graphs.values().flat_map(|recording| &recording.nodes);
+    let found = nodes.find(|known| known.handle == node).ok_or(INVALID_VALUE)?;
+    Ok(match found.work {
+        Work::Kernel { .. } => 0,
+        Work::Copy(_) => 1,
+        Work::Fill(_) => 2,
+        Work::Graph(_) => 4,
+        Work::Nothing | Work::Prefetch { .. } => 5,
+        Work::Memory(Step::Allocate(_)) => 10,
+        Work::Memory(Step::Free(_)) => 11,
     })
 }
 
@@ -111,11 +167,32 @@ pub fn destroy(graph: usize) -> Result<(), u32> {
 }
 
 pub fn instantiate(graph: usize, flags: u64) -> Result<usize, u32> {
-    let mut tables = tables();
-    let recording = tables.graphs.get(&graph).ok_or(INVALID_VALUE)?.clone();
+    let recording = recording(graph)?;
     let handle = handle();
-    tables.runnable.insert(handle, Runnable { recording, flags });
+    tables().runnable.insert(handle, Runnable { recording, flags });
     Ok(handle)
+}
+
+/// Puts a graph in the place of the one a runnable graph was made of; whether they are alike.
+pub fn update(runnable: usize, graph: usize) -> Result<bool, u32> {
+    let recording = recording(graph)?;
+    let mut tables = tables();
+    let runnable = tables.runnable.get_mut(&runnable).ok_or(INVALID_VALUE)?;
+    let is_like = runnable.recording.is_like(&recording);
+    if is_like {
+        runnable.recording = recording;
+    }
+    Ok(is_like)
+}
+
+/// Changes one node of a runnable graph.
+pub fn set_node(runnable: usize, node: usize, work: Work) -> Result<(), u32> {
+    let mut tables = tables();
+    let runnable = tables.runnable.get_mut(&runnable).ok_or(INVALID_VALUE)?;
+    let nodes = &mut runnable.recording.nodes;
+    let found = nodes.iter_mut().find(|known| known.handle == node);
+    found.ok_or(INVALID_VALUE)?.work = work;
+    Ok(())
 }
 
 pub fn look_up(runnable: usize) -> Result<(), u32> {
@@ -127,30 +204,48 @@ pub fn destroy_runnable(handle: usize) -> Result<(), u32> {
     gone.map(drop).ok_or(INVALID_VALUE)
 }
 
-/// Does to memory what a graph does at a launch; how many kernels it has and how long they take.
-pub fn run(handle: usize) -> Result<(u64, u64), u32> {
-    let runnable = tables().runnable.get(&handle).ok_or(INVALID_VALUE)?.clone();
-    let steps = &runnable.recording.memory;
-    for step in steps {
-        if let Step::Allocate(node) = step
-            && memory::is_live(node.address)
-        {
-            if runnable.flags & AUTO_FREE_ON_LAUNCH == 0 {
+/// Does all that a runnable graph holds, in `stream`, or records it where that captures.
+pub fn launch(handle: usize, stream: &Stream) -> Result<(), u32> {
+    let Runnable { recording, flags } = tables().runnable.get(&handle).ok_or(INVALID_VALUE)?.clone();
+    if let Some(capture) = stream.capture() {
+        capture.record(Work::Graph(recording));
+        return Ok(());
+    }
+    let all = recording.all_work();
+    for work in &all {
+        make_room(work, flags)?;
+    }
+    for work in all {
+        match work {
+            Work::Memory(step) => change_memory(step)?,
+            _ => drop(operation::run(work, stream, Some(handle), false)),
+        }
+    }
+    Ok(())
+}
+
+/// A node whose memory is still there from the launch before.
+fn make_room(work: &Work, flags: u64) -> Result<(), u32> {
+    match work {
+        Work::Memory(Step::Allocate(node)) if memory::is_live(node.address) => {
+            if flags & AUTO_FREE_ON_LAUNCH == 0 {
                 return Err(INVALID_VALUE);
             }
-            memory::release(node.address, &[Kind::Graph])?;
+            memory::release(node.address, &[Kind::Graph])
         }
+        _ => Ok(()),
     }
-    for step in steps {
-        match step {
-            Step::Allocate(node) => {
-                memory::allocate_at(node.block())?;
-                note_high(node.device);
-            }
-            Step::Free(address) => drop(memory::release(*address, FREED_BY_NODES)),
+}
+
+fn change_memory(step: &Step) -> Result<(), u32> {
+    match step {
+        Step::Allocate(node) => {
+            memory::allocate_at(node.block())?;
+            note_high(node.device);
         }
+        Step::Free(address) => drop(memory::release(*address, FREED_BY_NODES)),
     }
-    Ok((runnable.recording.kernels, runnable.recording.ns))
+    Ok(())
 }
 
 fn note_high(device: i32) {

@@ -24,11 +24,31 @@ pub fn heap() -> MutexGuard<'static, Heap> {
     static HEAP: OnceLock<Mutex<Heap>> = OnceLock::new();
     let heap = HEAP.get_or_init(|| {
         Mutex::new(Heap {
-            free: BTreeMap::from([(base(), SPAN)]),
+            free: BTreeMap::from([(start(), SPAN)]),
             recent: BTreeMap::new(),
         })
     });
     heap.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the addresses of devices begin.
+pub fn start() -> u64 {
+    static START: OnceLock<u64> = OnceLock::new();
+    *START.get_or_init(base)
+}
+
+/// Whether an address is one of a device.
+pub fn holds(address: u64) -> bool {
+    address.checked_sub(start()).is_some_and(|offset| offset < SPAN)
+}
+
+/// As much memory as there are addresses; what is not written to costs nothing.
+pub fn contents() -> Option<u64> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping, which replaces none.
+    let address = unsafe { libc::mmap(std::ptr::null_mut(), SPAN as usize, access, flags, -1, 0) };
+    (address != libc::MAP_FAILED).then_some(address as u64)
 }
 
 /// Where `GPUSIM_BASE` says, if that is free: two processes then have the same addresses.

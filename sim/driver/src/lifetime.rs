@@ -1,6 +1,6 @@
 //! What happens when the library is loaded, when its process forks and when it ends.
 
-use crate::{LEDGER, book, code, machine};
+use crate::{LEDGER, book, code, machine, work};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -20,6 +20,7 @@ extern "C" fn in_child() {
     code::forked();
     machine::forked();
     book::forked();
+    work::forked();
 }
 
 /// Launches by kernel, for the ledger; names are shown byte by byte.

@@ -1,5 +1,6 @@
 //! The simulated machine: how many devices, how big, how fast.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -9,9 +10,11 @@ use crate::error::{INVALID_DEVICE, NO_DEVICE, NOT_INITIALIZED, OUT_OF_MEMORY};
 
 pub struct Machine {
     pub devices: Vec<Device>,
-    pub kernel_ns: u64,
-    pub host_bytes_per_ns: f64,
-    pub device_bytes_per_ns: f64,
+    kernel_ns: u64,
+    host_bytes_per_ns: f64,
+    device_bytes_per_ns: f64,
+    /// How many kernels may wait in a stream before a launch blocks; 0: any number.
+    pub queue: usize,
 }
 
 pub struct Device {
@@ -24,6 +27,44 @@ pub struct Device {
 
 pub const DRIVER_VERSION: i32 = 13000;
 pub const NAME: &std::ffi::CStr = c"Simulated GPU";
+
+/// Bytes a nanosecond: `GPUSIM_COPY_BYTES_PER_US` for all copies (0: they take no time), or else
+/// what is set for this kind.
+fn copy_speed(name: &str, default: f64) -> f64 {
+    match settings::number("GPUSIM_COPY_BYTES_PER_US", -1.0) {
+        0.0 => f64::INFINITY,
+        speed if speed > 0.0 => speed / 1000.0,
+        _ => settings::number(name, default).max(0.001),
+    }
+}
+
+thread_local! {
+    static KERNEL_NS: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Sets how long the kernels last that this thread launches or records from now on; `u64::MAX`
+/// leaves it to the environment again.
+#[unsafe(no_mangle)]
+pub extern "C" fn gpusim_driver_kernel_ns(ns: u64) {
+    KERNEL_NS.set((ns != u64::MAX).then_some(ns));
+}
+
+impl Machine {
+    /// How long the calling thread's kernels last.
+    pub fn kernel_ns(&self) -> u64 {
+        KERNEL_NS.get().unwrap_or(self.kernel_ns)
+    }
+
+    /// How long moving `bytes` takes, over the bus or inside a device.
+    pub fn copy_ns(&self, bytes: u64, over_bus: bool) -> u64 {
+        let speed = if over_bus {
+            self.host_bytes_per_ns
+        } else {
+            self.device_bytes_per_ns
+        };
+        (bytes as f64 / speed) as u64
+    }
+}
 
 /// The machine, as the environment describes it when first asked.
 pub fn machine() -> &'static Machine {
@@ -43,9 +84,10 @@ pub fn machine() -> &'static Machine {
                     busy: &slots[place].busy_ns,
                 })
                 .collect(),
-            kernel_ns: (settings::number("GPUSIM_KERNEL_US", 20.0) * 1000.0) as u64,
-            host_bytes_per_ns: settings::number("GPUSIM_HOST_GBPS", 25.0).max(0.001),
-            device_bytes_per_ns: settings::number("GPUSIM_DEVICE_GBPS", 1000.0).max(0.001),
+            kernel_ns: settings::number("GPUSIM_KERNEL_NS", settings::number("GPUSIM_KERNEL_US", 20.0) * 1000.0) as u64,
+            host_bytes_per_ns: copy_speed("GPUSIM_HOST_GBPS", 25.0),
+            device_bytes_per_ns: copy_speed("GPUSIM_DEVICE_GBPS", 1000.0),
+            queue: settings::number("GPUSIM_QUEUE", 1024.0) as usize,
         }
     })
 }

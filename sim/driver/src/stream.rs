@@ -1,40 +1,38 @@
-//! Streams and events in simulated time.
+//! Streams: which there are, and what each has to do and when.
 //!
-//! A stream is one number: when the last work given to it will be done. Nothing runs; waiting
-//! for a stream is sleeping until that time.
+//! Nothing runs. The end of work is known when it is submitted, and waiting for it is sleeping
+//! until that time.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gpusim_common::clock::{now_ns, sleep_until};
 
+use crate::call;
+use crate::capture::Capture;
+use crate::context::{self, Context};
 use crate::error::{INVALID_HANDLE, STREAM_CAPTURE_UNSUPPORTED};
-use crate::graph::Step;
 use crate::machine::machine;
+use crate::timeline::{Joint, Lane, Order, Span};
 
-/// How many kernels may wait in a stream before a launch blocks.
-const QUEUE: u64 = 1024;
 const NON_BLOCKING: u32 = 1;
-
-/// Work recorded instead of run.
-#[derive(Clone, Default)]
-pub struct Recording {
-    pub nodes: u64,
-    pub kernels: u64,
-    pub ns: u64,
-    /// What it does to memory, in order.
-    pub memory: Vec<Step>,
-}
+/// `CU_STREAM_PER_THREAD`.
+pub const PER_THREAD: usize = 2;
 
 pub struct Stream {
-    done_at: AtomicU64,
-    pub device: i32,
+    pub context: &'static Context,
+    /// Its handle; 0 for the legacy default stream, 2 for a per-thread one.
+    pub number: u64,
     pub flags: u32,
     pub priority: i32,
     pub id: u64,
-    capturing: AtomicBool,
-    recording: Mutex<Recording>,
+    lane: Mutex<Lane>,
+    /// When all that it has itself is done.
+    end_ns: AtomicU64,
+    is_capturing: AtomicBool,
+    capture: Mutex<Option<Arc<Capture>>>,
 }
 
 type Streams = RwLock<HashMap<usize, &'static Stream>>;
@@ -44,25 +42,37 @@ fn streams() -> &'static Streams {
     STREAMS.get_or_init(Streams::default)
 }
 
-pub fn create(device: i32, flags: u32, priority: i32) -> usize {
+fn make(context: &'static Context, order: Order, flags: u32, priority: i32) -> Stream {
     static NEXT: AtomicU64 = AtomicU64::new(16);
-    let stream: &'static Stream = Box::leak(Box::new(Stream {
-        done_at: AtomicU64::new(0),
-        device,
+    Stream {
+        context,
+        number: 0,
         flags,
         priority,
         id: NEXT.fetch_add(1, Relaxed),
-        capturing: AtomicBool::new(false),
-        recording: Mutex::default(),
-    }));
-    let handle = stream as *const Stream as usize;
-    streams()
-        .write()
-        .unwrap_or_else(PoisonError::into_inner)
-        .insert(handle, stream);
+        lane: Mutex::new(Lane::new(order)),
+        end_ns: AtomicU64::new(0),
+        is_capturing: AtomicBool::new(false),
+        capture: Mutex::default(),
+    }
+}
+
+/// A new stream of `context`.
+pub fn create(context: &'static Context, flags: u32, priority: i32) -> usize {
+    let order = if flags & NON_BLOCKING != 0 {
+        Order::Free
+    } else {
+        Order::Blocking
+    };
+    let made = Box::leak(Box::new(make(context, order, flags, priority)));
+    let handle = std::ptr::from_ref(made) as usize;
+    made.number = handle as u64;
+    let mut streams = streams().write().unwrap_or_else(PoisonError::into_inner);
+    streams.insert(handle, made);
     handle
 }
 
+/// Forgets a stream; what it has to do is done all the same.
 pub fn destroy(handle: usize) -> Result<(), u32> {
     let removed = streams()
         .write()
@@ -71,108 +81,132 @@ pub fn destroy(handle: usize) -> Result<(), u32> {
     removed.map(drop).ok_or(INVALID_HANDLE)
 }
 
-/// The stream of a handle; 0 and 1 are the default stream of `device`, 2 the per-thread one.
-pub fn find(handle: usize, device: i32) -> Result<&'static Stream, u32> {
-    static DEFAULTS: OnceLock<Vec<usize>> = OnceLock::new();
-    let handle = if handle > 2 {
-        handle
-    } else {
-        let count = machine().devices.len() as i32;
-        let defaults = DEFAULTS.get_or_init(|| (0..2 * count).map(|i| create(i / 2, 0, 0)).collect());
-        defaults[2 * device as usize + usize::from(handle == 2)]
-    };
+/// The stream of a handle; of this thread's context if it is a default stream.
+pub fn find(handle: usize) -> Result<&'static Stream, u32> {
+    let context = context::current()?;
+    if handle == PER_THREAD || (handle == 0 && call::default_is_per_thread()) {
+        return Ok(of_thread(context));
+    }
+    if handle < PER_THREAD {
+        let make = || -> &'static Stream { Box::leak(Box::new(make(context, Order::Legacy, 0, 0))) };
+        return Ok(context.legacy.get_or_init(make));
+    }
     let streams = streams().read().unwrap_or_else(PoisonError::into_inner);
     streams.get(&handle).copied().ok_or(INVALID_HANDLE)
 }
 
-/// When all streams of a device will be done.
-pub fn all_done_at(device: i32) -> u64 {
-    let streams = streams().read().unwrap_or_else(PoisonError::into_inner);
-    streams
-        .values()
-        .filter(|s| s.device == device)
-        .map(|s| s.done_at())
-        .max()
-        .unwrap_or(0)
+/// The calling thread's own default stream.
+fn of_thread(context: &'static Context) -> &'static Stream {
+    thread_local! {
+        static OWN: RefCell<Vec<&'static Stream>> = const { RefCell::new(Vec::new()) };
+    }
+    OWN.with_borrow_mut(|own| {
+        if let Some(known) = own.iter().find(|stream| std::ptr::eq(stream.context, context)) {
+            return *known;
+        }
+        let made = Box::leak(Box::new(make(context, Order::Blocking, 0, 0)));
+        made.number = PER_THREAD as u64;
+        own.push(made);
+        made
+    })
+}
+
+/// Blocks until all work of a context is done.
+pub fn synchronise_context(context: &Context) {
+    let end = joint(context).end_ns();
+    sleep_until(end);
+}
+
+fn joint(context: &Context) -> MutexGuard<'_, Joint> {
+    context.joint.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Stream {
-    pub fn done_at(&self) -> u64 {
-        self.done_at.load(Relaxed)
+    pub fn device(&self) -> i32 {
+        self.context.device
+    }
+
+    fn lane(&self) -> MutexGuard<'_, Lane> {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn done_ns(&self) -> u64 {
+        if self.number != 0 {
+            return self.end_ns.load(Relaxed);
+        }
+        let lane = self.lane();
+        lane.done_ns(&joint(self.context))
     }
 
     pub fn is_done(&self) -> bool {
-        self.done_at() <= now_ns()
+        self.done_ns() <= now_ns()
     }
 
-    pub fn is_capturing(&self) -> bool {
-        self.capturing.load(Relaxed)
+    /// Adds work that lasts `ns`.
+    pub fn place(&self, ns: u64) -> Span {
+        self.place_in(&mut self.lane(), now_ns(), ns)
     }
 
-    /// Adds work and returns when it will be done; while capturing, records it instead.
-    pub fn enqueue(&self, ns: u64, kernels: u64) -> u64 {
-        if self.is_capturing() {
-            let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-            recording.nodes += 1;
-            recording.kernels += kernels;
-            recording.ns += ns;
-            return 0;
-        }
-        let now = now_ns();
-        let limit = QUEUE * machine().kernel_ns.max(1000);
-        let waiting = self.done_at().saturating_sub(now);
-        if kernels > 0 && waiting > limit {
-            sleep_until(now + waiting - limit);
-        }
-        if let Some(device) = machine().devices.get(self.device as usize) {
+    fn place_in(&self, lane: &mut Lane, now_ns: u64, ns: u64) -> Span {
+        if let Some(device) = machine().devices.get(self.device() as usize) {
             device.work(ns);
         }
-        let mut done = 0;
-        let _ = self.done_at.fetch_update(Relaxed, Relaxed, |at| {
-            done = at.max(now) + ns;
-            Some(done)
-        });
-        done
+        let span = lane.place(&mut joint(self.context), now_ns, ns);
+        self.end_ns.store(span.end_ns, Relaxed);
+        span
     }
 
-    /// Adds a memory node to what is being captured.
-    pub fn record(&self, step: Step) {
-        let mut recording = self.recording.lock().unwrap_or_else(PoisonError::into_inner);
-        recording.nodes += 1;
-        recording.memory.push(step);
+    /// Adds a kernel, when there is room for it.
+    pub fn place_kernel(&self, ns: u64) -> Span {
+        let places = machine().queue;
+        let (mut now, mut lane) = (now_ns(), self.lane());
+        loop {
+            let room = lane.room_ns(now, places);
+            if room <= now {
+                break;
+            }
+            drop(lane);
+            sleep_until(room);
+            (now, lane) = (now_ns(), self.lane());
+        }
+        let span = self.place_in(&mut lane, now, ns);
+        if places > 0 {
+            lane.queued(span.end_ns);
+        }
+        span
     }
 
-    /// Makes later work start no earlier than `at`.
-    pub fn not_before(&self, at: u64) {
-        self.done_at.fetch_max(at, Relaxed);
+    /// Makes later work start no earlier than `at_ns`.
+    pub fn not_before(&self, at_ns: u64) {
+        let mut lane = self.lane();
+        lane.not_before(&mut joint(self.context), at_ns);
+        self.end_ns.fetch_max(at_ns, Relaxed);
     }
 
-    /// Blocks until everything in the stream is done. The default stream also waits for the
-    /// streams that are not created as non-blocking.
+    /// Blocks until everything in the stream is done.
     pub fn synchronise(&self) -> Result<(), u32> {
         if self.is_capturing() {
             return Err(STREAM_CAPTURE_UNSUPPORTED);
         }
-        sleep_until(self.done_at());
+        sleep_until(self.done_ns());
         Ok(())
     }
 
-    /// Work of the default stream starts after that of all blocking streams.
-    pub fn join_blocking(&self) {
-        let streams = streams().read().unwrap_or_else(PoisonError::into_inner);
-        let blocking = |s: &&&Stream| s.device == self.device && s.flags & NON_BLOCKING == 0;
-        if let Some(at) = streams.values().filter(blocking).map(|s| s.done_at()).max() {
-            self.not_before(at);
+    pub fn is_capturing(&self) -> bool {
+        self.is_capturing.load(Relaxed)
+    }
+
+    /// What its work is recorded in instead of run.
+    pub fn capture(&self) -> Option<Arc<Capture>> {
+        if !self.is_capturing() {
+            return None;
         }
+        self.capture.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn begin_capture(&self) -> bool {
-        *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = Recording::default();
-        !self.capturing.swap(true, Relaxed)
-    }
-
-    pub fn end_capture(&self) -> Option<Recording> {
-        let was = self.capturing.swap(false, Relaxed);
-        was.then(|| std::mem::take(&mut *self.recording.lock().unwrap_or_else(PoisonError::into_inner)))
+    pub fn set_capture(&self, capture: Option<Arc<Capture>>) {
+        let mut own = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_capturing.store(capture.is_some(), Relaxed);
+        *own = capture;
     }
 }

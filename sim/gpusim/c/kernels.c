@@ -95,6 +95,9 @@ int gpusim_launch(unsigned kernel, dim3 grid, dim3 block, size_t smem, void *str
     return stubs[kernel](args);
 }
 
+/* The host stub, which stands for its kernel. */
+unsigned long long gpusim_stub(unsigned kernel) { return (unsigned long long)stubs[kernel]; }
+
 /* Only the simulated runtime has something to flush. */
 void gpusim_flush_ledgers(void) {
     if (gpusim_flush)

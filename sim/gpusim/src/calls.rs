@@ -1,6 +1,7 @@
 //! The runtime functions this program calls, each counted.
 
 #![allow(non_camel_case_types, non_snake_case)]
+#![allow(clippy::too_many_arguments)]
 
 use std::ffi::c_void;
 
@@ -23,6 +24,22 @@ pub struct IpcHandle(pub [u64; 8]);
 #[derive(Clone, Copy)]
 pub struct Extent(pub usize, pub usize, pub usize);
 
+/// `cudaPitchedPtr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Pitched(pub u64, pub usize, pub usize, pub usize);
+
+/// `cudaKernelNodeParams`.
+#[repr(C)]
+pub struct KernelNode {
+    pub function: u64,
+    pub grid: Dim3,
+    pub block: Dim3,
+    pub smem: u32,
+    pub params: u64,
+    pub extra: u64,
+}
+
 macro_rules! counted {
     ($($name:ident($($arg:ident: $ty:ty),*);)* ; $($uncounted:ident)*) => {
         /// A function by its place in [`NAMES`].
@@ -35,7 +52,7 @@ macro_rules! counted {
             [$(stringify!($name),)* $(stringify!($uncounted),)*];
 
         pub mod raw {
-            use super::{Extent, HostFunction, IpcHandle, c_void};
+            use super::{Extent, HostFunction, IpcHandle, KernelNode, Pitched, c_void};
             unsafe extern "C" { $(pub fn $name($($arg: $ty),*) -> u32;)* }
         }
 
@@ -119,6 +136,26 @@ counted! {
     cudaGraphAddMemAllocNode(node: *mut u64, graph: u64, dependencies: u64, count: usize, params: *mut [u64; 15]);
     cudaGraphAddMemFreeNode(node: *mut u64, graph: u64, dependencies: u64, count: usize, address: u64);
     cudaDeviceReset();
+    cudaMemcpy2DAsync(dst: u64, dpitch: usize, src: u64, spitch: usize, width: usize, height: usize, kind: u32, stream: u64);
+    cudaMemcpy3D(parms: *const [u64; 20]);
+    cudaMemcpy3DAsync(parms: *const [u64; 20], stream: u64);
+    cudaMemcpyPeer(dst: u64, to: i32, src: u64, from: i32, size: usize);
+    cudaMemcpyPeerAsync(dst: u64, to: i32, src: u64, from: i32, size: usize, stream: u64);
+    cudaMemcpyBatchAsync(to: *const u64, from: *const u64, sizes: *const usize, count: usize, attributes: *const u64, firsts: *const usize, attribute_count: usize, stream: u64);
+    cudaMemset2D(dst: u64, pitch: usize, value: i32, width: usize, height: usize);
+    cudaMemset2DAsync(dst: u64, pitch: usize, value: i32, width: usize, height: usize, stream: u64);
+    cudaMemset3D(to: Pitched, value: i32, extent: Extent);
+    cudaMemset3DAsync(to: Pitched, value: i32, extent: Extent, stream: u64);
+    cudaStreamCreateWithPriority(place: *mut u64, flags: u32, priority: i32);
+    cudaStreamGetPriority(stream: u64, priority: *mut i32);
+    cudaEventQuery(event: u64);
+    cudaGraphClone(place: *mut u64, graph: u64);
+    cudaGraphExecUpdate(runnable: u64, graph: u64, info: *mut [u64; 3]);
+    cudaGraphAddKernelNode(node: *mut u64, graph: u64, dependencies: *const u64, count: usize, params: *const KernelNode);
+    cudaGraphExecKernelNodeSetParams(runnable: u64, node: u64, params: *const KernelNode);
+    cudaGraphAddMemcpyNode1D(node: *mut u64, graph: u64, dependencies: *const u64, count: usize, dst: u64, src: u64, size: usize, kind: u32);
+    cudaGraphAddMemsetNode(node: *mut u64, graph: u64, dependencies: *const u64, count: usize, params: *const [u64; 5]);
+    cudaGraphAddChildGraphNode(node: *mut u64, graph: u64, dependencies: *const u64, count: usize, child: u64);
     ;
     cudaGetLastError cudaLaunchKernel __cudaLaunchKernel __cudaGetKernel
     __cudaPushCallConfiguration __cudaPopCallConfiguration

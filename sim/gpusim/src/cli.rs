@@ -78,7 +78,10 @@ fn run_program(name: &str, program: programs::Program, options: &Options) -> Exi
         Ok(summary) => println!("{name}: {summary}"),
         Err(code) => println!("{name}: ended early by error {code}"),
     }
-    account.print();
+    // Programs of work keep no account of memory.
+    if !programs::print_work() {
+        account.print();
+    }
     cuda::count_exit();
     counts::print(name);
     if result.is_ok() {

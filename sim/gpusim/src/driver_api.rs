@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_void};
 use crate::counts;
 
 /// `libcuda.so.1`, loaded.
-pub struct Driver(*mut c_void);
+pub struct Driver(pub(crate) *mut c_void);
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`.
 const FILE: i32 = 1;

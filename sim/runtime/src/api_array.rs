@@ -2,7 +2,7 @@
 
 use crate::api_memory::Extent;
 use crate::driver::check;
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
 use crate::last_error::INVALID_VALUE;
 
 /// `cudaChannelFormatDesc`.

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::driver::{self, VERSION, check};
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
 use crate::last_error::{self, INVALID_VALUE};
 
 /// `cudaDeviceProp` of CUDA 13, as bytes.

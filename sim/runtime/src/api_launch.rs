@@ -3,9 +3,11 @@
 use std::arch::naked_asm;
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::driver::check;
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
+use crate::ids::id;
 use crate::last_error::{INVALID_CONFIGURATION, INVALID_VALUE, MISSING_CONFIGURATION};
 use crate::register;
 
@@ -59,17 +61,17 @@ fn possible(grid: Dim3, block: Dim3) -> Result<(), u32> {
 }
 
 api! {
-    call d fn cudaLaunchKernel(function: usize, grid: Dim3, block: Dim3, args: usize, smem: usize, stream: usize) {
+    call d fn cudaLaunchKernel / cudaLaunchKernel_ptsz (function: usize, grid: Dim3, block: Dim3, args: usize, smem: usize, stream: usize) {
         let kernel = register::kernel(d, function)?;
         possible(grid, block)?;
         check((d.cuLaunchKernel)(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, smem as u32, stream, args, 0))?;
     }
-    call d fn cudaLaunchCooperativeKernel(function: usize, grid: Dim3, block: Dim3, args: usize, smem: usize, stream: usize) {
+    call d fn cudaLaunchCooperativeKernel / cudaLaunchCooperativeKernel_ptsz (function: usize, grid: Dim3, block: Dim3, args: usize, smem: usize, stream: usize) {
         let kernel = register::kernel(d, function)?;
         possible(grid, block)?;
         check((d.cuLaunchCooperativeKernel)(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, smem as u32, stream, args))?;
     }
-    call d fn cudaLaunchKernelExC(config: *const LaunchConfig, function: usize, args: usize) {
+    call d fn cudaLaunchKernelExC / cudaLaunchKernelExC_ptsz (config: *const LaunchConfig, function: usize, args: usize) {
         if config.is_null() { return Err(INVALID_VALUE); }
         let kernel = register::kernel(d, function)?;
         let c = &*config;
@@ -77,10 +79,10 @@ api! {
         let config = DriverConfig { grid: c.grid, block: c.block, smem: c.smem as u32, stream: c.stream, attributes: c.attributes, count: c.count };
         check((d.cuLaunchKernelEx)((&raw const config).cast(), kernel, args, 0))?;
     }
-    call d fn cudaLaunchHostFunc(stream: usize, function: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) {
+    call d fn cudaLaunchHostFunc / cudaLaunchHostFunc_ptsz (stream: usize, function: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) {
         check((d.cuLaunchHostFunc)(stream, function, data))?;
     }
-    call d fn cudaStreamAddCallback(stream: usize, function: Option<unsafe extern "C" fn(usize, u32, *mut c_void)>, data: *mut c_void, flags: u32) {
+    call d fn cudaStreamAddCallback / cudaStreamAddCallback_ptsz (stream: usize, function: Option<unsafe extern "C" fn(usize, u32, *mut c_void)>, data: *mut c_void, flags: u32) {
         check((d.cuStreamAddCallback)(stream, function, data, flags))?;
     }
     call d fn cudaFuncGetName(place: *mut *const c_char, function: usize) {
@@ -155,22 +157,37 @@ api! {
     }
 }
 
-/// What compilers emit launches to since CUDA 13: the real one continues in
-/// `cudaLaunchKernel` with everything where it was, so a probe on both counts a launch twice.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn __cudaLaunchKernel() -> u32 {
-    naked_asm!(
-        "push rbp",
-        "mov rbp, rsp",
-        "mov rax, qword ptr [rip + {count}@GOTPCREL]",
-        "lock inc qword ptr [rax]",
-        "pop rbp",
-        "jmp {target}@PLT",
-        count = sym TAIL_LAUNCHES,
-        target = sym cudaLaunchKernel,
-    )
+macro_rules! tail_launch {
+    ($name:ident, $count:ident, $target:ident) => {
+        /// What compilers emit launches to since CUDA 13: the real one continues in the launch
+        /// function with everything where it was, so a probe on both counts a launch twice.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> u32 {
+            naked_asm!(
+                "push rbp",
+                "mov rbp, rsp",
+                "mov rax, qword ptr [rip + {count}@GOTPCREL]",
+                "lock inc qword ptr [rax]",
+                "pop rbp",
+                "jmp {target}@PLT",
+                count = sym $count,
+                target = sym $target,
+            )
+        }
+
+        /// Calls of it, which cannot count like the others.
+        static $count: AtomicU64 = AtomicU64::new(0);
+    };
 }
 
-/// Calls of `__cudaLaunchKernel`, which cannot count like the others.
-pub static TAIL_LAUNCHES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+tail_launch!(__cudaLaunchKernel, TAIL_LAUNCHES, cudaLaunchKernel);
+tail_launch!(__cudaLaunchKernel_ptsz, TAIL_LAUNCHES_PTSZ, cudaLaunchKernel_ptsz);
+
+/// The calls since the last time, with the functions called.
+pub fn take_tail_launches() -> [(usize, u64); 2] {
+    [
+        (id::__cudaLaunchKernel, TAIL_LAUNCHES.swap(0, Relaxed)),
+        (id::__cudaLaunchKernel_ptsz, TAIL_LAUNCHES_PTSZ.swap(0, Relaxed)),
+    ]
+}

@@ -1,7 +1,7 @@
 //! Device, pinned and managed memory.
 
 use crate::driver::check;
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
 use crate::last_error::INVALID_VALUE;
 
 /// `cudaPointerAttributes` of CUDA 13.
@@ -16,10 +16,10 @@ pub struct PointerAttributes {
 
 #[repr(C)]
 pub struct PitchedPointer {
-    address: u64,
-    pitch: usize,
-    width: usize,
-    height: usize,
+    pub address: u64,
+    pub pitch: usize,
+    pub width: usize,
+    pub height: usize,
 }
 
 #[repr(C)]
@@ -64,7 +64,7 @@ api! {
     call d fn cudaHostGetFlags(flags: *mut u32, address: u64) { check((d.cuMemHostGetFlags)(flags, address))?; }
     call d fn cudaMemGetInfo(free: *mut usize, total: *mut usize) { check((d.cuMemGetInfo_v2)(free, total))?; }
     call d fn cudaMemAdvise(address: u64, size: usize, advice: i32, location: u64) { check((d.cuMemAdvise_v2)(address, size, advice, location))?; }
-    call d fn cudaMemPrefetchAsync(address: u64, size: usize, location: u64, flags: u32, stream: usize) {
+    call d fn cudaMemPrefetchAsync / cudaMemPrefetchAsync_ptsz (address: u64, size: usize, location: u64, flags: u32, stream: usize) {
         check((d.cuMemPrefetchAsync_v2)(address, size, location, flags, stream))?;
     }
     call d fn cudaPointerGetAttributes(place: *mut PointerAttributes, address: u64) {

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use crate::driver::{IpcHandle, check};
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
 
 api! {
     call d fn cudaIpcGetMemHandle(place: *mut IpcHandle, address: u64) { check((d.cuIpcGetMemHandle)(place, address))?; }

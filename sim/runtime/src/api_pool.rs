@@ -1,15 +1,12 @@
 //! Stream-ordered allocation and memory pools.
 
 use crate::driver::check;
-use crate::entry::{api, own_name};
+use crate::entry::{api, export, own_name};
 
 api! {
-    call d fn cudaMallocAsync(place: *mut u64, size: usize, stream: usize) { check((d.cuMemAllocAsync)(place, size, stream))?; }
-    call d fn cudaMallocFromPoolAsync(place: *mut u64, size: usize, pool: usize, stream: usize) { check((d.cuMemAllocFromPoolAsync)(place, size, pool, stream))?; }
-    call d fn cudaFreeAsync(address: u64, stream: usize) { check((d.cuMemFreeAsync)(address, stream))?; }
-    call d fn cudaMallocAsync_ptsz(place: *mut u64, size: usize, stream: usize) { check((d.cuMemAllocAsync_ptsz)(place, size, stream))?; }
-    call d fn cudaMallocFromPoolAsync_ptsz(place: *mut u64, size: usize, pool: usize, stream: usize) { check((d.cuMemAllocFromPoolAsync_ptsz)(place, size, pool, stream))?; }
-    call d fn cudaFreeAsync_ptsz(address: u64, stream: usize) { check((d.cuMemFreeAsync_ptsz)(address, stream))?; }
+    call d fn cudaMallocAsync / cudaMallocAsync_ptsz (place: *mut u64, size: usize, stream: usize) { check((d.cuMemAllocAsync)(place, size, stream))?; }
+    call d fn cudaMallocFromPoolAsync / cudaMallocFromPoolAsync_ptsz (place: *mut u64, size: usize, pool: usize, stream: usize) { check((d.cuMemAllocFromPoolAsync)(place, size, pool, stream))?; }
+    call d fn cudaFreeAsync / cudaFreeAsync_ptsz (address: u64, stream: usize) { check((d.cuMemFreeAsync)(address, stream))?; }
     call d fn cudaDeviceGetDefaultMemPool(pool: *mut usize, device: i32) { check((d.cuDeviceGetDefaultMemPool)(pool, device))?; }
     call d fn cudaDeviceGetMemPool(pool: *mut usize, device: i32) { check((d.cuDeviceGetMemPool)(pool, device))?; }
     call d fn cudaDeviceSetMemPool(device: i32, pool: usize) { check((d.cuDeviceSetMemPool)(device, pool))?; }

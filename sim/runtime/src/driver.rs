@@ -22,11 +22,11 @@ macro_rules! driver_functions {
             $(pub $name: unsafe extern "C" fn($($ty),*) -> u32,)*
         }
         impl Driver {
-            unsafe fn resolve(get: GetProcAddress) -> Result<Self, u32> {
+            unsafe fn resolve(get: GetProcAddress, flags: u64) -> Result<Self, u32> {
                 // SAFETY: the types are those of the CUDA functions of these names.
                 Ok(Driver { $($name: unsafe {
                     std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> u32>(
-                        lookup(get, concat!(stringify!($name), "\0").as_bytes())?,
+                        lookup(get, concat!(stringify!($name), "\0").as_bytes(), flags)?,
                     )
                 },)* })
             }
@@ -50,6 +50,7 @@ driver_functions! {
     cuDeviceGetDefaultMemPool(*mut usize, i32);
     cuDeviceGetMemPool(*mut usize, i32);
     cuDeviceSetMemPool(i32, usize);
+    cuCtxGetCurrent(*mut usize);
     cuCtxSetCurrent(usize);
     cuCtxGetDevice_v2(*mut i32, usize);
     cuCtxSynchronize_v2(usize);
@@ -74,10 +75,8 @@ driver_functions! {
     cuMemAllocAsync(*mut u64, usize, usize);
     cuMemAllocFromPoolAsync(*mut u64, usize, usize, usize);
     cuMemFreeAsync(u64, usize);
-    cuMemAllocAsync_ptsz(*mut u64, usize, usize);
-    cuMemAllocFromPoolAsync_ptsz(*mut u64, usize, usize, usize);
-    cuMemFreeAsync_ptsz(u64, usize);
     cuArray3DCreate_v2(*mut u64, *const c_void);
+    cuArray3DGetDescriptor_v2(*mut c_void, u64);
     cuArrayDestroy(u64);
     cuMipmappedArrayCreate(*mut u64, *const c_void, u32);
     cuMipmappedArrayDestroy(u64);
@@ -104,6 +103,13 @@ driver_functions! {
     cuMemcpyPeer(u64, usize, u64, usize, usize);
     cuMemcpyPeerAsync(u64, usize, u64, usize, usize, usize);
     cuMemcpy2DUnaligned_v2(*const c_void);
+    cuMemcpy3D_v2(*const c_void);
+    cuMemcpy3DAsync_v2(*const c_void, usize);
+    cuMemcpy3DPeer(*const c_void);
+    cuMemcpy3DPeerAsync(*const c_void, usize);
+    cuMemcpyBatchAsync_v2(usize, usize, usize, usize, usize, usize, usize, usize);
+    cuMemcpy3DBatchAsync_v2(usize, usize, u64, usize);
+    cuMemPrefetchBatchAsync(usize, usize, usize, usize, usize, usize, u64, usize);
     cuMemcpy2DAsync_v2(*const c_void, usize);
     cuMemsetD8_v2(u64, u8, usize);
     cuMemsetD8Async(u64, u8, usize, usize);
@@ -121,11 +127,8 @@ driver_functions! {
     cuStreamGetDevice(usize, *mut i32);
     cuStreamAddCallback(usize, StreamCallback, *mut c_void, u32);
     cuStreamBeginCapture_v2(usize, u32);
-    cuStreamBeginCapture_v2_ptsz(usize, u32);
     cuStreamEndCapture(usize, *mut usize);
-    cuStreamEndCapture_ptsz(usize, *mut usize);
     cuStreamIsCapturing(usize, *mut u32);
-    cuStreamIsCapturing_ptsz(usize, *mut u32);
     cuThreadExchangeStreamCaptureMode(*mut u32);
     cuEventCreate(*mut usize, u32);
     cuEventDestroy_v2(usize);
@@ -136,17 +139,23 @@ driver_functions! {
     cuEventElapsedTime_v2(*mut f32, usize, usize);
     cuGraphCreate(*mut usize, u32);
     cuGraphDestroy(usize);
+    cuGraphClone(*mut usize, usize);
     cuGraphGetNodes(usize, usize, *mut usize);
+    cuGraphAddKernelNode_v2(*mut usize, usize, usize, usize, *const c_void);
+    cuGraphAddMemcpyNode(*mut usize, usize, usize, usize, *const c_void, usize);
+    cuGraphAddMemsetNode(*mut usize, usize, usize, usize, *const c_void, usize);
+    cuGraphAddChildGraphNode(*mut usize, usize, usize, usize, usize);
+    cuGraphAddEmptyNode(*mut usize, usize, usize, usize);
+    cuGraphExecUpdate_v2(usize, usize, *mut c_void);
+    cuGraphExecKernelNodeSetParams_v2(usize, usize, *const c_void);
     cuGraphInstantiateWithFlags(*mut usize, usize, u64);
     cuGraphUpload(usize, usize);
     cuGraphInstantiateWithParams(*mut usize, usize, *mut c_void);
-    cuGraphInstantiateWithParams_ptsz(*mut usize, usize, *mut c_void);
     cuGraphAddMemAllocNode(*mut usize, usize, usize, usize, *mut c_void);
     cuGraphAddMemFreeNode(*mut usize, usize, usize, usize, u64);
     cuDeviceGraphMemTrim(i32);
     cuDeviceGetGraphMemAttribute(i32, i32, *mut u64);
     cuGraphLaunch(usize, usize);
-    cuGraphLaunch_ptsz(usize, usize);
     cuGraphExecDestroy(usize);
     cuLibraryLoadData(*mut usize, *const u8, usize, usize, u32, usize, usize, u32);
     cuLibraryUnload(usize);
@@ -165,10 +174,10 @@ driver_functions! {
 pub const VERSION: i32 = 13000;
 static LIBRARY: OnceLock<usize> = OnceLock::new();
 
-fn lookup(get: GetProcAddress, name: &[u8]) -> Result<*mut c_void, u32> {
+fn lookup(get: GetProcAddress, name: &[u8], flags: u64) -> Result<*mut c_void, u32> {
     let mut address = std::ptr::null_mut();
     // SAFETY: `name` is NUL-terminated, and the out-pointers are valid or null.
-    let result = unsafe { get(name.as_ptr().cast(), &mut address, VERSION, 0, std::ptr::null_mut()) };
+    let result = unsafe { get(name.as_ptr().cast(), &mut address, VERSION, flags, std::ptr::null_mut()) };
     if result == 0 && !address.is_null() {
         Ok(address)
     } else {
@@ -181,7 +190,10 @@ fn symbol(library: usize, name: &CStr) -> *mut c_void {
     unsafe { libc::dlsym(library as *mut c_void, name.as_ptr()) }
 }
 
-fn load() -> Result<Driver, u32> {
+/// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`.
+const PER_THREAD: u64 = 2;
+
+fn open() -> Result<GetProcAddress, u32> {
     // SAFETY: a C string; the setting only says whether modules are loaded lazily.
     std::hint::black_box(unsafe { libc::getenv(c"CUDA_ENABLE_MODULE_LAZY_LOADING".as_ptr()) });
     // SAFETY: loading the driver runs its initialisers, which is what is wanted.
@@ -195,9 +207,12 @@ fn load() -> Result<Driver, u32> {
         return Err(INSUFFICIENT_DRIVER);
     }
     // SAFETY: the type of the CUDA function of this name.
-    let get = unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get) };
-    // SAFETY: as above.
-    let driver = unsafe { Driver::resolve(get)? };
+    Ok(unsafe { std::mem::transmute::<*mut c_void, GetProcAddress>(get) })
+}
+
+fn load() -> Result<Driver, u32> {
+    // SAFETY: the driver's own function.
+    let driver = unsafe { Driver::resolve(open()?, 0)? };
     // SAFETY: a plain call.
     check(unsafe { (driver.cuInit)(0) })?;
     Ok(driver)
@@ -206,6 +221,15 @@ fn load() -> Result<Driver, u32> {
 /// The driver, loaded but with no context set.
 pub fn loaded() -> Result<&'static Driver, u32> {
     static DRIVER: OnceLock<Result<Driver, u32>> = OnceLock::new();
+    DRIVER.get_or_init(load).as_ref().map_err(|code| *code)
+}
+
+/// The same with the variants of functions whose stream 0 is the calling thread's.
+pub fn ready_per_thread() -> Result<&'static Driver, u32> {
+    static DRIVER: OnceLock<Result<Driver, u32>> = OnceLock::new();
+    ready()?;
+    // SAFETY: the driver's own function.
+    let load = || unsafe { Driver::resolve(open()?, PER_THREAD) };
     DRIVER.get_or_init(load).as_ref().map_err(|code| *code)
 }
 
@@ -238,7 +262,7 @@ pub fn bind(driver: &Driver, device: i32) -> Result<(), u32> {
 }
 
 /// The primary context of `device`, which the runtime retains once and for all.
-fn primary(driver: &Driver, device: i32) -> Result<usize, u32> {
+pub fn primary(driver: &Driver, device: i32) -> Result<usize, u32> {
     static RETAINED: Mutex<Vec<(i32, usize)>> = Mutex::new(Vec::new());
     let mut retained = RETAINED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, context)) = retained.iter().find(|(known, _)| *known == device) {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 pub const INVALID_VALUE: u32 = 1;
 pub const INVALID_CONFIGURATION: u32 = 9;
+pub const INVALID_PITCH: u32 = 12;
 pub const INSUFFICIENT_DRIVER: u32 = 35;
 pub const INVALID_SYMBOL: u32 = 13;
 pub const INVALID_DEVICE_FUNCTION: u32 = 98;

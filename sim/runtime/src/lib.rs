@@ -16,28 +16,19 @@ mod entry {
         };
     }
     /// An exported function. `call` ones get the driver, ready for the calling thread; `plain`
-    /// ones do without and do not touch the thread's last error.
+    /// ones do without and do not touch the thread's last error. A `TWIN` after a slash is the
+    /// same function on top of the driver's functions for the per-thread default stream.
     macro_rules! api {
-        ($(call $d:ident fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
-                const ID: usize = crate::ids::id::$name;
-                own_name!($name);
-                let asked = crate::LEDGER.enter(ID);
-                #[allow(unused_unsafe, unused_variables, reason = "some bodies need neither")]
-                let run = || -> Result<(), u32> {
-                    let $d = crate::driver::ready()?;
-                    // SAFETY: the caller keeps the contract of the CUDA function of this name,
-                    // which is the one the body relies on.
-                    unsafe { $body }
-                    #[allow(unreachable_code, reason = "some bodies return")]
-                    Ok(())
-                };
-                let result = if asked != 0 { asked } else { run().err().unwrap_or(0) };
-                crate::last_error::note(result);
-                crate::LEDGER.leave(ID, result)
-            }
-        )* };
+        () => {};
+        (call $d:ident fn $name:ident ($($args:tt)*) $body:block $($rest:tt)*) => {
+            export! { ready, $d, $name, ($($args)*), $body }
+            api! { $($rest)* }
+        };
+        (call $d:ident fn $name:ident / $twin:ident ($($args:tt)*) $body:block $($rest:tt)*) => {
+            export! { ready, $d, $name, ($($args)*), $body }
+            export! { ready_per_thread, $d, $twin, ($($args)*), $body }
+            api! { $($rest)* }
+        };
         ($(plain fn $name:ident($($arg:ident: $ty:ty),* $(,)?) -> $ret:ty $body:block)*) => { $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
@@ -48,6 +39,28 @@ mod entry {
                 unsafe { $body }
             }
         )* };
+    }
+    macro_rules! export {
+        ($ready:ident, $d:ident, $name:ident, ($($arg:ident: $ty:ty),* $(,)?), $body:block) => {
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($arg: $ty),*) -> u32 {
+                const ID: usize = crate::ids::id::$name;
+                own_name!($name);
+                let asked = crate::LEDGER.enter(ID);
+                #[allow(unused_unsafe, unused_variables, reason = "some bodies need neither")]
+                let run = || -> Result<(), u32> {
+                    let $d = crate::driver::$ready()?;
+                    // SAFETY: the caller keeps the contract of the CUDA function of this name,
+                    // which is the one the body relies on.
+                    unsafe { $body }
+                    #[allow(unreachable_code, reason = "some bodies return")]
+                    Ok(())
+                };
+                let result = if asked != 0 { asked } else { run().err().unwrap_or(0) };
+                crate::last_error::note(result);
+                crate::LEDGER.leave(ID, result)
+            }
+        };
     }
     macro_rules! stub {
         ($name:ident) => {
@@ -66,7 +79,7 @@ mod entry {
             }
         };
     }
-    pub(crate) use {api, own_name, stub};
+    pub(crate) use {api, export, own_name, stub};
 }
 
 mod ids {
@@ -78,16 +91,20 @@ mod ids {
 mod api_array;
 mod api_copy;
 mod api_device;
+mod api_fill;
 mod api_graph;
 mod api_launch;
+mod api_library;
 mod api_memory;
 mod api_peer;
 mod api_pool;
+mod api_shape;
 mod api_stream;
 mod driver;
 mod last_error;
 mod lifetime;
 mod register;
+mod shape;
 
 pub(crate) static LEDGER: gpusim_common::Ledger<{ ids::COUNT }> = gpusim_common::Ledger::new("runtime", &ids::NAMES);
 

@@ -1,9 +1,7 @@
 //! What happens when the library is loaded, when its process forks and when it ends.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use crate::api_launch::TAIL_LAUNCHES;
-use crate::{LEDGER, driver, ids};
+use crate::api_launch::take_tail_launches;
+use crate::{LEDGER, driver};
 
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -20,11 +18,13 @@ extern "C" fn on_load() {
 
 extern "C" fn in_child() {
     LEDGER.reset();
-    TAIL_LAUNCHES.store(0, Relaxed);
+    take_tail_launches();
 }
 
 extern "C" fn on_unload() {
-    LEDGER.add_calls(ids::id::__cudaLaunchKernel, TAIL_LAUNCHES.swap(0, Relaxed));
+    for (function, calls) in take_tail_launches() {
+        LEDGER.add_calls(function, calls);
+    }
     LEDGER.flush(&[]);
 }
 

@@ -54,6 +54,11 @@ impl Book {
         self.processes.contains_key(&tgid)
     }
 
+    /// How `tgid` came to be known, if it lives.
+    pub fn origin(&self, tgid: u32) -> Option<Origin> {
+        self.processes.get(&tgid).map(|process| process.origin)
+    }
+
     /// From now on calls of `tgid` are accounted for.
     pub fn introduce(&mut self, tgid: u32, origin: Origin, at: u64) {
         self.processes.entry(tgid).or_insert_with(|| Process::new(origin, at));

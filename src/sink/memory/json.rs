@@ -5,6 +5,7 @@ use crate::model::frame::Frame;
 use crate::model::memory::{
     Account, DeviceReport, HOST, Origin, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
 };
+use crate::sink::quantity::harmless;
 use serde_json::{Map, Value, json};
 
 /// One object of type `memory`, as a line.
@@ -26,18 +27,6 @@ pub fn line(report: &Report, rates: &Rates) -> String {
 pub fn processes(report: &Report, rates: &Rates) -> Vec<Value> {
     let all = report.processes.iter();
     all.map(|process| of_process(report, process, rates)).collect()
-}
-
-/// Some terminals obey these characters, which JSON allows; they occur inside strings only.
-fn harmless(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '\u{7f}'..='\u{9f}' => out.push_str(&format!("\\u{:04x}", character as u32)),
-            other => out.push(other),
-        }
-    }
-    out
 }
 
 fn seconds(report: &Report, at: u64) -> f64 {

@@ -17,5 +17,5 @@ pub use brief::brief;
 pub use json::{frame as frame_json, line, processes};
 pub use live::table;
 pub use pace::{Pace, Rates};
-pub use stack::lines as frame_lines;
+pub use stack::{lines as frame_lines, place as frame_place};
 pub use text::{View, page};

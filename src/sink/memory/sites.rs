@@ -3,11 +3,11 @@
 use super::process::{ages, since};
 use super::stack;
 use super::text::View;
-use super::words::{place, plural};
+use super::words::place;
 use crate::catalog::{Family, Holder};
 use crate::model::frame::Language;
 use crate::model::memory::{Origin, PeakReport, ProcessReport, Report, SiteReport, Sum};
-use crate::sink::quantity::{bytes, escaped};
+use crate::sink::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
 
 /// One call site in a list.

@@ -2,9 +2,8 @@
 
 use super::Rates;
 use super::process;
-use super::words::plural;
 use crate::model::memory::{ProcessReport, Report};
-use crate::sink::quantity::{bytes, escaped};
+use crate::sink::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
 
 /// Processes shown; the rest is one line.

@@ -24,16 +24,6 @@ pub fn place(device: i16) -> String {
     }
 }
 
-/// `1 allocation`, `1,024 allocations`.
-pub fn plural(number: u64, one: &str) -> String {
-    let ending = match (number, one.ends_with('s')) {
-        (1, _) => "",
-        (_, true) => "es",
-        _ => "s",
-    };
-    format!("{} {one}{ending}", count(number))
-}
-
 /// How long something has been there.
 pub fn age(ns: u64) -> String {
     match ns {
@@ -83,12 +73,5 @@ mod tests {
         assert_eq!(age(90_000_000_000), "90.00 s");
         assert_eq!(age(3 * MINUTE_NS + 1), "3 min");
         assert_eq!(age(9 * HOUR_NS / 2), "4.5 h");
-    }
-
-    #[test]
-    fn one_is_no_plural() {
-        assert_eq!(plural(1, "allocation"), "1 allocation");
-        assert_eq!(plural(1024, "allocation"), "1,024 allocations");
-        assert_eq!(plural(2, "process"), "2 processes");
     }
 }

@@ -1,9 +1,16 @@
-//! Programs that use memory in every way there is, and say themselves what they hold.
+//! Programs that use memory and give work in every way there is, and say themselves what they
+//! hold and what they did.
 
 mod account;
+mod backpressure;
+mod bench;
 mod children;
+mod copies;
+mod fills;
 mod freeing;
 mod graphs;
+mod item;
+mod launches;
 mod leaks;
 mod memory;
 mod options;
@@ -11,7 +18,12 @@ mod peers;
 mod pools;
 mod random;
 mod rates;
+mod replays;
+mod shapes;
 mod spaces;
+mod stall;
+mod streams;
+mod tally;
 mod things;
 mod worker;
 
@@ -20,6 +32,7 @@ use std::process::ExitCode;
 
 pub use account::Account;
 pub use options::Options;
+pub use tally::print as print_work;
 
 /// Options in, and an account to keep; a summary or a CUDA error out.
 pub type Program = fn(&Options, &mut Account) -> Result<String, u32>;
@@ -73,6 +86,42 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
         "--sites 3 --steps 100",
         "leak_a, leak_b and leak_c lose 4096, 10000 and 1048576 bytes a step",
         leaks::leak,
+    ),
+    (
+        "copies",
+        "--seed 1 --steps 300 --bytes 65536 --streams 3",
+        "every family of copies, fills, prefetches and launches at random, in every kind of memory",
+        copies::copies,
+    ),
+    (
+        "stall",
+        "--steps 50 --kernels 1 --kernel-ns 2000000 --host-ns 1000000 --sync device",
+        "launches, waits (device, stream or event), lets the host work, and again",
+        stall::stall,
+    ),
+    (
+        "streams",
+        "--seed 1 --steps 200 --left 3 --events-left 2 --kernel-ns 20000",
+        "streams with priorities and events that wait for each other; some are never destroyed",
+        streams::streams,
+    ),
+    (
+        "graphs",
+        "--seed 1 --replays 10 --kernel-ns 20000",
+        "graphs captured with a fork, made by hand, nested, cloned and updated",
+        replays::graphs,
+    ),
+    (
+        "item",
+        "--steps 100 --kernel-ns 200000 --host pageable",
+        "after each launch four bytes to the host (pageable or pinned) and a wait",
+        item::item,
+    ),
+    (
+        "backpressure",
+        "--launches 3000 --kernel-ns 50000",
+        "more launches than the queue of a stream has room for",
+        backpressure::backpressure,
     ),
 ];
 

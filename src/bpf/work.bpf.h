@@ -1,0 +1,295 @@
+/* The work plane: what is put into streams, and what tells that it has been done. Of submissions only the first one
+ * of a stream after something that may have told so: those that follow change nothing.
+ */
+#ifndef GPUSCOPE_WORK_BPF_H
+#define GPUSCOPE_WORK_BPF_H
+
+#include "capture.bpf.h"
+#include "finished.bpf.h"
+#include "memory.bpf.h"
+
+#define SLOW_SUBMISSION_NS 100000 /* it may have waited for room */
+#define BLOCKED_NS 20000          /* shorter waits are not worth a stack */
+#define BATCH_MOST 256            /* copies of one call that are told of one by one */
+#define STREAM_LEGACY 1
+#define STREAM_PER_THREAD 2
+#define UNTOLD (~0ull)
+
+static __noinline int lose_work(__u32 tgid, bool copy, __u64 bytes)
+{
+	__u32 slot = tgid & (FLOWS - 1), key = tgid;
+	struct flow *flow = bpf_map_lookup_elem(&flows, &slot);
+	struct work_loss *loss;
+
+	__sync_fetch_and_add(&control.work_lost, 1);
+	if (flow)
+		__sync_fetch_and_add(&flow->lost, 1);
+	loss = bpf_map_lookup_elem(&work_losses, &key);
+	if (!loss) {
+		bpf_map_update_elem(&work_losses, &key, &NO_WORK_LOSS, BPF_NOEXIST);
+		loss = bpf_map_lookup_elem(&work_losses, &key);
+	}
+	if (!loss)
+		return 0;
+	__sync_fetch_and_add(copy ? &loss->copies : &loss->others, 1);
+	if (copy)
+		__sync_fetch_and_add(&loss->bytes, bytes);
+	return 0;
+}
+
+/* 0: it could not be read. */
+__noinline int read_part(const struct frame *frame, const struct spec_read *from, __u64 *value)
+{
+	__u64 word;
+	__u32 bytes;
+
+	if (!frame || !from || !value)
+		return 0;
+	word = word_at(frame, from->word);
+	bytes = from->bytes > 8 ? 8 : from->bytes;
+	*value = 0;
+	if (from->offset != READ_DIRECT)
+		return word && !bpf_probe_read_user(value, bytes, (void *)(word + from->offset));
+	*value = narrow(word, bytes);
+	return true;
+}
+
+/* ---- lanes ---- */
+
+/* False: the stream could not be read. */
+static __always_inline bool lane_of(const struct spec_work *spec, const struct frame *frame,
+				    const struct thread *thread, __u64 context, struct lane_key *key)
+{
+	if (spec->stream.bytes && !read_part(frame, &spec->stream, &key->stream))
+		return false;
+	key->image = thread->image;
+	key->tgid = thread->ids >> 32;
+	if (key->stream > STREAM_PER_THREAD)
+		return true;
+	if (!key->stream && (spec->flags & WORK_PER_THREAD))
+		key->stream = STREAM_PER_THREAD;
+	if (key->stream == STREAM_LEGACY)
+		key->stream = 0;
+	if (key->stream == STREAM_PER_THREAD)
+		key->tid = (__u32)thread->ids;
+	key->context = context;
+	return true;
+}
+
+static __always_inline struct lane *lane_made(const struct lane_key *key)
+{
+	struct lane *lane = bpf_map_lookup_elem(&lanes, key);
+	struct lane none = { .generation = UNTOLD };
+
+	if (lane)
+		return lane;
+	bpf_map_update_elem(&lanes, key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&lanes, key);
+}
+
+/* ---- records ---- */
+
+static __always_inline void read_parts(const struct spec_work *spec, const struct frame *frame,
+				       struct work_call *record)
+{
+	record->unreadable = 0;
+	for (__u32 i = 0; i < WIRE_WORK; i++) {
+		__u64 value = 0;
+
+		if (i < spec->parts && !read_part(frame, &spec->part[i], &value))
+			record->unreadable |= 1u << i;
+		record->part[i] = value;
+	}
+}
+
+/* One copy of a batch: from, to, size are its first three parts. */
+static __always_inline void read_element(const struct spec_work *spec, const struct frame *frame, __u32 index,
+					 struct work_call *record)
+{
+	__u64 value[3] = {};
+
+	record->unreadable = 0;
+	for (__u32 i = 0; i < 3; i++) {
+		__u64 array = word_at(frame, spec->part[i].word);
+
+		if (!array || bpf_probe_read_user(&value[i], 8, (void *)(array + 8 * index)))
+			record->unreadable |= 1u << i;
+	}
+	record->part[0] = value[0];
+	record->part[1] = value[1];
+	record->part[2] = record->bytes = value[2];
+	record->part[3] = record->part[4] = record->part[5] = 0;
+}
+
+static __always_inline void fill_work(struct work_call *record, const struct frame *frame,
+				      const struct finished *call, const struct lane_key *key)
+{
+	record->kind = WORK_CALL;
+	record->row = frame->row;
+	record->entered = frame->entered;
+	record->returned = frame->entered + call->duration;
+	record->context = call->context;
+	record->stream = key->stream;
+	record->site = call->site;
+	record->bytes = call->bytes;
+	record->kernel = 0;
+	record->variant = 0;
+	record->tgid = call->tgid;
+	record->tid = call->tid;
+	record->copies = 1;
+}
+
+static __always_inline void submit_work(struct work_call *record)
+{
+	bool crowded = !(record->entered & 31) &&
+		       bpf_ringbuf_query(&work, BPF_RB_AVAIL_DATA) > options.work_soft_limit;
+
+	bpf_ringbuf_submit(record, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+}
+
+struct told {
+	__u64 submitted;
+	__u64 generation;
+	__u64 generation_now;
+	__u64 lost;
+	__u64 variant;
+};
+
+__noinline int tell_batch(const struct spec *spec, const struct frame *frame, const struct finished *call,
+			  const struct lane_key *key, const struct told *told)
+{
+	__u64 count = 0;
+
+	if (!spec || !frame || !call || !key || !told)
+		return 0;
+	if (!read_part(frame, &spec->work.part[3], &count))
+		return 0;
+	for (__u32 i = 0; i < BATCH_MOST; i++) {
+		struct work_call *record;
+
+		if (i >= count)
+			break;
+		record = bpf_ringbuf_reserve(&work, sizeof(*record), 0);
+		if (!record) {
+			lose_work(call->tgid, true, 0);
+			continue;
+		}
+		fill_work(record, frame, call, key);
+		record->submitted = told->submitted;
+		record->generation = told->generation;
+		record->generation_now = told->generation_now;
+		record->lost = told->lost;
+		record->copies = (__u32)count;
+		read_element(&spec->work, frame, i, record);
+		submit_work(record);
+	}
+	return 0;
+}
+
+/* 1: told; 0: the ring is full. */
+static __noinline int tell_work(const struct spec *spec, const struct frame *frame,
+				const struct finished *call, const struct lane_key *key,
+				const struct told *told)
+{
+	struct work_call *record = bpf_ringbuf_reserve(&work, sizeof(*record), 0);
+
+	if (!record) {
+		lose_work(call->tgid, spec->work.step == WORK_COPY, call->bytes);
+		return 0;
+	}
+	fill_work(record, frame, call, key);
+	record->submitted = told->submitted;
+	record->generation = told->generation;
+	record->generation_now = told->generation_now;
+	record->lost = told->lost;
+	if (spec->flags & SPEC_KERNEL)
+		record->kernel = told->variant;
+	else
+		record->variant = told->variant;
+	read_parts(&spec->work, frame, record);
+	submit_work(record);
+	return 1;
+}
+
+/* ---- the end of a call ---- */
+
+static __always_inline bool worth_a_stack(const struct spec *spec, const struct finished *call)
+{
+	return (spec->work.flags & WORK_SITE) &&
+	       ((spec->work.flags & WORK_EACH) || call->duration >= BLOCKED_NS);
+}
+
+static __always_inline void note_capture(struct flow *flow, __u8 flags)
+{
+	if (flags & WORK_BEGINS_CAPTURE)
+		__sync_fetch_and_add(&flow->captures, 1);
+	if ((flags & WORK_ENDS_CAPTURE) && flow->captures)
+		__sync_fetch_and_add(&flow->captures, -1);
+}
+
+/* Whether a submission says nothing that is not known from an earlier one. */
+static __always_inline bool says_nothing(const struct spec *spec, const struct flow *flow,
+					 const struct lane *lane, const struct frame *frame, __u64 duration)
+{
+	return spec->work.step == WORK_SUBMIT && lane && lane->generation == flow->generation &&
+	       lane->since <= frame->entered && !flow->captures && !(spec->work.flags & WORK_EACH) &&
+	       duration < SLOW_SUBMISSION_NS;
+}
+
+__noinline int tell(const struct spec *spec, const struct frame *frame, const struct thread *thread,
+		    const struct finished *call, __u64 variant)
+{
+	struct flow *flow;
+	__u32 slot;
+	struct told told = { .variant = variant };
+	struct lane_key key = {};
+	struct lane *lane = NULL;
+	bool submits;
+
+	if (!spec || !frame || !thread || !call)
+		return 0;
+	slot = call->tgid & (FLOWS - 1);
+	flow = bpf_map_lookup_elem(&flows, &slot);
+	if (!flow)
+		return 0;
+	submits = spec->work.step >= WORK_SUBMIT;
+	note_capture(flow, spec->work.flags);
+	if (!lane_of(&spec->work, frame, thread, call->context, &key))
+		return lose_work(call->tgid, spec->work.step >= WORK_COPY, call->bytes);
+	if (submits)
+		lane = lane_made(&key);
+	else if (spec->work.stream.bytes)
+		lane = bpf_map_lookup_elem(&lanes, &key);
+	if (lane)
+		told.submitted = submits ? __sync_fetch_and_add(&lane->submitted, 1) + 1 : lane->submitted;
+	if (says_nothing(spec, flow, lane, frame, call->duration))
+		return 0;
+	told.generation_now = flow->generation;
+	told.generation = spec->work.flags & WORK_ANCHOR ? frame->generation : told.generation_now;
+	told.lost = flow->lost;
+	if (spec->work.step == WORK_BATCH)
+		return tell_batch(spec, frame, call, &key, &told);
+	if (!tell_work(spec, frame, call, &key, &told))
+		return 0;
+	if (spec->work.step == WORK_SUBMIT && lane) {
+		lane->since = frame->entered;
+		lane->generation = told.generation;
+	}
+	if (spec->work.flags & WORK_ENDS_LANE)
+		bpf_map_delete_elem(&lanes, &key);
+	return 0;
+}
+
+/* Tells of a call that has ended with its arguments known. A poll that found work unfinished has not succeeded. */
+static __always_inline void work_ended(void *ctx, const struct spec *spec, const struct frame *frame,
+				       const struct thread *thread, struct finished *call, __u64 variant)
+{
+	if ((__s32)call->result)
+		return;
+	call->context = current_context(thread);
+	if (!call->site && worth_a_stack(spec, call))
+		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->where, false);
+	tell(spec, frame, thread, call, variant);
+}
+
+#endif

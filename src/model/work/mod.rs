@@ -1,0 +1,146 @@
+//! What devices are given to do, and when it is known to be done.
+//!
+//! Pure: it is fed with the records of the ring of work, with memory calls and with the ends of processes, in the
+//! order of their returns, and can be asked at any time. Only the driver layer counts.
+
+mod call;
+mod capture;
+mod classify;
+mod content;
+mod copies;
+mod events;
+mod graphs;
+mod hidden;
+mod idle;
+mod lane;
+mod lanes;
+mod name;
+mod plans;
+mod process;
+mod ranges;
+mod report;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
+mod waits;
+
+pub use call::Call;
+pub use classify::{blocks, classify};
+pub use copies::{Copies, CopyClass};
+pub use graphs::Graphs;
+pub use hidden::{CopyWait, HiddenWaits, SyncWait};
+pub use name::Stream;
+pub use ranges::{Kind, Ranges};
+pub use report::{
+    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
+    ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
+};
+pub use waits::{Wait, Waits};
+
+use crate::model::memory::{self, Origin};
+use crate::wire::WorkLoss;
+pub use process::GraphKernel;
+use process::Process;
+use std::collections::HashMap;
+
+/// Reports of ended processes that are kept.
+const KEPT_REPORTS: usize = 1024;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Work {
+    processes: HashMap<u32, Process>,
+    ended: Vec<ProcessReport>,
+    graph_kernels: Vec<GraphKernel>,
+    /// Ended processes whose reports were dropped for want of room.
+    pub forgotten: u64,
+}
+
+impl Work {
+    /// Whether `tgid` is known and lives.
+    #[must_use]
+    pub fn knows(&self, tgid: u32) -> bool {
+        self.processes.contains_key(&tgid)
+    }
+
+    /// From now on calls of `tgid` are followed.
+    pub fn introduce(&mut self, tgid: u32, origin: Origin, at: u64) {
+        self.processes.entry(tgid).or_insert_with(|| Process::new(origin, at));
+    }
+
+    /// The name of a process is known, or has changed.
+    pub fn name(&mut self, tgid: u32, comm: &str) {
+        if let Some(process) = self.processes.get_mut(&tgid).filter(|process| process.comm != comm) {
+            process.comm = comm.to_owned();
+        }
+    }
+
+    /// Does what `call` did. Its process has been introduced.
+    pub fn apply(&mut self, call: &Call<'_>) {
+        if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
+            process.apply(call);
+        }
+    }
+
+    /// Does what a memory call means for work. Its process has been introduced.
+    pub fn remember(&mut self, call: &memory::Call<'_>) {
+        if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
+            process.remember(call);
+        }
+    }
+
+    /// Records of a process that were lost, in all.
+    pub fn set_loss(&mut self, tgid: u32, loss: WorkLoss) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.lost = loss;
+        }
+    }
+
+    /// What the kernel counted for a stream so far.
+    pub fn count(&mut self, tgid: u32, name: Stream, submitted: u64) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.count(name, submitted);
+        }
+    }
+
+    /// A process has ended, or has become another program.
+    pub fn end(&mut self, tgid: u32, at: u64) {
+        let Some(process) = self.processes.remove(&tgid) else {
+            return;
+        };
+        self.ended.push(process.report(tgid, Some(at), at));
+        self.graph_kernels.extend(process.graph_kernels());
+        if self.ended.len() > KEPT_REPORTS {
+            self.ended.remove(0);
+            self.forgotten += 1;
+        }
+    }
+
+    /// What graphs of processes that have ended, since this was last asked, had to do with kernels.
+    pub fn take_graph_kernels(&mut self) -> Vec<GraphKernel> {
+        std::mem::take(&mut self.graph_kernels)
+    }
+
+    /// The same of processes that live.
+    pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
+        self.processes.values().flat_map(Process::graph_kernels)
+    }
+
+    /// Processes that live.
+    pub fn alive(&self) -> impl Iterator<Item = u32> {
+        self.processes.keys().copied()
+    }
+
+    /// What every process has done until `now`, or did until its end; by process.
+    #[must_use]
+    pub fn report(&self, now: u64) -> Vec<ProcessReport> {
+        let alive = self
+            .processes
+            .iter()
+            .map(|(tgid, process)| process.report(*tgid, None, now));
+        let mut all: Vec<ProcessReport> = self.ended.iter().cloned().chain(alive).collect();
+        all.sort_by_key(|report| (report.pid, report.ended_at));
+        all
+    }
+}

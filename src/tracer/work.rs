@@ -1,0 +1,187 @@
+//! Feeds the model of work: records of its ring, memory calls and the ends of processes, by time.
+
+use super::memory::MemoryPlane;
+use crate::catalog::Catalog;
+use crate::model::launches::Launches;
+use crate::model::memory;
+use crate::model::work::{Call, ProcessReport, Stream, Work};
+use crate::probe::ring::Records;
+use crate::probe::{Session, discover};
+use crate::wire::{self, MemoryCall, Notice, WorkCall};
+use anyhow::Result;
+
+/// A record may come this much later than its call has returned, when its thread is interrupted in between.
+const LATE_NS: u64 = 5_000_000;
+
+enum Item {
+    Work(WorkCall),
+    Memory(MemoryCall),
+    End { pid: u32, comm: String },
+}
+
+/// See the module.
+pub(super) struct WorkPlane {
+    wanted: bool,
+    calls: Records,
+    model: Work,
+    /// By time, CLOCK_MONOTONIC ns.
+    held: Vec<(u64, Item)>,
+    lost: u64,
+    pub(super) malformed: u64,
+}
+
+impl WorkPlane {
+    /// Opens the ring.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub(super) fn open(session: &Session, wanted: bool) -> Result<WorkPlane> {
+        Ok(WorkPlane {
+            wanted,
+            calls: Records::of_work(session)?,
+            model: Work::default(),
+            held: Vec::new(),
+            lost: 0,
+            malformed: 0,
+        })
+    }
+
+    pub(super) fn bell(&self) -> i32 {
+        self.calls.bell()
+    }
+
+    /// Takes in what is in the ring. To be done before memory calls are: what a copy's addresses stood for is then
+    /// among these.
+    pub(super) fn take_in(&mut self, memory: &MemoryPlane) {
+        let inbox = std::rc::Rc::clone(self.calls.drain());
+        for record in inbox.borrow().records() {
+            let Some(call) = WorkCall::parse(record) else {
+                self.malformed += 1;
+                continue;
+            };
+            // its process may be gone before this is applied
+            self.introduce(call.tgid, call.entered, memory);
+            self.held.push((call.returned, Item::Work(call)));
+        }
+        inbox.borrow_mut().clear();
+    }
+
+    /// A memory call has come in.
+    pub(super) fn remember(&mut self, call: &MemoryCall) {
+        if self.wanted {
+            self.held.push((call.returned, Item::Memory(*call)));
+        }
+    }
+
+    /// A process has ended, or has become another program.
+    pub(super) fn ended(&mut self, notice: &Notice) {
+        let (pid, comm) = (notice.tgid, wire::text_of(&notice.comm));
+        self.held.push((notice.at, Item::End { pid, comm }));
+    }
+
+    /// Applies what happened before `now`, CLOCK_MONOTONIC ns, and cannot come any more.
+    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, memory: &MemoryPlane, now: u64) {
+        let horizon = if now == u64::MAX {
+            now
+        } else {
+            now.saturating_sub(LATE_NS)
+        };
+        self.held.sort_by_key(|(at, _)| *at);
+        let due = self.held.partition_point(|(at, _)| *at < horizon);
+        let later = self.held.split_off(due);
+        for (at, item) in std::mem::replace(&mut self.held, later) {
+            match item {
+                Item::Work(raw) => self.apply(&raw, catalog, memory),
+                Item::Memory(raw) => {
+                    if let Some(call) = memory::Call::decode(&raw, catalog) {
+                        self.introduce(raw.tgid, raw.entered, memory);
+                        self.model.remember(&call);
+                    }
+                }
+                Item::End { pid, comm } => self.end(session, pid, at, &comm),
+            }
+        }
+    }
+
+    fn apply(&mut self, raw: &WorkCall, catalog: &Catalog, memory: &MemoryPlane) {
+        self.introduce(raw.tgid, raw.entered, memory);
+        match Call::decode(raw, catalog) {
+            Some(call) => self.model.apply(&call),
+            None => self.malformed += 1,
+        }
+    }
+
+    fn introduce(&mut self, pid: u32, at: u64, memory: &MemoryPlane) {
+        if !self.model.knows(pid) {
+            self.model.introduce(pid, memory.origin(pid), at);
+            self.name(pid);
+        }
+    }
+
+    fn name(&mut self, pid: u32) {
+        if let Some(comm) = discover::comm(pid, pid) {
+            self.model.name(pid, &comm);
+        }
+    }
+
+    fn end(&mut self, session: &Session, pid: u32, at: u64, comm: &str) {
+        if !self.model.knows(pid) {
+            return;
+        }
+        if !comm.is_empty() {
+            self.model.name(pid, comm);
+        }
+        self.count_lanes(session.take_lanes(pid));
+        self.note_losses(session);
+        self.model.end(pid, at);
+        session.forget_work_loss(pid);
+    }
+
+    fn count_lanes(&mut self, lanes: Result<Vec<(wire::LaneKey, wire::Lane)>>) {
+        for (key, lane) in lanes.unwrap_or_default() {
+            let name = Stream::named(key.stream, key.context, key.tid);
+            self.model.count(key.tgid, name, lane.submitted);
+        }
+    }
+
+    fn note_losses(&mut self, session: &Session) {
+        let lost = session.work_lost();
+        if lost == self.lost {
+            return;
+        }
+        self.lost = lost;
+        for (pid, loss) in session.work_losses().unwrap_or_default() {
+            self.model.set_loss(pid, loss);
+        }
+    }
+
+    /// Whether a process has not ended yet, as far as its records have been taken in.
+    pub(super) fn knows(&self, pid: u32) -> bool {
+        self.model.knows(pid)
+    }
+
+    /// Tells which kernels graphs ran. `all`: of processes that live, too; then nothing comes after it.
+    pub(super) fn tell_graphs(&mut self, launches: &mut Launches, all: bool) {
+        let ended = self.model.take_graph_kernels();
+        ended.iter().for_each(|kernel| launches.add_graph_kernel(kernel));
+        if all {
+            self.model
+                .graph_kernels()
+                .for_each(|kernel| launches.add_graph_kernel(&kernel));
+        }
+    }
+
+    /// To be called each second.
+    pub(super) fn settle(&mut self) {
+        for pid in self.model.alive().collect::<Vec<u32>>() {
+            self.name(pid);
+        }
+    }
+
+    /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
+    pub(super) fn report(&mut self, session: &Session, now: u64) -> Vec<ProcessReport> {
+        self.note_losses(session);
+        self.count_lanes(session.lanes());
+        self.model.report(now)
+    }
+}
