@@ -33,6 +33,7 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
     "cuMemcpy3DBatchAsync": "copy stream=hStream",
     "cuFabricCpyBatchAsync": "copy stream=hStream",
     "cuMemcpyBatchAsync": "copy_batch from=srcs to=dsts size=sizes count=count stream=hStream",
+    "cuLaunchCooperativeKernelMultiDevice": "submit_anywhere",
     "cuGraphLaunch": "graph_launch graph=hGraphExec stream=hStream",
     "cuCtxSynchronize": "sync context=ctx",
     "cuStreamSynchronize": "sync stream=hStream",
@@ -71,7 +72,7 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
 # Whatever else is put into a stream. Functions of several names for it.
 STREAM = ("hStream", "stream")
 SUBMITTED = re.compile(
-    r"^cu(Launch|Launch(Kernel(Ex)?|CooperativeKernel(MultiDevice)?|Grid(Async)?|HostFunc)|Memset\w+|"
+    r"^cu(Launch|Launch(Kernel(Ex)?|CooperativeKernel|Grid(Async)?|HostFunc)|Memset\w+|"
     r"Mem(Discard(AndPrefetch)?|Prefetch)(Batch)?Async|StreamAddCallback|StreamBatchMemOp|"
     r"Stream(Wait|Write)Value(32|64)|(Signal|Wait)ExternalSemaphoresAsync)$")
 

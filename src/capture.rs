@@ -442,8 +442,11 @@ impl Planner<'_> {
         let blocks = work.step == Step::Copy && work.stream.is_none();
         let waits = blocks || matches!(work.step, Step::Sync | Step::Elapsed);
         let anchors = blocks || matches!(work.step, Step::Sync | Step::Query | Step::Record);
-        let each = work.step == Step::GraphLaunch || work.step.submits() && self.used.launch_stacks;
-        let sites = waits && self.used.sync_stacks || work.step.submits() && self.used.launch_stacks;
+        let each = matches!(work.step, Step::GraphLaunch | Step::SubmitAnywhere)
+            || work.step.submits() && self.used.launch_stacks;
+        // a copy that is called asynchronous may wait, too
+        let sites = (waits || work.step == Step::Copy) && self.used.sync_stacks
+            || work.step.submits() && self.used.launch_stacks;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         flag(anchors, wire::WORK_ANCHOR)
             | flag(work.per_thread, wire::WORK_PER_THREAD)

@@ -251,7 +251,7 @@ impl Tracer {
 
     /// Takes in memory calls and work that ended before `now`, CLOCK_MONOTONIC ns.
     fn follow(&mut self, now: u64) {
-        self.work.take_in(&self.memory);
+        self.work.take_in(&mut self.memory);
         self.memory
             .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
         self.work.follow(&self.session, &self.rows.catalog, &self.memory, now);

@@ -284,7 +284,8 @@ __noinline int tell(const struct spec *spec, const struct frame *frame, const st
 static __always_inline void work_ended(void *ctx, const struct spec *spec, const struct frame *frame,
 				       const struct thread *thread, struct finished *call, __u64 variant)
 {
-	if ((__s32)call->result)
+	/* a capture ends even where that fails */
+	if ((__s32)call->result && !(spec->work.flags & WORK_ENDS_CAPTURE))
 		return;
 	call->context = current_context(thread);
 	if (!call->site && worth_a_stack(spec, call))

@@ -14,6 +14,8 @@ named! {
     Step {
         /// Puts work into a stream: a kernel, a memset, a host function.
         Submit "submit",
+        /// The same, into streams that the call does not name one by one.
+        SubmitAnywhere "submit_anywhere",
         /// Moves bytes. Without a stream: blocks, in the default stream.
         Copy "copy",
         /// Several copies at once, in arrays.
@@ -71,7 +73,10 @@ impl Step {
     /// Whether something is put into a stream.
     #[must_use]
     pub fn submits(self) -> bool {
-        matches!(self, Step::Submit | Step::Copy | Step::CopyBatch | Step::GraphLaunch)
+        matches!(
+            self,
+            Step::Submit | Step::SubmitAnywhere | Step::Copy | Step::CopyBatch | Step::GraphLaunch
+        )
     }
 }
 

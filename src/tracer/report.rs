@@ -3,6 +3,7 @@
 use super::{Tracer, monotonic_ns};
 use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::{Cost, Summary};
+use crate::model::work::ProcessReport;
 use crate::probe::attach::Attacher;
 use crate::probe::calibrate;
 use crate::wire::RowCounter;
@@ -32,8 +33,8 @@ impl Tracer {
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
-        summary.memory = self.memory_report(true);
         summary.work = self.work.report(&self.session, monotonic_ns());
+        summary.memory = self.report_memory(true, &sites_of(&summary.work));
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -43,10 +44,14 @@ impl Tracer {
 
     /// Who holds memory now. `last`: nothing comes after it.
     pub fn memory_report(&mut self, last: bool) -> MemoryReport {
+        self.report_memory(last, &[])
+    }
+
+    fn report_memory(&mut self, last: bool, sites: &[u64]) -> MemoryReport {
         let now = monotonic_ns();
         MemoryReport {
             last,
-            ..self.memory.report(&self.session, &self.rows.catalog, now)
+            ..self.memory.report(&self.session, &self.rows.catalog, now, sites)
         }
     }
 
@@ -141,6 +146,13 @@ impl Tracer {
             rss_bytes,
         }
     }
+}
+
+/// Where calls that waited came from.
+fn sites_of(work: &[ProcessReport]) -> Vec<u64> {
+    let waits = work.iter().flat_map(|process| &process.waits).map(|wait| wait.site);
+    let hidden = work.iter().flat_map(|process| &process.hidden).map(|wait| wait.site);
+    waits.chain(hidden).filter(|site| *site != 0).collect()
 }
 
 /// What cannot be found in runtimes without symbols, said once for all of them.
