@@ -72,12 +72,14 @@ enum launch_role {
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
 	struct spec_factor name;
-	__u8 role;        /* enum launch_role */
-	__u8 shape_block; /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape_word;  /* the first of them; WORD_NONE: the call does not say */
-	__u8 pad;
-	__u16 shape_offset; /* behind `shape_block` */
-	__u16 pad2[3];
+	__u8 role;             /* enum launch_role */
+	__u8 shape_block;      /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;       /* the first of them; WORD_NONE: the call does not say */
+	__u8 null_stream;      /* what stream 0 stands for */
+	__u16 shape_offset;    /* behind `shape_block` */
+	__u16 stream_in_block; /* whether it lies behind the numbers there, and 4 bytes; else it is a word */
+	struct spec_factor stream; /* word WORD_NONE: always stream 0 */
+	__u16 pad;
 };
 
 /* What a call is to the stream that it names. */
@@ -304,6 +306,8 @@ struct known_kernel {
 	__u64 id;
 	__u64 launches;    /* in the one shape that is counted here; others have entries of their own */
 	__u64 shape_state; /* enum shape_state */
+	__u64 stream;      /* the complement of the first; 0: none yet */
+	__u64 streams;     /* 2: there were others */
 	__u32 tgid;
 	__u32 number[WIRE_SHAPE];
 };

@@ -34,6 +34,7 @@ impl Tracer {
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
         summary.work = self.work.report(&self.session, monotonic_ns());
+        self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         summary.memory = self.report_memory(true, &sites_of(&summary.work));
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
@@ -126,6 +127,24 @@ impl Tracer {
             summary
                 .unseen
                 .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
+        }
+    }
+
+    /// That nothing was running follows only where every way of giving work is seen.
+    fn doubt_idleness(&self, waits_expired: u64, work: &mut [ProcessReport]) {
+        let early = waits_expired + self.gate.overdue() > 0;
+        let reasons = [
+            (
+                self.attacher.is_blind(),
+                "a function that gives work could not be hooked",
+            ),
+            (early, "a library was used before it was hooked"),
+        ];
+        for (_, why) in reasons.into_iter().filter(|(holds, _)| *holds) {
+            for process in work.iter_mut() {
+                process.gpu.inferred = true;
+                process.gpu.notes.push(why.to_owned());
+            }
         }
     }
 
