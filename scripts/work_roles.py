@@ -30,9 +30,12 @@ BLOCKING = {
 DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in BLOCKING.items()} | {
     "cuMemcpyWithAttributesAsync": "copy from=src to=dst stream=hStream",
     "cuMemcpy3DWithAttributesAsync": "copy stream=hStream",
-    "cuMemcpy3DBatchAsync": "copy stream=hStream",
+    "cuMemcpy3DBatchAsync": "copy_batch from=opList.src.op.ptr.ptr to=opList.dst.op.ptr.ptr "
+                            "from_operand=opList.src.type to_operand=opList.dst.type width=opList.extent.width "
+                            "height=opList.extent.height depth=opList.extent.depth count=numOps stream=hStream",
     "cuFabricCpyBatchAsync": "copy stream=hStream",
     "cuMemcpyBatchAsync": "copy_batch from=srcs to=dsts size=sizes count=count stream=hStream",
+    "cuLaunchCooperativeKernelMultiDevice": "submit_anywhere",
     "cuGraphLaunch": "graph_launch graph=hGraphExec stream=hStream",
     "cuCtxSynchronize": "sync context=ctx",
     "cuStreamSynchronize": "sync stream=hStream",
@@ -71,7 +74,7 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
 # Whatever else is put into a stream. Functions of several names for it.
 STREAM = ("hStream", "stream")
 SUBMITTED = re.compile(
-    r"^cu(Launch|Launch(Kernel(Ex)?|CooperativeKernel(MultiDevice)?|Grid(Async)?|HostFunc)|Memset\w+|"
+    r"^cu(Launch|Launch(Kernel(Ex)?|CooperativeKernel|Grid(Async)?|HostFunc)|Memset\w+|"
     r"Mem(Discard(AndPrefetch)?|Prefetch)(Batch)?Async|StreamAddCallback|StreamBatchMemOp|"
     r"Stream(Wait|Write)Value(32|64)|(Signal|Wait)ExternalSemaphoresAsync)$")
 

@@ -335,6 +335,9 @@ impl Planner<'_> {
                 spec.shape_word = first;
             }
         }
+        if let Some(work) = &row.work {
+            self.stream(row, work, &mut spec);
+        }
         self.spec.launch = spec;
         if launch.role == Role::Launch {
             self.spec.flags |= wire::SPEC_KERNEL;
@@ -349,6 +352,24 @@ impl Planner<'_> {
             Role::Stub => Some((at_return(wire::ROLE_STUB)?, wire::Factor::NONE)),
             Role::Name(name) => Some((at_return(wire::ROLE_NAME)?, self.number(row, name)?)),
             Role::Same(other) => Some((at_return(wire::ROLE_SAME)?, self.number(row, other)?)),
+        }
+    }
+
+    /// A stream beside the shape is read with it.
+    fn stream(&mut self, row: &Row, work: &Work, spec: &mut wire::Launch) {
+        const BEHIND: u16 = 4 * wire::SHAPE as u16 + 4;
+        const PER_THREAD: u8 = 2;
+        spec.null_stream = u8::from(work.per_thread) * PER_THREAD;
+        let Some(place) = work.stream else { return };
+        let arg = row.args.get(place.arg);
+        let pointer = arg
+            .filter(|arg| arg.pass != Pass::Value)
+            .and_then(|arg| self.word(arg.loc));
+        let beside = pointer.is_some_and(|(word, _)| word == spec.shape_block);
+        if beside && place.field == Some((spec.shape_offset + BEHIND, 8)) {
+            spec.stream_in_block = 1;
+        } else if arg.is_some_and(|arg| arg.pass == Pass::Value) {
+            spec.stream = self.number(row, place).unwrap_or(wire::Factor::NONE);
         }
     }
 
@@ -419,11 +440,20 @@ impl Planner<'_> {
             step: work_step(work.step),
             flags: self.work_flags(work),
             parts: parts.len() as u8,
+            stride: self.stride(row, work),
             stream,
             ..wire::Work::NONE
         };
         spec.part[..parts.len()].copy_from_slice(&parts);
         self.spec.work = spec;
+    }
+
+    /// Bytes of an element of the arrays that describe a batch.
+    fn stride(&self, row: &Row, work: &Work) -> u8 {
+        let first = work.parts.first().filter(|_| work.step == Step::CopyBatch);
+        let kind = first.and_then(|(_, place)| row.args.get(place.arg)).map(|arg| arg.kind);
+        kind.and_then(|kind| kind.bytes(self.catalog))
+            .map_or(0, |bytes| bytes as u8)
     }
 
     /// Where a number lies, to be read when the call has returned.
@@ -442,8 +472,11 @@ impl Planner<'_> {
         let blocks = work.step == Step::Copy && work.stream.is_none();
         let waits = blocks || matches!(work.step, Step::Sync | Step::Elapsed);
         let anchors = blocks || matches!(work.step, Step::Sync | Step::Query | Step::Record);
-        let each = work.step == Step::GraphLaunch || work.step.submits() && self.used.launch_stacks;
-        let sites = waits && self.used.sync_stacks || work.step.submits() && self.used.launch_stacks;
+        let each = matches!(work.step, Step::GraphLaunch | Step::SubmitAnywhere)
+            || work.step.submits() && self.used.launch_stacks;
+        // a copy that is called asynchronous may wait, too
+        let sites = (waits || work.step == Step::Copy) && self.used.sync_stacks
+            || work.step.submits() && self.used.launch_stacks;
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         flag(anchors, wire::WORK_ANCHOR)
             | flag(work.per_thread, wire::WORK_PER_THREAD)
@@ -520,6 +553,12 @@ mod tests {
         let behind = planned("cuLaunchKernelEx", "driver").spec;
         assert_eq!(behind.launch.kernel, wire::Factor { word: 1, bytes: 8 });
         assert_eq!((behind.launch.shape_block, behind.launch.shape_offset), (0, 0));
+        assert_eq!((plain.launch.stream.word, plain.launch.stream_in_block), (8, 0));
+        assert_eq!(
+            (behind.launch.stream.word, behind.launch.stream_in_block),
+            (wire::WORD_NONE, 1)
+        );
+        assert_eq!(planned("cuLaunchKernel_ptsz", "driver").spec.launch.null_stream, 2);
         let legacy = planned("cuLaunchGrid", "driver").spec;
         assert_eq!(
             (legacy.launch.shape_block, legacy.launch.shape_word),

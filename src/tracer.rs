@@ -251,7 +251,7 @@ impl Tracer {
 
     /// Takes in memory calls and work that ended before `now`, CLOCK_MONOTONIC ns.
     fn follow(&mut self, now: u64) {
-        self.work.take_in(&self.memory);
+        self.work.take_in(&mut self.memory);
         self.memory
             .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
         self.work.follow(&self.session, &self.rows.catalog, &self.memory, now);
@@ -458,7 +458,7 @@ impl Tracer {
         if let Ok(taken) = self.session.take_ended(&|tgid| ended.contains(&tgid)) {
             self.add_to_tally(&taken);
         }
-        self.take_shapes(&ended);
+        self.take_launched(&ended);
         self.launches.forget(&|tgid| ended.contains(&tgid));
         for tgid in ended {
             self.comms.remove(&tgid);
@@ -466,14 +466,13 @@ impl Tracer {
         }
     }
 
-    fn take_shapes(&mut self, ended: &HashSet<u32>) {
+    fn take_launched(&mut self, ended: &HashSet<u32>) {
         let is_ended = |tgid: u32| ended.contains(&tgid);
         if !self.launches.knows_any(&is_ended) {
             return;
         }
-        for (key, count) in self.session.take_shapes(&is_ended).unwrap_or_default() {
-            self.launches.add_shape(&key, count);
-        }
+        let launched = self.session.take_launched(&is_ended).unwrap_or_default();
+        self.launches.add_launched(&launched.shapes, &launched.streams);
     }
 
     fn add_to_tally(&mut self, taken: &crate::probe::totals::Snapshot) {
@@ -486,9 +485,8 @@ impl Tracer {
                 self.launches.add(key, total);
             }
         }
-        for (key, count) in &taken.shapes {
-            self.launches.add_shape(key, *count);
-        }
+        self.launches
+            .add_launched(&taken.launched.shapes, &taken.launched.streams);
         for (key, count) in &taken.failures {
             self.tally.add_failure(key, *count);
         }

@@ -16,7 +16,7 @@ pub const COMMS: usize = 4;
 /// Arguments that say what a call does to memory.
 pub const PARTS: usize = 9;
 /// Arguments that say what a call has to do with work.
-pub const WORK: usize = 6;
+pub const WORK: usize = 8;
 /// Grid x y z, block x y z, bytes of shared memory.
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.
@@ -154,9 +154,14 @@ pub struct Launch {
     pub shape_block: u8,
     /// The first of them, which follow each other; [`WORD_NONE`]: the call does not say.
     pub shape_word: u8,
-    pub pad: u8,
+    /// What stream 0 stands for.
+    pub null_stream: u8,
     pub shape_offset: u16,
-    pub pad2: [u16; 3],
+    /// Whether the stream lies behind the numbers of the shape, and 4 bytes; else it is a word.
+    pub stream_in_block: u16,
+    /// [`WORD_NONE`]: always stream 0.
+    pub stream: Factor,
+    pub pad: u16,
 }
 
 impl Launch {
@@ -166,9 +171,11 @@ impl Launch {
         role: ROLE_NONE,
         shape_block: WORD_NONE,
         shape_word: WORD_NONE,
-        pad: 0,
+        null_stream: 0,
         shape_offset: 0,
-        pad2: [0; 3],
+        stream_in_block: 0,
+        stream: Factor::NONE,
+        pad: 0,
     };
 }
 
@@ -179,7 +186,8 @@ pub struct Work {
     pub step: u8,
     pub flags: u8,
     pub parts: u8,
-    pub pad: u8,
+    /// Bytes from one element of an array to the next.
+    pub stride: u8,
     /// `bytes` 0: none.
     pub stream: Read,
     pub part: [Read; WORK],
@@ -190,7 +198,7 @@ impl Work {
         step: WORK_NONE,
         flags: 0,
         parts: 0,
-        pad: 0,
+        stride: 0,
         stream: Read::NONE,
         part: [Read::NONE; WORK],
     };
@@ -419,6 +427,9 @@ pub struct KnownKernel {
     /// In the shape that is counted here.
     pub launches: u64,
     pub shape_state: u64,
+    /// The complement of the first one; 0: none yet.
+    pub stream: u64,
+    pub streams: u64,
     pub tgid: u32,
     pub number: [u32; SHAPE],
 }
@@ -433,6 +444,25 @@ impl KnownKernel {
         };
         (self.launches > 0).then_some((key, self.launches))
     }
+
+    /// The streams that it was launched on.
+    pub fn stream(&self) -> Option<KernelStream> {
+        (self.stream != 0).then_some(KernelStream {
+            kernel: self.id,
+            tgid: self.tgid,
+            stream: !self.stream,
+            several: self.streams > 1,
+        })
+    }
+}
+
+/// On which stream a kernel was launched, and whether on others, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelStream {
+    pub kernel: u64,
+    pub tgid: u32,
+    pub stream: u64,
+    pub several: bool,
 }
 
 /// What the driver was asked for by name when it gave out a handle.

@@ -105,6 +105,33 @@ fn assert_shapes(trace: &Trace) {
 
 #[test]
 #[ignore = "needs root and BPF"]
+fn a_kernels_stream_is_told_where_it_is_one() {
+    let trace = launched(&["-q", "--summary", "json"], &["streams"]);
+    let streams: Vec<(Value, Value)> = [
+        "_Z4gemmIfLi128EEvPKT_",
+        "_Z4gemmIdLi64EEvPKT_",
+        "_ZN5flash9fwd_innerEPKfS1_Pfi",
+    ]
+    .iter()
+    .map(|symbol| {
+        let kernels = kernels(&trace);
+        let kernel = kernels.iter().find(|kernel| kernel["symbol"] == *symbol);
+        let kernel = kernel.expect("a kernel");
+        assert_eq!(number(kernel, "launches"), 6);
+        (kernel["stream"].clone(), kernel["several_streams"].clone())
+    })
+    .collect();
+    let first = trace.stdout.lines().next().expect("a stream");
+    let expected = [
+        (first.into(), false.into()),
+        (Value::Null, true.into()),
+        ("0x0".into(), false.into()),
+    ];
+    assert_eq!(streams, expected);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
 fn lines_of_launches_name_their_kernel() {
     let trace = launched(&[], &["mixed", "2", "300"]);
     let ledger = ledger_of(&trace);

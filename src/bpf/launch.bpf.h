@@ -122,16 +122,39 @@ static __always_inline __u64 capped(__u64 number, __u64 times)
 	return times && number > MOST_THREADS / times ? MOST_THREADS : number * times;
 }
 
+/* A shape in memory, and what follows. */
+struct shape_block {
+	__u32 number[WIRE_SHAPE];
+	__u32 pad;
+	__u64 stream;
+};
+
+/* Goes through words of the frame that a launch does not use, to spare the stack. */
+static __always_inline bool read_block(const struct spec *spec, struct frame *frame, struct shape_key *key,
+				       __u64 *stream)
+{
+	struct shape_block *block = (struct shape_block *)&frame->word[WORD_VALUES + 2];
+	const struct spec_launch *from = &spec->launch;
+	__u32 bytes = from->stream_in_block ? sizeof(*block) : sizeof(block->number);
+
+	if (bpf_probe_read_user(block, bytes,
+				(void *)(word_at(frame, from->shape_block) + from->shape_offset)))
+		return false;
+	__builtin_memcpy(key->number, block->number, sizeof(key->number));
+	if (from->stream_in_block)
+		*stream = block->stream;
+	return true;
+}
+
 /* False: the call does not say. */
-static __always_inline bool read_shape(const struct spec *spec, const struct frame *frame,
-				       struct shape_key *key)
+static __always_inline bool read_shape(const struct spec *spec, struct frame *frame, struct shape_key *key,
+				       __u64 *stream)
 {
 	const struct spec_launch *from = &spec->launch;
 	__u32 first;
 
 	if (from->shape_block != WORD_NONE)
-		return !bpf_probe_read_user(key->number, sizeof(key->number),
-					    (void *)(word_at(frame, from->shape_block) + from->shape_offset));
+		return read_block(spec, frame, key, stream);
 	first = from->shape_word;
 	if (first > WORDS - WIRE_SHAPE)
 		return false;
@@ -161,13 +184,24 @@ static __always_inline bool is_kept_shape(struct known_kernel *known, const stru
 	return true;
 }
 
+static __always_inline void note_stream(struct known_kernel *known, __u64 stream)
+{
+	if (known->stream == ~stream)
+		return;
+	if (__sync_val_compare_and_swap(&known->stream, 0, ~stream))
+		known->streams = 2;
+}
+
 /* Counts the shape of a launch that has succeeded: its threads. */
-static __always_inline __u64 count_shape(const struct spec *spec, const struct frame *frame,
+static __always_inline __u64 count_shape(const struct spec *spec, struct frame *frame,
 					 struct known_kernel *known, struct shape_key *key)
 {
-	__u64 threads = 1;
+	__u64 threads = 1, stream = word_at(frame, spec->launch.stream.word);
+	bool said = read_shape(spec, frame, key, &stream);
 
-	if (!read_shape(spec, frame, key))
+	if (known)
+		note_stream(known, stream ? stream : spec->launch.null_stream);
+	if (!said)
 		return 0;
 	for (__u32 i = 0; i < 6; i++)
 		threads = capped(threads, key->number[i]);

@@ -19,6 +19,7 @@
 
 struct kernel_scratch {
 	struct kernel_event event;
+	struct known_kernel stub;
 };
 
 struct {
@@ -136,24 +137,27 @@ static __always_inline bool names_itself(struct kernel_scratch *scratch, __u64 h
 /* The id of what a function of the host launches; 0: none. The name is found by user space, whenever. */
 __noinline __u64 meet_stub(struct thread *thread)
 {
-	struct known_kernel known = { .name = NAME_ELSEWHERE };
 	struct kernel_key key = {};
 	struct kernel_scratch *scratch;
+	__u64 id;
 
 	if (!thread || !thread->stub)
 		return 0;
 	key.image = thread->image;
 	key.handle = thread->stub;
-	known.tgid = thread->ids >> 32;
-	known.id = mix(mix(thread->image, thread->stub), TAG_STUB);
-	if (known.id < KERNEL_FIRST_ID)
-		known.id += KERNEL_FIRST_ID;
+	id = mix(mix(thread->image, thread->stub), TAG_STUB);
+	if (id < KERNEL_FIRST_ID)
+		id += KERNEL_FIRST_ID;
 	if (bpf_map_lookup_elem(&kernels, &key))
-		return known.id;
+		return id;
 	scratch = kernel_scratch();
-	if (!scratch || !announce_kernel(scratch, known.tgid, known.id, thread->stub, TAG_STUB))
+	if (!scratch || !announce_kernel(scratch, thread->ids >> 32, id, thread->stub, TAG_STUB))
 		return 0;
-	return bpf_map_update_elem(&kernels, &key, &known, BPF_NOEXIST) ? KERNEL_FULL : known.id;
+	__builtin_memset(&scratch->stub, 0, sizeof(scratch->stub));
+	scratch->stub.name = NAME_ELSEWHERE;
+	scratch->stub.tgid = thread->ids >> 32;
+	scratch->stub.id = id;
+	return bpf_map_update_elem(&kernels, &key, &scratch->stub, BPF_NOEXIST) ? KERNEL_FULL : id;
 }
 
 /* The id of the kernel of a handle that leads to no name; 0: it has none. */

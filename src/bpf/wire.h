@@ -21,7 +21,7 @@
 #define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
 #define WIRE_COMMS 4          /* thread names that --comm can select */
 #define WIRE_PARTS 9          /* arguments that say what a call does to memory */
-#define WIRE_WORK 6           /* arguments that say what a call has to do with work */
+#define WIRE_WORK 8           /* arguments that say what a call has to do with work */
 #define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
 #define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
 
@@ -72,12 +72,14 @@ enum launch_role {
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
 	struct spec_factor name;
-	__u8 role;        /* enum launch_role */
-	__u8 shape_block; /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape_word;  /* the first of them; WORD_NONE: the call does not say */
-	__u8 pad;
-	__u16 shape_offset; /* behind `shape_block` */
-	__u16 pad2[3];
+	__u8 role;             /* enum launch_role */
+	__u8 shape_block;      /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;       /* the first of them; WORD_NONE: the call does not say */
+	__u8 null_stream;      /* what stream 0 stands for */
+	__u16 shape_offset;    /* behind `shape_block` */
+	__u16 stream_in_block; /* whether it lies behind the numbers there, and 4 bytes; else it is a word */
+	struct spec_factor stream; /* word WORD_NONE: always stream 0 */
+	__u16 pad;
 };
 
 /* What a call is to the stream that it names. */
@@ -86,7 +88,7 @@ enum work_step {
 	WORK_TELL,   /* nothing: it is only told of */
 	WORK_SUBMIT, /* something is put into it */
 	WORK_COPY,   /* the same, and each is told of */
-	WORK_BATCH,  /* several copies, in arrays */
+	WORK_BATCH,  /* several copies, each described by elements of arrays; the last part is their number */
 };
 
 enum work_flag {
@@ -106,7 +108,7 @@ struct spec_work {
 	__u8 step; /* enum work_step */
 	__u8 flags;
 	__u8 parts;
-	__u8 pad;
+	__u8 stride; /* bytes from one element of an array to the next */
 	struct spec_read stream;
 	struct spec_read part[WIRE_WORK];
 };
@@ -304,6 +306,8 @@ struct known_kernel {
 	__u64 id;
 	__u64 launches;    /* in the one shape that is counted here; others have entries of their own */
 	__u64 shape_state; /* enum shape_state */
+	__u64 stream;      /* the complement of the first; 0: none yet */
+	__u64 streams;     /* 2: there were others */
 	__u32 tgid;
 	__u32 number[WIRE_SHAPE];
 };

@@ -102,27 +102,34 @@ static __always_inline void read_parts(const struct spec_work *spec, const struc
 	}
 }
 
-/* One copy of a batch: from, to, size are its first three parts. */
+/* One copy of a batch; `count` of its parts are elements of arrays. */
 static __always_inline void read_element(const struct spec_work *spec, const struct frame *frame, __u32 index,
-					 struct work_call *record)
+					 __u32 count, struct work_call *record)
 {
-	__u64 value[3] = {};
-
 	record->unreadable = 0;
-	for (__u32 i = 0; i < 3; i++) {
-		__u64 array = word_at(frame, spec->part[i].word);
+	for (__u32 i = 0; i < WIRE_WORK; i++) {
+		__u64 array = word_at(frame, spec->part[i].word), value = 0;
+		__u32 bytes = spec->part[i].bytes > 8 ? 8 : spec->part[i].bytes;
 
-		if (!array || bpf_probe_read_user(&value[i], 8, (void *)(array + 8 * index)))
+		if (i < count && (!array || bpf_probe_read_user(&value, bytes,
+								(void *)(array + spec->part[i].offset +
+									 (__u64)spec->stride * index))))
 			record->unreadable |= 1u << i;
+		record->part[i] = value;
 	}
-	record->part[0] = value[0];
-	record->part[1] = value[1];
-	record->part[2] = record->bytes = value[2];
-	record->part[3] = record->part[4] = record->part[5] = 0;
 }
 
+struct told {
+	__u64 submitted;
+	__u64 generation;
+	__u64 generation_now;
+	__u64 lost;
+	__u64 variant;
+};
+
 static __always_inline void fill_work(struct work_call *record, const struct frame *frame,
-				      const struct finished *call, const struct lane_key *key)
+				      const struct finished *call, const struct lane_key *key,
+				      const struct told *told)
 {
 	record->kind = WORK_CALL;
 	record->row = frame->row;
@@ -132,6 +139,10 @@ static __always_inline void fill_work(struct work_call *record, const struct fra
 	record->stream = key->stream;
 	record->site = call->site;
 	record->bytes = call->bytes;
+	record->submitted = told->submitted;
+	record->generation = told->generation;
+	record->generation_now = told->generation_now;
+	record->lost = told->lost;
 	record->kernel = 0;
 	record->variant = 0;
 	record->tgid = call->tgid;
@@ -147,42 +158,44 @@ static __always_inline void submit_work(struct work_call *record)
 	bpf_ringbuf_submit(record, crowded ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
-struct told {
-	__u64 submitted;
-	__u64 generation;
-	__u64 generation_now;
-	__u64 lost;
-	__u64 variant;
+struct batch {
+	const struct spec *spec;
+	const struct frame *frame;
+	const struct finished *call;
+	const struct lane_key *key;
+	const struct told *told;
+	__u32 copies;
+	__u32 parts; /* of an element */
 };
+
+static long tell_element(__u32 index, struct batch *batch)
+{
+	struct work_call *record = bpf_ringbuf_reserve(&work, sizeof(*record), 0);
+
+	if (!record) {
+		lose_work(batch->call->tgid, true, 0);
+		return 0;
+	}
+	fill_work(record, batch->frame, batch->call, batch->key, batch->told);
+	record->copies = batch->copies;
+	read_element(&batch->spec->work, batch->frame, index, batch->parts, record);
+	submit_work(record);
+	return 0;
+}
 
 __noinline int tell_batch(const struct spec *spec, const struct frame *frame, const struct finished *call,
 			  const struct lane_key *key, const struct told *told)
 {
-	__u64 count = 0;
+	struct batch batch = { .spec = spec, .frame = frame, .call = call, .key = key, .told = told };
+	__u64 copies = 1;
 
 	if (!spec || !frame || !call || !key || !told)
 		return 0;
-	if (!read_part(frame, &spec->work.part[3], &count))
+	batch.parts = spec->work.parts - 1;
+	if (batch.parts >= WIRE_WORK || !read_part(frame, &spec->work.part[batch.parts], &copies))
 		return 0;
-	for (__u32 i = 0; i < BATCH_MOST; i++) {
-		struct work_call *record;
-
-		if (i >= count)
-			break;
-		record = bpf_ringbuf_reserve(&work, sizeof(*record), 0);
-		if (!record) {
-			lose_work(call->tgid, true, 0);
-			continue;
-		}
-		fill_work(record, frame, call, key);
-		record->submitted = told->submitted;
-		record->generation = told->generation;
-		record->generation_now = told->generation_now;
-		record->lost = told->lost;
-		record->copies = (__u32)count;
-		read_element(&spec->work, frame, i, record);
-		submit_work(record);
-	}
+	batch.copies = (__u32)copies;
+	bpf_loop(copies < BATCH_MOST ? (__u32)copies : BATCH_MOST, tell_element, &batch, 0);
 	return 0;
 }
 
@@ -197,11 +210,7 @@ static __noinline int tell_work(const struct spec *spec, const struct frame *fra
 		lose_work(call->tgid, spec->work.step == WORK_COPY, call->bytes);
 		return 0;
 	}
-	fill_work(record, frame, call, key);
-	record->submitted = told->submitted;
-	record->generation = told->generation;
-	record->generation_now = told->generation_now;
-	record->lost = told->lost;
+	fill_work(record, frame, call, key, told);
 	if (spec->flags & SPEC_KERNEL)
 		record->kernel = told->variant;
 	else
@@ -284,7 +293,8 @@ __noinline int tell(const struct spec *spec, const struct frame *frame, const st
 static __always_inline void work_ended(void *ctx, const struct spec *spec, const struct frame *frame,
 				       const struct thread *thread, struct finished *call, __u64 variant)
 {
-	if ((__s32)call->result)
+	/* a capture ends even where that fails */
+	if ((__s32)call->result && !(spec->work.flags & WORK_ENDS_CAPTURE))
 		return;
 	call->context = current_context(thread);
 	if (!call->site && worth_a_stack(spec, call))

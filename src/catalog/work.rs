@@ -14,9 +14,11 @@ named! {
     Step {
         /// Puts work into a stream: a kernel, a memset, a host function.
         Submit "submit",
+        /// The same, into streams that the call does not name one by one.
+        SubmitAnywhere "submit_anywhere",
         /// Moves bytes. Without a stream: blocks, in the default stream.
         Copy "copy",
-        /// Several copies at once, in arrays.
+        /// Several copies at once, each described by elements of arrays.
         CopyBatch "copy_batch",
         /// Runs a graph.
         GraphLaunch "graph_launch",
@@ -71,7 +73,10 @@ impl Step {
     /// Whether something is put into a stream.
     #[must_use]
     pub fn submits(self) -> bool {
-        matches!(self, Step::Submit | Step::Copy | Step::CopyBatch | Step::GraphLaunch)
+        matches!(
+            self,
+            Step::Submit | Step::SubmitAnywhere | Step::Copy | Step::CopyBatch | Step::GraphLaunch
+        )
     }
 }
 
@@ -100,9 +105,19 @@ named! {
         ToHost "to_host",
         /// As `from_device`.
         ToDevice "to_device",
+        /// A `CUmemcpy3DOperandType`: 1 address, 2 array.
+        FromOperand "from_operand",
+        /// The same of what is written.
+        ToOperand "to_operand",
         /// Array of sizes.
         Size "size",
-        /// Elements of the arrays.
+        /// Bytes of a line.
+        Width "width",
+        /// Lines.
+        Height "height",
+        /// Layers of lines.
+        Depth "depth",
+        /// Elements of the arrays; comes last.
         Count "count",
         /// What is made.
         Key "key",

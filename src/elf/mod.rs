@@ -1,8 +1,8 @@
 //! What an ELF file on disk says about the functions inside it.
 //!
 //! Owns: refusing files that are not usable, symbol tables, the functions that hold given bytes, static probes, named
-//! data, debug sections, which kernels a file's code registers, the byte at which a function is best probed, and the entry points of a CUDA runtime which was
-//! linked statically. It knows nothing of processes, of memory maps, of the kernel's attach calls or of what a CUDA
+//! data, debug sections, which kernels a file's code registers, the byte at which a function is best probed, and the
+//! entry points of a CUDA runtime which was linked statically. It knows nothing of processes, of memory maps, of the kernel's attach calls or of what a CUDA
 //! function's arguments mean.
 //!
 //! Every offset is a file offset in bytes, which is what the kernel wants for a uprobe. Memory stays bounded: no file is

@@ -5,7 +5,7 @@
 use super::kernel_name::KernelName;
 use super::summary::quantile_ns;
 use super::work::GraphKernel;
-use crate::wire::{self, KernelEvent, ShapeKey, Total, TotalKey};
+use crate::wire::{self, KernelEvent, KernelStream, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -53,6 +53,7 @@ pub struct Kernel {
     pub shapes: Vec<(Shape, u64)>,
     /// Different ones.
     pub shape_count: usize,
+    pub stream: Streams,
     pub processes: usize,
     /// Of the launches, those that were recorded into a graph instead of being run.
     pub captured: u64,
@@ -90,11 +91,22 @@ enum Known {
     Nothing,
 }
 
+/// Where a kernel was launched.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Streams {
+    #[default]
+    Unknown,
+    /// On this stream of this process alone.
+    One(u32, u64),
+    Several,
+}
+
 #[derive(Debug, Default)]
 struct Sum {
     name: Option<Arc<KernelName>>,
     total: Option<Box<Total>>,
     shapes: HashMap<Shape, u64>,
+    stream: Streams,
     processes: HashSet<u32>,
     captured: u64,
     in_graphs: u64,
@@ -193,6 +205,22 @@ impl Launches {
         sum.captured += kernel.captured;
     }
 
+    /// Adds shapes with their counts, and streams.
+    pub fn add_launched(&mut self, shapes: &[(ShapeKey, u64)], streams: &[KernelStream]) {
+        for (key, count) in shapes {
+            self.add_shape(key, *count);
+        }
+        for launched in streams {
+            let known = &mut self.sum_of(launched.kernel).stream;
+            let this = (launched.tgid, launched.stream);
+            *known = match *known {
+                Streams::Unknown if !launched.several => Streams::One(this.0, this.1),
+                Streams::One(tgid, stream) if (tgid, stream) == this && !launched.several => *known,
+                _ => Streams::Several,
+            };
+        }
+    }
+
     fn sum_of(&mut self, id: u64) -> &mut Sum {
         let name = self.name(id).cloned();
         let key = match &name {
@@ -260,6 +288,7 @@ impl Sum {
             timed: total.untimed == 0,
             shapes,
             shape_count,
+            stream: self.stream,
             processes: self.processes.len(),
             captured: self.captured,
             in_graphs: self.in_graphs,

@@ -3,7 +3,7 @@
 //! Never computed from events. Layers are never added to each other.
 
 use crate::capture::direction;
-use crate::catalog::{Catalog, Class, CopyKind, Layer};
+use crate::catalog::{Catalog, Class, CopyKind, Layer, Role};
 use crate::wire::{FailureKey, RowCounter, Total, TotalKey};
 use std::collections::BTreeMap;
 
@@ -131,7 +131,11 @@ impl Tally {
             copies.1 += total.bytes;
         }
         // a launch has threads in their place
-        let bytes = if row.launch.is_some() { 0 } else { total.bytes };
+        let bytes = if row.launch.as_ref().is_some_and(|launch| launch.role == Role::Launch) {
+            0
+        } else {
+            total.bytes
+        };
         let total = Total { bytes, ..*total };
         self.rows
             .entry(key.row)

@@ -82,7 +82,7 @@ proptest! {
             prop_assert_eq!(found.max_ns, of_row().map(|total| total.max_ns).max().unwrap_or(0));
             let bytes = of_row().fold(0u64, |sum, total| sum.wrapping_add(total.bytes));
             // of a launch they are threads
-            prop_assert_eq!(found.bytes, if row.launch.is_some() { 0 } else { bytes });
+            prop_assert_eq!(found.bytes, if row.launch.as_ref().is_some_and(|launch| launch.role == Role::Launch) { 0 } else { bytes });
         }
     }
 

@@ -109,6 +109,7 @@ pub struct Attacher {
     looked_at: HashSet<(String, u64)>,
     sites: Sites,
     gaps: BTreeSet<Gap>,
+    blind: bool,
 }
 
 impl Attacher {
@@ -152,6 +153,7 @@ impl Attacher {
         let wanted = rows.catalog().libraries.iter().any(|library| library.matches(&path));
         if let (Err(error), true) = (attached, wanted) {
             self.gap(format!("{}: {error:#}", mapping.path.display()));
+            self.blind = true;
         }
     }
 
@@ -287,7 +289,10 @@ impl Attacher {
                     }
                     points.push(Point::entry(site.offset, row.0, rows.returns(row)));
                 }
-                Err(refusal) => self.gap(format!("{}: {}: {refusal}", path.display(), function.name)),
+                Err(refusal) => {
+                    self.blind |= rows.catalog().rows[row.0 as usize].work.is_some();
+                    self.gap(format!("{}: {}: {refusal}", path.display(), function.name));
+                }
             }
         }
         (points, single_stepped)
@@ -308,6 +313,7 @@ impl Attacher {
         detach(std::mem::take(&mut attached.links));
         lease::release(&attached.file);
         self.looked_at.clear();
+        self.blind = true;
         self.gap(format!(
             "{}: changed on disk while it was traced; its old code is no longer traced",
             attached.path.display()
@@ -320,6 +326,12 @@ impl Attacher {
         let files = self.attached.drain().flat_map(|(_, file)| file.links);
         let linkers = self.linkers.drain().map(|(_, link)| link);
         detach(files.chain(linkers).collect());
+    }
+
+    /// Whether a process may have given work to a device through functions that could not be hooked.
+    #[must_use]
+    pub fn is_blind(&self) -> bool {
+        self.blind
     }
 
     /// Notes something that is not seen.

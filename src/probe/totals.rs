@@ -6,12 +6,19 @@ use crate::wire;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 
+/// In which shapes kernels were launched, and on which streams.
+#[derive(Debug, Clone, Default)]
+pub struct Launched {
+    pub shapes: Vec<(wire::ShapeKey, u64)>,
+    pub streams: Vec<wire::KernelStream>,
+}
+
 /// The counting plane, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub totals: Vec<(wire::TotalKey, wire::Total)>,
     pub failures: Vec<(wire::FailureKey, u64)>,
-    pub shapes: Vec<(wire::ShapeKey, u64)>,
+    pub launched: Launched,
     /// By row.
     pub counters: Vec<wire::RowCounter>,
     /// Library loads that did not wait until their probes were in place.
@@ -34,7 +41,7 @@ impl Session {
         Ok(Snapshot {
             totals: entries(&maps.totals)?,
             failures: entries(&maps.failures)?,
-            shapes: self.shapes()?,
+            launched: self.launched()?,
             counters: self.counters()?,
             waits_expired: control.waits_expired,
             notices_lost: control.notices_lost,
@@ -74,12 +81,13 @@ impl Session {
         Ok(taken)
     }
 
-    /// Takes the shapes of launches by processes that have ended out of the kernel's tables, and forgets which handles
+    /// Takes the shapes and streams of launches by processes that have ended out of the kernel's tables, and forgets which handles
     /// of theirs stood for which kernels.
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn take_shapes(&self, ended: &dyn Fn(u32) -> bool) -> Result<Vec<(wire::ShapeKey, u64)>> {
+    pub fn take_launched(&self, ended: &dyn Fn(u32) -> bool) -> Result<Launched> {
+        let mut streams = Vec::new();
         let mut shapes: Vec<(wire::ShapeKey, u64)> = entries(&self.skel.maps.shapes)?;
         shapes.retain(|(key, _)| ended(key.tgid));
         for (key, _) in &shapes {
@@ -90,19 +98,22 @@ impl Session {
             let dropped = self.skel.maps.kernels.delete(bytes_of(key));
             dropped.context("failed to drop the kernels of an ended process")?;
             shapes.extend(known.shape());
+            streams.extend(known.stream());
         }
         let named: Vec<(wire::KernelKey, wire::NamedHandle)> = entries(&self.skel.maps.named_handles)?;
         for (key, _) in named.iter().filter(|(_, named)| ended(named.tgid)) {
             let dropped = self.skel.maps.named_handles.delete(bytes_of(key));
             dropped.context("failed to drop the names of an ended process")?;
         }
-        Ok(shapes)
+        Ok(Launched { shapes, streams })
     }
 
-    fn shapes(&self) -> Result<Vec<(wire::ShapeKey, u64)>> {
+    fn launched(&self) -> Result<Launched> {
         let mut shapes: Vec<(wire::ShapeKey, u64)> = entries(&self.skel.maps.shapes)?;
-        shapes.extend(self.kernels()?.iter().filter_map(|(_, known)| known.shape()));
-        Ok(shapes)
+        let kernels = self.kernels()?;
+        shapes.extend(kernels.iter().filter_map(|(_, known)| known.shape()));
+        let streams = kernels.iter().filter_map(|(_, known)| known.stream()).collect();
+        Ok(Launched { shapes, streams })
     }
 
     fn kernels(&self) -> Result<Vec<(wire::KernelKey, wire::KnownKernel)>> {

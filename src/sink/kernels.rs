@@ -1,7 +1,7 @@
 //! Launches by kernel, in the summary: as text and as JSON.
 
 use super::quantity::{bytes, count, duration, escaped};
-use crate::model::launches::{Kernel, Shape};
+use crate::model::launches::{Kernel, Shape, Streams};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -23,6 +23,11 @@ fn kernel_json(kernel: &Kernel, full: bool) -> Value {
         "threads": kernel.threads,
         "shapes": kernel.shapes.iter().map(shape_json).collect::<Vec<_>>(),
         "shape_count": kernel.shape_count,
+        "stream": match kernel.stream {
+            Streams::One(_, stream) => json!(format!("{stream:#x}")),
+            Streams::Unknown | Streams::Several => Value::Null,
+        },
+        "several_streams": kernel.stream == Streams::Several,
         "processes": kernel.processes,
         "captured": kernel.captured,
         "in_graphs": kernel.in_graphs,
@@ -104,6 +109,9 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
         }
     }
     out.push_str(&graphs(kernel));
+    if full {
+        out.push_str(&stream_text(kernel.stream));
+    }
     out.push('\n');
 }
 
@@ -119,6 +127,17 @@ fn graphs(kernel: &Kernel) -> String {
     match words.is_empty() {
         true => String::new(),
         false => format!(" ({})", words.join(", ")),
+    }
+}
+
+fn stream_text(stream: Streams) -> String {
+    match stream {
+        Streams::Unknown => String::new(),
+        // names of the driver's header
+        Streams::One(_, 0 | 1) => " on the legacy default stream".to_owned(),
+        Streams::One(_, 2) => " on default streams of threads".to_owned(),
+        Streams::One(_, stream) => format!(" on stream {stream:#x}"),
+        Streams::Several => " on several streams".to_owned(),
     }
 }
 

@@ -155,7 +155,7 @@ impl MemoryPlane {
             self.book.introduce(pid, origin, call.raw.entered);
             self.name(pid);
         }
-        self.sites.note(call);
+        self.sites.note(call.raw.tid, call.raw.entered, call.raw.site);
         self.book.apply(call);
     }
 
@@ -228,8 +228,8 @@ impl MemoryPlane {
         self.devices.get_or_insert_default();
     }
 
-    /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
-    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64) -> Report {
+    /// Everything that is known at `now`, CLOCK_MONOTONIC ns, and the stacks of `sites`, too.
+    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64, sites: &[u64]) -> Report {
         self.note_losses(session);
         let mut processes = self.book.report(now);
         for process in &mut processes {
@@ -247,7 +247,7 @@ impl MemoryPlane {
             notes: sites::notes(session).into_iter().chain(devices).collect(),
             ..Report::default()
         };
-        self.sites.name(&mut report);
+        self.sites.name(&mut report, sites);
         merge_equal_sites(&mut report);
         report
     }

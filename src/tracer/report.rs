@@ -3,6 +3,7 @@
 use super::{Tracer, monotonic_ns};
 use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::{Cost, Summary};
+use crate::model::work::ProcessReport;
 use crate::probe::attach::Attacher;
 use crate::probe::calibrate;
 use crate::wire::RowCounter;
@@ -32,8 +33,9 @@ impl Tracer {
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         summary.cost = self.cost(&summary);
-        summary.memory = self.memory_report(true);
         summary.work = self.work.report(&self.session, monotonic_ns());
+        self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
+        summary.memory = self.report_memory(true, &sites_of(&summary.work));
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -43,10 +45,14 @@ impl Tracer {
 
     /// Who holds memory now. `last`: nothing comes after it.
     pub fn memory_report(&mut self, last: bool) -> MemoryReport {
+        self.report_memory(last, &[])
+    }
+
+    fn report_memory(&mut self, last: bool, sites: &[u64]) -> MemoryReport {
         let now = monotonic_ns();
         MemoryReport {
             last,
-            ..self.memory.report(&self.session, &self.rows.catalog, now)
+            ..self.memory.report(&self.session, &self.rows.catalog, now, sites)
         }
     }
 
@@ -124,6 +130,24 @@ impl Tracer {
         }
     }
 
+    /// That nothing was running follows only where every way of giving work is seen.
+    fn doubt_idleness(&self, waits_expired: u64, work: &mut [ProcessReport]) {
+        let early = waits_expired + self.gate.overdue() > 0;
+        let reasons = [
+            (
+                self.attacher.is_blind(),
+                "a function that gives work could not be hooked",
+            ),
+            (early, "a library was used before it was hooked"),
+        ];
+        for (_, why) in reasons.into_iter().filter(|(holds, _)| *holds) {
+            for process in work.iter_mut() {
+                process.gpu.inferred = true;
+                process.gpu.notes.push(why.to_owned());
+            }
+        }
+    }
+
     fn cost(&self, summary: &Summary) -> Cost {
         let spare = self.session.row_capacity() as u32 - 1;
         let (cpu_seconds, rss_bytes) = own_usage();
@@ -141,6 +165,13 @@ impl Tracer {
             rss_bytes,
         }
     }
+}
+
+/// Where calls that waited came from.
+fn sites_of(work: &[ProcessReport]) -> Vec<u64> {
+    let waits = work.iter().flat_map(|process| &process.waits).map(|wait| wait.site);
+    let hidden = work.iter().flat_map(|process| &process.hidden).map(|wait| wait.site);
+    waits.chain(hidden).filter(|site| *site != 0).collect()
 }
 
 /// What cannot be found in runtimes without symbols, said once for all of them.

@@ -3,7 +3,7 @@
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
 use crate::model::frame::Frame;
-use crate::model::memory::{Call, Report};
+use crate::model::memory::Report;
 use crate::probe::Session;
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
@@ -94,10 +94,10 @@ impl SitePlane {
         self.recent.get_or_insert_default();
     }
 
-    /// A call has ended.
-    pub(super) fn note(&mut self, call: &Call<'_>) {
-        if let (Some(recent), true) = (self.recent.as_mut(), call.raw.site != 0) {
-            recent.insert((call.raw.tid, call.raw.entered), call.raw.site);
+    /// A call of thread `tid` that was entered at `entered` has ended; `site` 0: its stack was not taken.
+    pub(super) fn note(&mut self, tid: u32, entered: u64, site: u64) {
+        if let (Some(recent), true) = (self.recent.as_mut(), site != 0) {
+            recent.insert((tid, entered), site);
         }
     }
 
@@ -108,10 +108,11 @@ impl SitePlane {
         Some(self.resolver.name(kept).frames)
     }
 
-    /// Gives `report` the named stacks of all its sites.
-    pub(super) fn name(&mut self, report: &mut Report) {
+    /// Gives `report` the named stacks of all its sites, and of `more`.
+    pub(super) fn name(&mut self, report: &mut Report, more: &[u64]) {
         let shown = report.processes.iter().flat_map(|process| &process.sites);
-        let kept = shown.filter_map(|site| Some((site.site, self.sites.get(&site.site)?)));
+        let ids = shown.map(|site| site.site).chain(more.iter().copied());
+        let kept = ids.filter_map(|id| Some((id, self.sites.get(&id)?)));
         let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.collect::<BTreeMap<u64, &Kept>>().into_iter().unzip();
         for (id, stack) in ids.into_iter().zip(self.resolver.name_all(kept)) {
             if stack.truncated {
@@ -147,6 +148,6 @@ pub(super) fn notes(session: &Session) -> Vec<String> {
     ];
     let missing = missing.iter().filter(|(count, _)| *count > 0);
     missing
-        .map(|(count, why)| format!("the call sites of {count} allocations are not known: {why}"))
+        .map(|(count, why)| format!("the call sites of {count} calls are not known: {why}"))
         .collect()
 }

@@ -52,13 +52,14 @@ impl WorkPlane {
 
     /// Takes in what is in the ring. To be done before memory calls are: what a copy's addresses stood for is then
     /// among these.
-    pub(super) fn take_in(&mut self, memory: &MemoryPlane) {
+    pub(super) fn take_in(&mut self, memory: &mut MemoryPlane) {
         let inbox = std::rc::Rc::clone(self.calls.drain());
         for record in inbox.borrow().records() {
             let Some(call) = WorkCall::parse(record) else {
                 self.malformed += 1;
                 continue;
             };
+            memory.sites.note(call.tid, call.entered, call.site);
             // its process may be gone before this is applied
             self.introduce(call.tgid, call.entered, memory);
             self.held.push((call.returned, Item::Work(call)));

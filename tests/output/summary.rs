@@ -2,7 +2,7 @@
 
 use gpuscope::catalog::{Class, CopyKind, Layer};
 use gpuscope::model::kernel_name::KernelName;
-use gpuscope::model::launches::{Kernel, Shape};
+use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
 use gpuscope::sink::summary::{to_json, to_text};
 use std::sync::Arc;
@@ -40,6 +40,7 @@ fn kernel(symbol: &str, launches: u64, shapes: &[([u32; 3], [u32; 3], u32, u64)]
     };
     Kernel {
         place: None,
+        stream: Streams::One(1, 0x7f20),
         name: KernelName::read(symbol.as_bytes(), false).map(Arc::new),
         reason: None,
         launches,

@@ -4,6 +4,7 @@
  *   hostile               names that are none, and very long ones; a handle that is none
  *   many KERNELS          so many different ones, once each
  *   wait                  launches eight kernels eleven times each, waits for a line, launches more
+ *   streams               a kernel on one stream, one on two, one on the default stream; says which
  *   twice                 launches, becomes `launcher again`, which launches another kernel by the same handle
  */
 #define _GNU_SOURCE
@@ -34,6 +35,8 @@ static int (*cuLaunchCooperativeKernel)(void *, unsigned, unsigned, unsigned, un
 					void *, void *);
 static int (*cuLaunchKernelEx)(const config *, void *, void *, void *);
 
+static int (*cuStreamCreate)(void **, unsigned);
+
 static const char *const NAMES[] = {
 	"_Z4gemmIfLi128EEvPKT_", "_Z4gemmIdLi64EEvPKT_", "_ZN5flash9fwd_innerEPKfS1_Pfi", "triton_poi_fused_add_0",
 	"_Z6vecAddPKfS0_Pfi", "plain", "_ZN12_GLOBAL__N_14fillIdEEvPT_", "_Z9reduceSumILi256EEvPKfPfi",
@@ -59,6 +62,7 @@ static void load(void)
 	FIND(cuInit), FIND(cuDevicePrimaryCtxRetain), FIND(cuCtxSetCurrent), FIND(cuModuleLoadData);
 	FIND(cuModuleUnload), FIND(cuModuleGetFunction), FIND(cuLibraryLoadData), FIND(cuLibraryGetKernel);
 	FIND(cuLaunchKernel), FIND(cuLaunchCooperativeKernel), FIND(cuLaunchKernelEx);
+	FIND(cuStreamCreate);
 	must(cuInit(0));
 	must(cuDevicePrimaryCtxRetain(&context, 0));
 	must(cuCtxSetCurrent(context));
@@ -141,6 +145,29 @@ static void launch_named(const char *name, long count)
 		must(launch(kernel, i, 1, 32));
 }
 
+static int launch_on(void *kernel, unsigned way, void *stream)
+{
+	config same = { { 1, 1, 1 }, { 32, 1, 1 }, 0, stream, NULL, 0 };
+
+	return way % 2 ? cuLaunchKernelEx(&same, kernel, NULL, NULL) :
+			 cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, NULL, NULL);
+}
+
+static void streams(void)
+{
+	void *first, *second;
+
+	find_kernels();
+	must(cuStreamCreate(&first, 0));
+	must(cuStreamCreate(&second, 0));
+	for (int i = 0; i < 6; i++) {
+		must(launch_on(kernels[0], i, first));
+		must(launch_on(kernels[1], i, i < 3 ? first : second));
+		must(launch_on(kernels[2], i, NULL));
+	}
+	printf("%p\n", first);
+}
+
 static void hostile(void)
 {
 	char *huge = malloc((64 << 10) + 1);
@@ -182,6 +209,8 @@ int main(int argc, char **argv)
 		reload();
 	} else if (!strcmp(what, "hostile")) {
 		hostile();
+	} else if (!strcmp(what, "streams")) {
+		streams();
 	} else if (!strcmp(what, "many")) {
 		many(times);
 	} else if (!strcmp(what, "wait")) {

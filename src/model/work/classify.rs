@@ -17,6 +17,7 @@ struct Told {
     memory_type: WorkPart,
     host: WorkPart,
     device: WorkPart,
+    operand: WorkPart,
 }
 
 const FROM: Told = Told {
@@ -24,12 +25,14 @@ const FROM: Told = Told {
     memory_type: WorkPart::FromType,
     host: WorkPart::FromHost,
     device: WorkPart::FromDevice,
+    operand: WorkPart::FromOperand,
 };
 const TO: Told = Told {
     address: WorkPart::To,
     memory_type: WorkPart::ToType,
     host: WorkPart::ToHost,
     device: WorkPart::ToDevice,
+    operand: WorkPart::ToOperand,
 };
 
 /// Memory at one end.
@@ -77,6 +80,7 @@ fn end(call: &Call<'_>, told: &Told, ranges: &Ranges, origin: Origin) -> End {
         Some(2) => (Some(Side::Device), call.part(told.device)),
         Some(3) => (Some(Side::Device), None),
         Some(4) => (None, call.part(told.device)),
+        _ if call.part(told.operand) == Some(2) => (Some(Side::Device), None),
         _ => (None, call.part(told.address)),
     };
     let memory = address.map_or(Memory::Untold, |address| match ranges.kind_at(address) {

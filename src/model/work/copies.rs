@@ -202,9 +202,22 @@ impl Copies {
 /// Bytes of a copy; `None`: no argument says, or it could not be read.
 fn size(call: &Call<'_>) -> Option<u64> {
     match call.step {
-        Step::CopyBatch => call.part(WorkPart::Size),
+        // of arrays the size is in elements
+        Step::CopyBatch if in_array(call) => None,
+        Step::CopyBatch => call.part(WorkPart::Size).or_else(|| volume(call)),
         _ => call.row.bytes.is_some().then_some(call.raw.bytes),
     }
+}
+
+fn in_array(call: &Call<'_>) -> bool {
+    [WorkPart::FromOperand, WorkPart::ToOperand]
+        .map(|part| call.part(part))
+        .contains(&Some(2))
+}
+
+fn volume(call: &Call<'_>) -> Option<u64> {
+    let sides = [WorkPart::Width, WorkPart::Height, WorkPart::Depth].map(|part| call.part(part));
+    sides.into_iter().try_fold(1u64, |bytes, side| bytes.checked_mul(side?))
 }
 
 fn report(class: CopyClass, tally: &Tally) -> CopyReport {

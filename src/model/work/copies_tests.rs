@@ -95,7 +95,7 @@ fn a_stream_knows_what_was_copied_in_it_by_direction() {
 #[test]
 fn a_copy_whose_size_no_argument_says_is_counted_as_such() {
     let mut copies = Copies::default();
-    copies.copy(&decoded(&raw("cuMemcpy3DBatchAsync", &[])), 0, TO_DEVICE);
+    copies.copy(&decoded(&raw("cuFabricCpyBatchAsync", &[])), 0, TO_DEVICE);
     let mut unreadable = batched(7, 1, 1, 99);
     unreadable.unreadable = u32::MAX;
     copies.copy(&decoded(&unreadable), 0, TO_DEVICE);

@@ -41,6 +41,8 @@ pub struct Lanes {
     last_at: u64,
     /// Something of an unknown stream may be running: only the end of a context's work can tell.
     unknown_since: Option<u64>,
+    /// See [`Lanes::submit_anywhere`].
+    elsewhere: bool,
     pub doubts: u64,
     closed: Vec<(usize, u64)>,
 }
@@ -97,6 +99,12 @@ impl Lanes {
         }
     }
 
+    /// Something was put into streams that are not known, perhaps of several devices: nothing can tell when it is done.
+    pub fn submit_anywhere(&mut self, call: &Call<'_>) {
+        self.begin(call.raw.entered);
+        self.elsewhere = true;
+    }
+
     fn put(&mut self, lane: usize, call: &Call<'_>, since: u64, generation: u64) {
         self.begin(call.raw.entered);
         match self.lanes[lane].submit(since, generation, call.raw.submitted) {
@@ -114,7 +122,7 @@ impl Lanes {
 
     /// Nothing more is open at `at`, perhaps.
     fn rest(&mut self, at: u64) {
-        if self.open == 0 && self.unknown_since.is_none() {
+        if !self.is_busy() {
             self.idle.begin(at);
         }
     }
@@ -293,7 +301,7 @@ impl Lanes {
     /// Whether something may be running.
     #[must_use]
     pub fn is_busy(&self) -> bool {
-        self.open > 0 || self.unknown_since.is_some()
+        self.open > 0 || self.unknown_since.is_some() || self.elsewhere
     }
 
     /// All streams.

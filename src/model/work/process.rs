@@ -15,6 +15,9 @@ use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 
+/// Copies to a device of no more than that may not wait.
+const ASYNCHRONOUS_BYTES: u64 = 64 << 10;
+
 /// What graphs have to do with a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GraphKernel {
@@ -83,6 +86,7 @@ impl Process {
     fn follow(&mut self, call: &Call<'_>) {
         match call.step {
             Step::Submit | Step::GraphLaunch => self.lanes.submit(call),
+            Step::SubmitAnywhere => self.lanes.submit_anywhere(call),
             Step::Copy | Step::CopyBatch => self.copy(call),
             Step::Sync => self.wait(call),
             Step::Query => self.lanes.anchor(call),
@@ -115,22 +119,30 @@ impl Process {
             blocking,
         };
         let lane = self.lanes.lane(call);
-        self.copies.copy(call, lane, class);
+        let leads = self.copies.copy(call, lane, class);
+        if leads {
+            self.note_wait(call, class);
+        }
+        // "API synchronization behavior": few bytes go to a device asynchronously whatever the call, and what is
+        // read from pageable memory is still on its way when the call returns
+        let to_device = direction == Some(CopyKind::HtoD);
+        let waited = blocking && direction.is_some() && !(to_device && call.raw.bytes <= ASYNCHRONOUS_BYTES);
+        let done = waited && (!to_device || host == Some(HostMemory::Pinned));
+        self.lanes.copy(call, waited, done);
+    }
+
+    fn note_wait(&mut self, call: &Call<'_>, class: CopyClass) {
         self.hidden.copied(&CopyWait {
             tid: call.raw.tid,
             entered: call.raw.entered,
             returned: call.raw.returned,
             bytes: call.row.bytes.as_ref().map(|_| call.raw.bytes),
-            direction,
-            host,
-            blocking,
+            direction: class.direction,
+            host: class.host,
+            blocking: class.blocking,
             stream: Stream::of(call),
             site: call.raw.site,
         });
-        // what is read from pageable memory is on its way when the call returns: "API synchronization behavior"
-        let waited = blocking && direction.is_some();
-        let done = waited && (direction != Some(CopyKind::HtoD) || host == Some(HostMemory::Pinned));
-        self.lanes.copy(call, waited, done);
     }
 
     fn wait(&mut self, call: &Call<'_>) {

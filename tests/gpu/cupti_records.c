@@ -1,0 +1,189 @@
+/* Writes what the GPU really did: CUPTI's kernel, copy, memset and graph records as JSON lines.
+ *
+ * An injection library: CUDA_INJECTION64_PATH=cupti_records.so CUPTI_RECORDS=FILE program. Each process writes
+ * FILE.PID. Times are CLOCK_MONOTONIC in ns, the clock of gpuscope's records: CUPTI asks a callback of ours for the
+ * time and fits the GPU's clock to it. `clock` lines (at start and end) bracket CUPTI's own clock with ours, so that a
+ * reader can see how far apart the two are. CUPTI_GRAPHS=1 asks for one record of each graph launch instead of one of
+ * each node. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ *
+ * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
+ */
+#include <cuda.h>
+#include <cupti.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (4 << 20)
+
+static FILE *records;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t dropped;
+
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void check(CUptiResult result, const char *what)
+{
+	const char *text = "?";
+
+	if (result == CUPTI_SUCCESS)
+		return;
+	cuptiGetResultString(result, &text);
+	fprintf(stderr, "cupti_records.so: %s: %s\n", what, text);
+	fprintf(records, "{\"kind\":\"failure\",\"what\":\"%s\",\"why\":\"%s\"}\n", what, text);
+}
+
+/* Kernel names are mangled: no character in them needs an escape. */
+static void write_kernel(const CUpti_ActivityKernel10 *k)
+{
+	fprintf(records,
+		"{\"kind\":\"kernel\",\"name\":\"%s\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"correlation\":%u,\"graph\":%u,\"node\":%" PRIu64
+		",\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"shared\":%d}\n",
+		k->name ? k->name : "", (uint64_t)k->start, (uint64_t)k->end, k->contextId, k->streamId,
+		k->correlationId, k->graphId, (uint64_t)k->graphNodeId, k->gridX, k->gridY, k->gridZ,
+		k->blockX, k->blockY, k->blockZ, k->dynamicSharedMemory);
+}
+
+static void write_copy(const CUpti_ActivityMemcpy6 *c)
+{
+	fprintf(records,
+		"{\"kind\":\"copy\",\"copy_kind\":%u,\"src\":%u,\"dst\":%u,\"flags\":%u,\"bytes\":%" PRIu64
+		",\"count\":%" PRIu64 ",\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"correlation\":%u,\"graph\":%u,\"node\":%" PRIu64 "}\n",
+		c->copyKind, c->srcKind, c->dstKind, c->flags, (uint64_t)c->bytes, (uint64_t)c->copyCount,
+		(uint64_t)c->start, (uint64_t)c->end, c->contextId, c->streamId, c->correlationId, c->graphId,
+		(uint64_t)c->graphNodeId);
+}
+
+static void write_peer_copy(const CUpti_ActivityMemcpyPtoP4 *c)
+{
+	fprintf(records,
+		"{\"kind\":\"copy\",\"copy_kind\":%u,\"src\":%u,\"dst\":%u,\"flags\":%u,\"bytes\":%" PRIu64
+		",\"count\":1,\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"correlation\":%u,\"graph\":%u,\"node\":%" PRIu64 "}\n",
+		c->copyKind, c->srcKind, c->dstKind, c->flags, (uint64_t)c->bytes, (uint64_t)c->start,
+		(uint64_t)c->end, c->contextId, c->streamId, c->correlationId, c->graphId,
+		(uint64_t)c->graphNodeId);
+}
+
+static void write_memset(const CUpti_ActivityMemset4 *m)
+{
+	fprintf(records,
+		"{\"kind\":\"memset\",\"memory\":%u,\"bytes\":%" PRIu64 ",\"start\":%" PRIu64
+		",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"correlation\":%u,\"graph\":%u,\"node\":%" PRIu64 "}\n",
+		m->memoryKind, (uint64_t)m->bytes, (uint64_t)m->start, (uint64_t)m->end, m->contextId,
+		m->streamId, m->correlationId, m->graphId, (uint64_t)m->graphNodeId);
+}
+
+static void write_graph(const CUpti_ActivityGraphTrace2 *g)
+{
+	fprintf(records,
+		"{\"kind\":\"graph\",\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"correlation\":%u,\"graph\":%u}\n",
+		(uint64_t)g->start, (uint64_t)g->end, g->contextId, g->streamId, g->correlationId,
+		g->graphId);
+}
+
+static void write_record(const CUpti_Activity *record)
+{
+	switch (record->kind) {
+	case CUPTI_ACTIVITY_KIND_KERNEL:
+	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+		return write_kernel((const CUpti_ActivityKernel10 *)record);
+	case CUPTI_ACTIVITY_KIND_MEMCPY:
+		return write_copy((const CUpti_ActivityMemcpy6 *)record);
+	case CUPTI_ACTIVITY_KIND_MEMCPY2:
+		return write_peer_copy((const CUpti_ActivityMemcpyPtoP4 *)record);
+	case CUPTI_ACTIVITY_KIND_MEMSET:
+		return write_memset((const CUpti_ActivityMemset4 *)record);
+	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
+		return write_graph((const CUpti_ActivityGraphTrace2 *)record);
+	default:
+		fprintf(records, "{\"kind\":\"other\",\"number\":%d}\n", record->kind);
+	}
+}
+
+static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *max_records)
+{
+	*buffer = aligned_alloc(8, BUFFER_BYTES);
+	*bytes = *buffer ? BUFFER_BYTES : 0;
+	*max_records = 0;
+}
+
+static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	CUpti_Activity *record = NULL;
+	size_t lost = 0;
+
+	(void)bytes;
+	pthread_mutex_lock(&lock);
+	while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS)
+		write_record(record);
+	cuptiActivityGetNumDroppedRecords(context, stream, &lost);
+	dropped += lost;
+	pthread_mutex_unlock(&lock);
+	free(buffer);
+}
+
+static void write_clock(const char *when)
+{
+	uint64_t before = monotonic(), cupti = 0, after;
+
+	check(cuptiGetTimestamp(&cupti), "cuptiGetTimestamp");
+	after = monotonic();
+	fprintf(records,
+		"{\"kind\":\"clock\",\"when\":\"%s\",\"before\":%" PRIu64 ",\"cupti\":%" PRIu64
+		",\"after\":%" PRIu64 "}\n",
+		when, before, cupti, after);
+}
+
+static void finish(void)
+{
+	check(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+	pthread_mutex_lock(&lock);
+	write_clock("end");
+	fprintf(records, "{\"kind\":\"end\",\"dropped\":%zu}\n", dropped);
+	fclose(records);
+	records = fopen("/dev/null", "w");
+	pthread_mutex_unlock(&lock);
+}
+
+static uint64_t CUPTIAPI timestamp(void)
+{
+	return monotonic();
+}
+
+/* What CUDA calls in the library named by CUDA_INJECTION64_PATH, in cuInit. */
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	const char *path = getenv("CUPTI_RECORDS"), *graphs = getenv("CUPTI_GRAPHS");
+	char name[4096];
+
+	snprintf(name, sizeof(name), "%s.%d", path ? path : "cupti_records", getpid());
+	records = fopen(name, "w");
+	if (!records)
+		return 0;
+	fprintf(records, "{\"kind\":\"process\",\"pid\":%d}\n", getpid());
+	check(cuptiActivityRegisterTimestampCallback(timestamp), "cuptiActivityRegisterTimestampCallback");
+	check(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
+	write_clock("start");
+	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "enable kernels");
+	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), "enable copies");
+	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2), "enable peer copies");
+	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), "enable memsets");
+	if (graphs)
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "enable graphs");
+	atexit(finish);
+	return 1;
+}

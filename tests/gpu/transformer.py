@@ -1,0 +1,101 @@
+"""A transformer's work, three ways: trained step by step, replayed as a CUDA graph, or compiled (Triton).
+
+usage: transformer.py train|graph|compile [STEPS] [--wait]
+Prints READY and the process id; with --wait a line of stdin is awaited. Then `BEGIN ns`, STEPS steps, `END ns` (both
+CLOCK_MONOTONIC, the device idle at each), `RAN {…}` with what the program knows of its own launches, and with --wait
+another line is awaited.
+"""
+import json
+import os
+import sys
+import time
+
+import torch
+
+MODE = sys.argv[1]
+STEPS = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20
+WAIT = "--wait" in sys.argv
+
+
+def model() -> torch.nn.Module:
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, dropout=0.1, batch_first=True)
+    return torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).cuda()
+
+
+def training_step():
+    """Forward, backward and optimizer in mixed precision; the loss is read in every step."""
+    net = model()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    batches = [torch.randn(16, 128, 512).pin_memory() for _ in range(4)]
+
+    def step(number: int) -> float:
+        inputs = batches[number % 4].cuda(non_blocking=True)
+        with torch.autocast("cuda", torch.bfloat16):
+            loss = (net(inputs) - inputs).square().mean()
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def graph_replay():
+    """One graph of a forward pass; each step replays it and reads one number."""
+    net = model().eval()
+    inputs = torch.randn(16, 128, 512, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.no_grad(), torch.cuda.stream(side):
+        for _ in range(3):
+            net(inputs)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.no_grad(), torch.cuda.graph(graph):
+        outputs = net(inputs).square().mean()
+
+    def step(_: int) -> float:
+        graph.replay()
+        return outputs.item()
+
+    return step
+
+
+def compiled_step():
+    """The same forward pass through torch.compile."""
+    net = torch.compile(model().eval())
+    inputs = torch.randn(16, 128, 512, device="cuda")
+
+    def step(_: int) -> float:
+        with torch.no_grad(), torch.autocast("cuda", torch.bfloat16):
+            return torch.nn.functional.gelu(net(inputs) * 2 + 1).square().mean().item()
+
+    return step
+
+
+def mark(name: str) -> None:
+    torch.cuda.synchronize()
+    print(name, time.clock_gettime_ns(time.CLOCK_MONOTONIC), flush=True)
+
+
+def main() -> None:
+    torch.manual_seed(7)
+    step = {"train": training_step, "graph": graph_replay, "compile": compiled_step}[MODE]()
+    for number in range(3):
+        step(number)
+    torch.cuda.synchronize()
+    print("READY", os.getpid(), flush=True)
+    if WAIT:
+        sys.stdin.readline()
+    mark("BEGIN")
+    start = time.perf_counter()
+    result = [step(number) for number in range(STEPS)][-1]
+    seconds = time.perf_counter() - start
+    mark("END")
+    graphs = STEPS if MODE == "graph" else 0
+    ran = {"steps": STEPS, "graph_launches": graphs, "result": result, "seconds": seconds}
+    print("RAN", json.dumps(ran), flush=True)
+    if WAIT:
+        sys.stdin.readline()
+
+
+main()
