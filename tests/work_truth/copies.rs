@@ -6,7 +6,7 @@ use super::seed::seed;
 use super::support::{TIERS, assert_same, kernel_version, number, text};
 use super::told::{assert_complete, handle, list};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Direction, host memory (empty: none), and whether the call blocks.
 type Class = (String, String, bool);
@@ -21,21 +21,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, bytes: Option<u64>) {
+    fn add(&mut self, bytes: u64) {
         self.count += 1;
-        let Some(bytes) = bytes else {
-            self.unsized_count += 1;
-            return;
-        };
         self.bytes += bytes;
         let power = if bytes < 2 { 0 } else { 1 << bytes.ilog2() };
         *self.sizes.entry(power).or_default() += 1;
     }
-}
-
-/// What gpuscope tells of no size and direction: the planes of one call are one copy.
-fn is_untold(copy: &Operation) -> bool {
-    copy.api.starts_with("cuMemcpy3DBatchAsync")
 }
 
 /// What a function says by its name; arrays are a device's.
@@ -65,9 +56,11 @@ fn is_managed(copy: &Operation) -> bool {
     ends(copy).contains(&"managed")
 }
 
-/// A structure can call managed memory the host's, which the log does not tell.
+/// A structure that describes an end can call managed memory the host's, which the log does not tell. Those of a batch
+/// have addresses alone.
 fn has_unknown_way(copy: &Operation) -> bool {
-    is_managed(copy) && stated(&copy.api).is_none() && ["2D", "3D"].iter().any(|shape| copy.api.contains(shape))
+    let is_described = copy.api.starts_with("cuMemcpy2D") || copy.api.starts_with("cuMemcpy3D");
+    is_managed(copy) && is_described && stated(&copy.api).is_none() && !copy.api.contains("Batch")
 }
 
 fn host_memory(copy: &Operation, way: &str) -> String {
@@ -85,9 +78,6 @@ fn host_memory(copy: &Operation, way: &str) -> String {
 
 /// What gpuscope should call a copy.
 fn class(copy: &Operation) -> Class {
-    if is_untold(copy) {
-        return (String::new(), "unknown".to_owned(), false);
-    }
     let [from, to] = ends(copy).map(side);
     let way = stated(&copy.api).unwrap_or_else(|| format!("{from}to{to}"));
     let blocks = !copy.api.contains("Async") && !["DtoD", "PtoP"].contains(&way.as_str());
@@ -97,15 +87,9 @@ fn class(copy: &Operation) -> Class {
 
 /// The copies of a log for which `keep` holds, as gpuscope should tell of them.
 fn of_log(log: &Log, keep: impl Fn(&Operation) -> bool) -> BTreeMap<Class, Tally> {
-    let (mut tallies, mut untold) = (BTreeMap::<Class, Tally>::new(), BTreeSet::new());
+    let mut tallies = BTreeMap::<Class, Tally>::new();
     for copy in log.copies().filter(|copy| keep(copy)) {
-        let is_told = !is_untold(copy);
-        if is_told || untold.insert(copy.call()) {
-            tallies
-                .entry(class(copy))
-                .or_default()
-                .add(is_told.then_some(copy.bytes));
-        }
+        tallies.entry(class(copy)).or_default().add(copy.bytes);
     }
     tallies
 }
@@ -135,9 +119,7 @@ fn is_of_managed(class: &Class) -> bool {
 
 /// Those of managed memory whose way is known are all there; with the others they add up.
 fn assert_managed(name: &str, log: &Log, told: &BTreeMap<Class, Tally>) {
-    let least = of_log(log, |copy| {
-        is_managed(copy) && !is_untold(copy) && !has_unknown_way(copy)
-    });
+    let least = of_log(log, |copy| is_managed(copy) && !has_unknown_way(copy));
     for (class, tally) in &least {
         let told = told.get(class).cloned().unwrap_or_default();
         assert!(
@@ -145,7 +127,7 @@ fn assert_managed(name: &str, log: &Log, told: &BTreeMap<Class, Tally>) {
             "{name}: {class:?}"
         );
     }
-    let all = of_log(log, |copy| is_managed(copy) && !is_untold(copy));
+    let all = of_log(log, |copy| is_managed(copy));
     let sum = |tallies: &BTreeMap<Class, Tally>| {
         let managed = tallies.iter().filter(|(class, _)| is_of_managed(class));
         managed.fold((0, 0), |(count, bytes), (_, tally)| {
@@ -160,14 +142,14 @@ fn assert_copies(run: &Run) {
     let mut told = of_report(run.report());
     assert_managed(&run.name, &run.log, &told);
     told.retain(|class, _| !is_of_managed(class));
-    let expected = of_log(&run.log, |copy| is_untold(copy) || !is_managed(copy));
+    let expected = of_log(&run.log, |copy| !is_managed(copy));
     assert_same(&run.name, &expected, &told);
 }
 
 /// Bytes that were put into each stream.
 fn assert_streams(run: &Run) {
     let mut expected = BTreeMap::<(u64, u64), u64>::new();
-    for copy in run.log.copies().filter(|copy| !is_untold(copy)) {
+    for copy in run.log.copies() {
         *expected.entry((copy.stream, copy.context)).or_default() += copy.bytes;
     }
     let mut told = BTreeMap::<(u64, u64), u64>::new();
@@ -186,7 +168,7 @@ fn assert_streams(run: &Run) {
 /// copy took. A call that copies from pageable memory may return when the bytes are staged.
 fn assert_rates(run: &Run) {
     let mut truth = BTreeMap::<Class, (u64, u64)>::new();
-    for copy in run.log.copies().filter(|copy| !is_untold(copy) && !is_managed(copy)) {
+    for copy in run.log.copies().filter(|copy| !is_managed(copy)) {
         let (bytes, ns) = truth.entry(class(copy)).or_default();
         *bytes += copy.bytes;
         *ns += copy.end_ns - copy.start_ns;

@@ -26,10 +26,8 @@ pub struct Operation {
     pub op: String,
     pub name: Option<String>,
     pub bytes: u64,
-    pub direction: Option<String>,
     pub to: Option<String>,
     pub from: Option<String>,
-    pub blocking: bool,
     pub context: u64,
     pub stream: u64,
     pub start_ns: u64,
@@ -44,7 +42,6 @@ pub struct Wait {
     #[serde(rename = "sync")]
     pub function: String,
     pub stream: Option<u64>,
-    pub event: Option<u64>,
     pub entered_ns: u64,
     pub returned_ns: u64,
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// The report of the only process that worked.
 pub fn only(trace: &Trace) -> &Value {
     let processes = list(&trace.summary()["work"]);
-    assert_eq!(processes.len(), 1, "{processes:?}\n{}", trace.summary());
+    assert_eq!(processes.len(), 1, "{}", trace.summary());
     &processes[0]
 }
 
