@@ -120,9 +120,9 @@ impl Lanes {
         self.idle.end(entered);
     }
 
-    /// Nothing more is open at `at`, perhaps.
+    /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
     fn rest(&mut self, at: u64) {
-        if !self.is_busy() {
+        if self.first_at.is_some() && !self.is_busy() {
             self.idle.begin(at);
         }
     }

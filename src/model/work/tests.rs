@@ -367,3 +367,15 @@ fn what_was_put_into_a_stream_before_an_event_may_all_have_been_waiting() {
     let depths: Vec<u64> = lanes.iter().map(|(_, lane)| lane.depth_at_most).collect();
     assert_eq!(depths.iter().max(), Some(&4), "{depths:?}");
 }
+
+#[test]
+fn time_before_the_first_work_is_not_idle() {
+    let early = [Op::SyncContext, Op::SyncStream { stream: 1 }, Op::Think { ns: 2000 }];
+    let work = [Op::Launch { stream: 1, ns: 500 }, Op::SyncContext];
+    let mut lanes = Lanes::default();
+    let run = run(vec![[&early[..], &work[..]].concat()], &[1]);
+    run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    let (window, idle) = lanes.window(u64::MAX);
+    assert!(window >= 500, "{window}");
+    assert_eq!((idle, lanes.gaps()), (0, (0, 0)));
+}
