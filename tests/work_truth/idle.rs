@@ -8,26 +8,37 @@ use super::told::{assert_complete, handle, list, ns};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Time in which at least one of these ran, up to `until`.
-fn union_ns<'a>(operations: impl Iterator<Item = &'a Operation>, until: u64) -> u64 {
+/// Spans in which at least one of these ran, up to `until`; none touches another.
+fn union<'a>(operations: impl Iterator<Item = &'a Operation>, until: u64) -> Vec<(u64, u64)> {
     let mut spans: Vec<(u64, u64)> = operations
         .map(|operation| (operation.start_ns, operation.end_ns.min(until)))
+        .filter(|(start, end)| start < end)
         .collect();
     spans.sort_unstable();
-    let (mut sum, mut covered) = (0, 0);
+    let mut union = Vec::<(u64, u64)>::new();
     for (start, end) in spans {
-        let start = start.max(covered);
-        sum += end.saturating_sub(start);
-        covered = covered.max(end);
+        match union.last_mut().filter(|last| start <= last.1) {
+            Some(last) => last.1 = last.1.max(end),
+            None => union.push((start, end)),
+        }
     }
-    sum
+    union
 }
 
-/// Time between the first submission and the last end in which nothing ran.
-fn idle_ns(log: &Log) -> u64 {
+fn union_ns<'a>(operations: impl Iterator<Item = &'a Operation>, until: u64) -> u64 {
+    union(operations, until).iter().map(|(start, end)| end - start).sum()
+}
+
+/// Time between the first submission and the last end in which nothing ran: all of it, and the longest piece.
+fn idle_ns(log: &Log) -> (u64, u64) {
     let first = log.operations.iter().map(|operation| operation.submitted_ns).min();
-    let last = log.operations.iter().map(|operation| operation.end_ns).max();
-    last.expect("work") - first.expect("work") - union_ns(log.operations.iter(), u64::MAX)
+    let mut since = first.expect("work");
+    let mut gaps = Vec::new();
+    for (start, end) in union(log.operations.iter(), u64::MAX) {
+        gaps.push(start.saturating_sub(since));
+        since = end;
+    }
+    (gaps.iter().sum(), gaps.into_iter().max().unwrap_or(0))
 }
 
 /// Most calls of a stream at one time whose work had not ended.
@@ -108,10 +119,16 @@ pub fn assert_bounds(run: &Run) {
     let gpu = &run.report()["gpu"];
     let [window, busy, idle] = ["window_us", "busy_at_most_us", "idle_at_least_us"].map(|field| ns(gpu, field));
     assert_eq!(window, busy + idle, "{}: {gpu}", run.name);
-    let truly_idle = idle_ns(&run.log);
+    let (truly_idle, truly_longest) = idle_ns(&run.log);
     assert!(
         idle <= truly_idle,
         "{}: idle {idle}, truly {truly_idle}: {gpu}",
+        run.name
+    );
+    let longest = ns(gpu, "longest_idle_us");
+    assert!(
+        longest <= truly_longest,
+        "{}: longest {longest}, truly {truly_longest}",
         run.name
     );
     let truly_busy = union_ns(run.log.operations.iter(), run.log.last_call_ns());
@@ -175,7 +192,7 @@ fn of_the_time_that_a_device_waits_for_its_host_most_is_seen() {
         );
         let run = watch(&text, &[], &[]);
         assert_all(&run);
-        let (idle, truly) = (ns(&run.report()["gpu"], "idle_at_least_us"), idle_ns(&run.log));
+        let (idle, truly) = (ns(&run.report()["gpu"], "idle_at_least_us"), idle_ns(&run.log).0);
         assert!(idle * 10 >= truly * 8, "{text}: idle {idle}, truly {truly}");
         assert_eq!(number(&run.report()["gpu"], "idle_gaps"), 29, "{text}");
     }

@@ -8,34 +8,37 @@ use super::seed::seed;
 use super::support::{Gpuscope, eventually, number};
 use super::told::list;
 
-/// More of the log than there is room for in the ring, several times.
-const ROOM: u64 = 60 << 20;
-
-#[test]
-#[ignore = "needs root and BPF"]
-fn what_found_no_room_is_counted_and_no_time_is_called_idle_for_that() {
-    let (logs, text) = (
-        Logs::new(),
-        format!("gpusim copies --seed {} --steps 200000 --bytes 4096", seed()),
-    );
-    let command = command_of(&text);
+/// Runs a program, and stops gpuscope while its log grows by so many bytes.
+fn starved(text: &str, settings: &[(&str, &str)], room: u64) -> Run {
+    let (logs, command) = (Logs::new(), command_of(text));
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    let gpuscope = logs.of(Gpuscope::run(&["--errors"], &command));
-    let gpuscope = gpuscope
-        .env("GPUSIM_COPY_BYTES_PER_US", "0")
-        .env("GPUSIM_KERNEL_NS", "0");
+    let mut gpuscope = logs.of(Gpuscope::run(&["--errors"], &command));
+    for (name, value) in settings {
+        gpuscope = gpuscope.env(name, value);
+    }
     let running = gpuscope.start();
     eventually("it works", || logs.written_bytes() > 1 << 20);
     running.signal(libc::SIGSTOP);
-    let room = logs.written_bytes() + ROOM;
+    let room = logs.written_bytes() + room;
     eventually("the ring is full", || logs.written_bytes() > room);
     running.signal(libc::SIGCONT);
     let trace = running.finish().ok();
     let run = Run {
-        name: text,
+        name: text.to_owned(),
         trace,
         log: logs.only(),
     };
+    let notes = list(&run.report()["gpu"]["notes"]);
+    assert!(notes.iter().any(|note| note.to_string().contains("lost")), "{notes:?}");
+    run
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_found_no_room_is_counted() {
+    let text = format!("gpusim copies --seed {} --steps 200000 --bytes 4096", seed());
+    let settings = [("GPUSIM_COPY_BYTES_PER_US", "0"), ("GPUSIM_KERNEL_NS", "0")];
+    let run = starved(&text, &settings, 60 << 20);
     let (report, lost) = (run.report(), &run.report()["lost"]);
     assert!(number(lost, "copies") > 0 && number(lost, "others") > 0, "{report}");
     let told = classes_told(report);
@@ -47,8 +50,16 @@ fn what_found_no_room_is_counted_and_no_time_is_called_idle_for_that() {
         run.name
     );
     assert_bytes(&run, sum.1 + number(lost, "bytes"));
-    let notes = list(&report["gpu"]["notes"]);
-    assert!(notes.iter().any(|note| note.to_string().contains("lost")), "{notes:?}");
+    assert_bounds(&run);
+    assert_streams(&run);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn over_a_loss_no_time_is_called_idle() {
+    let text = "gpusim stall --steps 50000 --kernel-ns 20000 --host-ns 20000 --sync stream";
+    let run = starved(text, &[], 20 << 20);
+    assert!(number(&run.report()["lost"], "others") > 0, "{}", run.report());
     assert_bounds(&run);
     assert_streams(&run);
 }
