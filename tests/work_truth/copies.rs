@@ -135,7 +135,7 @@ fn assert_managed(name: &str, log: &Log, told: &BTreeMap<Class, Tally>) {
             "{name}: {class:?}"
         );
     }
-    let all = of_log(log, |copy| is_managed(copy));
+    let all = of_log(log, is_managed);
     let sum = |tallies: &BTreeMap<Class, Tally>| {
         let managed = tallies.iter().filter(|(class, _)| is_of_managed(class));
         managed.fold((0, 0), |(count, bytes), (_, tally)| {

@@ -28,6 +28,7 @@ pub struct Operation {
     pub bytes: u64,
     pub to: Option<String>,
     pub from: Option<String>,
+    pub blocking: bool,
     pub context: u64,
     pub stream: u64,
     pub start_ns: u64,
