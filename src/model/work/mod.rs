@@ -90,6 +90,13 @@ impl Work {
         }
     }
 
+    /// What is known from elsewhere to lie at addresses of a process, and may have been there before it was watched.
+    pub fn seed(&mut self, tgid: u32, start: u64, end: u64, kind: Kind) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.seed(start, end, kind);
+        }
+    }
+
     /// Records of a process that were lost, in all.
     pub fn set_loss(&mut self, tgid: u32, loss: WorkLoss) {
         if let Some(process) = self.processes.get_mut(&tgid) {

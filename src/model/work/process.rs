@@ -8,7 +8,7 @@ use super::hidden::{CopyWait, HiddenWaits, SyncWait};
 use super::lane::Lane;
 use super::lanes::Lanes;
 use super::name::Stream;
-use super::ranges::Ranges;
+use super::ranges::{Kind, Ranges};
 use super::report::{Created, GpuReport, HiddenKind, HostMemory, ProcessReport, StreamReport};
 use super::waits::{Wait, Waits};
 use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
@@ -176,6 +176,11 @@ impl Process {
             self.elapsed_count += 1;
             self.elapsed_ns = self.elapsed_ns.saturating_add((f64::from(milliseconds) * 1e6) as u64);
         }
+    }
+
+    /// What is known from elsewhere to lie at addresses.
+    pub fn seed(&mut self, start: u64, end: u64, kind: Kind) {
+        self.ranges.seed(start, end, kind);
     }
 
     /// Does what a memory call means for work.
