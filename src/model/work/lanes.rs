@@ -190,6 +190,7 @@ impl Lanes {
             submitted: call.raw.submitted,
             at: call.raw.returned,
         };
+        self.lanes[lane].count(mark.submitted);
         self.events.record(call.number(WorkPart::Event), mark);
     }
 

@@ -355,3 +355,15 @@ fn over_a_loss_nothing_is_called_idle() {
     assert_eq!(lanes.gaps().0, 0, "{:?}", lanes.recent_gaps());
     assert_eq!(lanes.doubts, 1);
 }
+
+#[test]
+fn what_was_put_into_a_stream_before_an_event_may_all_have_been_waiting() {
+    let launch = Op::Launch { stream: 1, ns: 500 };
+    let event = [Op::Record { event: 1, stream: 1 }, Op::SyncEvent { event: 1 }];
+    let step = [vec![launch; 4], event.to_vec()].concat();
+    let mut lanes = Lanes::default();
+    let run = run(vec![step.repeat(3)], &[1]);
+    run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    let depths: Vec<u64> = lanes.iter().map(|(_, lane)| lane.depth_at_most).collect();
+    assert_eq!(depths.iter().max(), Some(&4), "{depths:?}");
+}

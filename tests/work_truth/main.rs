@@ -1,0 +1,17 @@
+//! Reports of work against the simulator's own log: what was copied, when the device can have had nothing to do, what
+//! graphs ran and who waited, whatever a program does.
+//!
+//! The programs take their seeds from the clock, or from `GPUSCOPE_TEST_SEED`; what fails says which.
+
+#![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
+
+mod copies;
+mod graphs;
+mod idle;
+mod log;
+mod run;
+mod seed;
+#[path = "../support/mod.rs"]
+mod support;
+mod told;
+mod waits;
