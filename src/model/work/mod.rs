@@ -15,6 +15,7 @@ mod idle;
 mod lane;
 mod lanes;
 mod name;
+mod past;
 mod plans;
 mod process;
 mod ranges;

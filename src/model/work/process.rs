@@ -263,11 +263,15 @@ impl Process {
         let (window_ns, idle_ns) = self.lanes.window(now);
         let (idle_gaps, longest_idle_ns) = self.lanes.gaps();
         let pressure = self.lanes.pressure();
+        let (from_at, until_at) = self.lanes.limits(now).unwrap_or_default();
         let late = self.origin == Origin::Late;
         GpuReport {
             window_ns,
             busy_at_most_ns: window_ns.saturating_sub(idle_ns),
             idle_at_least_ns: idle_ns,
+            idle_likely_ns: self.lanes.likely_idle_ns().max(idle_ns),
+            from_at,
+            until_at,
             idle_gaps,
             longest_idle_ns,
             notes: self.notes(),
