@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Direction, host memory (empty: none), and whether the call blocks.
-type Class = (String, String, bool);
+pub type Class = (String, String, bool);
 
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 struct Tally {
@@ -111,6 +111,14 @@ fn of_report(report: &Value) -> BTreeMap<Class, Tally> {
     };
     let copies = list(&report["copies"]).iter();
     copies.map(|copies| (class_told(copies), tally(copies))).collect()
+}
+
+/// Count and bytes.
+pub fn classes_told(report: &Value) -> BTreeMap<Class, (u64, u64)> {
+    let tallies = of_report(report).into_iter();
+    tallies
+        .map(|(class, tally)| (class, (tally.count, tally.bytes)))
+        .collect()
 }
 
 fn is_of_managed(class: &Class) -> bool {

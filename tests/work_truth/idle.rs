@@ -82,7 +82,8 @@ fn of_report(report: &Value) -> BTreeMap<Name, (u64, u64)> {
     streams
 }
 
-fn assert_streams(run: &Run) {
+/// Of each stream.
+pub fn assert_streams(run: &Run) {
     let (told, until) = (of_report(run.report()), run.log.last_call_ns());
     for (name, operations) in of_log(&run.log) {
         let operations = || operations.iter().copied();
@@ -102,8 +103,8 @@ fn assert_streams(run: &Run) {
     }
 }
 
-fn assert_bounds(run: &Run) {
-    assert_complete(&run.name, run.report());
+/// Of all streams together.
+pub fn assert_bounds(run: &Run) {
     let gpu = &run.report()["gpu"];
     let [window, busy, idle] = ["window_us", "busy_at_most_us", "idle_at_least_us"].map(|field| ns(gpu, field));
     assert_eq!(window, busy + idle, "{}: {gpu}", run.name);
@@ -119,6 +120,11 @@ fn assert_bounds(run: &Run) {
         "{}: busy {busy}, truly {truly_busy}: {gpu}",
         run.name
     );
+}
+
+fn assert_all(run: &Run) {
+    assert_complete(&run.name, run.report());
+    assert_bounds(run);
     assert_streams(run);
 }
 
@@ -132,10 +138,10 @@ fn no_time_is_called_idle_in_which_something_ran() {
         "gpusim backpressure --launches 3000",
         "gpusim train 20",
     ] {
-        assert_bounds(&watch(text, &[], &[]));
+        assert_all(&watch(text, &[], &[]));
     }
     for _ in 0..3 {
-        assert_bounds(&watch(&format!("gpusim graphs --seed {}", seed()), &[], &[]));
+        assert_all(&watch(&format!("gpusim graphs --seed {}", seed()), &[], &[]));
     }
 }
 
@@ -144,7 +150,7 @@ fn no_time_is_called_idle_in_which_something_ran() {
 fn so_it_is_with_streams_that_wait_for_each_other() {
     for seed in [1, 2, 3, seed(), seed(), seed()] {
         let text = format!("gpusim streams --seed {seed} --steps 1000 --kernel-ns 200000");
-        assert_bounds(&watch(&text, &[], &[]));
+        assert_all(&watch(&text, &[], &[]));
     }
 }
 
@@ -154,7 +160,7 @@ fn so_it_is_with_copies_of_every_kind() {
     for devices in ["1", "2"] {
         for seed in [1, seed(), seed()] {
             let text = format!("gpusim copies --seed {seed} --bytes 1048576");
-            assert_bounds(&watch(&text, &[], &[("GPUSIM_DEVICES", devices)]));
+            assert_all(&watch(&text, &[], &[("GPUSIM_DEVICES", devices)]));
         }
     }
 }
@@ -168,7 +174,7 @@ fn of_the_time_that_a_device_waits_for_its_host_most_is_seen() {
             "gpusim stall --steps 30 --kernels {kernels} --kernel-ns {kernel_ns} --host-ns 10000000 --sync {how}"
         );
         let run = watch(&text, &[], &[]);
-        assert_bounds(&run);
+        assert_all(&run);
         let (idle, truly) = (ns(&run.report()["gpu"], "idle_at_least_us"), idle_ns(&run.log));
         assert!(idle * 10 >= truly * 8, "{text}: idle {idle}, truly {truly}");
         assert_eq!(number(&run.report()["gpu"], "idle_gaps"), 29, "{text}");

@@ -8,9 +8,12 @@
 mod copies;
 mod graphs;
 mod idle;
+mod late;
 mod log;
+mod loss;
 mod run;
 mod seed;
+mod stacks;
 #[path = "../support/mod.rs"]
 mod support;
 mod told;
