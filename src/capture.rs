@@ -430,10 +430,7 @@ impl Planner<'_> {
         let Some(parts) = parts.filter(|parts| parts.len() <= wire::WORK) else {
             return;
         };
-        let Some(stream) = work
-            .stream
-            .map_or(Some(wire::Read::NONE), |place| self.read(row, place))
-        else {
+        let Some(stream) = self.work_stream(row, work) else {
             return;
         };
         let mut spec = wire::Work {
@@ -446,6 +443,19 @@ impl Planner<'_> {
         };
         spec.part[..parts.len()].copy_from_slice(&parts);
         self.spec.work = spec;
+    }
+
+    /// Where the stream of a call lies; a launch whose shape is read in one piece has read it already.
+    fn work_stream(&mut self, row: &Row, work: &Work) -> Option<wire::Read> {
+        match work.stream {
+            None => Some(wire::Read::NONE),
+            Some(_) if self.spec.launch.stream_in_block == 1 => Some(wire::Read {
+                word: wire::WORD_STREAM,
+                bytes: 8,
+                offset: wire::READ_DIRECT,
+            }),
+            Some(place) => self.read(row, place),
+        }
     }
 
     /// Bytes of an element of the arrays that describe a batch.
@@ -553,6 +563,9 @@ mod tests {
         let behind = planned("cuLaunchKernelEx", "driver").spec;
         assert_eq!(behind.launch.kernel, wire::Factor { word: 1, bytes: 8 });
         assert_eq!((behind.launch.shape_block, behind.launch.shape_offset), (0, 0));
+        let stream = (behind.work.stream.word, behind.work.stream.offset);
+        assert_eq!(stream, (wire::WORD_STREAM, wire::READ_DIRECT));
+        assert_eq!(plain.work.stream.word, 8);
         assert_eq!((plain.launch.stream.word, plain.launch.stream_in_block), (8, 0));
         assert_eq!(
             (behind.launch.stream.word, behind.launch.stream_in_block),

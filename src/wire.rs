@@ -32,6 +32,8 @@ pub const WAITS: usize = 64;
 pub const WORD_STACK: u8 = REGS as u8;
 pub const WORD_VALUES: u8 = (REGS + STACK) as u8;
 pub const WORD_NONE: u8 = 255;
+/// Where a launch whose shape lies behind a pointer keeps the stream that it has found there.
+pub const WORD_STREAM: u8 = WORD_VALUES + 6;
 
 pub const SIZE_SMALL: u8 = 0;
 pub const SIZE_MEDIUM: u8 = 1;

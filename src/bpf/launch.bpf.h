@@ -129,7 +129,9 @@ struct shape_block {
 	__u64 stream;
 };
 
-/* Goes through words of the frame that a launch does not use, to spare the stack. */
+/* Goes through words of the frame that a launch does not use, to spare the stack; its stream stays there, in word
+ * WORD_VALUES + 6.
+ */
 static __always_inline bool read_block(const struct spec *spec, struct frame *frame, struct shape_key *key,
 				       __u64 *stream)
 {

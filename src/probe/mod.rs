@@ -2,6 +2,7 @@
 //!
 //! Owns every kernel object and every `/proc` look at a traced process. Does not know what an event means.
 
+pub mod address_space;
 pub mod attach;
 pub mod calibrate;
 mod control;

@@ -3,10 +3,10 @@
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::model::launches::Launches;
-use crate::model::memory;
+use crate::model::memory::{self, Origin};
 use crate::model::work::{Call, ProcessReport, Stream, Work};
 use crate::probe::ring::Records;
-use crate::probe::{Session, discover};
+use crate::probe::{Session, address_space, discover};
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
 
@@ -114,8 +114,20 @@ impl WorkPlane {
 
     fn introduce(&mut self, pid: u32, at: u64, memory: &MemoryPlane) {
         if !self.model.knows(pid) {
-            self.model.introduce(pid, memory.origin(pid), at);
+            let origin = memory.origin(pid);
+            self.model.introduce(pid, origin, at);
             self.name(pid);
+            if origin == Origin::Late {
+                self.seed(pid);
+            }
+        }
+    }
+
+    /// What a process that ran before it was watched had allocated then.
+    fn seed(&mut self, pid: u32) {
+        // gone, or not to be looked at: then nothing of it is known
+        for (start, end, kind) in address_space::device_ranges(pid).unwrap_or_default() {
+            self.model.seed(pid, start, end, kind);
         }
     }
 

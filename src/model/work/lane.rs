@@ -156,6 +156,12 @@ impl Lane {
         self.open_since.get_or_insert(at);
     }
 
+    /// Whether it is done, or was given nothing since `generation` was reached.
+    #[must_use]
+    pub fn is_quiet(&self, generation: u64) -> bool {
+        !self.is_open() || self.is_covered(generation)
+    }
+
     /// Whether it may have work.
     #[must_use]
     pub fn is_open(&self) -> bool {

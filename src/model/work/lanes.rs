@@ -8,6 +8,7 @@ use super::events::{Events, Mark};
 use super::idle::Idle;
 use super::lane::{Lane, Told};
 use super::name::Stream;
+use super::past::Past;
 use crate::catalog::WorkPart;
 use std::collections::HashMap;
 
@@ -17,6 +18,8 @@ const MOST: usize = 1 << 16;
 const FULL: u64 = 1000;
 /// A submission that took longer may have waited for room.
 const SLOW_NS: u64 = 100_000;
+/// Few kernels run for a second: what a stream was given before is most likely done.
+const QUIET_NS: u64 = 1_000_000_000;
 
 /// Submissions that took long while much may have been waiting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +37,9 @@ pub struct Lanes {
     events: Events,
     open: usize,
     idle: Idle,
+    /// The same, if streams that were given nothing for long are done.
+    likely_idle: Idle,
+    past: Past,
     first_at: Option<u64>,
     last_done_at: u64,
     pressure: Pressure,
@@ -73,6 +79,7 @@ impl Lanes {
     /// To be called for each record, before anything else: what was lost casts doubt on what is known.
     pub fn note(&mut self, call: &Call<'_>) {
         let lost = self.lost.replace(call.raw.lost);
+        self.past.note(call.raw.returned, call.raw.generation_now);
         let at = self.last_at;
         self.last_at = at.max(call.raw.returned);
         if lost.is_none_or(|lost| lost == call.raw.lost) {
@@ -80,6 +87,7 @@ impl Lanes {
         }
         self.doubts += 1;
         self.idle.doubt();
+        self.likely_idle.doubt();
         self.unknown_since.get_or_insert(at);
         for lane in &mut self.lanes {
             self.open += usize::from(!lane.is_open());
@@ -118,12 +126,18 @@ impl Lanes {
     fn begin(&mut self, entered: u64) {
         self.first_at = Some(self.first_at.map_or(entered, |first| first.min(entered)));
         self.idle.end(entered);
+        self.likely_idle.end(entered);
     }
 
     /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
     fn rest(&mut self, at: u64) {
         if self.first_at.is_some() && !self.is_busy() {
             self.idle.begin(at);
+        }
+        let sure = self.unknown_since.is_none() && !self.elsewhere;
+        let generation = self.past.reached_before(at.saturating_sub(QUIET_NS));
+        if sure && self.lanes.iter().all(|lane| lane.is_quiet(generation)) {
+            self.likely_idle.begin(at);
         }
     }
 
@@ -321,6 +335,19 @@ impl Lanes {
             self.idle.since().unwrap_or(self.last_done_at)
         };
         (until.saturating_sub(first), self.idle.total_ns())
+    }
+
+    /// How much of that was idle, if streams that were given nothing for a second or more are done.
+    #[must_use]
+    pub fn likely_idle_ns(&self) -> u64 {
+        self.likely_idle.total_ns()
+    }
+
+    /// When the first submission was entered, and until when things are known; see [`Lanes::window`].
+    #[must_use]
+    pub fn limits(&self, now: u64) -> Option<(u64, u64)> {
+        let first = self.first_at?;
+        Some((first, first + self.window(now).0))
     }
 
     /// Gaps, and the longest.

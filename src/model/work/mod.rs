@@ -15,6 +15,7 @@ mod idle;
 mod lane;
 mod lanes;
 mod name;
+mod past;
 mod plans;
 mod process;
 mod ranges;
@@ -87,6 +88,13 @@ impl Work {
     pub fn remember(&mut self, call: &memory::Call<'_>) {
         if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
             process.remember(call);
+        }
+    }
+
+    /// What is known from elsewhere to lie at addresses of a process, and may have been there before it was watched.
+    pub fn seed(&mut self, tgid: u32, start: u64, end: u64, kind: Kind) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.seed(start, end, kind);
         }
     }
 

@@ -8,7 +8,7 @@ use super::hidden::{CopyWait, HiddenWaits, SyncWait};
 use super::lane::Lane;
 use super::lanes::Lanes;
 use super::name::Stream;
-use super::ranges::Ranges;
+use super::ranges::{Kind, Ranges};
 use super::report::{Created, GpuReport, HiddenKind, HostMemory, ProcessReport, StreamReport};
 use super::waits::{Wait, Waits};
 use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
@@ -178,6 +178,11 @@ impl Process {
         }
     }
 
+    /// What is known from elsewhere to lie at addresses.
+    pub fn seed(&mut self, start: u64, end: u64, kind: Kind) {
+        self.ranges.seed(start, end, kind);
+    }
+
     /// Does what a memory call means for work.
     pub fn remember(&mut self, call: &memory::Call<'_>) {
         self.ranges.note(call);
@@ -258,11 +263,15 @@ impl Process {
         let (window_ns, idle_ns) = self.lanes.window(now);
         let (idle_gaps, longest_idle_ns) = self.lanes.gaps();
         let pressure = self.lanes.pressure();
+        let (from_at, until_at) = self.lanes.limits(now).unwrap_or_default();
         let late = self.origin == Origin::Late;
         GpuReport {
             window_ns,
             busy_at_most_ns: window_ns.saturating_sub(idle_ns),
             idle_at_least_ns: idle_ns,
+            idle_likely_ns: self.lanes.likely_idle_ns().max(idle_ns),
+            from_at,
+            until_at,
             idle_gaps,
             longest_idle_ns,
             notes: self.notes(),

@@ -214,7 +214,12 @@ pub struct GpuReport {
     pub window_ns: u64,
     pub busy_at_most_ns: u64,
     pub idle_at_least_ns: u64,
-    /// Pieces of that.
+    /// Idle time if streams that were given nothing for a second or more are done: inferred. At least the bound.
+    pub idle_likely_ns: u64,
+    /// Limits of the window, CLOCK_MONOTONIC ns.
+    pub from_at: u64,
+    pub until_at: u64,
+    /// Pieces of the bound.
     pub idle_gaps: u64,
     pub longest_idle_ns: u64,
     /// What makes these less than bounds, or wide; one sentence each.

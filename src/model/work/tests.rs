@@ -379,3 +379,19 @@ fn time_before_the_first_work_is_not_idle() {
     assert!(window >= 500, "{window}");
     assert_eq!((idle, lanes.gaps()), (0, (0, 0)));
 }
+
+#[test]
+fn a_stream_that_was_given_nothing_for_a_second_is_done_most_likely() {
+    let step = [
+        Op::Launch { stream: 1, ns: 500 },
+        Op::SyncStream { stream: 1 },
+        Op::Think { ns: 100_000_000 },
+    ];
+    let ops = [vec![Op::Launch { stream: 3, ns: 10 }], step.repeat(40)].concat();
+    let mut lanes = Lanes::default();
+    run(vec![ops], &[1]).teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    let (window, idle) = lanes.window(5_000_000_000);
+    assert_eq!(idle, 0, "nobody has waited for the other stream");
+    let likely = lanes.likely_idle_ns();
+    assert!(likely > 2_700_000_000 && likely < window - 1_000_000_000, "{likely} of {window}");
+}

@@ -52,6 +52,19 @@ fn paragraph(process: &ProcessReport) -> String {
     format!("  {}{late}\n{out}", name(process))
 }
 
+/// Said where it makes a difference.
+fn likely(gpu: &GpuReport, out: &mut String) {
+    let more = gpu.idle_likely_ns.saturating_sub(gpu.idle_at_least_ns);
+    if more > gpu.window_ns / 100 {
+        let share = gpu.idle_likely_ns as f64 * 100.0 / gpu.window_ns as f64;
+        let _ = writeln!(
+            out,
+            "    idle for {} ({share:.1} %) if streams that were given nothing for a second are done (inferred)",
+            duration(gpu.idle_likely_ns)
+        );
+    }
+}
+
 fn idle(gpu: &GpuReport, out: &mut String) {
     if gpu.window_ns == 0 {
         return;
@@ -76,6 +89,7 @@ fn idle(gpu: &GpuReport, out: &mut String) {
             duration(gpu.longest_idle_ns)
         );
     }
+    likely(gpu, out);
     for note in &gpu.notes {
         let _ = writeln!(out, "    note: {}", escaped(note));
     }
