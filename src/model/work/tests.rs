@@ -389,9 +389,16 @@ fn a_stream_that_was_given_nothing_for_a_second_is_done_most_likely() {
     ];
     let ops = [vec![Op::Launch { stream: 3, ns: 10 }], step.repeat(40)].concat();
     let mut lanes = Lanes::default();
-    run(vec![ops], &[1]).teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    run(vec![ops], &[1])
+        .teller
+        .told
+        .iter()
+        .for_each(|raw| feed(&mut lanes, raw));
     let (window, idle) = lanes.window(5_000_000_000);
     assert_eq!(idle, 0, "nobody has waited for the other stream");
     let likely = lanes.likely_idle_ns();
-    assert!(likely > 2_700_000_000 && likely < window - 1_000_000_000, "{likely} of {window}");
+    assert!(
+        likely > 2_700_000_000 && likely < window - 1_000_000_000,
+        "{likely} of {window}"
+    );
 }
