@@ -131,7 +131,10 @@ impl Lanes {
 
     /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
     fn rest(&mut self, at: u64) {
-        if self.first_at.is_some() && !self.is_busy() {
+        if self.first_at.is_none() {
+            return;
+        }
+        if !self.is_busy() {
             self.idle.begin(at);
         }
         let sure = self.unknown_since.is_none() && !self.elsewhere;
