@@ -88,11 +88,10 @@ fn of_copies_of_what_was_allocated_before_it_is_not_known_whether_it_was_pinned(
     let count: u64 = told.values().map(|(count, _)| count).sum();
     assert_eq!(count, (logs.only().copies().count() - before) as u64);
     let expected = expected(&[
-        ("", "unknown", true, 100),
         ("DtoD", "", false, 110),
         ("DtoH", "unknown", true, 100),
         ("DtoH", "pinned", true, 10),
-        ("HtoD", "unknown", true, 200 + 10),
+        ("HtoD", "unknown", true, 300 + 10),
         ("HtoD", "unknown", false, 100),
         ("HtoD", "pinned", true, 20),
         ("HtoD", "pinned", false, 10),
