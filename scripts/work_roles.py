@@ -56,12 +56,19 @@ DRIVER = BLOCKING | {name + "Async": role + " stream=hStream" for name, role in 
     "cuStreamBeginCaptureToGraph": "capture_begin graph=hGraph stream=hStream",
     "cuStreamBeginRecaptureToGraph": "capture_begin stream=hStream",
     "cuStreamEndCapture": "capture_end graph=phGraph stream=hStream",
-    "cuGraphAddKernelNode": "node_kernel graph=hGraph",
+    "cuGraphAddKernelNode": "node_kernel graph=hGraph kernel=nodeParams.kern function=nodeParams.func",
     "cuGraphAddMemcpyNode": "node_copy graph=hGraph",
     "cuGraphAddMemsetNode": "node_set graph=hGraph",
     "cuGraphAddChildGraphNode": "node_child graph=hGraph child=childGraph",
-    "cuGraphAddNode": "node graph=hGraph type=nodeParams.type child=nodeParams.graph.graph",
+    "cuGraphAddNode": "node graph=hGraph type=nodeParams.type child=nodeParams.graph.graph "
+                      "kernel=nodeParams.kernel.kern function=nodeParams.kernel.func",
     "cuGraphDestroyNode": "node_destroy",
+    "cuGraphExecKernelNodeSetParams": "exec_change graph=hGraphExec",
+    "cuGraphExecChildGraphNodeSetParams": "exec_change graph=hGraphExec",
+    "cuGraphExecNodeSetParams": "exec_change graph=hGraphExec",
+    "cuGraphKernelNodeSetParams": "node_change",
+    "cuGraphNodeSetParams": "node_change",
+    "cuGraphNodeSetEnabled": "exec_switch graph=hGraphExec",
     "cuGraphClone": "graph_clone key=phGraphClone graph=originalGraph",
     "cuGraphInstantiate": "graph_instantiate key=phGraphExec graph=hGraph",
     "cuGraphInstantiateWithFlags": "graph_instantiate key=phGraphExec graph=hGraph",
@@ -81,12 +88,12 @@ SUBMITTED = re.compile(
 
 def role_of(symbol, name, arguments):
     """The `work` of a driver's function; `arguments`: those of its prototype."""
-    role = common_role(name, arguments)
+    role = common_role(name, arguments, symbol == name)
     # stream 0 of these is one of the calling thread
     return role and role + (" per_thread" if symbol.endswith(("_ptsz", "_ptds")) else "")
 
 
-def common_role(name, arguments):
+def common_role(name, arguments, is_oldest):
     """The same, of all forms of a function."""
     wanted = DRIVER.get(name)
     if wanted is None and SUBMITTED.match(name):
@@ -96,6 +103,7 @@ def common_role(name, arguments):
     if wanted is None:
         return None
     parts = wanted.split()
-    # older forms of a function lack arguments that newer ones have
-    known = [part for part in parts[1:] if part.split("=")[1].split(".")[0] in arguments]
+    # older forms of a function lack arguments, or fields of them, that newer ones have
+    known = [part for part in parts[1:] if part.split("=")[1].split(".")[0] in arguments
+             and not (part.endswith("nodeParams.kern") and is_oldest)]
     return " ".join([parts[0], *known])

@@ -5,7 +5,7 @@
 
 use crate::catalog::{
     Arg, Catalog, Class, CopyKind, Direction, Effect, Factor, Kind, Launch, Layer, Loc, Pass, Place, Returns, Role,
-    Row, Step, StructId, Verb, Work,
+    Row, Step, StructId, Verb, Work, WorkPart,
 };
 use crate::wire;
 
@@ -487,6 +487,8 @@ impl Planner<'_> {
         // a copy that is called asynchronous may wait, too
         let sites = (waits || work.step == Step::Copy) && self.used.sync_stacks
             || work.step.submits() && self.used.launch_stacks;
+        let last = work.parts.last().map(|(part, _)| *part);
+        let names_kernel = self.used.kernels && last == Some(WorkPart::Function);
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         flag(anchors, wire::WORK_ANCHOR)
             | flag(work.per_thread, wire::WORK_PER_THREAD)
@@ -495,6 +497,7 @@ impl Planner<'_> {
             | flag(each, wire::WORK_EACH)
             | flag(sites, wire::WORK_SITE)
             | flag(work.step == Step::StreamDestroy, wire::WORK_ENDS_LANE)
+            | flag(names_kernel, wire::WORK_KERNEL)
     }
 
     fn settle(&mut self) {

@@ -85,6 +85,7 @@ pub const WORK_ENDS_CAPTURE: u8 = 8;
 pub const WORK_EACH: u8 = 16;
 pub const WORK_SITE: u8 = 32;
 pub const WORK_ENDS_LANE: u8 = 64;
+pub const WORK_KERNEL: u8 = 128;
 
 /// Offset of a [`Read`] that is no pointer: the word itself.
 pub const READ_DIRECT: u16 = 0xffff;
@@ -499,6 +500,16 @@ pub struct Total {
 }
 
 impl Total {
+    /// No call.
+    pub const NONE: Total = Total {
+        untimed: 0,
+        errors: 0,
+        total_ns: 0,
+        max_ns: 0,
+        bytes: 0,
+        bucket: [0; BUCKETS],
+    };
+
     /// Calls that have ended.
     pub fn calls(&self) -> u64 {
         self.untimed + self.bucket.iter().sum::<u64>()

@@ -99,6 +99,7 @@ enum work_flag {
 	WORK_EACH = 16, /* tell of each submission */
 	WORK_SITE = 32, /* and from where it is called */
 	WORK_ENDS_LANE = 64,
+	WORK_KERNEL = 128, /* its last part is a kernel, or, where that is 0, the one before */
 };
 
 /* `bytes` 0: nothing; `offset` READ_DIRECT: the word itself, else what it points to. */

@@ -6,6 +6,7 @@
 
 #include "capture.bpf.h"
 #include "finished.bpf.h"
+#include "launch.bpf.h"
 #include "memory.bpf.h"
 
 #define SLOW_SUBMISSION_NS 100000 /* it may have waited for room */
@@ -211,7 +212,7 @@ static __noinline int tell_work(const struct spec *spec, const struct frame *fra
 		return 0;
 	}
 	fill_work(record, frame, call, key, told);
-	if (spec->flags & SPEC_KERNEL)
+	if ((spec->flags & SPEC_KERNEL) || (spec->work.flags & WORK_KERNEL))
 		record->kernel = told->variant;
 	else
 		record->variant = told->variant;
@@ -245,7 +246,22 @@ static __always_inline bool says_nothing(const struct spec *spec, const struct f
 	       duration < SLOW_SUBMISSION_NS;
 }
 
-__noinline int tell(const struct spec *spec, const struct frame *frame, const struct thread *thread,
+/* The kernel that a node of a graph launches. */
+__noinline __u64 kernel_of_node(const struct spec *spec, const struct frame *frame, struct thread *thread)
+{
+	__u64 handle = 0, id = 0;
+
+	if (!spec || !frame || !thread)
+		return 0;
+	for (__u32 i = 1; i < WIRE_WORK && !handle; i++)
+		if (i == (__u32)spec->work.parts - 1 || i == (__u32)spec->work.parts - 2)
+			read_part(frame, &spec->work.part[i], &handle);
+	if (handle)
+		kernel_of(thread, handle, &id);
+	return id;
+}
+
+__noinline int tell(const struct spec *spec, const struct frame *frame, struct thread *thread,
 		    const struct finished *call, __u64 variant)
 {
 	struct flow *flow;
@@ -291,7 +307,7 @@ __noinline int tell(const struct spec *spec, const struct frame *frame, const st
 
 /* Tells of a call that has ended with its arguments known. A poll that found work unfinished has not succeeded. */
 static __always_inline void work_ended(void *ctx, const struct spec *spec, const struct frame *frame,
-				       const struct thread *thread, struct finished *call, __u64 variant)
+				       struct thread *thread, struct finished *call, __u64 variant)
 {
 	/* a capture ends even where that fails */
 	if ((__s32)call->result && !(spec->work.flags & WORK_ENDS_CAPTURE))
@@ -299,6 +315,9 @@ static __always_inline void work_ended(void *ctx, const struct spec *spec, const
 	call->context = current_context(thread);
 	if (!call->site && worth_a_stack(spec, call))
 		call->site = site_here(ctx, (__u64)call->tgid << 32 | call->tid, call->where, false);
+	/* not in there, where it would take more stack than there is */
+	if (spec->work.flags & WORK_KERNEL)
+		variant = kernel_of_node(spec, frame, thread);
 	tell(spec, frame, thread, call, variant);
 }
 

@@ -56,6 +56,12 @@ named! {
         Node "node",
         /// Removes a node.
         NodeDestroy "node_destroy",
+        /// A node may launch another kernel.
+        NodeChange "node_change",
+        /// The same in a runnable graph.
+        ExecChange "exec_change",
+        /// A node of a runnable graph is left out, or not any more.
+        ExecSwitch "exec_switch",
         /// A copy of a graph.
         GraphClone "graph_clone",
         /// A graph becomes runnable.
@@ -131,6 +137,10 @@ named! {
         Child "child",
         /// A `CUgraphNodeType`.
         Type "type",
+        /// A `CUkernel`, where the next one is 0.
+        Kernel "kernel",
+        /// A `CUfunction`; comes last.
+        Function "function",
         /// A `float`: time between two events.
         Milliseconds "milliseconds",
     }

@@ -261,7 +261,8 @@ impl Launches {
 
 impl Sum {
     fn report(&self, key: &Key) -> Option<Kernel> {
-        let total = self.total.as_deref()?;
+        let ran = self.total.is_some() || self.in_graphs > 0;
+        let total = self.total.as_deref().unwrap_or(&Total::NONE);
         let mut shapes: Vec<(Shape, u64)> = self.shapes.iter().map(|(shape, count)| (*shape, *count)).collect();
         shapes.sort_by_key(|(shape, count)| (std::cmp::Reverse(*count), *shape));
         let shape_count = shapes.len();
@@ -271,7 +272,7 @@ impl Sum {
             Key::Place(_) => Some(NO_STUB),
             Key::Unknown(reason) => Some(why(*reason)),
         };
-        Some(Kernel {
+        ran.then_some(Kernel {
             name: self.name.clone(),
             place: match key {
                 Key::Place(place) => Some(Arc::clone(place)),

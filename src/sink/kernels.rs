@@ -83,7 +83,11 @@ pub fn to_text(kernels: &[Kernel], full: bool) -> String {
 }
 
 fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
-    let time = |ns: u64| if kernel.timed { duration(ns) } else { "-".to_owned() };
+    let called = kernel.launches + kernel.failed > 0;
+    let time = |ns: u64| match kernel.timed && called {
+        true => duration(ns),
+        false => "-".to_owned(),
+    };
     let share = 100.0 * kernel.launches as f64 / all.max(1) as f64;
     let _ = write!(
         out,

@@ -37,6 +37,16 @@ impl Content {
         }
     }
 
+    /// Which kernels these are is not known any more.
+    pub fn forget_names(&mut self) {
+        self.by_kernel.clear();
+    }
+
+    /// Whether that is known of some.
+    pub fn has_names(&self) -> bool {
+        !self.by_kernel.is_empty()
+    }
+
     /// Adds all that another graph runs.
     pub fn add(&mut self, other: &Content) {
         self.kernels = self.kernels.saturating_add(other.kernels);

@@ -1,7 +1,7 @@
 //! Which work is put into graphs instead of being run, and what graphs run.
 //!
-//! Owns what calls mean for graphs. It sees no change of a single node of a runnable graph, nor that one is switched
-//! off; graphs that choose what to run while they run (conditional nodes) count as not known.
+//! Owns what calls mean for graphs. Once a node was changed, which kernels run is not known any more, but how many; once
+//! one was switched off, not even that. Graphs that choose what to run while they run (conditional nodes) count as not known.
 
 use super::capture::Captures;
 use super::content::Content;
@@ -148,6 +148,9 @@ impl Graphs {
             Step::NodeChild => self.add_node(call, Some(GRAPH_NODE)),
             Step::Node => self.add_node(call, call.part(WorkPart::Type)),
             Step::NodeDestroy => self.plans.doubt_graphs(), // the call does not say of which one
+            Step::NodeChange => self.plans.forget_all_names(), // the call does not say of which graph
+            Step::ExecChange => self.plans.replace(graph, at, Content::forget_names),
+            Step::ExecSwitch => self.plans.replace(graph, at, |content| content.incomplete = true),
             Step::GraphClone => self.plans.put(key, self.plans.content(graph), at),
             Step::GraphInstantiate | Step::GraphUpdate => self.plans.make_runnable(key, graph, at),
             Step::GraphDestroy => self.plans.destroy(graph, entered),

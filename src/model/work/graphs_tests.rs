@@ -245,6 +245,27 @@ fn after_a_node_is_removed_graphs_are_not_known_but_runnable_ones_are() {
 }
 
 #[test]
+fn once_a_node_was_changed_kernels_are_counted_without_their_names() {
+    let mut world = World::new(Origin::Start);
+    world.call(0, "cuGraphAddKernelNode_v2", &[GRAPH]);
+    world.call(0, "cuGraphInstantiateWithFlags", &[(WorkPart::Key, EXEC), GRAPH]);
+    world.call(0, "cuGraphLaunch", &[(WorkPart::Graph, EXEC)]);
+    world.call(0, "cuGraphExecKernelNodeSetParams_v2", &[(WorkPart::Graph, EXEC)]);
+    world.call(0, "cuGraphLaunch", &[(WorkPart::Graph, EXEC)]);
+    assert_eq!(world.graphs.report().kernels, 2);
+    assert_eq!(world.graphs.kernel_runs(), HashMap::from([(KERNEL, 1)]));
+    world.call(0, "cuGraphNodeSetEnabled", &[(WorkPart::Graph, EXEC)]);
+    world.call(0, "cuGraphLaunch", &[(WorkPart::Graph, EXEC)]);
+    let report = world.graphs.report();
+    assert_eq!((report.launches, report.known_launches, report.kernels), (3, 2, 2));
+    world.call(0, "cuGraphKernelNodeSetParams_v2", &[]);
+    world.call(0, "cuGraphInstantiateWithFlags", &[(WorkPart::Key, EXEC), GRAPH]);
+    world.call(0, "cuGraphLaunch", &[(WorkPart::Graph, EXEC)]);
+    assert_eq!(world.graphs.report().kernels, 3);
+    assert_eq!(world.graphs.kernel_runs(), HashMap::from([(KERNEL, 1)]));
+}
+
+#[test]
 fn handles_are_given_out_again() {
     let mut world = World::new(Origin::Start);
     world.call(0, "cuGraphAddKernelNode_v2", &[GRAPH]);

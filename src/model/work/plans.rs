@@ -110,6 +110,29 @@ impl Plans {
         }
     }
 
+    /// A call that returned at `at` changes a runnable graph.
+    pub fn replace(&mut self, exec: u64, at: u64, change: impl FnOnce(&mut Content)) {
+        let mut content = Content::clone(&self.runnable(exec));
+        change(&mut content);
+        let doubts = self.exec_doubts;
+        let new = Exec {
+            content: Arc::new(content),
+            at,
+            doubts,
+            runs: 0,
+        };
+        if let Some(old) = self.execs.insert(exec, new) {
+            self.settle(&old);
+        }
+    }
+
+    /// Any node of any graph may launch another kernel.
+    pub fn forget_all_names(&mut self) {
+        for graph in self.graphs.values_mut().filter(|graph| graph.content.has_names()) {
+            Arc::make_mut(&mut graph.content).forget_names();
+        }
+    }
+
     /// What a runnable graph runs.
     pub fn runnable(&self, exec: u64) -> Arc<Content> {
         match self.execs.get(&exec) {
