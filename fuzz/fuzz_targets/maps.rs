@@ -1,6 +1,7 @@
 //! `/proc/PID/maps`.
 #![no_main]
 
+use gpuscope::probe::address_space;
 use gpuscope::probe::discover::parse_maps;
 use libfuzzer_sys::fuzz_target;
 
@@ -9,4 +10,5 @@ fuzz_target!(|text: &[u8]| {
         assert!(map.inode != 0 && map.path.is_absolute() && map.range.contains('-'));
         let _ = map.base_name();
     }
+    let _ = address_space::parse(text);
 });

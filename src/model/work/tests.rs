@@ -402,3 +402,40 @@ fn a_stream_that_was_given_nothing_for_a_second_is_done_most_likely() {
         "{likely} of {window}"
     );
 }
+
+/// Any record at all, also of times and numbers that cannot be.
+fn any_record() -> impl Strategy<Value = WorkCall> {
+    let number = || prop_oneof![4 => 0u64..6, 1 => any::<u64>()];
+    let more = (number(), number(), number(), number(), 0u64..2, any::<bool>());
+    (super::sample::any_raw(), more).prop_map(|(raw, (submitted, generation, now, at, lost, far))| WorkCall {
+        tgid: 7,
+        submitted,
+        generation,
+        generation_now: now,
+        lost,
+        entered: if far { at } else { raw.entered },
+        ..raw
+    })
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_told_can_be_reported(
+        records in proptest::collection::vec(any_record(), 0..60),
+        late in any::<bool>(),
+        now in any::<u64>(),
+    ) {
+        let mut work = Work::default();
+        let origin = if late { Origin::Late } else { Origin::Start };
+        work.introduce(7, origin, 1);
+        for raw in &records {
+            work.apply(&Call::decode(raw, &CATALOG).unwrap());
+        }
+        work.count(7, Stream::default(), now);
+        let reports = work.report(now);
+        prop_assert_eq!(reports.len(), 1);
+        work.end(7, now);
+        prop_assert_eq!(work.report(now).len(), 1);
+        prop_assert!(!work.knows(7));
+    }
+}
