@@ -22,6 +22,9 @@ impl Default for World {
             memory: true,
             stacks: true,
             kernels: true,
+            work: true,
+            launch_stacks: true,
+            sync_stacks: true,
         };
         let plans = catalog.rows.iter().map(|row| plan(&catalog, row, used)).collect();
         World { catalog, plans }
