@@ -47,7 +47,7 @@ fn heading(lines: &[CopyReport], out: &mut String) {
     if !lines.is_empty() {
         let _ = writeln!(
             out,
-            "{:>12} {:>10} {:>13} {:>10} {:>12}  copies",
+            "{:>12} {:>10} {:>13} {:>10} {:>13}  copies",
             "count", "bytes", "bandwidth", "time", "typical size"
         );
     }
@@ -59,7 +59,7 @@ fn row(line: &CopyReport, out: &mut String) {
         .map(|speed| bandwidth(speed.bytes_per_second(), speed.certainty));
     let _ = write!(
         out,
-        "{:>12} {:>10} {:>13} {:>10} {:>12}  {}",
+        "{:>12} {:>10} {:>13} {:>10} {:>13}  {}",
         count(line.count),
         bytes(line.bytes),
         speed.as_deref().unwrap_or("-"),

@@ -16,7 +16,7 @@ pub fn table(streams: &[StreamReport], out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "{:>15} {:>10} {:>13} {:>15} {:>10}  stream",
+        "{:>15} {:>10} {:>13} {:>15} {:>11}  stream",
         "work given", "copied", "busy at most", "queued at most", "waited for"
     );
     let contexts = streams.iter().map(|stream| stream.context);
@@ -42,7 +42,7 @@ fn row(stream: &StreamReport, several_contexts: bool, out: &mut String) {
     let copied = stream.copied.values().fold(0u64, |sum, size| sum.saturating_add(*size));
     let _ = write!(
         out,
-        "{:>15} {:>10} {:>13} {:>15} {:>10}  {}",
+        "{:>15} {:>10} {:>13} {:>15} {:>11}  {}",
         count(stream.submissions),
         bytes(copied),
         duration(stream.busy_at_most_ns),
