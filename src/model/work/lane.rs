@@ -25,6 +25,8 @@ pub struct Lane {
     pub depth_at_most: u64,
     /// Of these, known to be done.
     done: u64,
+    /// The same, when it was last known how many there are.
+    done_before: u64,
     /// All that was told before is done, and how much that is will be seen at the next submission.
     all_done: bool,
     /// Of the last submission that was told.
@@ -87,18 +89,25 @@ impl Lane {
         if submitted == 0 {
             return; // there was no room to count
         }
+        let before = submitted.saturating_sub(1).max(self.submitted);
+        self.raise_depth(before);
         if std::mem::take(&mut self.all_done) {
-            let before = submitted.saturating_sub(1).max(self.submitted);
-            self.depth_at_most = self.depth_at_most.max(before.saturating_sub(self.done));
             self.done = self.done.max(before);
         }
+        self.done_before = self.done;
         self.count(submitted);
     }
 
     /// `submitted` calls have put something into it.
     pub fn count(&mut self, submitted: u64) {
         self.submitted = self.submitted.max(submitted);
-        self.depth_at_most = self.depth_at_most.max(self.submitted.saturating_sub(self.done));
+        self.raise_depth(self.submitted);
+        self.done_before = self.done;
+    }
+
+    /// What was not told one by one may have come before anything more was known to be done.
+    fn raise_depth(&mut self, submitted: u64) {
+        self.depth_at_most = self.depth_at_most.max(submitted.saturating_sub(self.done_before));
     }
 
     /// How many of them may be waiting.
@@ -178,5 +187,24 @@ impl Lane {
     #[must_use]
     pub fn is_blocking(&self) -> bool {
         self.stream == PER_THREAD || self.nonblocking == Some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_told_may_have_waited_beside_what_was_done_since() {
+        let mut lane = Lane::default();
+        lane.submit(10, 1, 1);
+        lane.count(1); // an event is recorded
+        lane.submit(20, 2, 2);
+        // one more is not told, then the event is waited for, and the stream
+        lane.advance(1);
+        lane.drain(3, 90);
+        lane.submit(100, 3, 4);
+        assert_eq!(lane.depth_at_most, 3);
+        assert_eq!(lane.depth(), 1);
     }
 }
