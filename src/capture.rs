@@ -358,8 +358,7 @@ impl Planner<'_> {
     /// A stream beside the shape is read with it.
     fn stream(&mut self, row: &Row, work: &Work, spec: &mut wire::Launch) {
         const BEHIND: u16 = 4 * wire::SHAPE as u16 + 4;
-        const PER_THREAD: u8 = 2;
-        spec.null_stream = u8::from(work.per_thread) * PER_THREAD;
+        spec.null_stream = u8::from(work.per_thread) * wire::PER_THREAD as u8;
         let Some(place) = work.stream else { return };
         let arg = row.args.get(place.arg);
         let pointer = arg

@@ -17,6 +17,12 @@ pub const COMMS: usize = 4;
 pub const PARTS: usize = 9;
 /// Arguments that say what a call has to do with work.
 pub const WORK: usize = 8;
+/// Copies of one call that are told of one by one.
+pub const BATCH: u32 = 256;
+/// A submission that took as long may have waited for room, and is told of.
+pub const SLOW_NS: u64 = 100_000;
+/// Stream: the default one of a thread, as the driver numbers it.
+pub const PER_THREAD: u64 = 2;
 /// Grid x y z, block x y z, bytes of shared memory.
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.

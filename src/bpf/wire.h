@@ -22,6 +22,9 @@
 #define WIRE_COMMS 4          /* thread names that --comm can select */
 #define WIRE_PARTS 9          /* arguments that say what a call does to memory */
 #define WIRE_WORK 8           /* arguments that say what a call has to do with work */
+#define WIRE_BATCH 256        /* copies of one call that are told of one by one */
+#define WIRE_SLOW_NS 100000   /* a submission that took as long may have waited for room, and is told of */
+#define WIRE_PER_THREAD 2     /* stream: the default one of a thread, as the driver numbers it */
 #define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
 #define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
 

@@ -9,11 +9,8 @@
 #include "launch.bpf.h"
 #include "memory.bpf.h"
 
-#define SLOW_SUBMISSION_NS 100000 /* it may have waited for room */
-#define BLOCKED_NS 20000          /* shorter waits are not worth a stack */
-#define BATCH_MOST 256            /* copies of one call that are told of one by one */
+#define BLOCKED_NS 20000 /* shorter waits are not worth a stack */
 #define STREAM_LEGACY 1
-#define STREAM_PER_THREAD 2
 #define UNTOLD (~0ull)
 
 static __noinline int lose_work(__u32 tgid, bool copy, __u64 bytes)
@@ -65,13 +62,13 @@ static __always_inline bool lane_of(const struct spec_work *spec, const struct f
 		return false;
 	key->image = thread->image;
 	key->tgid = thread->ids >> 32;
-	if (key->stream > STREAM_PER_THREAD)
+	if (key->stream > WIRE_PER_THREAD)
 		return true;
 	if (!key->stream && (spec->flags & WORK_PER_THREAD))
-		key->stream = STREAM_PER_THREAD;
+		key->stream = WIRE_PER_THREAD;
 	if (key->stream == STREAM_LEGACY)
 		key->stream = 0;
-	if (key->stream == STREAM_PER_THREAD)
+	if (key->stream == WIRE_PER_THREAD)
 		key->tid = (__u32)thread->ids;
 	key->context = context;
 	return true;
@@ -196,7 +193,7 @@ __noinline int tell_batch(const struct spec *spec, const struct frame *frame, co
 	if (batch.parts >= WIRE_WORK || !read_part(frame, &spec->work.part[batch.parts], &copies))
 		return 0;
 	batch.copies = (__u32)copies;
-	bpf_loop(copies < BATCH_MOST ? (__u32)copies : BATCH_MOST, tell_element, &batch, 0);
+	bpf_loop(copies < WIRE_BATCH ? (__u32)copies : WIRE_BATCH, tell_element, &batch, 0);
 	return 0;
 }
 
@@ -243,7 +240,7 @@ static __always_inline bool says_nothing(const struct spec *spec, const struct f
 {
 	return spec->work.step == WORK_SUBMIT && lane && lane->generation == flow->generation &&
 	       lane->since <= frame->entered && !flow->captures && !(spec->work.flags & WORK_EACH) &&
-	       duration < SLOW_SUBMISSION_NS;
+	       duration < WIRE_SLOW_NS;
 }
 
 /* The kernel that a node of a graph launches. */

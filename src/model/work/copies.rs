@@ -7,10 +7,9 @@
 use super::Call;
 use super::report::{Bandwidth, Certainty, CopyReport, HostMemory, SIZE_BUCKETS};
 use crate::catalog::{CopyKind, Step, WorkPart};
+use crate::wire;
 use std::collections::{BTreeMap, HashMap};
 
-/// Copies of one call that are told of one by one.
-const BATCH_MOST: u32 = 256;
 /// Threads whose batch may be under way.
 const BATCHES: usize = 4096;
 
@@ -140,9 +139,9 @@ impl Copies {
         let (tid, entered) = (call.raw.tid, call.raw.entered);
         let under_way = self.batches.get_mut(&tid).filter(|batch| batch.entered == entered);
         let is_first = under_way.is_none();
-        let left = under_way.map_or(call.raw.copies.min(BATCH_MOST), |batch| batch.left);
+        let left = under_way.map_or(call.raw.copies.min(wire::BATCH), |batch| batch.left);
         if is_first {
-            let untold = u64::from(call.raw.copies.saturating_sub(BATCH_MOST));
+            let untold = u64::from(call.raw.copies.saturating_sub(wire::BATCH));
             self.count_untold(untold);
         }
         if left <= 1 {

@@ -10,11 +10,9 @@ use super::report::GraphReport;
 use super::{Call, Stream};
 use crate::catalog::{Class, Step, WorkPart};
 use crate::model::memory::Origin;
+use crate::wire;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Copies of one call that are told of one by one.
-const BATCH_MOST: u32 = 256;
 
 /// `CUgraphNodeType`. Those in between do not run on a device, or are no kernels, copies or memsets.
 const KERNEL_NODE: u64 = 0;
@@ -115,7 +113,7 @@ impl Graphs {
             (Step::Submit, _) => {}
             _ => {
                 content.copies = content.copies.saturating_add(1);
-                content.incomplete |= call.raw.copies > BATCH_MOST;
+                content.incomplete |= call.raw.copies > wire::BATCH;
             }
         }
         if call.row.class != Class::Launch {

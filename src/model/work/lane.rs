@@ -1,7 +1,8 @@
 //! One stream: since when it may have work, and which of it is known to be done.
 
 use super::events::Mark;
-use super::name::{PER_THREAD, Stream};
+use super::name::Stream;
+use crate::wire::PER_THREAD;
 
 /// Waits for events of other streams that are remembered.
 const JOINED: usize = 64;

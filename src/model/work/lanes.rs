@@ -10,14 +10,13 @@ use super::lane::{Lane, Told};
 use super::name::Stream;
 use super::past::Past;
 use crate::catalog::WorkPart;
+use crate::wire;
 use std::collections::HashMap;
 
 /// Streams that are told apart; what goes to others can never be known to be done.
 const MOST: usize = 1 << 16;
 /// As many waiting calls as a driver takes before one has to wait, nearly: 1,021 on driver 580.
 const FULL: u64 = 1000;
-/// A submission that took longer may have waited for room.
-const SLOW_NS: u64 = 100_000;
 /// Few kernels run for a second: what a stream was given before is most likely done.
 const QUIET_NS: u64 = 1_000_000_000;
 
@@ -100,7 +99,7 @@ impl Lanes {
         let lane = self.lane(call);
         self.put(lane, call, call.raw.entered, call.raw.generation);
         let depth = self.lanes[lane].depth();
-        if call.duration_ns() >= SLOW_NS && depth >= FULL {
+        if call.duration_ns() >= wire::SLOW_NS && depth >= FULL {
             self.pressure.count += 1;
             self.pressure.ns += call.duration_ns();
             self.pressure.depth_at_most = self.pressure.depth_at_most.max(depth);

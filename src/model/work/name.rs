@@ -1,11 +1,10 @@
 //! What names a stream.
 
 use super::Call;
+use crate::wire::PER_THREAD;
 
 /// Another word for stream 0.
 const LEGACY: u64 = 1;
-/// The default stream of a thread.
-pub const PER_THREAD: u64 = 2;
 
 /// A stream of one process. Handles name streams by themselves; a default stream is one of a context, or of a thread
 /// in one.

@@ -3,10 +3,10 @@
 use crate::catalog::CopyKind;
 use crate::model::work::{Certainty, HiddenKind, HostMemory, ProcessReport, StreamReport};
 use crate::sink::quantity::escaped;
+use crate::wire::PER_THREAD;
 
 /// Handles that CUDA gives to default streams; others are addresses.
 const DEFAULT: [u64; 2] = [0, 1];
-const PER_THREAD: u64 = 2;
 
 /// `python 1234`.
 pub fn name(process: &ProcessReport) -> String {
