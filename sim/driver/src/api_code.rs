@@ -2,9 +2,12 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use gpusim_common::clock::{now_ns, sleep_until};
+
 use crate::code::{self, FUNCTION, KERNEL};
 use crate::context::{self, current_device};
 use crate::error::*;
+use crate::machine;
 use crate::memory::{self, Block, Kind};
 
 const GLOBAL_SIZE: u64 = 4096;
@@ -12,6 +15,10 @@ const GLOBAL_SIZE: u64 = 4096;
 unsafe fn load(place: *mut usize, image: *const u8) -> Result<(), u32> {
     current_device()?;
     require(!place.is_null() && !image.is_null())?;
+    let ns = machine::machine().load_ns;
+    if ns > 0 {
+        sleep_until(now_ns() + ns);
+    }
     // SAFETY: an image and an out-pointer of the caller.
     unsafe { put(place, code::load(image)) }
 }

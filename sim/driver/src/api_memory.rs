@@ -1,5 +1,7 @@
 //! Allocating and freeing, pinned and managed memory, and questions about pointers.
 
+use gpusim_common::clock::{now_ns, sleep_until};
+
 use crate::context::current_device;
 use crate::error::*;
 use crate::memory::{self, Block, Kind};
@@ -21,11 +23,20 @@ unsafe fn pin(place: *mut u64, size: usize, flags: u32) -> Result<(), u32> {
     }
 }
 
+/// Blocks as long as taking or giving back memory does.
+fn last() {
+    match machine::machine().alloc_ns {
+        0 => {}
+        ns => sleep_until(now_ns() + ns),
+    }
+}
+
 api! {
     fn cuMemAlloc_v2(place: *mut u64, size: usize) {
         let context = context::current()?;
         require(!place.is_null())?;
         put(place, memory::allocate(Block::of(context, size as u64, Kind::Device))?)?;
+        last();
     }
     fn cuMemAllocPitch_v2(place: *mut u64, pitch: *mut usize, width: usize, height: usize, _element: u32) {
         let context = context::current()?;
@@ -47,6 +58,7 @@ api! {
         stream::synchronise_context(context);
         work::waited(Waited::Context(context.handle()));
         memory::release(address, &[Kind::Device, Kind::Managed, Kind::Pool, Kind::Graph, Kind::Buffer])?;
+        last();
     }
     fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
         let device = machine::device(current_device()?)?;

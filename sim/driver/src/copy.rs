@@ -5,7 +5,7 @@
 use gpusim_common::ledger::Bytes;
 
 use crate::data;
-use crate::machine::machine;
+use crate::machine::{Bus, machine};
 use crate::memory;
 use crate::place::{Host, Place, Side};
 
@@ -126,7 +126,15 @@ impl Copy {
     }
 
     pub fn ns(&self) -> u64 {
-        machine().copy_ns(self.bytes(), self.way != Way::DtoD)
+        machine().copy_ns(self.bytes(), self.bus())
+    }
+
+    fn bus(&self) -> Bus {
+        match self.host {
+            _ if self.way == Way::DtoD => Bus::Device,
+            Some(Host::Pageable) => Bus::Pageable,
+            _ => Bus::Host,
+        }
     }
 
     /// How long the host waits; `synchronous` is the kind of function it calls.
@@ -147,7 +155,7 @@ impl Copy {
         if !synchronous && self.bytes() <= STAGE_BYTES {
             return Wait::No;
         }
-        Wait::AllBut(machine().copy_ns(self.bytes().min(STAGE_BYTES), true))
+        Wait::AllBut(machine().copy_ns(self.bytes().min(STAGE_BYTES), self.bus()))
     }
 
     /// Moves the data.

@@ -2,7 +2,7 @@
 
 use crate::data;
 use crate::error::INVALID_VALUE;
-use crate::machine::machine;
+use crate::machine::{Bus, machine};
 use crate::memory::{self, Kind};
 
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Fill {
     }
 
     pub fn ns(&self) -> u64 {
-        machine().copy_ns(self.bytes(), false)
+        machine().copy_ns(self.bytes(), Bus::Device)
     }
 
     /// Only a fill of pinned memory keeps the host waiting.

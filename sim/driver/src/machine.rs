@@ -12,9 +12,25 @@ pub struct Machine {
     pub devices: Vec<Device>,
     kernel_ns: u64,
     host_bytes_per_ns: f64,
+    pageable_bytes_per_ns: f64,
     device_bytes_per_ns: f64,
     /// How many kernels may wait in a stream before a launch blocks; 0: any number.
     pub queue: usize,
+    /// How long taking or giving back device memory lasts, beside what it waits for.
+    pub alloc_ns: u64,
+    /// How long loading code lasts.
+    pub load_ns: u64,
+}
+
+/// What bytes move through.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Bus {
+    /// Between host and device.
+    Host,
+    /// The same, of pageable memory.
+    Pageable,
+    /// Inside a device.
+    Device,
 }
 
 pub struct Device {
@@ -55,12 +71,12 @@ impl Machine {
         KERNEL_NS.get().unwrap_or(self.kernel_ns)
     }
 
-    /// How long moving `bytes` takes, over the bus or inside a device.
-    pub fn copy_ns(&self, bytes: u64, over_bus: bool) -> u64 {
-        let speed = if over_bus {
-            self.host_bytes_per_ns
-        } else {
-            self.device_bytes_per_ns
+    /// How long moving `bytes` takes.
+    pub fn copy_ns(&self, bytes: u64, bus: Bus) -> u64 {
+        let speed = match bus {
+            Bus::Host => self.host_bytes_per_ns,
+            Bus::Pageable => self.pageable_bytes_per_ns,
+            Bus::Device => self.device_bytes_per_ns,
         };
         (bytes as f64 / speed) as u64
     }
@@ -74,6 +90,8 @@ pub fn machine() -> &'static Machine {
         let count = settings::number("GPUSIM_DEVICES", 1.0) as usize;
         let slots: Vec<_> = shared::device_slots(count).collect();
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+        let host_gbps = settings::number("GPUSIM_HOST_GBPS", 25.0);
+        let us = |name| (settings::number(name, 0.0) * 1000.0) as u64;
         Machine {
             devices: visible_places(visible.as_deref(), slots.len())
                 .into_iter()
@@ -86,8 +104,11 @@ pub fn machine() -> &'static Machine {
                 .collect(),
             kernel_ns: settings::number("GPUSIM_KERNEL_NS", settings::number("GPUSIM_KERNEL_US", 20.0) * 1000.0) as u64,
             host_bytes_per_ns: copy_speed("GPUSIM_HOST_GBPS", 25.0),
+            pageable_bytes_per_ns: copy_speed("GPUSIM_PAGEABLE_GBPS", host_gbps),
             device_bytes_per_ns: copy_speed("GPUSIM_DEVICE_GBPS", 1000.0),
             queue: settings::number("GPUSIM_QUEUE", 1024.0) as usize,
+            alloc_ns: us("GPUSIM_ALLOC_US"),
+            load_ns: us("GPUSIM_LOAD_US"),
         }
     })
 }

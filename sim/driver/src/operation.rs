@@ -10,7 +10,7 @@ use crate::copy::{Copy, Wait};
 use crate::error::STREAM_CAPTURE_UNSUPPORTED;
 use crate::fill::Fill;
 use crate::graph::{Recording, Step};
-use crate::machine::machine;
+use crate::machine::{Bus, machine};
 use crate::stream::Stream;
 use crate::timeline::Span;
 use crate::work::{self, Entry};
@@ -103,7 +103,7 @@ pub fn run(work: &Work, stream: &Stream, graph: Option<usize>, blocking: bool) -
             (span, Entry { host, ..entry })
         }
         Work::Prefetch { bytes, to_device } => {
-            let span = stream.place(machine().copy_ns(*bytes, true));
+            let span = stream.place(machine().copy_ns(*bytes, Bus::Host));
             (span, prefetched(*bytes, *to_device))
         }
         Work::Nothing | Work::Graph(_) | Work::Memory(_) => return stream.place(0),

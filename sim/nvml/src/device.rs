@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use gpusim_common::settings;
 
 use crate::mig::{self, Handle};
-use crate::{INVALID_ARGUMENT, NOT_FOUND, SUCCESS, nvml, put, put_text};
+use crate::{INVALID_ARGUMENT, NOT_FOUND, SUCCESS, nvml, put, put_text, state};
 
 /// `nvmlPciInfo_t`.
 #[repr(C)]
@@ -29,8 +29,8 @@ pub fn memory() -> u64 {
 
 /// The device that a handle is of; not for a part of one.
 pub fn index(handle: usize) -> Result<usize, u32> {
-    match mig::handle(handle) {
-        Some(Handle { device, part: None }) => Ok(device),
+    match mig::handle(handle)? {
+        Handle { device, part: None } => Ok(device),
         _ => Err(INVALID_ARGUMENT),
     }
 }
@@ -94,7 +94,7 @@ unsafe fn pci_info(handle: usize, place: *mut PciInfo) -> u32 {
 
 macro_rules! at {
     ($handle:expr) => {
-        match index($handle) {
+        match $crate::device::index($handle) {
             Ok(index) => index,
             Err(code) => return code,
         }
@@ -106,16 +106,16 @@ pub(crate) use at;
 macro_rules! any {
     ($handle:expr) => {
         match $crate::mig::handle($handle) {
-            Some(handle) => handle,
-            None => return $crate::INVALID_ARGUMENT,
+            Ok(handle) => handle,
+            Err(code) => return code,
         }
     };
 }
 pub(crate) use any;
 
 nvml! {
-    fn nvmlDeviceGetCount(place: *mut u32) { put(place, count() as u32) }
-    fn nvmlDeviceGetCount_v2(place: *mut u32) { put(place, count() as u32) }
+    fn nvmlDeviceGetCount(place: *mut u32) { match state::trouble("driver") { 0 => put(place, count() as u32), code => code } }
+    fn nvmlDeviceGetCount_v2(place: *mut u32) { match state::trouble("driver") { 0 => put(place, count() as u32), code => code } }
     fn nvmlDeviceGetHandleByIndex(number: u32, place: *mut usize) { put(place, at!(number as usize + 1) + 1) }
     fn nvmlDeviceGetHandleByIndex_v2(number: u32, place: *mut usize) { put(place, at!(number as usize + 1) + 1) }
     fn nvmlDeviceGetHandleByUUID(text: *const c_char, place: *mut usize) { by_text(text, place, uuid) }

@@ -3,15 +3,20 @@
 //!
 //! `GPUSIM_MIG=0:2,1:0` divides device 0 in two and leaves device 1, also in MIG mode, undivided. Lines
 //! `LIST DEVICE[/INSTANCE] PID BYTES` of the file `GPUSIM_STATE/lists` add to the lists of processes (`compute`,
-//! `graphics`, `mps`); `-` instead of bytes is "not available".
+//! `graphics`, `mps`); `-` instead of bytes is "not available". [`state`] sets everything else.
 
 #![allow(non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
 mod device;
+mod event;
+mod gpm;
+mod health;
 mod lists;
 mod mig;
+mod state;
 mod usage;
+mod work;
 
 use std::ffi::{c_char, c_void};
 use std::sync::OnceLock;
@@ -79,9 +84,9 @@ macro_rules! nvml {
 pub(crate) use nvml;
 
 nvml! {
-    fn nvmlInit() { SUCCESS }
-    fn nvmlInit_v2() { SUCCESS }
-    fn nvmlInitWithFlags(_flags: u32) { SUCCESS }
+    fn nvmlInit() { state::trouble("driver") }
+    fn nvmlInit_v2() { state::trouble("driver") }
+    fn nvmlInitWithFlags(_flags: u32) { state::trouble("driver") }
     fn nvmlShutdown() { SUCCESS }
     fn nvmlSystemGetDriverVersion(place: *mut c_char, len: u32) { put_text(place, len, "580.00.00") }
     fn nvmlSystemGetNVMLVersion(place: *mut c_char, len: u32) { put_text(place, len, "13.580.00.00") }
@@ -106,7 +111,9 @@ pub extern "C" fn nvmlErrorString(code: u32) -> *const c_char {
         NOT_FOUND => c"Not Found",
         INSUFFICIENT_SIZE => c"Insufficient Size",
         9 => c"Driver Not Loaded",
+        10 => c"Timeout",
         13 => c"Function Not Found",
+        15 => c"GPU is lost",
         _ => c"Unknown Error",
     };
     text.as_ptr()

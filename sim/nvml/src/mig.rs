@@ -1,7 +1,7 @@
 //! Devices divided into MIG devices, as `GPUSIM_MIG` asks.
 
-use crate::device::{at, count, index};
-use crate::{INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, nvml, put};
+use crate::device::{at, count};
+use crate::{INVALID_ARGUMENT, NOT_FOUND, NOT_SUPPORTED, SUCCESS, nvml, put, state};
 
 /// Real instances are not numbered from zero either.
 const FIRST_GPU_INSTANCE: u32 = 7;
@@ -23,12 +23,21 @@ pub fn parts(device: usize) -> Option<usize> {
     Some(parts.trim().parse::<usize>().unwrap_or(0).min(MOST_PARTS))
 }
 
-/// Handles are the device's number plus one, with the part's number plus one above.
-pub fn handle(handle: usize) -> Option<Handle> {
-    let device = (handle & ((1 << PART_SHIFT) - 1)).checked_sub(1)?;
+/// Handles are the device's number plus one, with the part's number plus one above. The error is what a call of it
+/// ends with.
+pub fn handle(handle: usize) -> Result<Handle, u32> {
+    let device = (handle & ((1 << PART_SHIFT) - 1))
+        .checked_sub(1)
+        .ok_or(INVALID_ARGUMENT)?;
     let part = (handle >> PART_SHIFT).checked_sub(1);
     let exists = part.is_none_or(|part| parts(device).is_some_and(|parts| part < parts));
-    (device < count() && exists).then_some(Handle { device, part })
+    if device >= count() || !exists {
+        return Err(INVALID_ARGUMENT);
+    }
+    match state::trouble(&device.to_string()) {
+        SUCCESS => Ok(Handle { device, part }),
+        code => Err(code),
+    }
 }
 
 pub fn uuid(device: usize, part: usize) -> String {
@@ -40,7 +49,7 @@ pub fn gpu_instance(part: usize) -> u32 {
 }
 
 fn part(number: usize) -> Result<usize, u32> {
-    handle(number).and_then(|handle| handle.part).ok_or(INVALID_ARGUMENT)
+    handle(number)?.part.ok_or(INVALID_ARGUMENT)
 }
 
 macro_rules! part {

@@ -6,6 +6,7 @@ mod backpressure;
 mod bench;
 mod children;
 mod copies;
+mod defects;
 mod fills;
 mod freeing;
 mod graphs;
@@ -122,6 +123,12 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
         "--launches 3000 --kernel-ns 50000",
         "more launches than the queue of a stream has room for",
         backpressure::backpressure,
+    ),
+    (
+        "defect",
+        "--kind none --steps 150",
+        "a training loop with one thing wrong with it: --kind list names what there is",
+        defects::defect,
     ),
 ];
 
