@@ -14,6 +14,8 @@ folder=target/overhead
 mkdir -p $folder
 cc -O2 -Wall -Wextra -pthread benches/overhead/hammer.c -o $folder/hammer -ldl
 cc -O2 -shared -fPIC -Wl,-soname,libcudart.so.13 benches/overhead/target.c -o $folder/libcudart.so.13
+cc -O2 -shared -fPIC -DBEFORE='"empty_"' -Wl,-soname,libempty.so benches/overhead/target.c -o $folder/libempty.so
 ln -sfn "$PWD/sim/out" $folder/sim
+mkdir -p $folder/state
 ln -sfn "$PWD/target/release/gpuscope" $folder/gpuscope
 if [ "$output" = - ]; then as_root "$program" $folder; else as_root "$program" $folder "$output"; fi

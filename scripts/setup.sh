@@ -32,13 +32,21 @@ unzip            | unzip            | unzip
 unshare setpriv prlimit taskset | util-linux | util-linux
 mount            | mount            | util-linux
 setcap           | libcap2-bin      | libcap
-ps               | procps           | procps-ng'
+ps               | procps           | procps-ng
+curl             | curl             | curl
+systemd-analyze  | systemd          | systemd
+node             | nodejs           | nodejs
+chromium         | chromium         | chromium'
 vm='
 qemu-system-x86_64 | qemu-system-x86 | qemu-system-x86-core
 busybox          | busybox-static   | busybox
 cpio             | cpio             | cpio
 flock            | util-linux       | util-linux
 xz               | xz-utils         | xz
+bc               | bc               | bc
+make             | make             | make
+gcc              | gcc              | gcc
+python3          | python3          | python3
 /usr/share/keyrings/debian-archive-keyring.gpg | debian-archive-keyring | debian-keyring'
 bench='
 bpftrace         | bpftrace         | bpftrace
@@ -108,4 +116,7 @@ if [ "$level" = check ] || [ "$level" = test ]; then
     cargo $component --version >/dev/null 2>&1 ||
       { echo "setup.sh: cargo $component is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
   done
+fi
+if [ "$level" = test ]; then
+  "$(dirname "$0")/fetch-tools.sh"
 fi

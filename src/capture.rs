@@ -9,6 +9,8 @@ use crate::catalog::{
 };
 use crate::wire;
 
+mod hook;
+
 /// Where decode finds one argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Show {
@@ -63,6 +65,22 @@ pub struct Use {
     pub sync_stacks: bool,
 }
 
+impl Use {
+    /// For nothing but counts and lines.
+    pub fn counting(stream: bool, returns: bool) -> Use {
+        Use {
+            stream,
+            returns,
+            memory: false,
+            stacks: false,
+            kernels: false,
+            work: false,
+            launch_stacks: false,
+            sync_stacks: false,
+        }
+    }
+}
+
 /// Plans the capture of `row`.
 pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     let mut planner = Planner {
@@ -71,6 +89,7 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
         used,
     };
     planner.spec.flags = flags(catalog, row, used);
+    planner.spec.ground = ground(row);
     planner.spec.ok = row.ok.first().copied().unwrap_or(0);
     planner.size(row);
     planner.direction(row);
@@ -83,6 +102,7 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     if let Some(work) = row.work.as_ref().filter(|_| used.work && used.returns) {
         planner.work(row, work);
     }
+    hook::plan(&mut planner, row);
     let fields = if row.raw {
         raw_fields()
     } else {
@@ -126,6 +146,11 @@ fn flags(catalog: &Catalog, row: &Row, used: Use) -> u8 {
         + u8::from(used.returns) * wire::SPEC_RETURN
         + u8::from(fallible) * wire::SPEC_FALLIBLE
         + u8::from(row.unloads && used.kernels) * wire::SPEC_UNLOAD
+}
+
+fn ground(row: &Row) -> u32 {
+    let any_task = row.in_kernel.as_ref().is_some_and(|row| row.any_task);
+    u32::from(row.site.is_in_kernel()) * wire::GROUND_KERNEL + u32::from(any_task) * wire::GROUND_ANY_TASK
 }
 
 fn raw_fields() -> Vec<Field> {
@@ -224,6 +249,9 @@ impl Planner<'_> {
     fn value(&mut self, word: u8, offset: u16, bytes: u8) -> Option<u8> {
         let read = wire::Read { word, bytes, offset };
         let used = usize::from(self.spec.values);
+        if self.spec.hook.flags & wire::HOOK_SITE != 0 && used + 1 >= wire::VALUES {
+            return None; // the last is the stack's
+        }
         if let Some(index) = self.spec.value[..used].iter().position(|known| *known == read) {
             return Some(index as u8);
         }
@@ -503,7 +531,7 @@ impl Planner<'_> {
         let spec = &mut self.spec;
         spec.size = if spec.block_qwords > 0 || spec.texts > 0 {
             wire::SIZE_LARGE
-        } else if spec.stack_words > 0 || spec.values > 2 {
+        } else if spec.stack_words > 0 || spec.values > 2 || spec.hook.flags & wire::HOOK_SITE != 0 {
             wire::SIZE_MEDIUM
         } else {
             wire::SIZE_SMALL

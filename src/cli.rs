@@ -1,5 +1,17 @@
 //! The command line: what `--help` says and what it is parsed into. Changes nothing.
 
+mod export;
+mod record;
+mod report;
+mod serve;
+mod timeline;
+
+pub use export::{ExportArgs, ExportFormat};
+pub use record::{DumpOn, Keep, RecordArgs, Rotate};
+pub use report::{DiffArgs, ReportArgs};
+pub use serve::ServeArgs;
+pub use timeline::TimelineArgs;
+
 use crate::rule::Rule;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -33,9 +45,27 @@ pub enum Command {
     /// Trace processes that already run, until Ctrl-C, their end, or --duration
     #[command(after_help = TRACE_HELP)]
     Trace(TraceArgs),
+    /// Keep every call in a file, to be looked at later
+    #[command(after_help = record::RECORD_HELP)]
+    Record(Box<RecordArgs>),
     /// Say who holds GPU memory, who asked for it, and what was never given back
     #[command(after_help = LEAKS_HELP)]
     Leaks(LeaksArgs),
+    /// Say what a recording shows: what is wrong, how much it costs, where, and what to do; then totals
+    #[command(after_help = report::REPORT_HELP)]
+    Report(Box<ReportArgs>),
+    /// Say what changed between two recordings
+    #[command(after_help = report::DIFF_HELP)]
+    Diff(DiffArgs),
+    /// Serve metrics of the whole machine for Prometheus: devices, and who does what on them
+    #[command(after_help = serve::SERVE_HELP)]
+    Serve(Box<ServeArgs>),
+    /// Show a recording as a picture in the terminal: who called what, when
+    #[command(after_help = timeline::TIMELINE_HELP)]
+    Timeline(TimelineArgs),
+    /// Write a recording in another format: JSON lines, Chrome's trace, Perfetto's, Parquet, CSV
+    #[command(after_help = export::EXPORT_HELP)]
+    Export(ExportArgs),
     /// List the functions that can be traced, and which of them a process or library has
     #[command(after_help = FUNCTIONS_HELP)]
     Functions(FunctionsArgs),
@@ -58,8 +88,12 @@ Begin with:
       every CUDA call of a program, then a summary
   sudo gpuscope trace -p 1234
       the same of a program that already runs
+  sudo gpuscope record -- python train.py
+      every call into a file, to be looked at later
   sudo gpuscope leaks -p 1234
       who holds GPU memory, live
+  sudo gpuscope serve
+      metrics of the whole machine, for Prometheus
 
 Tracing needs root, or CAP_BPF and CAP_PERFMON. 'gpuscope COMMAND --help' has more examples.";
 
@@ -71,6 +105,8 @@ Examples:
       only the summary: which calls, how often, how long, how many bytes
   gpuscope run -o t.jsonl -- ./app
       JSON lines into a file, for jq
+  gpuscope run -o t.arrows -- ./app
+      a recording beside the summary; gpuscope record has more to say about those
   gpuscope run --filter @copy --min-duration 1ms -- ./app
       copies that take a millisecond or more
   gpuscope run --filter @alloc --filter @free -- ./app
@@ -79,11 +115,13 @@ Examples:
       everything but these
   gpuscope run --errors -- ./app
       only failed calls
+  gpuscope run --kernel ioctl,rpc -- ./app
+      what the kernel driver does for each call, and how long its questions to the GPU take
   gpuscope run -q --fail-on leak -- ./test
       exit status 3 when the program gave back less GPU memory than it took
 
 Classes for --filter: alloc, free, memory, copy, memset, prefetch, launch, sync, stream, event, graph, module, \
-context, query, error, other. @memory is all of alloc, free, memory, memset and prefetch. \
+context, query, error, ioctl, other. @memory is all of alloc, free, memory, memset and prefetch. \
 Quote !, * and ? from the shell.
 
 Exit status: CMD's own (128+N when signal N ended it); 125: gpuscope failed or was used wrongly; \
@@ -141,14 +179,19 @@ Examples:
       what this file has, and at which offset
   gpuscope functions -p 1234
       what the libraries of a process have (yours, or as root)
+  sudo gpuscope functions --kernel 'nvidia_*'
+      functions of the running kernel, with their arguments, and what cannot be hooked
   gpuscope functions --json @launch | jq -r .name
       names for a script
+  gpuscope functions --explain hooks.toml --lib ./libmine.so
+      what a hook file would hook there, and what it cannot
 
 Without -p and --lib nothing is looked at: the list is the built-in catalogue, and no privileges are needed.
 
 +10 behind an offset: the probe lies 10 bytes into the function, where it costs less. (slow): there is no such place.
 
-Exit status: 0 listed; 1 nothing matches or a file cannot be read; 2 wrong usage.";
+Exit status: 0 listed; 1 nothing matches, a file cannot be read, or --explain found what cannot be hooked; \
+2 wrong usage.";
 
 const DOCTOR_HELP: &str = "\
 Examples:
@@ -242,17 +285,10 @@ pub struct LeaksArgs {
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// End with status 3 when this is so: leak, leak=SIZE (a process held more at its end, or holds more at ours)
-    #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
+    #[arg(long, value_name = "RULE", value_parser = Rule::parse_leak, help_heading = "Output")]
     pub fail_on: Option<Rule>,
-    /// Colours; auto: on a terminal, unless NO_COLOR is set
-    #[arg(
-        long,
-        value_enum,
-        default_value = "auto",
-        value_name = "WHEN",
-        help_heading = "Output"
-    )]
-    pub color: Colour,
+    #[command(flatten)]
+    pub paint: Paint,
     /// What libbpf says, on stderr
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
@@ -262,6 +298,10 @@ pub struct LeaksArgs {
 pub struct FunctionsArgs {
     /// Glob for names, or @CLASS; without it, all
     pub pattern: Option<String>,
+    /// Functions and tracepoints of the running kernel instead: which can be hooked, how, and why not; without a
+    /// pattern those of --kernel's groups
+    #[arg(long, conflicts_with_all = ["pid", "lib"])]
+    pub kernel: bool,
     /// Which of them process PID has, and where
     #[arg(short, long, value_name = "PID", conflicts_with = "lib")]
     pub pid: Option<u32>,
@@ -271,6 +311,9 @@ pub struct FunctionsArgs {
     /// Also the functions of this file (repeatable)
     #[arg(long, value_name = "FILE.toml")]
     pub hooks: Vec<PathBuf>,
+    /// Check a hook file: what each of its rows would hook in the installed libraries, --lib or -p, and what cannot be
+    #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["pattern", "hooks"])]
+    pub explain: Option<PathBuf>,
     /// JSON lines
     #[arg(long)]
     pub json: bool,
@@ -290,6 +333,13 @@ pub struct DoctorArgs {
 pub enum Format {
     Text,
     Jsonl,
+    /// A recording: gpuscope report, timeline, export and diff read it
+    #[value(alias = "arrow")]
+    Arrows,
+    /// Chrome's trace format, for chrome://tracing and others
+    Chrome,
+    /// Perfetto's trace format, for ui.perfetto.dev
+    Perfetto,
 }
 
 /// Whose call stacks are taken.
@@ -362,6 +412,20 @@ pub enum Colour {
     Never,
 }
 
+/// Whether to write in colours.
+#[derive(Clone, Debug, Args)]
+pub struct Paint {
+    /// Colours; auto: on a terminal, unless NO_COLOR is set
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Output"
+    )]
+    pub color: Colour,
+}
+
 /// Which processes and threads are looked at, of those in scope.
 #[derive(Clone, Debug, Args)]
 pub struct Whose {
@@ -376,9 +440,9 @@ pub struct Whose {
     pub cgroup: Option<PathBuf>,
 }
 
-/// Options of every command that traces calls.
+/// Which calls are traced.
 #[derive(Clone, Debug, Args)]
-pub struct Options {
+pub struct Which {
     /// Only functions that match GLOB or @CLASS; `!` before it excludes (repeatable)
     #[arg(
         long,
@@ -387,7 +451,8 @@ pub struct Options {
         help_heading = "Which calls"
     )]
     pub filter: Vec<String>,
-    /// runtime (libcudart: what was written), driver (libcuda: what happened), or all
+    /// runtime (libcudart: what was written), driver (libcuda: what happened), kernel (what nvidia.ko is asked for: each
+    /// ioctl on its devices, decoded), or all
     #[arg(
         long,
         value_delimiter = ',',
@@ -404,12 +469,27 @@ pub struct Options {
     /// Show calls of chatty getters (cudaGetDevice …) too, instead of only counting them
     #[arg(long, help_heading = "Which calls")]
     pub chatty: bool,
+    /// Leave out chatty getters (cudaGetDevice …) altogether, which PyTorch calls some 20 times for each launch: they are
+    /// not counted, and cost nothing
+    #[arg(long, conflicts_with = "chatty", help_heading = "Which calls")]
+    pub no_getters: bool,
     /// Also trace the functions that FILE describes, in any library (repeatable)
     #[arg(long, value_name = "FILE.toml", help_heading = "Which calls")]
     pub hooks: Vec<PathBuf>,
+    /// Also functions of NVIDIA's kernel driver: context, fault, interrupt, ioctl, memory, object, open, power, rpc, wait
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', help_heading = "Which calls")]
+    pub kernel: Vec<String>,
     #[command(flatten)]
     pub whose: Whose,
-    /// Write lines to FILE instead of stdout (`-`: stdout); the extension .jsonl chooses JSON lines
+}
+
+/// Options of every command that traces calls.
+#[derive(Clone, Debug, Args)]
+pub struct Options {
+    #[command(flatten)]
+    pub which: Which,
+    /// Write lines to FILE instead of stdout (`-`: stdout); the extension chooses the format: .jsonl JSON lines, .arrows
+    /// a recording, .pftrace a trace for Perfetto, .json one for Chrome
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Format of the lines [default: by the extension of -o, else text]
@@ -433,24 +513,30 @@ pub struct Options {
         help_heading = "Output"
     )]
     pub summary: SummaryFormat,
-    /// End with status 3 when this is so: leak, leak=SIZE (a process held more GPU or pinned memory at its end)
+    /// End with status 3 when this is so: error (a CUDA call failed), xid (the driver reported a fault of a GPU), leak,
+    /// leak=SIZE (a process held more GPU or pinned memory at its end), launches>N, finding (something is wrong),
+    /// finding:NAME. May be repeated
     #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
-    pub fail_on: Option<Rule>,
-    /// Colours; auto: on a terminal, unless NO_COLOR is set
-    #[arg(
-        long,
-        value_enum,
-        default_value = "auto",
-        value_name = "WHEN",
-        help_heading = "Output"
-    )]
-    pub color: Colour,
+    pub fail_on: Vec<Rule>,
+    #[command(flatten)]
+    pub paint: Paint,
     /// Buffer between kernel and gpuscope; larger when the summary says that lines were lost
     #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size, help_heading = "Output")]
     pub ring_size: u64,
     /// What libbpf says, on stderr
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+impl Options {
+    /// What holds when none is given.
+    #[must_use]
+    pub fn defaults() -> Options {
+        let command = <Options as Args>::augment_args(clap::Command::new("gpuscope"));
+        let none = command.get_matches_from(["gpuscope"]);
+        // every option has a default or is optional; a test holds it to that
+        <Options as clap::FromArgMatches>::from_arg_matches(&none).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// A report takes about a hundredth of this.
@@ -512,6 +598,12 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_have_defaults() {
+        let options = Options::defaults();
+        assert_eq!((options.quiet, options.which.layer.len()), (false, 2));
     }
 
     #[test]

@@ -147,6 +147,31 @@ impl<'a> Call<'a> {
         launches.then(|| if self.has_args() { id() } else { wire::KERNEL_NO_ARGS })
     }
 
+    /// Where it was called from, if its row asks for that; see `src/bpf/site.h` for ids below 16.
+    pub fn site(&self) -> Option<u64> {
+        let asked = self.plan.spec.hook.flags & wire::HOOK_SITE != 0;
+        asked.then(|| self.word(wire::WORD_SITE))
+    }
+
+    /// The stream that it gives work or is about, where its arguments say; 0: the default one of a context.
+    pub fn stream(&self) -> Option<u64> {
+        let (launch, work) = (&self.plan.spec.launch, &self.plan.spec.work);
+        let (raw, default) = match launch.role {
+            _ if !self.has_args() => return None,
+            wire::ROLE_LAUNCH if launch.stream_in_block != 0 => (self.word(wire::WORD_STREAM), launch.null_stream),
+            wire::ROLE_LAUNCH if launch.stream.word == wire::WORD_NONE => (0, launch.null_stream),
+            wire::ROLE_LAUNCH => (self.number(launch.stream), launch.null_stream),
+            _ if work.step == wire::WORK_NONE || work.stream.bytes == 0 => return None,
+            _ if work.stream.offset != wire::READ_DIRECT => return None,
+            _ => {
+                let per_thread = u8::from(work.flags & wire::WORK_PER_THREAD != 0);
+                let raw = narrow(self.word(work.stream.word), work.stream.bytes);
+                (raw, per_thread * wire::PER_THREAD as u8)
+            }
+        };
+        Some(if raw == 0 { u64::from(default) } else { raw })
+    }
+
     /// False when nesting was too deep to keep the arguments.
     pub fn has_args(&self) -> bool {
         self.header.flags & wire::EVENT_NO_ARGS == 0
@@ -164,6 +189,9 @@ impl<'a> Call<'a> {
             Returns::Ptr | Returns::CStr => Some(Value::Address(self.header.result)),
             Returns::U32 => Some(Value::Unsigned(u64::from(self.header.result as u32))),
             Returns::I32 | Returns::Error => Some(Value::Signed(i64::from(self.header.result as i32))),
+            Returns::U64 => Some(Value::Unsigned(self.header.result)),
+            Returns::I64 => Some(Value::Signed(self.header.result as i64)),
+            Returns::Size => Some(Value::Size(self.header.result)),
             Returns::Void => None,
         }
     }

@@ -3,7 +3,7 @@
 //! Filtering happens before attaching: a function that is filtered out costs nothing. Conditions on a single
 //! call (duration, failure, process) are the kernel program's business.
 
-use crate::catalog::{Catalog, Layer, Row, glob_matches};
+use crate::catalog::{Catalog, Class, Layer, Row, glob_matches};
 use crate::decode::class_is;
 
 /// One `--filter` argument.
@@ -24,7 +24,48 @@ enum Pattern {
 pub struct Filter {
     rules: Vec<Rule>,
     layers: Vec<Layer>,
-    only_memory: bool,
+    only: Option<Roles>,
+    getters: Getters,
+}
+
+/// Which functions that only give something out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Getters {
+    #[default]
+    All,
+    OfErrors,
+    None,
+}
+
+impl Getters {
+    fn include(self, row: &Row) -> bool {
+        match self {
+            Getters::All => true,
+            Getters::OfErrors => row.class == Class::Error,
+            Getters::None => false,
+        }
+    }
+}
+
+/// What functions have to do with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// Who holds memory.
+    pub memory: bool,
+    /// What streams are given to do, and when it is done. Follows from memory, too.
+    pub work: bool,
+    /// Kernels, and their names.
+    pub launches: bool,
+    /// What the kernel driver is asked for.
+    pub ioctls: bool,
+}
+
+impl Roles {
+    fn has(self, row: &Row) -> bool {
+        let memory = (self.memory || self.work) && row.memory.is_some();
+        let asks = self.ioctls && row.class == Class::Ioctl;
+        memory || self.work && row.work.is_some() || self.launches && row.launch.is_some() || asks
+    }
 }
 
 impl Filter {
@@ -33,8 +74,54 @@ impl Filter {
         Filter {
             rules: Vec::new(),
             layers: vec![Layer::Runtime, Layer::Driver],
-            only_memory: true,
+            only: Some(Roles {
+                memory: true,
+                ..Roles::default()
+            }),
+            getters: Getters::All,
         }
+    }
+
+    /// Without functions that only give something out and that programs call by the thousand, unless something else
+    /// follows from them.
+    #[must_use]
+    pub fn without_getters(self) -> Filter {
+        Filter {
+            getters: Getters::None,
+            ..self
+        }
+    }
+
+    /// As [`Self::without_getters`], but with those that ask for errors, which tell whether anybody checks.
+    #[must_use]
+    pub fn without_queries(self) -> Filter {
+        Filter {
+            getters: Getters::OfErrors,
+            ..self
+        }
+    }
+
+    /// With all calls to the kernel driver, whatever else is selected.
+    #[must_use]
+    pub fn with_ioctls(mut self) -> Filter {
+        self.layers.push(Layer::Kernel);
+        if let Some(roles) = self.only.as_mut() {
+            roles.ioctls = true;
+        }
+        self
+    }
+
+    /// Every function with one of `roles` in the layers of those names, and no other.
+    ///
+    /// # Errors
+    /// Names the layer that does not exist, and those that do.
+    pub fn of_roles(roles: Roles, layers: &[String]) -> anyhow::Result<Filter> {
+        Ok(Filter {
+            rules: Vec::new(),
+            layers: parse_layers(layers)?,
+            only: Some(roles),
+            getters: Getters::All,
+        })
     }
 
     /// Reads `--filter` rules (`GLOB`, `@CLASS`, `!` before either excludes) and `--layer` names.
@@ -49,7 +136,8 @@ impl Filter {
         Ok(Filter {
             rules,
             layers: parse_layers(layers)?,
-            only_memory: false,
+            only: None,
+            getters: Getters::All,
         })
     }
 
@@ -62,10 +150,19 @@ impl Filter {
     pub fn selects(&self, catalog: &Catalog, row: &Row) -> bool {
         let layer = catalog.library_with(row.library).map(|library| library.layer);
         let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
-        layer.is_some_and(|layer| self.has_layer(layer))
-            && (row.memory.is_some() || !self.only_memory)
+        layer.is_some_and(|layer| self.has_layer(layer) || row.in_kernel.is_some())
+            && self.only.is_none_or(|roles| roles.has(row))
+            && (!is_getter(row) || self.getters.include(row))
             && !self.rules.iter().any(|rule| rule.exclude && rule.matches(row))
             && (including.peek().is_none() || including.any(|rule| rule.matches(row)))
+    }
+
+    /// The same of a recorded call, by the rules alone.
+    pub fn selects_call(&self, symbol: &str, class: Class) -> bool {
+        let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
+        let matches = |rule: &Rule| rule.pattern.matches(&[symbol], class);
+        !self.rules.iter().any(|rule| rule.exclude && matches(rule))
+            && (including.peek().is_none() || including.any(matches))
     }
 
     /// Whether no function of CUDA with a role in who holds memory is left out, in the layers that are looked at.
@@ -102,16 +199,26 @@ impl Filter {
     }
 }
 
+fn is_getter(row: &Row) -> bool {
+    row.chatty && row.memory.is_none() && row.work.is_none() && row.launch.is_none()
+}
+
 impl Rule {
     fn matches(&self, row: &Row) -> bool {
-        match &self.pattern {
-            Pattern::Glob(glob) => glob_matches(glob, &row.symbol) || glob_matches(glob, &row.api),
-            Pattern::Class(class) => class_is(row.class, class),
-        }
+        self.pattern.matches(&[&row.symbol, &row.api], row.class)
     }
 
     fn is_specific(&self) -> bool {
         !matches!(&self.pattern, Pattern::Glob(glob) if glob == "*")
+    }
+}
+
+impl Pattern {
+    fn matches(&self, names: &[&str], class: Class) -> bool {
+        match self {
+            Pattern::Glob(glob) => names.iter().any(|name| glob_matches(glob, name)),
+            Pattern::Class(wanted) => class_is(class, wanted),
+        }
     }
 }
 
@@ -133,7 +240,6 @@ fn parse_rule(text: &str) -> anyhow::Result<Rule> {
 /// # Errors
 /// Names those that exist.
 pub fn known_class(name: &str) -> anyhow::Result<&str> {
-    use crate::catalog::Class;
     if Class::ALL.iter().any(|class| class_is(*class, name)) {
         return Ok(name);
     }
@@ -147,11 +253,9 @@ fn parse_layers(names: &[String]) -> anyhow::Result<Vec<Layer>> {
         match name {
             "runtime" => layers.push(Layer::Runtime),
             "driver" => layers.push(Layer::Driver),
-            "all" => layers.extend([Layer::Runtime, Layer::Driver]),
-            "kernel" => anyhow::bail!(
-                "the kernel layer (ioctl calls into nvidia.ko) is not traced by this version\nhint: --layer runtime,driver; strace -f -e trace=ioctl CMD shows that such calls are made"
-            ),
-            _ => anyhow::bail!("no layer is named {name:?}\nhint: runtime, driver or all"),
+            "kernel" => layers.push(Layer::Kernel),
+            "all" => layers.extend([Layer::Runtime, Layer::Driver, Layer::Kernel]),
+            _ => anyhow::bail!("no layer is named {name:?}\nhint: runtime, driver, kernel or all"),
         }
     }
     Ok(layers)
@@ -163,6 +267,21 @@ mod tests {
     use std::sync::LazyLock;
 
     static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
+
+    #[test]
+    fn getters_are_left_out_but_for_those_that_ask_for_errors_and_those_that_something_follows_from() {
+        let all = Filter::parse(&[], &["all".to_owned()]).unwrap();
+        let (few, fewest) = (all.clone().without_queries(), all.clone().without_getters());
+        let selects = |symbol: &str| {
+            let row = CATALOG.rows.iter().find(|row| row.symbol == symbol).unwrap();
+            [&all, &few, &fewest].map(|filter| filter.selects(&CATALOG, row))
+        };
+        assert_eq!(selects("cudaGetDevice"), [true, false, false]);
+        assert_eq!(selects("cuCtxGetCurrent"), [true, false, false]);
+        assert_eq!(selects("cudaGetLastError"), [true, true, false]);
+        assert_eq!(selects("cudaStreamQuery"), [true, true, true]);
+        assert_eq!(selects("cuLaunchKernel"), [true, true, true]);
+    }
 
     fn selected(rules: &[&str], symbol: &str) -> bool {
         let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();

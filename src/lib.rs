@@ -6,9 +6,20 @@
 //!  application ─► uprobe ─► bpf/calls.bpf.c ─┬─► counting plane: exact totals ──► model::summary ─► sink::summary
 //!                   ▲                        │    by function, launches by kernel ──► model::launches ─► sink::kernels
 //!                   │                        ├─► event plane: ring ─► decode ─► model::order ─► sink::{text, json}
-//!                   │                        └─► memory plane: ring ─► model::memory ─► sink::memory
-//!                   │                              call sites ─► stack ──┘    └── device (NVML)
+//!                   │                        ├─► memory plane: ring ─► model::memory ─► sink::memory
+//!                   │                        │     call sites ─► stack ──┘    └── device (NVML)
+//!                   │                        └─► work plane: ring ─► model::work ─► sink::work
 //!   probe::{discover, attach} ─ elf: which functions lie where in the files that processes map
+//!  ioctl ─► tracepoints ─► bpf/driver.bpf.h ─► counting plane; ring ─► driver: decoded ─► model::driver, lines
+//!  functions of the kernel, tracepoints ─► bpf/kernel.bpf.h ─► both planes, as any row
+//!  kernel log, nvidia_dev_xid ─► driver::xid ─► model::xid ─► lines, summary, serve
+//!
+//!  calls and what is measured beside them ─► trace: rows ─┬─► trace::recorder ─► FILE.arrows ─► trace::reader ─┐
+//!                                                         └─► findings ◄──────────────────────────── rows ──┤
+//!                                                             report, timeline, export, diff ◄──────────────┘
+//!
+//!  all planes ─► model::fleet: sums by owner ─► serve ─► Prometheus, OpenTelemetry, a screen
+//!                  owner: who is who ──┘          └── device::telemetry (NVML)
 //! ```
 //!
 //! Counts are exact under any load; events may be lost and are then counted. What changes who holds memory has a ring
@@ -22,15 +33,27 @@ pub mod cli;
 pub mod command;
 pub mod decode;
 pub mod device;
+pub mod driver;
 pub mod elf;
+#[cfg(feature = "record")]
+pub mod export;
 pub mod filter;
+pub mod findings;
 pub mod model;
 pub mod output;
+pub mod owner;
 pub mod probe;
 pub mod refusal;
+#[cfg(feature = "record")]
+pub mod report;
 pub mod rows;
 pub mod rule;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod sink;
 pub mod stack;
+#[cfg(feature = "record")]
+pub mod timeline;
+pub mod trace;
 pub mod tracer;
 pub mod wire;

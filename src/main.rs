@@ -34,7 +34,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     }
     let mut words = std::env::args_os().skip(1);
     let runs = match words.next() {
-        Some(command) if command == "leaks" => words.any(|word| word == "--"),
+        Some(command) if command == "leaks" || command == "record" => words.any(|word| word == "--"),
         command => command.is_some_and(|command| command == "run"),
     };
     match (error.use_stderr(), runs) {

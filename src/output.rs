@@ -41,6 +41,16 @@ impl Output {
         }
     }
 
+    /// Whatever takes bytes, by the name that messages call it.
+    pub fn to(target: Box<dyn Write>, name: &Path) -> Output {
+        Output {
+            target,
+            name: name.to_owned(),
+            closed: false,
+            failure: None,
+        }
+    }
+
     /// A file that is made or emptied now.
     ///
     /// # Errors
@@ -85,7 +95,7 @@ impl Output {
         match &self.failure {
             None => Ok(()),
             Some(error) => Err(anyhow!(
-                "failed to write {}: {error}; what was written before is complete\nhint: free some space, or write less (-q)",
+                "failed to write {}: {error}; what was written before is complete\nhint: free some space, or write less: -q, --filter, --max-size",
                 self.name.display()
             )),
         }

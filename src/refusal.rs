@@ -10,53 +10,17 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub struct Usage(pub String);
 
 /// Options that are named in the documents of later versions.
-const OPTIONS: [(&str, &str); 2] = [
-    (
-        "--phases",
-        "no separate entry and return records are written by this version: each call is one record, written when it \
-         returns\nhint: in JSON lines, a call ends duration_us after ts",
-    ),
-    (
-        "--kernel",
-        "the kernel layer is not traced by this version, so its functions are not listed\nhint: gpuscope functions",
-    ),
-];
+const OPTIONS: [(&str, &str); 1] = [(
+    "--phases",
+    "no separate entry and return records are written by this version: each call is one record, written when it \
+     returns\nhint: in JSON lines, a call ends duration_us after ts",
+)];
 
 /// Commands that are named in the documents of later versions.
-const COMMANDS: [(&str, &str); 7] = [
-    (
-        "record",
-        "gpuscope run -o t.jsonl -- CMD keeps every call as JSON lines",
-    ),
-    (
-        "report",
-        "gpuscope run -q -- CMD prints a summary; jq reads what run -o t.jsonl wrote",
-    ),
-    (
-        "diff",
-        "gpuscope run --summary json -q -- CMD for each of the two, and compare their functions with jq",
-    ),
-    (
-        "timeline",
-        "gpuscope run -o t.jsonl -- CMD; ts, duration_us and tid place each call",
-    ),
-    ("export", "gpuscope run -o t.jsonl -- CMD writes JSON lines"),
-    (
-        "serve",
-        "gpuscope trace --all -q --summary json --duration 10s prints totals once",
-    ),
-    ("top", "gpuscope trace --all -q --duration 10s prints totals once"),
-];
-
-/// Formats and the extensions that stand for them.
-const FORMATS: [(&str, &str); 4] = [
-    ("chrome", "json"),
-    ("perfetto", "pftrace"),
-    ("arrow", "arrows"),
-    ("arrows", "arrows"),
-];
-
-const WRITTEN: &str = "\nhint: -o FILE.jsonl, or --format jsonl or text";
+const COMMANDS: [(&str, &str); 1] = [(
+    "top",
+    "gpuscope serve --display-interval 5s prints a page every five seconds",
+)];
 
 /// The words for an error of the parser that is about something this version lacks.
 pub fn explain(error: &clap::Error) -> Option<String> {
@@ -75,23 +39,8 @@ pub fn explain(error: &clap::Error) -> Option<String> {
             let (name, instead) = COMMANDS.iter().find(|(name, _)| *name == command)?;
             Some(format!("{name}: this version has no such command\nhint: {instead}"))
         }
-        ErrorKind::InvalidValue if word(ContextKind::InvalidArg)?.starts_with("--format") => {
-            let format = word(ContextKind::InvalidValue)?;
-            FORMATS.iter().find(|(name, _)| *name == format)?;
-            Some(format!(
-                "--format {format}: this version does not write this format{WRITTEN}"
-            ))
-        }
         _ => None,
     }
-}
-
-/// The words for a file name whose extension stands for a format that is not written.
-pub fn extension(extension: &str) -> Option<String> {
-    let (format, _) = FORMATS.iter().find(|(_, known)| *known == extension)?;
-    Some(format!(
-        ".{extension} stands for the {format} format, which this version does not write{WRITTEN}"
-    ))
 }
 
 /// The chain of causes on one line, then every hint.
@@ -122,8 +71,7 @@ mod tests {
     #[test]
     fn what_this_version_lacks_says_what_to_use() {
         for (option, _) in OPTIONS {
-            let command = if option == "--kernel" { "functions" } else { "trace" };
-            let said = explained(&[command, option]);
+            let said = explained(&["trace", option]);
             assert!(
                 said.starts_with(option) && said.contains("this version") && said.contains("\nhint: "),
                 "{said}"
@@ -135,9 +83,6 @@ mod tests {
                 said.starts_with(command) && said.contains("\nhint: gpuscope "),
                 "{said}"
             );
-        }
-        for (format, _) in FORMATS {
-            assert!(explained(&["trace", "--format", format]).contains("hint: -o FILE.jsonl"));
         }
     }
 

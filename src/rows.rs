@@ -1,10 +1,11 @@
 //! The catalogue as one run uses it: which rows are traced, streamed, and how their arguments are captured.
 
 use crate::capture::{Plan, Use, plan};
-use crate::catalog::{Catalog, LibraryId, RowId};
+use crate::catalog::{Arg, Catalog, Group, Layer, LibraryId, Row, RowId};
+use crate::driver::DriverRows;
 use crate::filter::Filter;
 use crate::probe::Session;
-use crate::probe::attach::{Rows, unknown_row};
+use crate::probe::attach::Rows;
 use crate::wire;
 use anyhow::{Context, Result};
 
@@ -65,6 +66,47 @@ impl RunRows {
         self.wish.work
     }
 
+    /// Whether it is noted where calls come from.
+    pub fn takes_stacks(&self) -> bool {
+        let hooks = self.catalog.rows.iter().any(|row| row.hook.takes_stacks());
+        self.wish.stacks || self.wish.launch_stacks || self.wish.sync_stacks || hooks
+    }
+
+    /// Whether calls are summed up by process.
+    pub fn names_processes(&self) -> bool {
+        let by = |row: &Row| row.hook.aggregate.as_ref().map(|sums| sums.by);
+        self.catalog.rows.iter().any(|row| by(row) == Some(Group::Process))
+    }
+
+    /// Whether a function of `layer` is traced where it is found.
+    pub fn has_layer(&self, layer: Layer) -> bool {
+        let libraries = &self.catalog.libraries;
+        let of_layer =
+            |row: &Row| libraries.get(usize::from(row.library.0)).map(|library| library.layer) == Some(layer);
+        let mut rows = self.catalog.rows.iter().filter(|row| of_layer(row));
+        rows.any(|row| self.filter.selects(&self.catalog, row))
+    }
+
+    /// The kernel driver's calls, if any of them is traced.
+    pub fn driver(&self) -> Option<DriverRows> {
+        let driver = self.catalog.driver?;
+        let mut rows = (0..self.catalog.rows.len() as u32).filter(|row| driver.contains(*row));
+        rows.any(|row| self.selects(row)).then_some(driver)
+    }
+
+    /// Of its rows, those that are not traced.
+    pub fn driver_left_out(&self) -> Vec<u32> {
+        let is_driver = |row: &u32| self.catalog.driver.is_some_and(|driver| driver.contains(*row));
+        let rows = (0..self.catalog.rows.len() as u32).filter(is_driver);
+        rows.filter(|row| !self.selects(*row)).collect()
+    }
+
+    /// Whether calls of a row are traced where they are found.
+    pub fn selects(&self, row: u32) -> bool {
+        let row = self.catalog.rows.get(row as usize);
+        row.is_some_and(|row| self.filter.selects(&self.catalog, row))
+    }
+
     /// What the kernel side is told at load.
     pub fn specs(&self) -> Vec<wire::Spec> {
         self.plans.iter().map(|plan| plan.spec).collect()
@@ -84,17 +126,23 @@ impl RunRows {
             .is_some_and(|plan| plan.spec.flags & wire::SPEC_RETURN != 0)
     }
 
+    fn is_driver(&self, row: usize) -> bool {
+        self.catalog.driver.is_some_and(|driver| driver.contains(row as u32))
+    }
+
     fn plan(&self, row: usize, returns: bool) -> Plan {
         let known = &self.catalog.rows[row];
         let asked_for = self.wish.chatty || self.filter.asks_for(known);
-        let stream = self.wish.events && (!known.chatty || asked_for);
+        let stream = self.wish.events && (!known.chatty || asked_for) && known.hook.streams();
         let told = !known.raw && !known.entry_only && (!known.trivial || asked_for || self.wish.results);
+        let told = known.hook.returns.unwrap_or(told && known.hook.offset.is_none());
         plan(
             &self.catalog,
             known,
             Use {
                 stream,
-                returns: returns && self.wish.returns && told,
+                // tracepoints and kernel functions are seen to return on every kernel
+                returns: returns && (self.wish.returns || known.site.is_in_kernel() || self.is_driver(row)) && told,
                 memory: self.wish.memory,
                 stacks: self.wish.stacks,
                 kernels: self.wish.kernels,
@@ -138,7 +186,7 @@ impl Rows for RunRows {
         if self.plans.len() + 1 >= self.capacity {
             return None;
         }
-        let mut row = unknown_row(library, symbol);
+        let mut row = Row::unknown(library, symbol);
         if let Some(like) = like.and_then(|id| self.catalog.row(id)) {
             row = like.clone();
             row.symbol = symbol.to_owned();
@@ -151,6 +199,13 @@ impl Rows for RunRows {
         let index = self.plans.len();
         self.plans.push(self.plan(index, true));
         Some(RowId(index as u32))
+    }
+
+    fn set_args(&mut self, row: RowId, args: Vec<Arg>) {
+        let index = row.0 as usize;
+        self.catalog.rows[index].args = args;
+        self.plans[index] = self.plan(index, true);
+        self.published = self.published.min(index);
     }
 
     fn publish(&mut self, session: &Session) -> Result<()> {

@@ -27,12 +27,25 @@ pub const PER_THREAD: u64 = 2;
 pub const SHAPE: usize = 7;
 /// Bytes kept of the name of a kernel, NUL included.
 pub const KERNEL_NAME: usize = 4096;
+/// Bytes kept of the message of an Xid, NUL included.
+pub const XID_TEXT: usize = 472;
+/// Bytes of one piece of an argument that the driver was given.
+pub const PIECE: usize = 64;
 /// Arguments of a static probe.
 pub const PLACES: usize = 12;
 /// Static probes whose arguments lie in different places.
+pub const KERNEL_STEPS: usize = 6;
+pub const KERNEL_SITES: usize = 1024;
+pub const GROUND_KERNEL: u32 = 1;
+pub const GROUND_ANY_TASK: u32 = 2;
+pub const KERNEL_SIGNED: u8 = 1;
+pub const KERNEL_ADDRESS: u8 = 2;
+pub const KERNEL_IN_RECORD: u8 = 4;
 pub const PROBE_SITES: usize = 1024;
 /// Library loads that can wait at the same time.
 pub const WAITS: usize = 64;
+/// Conditions of one row.
+pub const TESTS: usize = 2;
 
 /// First index of the stack words and of the values among a call's captured words.
 pub const WORD_STACK: u8 = REGS as u8;
@@ -40,6 +53,14 @@ pub const WORD_VALUES: u8 = (REGS + STACK) as u8;
 pub const WORD_NONE: u8 = 255;
 /// Where a launch whose shape lies behind a pointer keeps the stream that it has found there.
 pub const WORD_STREAM: u8 = WORD_VALUES + 6;
+
+/// Where a row that asks for the stack of each call has its id.
+pub const WORD_SITE: u8 = WORD_VALUES + VALUES as u8 - 1;
+/// What stands for a captured word where a call is tested or summed up: nothing, as what it needs is not seen.
+pub const WORD_UNKNOWN: u8 = 254;
+pub const WORD_RESULT: u8 = 253;
+pub const WORD_DURATION: u8 = 252;
+pub const WORD_BYTES: u8 = 251;
 
 pub const SIZE_SMALL: u8 = 0;
 pub const SIZE_MEDIUM: u8 = 1;
@@ -102,6 +123,32 @@ pub const PLACE_MEMORY: u8 = 1;
 pub const EVENT_NO_RETURN: u8 = 1;
 pub const EVENT_NO_ARGS: u8 = 2;
 pub const EVENT_UNREADABLE: u8 = 4;
+/// Not to be shown: it is none of those asked for.
+pub const EVENT_HIDDEN: u8 = 8;
+
+pub const STEP_IOCTL: u8 = 1;
+pub const STEP_OPEN: u8 = 2;
+pub const STEP_CLOSE: u8 = 3;
+pub const STEP_MMAP: u8 = 4;
+pub const STEP_POLL: u8 = 5;
+
+/// Whose device it is; the minor number tells which.
+pub const FAMILY_FRONT: u8 = 1;
+pub const FAMILY_UVM: u8 = 2;
+pub const FAMILY_CAPS: u8 = 3;
+
+pub const SEEN_BEFORE: u8 = 1;
+pub const SEEN_AFTER: u8 = 2;
+pub const SEEN_BEHIND: u8 = 4;
+pub const LAST_CLOSE: u8 = 8;
+
+/// In a key: the number is one of UVM's.
+pub const UVM_REQUEST: u32 = 1 << 31;
+/// In a key: where no other size fits.
+pub const ANY_SIZE: u32 = u32::MAX;
+pub const NO_OFFSET: u16 = u16::MAX;
+/// Variant of the totals: the lower half is the class or method that a call is about.
+pub const DRIVER_SUBJECT: u64 = 1 << 32;
 
 pub const UNREADABLE_BLOCK: u8 = 128;
 pub const UNREADABLE_TEXT: [u8; TEXTS] = [64, 32];
@@ -213,6 +260,140 @@ impl Work {
     };
 }
 
+/// Signed numbers cross with this bit flipped, so that all compare as unsigned ones.
+pub const SIGN_BIT: u64 = 1 << 63;
+
+/// A number of a call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operand {
+    pub word: u8,
+    pub bytes: u8,
+    pub is_signed: u8,
+    pub pad: u8,
+}
+
+impl Operand {
+    pub const NONE: Operand = Operand::of(WORD_NONE, 8, false);
+
+    /// `bytes` (1 to 8) of a word.
+    pub const fn of(word: u8, bytes: u8, is_signed: bool) -> Operand {
+        Operand {
+            word,
+            bytes,
+            is_signed: is_signed as u8,
+            pad: 0,
+        }
+    }
+}
+
+pub const TEST_LESS: u8 = 0;
+pub const TEST_GREATER: u8 = 1;
+pub const TEST_EQUAL: u8 = 2;
+pub const TEST_BITS: u8 = 3;
+
+/// A condition.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    pub value: u64,
+    pub of: Operand,
+    pub kind: u8,
+    /// It has to be the other way.
+    pub negate: u8,
+    pub pad: u16,
+}
+
+impl Test {
+    pub const NONE: Test = Test {
+        value: 0,
+        of: Operand::NONE,
+        kind: TEST_EQUAL,
+        negate: 0,
+        pad: 0,
+    };
+}
+
+pub const HOOK_AGGREGATE: u8 = 1;
+pub const HOOK_SUM: u8 = 2;
+pub const HOOK_EXTREMES: u8 = 4;
+/// By powers of two of the operand.
+pub const HOOK_POWERS: u8 = 8;
+pub const HOOK_SITE: u8 = 16;
+pub const HOOK_TESTS: u8 = 32;
+/// An operand is a captured word.
+pub const HOOK_WORDS: u8 = 64;
+
+pub const GROUP_NONE: u8 = 0;
+pub const GROUP_OPERAND: u8 = 1;
+pub const GROUP_TEXT: u8 = 2;
+pub const GROUP_THREAD: u8 = 3;
+pub const GROUP_COMM: u8 = 4;
+pub const GROUP_SITE: u8 = 5;
+
+/// What a user's row computes in the kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hook {
+    pub flags: u8,
+    pub tests: u8,
+    pub group: u8,
+    pub pad: u8,
+    pub of: Operand,
+    pub by: Operand,
+    pub pad2: u32,
+    pub test: [Test; TESTS],
+}
+
+impl Hook {
+    pub const NONE: Hook = Hook {
+        flags: 0,
+        tests: 0,
+        group: GROUP_NONE,
+        pad: 0,
+        of: Operand::NONE,
+        by: Operand::NONE,
+        pad2: 0,
+        test: [Test::NONE; TESTS],
+    };
+}
+
+/// The operand is less than 0.
+pub const BUCKET_BELOW: u32 = 65;
+/// It could not be read.
+pub const BUCKET_UNKNOWN: u32 = 66;
+
+/// A group of calls of one row.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AggregateKey {
+    pub tgid: u32,
+    pub row: u32,
+    /// A number, or that of a text or stack.
+    pub group: u64,
+    /// 0: the operand is 0, or there is no histogram; 1 + n: it is 2^n or more, and less than 2^(n+1).
+    pub bucket: u32,
+    pub pad: u32,
+}
+
+/// Their sums.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Aggregate {
+    pub count: u64,
+    pub sum: u64,
+    pub largest: u64,
+    /// Its complement.
+    pub smallest: u64,
+}
+
+/// A text that calls are summed up by.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregateText {
+    pub text: [u8; TEXT],
+}
+
 /// What the kernel program does at one row of the catalogue.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +412,7 @@ pub struct Spec {
     pub factor: [Factor; FACTORS],
     pub value: [Read; VALUES],
     pub ok: i32,
-    pub pad: u32,
+    pub ground: u32,
     pub scale: u64,
     pub part: [Factor; PARTS],
     pub parts: u8,
@@ -239,6 +420,7 @@ pub struct Spec {
     pub pad2: u32,
     pub launch: Launch,
     pub work: Work,
+    pub hook: Hook,
 }
 
 impl Spec {
@@ -258,7 +440,7 @@ impl Spec {
         factor: [Factor::NONE; FACTORS],
         value: [Read::NONE; VALUES],
         ok: 0,
-        pad: 0,
+        ground: 0,
         scale: 0,
         part: [Factor::NONE; PARTS],
         parts: 0,
@@ -266,6 +448,7 @@ impl Spec {
         pad2: 0,
         launch: Launch::NONE,
         work: Work::NONE,
+        hook: Hook::NONE,
     };
 
     /// Counts calls (with `returns`: failures and durations, too) and captures nothing.
@@ -298,6 +481,53 @@ pub struct ProbeSite {
     pub places: u32,
     pub pad: u32,
     pub place: [Place; PLACES],
+}
+
+/// Where an argument in the kernel lies; see `enum kernel_place_flag` for `flags`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KernelPlace {
+    pub base: u8,
+    pub bytes: u8,
+    pub steps: u8,
+    pub flags: u8,
+    pub shift: u32,
+    pub mask: u64,
+    pub offset: [u32; KERNEL_STEPS],
+}
+
+/// Where the arguments of a row in the kernel lie, and which of its calls are meant.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelSite {
+    pub places: u32,
+    pub only: u32,
+    pub only_bytes: u32,
+    pub pad: u32,
+    pub only_value: u64,
+    pub only_text: [u8; COMM],
+    pub place: [KernelPlace; PLACES],
+}
+
+impl KernelSite {
+    /// Any call, without arguments.
+    pub const EMPTY: KernelSite = KernelSite {
+        places: 0,
+        only: WORD_NONE as u32,
+        only_bytes: 0,
+        pad: 0,
+        only_value: 0,
+        only_text: [0; COMM],
+        place: [KernelPlace {
+            base: 0,
+            bytes: 0,
+            steps: 0,
+            flags: 0,
+            shift: 0,
+            mask: 0,
+            offset: [0; KERNEL_STEPS],
+        }; PLACES],
+    };
 }
 
 /// Header of a call event; the words follow it.
@@ -574,6 +804,101 @@ pub struct Notice {
     pub comm: [u8; COMM],
 }
 
+/// Of the argument of a call to the driver; empty when `length` is 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    pub offset: u16,
+    pub length: u16,
+}
+
+/// A number of the front end or, with [`UVM_REQUEST`], of UVM.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IoctlKey {
+    pub nr: u32,
+    pub size: u32,
+}
+
+/// What is copied of an argument of that number and size.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IoctlPlan {
+    pub before: [Piece; 2],
+    pub after: [Piece; 2],
+    /// Offset of the driver's answer, or [`NO_OFFSET`]; as are the others.
+    pub status: u16,
+    /// The class or method, which is counted apart.
+    pub subject: u16,
+    /// What lies there is copied by the class.
+    pub pointer: u16,
+    pub pad: u16,
+    pub row: u32,
+    pub pad2: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ShareKey {
+    pub tgid: u32,
+    pub row: u32,
+}
+
+/// Of the time of a function's calls: what system calls on the driver's devices took.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriverShare {
+    pub calls: u64,
+    pub ns: u64,
+}
+
+/// What follows the header of a system call on one of the driver's devices.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverCall {
+    pub file: u64,
+    pub argument: u64,
+    pub word: u32,
+    pub nr: u32,
+    pub bytes: u32,
+    pub minor: u32,
+    pub family: u8,
+    pub step: u8,
+    pub wrapped: u8,
+    pub seen: u8,
+    pub pad: u32,
+    pub behind: [u8; 8],
+    pub before: [[u8; PIECE]; 2],
+    pub after: [[u8; PIECE]; 2],
+}
+
+/// Bytes of a whole record.
+pub const DRIVER_BYTES: usize = HEADER_BYTES + size_of::<DriverCall>();
+
+impl DriverCall {
+    /// Reads what follows the header; `None` when `record` is too short.
+    pub fn parse(record: &[u8]) -> Option<DriverCall> {
+        let bytes = record.get(HEADER_BYTES..DRIVER_BYTES)?;
+        let piece = |offset: usize| bytes.get(offset..offset + PIECE)?.first_chunk().copied();
+        Some(DriverCall {
+            file: u64_at(bytes, 0),
+            argument: u64_at(bytes, 8),
+            word: u32_at(bytes, 16),
+            nr: u32_at(bytes, 20),
+            bytes: u32_at(bytes, 24),
+            minor: u32_at(bytes, 28),
+            family: bytes[32],
+            step: bytes[33],
+            wrapped: bytes[34],
+            seen: bytes[35],
+            pad: 0,
+            behind: *bytes.get(40..)?.first_chunk()?,
+            before: [piece(48)?, piece(48 + PIECE)?],
+            after: [piece(48 + 2 * PIECE)?, piece(48 + 3 * PIECE)?],
+        })
+    }
+}
+
 /// Little-endian reader of a byte slice with known bounds; out of range reads yield 0.
 pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     bytes
@@ -731,4 +1056,34 @@ impl Notice {
 pub fn text_of(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// One Xid, from the driver's tracepoint.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XidEvent {
+    pub at: u64,
+    pub code: u32,
+    pub pad: u32,
+    pub device: [u8; 24],
+    pub message: [u8; XID_TEXT],
+}
+
+impl XidEvent {
+    /// Reads an event; `None` when `bytes` is too short.
+    pub fn parse(bytes: &[u8]) -> Option<XidEvent> {
+        if bytes.len() < size_of::<XidEvent>() {
+            return None;
+        }
+        let mut event = XidEvent {
+            at: u64_at(bytes, 0),
+            code: u32_at(bytes, 8),
+            pad: 0,
+            device: [0; 24],
+            message: [0; XID_TEXT],
+        };
+        event.device.copy_from_slice(&bytes[16..40]);
+        event.message.copy_from_slice(&bytes[40..40 + XID_TEXT]);
+        Some(event)
+    }
 }

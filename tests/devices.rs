@@ -11,29 +11,9 @@ use gpuscope::device::{Device, Devices, Environment, Found, Ordinals, ProcessMem
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use support::{eventually, sim, sim_folder};
+use support::{eventually, on_machine, sim, sim_folder};
 
-const INSIDE: &str = "GPUSCOPE_TEST_INSIDE";
 const MIB: u64 = 1 << 20;
-
-/// Runs `body` of the test `name` in a process with these settings.
-fn on_machine(name: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let state = tempfile::tempdir().expect("a folder");
-    let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", name, "--nocapture"])
-        .env(INSIDE, "1")
-        .env("GPUSIM_STATE", state.path())
-        .env("GPUSCOPE_NVML", sim("libnvidia-ml.so.1"))
-        .env_remove("CUDA_VISIBLE_DEVICES")
-        .envs(settings.iter().copied())
-        .output()
-        .expect("this program starts");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
-}
 
 fn open() -> Devices {
     Devices::open().unwrap_or_else(|absent| panic!("{absent}"))

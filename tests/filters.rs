@@ -4,6 +4,8 @@
 
 mod support;
 
+use gpuscope::catalog::{Catalog, Row};
+use gpuscope::filter::Filter;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
@@ -245,4 +247,29 @@ fn only_the_process_asked_for_and_its_children_are_traced() {
     assert_same("totals", &ended.ledger.visible(), &trace.totals("calls"));
     assert_same("events", &ended.ledger.visible(), &trace.written_by(&ended.ledger.pids));
     drop(other);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn getters_can_be_left_out_and_what_is_wrong_is_told_all_the_same() {
+    let catalog = Catalog::builtin().expect("the catalogue");
+    let filter = Filter::parse(&[], &["all".to_owned()])
+        .expect("a filter")
+        .without_queries();
+    let is_hooked = |layer: &str, name: &str| {
+        let library = |row: &Row| {
+            catalog
+                .library_with(row.library)
+                .is_some_and(|library| library.name == layer)
+        };
+        let row = catalog.rows.iter().find(|row| row.symbol == name && library(row));
+        row.is_some_and(|row| filter.selects(&catalog, row))
+    };
+    let trace = traced(&["--no-getters"], &["train", "100"]);
+    let expected = trace.ledger.visible_where(is_hooked);
+    assert!(expected.keys().all(|(_, name)| name != "cudaGetDevice"), "{expected:?}");
+    assert_same("totals", &expected, &trace.totals("calls"));
+    assert_eq!(trace.summary()["findings"], serde_json::json!([]));
+    let told = trace.unseen().into_iter().any(|gap| gap.contains("--no-getters"));
+    assert!(told, "{:?}", trace.unseen());
 }

@@ -1,4 +1,4 @@
-//! docs/hooks.md shows what gpuscope really prints for its example.
+//! docs/hooks-reference.md shows what gpuscope really prints for its example.
 
 #![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
@@ -54,7 +54,7 @@ fn lasting(line: &str) -> String {
 }
 
 fn documented() -> Vec<String> {
-    let document = include_str!("../docs/hooks.md");
+    let document = include_str!("../docs/hooks-reference.md");
     let (_, after) = document.split_once("-- ./use_mylib\n").expect("the example's command");
     let (block, _) = after.split_once("```").expect("the end of its output");
     block.lines().map(lasting).collect()

@@ -87,6 +87,17 @@ fn launches_of_many_threads_are_counted_by_name_in_each_tier() {
     }
 }
 
+#[test]
+#[ignore = "needs root and BPF"]
+fn shapes_stay_exact_where_threads_meet_a_kernel_together() {
+    let script = "for time in 1 2 3 4 5 6 7 8 9 10; do \"$0\" mixed 8 20 >/dev/null; done";
+    let launcher = launcher().to_str().expect("a path");
+    for _ in 0..3 {
+        let options = ["-q", "--summary", "json", "--filter", "cuLaunch*"];
+        assert_shapes(&Gpuscope::run(&options, &["sh", "-c", script, launcher]).finish().ok());
+    }
+}
+
 /// Kernel n is launched in grids of n and n + 1 by 2, with 128 threads each.
 fn assert_shapes(trace: &Trace) {
     for kernel in &kernels(trace) {

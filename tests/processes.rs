@@ -359,3 +359,67 @@ fn a_process_that_ends_while_it_is_attached_to_is_no_trouble() {
         assert!(reaper.join().expect("it ended").status.success());
     }
 }
+
+/// A 32-bit program that waits for a signal.
+fn program_of_32_bits(folder: &Path) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    const CODE: [u8; 7] = [0xb8, 29, 0, 0, 0, 0xcd, 0x80]; // pause() by int 0x80
+    const START: u32 = 0x0804_8000;
+    const HEAD: u32 = 52 + 32;
+    let length = HEAD + CODE.len() as u32;
+    let mut bytes = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    let halves = |bytes: &mut Vec<u8>, all: &[u16]| all.iter().for_each(|half| bytes.extend(half.to_le_bytes()));
+    let words = |bytes: &mut Vec<u8>, all: &[u32]| all.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    halves(&mut bytes, &[2, 3]); // an executable for the i386
+    words(&mut bytes, &[1, START + HEAD, 52, 0, 0]);
+    halves(&mut bytes, &[52, 32, 1, 0, 0, 0]);
+    words(&mut bytes, &[1, 0, START, START, length, length, 5, 0x1000]); // one segment, read and run
+    bytes.extend(CODE);
+    let path = folder.join("small32");
+    std::fs::write(&path, bytes).expect("written");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("made a program");
+    path
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_32_bit_program_is_said_not_to_be_seen() {
+    let folder = folder();
+    let program = program_of_32_bits(folder.path());
+    let script = format!(
+        "{} & sleep 1; kill $!; {} train 1",
+        program.display(),
+        support::sim_text("gpusim")
+    );
+    let trace = Gpuscope::script(&[], &script).finish();
+    let said: Vec<String> = trace
+        .unseen()
+        .into_iter()
+        .filter(|line| line.contains("32-bit"))
+        .collect();
+    assert_eq!(said.len(), 1, "{said:?}\n{}", trace.stderr);
+    assert!(
+        said[0].starts_with("small32 ") && said[0].contains("nor of the kernel driver"),
+        "{said:?}"
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_process_that_ends_has_its_own_name_and_not_that_of_its_last_thread() {
+    let program = "import ctypes, threading, time
+libc = ctypes.CDLL(None)
+def last():
+    libc.prctl(15, b'last', 0, 0, 0)
+    time.sleep(0.3)
+    libc.syscall(60, 0)
+threading.Thread(target=last).start()
+libc.syscall(60, 0)";
+    let trace = Gpuscope::run(&[], &["python3", "-c", program]).finish();
+    // python3 may be a script that finds the real one
+    let ends = trace.of_type("process").filter(|record| record["name"] == "exit");
+    assert_eq!(
+        ends.last().map(|record| text(record, "comm")).as_deref(),
+        Some("python3")
+    );
+}

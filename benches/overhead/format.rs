@@ -6,10 +6,13 @@ use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::{Context, Result};
 use gpuscope::decode::Call;
+use gpuscope::findings::Engine;
 use gpuscope::model::order::Numbers;
 use gpuscope::probe::ring::{Events, Inbox};
 use gpuscope::rows::RunRows;
-use gpuscope::sink::{Entry, Sink, json::Json, text};
+use gpuscope::sink::{Clock, Entry, Facts, Sink, json::Json, text};
+use gpuscope::trace::entry::Entries;
+use gpuscope::trace::{Meta, Recorder, Taker};
 use gpuscope::tracer::clock_now;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -24,31 +27,66 @@ const NOBODY: i32 = -1;
 ///
 /// # Errors
 /// Nothing could be recorded.
-pub fn run(folder: &Folder) -> Result<Table> {
+pub fn run(folder: &Folder) -> Result<Vec<Table>> {
     let (rows, recorded) = record(folder)?;
     let (clock, zone) = (clock_now(), text::local_zone());
     let mut json = Json::new(clock, Vec::new(), "bench".to_owned());
     let mut plain = text::Text::new(clock, zone, false);
-    let (mut as_json, mut as_text, mut bytes) = (Vec::new(), Vec::new(), 0);
+    let (mut as_json, mut as_text, mut as_rows, mut judged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut bytes, mut row_bytes) = (0, 0);
     for _ in 0..ROUNDS {
         let (rate, written) = formatted(&rows, &recorded, &mut json);
         as_json.push(rate);
         bytes = written;
         as_text.push(formatted(&rows, &recorded, &mut plain).0);
+        let mut recorder = Recorder::new(&Meta::here(clock, Vec::new(), "bench".to_owned()))?;
+        let (rate, written) = formatted(&rows, &recorded, &mut recorder);
+        as_rows.push(rate);
+        judged.push(formatted(&rows, &recorded, &mut Judge::new(clock)).0);
+        row_bytes = written;
     }
     let events = recorded.slots.len();
     let row = |what: &str, rates: &[f64], target: &str| vec![what.to_owned(), spread(rates, 2), target.to_owned()];
-    Ok(Table {
+    Ok(vec![Table {
         title: "Formatting recorded events on one core".to_owned(),
         columns: vec!["format", "million events a second, median (min–max)", "target"],
-        rows: vec![row("JSON lines", &as_json, "≥ 1.5"), row("text", &as_text, "")],
+        rows: vec![
+            row("JSON lines", &as_json, "≥ 1.5"),
+            row("text", &as_text, ""),
+            row("recording", &as_rows, "≥ 0.5"),
+            row("findings", &judged, ""),
+        ],
         note: format!(
-            "{events} events of `gpusim train` ({} bytes each on the wire, {} as a JSON line), decoded, numbered and formatted \
-             {ROUNDS} times into memory.",
+            "{events} events of `gpusim train` ({} bytes each on the wire, {} as a JSON line, {:.1} as a row), decoded, \
+             numbered and formatted {ROUNDS} times into memory.",
             recorded.bytes.len() / events,
-            bytes / events
+            bytes / events,
+            row_bytes as f64 / events as f64
         ),
-    })
+    }])
+}
+
+/// Looks for what is wrong, and writes nothing.
+struct Judge {
+    entries: Entries,
+    engine: Engine,
+}
+
+impl Judge {
+    fn new(clock: Clock) -> Judge {
+        Judge {
+            entries: Entries::new(clock),
+            engine: Engine::new(),
+        }
+    }
+}
+
+impl Sink for Judge {
+    fn call(&mut self, entry: &Entry<'_>, _out: &mut Vec<u8>) {
+        self.engine.take(&self.entries.call(entry, false));
+    }
+
+    fn lost(&mut self, _function: &str, _count: u64, _from: u64, _to: u64, _out: &mut Vec<u8>) {}
 }
 
 fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
@@ -64,7 +102,7 @@ fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
     session.add_target(child.id())?;
     let _attached = attached_to(child.id(), &session, &mut rows)?;
     while child.try_wait()?.is_none() {
-        events.wait(Duration::from_millis(10), [NOBODY; 3]);
+        events.wait(Duration::from_millis(10), [NOBODY; 6]);
     }
     events.drain();
     let recorded = events.inbox().take();
@@ -98,7 +136,9 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
             comm: "gpusim",
             layer,
             kernel: None,
+            asked: None,
             stack: None,
+            facts: Facts::default(),
         };
         sink.call(&entry, &mut out);
         if out.len() >= FLUSH {
@@ -106,12 +146,13 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
             out.clear();
         }
     }
+    sink.tick(&mut out);
     let seconds = (cpu_time() - started).as_secs_f64();
     (recorded.slots.len() as f64 / seconds / 1e6, written + out.len())
 }
 
 /// CPU time of this thread: what other programs do on the machine does not count.
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the call only fills the structure that it is given
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };

@@ -1,6 +1,7 @@
 /* Calls one function again and again and says what a call took.
- * usage: hammer LIBRARY      then on stdin, a line each:  FUNCTION CALLS THREADS RATE      RATE 0: at full speed
- * answer to each: nanoseconds per call, calls made, seconds. The nanoseconds are CPU time of the calling threads, so
+ * usage: hammer LIBRARY      then on stdin, a line each:  FUNCTION[,FUNCTION...] CALLS THREADS RATE
+ * Several functions are called in turn, as often as they are named. RATE 0: at full speed.
+ * Answer to each: nanoseconds per call, calls made, seconds. The nanoseconds are CPU time of the calling threads, so
  * that other programs on the machine disturb less; the seconds are real. RATE is calls a second of all threads together;
  * who falls behind it catches up. Thread n runs on CPU n, so that repeated bursts are comparable.
  */
@@ -11,15 +12,22 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #define MAX_THREADS 64
+#define MAX_FUNCTIONS 64
 
 typedef int call_fn(void *, const void *, size_t, int, void *, void *);
 
+struct turn {
+	call_fn *functions[MAX_FUNCTIONS];
+	int count;
+};
+
 struct burst {
-	call_fn *function;
+	const struct turn *turn;
 	long calls;
 	double period_ns;
 	int cpu;
@@ -51,6 +59,7 @@ static void *run(void *argument)
 	struct burst *burst = argument;
 	void *place = NULL;
 	double start, cpu_start;
+	int next = 0;
 
 	pin(burst->cpu);
 	pthread_barrier_wait(&together);
@@ -59,14 +68,15 @@ static void *run(void *argument)
 	for (long i = 0; i < burst->calls; i++) {
 		while (burst->period_ns > 0 && now_ns(CLOCK_MONOTONIC) < start + i * burst->period_ns)
 			__builtin_ia32_pause();
-		burst->function(&place, &place, 4096, 1, NULL, NULL);
+		burst->turn->functions[next](&place, &place, 4096, 1, NULL, NULL);
+		next = next + 1 < burst->turn->count ? next + 1 : 0;
 	}
 	burst->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_start;
 	burst->seconds = (now_ns(CLOCK_MONOTONIC) - start) / 1e9;
 	return NULL;
 }
 
-static void answer(call_fn *function, long calls, int threads, double rate)
+static void answer(const struct turn *turn, long calls, int threads, double rate)
 {
 	pthread_t ids[MAX_THREADS];
 	struct burst bursts[MAX_THREADS];
@@ -75,7 +85,7 @@ static void answer(call_fn *function, long calls, int threads, double rate)
 	pthread_barrier_init(&together, NULL, threads);
 	for (int i = 0; i < threads; i++) {
 		bursts[i] =
-			(struct burst){ function, calls / threads, rate > 0 ? 1e9 * threads / rate : 0, i, 0,
+			(struct burst){ turn, calls / threads, rate > 0 ? 1e9 * threads / rate : 0, i, 0,
 					0 };
 		pthread_create(&ids[i], NULL, run, &bursts[i]);
 	}
@@ -90,10 +100,25 @@ static void answer(call_fn *function, long calls, int threads, double rate)
 	fflush(stdout);
 }
 
+/* The functions of a list with commas; 0 if one is not there. */
+static int look_up(void *library, char *names, struct turn *turn)
+{
+	turn->count = 0;
+	for (char *name = strtok(names, ","); name; name = strtok(NULL, ",")) {
+		call_fn *function = (call_fn *)dlsym(library, name);
+
+		if (!function || turn->count == MAX_FUNCTIONS)
+			return 0;
+		turn->functions[turn->count++] = function;
+	}
+	return turn->count;
+}
+
 int main(int argc, char **argv)
 {
 	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : NULL;
-	char name[64];
+	struct turn turn;
+	char names[1024];
 	long calls;
 	int threads;
 	double rate;
@@ -102,14 +127,12 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hammer: %s\n", argc > 1 ? dlerror() : "usage: hammer LIBRARY");
 		return 2;
 	}
-	while (scanf("%63s %ld %d %lf", name, &calls, &threads, &rate) == 4) {
-		call_fn *function = (call_fn *)dlsym(library, name);
-
-		if (!function || threads < 1 || threads > MAX_THREADS || calls < threads) {
-			fprintf(stderr, "hammer: cannot do: %s %ld %d\n", name, calls, threads);
+	while (scanf("%1023s %ld %d %lf", names, &calls, &threads, &rate) == 4) {
+		if (!look_up(library, names, &turn) || threads < 1 || threads > MAX_THREADS || calls < threads) {
+			fprintf(stderr, "hammer: cannot do: %s %ld %d\n", names, calls, threads);
 			return 2;
 		}
-		answer(function, calls, threads, rate);
+		answer(&turn, calls, threads, rate);
 	}
 	return 0;
 }

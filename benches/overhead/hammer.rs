@@ -3,13 +3,14 @@
 use crate::Folder;
 use anyhow::{Context, Result};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// One burst of calls.
 #[derive(Debug, Clone, Copy)]
-pub struct Burst {
-    pub function: &'static str,
+pub struct Burst<'a> {
+    /// Or several with commas between them, called in turn.
+    pub function: &'a str,
     pub calls: u64,
     pub threads: u32,
     /// Calls a second of all threads; 0: at full speed.
@@ -42,7 +43,15 @@ impl Hammer {
     /// It cannot be started.
     pub fn start(folder: &Folder, owner: &str) -> Result<Hammer> {
         let library = folder.library(owner)?;
-        let mut child = Command::new(folder.file("hammer"))
+        Hammer::of(&folder.file("hammer"), library, "cudaMalloc")
+    }
+
+    /// Starts `program` with a library that has `function`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn of(program: &Path, library: PathBuf, function: &str) -> Result<Hammer> {
+        let mut child = Command::new(program)
             .arg(&library)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -59,7 +68,7 @@ impl Hammer {
         };
         // once answered, the library is mapped
         hammer.strike(Burst {
-            function: "cudaMalloc",
+            function,
             calls: 1,
             threads: 1,
             rate: 0,
@@ -76,7 +85,7 @@ impl Hammer {
     ///
     /// # Errors
     /// The hammer has ended.
-    pub fn strike(&mut self, burst: Burst) -> Result<Made> {
+    pub fn strike(&mut self, burst: Burst<'_>) -> Result<Made> {
         let Burst {
             function,
             calls,

@@ -20,10 +20,10 @@ const IDLE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// A tracer does not start.
-pub fn run(folder: &Folder) -> Result<Table> {
+pub fn run(folder: &Folder) -> Result<Vec<Table>> {
     let mut rows = attaching(folder)?;
     rows.extend(resting(folder)?);
-    Ok(Table {
+    Ok(vec![Table {
         title: "Attaching, memory, and doing nothing".to_owned(),
         columns: vec!["what", "median (min–max)", "target"],
         rows,
@@ -32,7 +32,7 @@ pub fn run(folder: &Folder) -> Result<Table> {
              other CUDA programs on the machine are traced as well.",
             IDLE.as_secs()
         ),
-    })
+    }])
 }
 
 /// A simulated CUDA program that has mapped both libraries and makes a call now and then.
@@ -134,17 +134,16 @@ fn resting(folder: &Folder) -> Result<Vec<Vec<String>>> {
     let before = cpu_seconds(tracer.pid())?;
     std::thread::sleep(IDLE);
     let busy = (cpu_seconds(tracer.pid())? - before) / IDLE.as_secs_f64();
-    let status = std::fs::read_to_string(format!("/proc/{}/status", tracer.pid()))?;
-    let mib = |name: &str| format!("{:.1} MiB", kib(&status, name) as f64 / 1024.0);
+    let mib = |name: &str| -> Result<String> {
+        let kib = memory_kib(tracer.pid(), name)?;
+        Ok(format!("{:.1} MiB", kib as f64 / 1024.0))
+    };
+    let (resident, largest) = (mib("VmRSS:")?, mib("VmHWM:")?);
     let seen = tracer::seen(&tracer.stop()?)?;
     let rows = [
         ("`trace --all` until it traces".to_owned(), format!("{ready:.2} s"), ""),
-        (
-            "resident memory with the default ring".to_owned(),
-            mib("VmRSS:"),
-            "≤ 40 MB",
-        ),
-        ("largest resident memory, at the start".to_owned(), mib("VmHWM:"), ""),
+        ("resident memory with the default ring".to_owned(), resident, "≤ 40 MB"),
+        ("largest resident memory, at the start".to_owned(), largest, ""),
         (
             format!("CPU of `trace --all` with {} calls seen meanwhile", seen.calls),
             format!("{:.2} % of a core", busy * 100.0),
@@ -155,15 +154,16 @@ fn resting(folder: &Folder) -> Result<Vec<Vec<String>>> {
     Ok(rows.into_iter().map(line).collect())
 }
 
-fn kib(status: &str, name: &str) -> u64 {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix(name))
-        .unwrap_or_default();
-    line.split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok())
-        .unwrap_or(0)
+/// KiB of a kind of memory of a process, such as `VmRSS:`.
+///
+/// # Errors
+/// It has ended.
+pub fn memory_kib(pid: u32, name: &str) -> Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).context("the process has ended")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let word = line.and_then(|line| line.split_whitespace().next());
+    word.and_then(|word| word.parse().ok())
+        .with_context(|| format!("the kernel does not tell {name}"))
 }
 
 /// User and system time of a process so far.

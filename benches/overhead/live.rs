@@ -20,13 +20,13 @@ const RATES: [(u64, &[&str]); 4] = [
 ///
 /// # Errors
 /// A total is not exact.
-pub fn run(folder: &Folder) -> Result<Table> {
+pub fn run(folder: &Folder) -> Result<Vec<Table>> {
     let rows = RATES
         .iter()
         .enumerate()
         .map(|(index, (rate, options))| row(folder, &format!("live{index}"), *rate, options))
         .collect::<Result<_>>()?;
-    Ok(Table {
+    Ok(vec![Table {
         title: format!("{THREADS} threads calling cudaMemcpyAsync for {SECONDS} s"),
         columns: vec!["offered calls/s", "way", "done calls/s", "calls made", "counted", "events lost", "program's CPU ns a call", "CPU of gpuscope", "its CPU ns a call"],
         rows,
@@ -34,7 +34,7 @@ pub fn run(folder: &Folder) -> Result<Table> {
                share with gpuscope. The program's CPU includes waiting actively for the next call's time. CPU of gpuscope: user \
                and system time over the run, as part of one core."
             .to_owned(),
-    })
+    }])
 }
 
 fn row(folder: &Folder, name: &str, rate: u64, options: &[&str]) -> Result<Vec<String>> {

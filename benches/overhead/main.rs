@@ -1,15 +1,20 @@
 //! What a hook costs on this machine: `make bench`. Run as root by scripts/bench.sh.
 //!
 //! usage: overhead FOLDER [OUTPUT.md]. FOLDER holds `hammer`, `libcudart.so.13` (target.c), `gpuscope` and the
-//! simulated CUDA in `sim`. Each part adds a table; the tables replace what stands between the markers of OUTPUT.md.
-//! `OVERHEAD_PART=calls|format|live|idle` runs one part only, and writes nothing.
+//! simulated CUDA in `sim`. Each part adds tables; those of a region replace what stands between its markers in OUTPUT.md.
+//! `OVERHEAD_PART=calls|format|live|idle|record|serve` runs one part only; what is not all of a region is not written.
 
+mod exporter;
 mod format;
 mod hammer;
 mod idle;
 mod live;
+mod record;
 mod report;
 mod rounds;
+mod scrape;
+mod serve;
+mod serving;
 mod tracer;
 
 use anyhow::{Context, Result};
@@ -25,9 +30,14 @@ impl Folder {
 
     /// A copy of the probed library of its own, so that each tracer hooks its own file.
     fn library(&self, owner: &str) -> Result<PathBuf> {
+        self.library_as(owner, "libcudart.so.13")
+    }
+
+    /// The same under another name.
+    fn library_as(&self, owner: &str, name: &str) -> Result<PathBuf> {
         let own = self.0.join(owner);
         std::fs::create_dir_all(&own).with_context(|| format!("failed to make {}", own.display()))?;
-        let library = own.join("libcudart.so.13");
+        let library = own.join(name);
         std::fs::copy(self.file("libcudart.so.13"), &library)
             .with_context(|| format!("failed to copy the library to {}", library.display()))?;
         Ok(library)
@@ -41,24 +51,41 @@ fn main() -> Result<()> {
     let output = words.next().map(PathBuf::from);
     gpuscope::probe::route_messages(false);
     let folder = Folder(std::fs::canonicalize(&folder).with_context(|| format!("failed to find {folder}"))?);
-    let mut report = report::Report::new()?;
     let only = std::env::var("OVERHEAD_PART").ok();
-    for (name, part) in PARTS {
-        if only.as_deref().is_none_or(|only| only == *name) {
-            report.add(part(&folder)?);
+    for (region, parts) in REGIONS {
+        let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
+        let mut wanted = parts.iter().filter(|(name, _)| wanted(name)).peekable();
+        if wanted.peek().is_none() {
+            continue;
+        }
+        let mut report = report::Report::new()?;
+        let mut whole = 0;
+        for (_, part) in wanted {
+            part(&folder)?.into_iter().for_each(|table| report.add(table));
+            whole += 1;
+        }
+        if let Some(path) = output.as_ref().filter(|_| whole == parts.len()) {
+            report.write_into(path, region)?;
         }
     }
-    match output {
-        Some(path) if only.is_none() => report.write_into(&path),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
-type Part = fn(&Folder) -> Result<report::Table>;
+type Part = fn(&Folder) -> Result<Vec<report::Table>>;
 
-const PARTS: &[(&str, Part)] = &[
-    ("calls", rounds::run),
-    ("format", format::run),
-    ("live", live::run),
-    ("idle", idle::run),
+const REGIONS: &[(&str, &[(&str, Part)])] = &[
+    (
+        "trace",
+        &[
+            ("calls", rounds::run),
+            ("format", format::run),
+            ("live", live::run),
+            ("idle", idle::run),
+        ],
+    ),
+    ("record", &[("record", record::run)]),
+    (
+        "serve",
+        &[("serve", serve::run), ("serve", serving::run), ("serve", scrape::run)],
+    ),
 ];

@@ -1,11 +1,8 @@
-//! The tables: printed as they come, and written between two markers of a Markdown page.
+//! The tables: printed as they come, and written between the markers of their region of a Markdown page.
 
 use anyhow::{Context, Result};
 use std::fmt::Write;
 use std::path::Path;
-
-const BEGIN: &str = "<!-- measured: written by `make bench`, do not edit -->";
-const END: &str = "<!-- end of measured -->";
 
 /// One table with its heading.
 pub struct Table {
@@ -29,7 +26,7 @@ impl Table {
     }
 }
 
-/// Everything that one run measured.
+/// Everything that one run measured of a region.
 pub struct Report(String);
 
 impl Report {
@@ -58,16 +55,18 @@ impl Report {
         self.0.push_str(&text);
     }
 
-    /// Replaces what stands between the markers of the page.
+    /// Replaces what stands between the markers of that region of the page.
     ///
     /// # Errors
     /// The page cannot be read or written, or has no markers.
-    pub fn write_into(&self, path: &Path) -> Result<()> {
+    pub fn write_into(&self, path: &Path, region: &str) -> Result<()> {
         let page = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-        let missing = || format!("{} lacks the line {BEGIN} or {END}", path.display());
-        let (before, rest) = page.split_once(BEGIN).with_context(missing)?;
-        let (_, after) = rest.split_once(END).with_context(missing)?;
-        let page = format!("{before}{BEGIN}\n{}\n{END}{after}", self.0);
+        let begin = format!("<!-- measured, {region}: written by `make bench`, do not edit -->");
+        let end = format!("<!-- end of measured, {region} -->");
+        let missing = || format!("{} lacks the line {begin} or {end}", path.display());
+        let (before, rest) = page.split_once(&begin).with_context(missing)?;
+        let (_, after) = rest.split_once(&end).with_context(missing)?;
+        let page = format!("{before}{begin}\n{}\n{end}{after}", self.0);
         std::fs::write(path, page).with_context(|| format!("failed to write {}", path.display()))
     }
 }

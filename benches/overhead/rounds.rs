@@ -45,7 +45,7 @@ struct Contender {
 ///
 /// # Errors
 /// A tracer does not start, or saw other calls than were made.
-pub fn run(folder: &Folder) -> Result<Table> {
+pub fn run(folder: &Folder) -> Result<Vec<Table>> {
     let session = tracer::empty_session()?;
     let mut all = contenders(folder, &session)?;
     for contender in &mut all {
@@ -62,7 +62,7 @@ pub fn run(folder: &Folder) -> Result<Table> {
             std::thread::sleep(BETWEEN);
         }
     }
-    table(all)
+    Ok(vec![table(all)?])
 }
 
 /// The row of the empty probe that a row is compared with.
@@ -285,20 +285,20 @@ pub fn spread(values: &[f64], digits: usize) -> String {
 }
 
 /// A new order for each round; the same in every run.
-struct Order {
+pub struct Order {
     indexes: Vec<usize>,
     state: u64,
 }
 
 impl Order {
-    fn new(count: usize) -> Order {
+    pub fn new(count: usize) -> Order {
         Order {
             indexes: (0..count).collect(),
             state: 0x9e37_79b9_7f4a_7c15,
         }
     }
 
-    fn shuffled(&mut self) -> Vec<usize> {
+    pub fn shuffled(&mut self) -> Vec<usize> {
         for last in (1..self.indexes.len()).rev() {
             self.state ^= self.state << 13;
             self.state ^= self.state >> 7;

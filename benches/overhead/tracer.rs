@@ -38,6 +38,23 @@ impl Tracer {
         Tracer::start(command, words, "gpuscope: tracing")
     }
 
+    /// Starts `gpuscope serve` on a free port and waits until it serves.
+    ///
+    /// # Errors
+    /// It does not start to serve.
+    pub fn exporter(folder: &Folder, name: &str, options: &[&str]) -> Result<Tracer> {
+        let mut command = Command::new(folder.file("gpuscope"));
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(options);
+        command
+            .env("GPUSCOPE_NVML", folder.file("sim/libnvidia-ml.so.1"))
+            .env("GPUSIM_STATE", folder.file("state"))
+            .env("GPUSIM_DEVICES", "8");
+        let words = folder.file(&format!("{name}.words"));
+        let both = File::create(&words)?;
+        command.stdout(both.try_clone()?).stderr(both);
+        Tracer::start(command, words, "Ctrl-C ends it")
+    }
+
     /// Starts bpftrace with this program, which must print `ready` when it has begun.
     ///
     /// # Errors
@@ -67,7 +84,8 @@ impl Tracer {
         Ok(tracer)
     }
 
-    fn words(&self) -> String {
+    /// What it wrote so far.
+    pub fn words(&self) -> String {
         std::fs::read_to_string(&self.words).unwrap_or_default()
     }
 
@@ -115,8 +133,16 @@ pub fn seen(words: &str) -> Result<Seen> {
 /// # Errors
 /// The kernel refuses, or the library lacks the function.
 pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_only: bool) -> Result<Links> {
-    let point = Point::entry(offset_of(&hammer.library, function)?, 0, !entry_only);
-    Ok(vec![session.attach_empty(&hammer.library, &[point], entry_only)?])
+    attach_empty_at(session, &hammer.library, function, entry_only)
+}
+
+/// The same in any library.
+///
+/// # Errors
+/// As for [`attach_empty`].
+pub fn attach_empty_at(session: &Session, library: &Path, function: &str, entry_only: bool) -> Result<Links> {
+    let point = Point::entry(offset_of(library, function)?, 0, !entry_only);
+    Ok(vec![session.attach_empty(library, &[point], entry_only)?])
 }
 
 /// A session whose only use is its empty programs.

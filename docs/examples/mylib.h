@@ -1,4 +1,4 @@
-// A library whose functions have arguments of every kind that a hook file can describe. See ../hooks.md.
+// A library whose functions have arguments of every kind that a hook file can describe. See ../hooks-reference.md.
 #ifndef MYLIB_H
 #define MYLIB_H
 

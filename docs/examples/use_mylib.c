@@ -1,4 +1,4 @@
-// Calls each function of mylib once or twice. See ../hooks.md.
+// Calls each function of mylib once or twice. See ../hooks-reference.md.
 #include "mylib.h"
 #include <string.h>
 

@@ -19,7 +19,7 @@ for k in "${kernels[@]}"; do
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED
   echo "$verdict $k ($(readlink "$VM/k/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s$again"
-  if [ $verdict = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); sed 's/^/    /' "$out"; fi
+  if [ $verdict = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); grep FAILED "$out" || true; sed 's/^/    /' "$out"; fi
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

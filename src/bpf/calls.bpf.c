@@ -3,11 +3,14 @@
  * link); user space loads the best one. Counting is exact and happens here; events may be lost and are then
  * counted by row. Meaning is not this file's business: it copies words.
  */
+#include "driver.bpf.h"
 #include "event.bpf.h"
 #include "frame.bpf.h"
+#include "kernel.bpf.h"
 #include "place.bpf.h"
 #include "process.bpf.h"
 #include "watch.bpf.h"
+#include "xid.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -36,8 +39,9 @@ static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 /* Rows that are only counted, by nothing but their name, need no frame: the session keeps the time. */
 static __always_inline bool needs_frame(const struct spec *spec)
 {
-	return (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale || touches_memory(spec) ||
-	       spec->work.step || spec->variant[0].word != WORD_NONE || spec->launch.role > ROLE_STUB;
+	return options.every_frame || (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale ||
+	       touches_memory(spec) || spec->work.step || spec->variant[0].word != WORD_NONE ||
+	       spec->launch.role > ROLE_STUB || (spec->hook.flags & HOOK_WORDS);
 }
 
 /* `site`: number of the static probe, 0 at a function. */
@@ -91,17 +95,13 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 /* At entry: counts it and says whose it is. False: this call is none of ours. */
 static __always_inline bool enter(__u32 row, __u64 *ids, struct thread **thread)
 {
-	struct row_counter *counter;
-
 	*thread = thread_known();
 	*ids = *thread ? (*thread)->ids : bpf_get_current_pid_tgid();
 	if ((!*thread || !watched_once_for_all()) && !watched(*ids >> 32))
 		return false;
 	if (!*thread)
 		*thread = thread_made(*ids);
-	counter = bpf_map_lookup_elem(&row_counters, &row);
-	if (counter)
-		__sync_fetch_and_add(&counter->entered, 1);
+	count_entry(row);
 	return true;
 }
 

@@ -4,6 +4,23 @@
 
 #include "state.bpf.h"
 
+/* What a pointer of the call points to. A function of the kernel is given pointers of programs, too; a program is
+ * never believed a pointer into the kernel.
+ */
+static __always_inline long read_pointed(const struct spec *spec, void *to, __u32 bytes, __u64 address)
+{
+	if ((spec->ground & GROUND_KERNEL) && address >> 63)
+		return bpf_probe_read_kernel(to, bytes, (void *)address);
+	return bpf_probe_read_user(to, bytes, (void *)address);
+}
+
+static __always_inline long read_text_pointed(const struct spec *spec, void *to, __u32 bytes, __u64 address)
+{
+	if ((spec->ground & GROUND_KERNEL) && address >> 63)
+		return bpf_probe_read_kernel_str(to, bytes, (void *)address);
+	return bpf_probe_read_user_str(to, bytes, (void *)address);
+}
+
 static __always_inline void save_words(struct frame *frame, const struct spec *spec, struct pt_regs *ctx)
 {
 	__u32 bytes = (__u32)spec->stack_words * 8;
@@ -18,7 +35,7 @@ static __always_inline void save_words(struct frame *frame, const struct spec *s
 		return;
 	if (bytes > WIRE_STACK * 8)
 		bytes = WIRE_STACK * 8;
-	bpf_probe_read_user(frame->word + WORD_STACK, bytes, (void *)(PT_REGS_SP(ctx) + 8));
+	read_pointed(spec, frame->word + WORD_STACK, bytes, PT_REGS_SP(ctx) + 8);
 }
 
 static __always_inline __u64 word_at(const struct frame *frame, __u32 index)
@@ -48,7 +65,7 @@ __noinline __u32 read_values(const struct spec *spec, struct frame *frame)
 		pointer = word_at(frame, read->word);
 		if (bytes > 8)
 			bytes = 8;
-		if (!pointer || bpf_probe_read_user(&value, bytes, (void *)(pointer + read->offset)))
+		if (!pointer || read_pointed(spec, &value, bytes, pointer + read->offset))
 			unreadable |= 1u << i;
 		frame->word[WORD_VALUES + i] = value;
 	}

@@ -34,16 +34,20 @@ static __always_inline __u32 bucket_of(__u64 ns)
 }
 
 #define MOST_KERNEL_TOTALS 49152 /* of the table's entries, so that there is room for functions */
+#define MOST_DRIVER_TOTALS 8192  /* of these, so that no program takes all by numbers that it makes up */
 
 /* The first call of a function in a process, or the first launch of a kernel by it. */
 static __noinline struct total *total_made(struct total_key *key)
 {
 	struct total *total;
 
+	bool of_driver = key->variant >> 32 == DRIVER_SUBJECT >> 32;
+
 	if (key->variant >= KERNEL_FIRST_ID &&
-	    __sync_fetch_and_add(&control.kernel_totals, 1) >= MOST_KERNEL_TOTALS) {
+	    __sync_fetch_and_add(&control.kernel_totals, 1) >=
+		    (of_driver ? MOST_DRIVER_TOTALS : MOST_KERNEL_TOTALS)) {
 		__sync_fetch_and_add(&control.kernel_totals, -1);
-		key->variant = KERNEL_FULL;
+		key->variant = of_driver ? 0 : KERNEL_FULL;
 	}
 	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
 	total = bpf_map_lookup_elem(&totals, key);
@@ -68,6 +72,14 @@ static __noinline int count_failure(__u32 tgid, __u32 row, __s32 code)
 	if (count)
 		__sync_fetch_and_add(count, 1);
 	return 0;
+}
+
+static __always_inline void count_entry(__u32 row)
+{
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->entered, 1);
 }
 
 static __always_inline bool failed(const struct spec *spec, __u64 result)

@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_EVENT_BPF_H
 #define GPUSCOPE_EVENT_BPF_H
 
+#include "aggregate.bpf.h"
 #include "launch.bpf.h"
 #include "memory.bpf.h"
 #include "work.bpf.h"
@@ -44,15 +45,13 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 	if (bytes) {
 		__u64 pointer = word_at(frame, spec->block_word);
 
-		if (!pointer ||
-		    bpf_probe_read_user(event->block, bytes, (void *)(pointer + spec->block_offset)))
+		if (!pointer || read_pointed(spec, event->block, bytes, pointer + spec->block_offset))
 			event->unreadable |= 128;
 	}
 	for (int i = 0; i < WIRE_TEXTS; i++) {
 		event->text[i * WIRE_TEXT] = 0;
-		if (i < spec->texts &&
-		    bpf_probe_read_user_str(event->text + i * WIRE_TEXT, WIRE_TEXT,
-					    (void *)word_at(frame, spec->text_word[i])) < 0)
+		if (i < spec->texts && read_text_pointed(spec, event->text + i * WIRE_TEXT, WIRE_TEXT,
+							 word_at(frame, spec->text_word[i])) < 0)
 			event->unreadable |= 64 >> i;
 	}
 }
@@ -114,12 +113,25 @@ static __always_inline bool wanted(const struct spec *spec, const struct finishe
 	return call->duration >= options.min_ns;
 }
 
+/* Sends the event that is wanted of a call, or counts its loss. */
+static __always_inline void show(const struct spec *spec, const struct frame *frame,
+				 const struct finished *call, __u32 row)
+{
+	struct row_counter *counter;
+
+	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
+		return;
+	__sync_fetch_and_add(&control.events_lost, 1);
+	counter = bpf_map_lookup_elem(&row_counters, &row);
+	if (counter)
+		__sync_fetch_and_add(&counter->lost, 1);
+}
+
 /* `frame` NULL: the call is only counted, or there is no memory for its thread. */
 static __always_inline void finish(void *ctx, const struct spec *spec, struct frame *frame,
 				   struct thread *thread, struct finished *call, __u32 row)
 {
 	struct total_key key = { .tgid = call->tgid, .row = row };
-	struct row_counter *counter;
 
 	if ((spec->flags & SPEC_UNLOAD) && !failed(spec, call->result))
 		__sync_fetch_and_add(&control.unloads, 1);
@@ -147,12 +159,8 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 	if (spec->launch.role > ROLE_LAUNCH)
 		key.variant = follow_names(spec, frame, call, PT_REGS_SP((struct pt_regs *)ctx) - 8);
 	count(spec, &key, call->duration, call->result, call->bytes);
-	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
-		return;
-	__sync_fetch_and_add(&control.events_lost, 1);
-	counter = bpf_map_lookup_elem(&row_counters, &row);
-	if (counter)
-		__sync_fetch_and_add(&counter->lost, 1);
+	if (!spec->hook.flags || hook_passed(ctx, spec, frame, thread, call, row))
+		show(spec, frame, call, row);
 }
 
 #endif

@@ -17,6 +17,8 @@ struct finished {
 	__u32 flags;
 	__u32 where; /* of the function: SITE_AT_ENTRY, SITE_AT_PLACE, or 0 at its return */
 	__u32 pad;
+	__u64 operand; /* that is summed up */
+	__u64 group;   /* by which */
 };
 
 #endif

@@ -4,6 +4,14 @@
 
 #include "capture.bpf.h"
 
+/* How far above an open call's stack pointer one of the same stack can lie. Stacks of the kernel, which lie close to
+ * each other, are aligned to their size.
+ */
+static __always_inline __u64 stack_span(__u64 sp)
+{
+	return sp >> 63 ? sp & (KERNEL_STACK - 1) : STACK_SPAN;
+}
+
 /* A call left by longjmp or an exception never returns: its frame lies below the new one's. */
 __noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
 {
@@ -16,7 +24,7 @@ __noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
 		if (top >= WIRE_FRAMES)
 			return 0;
 		frame = &thread->frames[top];
-		if (frame->sp > sp || sp - frame->sp > STACK_SPAN)
+		if (frame->sp > sp || sp - frame->sp > stack_span(sp))
 			return 0;
 		if (frame->sp == sp && frame->row != row)
 			return 0; /* a tail call: both return together */
@@ -48,10 +56,10 @@ static __noinline __u64 next_generation(__u32 tgid)
 	return flow ? __sync_fetch_and_add(&flow->generation, 1) + 1 : 0;
 }
 
-static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
-				       __u32 row, __u64 now)
+/* A new open call that returns to `sp`; NULL: too many are open, its return will count without arguments. */
+static __always_inline struct frame *frame_pushed(struct thread *thread, const struct spec *spec, __u64 sp,
+						  __u32 row, __u64 now)
 {
-	__u64 sp = PT_REGS_SP(ctx);
 	struct frame *frame;
 	__u32 depth;
 
@@ -61,7 +69,7 @@ static __always_inline void frame_open(struct thread *thread, struct pt_regs *ct
 		depth = thread->depth;
 	}
 	if (depth >= WIRE_FRAMES)
-		return; /* the return will count without arguments */
+		return NULL;
 	thread->depth = depth + 1;
 	frame = &thread->frames[depth];
 	frame->entered = now;
@@ -71,7 +79,16 @@ static __always_inline void frame_open(struct thread *thread, struct pt_regs *ct
 	if (spec->work.flags & WORK_ANCHOR)
 		frame->generation = next_generation(thread->ids >> 32);
 	set_caller(thread, depth, frame);
-	save_words(frame, spec, ctx);
+	return frame;
+}
+
+static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
+				       __u32 row, __u64 now)
+{
+	struct frame *frame = frame_pushed(thread, spec, PT_REGS_SP(ctx), row, now);
+
+	if (frame)
+		save_words(frame, spec, ctx);
 }
 
 /* The index of the open call that returns to `sp`, or WIRE_FRAMES. Everything above it is abandoned. */
@@ -113,7 +130,9 @@ static __always_inline struct frame *frame_returned(struct thread *thread, __u64
 		thread->depth = index;
 	else
 		index = frame_close(thread, sp, row);
-	return index < WIRE_FRAMES ? &thread->frames[index] : NULL;
+	if (index >= WIRE_FRAMES)
+		return NULL;
+	return &thread->frames[index & (WIRE_FRAMES - 1)]; /* the mask is for the verifier */
 }
 
 /* The call is counted; its arguments are not known. */

@@ -36,29 +36,38 @@ static __noinline int add_shape(const struct shape_key *key, __u64 launches)
 	return 0;
 }
 
-/* A handle goes to another kernel: what was counted of the old one must stay. */
-static __always_inline void keep_shape(const struct known_kernel *old)
+/* A handle goes to another kernel: what was counted of the old one must stay. The thread that removes the entry keeps
+ * it, so it is counted once where several threads meet the new kernel at the same time.
+ */
+static __always_inline void forget(const struct kernel_key *handle, const struct known_kernel *old)
 {
 	struct shape_key key = { .kernel = old->id, .tgid = old->tgid };
+	__u64 launches = old->shape_state == SHAPE_SET ? old->launches : 0;
 
 	__builtin_memcpy(key.number, old->number, sizeof(key.number));
-	if (old->shape_state == SHAPE_SET && old->launches)
-		add_shape(&key, old->launches);
+	if (!bpf_map_delete_elem(&kernels, handle) && launches)
+		add_shape(&key, launches);
 }
 
-/* Remembers what the handle of `key` stands for from now on; its id, or KERNEL_FULL. */
+/* Remembers what the handle of `key` stands for from now on; its id, or KERNEL_FULL. An entry of the same kernel that
+ * another thread was first to make stays: launches are counted in it.
+ */
 static __always_inline __u64 know(const struct kernel_key *key, const struct known_kernel *known)
 {
 	struct known_kernel *before = bpf_map_lookup_elem(&kernels, key);
 
-	if (before && before->id == known->id) {
+	if (before && before->id != known->id)
+		forget(key, before);
+	if (!bpf_map_update_elem(&kernels, key, known, BPF_NOEXIST))
+		return known->id;
+	before = bpf_map_lookup_elem(&kernels, key);
+	if (!before)
+		return KERNEL_FULL;
+	if (before->id == known->id) {
 		before->name = known->name;
 		before->unloads = known->unloads;
-		return known->id;
 	}
-	if (before)
-		keep_shape(before);
-	return bpf_map_update_elem(&kernels, key, known, BPF_ANY) ? KERNEL_FULL : known->id;
+	return known->id;
 }
 
 /* A handle that is not known yet, or that may stand for another kernel now: the id of its kernel. */

@@ -132,8 +132,11 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	if (options.only_targets && bpf_map_delete_elem(&targets, &tgid))
 		return 0;
 	notice = notice_start(NOTICE_EXIT, tgid, tgid);
-	if (notice)
-		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	if (!notice)
+		return 0;
+	/* the last thread to end need not be the one that the process is named after */
+	BPF_CORE_READ_STR_INTO(&notice->comm, task, group_leader, comm);
+	bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -36,6 +36,7 @@ extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 
 /* An entry whose stack pointer lies this far above an open one's runs on another stack. */
 #define STACK_SPAN (8ull << 20)
+#define KERNEL_STACK (16ull << 10)
 #define WAIT_NS (1000ull * 1000 * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
@@ -56,6 +57,30 @@ struct frame {
 	__u64 word[WORDS];
 };
 
+/* A system call that a thread is in. */
+struct asked {
+	__u64 entered; /* 0: it is in none */
+	__u64 file;
+	__u64 argument;
+	__u64 caller;
+	__u64 sp; /* of the program */
+	__u32 word;
+	__u32 nr;
+	__u32 bytes;
+	__u32 minor;
+	__u32 row;
+	__u32 subject; /* the class or method that was asked for */
+	__u8 family;
+	__u8 step;
+	__u8 wrapped;
+	__u8 seen;
+	__u8 depth;
+	__u8 has_subject;
+	__u8 pad[2];
+	__u32 pad2;
+	__u64 before[2][WIRE_PIECE / 8];
+};
+
 struct thread {
 	__u64 ids;   /* as bpf_get_current_pid_tgid() gives them */
 	__u64 image; /* tells one program in one process from any other */
@@ -69,6 +94,8 @@ struct thread {
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */
+	struct asked asked;
+	struct aggregate_text text; /* that a call is summed up by */
 };
 
 struct {

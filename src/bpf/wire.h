@@ -16,17 +16,22 @@
 #define WIRE_FRAMES 16   /* open calls remembered for one thread */
 #define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
 #define WIRE_COMM 16
-#define WIRE_WAITS 64         /* library loads that can wait at the same time */
-#define WIRE_PLACES 12        /* arguments of a static probe */
-#define WIRE_PROBE_SITES 1024 /* static probes whose arguments lie in different places */
-#define WIRE_COMMS 4          /* thread names that --comm can select */
-#define WIRE_PARTS 9          /* arguments that say what a call does to memory */
-#define WIRE_WORK 8           /* arguments that say what a call has to do with work */
-#define WIRE_BATCH 256        /* copies of one call that are told of one by one */
-#define WIRE_SLOW_NS 100000   /* a submission that took as long may have waited for room, and is told of */
-#define WIRE_PER_THREAD 2     /* stream: the default one of a thread, as the driver numbers it */
-#define WIRE_SHAPE 7          /* grid x y z, block x y z, bytes of shared memory */
-#define WIRE_KERNEL_NAME 4096 /* bytes kept of the name of a kernel, NUL included */
+#define WIRE_WAITS 64          /* library loads that can wait at the same time */
+#define WIRE_PLACES 12         /* arguments of a static probe */
+#define WIRE_PROBE_SITES 1024  /* static probes whose arguments lie in different places */
+#define WIRE_KERNEL_STEPS 6    /* pointers that are followed to an argument in the kernel */
+#define WIRE_KERNEL_SITES 1024 /* rows of the kernel whose arguments lie in different places */
+#define WIRE_COMMS 4           /* thread names that --comm can select */
+#define WIRE_PARTS 9           /* arguments that say what a call does to memory */
+#define WIRE_WORK 8            /* arguments that say what a call has to do with work */
+#define WIRE_BATCH 256         /* copies of one call that are told of one by one */
+#define WIRE_SLOW_NS 100000    /* a submission that took as long may have waited for room, and is told of */
+#define WIRE_PER_THREAD 2      /* stream: the default one of a thread, as the driver numbers it */
+#define WIRE_SHAPE 7           /* grid x y z, block x y z, bytes of shared memory */
+#define WIRE_XID_TEXT 472      /* bytes kept of the message of an Xid, NUL included */
+#define WIRE_KERNEL_NAME 4096  /* bytes kept of the name of a kernel, NUL included */
+#define WIRE_PIECE 64          /* bytes of one piece of an argument that the driver was given */
+#define WIRE_TESTS 2           /* conditions of one row */
 
 /* How much of a call is captured; each size is a prefix of the next. */
 enum wire_size { SIZE_SMALL, SIZE_MEDIUM, SIZE_LARGE };
@@ -43,12 +48,19 @@ enum spec_flag {
 	SPEC_UNLOAD = 128, /* handles of kernels may stand for others afterwards */
 };
 
+/* Where a row's function runs. */
+enum spec_ground {
+	GROUND_KERNEL = 1,   /* in the kernel: its pointers may be the kernel's */
+	GROUND_ANY_TASK = 2, /* on behalf of nobody: whichever task is current says nothing */
+};
+
 /* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */
 enum context_move { CONTEXT_STAYS, CONTEXT_SET, CONTEXT_PUSH, CONTEXT_POP, CONTEXT_DROP };
 
 /* Index of a captured word: 0..5 registers, 6..15 stack, 16..23 values. */
 #define WORD_STACK WIRE_REGS
 #define WORD_VALUES (WIRE_REGS + WIRE_STACK)
+#define WORD_SITE (WORD_VALUES + WIRE_VALUES - 1) /* where a row asks for the stack of each call */
 #define WORD_NONE 255
 
 struct spec_read {
@@ -117,6 +129,86 @@ struct spec_work {
 	struct spec_read part[WIRE_WORK];
 };
 
+/* What stands for a captured word where a call is tested or summed up. */
+#define WORD_UNKNOWN 254  /* nothing: what it needs is not seen */
+#define WORD_RESULT 253   /* what the call returned */
+#define WORD_DURATION 252 /* ns */
+#define WORD_BYTES 251    /* its size */
+
+/* Signed numbers cross with their highest bit flipped, so that all compare as unsigned ones. */
+#define SIGN_BIT (1ull << 63)
+
+struct spec_operand {
+	__u8 word;  /* WORD_NONE: none */
+	__u8 bytes; /* 1..8 */
+	__u8 is_signed;
+	__u8 pad;
+};
+
+enum test_kind { TEST_LESS, TEST_GREATER, TEST_EQUAL, TEST_BITS };
+
+struct spec_test {
+	__u64 value;
+	struct spec_operand of;
+	__u8 kind;   /* enum test_kind */
+	__u8 negate; /* it has to be the other way */
+	__u16 pad;
+};
+
+enum hook_flag {
+	HOOK_AGGREGATE = 1,
+	HOOK_SUM = 2,      /* of the operand */
+	HOOK_EXTREMES = 4, /* the smallest and the largest */
+	HOOK_POWERS = 8,   /* by powers of two of the operand */
+	HOOK_SITE = 16,    /* take the stack; word WORD_SITE becomes its id */
+	HOOK_TESTS = 32,
+	HOOK_WORDS = 64, /* an operand is a captured word */
+};
+
+/* What calls are summed up by. */
+enum hook_group { GROUP_NONE, GROUP_OPERAND, GROUP_TEXT, GROUP_THREAD, GROUP_COMM, GROUP_SITE };
+
+/* What a user's row computes in the kernel. */
+struct spec_hook {
+	__u8 flags; /* enum hook_flag */
+	__u8 tests;
+	__u8 group; /* enum hook_group */
+	__u8 pad;
+	struct spec_operand of;
+	struct spec_operand by;
+	__u32 pad2;
+	struct spec_test test[WIRE_TESTS]; /* all have to hold */
+};
+
+/* The sums of one group of calls. */
+struct aggregate_key {
+	__u32 tgid;
+	__u32 row;
+	__u64 group;  /* a number, or that of a text or stack */
+	__u32 bucket; /* enum aggregate_bucket */
+	__u32 pad;
+};
+
+/* 0: the operand is 0, or there is no histogram; 1 + n: it is 2^n or more, and less than 2^(n+1). */
+enum aggregate_bucket { BUCKET_BELOW = 65, /* less than 0 */ BUCKET_UNKNOWN /* it could not be read */ };
+
+struct aggregate {
+	__u64 count;
+	__u64 sum;
+	__u64 largest;
+	__u64 smallest; /* its complement */
+};
+
+struct aggregate_text {
+	char text[WIRE_TEXT];
+};
+
+struct aggregate_counters {
+	__u64 texts; /* numbers given to them */
+	__u64 full;  /* calls that found no room */
+	__u64 races; /* calls whose operand may be missing among the extremes */
+};
+
 /* What to do at one row of the catalogue. */
 struct spec {
 	__u8 flags;
@@ -132,15 +224,16 @@ struct spec {
 	struct spec_factor variant[2]; /* words that tell the copy direction */
 	struct spec_factor factor[WIRE_FACTORS];
 	struct spec_read value[WIRE_VALUES];
-	__s32 ok; /* one more result that is not a failure */
-	__u32 pad;
-	__u64 scale; /* constant factor of the size; 0: the call has no size */
+	__s32 ok;     /* one more result that is not a failure */
+	__u32 ground; /* enum spec_ground */
+	__u64 scale;  /* constant factor of the size; 0: the call has no size */
 	struct spec_factor part[WIRE_PARTS];
 	__u8 parts;
 	__u8 context_move; /* enum context_move */
 	__u32 pad2;
 	struct spec_launch launch;
 	struct spec_work work;
+	struct spec_hook hook;
 };
 
 enum place_kind { PLACE_VALUE, PLACE_MEMORY };
@@ -166,10 +259,46 @@ struct probe_site {
 	struct place place[WIRE_PLACES];
 };
 
+enum kernel_place_flag {
+	KERNEL_SIGNED = 1,
+	KERNEL_ADDRESS = 2, /* where the last step leads, not what lies there */
+	KERNEL_IN_RECORD =
+		4 /* the value's lower half is an offset in the tracepoint's record, where a text lies */
+};
+
+/* An argument of a function of the kernel, a field of a tracepoint, or what is reached from there. */
+struct kernel_place {
+	__u8 base;   /* argument register; of a tracepoint always 0: its record */
+	__u8 bytes;  /* 1..8 of the value */
+	__u8 steps;  /* pointers followed; 0: the register itself */
+	__u8 flags;  /* enum kernel_place_flag */
+	__u32 shift; /* of a bit field: the value is shifted right by this */
+	__u64 mask;  /* and then masked */
+	__u32 offset[WIRE_KERNEL_STEPS];
+};
+
+/* Where arguments lie in the kernel, and which calls are meant; the upper half of the attach cookie numbers it from 1. */
+struct kernel_site {
+	__u32 places;
+	__u32 only;       /* place that has to hold the value below; WORD_NONE: any call */
+	__u32 only_bytes; /* of a text, with its NUL; 0: a number */
+	__u32 pad;
+	__u64 only_value;
+	char only_text[WIRE_COMM];
+	struct kernel_place place[WIRE_PLACES];
+};
+
+/* One open call on behalf of nobody: its return address lies there and nowhere else. */
+struct kernel_call_key {
+	__u64 sp;
+	__u64 row;
+};
+
 enum event_flag {
-	EVENT_NO_RETURN = 1, /* seen at entry only: no duration, no result */
-	EVENT_NO_ARGS = 2,   /* too deeply nested: arguments were not kept */
-	EVENT_UNREADABLE = 4 /* at least one pointer could not be read */
+	EVENT_NO_RETURN = 1,  /* seen at entry only: no duration, no result */
+	EVENT_NO_ARGS = 2,    /* too deeply nested: arguments were not kept */
+	EVENT_UNREADABLE = 4, /* at least one pointer could not be read */
+	EVENT_HIDDEN = 8      /* not to be shown: it is none of those asked for */
 };
 
 /* One completed call. `bytes` counts from the start of this structure. */
@@ -360,6 +489,83 @@ struct row_counter {
 	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
 };
 
+/* ---- system calls on the devices of NVIDIA's kernel driver ---- */
+
+enum driver_step { STEP_IOCTL = 1, STEP_OPEN, STEP_CLOSE, STEP_MMAP, STEP_POLL };
+
+/* Whose device it is; the minor number tells which. */
+enum driver_family { FAMILY_FRONT = 1, FAMILY_UVM, FAMILY_CAPS };
+
+#define UVM_REQUEST (1u << 31) /* in a key: the number is one of UVM's */
+#define ANY_SIZE 0xffffffff    /* in a key: where no other size fits */
+#define NO_OFFSET 0xffff
+#define DRIVER_SUBJECT (1ull << 32) /* variant: the lower half is the class or method that a call is about */
+
+/* Of the argument of a call. */
+struct piece {
+	__u16 offset;
+	__u16 length; /* 0: nothing */
+};
+
+struct ioctl_key {
+	__u32 nr;
+	__u32 size;
+};
+
+/* What is copied of an argument of that number and size. */
+struct ioctl_plan {
+	struct piece before[2]; /* at enter */
+	struct piece after[2];  /* at exit */
+	__u16 status;           /* offset of the driver's answer, or NO_OFFSET; as are the others */
+	__u16 subject;          /* the class or method, which is counted apart */
+	__u16 pointer;          /* what lies there is copied by the class */
+	__u16 pad;
+	__u32 row;
+	__u32 pad2;
+};
+
+enum driver_seen { SEEN_BEFORE = 1, SEEN_AFTER = 2, SEEN_BEHIND = 4, LAST_CLOSE = 8 };
+
+/* One system call that has returned. Begins as a call's event does. */
+struct driver_event {
+	__u64 entered;  /* CLOCK_MONOTONIC ns */
+	__u64 duration; /* ns */
+	__u64 caller;   /* `entered` of the streamed call that encloses this one, 0: none */
+	__u64 result;   /* what the system call returned */
+	__u32 tgid;
+	__u32 tid;
+	__u32 row;
+	__u8 depth;
+	__u8 flags;
+	__u8 size;
+	__u8 unreadable;
+	__u64 file;     /* tells open files apart */
+	__u64 argument; /* its address; of mmap: bytes */
+	__u32 word;     /* the request as passed */
+	__u32 nr;       /* of the request, or of that inside of a wrapper; as is the size */
+	__u32 bytes;
+	__u32 minor;
+	__u8 family;  /* enum driver_family */
+	__u8 step;    /* enum driver_step */
+	__u8 wrapped; /* the request came inside another one */
+	__u8 seen;    /* enum driver_seen */
+	__u32 pad;
+	__u64 behind; /* what lay behind `pointer` */
+	__u64 before[2][WIRE_PIECE / 8];
+	__u64 after[2][WIRE_PIECE / 8];
+};
+
+struct share_key {
+	__u32 tgid;
+	__u32 row;
+};
+
+/* Of the time of a function's calls: what system calls on the driver's devices took. */
+struct driver_share {
+	__u64 calls;
+	__u64 ns;
+};
+
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };
 
 /* What happens to processes, in its own ring, so that a flood of calls cannot hide it. */
@@ -373,6 +579,15 @@ struct notice {
 	char comm[WIRE_COMM];
 };
 
+/* One Xid, from the driver's tracepoint. */
+struct xid_event {
+	__u64 at; /* CLOCK_MONOTONIC ns */
+	__u32 code;
+	__u32 pad;
+	char device[24]; /* name on the PCI bus; empty: not known */
+	char message[WIRE_XID_TEXT];
+};
+
 /* Fixed before loading. */
 struct options {
 	__u64 min_ns;
@@ -382,14 +597,17 @@ struct options {
 	__u64 work_soft_limit;   /* and of the ring of work */
 	__u32 uid;
 	__u32 comms;
+	__u32 driver_row[STEP_POLL + 1]; /* by step; of ioctls: those of the front end that no plan has */
+	__u32 uvm_row;                   /* the same of UVM's */
 	__u8 only_targets;
 	__u8 follow_forks;
 	__u8 by_uid;
 	__u8 by_cgroup;
 	__u8 only_errors;
 	__u8 wait_for_attach;
-	__u8 never; /* 0, which the compiler does not know */
-	__u8 pad;
+	__u8 never;          /* 0, which the compiler does not know */
+	__u8 every_frame;    /* calls that are only counted are remembered while they are open, too */
+	__u8 driver_counted; /* system calls on the driver's devices are counted, and none is told of */
 	char comm[WIRE_COMMS][WIRE_COMM]; /* names, or beginnings of names */
 	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
 };
@@ -409,6 +627,10 @@ struct control {
 	__u64 kernel_totals;
 	__u64 kernels_lost; /* names that found the ring full; they are sent again at a later launch */
 	__u64 shapes_lost;  /* launches whose shape found no room */
+	__u64 driver_lost;  /* system calls that found their ring full; they are counted */
+	__u64 shares_lost;  /* of the time of functions, spells in the driver that found no room */
+	__u64 uvm_major;    /* major number of UVM's devices, 0: not known */
+	__u64 desks_missed; /* calls in the kernel, or returns of them, that too many others on their CPU were within */
 };
 
 #endif

@@ -47,5 +47,6 @@ classes! {
     Context "context" "context" "Sets devices and contexts up.",
     Query "query" "query" "Reads state without changing it.",
     Error "error" "error" "Reads the last error or names one.",
+    Ioctl "ioctl" "other" "Asks NVIDIA's kernel driver.",
     Other "other" "other" "Anything else.",
 }

@@ -31,9 +31,14 @@ pub(super) struct RawLibrary {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RawFunction {
-    pub library: Text,
+    pub library: Option<Text>,
     pub symbol: Option<Text>,
     pub probe: Option<Text>,
+    pub kprobe: Option<Text>,
+    pub tracepoint: Option<Text>,
+    pub name: Option<Text>,
+    pub process: Option<bool>,
+    pub only: Option<Text>,
     pub class: Option<Text>,
     pub args: Option<Vec<Text>>,
     pub bytes: Option<Text>,
@@ -60,6 +65,14 @@ pub(super) struct RawFunction {
     pub ok: Vec<i32>,
     #[serde(default)]
     pub raw: bool,
+    pub offset: Option<Spanned<u64>>,
+    #[serde(rename = "return")]
+    pub at_return: Option<bool>,
+    pub filter: Option<Text>,
+    pub aggregate: Option<Text>,
+    #[serde(default)]
+    pub stack: bool,
+    pub stream: Option<bool>,
 }
 
 #[derive(Deserialize)]

@@ -26,12 +26,21 @@ pub(super) fn with_hint(message: &str) -> String {
 }
 
 fn hint<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    let limit = (text.len() / 3).clamp(1, 3);
-    let near = names.into_iter().map(|name| (distance(text, name), name));
-    match near.filter(|(far, _)| *far <= limit).min() {
-        Some((_, name)) => format!("; hint: did you mean \"{name}\"?"),
+    match nearest(text, names) {
+        Some(name) => format!("; hint: did you mean \"{name}\"?"),
         None => String::new(),
     }
+}
+
+/// The name that differs least from `text`, if it is so near that it may be meant.
+pub(crate) fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (text.len() / 3).clamp(1, 3);
+    let names = names
+        .into_iter()
+        .filter(|name| name.len().abs_diff(text.len()) <= limit);
+    let near = names.map(|name| (distance(text, name), name));
+    let near = near.filter(|(far, _)| *far <= limit).min();
+    near.map(|(_, name)| name)
 }
 
 /// Levenshtein distance in bytes.

@@ -8,7 +8,10 @@ mod arg;
 mod class;
 mod codes;
 mod form;
-mod hint;
+pub(crate) mod hint;
+mod hook;
+mod in_kernel;
+mod kernel_groups;
 mod kind;
 mod launch;
 mod location;
@@ -22,11 +25,18 @@ mod static_probe;
 mod tests;
 mod work;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+
+use crate::driver::{self, Dialect, DriverRows};
 
 pub use arg::{Arg, Pass};
 pub use class::Class;
 pub use codes::{EnumTable, StructField, StructTable};
+pub(crate) use hint::nearest;
+pub use hook::{Aggregate, Comparison, Condition, Fold, Group, Hook, MOST_CONDITIONS, Number, Operand};
+pub use in_kernel::{Arguments, InKernel, Named, Only, OnlyValue, SiteKind, word_arg};
+pub use kernel_groups::{KERNEL_GROUPS, KernelGroup};
 pub use kind::Kind;
 pub use launch::{Launch, Role, SHAPE};
 pub use location::Loc;
@@ -58,6 +68,8 @@ pub struct Catalog {
     pub structs: Vec<StructTable>,
     symbols: Vec<HashMap<String, Vec<RowId>>>,
     globs: Vec<RowId>,
+    /// Those of NVIDIA's kernel driver, once they were added.
+    pub driver: Option<DriverRows>,
     enum_names: HashMap<String, EnumId>,
     struct_names: HashMap<String, StructId>,
 }
@@ -75,6 +87,17 @@ impl Catalog {
         Ok(catalog)
     }
 
+    /// Adds a group of functions of the kernel by its name; [`KERNEL_GROUPS`] has all.
+    ///
+    /// # Errors
+    /// There is no such group.
+    pub fn add_kernel_group(&mut self, name: &str) -> Result<(), String> {
+        let found = KERNEL_GROUPS.iter().find(|group| group.name == name);
+        let names = KERNEL_GROUPS.iter().map(|group| group.name);
+        let group = found.ok_or_else(|| hint::unknown("group", name, names))?;
+        parse::add(self, group.name, group.text, parse::Origin::Builtin).map_err(|error| error.to_string())
+    }
+
     /// Adds a user's file; `label` is the file name that errors carry. Its rows
     /// win over earlier rows of the same library and symbol.
     ///
@@ -85,6 +108,43 @@ impl Catalog {
         parse::add(self, label, text, parse::Origin::User)
     }
 
+    /// Adds the calls of NVIDIA's kernel driver, as a library that no file is.
+    ///
+    /// # Errors
+    /// The catalogue is full, or has a library of that name.
+    pub fn add_driver(&mut self, dialect: Dialect) -> Result<(), String> {
+        let name = driver::rows::LIBRARY;
+        if self.library(name).is_some() {
+            return Err(format!("library \"{name}\" is already defined; choose another name"));
+        }
+        let full = |_| "too many definitions".to_owned();
+        let library = u16::try_from(self.libraries.len()).map(LibraryId).map_err(full)?;
+        let errors = u16::try_from(self.enums.len()).map(EnumId).map_err(full)?;
+        self.enums.push(driver::rows::answers(dialect));
+        self.libraries.push(Library {
+            name: name.to_owned(),
+            // no file is called so
+            pattern: "/".to_owned(),
+            errors: Some(errors),
+            layer: Layer::Kernel,
+        });
+        self.symbols.push(HashMap::new());
+        let (rows, made) = DriverRows::make(self.rows.len() as u32, library, dialect);
+        self.rows.extend(made);
+        self.driver = Some(rows);
+        Ok(())
+    }
+
+    /// What calls of a row with that variant of the totals are called.
+    #[must_use]
+    pub fn name_of(&self, row: u32, variant: u64) -> Cow<'_, str> {
+        let symbol = self.rows.get(row as usize).map_or("?", |row| row.symbol.as_str());
+        match self.driver.filter(|driver| driver.contains(row)) {
+            Some(driver) => driver.name(row, symbol, variant),
+            None => Cow::Borrowed(symbol),
+        }
+    }
+
     /// The library of that `name`.
     #[must_use]
     pub fn library(&self, name: &str) -> Option<LibraryId> {
@@ -92,22 +152,38 @@ impl Catalog {
         u16::try_from(at).ok().map(LibraryId)
     }
 
+    /// The library of rows of the kernel that name none.
+    fn kernel(&mut self) -> Result<LibraryId, String> {
+        if let Some(known) = self.library(in_kernel::LIBRARY) {
+            return Ok(known);
+        }
+        let id = u16::try_from(self.libraries.len()).map(LibraryId);
+        self.libraries.push(Library {
+            name: in_kernel::LIBRARY.to_owned(),
+            pattern: "/".to_owned(), // no file
+            errors: None,
+            layer: Layer::Custom,
+        });
+        self.symbols.push(HashMap::new());
+        id.map_err(|_| "too many definitions".to_owned())
+    }
+
     /// The row of a symbol (without `@VERSION`) as exported by a library whose
     /// soname ends in `major`; `None` stands for the newest. Exact names come
     /// before globs, later definitions before earlier ones.
     #[must_use]
     pub fn find(&self, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
-        self.find_among(false, library, symbol, major)
+        self.find_among(SiteKind::Function, library, symbol, major)
     }
 
     /// The row of a static probe, `PROVIDER:NAME`, in the same order.
     #[must_use]
     pub fn find_probe(&self, library: LibraryId, name: &str, major: Option<u32>) -> Option<RowId> {
-        self.find_among(true, library, name, major)
+        self.find_among(SiteKind::StaticProbe, library, name, major)
     }
 
-    fn find_among(&self, probe: bool, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
-        let kind = |id: &RowId| self.row(*id).is_some_and(|row| row.probe == probe);
+    fn find_among(&self, site: SiteKind, library: LibraryId, symbol: &str, major: Option<u32>) -> Option<RowId> {
+        let kind = |id: &RowId| self.row(*id).is_some_and(|row| row.site == site);
         let newest = |ids: &mut dyn Iterator<Item = RowId>| {
             let last = |id: &RowId| self.row(*id).map(|row| row.majors.last);
             let fits = |id: &RowId| self.row(*id).is_some_and(|row| row.majors.contains(major));

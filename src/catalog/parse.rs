@@ -8,6 +8,8 @@ use super::class::Class;
 use super::codes::{EnumTable, StructField, StructTable};
 use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
+use super::hook;
+use super::in_kernel::{self, Arguments, SiteKind};
 use super::kind::Kind;
 use super::launch::{self, Launch};
 use super::location::{Loc, Lowering};
@@ -52,7 +54,7 @@ pub(super) fn add(catalog: &mut Catalog, label: &str, text: &str, origin: Origin
         at.add_library(catalog, raw, origin)?;
     }
     for raw in file.function {
-        at.add_function(catalog, raw)?;
+        at.add_function(catalog, raw, origin)?;
     }
     Ok(())
 }
@@ -168,13 +170,17 @@ impl At<'_> {
         Ok(())
     }
 
-    fn add_function(&self, catalog: &mut Catalog, raw: RawFunction) -> Result<(), CatalogError> {
-        let library = self.library_of(catalog, &raw.library)?;
-        let (named, probe) = self.on(
-            raw.probe.as_ref().unwrap_or(&raw.library),
-            static_probe::what_is_named(&raw),
-        )?;
-        let symbol = self.name(named)?;
+    fn add_function(&self, catalog: &mut Catalog, raw: RawFunction, origin: Origin) -> Result<(), CatalogError> {
+        let nothing = Text::new(0..0, String::new());
+        let somewhere = [&raw.library, &raw.symbol, &raw.probe, &raw.kprobe, &raw.tracepoint];
+        let somewhere = somewhere.into_iter().flatten().next_back().unwrap_or(&nothing);
+        let (named, site) = self.on(somewhere, static_probe::what_is_named(&raw))?;
+        let library = self.library_of(catalog, &raw, named)?;
+        let in_kernel = self.on(named, in_kernel::of_row(&raw, catalog, origin == Origin::Builtin))?;
+        let symbol = match &raw.offset {
+            Some(offset) => hook::place_name(&raw, *offset.get_ref()),
+            None => self.name(raw.name.as_ref().unwrap_or(named))?,
+        };
         if symbol.is_empty() || symbol.contains(char::is_whitespace) {
             return Err(self.error(named.span(), format!("\"{symbol}\" is no symbol")));
         }
@@ -196,12 +202,15 @@ impl At<'_> {
             }
         };
         let majors = self.majors(raw.majors.as_ref())?;
-        let unknown_args = raw.raw || raw.args.is_none();
+        let unknown_args = in_kernel.is_none() && (raw.raw || raw.args.is_none());
         let written = raw.args.as_deref().unwrap_or_default();
-        let args = if probe {
-            self.probe_args(catalog, written)?
-        } else {
-            self.args(catalog, written)?
+        let args = match (site, in_kernel.as_ref().map(|row| &row.arguments)) {
+            (_, Some(Arguments::Named(args))) => {
+                let args = args.iter().enumerate().map(|(index, arg)| arg.at_word(index));
+                self.on(named, args.collect())?
+            }
+            (SiteKind::StaticProbe, _) => self.probe_args(catalog, written)?,
+            _ => self.args(catalog, written)?,
         };
         let bytes = match &raw.bytes {
             None => None,
@@ -220,6 +229,14 @@ impl At<'_> {
             Some(text) => Some(self.on(text, work::parse(text.get_ref(), &args, catalog))?),
         };
         let launch = self.launch(&raw, &args, catalog)?;
+        let scope = hook::Scope {
+            args: &args,
+            catalog,
+            returns,
+            errors: catalog.library_with(library).and_then(|library| library.errors),
+            has_bytes: bytes.is_some(),
+        };
+        let hook = hook::parse(&raw, named, &scope).map_err(|(text, what)| self.error(text.span(), what))?;
         let id = u32::try_from(catalog.rows.len()).map(RowId).map_err(|_| full());
         let id = self.on(named, id)?;
         let row = Row {
@@ -229,7 +246,8 @@ impl At<'_> {
                 .as_ref()
                 .map_or_else(|| Ok(symbol.clone()), |api| self.name(api))?,
             symbol,
-            probe,
+            site,
+            in_kernel,
             class,
             args,
             bytes,
@@ -240,12 +258,13 @@ impl At<'_> {
             unloads: raw.unloads,
             chatty: raw.chatty,
             trivial: raw.trivial,
-            entry_only: raw.entry_only || probe,
+            entry_only: raw.entry_only || matches!(site, SiteKind::StaticProbe | SiteKind::Tracepoint),
             majors,
             forwards: raw.forwards,
             returns,
             ok: raw.ok,
             raw: unknown_args,
+            hook,
         };
         if row.is_glob() {
             catalog.globs.push(id);
@@ -278,7 +297,13 @@ impl At<'_> {
         self.on(text, read).map(Some)
     }
 
-    fn library_of(&self, catalog: &Catalog, text: &Text) -> Result<LibraryId, CatalogError> {
+    fn library_of(&self, catalog: &mut Catalog, raw: &RawFunction, named: &Text) -> Result<LibraryId, CatalogError> {
+        let Some(text) = &raw.library else {
+            let in_kernel = raw.kprobe.is_some() || raw.tracepoint.is_some();
+            let missing = (!in_kernel).then(|| "missing field `library`".to_owned());
+            self.on(named, missing.map_or(Ok(()), Err))?;
+            return self.on(named, catalog.kernel());
+        };
         let names = catalog.libraries.iter().map(|library| library.name.as_str());
         let found = catalog.library(text.get_ref());
         self.on(text, found.ok_or_else(|| undefined("library", text.get_ref(), names)))

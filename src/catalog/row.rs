@@ -2,6 +2,8 @@
 
 use super::arg::Arg;
 use super::class::Class;
+use super::hook::Hook;
+use super::in_kernel::{InKernel, SiteKind};
 use super::launch::Launch;
 use super::memory::Effect;
 use super::path::{Direction, Factor};
@@ -31,6 +33,8 @@ pub enum Layer {
     Runtime,
     /// `libcuda`.
     Driver,
+    /// NVIDIA's kernel driver, by system calls on its devices.
+    Kernel,
     /// A library of the user's hook file.
     Custom,
 }
@@ -73,16 +77,25 @@ pub enum Returns {
     I32,
     /// Address of a NUL-terminated text.
     CStr,
+    /// 8 bytes, unsigned.
+    U64,
+    /// 8 bytes, signed.
+    I64,
+    /// 8 bytes: a count or number of bytes.
+    Size,
 }
 
 impl Returns {
     /// Names accepted by `returns`, with their meaning.
-    pub(super) const NAMES: [(&'static str, Self); 5] = [
+    pub(super) const NAMES: [(&'static str, Self); 8] = [
         ("void", Self::Void),
         ("ptr", Self::Ptr),
         ("u32", Self::U32),
         ("i32", Self::I32),
         ("cstr", Self::CStr),
+        ("u64", Self::U64),
+        ("i64", Self::I64),
+        ("size", Self::Size),
     ];
 }
 
@@ -91,10 +104,13 @@ impl Returns {
 pub struct Row {
     /// Library that exports it.
     pub library: LibraryId,
-    /// Exported symbol, or `PROVIDER:NAME` of a static probe; in a user's file also a glob (`*`, `?`).
+    /// Exported symbol, `PROVIDER:NAME` of a static probe, a function of the kernel, or `GROUP:NAME` of a tracepoint; in
+    /// a user's file also a glob (`*`, `?`).
     pub symbol: String,
-    /// Not a function but a static probe: its words are the arguments of its note, in their order.
-    pub probe: bool,
+    /// What of that name is hooked.
+    pub site: SiteKind,
+    /// What a row of the kernel says beyond others.
+    pub in_kernel: Option<InKernel>,
     /// Documented name (`cuMemAlloc` of the symbol `cuMemAlloc_v2`).
     pub api: String,
     /// What it does.
@@ -129,9 +145,40 @@ pub struct Row {
     pub ok: Vec<i32>,
     /// No prototype is known; `args` is empty.
     pub raw: bool,
+    /// What only a user's file asks for.
+    pub hook: Hook,
 }
 
 impl Row {
+    /// A function of which the name alone is known.
+    #[must_use]
+    pub fn unknown(library: LibraryId, symbol: &str) -> Self {
+        Self {
+            library,
+            symbol: symbol.to_owned(),
+            site: SiteKind::Function,
+            in_kernel: None,
+            api: symbol.to_owned(),
+            class: Class::Other,
+            args: Vec::new(),
+            bytes: None,
+            direction: None,
+            memory: None,
+            work: None,
+            launch: None,
+            unloads: false,
+            chatty: false,
+            trivial: false,
+            entry_only: false,
+            majors: Majors::ANY,
+            forwards: None,
+            returns: Returns::Void,
+            ok: Vec::new(),
+            raw: true,
+            hook: Hook::default(),
+        }
+    }
+
     /// Whether `symbol` is a pattern instead of a name.
     #[must_use]
     pub fn is_glob(&self) -> bool {

@@ -3,6 +3,7 @@
 
 use super::arg::Written;
 use super::form::{RawFunction, Text};
+use super::in_kernel::{SiteKind, check_tracepoint};
 use super::location::{Loc, Shape};
 
 /// As many as `sys/sdt.h` can write.
@@ -10,17 +11,34 @@ const MOST_ARGS: u16 = 12;
 /// Words that are shown as registers; those after them are shown as words of the stack.
 const REGISTERS: u16 = 6;
 
-/// The name of what a row is about, and whether that is a static probe.
+/// The name of what a row is about, and what that is.
 ///
 /// # Errors
-/// Neither or both are named, or the row says of a probe what only a function has.
-pub(super) fn what_is_named(raw: &RawFunction) -> Result<(&Text, bool), String> {
-    match (&raw.symbol, &raw.probe) {
-        (Some(symbol), None) => Ok((symbol, false)),
-        (None, Some(probe)) => probe_row(raw, probe.get_ref()).map(|()| (probe, true)),
-        (None, None) => Err("missing field `symbol`, or `probe` for a static probe".to_owned()),
-        (Some(_), Some(_)) => Err("a function has either `symbol` or `probe`, not both".to_owned()),
+/// None or several are named, or the row says of a probe what only a function has.
+pub(super) fn what_is_named(raw: &RawFunction) -> Result<(&Text, SiteKind), String> {
+    let named = [
+        (&raw.symbol, SiteKind::Function),
+        (&raw.probe, SiteKind::StaticProbe),
+        (&raw.kprobe, SiteKind::KernelFunction),
+        (&raw.tracepoint, SiteKind::Tracepoint),
+    ];
+    let mut given = named
+        .into_iter()
+        .filter_map(|(text, kind)| Some((text.as_ref()?, kind)));
+    let place = raw.library.as_ref().filter(|_| raw.offset.is_some());
+    let place = place.map(|library| (library, SiteKind::Function));
+    let (text, kind) = given.next().or(place).ok_or(
+        "missing field `symbol`, or `probe` for a static probe, `kprobe` for a function of the kernel, `tracepoint`",
+    )?;
+    if given.next().is_some() {
+        return Err("a function has one of `symbol`, `probe`, `kprobe` and `tracepoint`".to_owned());
     }
+    match kind {
+        SiteKind::StaticProbe => probe_row(raw, text.get_ref())?,
+        SiteKind::Tracepoint => check_tracepoint(text.get_ref())?,
+        SiteKind::Function | SiteKind::KernelFunction => {}
+    }
+    Ok((text, kind))
 }
 
 fn probe_row(raw: &RawFunction, name: &str) -> Result<(), String> {
@@ -58,8 +76,16 @@ pub(super) fn place(written: &Written, index: u16) -> Result<Loc, String> {
             written.name
         ));
     };
+    word(index, bytes)
+}
+
+/// `bytes` of word `index`.
+///
+/// # Errors
+/// There are too many.
+pub(super) fn word(index: u16, bytes: u8) -> Result<Loc, String> {
     match index {
-        MOST_ARGS.. => Err(format!("a static probe has at most {MOST_ARGS} arguments")),
+        MOST_ARGS.. => Err(format!("at most {MOST_ARGS} arguments can be read here")),
         REGISTERS.. => Ok(Loc::Stack {
             offset: (index - REGISTERS + 1) * 8,
             bytes: bytes.into(),

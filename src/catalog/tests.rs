@@ -227,7 +227,8 @@ fn kinds_read_back_what_they_write() {
 
 #[test]
 fn every_class_has_rows_and_its_name() {
-    let catalog = builtin();
+    let mut catalog = builtin();
+    catalog.add_driver(crate::driver::Dialect::unknown()).expect("room");
     for class in Class::ALL {
         assert!(catalog.rows.iter().any(|row| row.class == *class), "{}", class.name());
         assert_eq!(Class::from_name(class.name()), Some(*class));
@@ -411,7 +412,7 @@ fn a_static_probes_arguments_are_the_words_of_its_note() {
     let mine = catalog.library("mine").expect("library");
     let probe = catalog.find_probe(mine, "mine:handed_out", None).expect("a row");
     let row = catalog.row(probe).expect("a row");
-    assert!(row.probe && row.entry_only && !row.raw);
+    assert!(row.site == SiteKind::StaticProbe && row.entry_only && !row.raw);
     let places: Vec<String> = row.args.iter().map(|arg| arg.loc.to_string()).collect();
     let expected = ["rdi:8", "rsi:1", "rdx:8", "rcx:8", "r8:8", "r9:8", "stack+8:4"];
     assert_eq!(places, expected, "numbered like registers and words of the stack");
@@ -436,7 +437,7 @@ fn what_a_static_probe_cannot_have_is_refused_with_its_line() {
     );
     says("bytes = \"c\"", "ok = [1]", "`ok` is for functions");
     says("bytes = \"c\"", "forwards = \"x\"", "`forwards` is for functions");
-    says("bytes = \"c\"", "symbol = \"x\"", "either `symbol` or `probe`");
+    says("bytes = \"c\"", "symbol = \"x\"", "one of `symbol`, `probe`");
     says("probe = ", "api = ", "hooks.toml:5: missing field `symbol`, or `probe`");
     says("mine:handed_out", "handed_out", "not of the form \"PROVIDER:NAME\"");
     says("mine:handed_out", ":handed_out", "not of the form \"PROVIDER:NAME\"");
@@ -561,4 +562,53 @@ fn a_launch_that_is_not_understood_is_refused_with_its_line() {
     says("kernel = \"f\"\n", "", "hooks.toml:8: `shape` needs `kernel`");
     says("bx by bz shared\"", "bx by bz\"", "needs 7 arguments");
     says("bz shared\"", "bz size\"", "size");
+}
+
+fn kernel_row(text: &str) -> Result<Row, String> {
+    let mut catalog = Catalog::default();
+    let added = catalog.add_hooks("k.toml", &format!("[[function]]\n{text}"));
+    added.map_err(|error| error.to_string())?;
+    Ok(catalog.rows.pop().expect("a row"))
+}
+
+#[test]
+fn a_function_of_the_kernel_needs_no_library_and_has_arguments_by_order_or_by_name() {
+    let ordered = kernel_row("kprobe = \"vfs_read\"\nargs = [\"file: ptr\", \"buf: ptr\", \"count: size\"]").unwrap();
+    assert_eq!(ordered.site, SiteKind::KernelFunction);
+    assert_eq!(ordered.in_kernel.unwrap().arguments, Arguments::Ordered);
+    let named = kernel_row("kprobe = \"vfs_read\"\nargs = [\"inode: u64 = file->f_inode.i_ino\", \"count\"]").unwrap();
+    let Arguments::Named(args) = named.in_kernel.unwrap().arguments else {
+        panic!("not by name");
+    };
+    assert_eq!(args[0].path, ["file", "f_inode", "i_ino"]);
+    assert_eq!((args[1].kind, args[1].path.len()), (None, 1));
+    let all = kernel_row("tracepoint = \"irq:irq_handler_entry\"\nprocess = false").unwrap();
+    assert!(all.entry_only && all.in_kernel.as_ref().unwrap().any_task);
+    assert_eq!(all.in_kernel.unwrap().arguments, Arguments::All);
+}
+
+#[test]
+fn mistakes_in_rows_of_the_kernel_are_named() {
+    let said = |text: &str| kernel_row(text).unwrap_err();
+    assert!(said("tracepoint = \"sched_switch\"").contains("GROUP:NAME"));
+    assert!(said("kprobe = \"a\"\ntracepoint = \"b:c\"").contains("one of `symbol`, `probe`"));
+    assert!(said("kprobe = \"a\"\nonly = \"x > 3\"").contains("is not of the form"));
+    assert!(said("kprobe = \"a*\"\nname = \"b\"").contains("not for a pattern"));
+    assert!(said("tracepoint = \"b:c\"\nreturns = \"void\"").contains("`returns` is not for"));
+    assert!(said("symbol = \"f\"\nargs = []").contains("missing field `library`"));
+}
+
+#[test]
+fn every_group_of_the_kernel_is_read() {
+    for group in KERNEL_GROUPS {
+        let mut catalog = Catalog::default();
+        catalog.add_kernel_group(group.name).unwrap();
+        assert!(catalog.rows.len() > 1, "{}", group.name);
+    }
+    assert!(
+        Catalog::default()
+            .add_kernel_group("ioctls")
+            .unwrap_err()
+            .contains("did you mean \"ioctl\"")
+    );
 }

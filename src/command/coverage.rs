@@ -16,6 +16,7 @@ pub struct Coverage {
     /// What devices are given to do, and when it is done.
     pub work: bool,
     driver: bool,
+    runtime: bool,
     /// Why no return can be hooked, on a kernel where it would harm the program.
     pub refused: Option<String>,
 }
@@ -29,6 +30,7 @@ impl Coverage {
             memory,
             work: memory && filter.covers_work(catalog),
             driver: filter.has_layer(Layer::Driver),
+            runtime: filter.has_layer(Layer::Runtime),
             refused,
         }
     }
@@ -37,11 +39,25 @@ impl Coverage {
     ///
     /// # Errors
     /// Says why it could not, and the cure.
-    pub fn check_rule(&self, rule: Option<Rule>) -> Result<()> {
-        match (rule, self.memory, &self.refused) {
-            (None, ..) | (Some(_), true, None) => Ok(()),
-            (Some(_), _, Some(reason)) => bail!("--fail-on leak cannot be told: {reason}"),
-            (Some(_), false, None) => bail!(Usage(
+    pub fn check_rule(&self, rule: Rule) -> Result<()> {
+        match (rule, &self.refused) {
+            // whether findings are looked for depends on more than functions
+            (Rule::Xid | Rule::Finding { .. }, _) => Ok(()),
+            (Rule::Launches { .. }, _) if self.work => Ok(()),
+            (Rule::Launches { .. }, _) => bail!(Usage(
+                "--fail-on launches needs the driver's launches, which --layer or --filter leaves out\n\
+                 hint: drop --layer and --filter"
+                    .to_owned()
+            )),
+            (Rule::Leak { .. }, None) if self.memory => Ok(()),
+            (Rule::Error, None) if self.driver || self.runtime => Ok(()),
+            (Rule::Leak { .. }, Some(reason)) => bail!("--fail-on leak cannot be told: {reason}"),
+            (Rule::Error, Some(reason)) => bail!("--fail-on error cannot be told: {reason}"),
+            (Rule::Error, None) => bail!(Usage(
+                "--fail-on error needs calls of CUDA, which --layer leaves out\nhint: --layer runtime,driver"
+                    .to_owned()
+            )),
+            (Rule::Leak { .. }, None) => bail!(Usage(
                 "--fail-on leak needs every function that takes or gives back memory, and --filter leaves some out\n\
                  hint: drop --filter; gpuscope leaks --fail-on leak traces these functions alone"
                     .to_owned()
@@ -72,6 +88,16 @@ impl Coverage {
                 "--stacks {name} needs every function {needed}that takes or gives back memory, and {}",
                 self.cure()
             ))),
+        }
+    }
+
+    /// `stacks`, or what can be taken of them.
+    #[must_use]
+    pub fn most_stacks(&self, stacks: Stacks) -> Option<Stacks> {
+        match (stacks.of_work() && !self.work, self.memory) {
+            (false, true) => Some(stacks),
+            (true, true) => Some(Stacks::Alloc),
+            (_, false) => None,
         }
     }
 
@@ -109,6 +135,7 @@ mod tests {
             memory: filter.covers_memory(&catalog),
             work: filter.covers_memory(&catalog) && filter.covers_work(&catalog),
             driver: filter.has_layer(Layer::Driver),
+            runtime: filter.has_layer(Layer::Runtime),
             refused: None,
         }
     }
@@ -145,6 +172,17 @@ mod tests {
         assert_eq!(said(&["!cudaGetDevice", "!cuGetProcAddress*"], "driver"), "");
         assert!(said(&["@launch"], "all").contains("--filter leaves some out"));
         assert!(said(&[], "runtime").contains("--layer leaves out"));
+    }
+
+    #[test]
+    fn a_rule_that_could_not_match_is_refused() {
+        let said = |layer: &str, rule| match coverage(&[], layer).check_rule(rule) {
+            Ok(()) => String::new(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(said("runtime", Rule::Error), "");
+        assert!(said("kernel", Rule::Error).ends_with("hint: --layer runtime,driver"));
+        assert_eq!(said("kernel", Rule::Xid), "");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `gpuscope functions`: the catalogue, and what of it a library or process has.
 
-use super::prepare;
+use super::{explain, functions_kernel, prepare};
 use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
 use crate::cli::FunctionsArgs;
 use crate::decode::class_is;
@@ -23,9 +23,15 @@ pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
     if let Some(class) = args.pattern.as_deref().and_then(|pattern| pattern.strip_prefix('@')) {
         known_class(class).map_err(|error| Usage(error.to_string()))?;
     }
-    let catalog = prepare::catalog(&args.hooks)?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if let Some(file) = &args.explain {
+        let status = explain::run(file, args, &mut out)?;
+        finish(out)?;
+        return Ok(status);
+    }
+    let catalog = prepare::catalog(&args.hooks)?;
     let listed = match (&args.lib, args.pid) {
+        _ if args.kernel => functions_kernel::run(&catalog, args, &mut out)?,
         (Some(path), _) => list_file(&catalog, path, path, args, &mut out)?,
         (None, Some(pid)) => list_process(&catalog, pid, args, &mut out)?,
         (None, None) => list_catalog(&catalog, args, &mut out)?,
@@ -48,7 +54,7 @@ fn finish(mut out: impl Write) -> Result<()> {
     }
 }
 
-fn line(out: &mut dyn Write, text: &str) -> Result<()> {
+pub(super) fn line(out: &mut dyn Write, text: &str) -> Result<()> {
     match writeln!(out, "{text}") {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.context("failed to write to stdout"),
@@ -241,7 +247,7 @@ fn entries(catalog: &Catalog, elf: &ElfFile, shown: &Path) -> Result<(LibraryId,
     let prefix = match catalog.libraries[index].layer {
         Layer::Driver => "cu",
         Layer::Runtime => "cuda",
-        Layer::Custom => "\0",
+        Layer::Kernel | Layer::Custom => "\0",
     };
     let known = |name: &str| catalog.find(library, name, elf.soname_major()).is_some();
     let mut symbols = elf.symbols_where(&|name| known(name) || name.starts_with(prefix))?;

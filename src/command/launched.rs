@@ -10,6 +10,7 @@ use anyhow::Result;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
+use std::time::Duration;
 
 /// gpuscope itself failed; every other status may be the command's.
 pub const FAILED: u8 = 125;
@@ -67,20 +68,75 @@ impl Launched {
     /// # Errors
     /// The command cannot be waited for.
     pub fn follow(&mut self, mut each: impl FnMut(&mut Tracer)) -> Result<(End, Result<()>)> {
+        loop {
+            let (end, outcome) = self.follow_while(|tracer| {
+                each(tracer);
+                true
+            })?;
+            if let Some(end) = end {
+                return Ok((end, outcome));
+            }
+        }
+    }
+
+    /// The same, for as long as `goes_on` says so after each step. An end of `None`: the command lives on.
+    ///
+    /// # Errors
+    /// The command cannot be waited for.
+    pub fn follow_while(&mut self, mut goes_on: impl FnMut(&mut Tracer) -> bool) -> Result<(Option<End>, Result<()>)> {
         let mut outcome = Ok(());
         loop {
             let step = self.tracer.step();
             outcome = outcome.and(step);
-            each(&mut self.tracer);
-            if let Some(status) = self.child.try_wait()? {
-                return Ok((End::Ended(status), outcome));
-            }
-            if let Some(signal) = self.stop.signal().filter(|signal| !reaches_command(*signal)) {
-                let pid = self.child.id();
-                return Ok((End::Told { signal, pid }, outcome));
+            let enough = !goes_on(&mut self.tracer);
+            let end = end_of(&mut self.child, &self.stop)?;
+            if end.is_some() || enough {
+                return Ok((end, outcome));
             }
         }
     }
+
+    /// The tracer, and the command without it.
+    #[must_use]
+    pub fn part(self) -> (Tracer, Untraced) {
+        let Launched { tracer, child, stop } = self;
+        (tracer, Untraced { child, stop })
+    }
+}
+
+/// A command that goes on without being traced.
+pub struct Untraced {
+    child: Child,
+    stop: StopFlag,
+}
+
+impl Untraced {
+    /// Waits until the command ends or we are told to end.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn wait(&mut self) -> Result<End> {
+        loop {
+            if let Some(end) = end_of(&mut self.child, &self.stop)? {
+                return Ok(end);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+/// How often an untraced command is asked whether it is over.
+const POLL: Duration = Duration::from_millis(20);
+
+fn end_of(child: &mut Child, stop: &StopFlag) -> Result<Option<End>> {
+    if let Some(status) = child.try_wait()? {
+        return Ok(Some(End::Ended(status)));
+    }
+    let signal = stop.signal().filter(|signal| !reaches_command(*signal));
+    Ok(signal.map(|signal| End::Told {
+        signal,
+        pid: child.id(),
+    }))
 }
 
 impl End {

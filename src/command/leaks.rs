@@ -1,7 +1,7 @@
 //! `gpuscope leaks`: who holds GPU memory, live and at the end.
 
 mod reporter;
-mod screen;
+pub(super) mod screen;
 
 use super::launched::{self, Launched};
 use super::prepare;
@@ -42,7 +42,7 @@ fn watch_command(args: &LeaksArgs) -> Result<u8> {
     let (summary, _) = launched.tracer.finish()?;
     let report = last(summary);
     let written = reporter.finish(&report);
-    let matches = prepare::matches(args.fail_on, &report);
+    let matches = prepare::leaks(args.fail_on, &report);
     Ok(end.conclude(outcome.and(written), &matches))
 }
 
@@ -69,7 +69,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
     let report = last(summary);
     let written = reporter.finish(&report);
     failure.and(written)?;
-    Ok(prepare::status(&prepare::matches(args.fail_on, &report)))
+    Ok(prepare::status(&prepare::leaks(args.fail_on, &report)))
 }
 
 /// The report of the end, with what was not seen.

@@ -1,15 +1,35 @@
 //! One subcommand per file.
 
 mod coverage;
+#[cfg(feature = "record")]
+pub mod diff;
 pub mod doctor;
+mod explain;
+#[cfg(feature = "record")]
+pub mod export;
 pub mod functions;
+mod functions_kernel;
 pub mod launched;
 pub mod leaks;
 pub mod man;
 pub mod prepare;
+#[cfg(feature = "record")]
+mod progress;
+#[cfg(feature = "record")]
+mod reading;
+#[cfg_attr(not(feature = "record"), path = "no_record.rs")]
+pub mod record;
+#[cfg(feature = "record")]
+pub mod report;
 pub mod run;
 pub mod running;
+#[cfg(feature = "serve")]
+pub mod serve;
+#[cfg(feature = "record")]
+pub mod timeline;
 pub mod trace;
+#[cfg(feature = "record")]
+mod whole_file;
 
 use crate::cli::{Cli, Command};
 use anyhow::Result;
@@ -24,7 +44,13 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Trace(args) => trace::run(args),
+        Command::Record(args) => record::run(&args),
         Command::Leaks(args) => leaks::run(&args),
+        Command::Report(args) => report(&args),
+        Command::Diff(args) => diff(&args),
+        Command::Serve(args) => serve(&args),
+        Command::Timeline(args) => timeline(&args),
+        Command::Export(args) => export(&args),
         Command::Functions(args) => functions::run(&args),
         Command::Doctor(args) => doctor::run(args.pid, args.json),
         Command::Completions { shell } => {
@@ -33,4 +59,42 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         }
         Command::Man => man::run(),
     }
+}
+
+#[cfg(feature = "serve")]
+use serve::run as serve;
+
+#[cfg(not(feature = "serve"))]
+fn serve(_: &crate::cli::ServeArgs) -> Result<ExitCode> {
+    let words = "serve: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
+    anyhow::bail!(crate::refusal::Usage(words.to_owned()))
+}
+
+#[cfg(feature = "record")]
+use {diff::run as diff, export::run as export, report::run as report, timeline::run as timeline};
+
+#[cfg(not(feature = "record"))]
+fn export(_: &crate::cli::ExportArgs) -> Result<ExitCode> {
+    without_record("export")
+}
+
+#[cfg(not(feature = "record"))]
+fn timeline(_: &crate::cli::TimelineArgs) -> Result<ExitCode> {
+    without_record("timeline")
+}
+
+#[cfg(not(feature = "record"))]
+fn report(_: &crate::cli::ReportArgs) -> Result<ExitCode> {
+    without_record("report")
+}
+
+#[cfg(not(feature = "record"))]
+fn diff(_: &crate::cli::DiffArgs) -> Result<ExitCode> {
+    without_record("diff")
+}
+
+#[cfg(not(feature = "record"))]
+fn without_record(command: &str) -> Result<ExitCode> {
+    let words = "this build reads no recordings\nhint: cargo build with the feature record, which is on by default";
+    anyhow::bail!(crate::refusal::Usage(format!("{command}: {words}")))
 }

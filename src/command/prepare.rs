@@ -1,19 +1,21 @@
 //! From options to a tracer that is ready: shared by all commands that trace.
 
 use super::coverage::Coverage;
-use crate::catalog::Catalog;
-use crate::cli::{Colour, Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Whose};
+use crate::catalog::{Catalog, Layer};
+use crate::cli::{Colour, Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which, Whose};
 use crate::filter::Filter;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::probe::{self, Setup, Tier};
-use crate::refusal::{self, Usage};
+use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
-use crate::sink::{Sink, json::Json, summary, text};
+use crate::sink::{Clock, Sink, json::Json, summary, text};
+use crate::trace::Meta;
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::IsTerminal;
 use std::os::fd::AsRawFd;
@@ -24,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Rows that globs and functions unknown to the catalogue may add.
-const SPARE_ROWS: usize = 4096;
+pub const SPARE_ROWS: usize = 4096;
 /// A second of 100,000 allocations, and as many frees.
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
@@ -39,48 +41,112 @@ const LARGEST_RING: u64 = 1 << 30;
 ///
 /// # Errors
 /// A wrong option, file or pattern, or what the kernel refuses.
-pub fn tracer(options: &Options, scope: Scope, command: &[std::ffi::OsString]) -> Result<Tracer> {
-    probe::route_messages(options.verbose);
-    let catalog = catalog(&options.hooks)?;
-    let filter = Filter::parse(&options.filter, &options.layer).map_err(|error| Usage(error.to_string()))?;
-    let format = format(options)?;
-    let coverage = Coverage::of(&filter, &catalog);
-    coverage.check_rule(options.fail_on)?;
-    coverage.check_stacks(options.stacks)?;
-    let rows = RunRows::new(catalog, filter, wish(options, &coverage), SPARE_ROWS);
-    check_filter(options, &rows)?;
-    let output = destination(options.output.as_deref())?;
-    let mut tracer = Tracer::start(rows, call_setup(options, &scope)?, scope, output)?;
-    if let Some(unseen) = coverage.unseen() {
-        tracer.declare_unseen(unseen);
+pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
+    let format = format(options);
+    if format == Format::Arrows {
+        return super::record::tracer_of_file(options, scope, command);
     }
-    if options.full_names {
-        tracer.show_full_names();
-    }
-    if options.stacks.is_some_and(|stacks| stacks != Stacks::None) {
-        tracer.show_stacks();
-    }
+    let mut tracer = begin(options, scope, None, || destination(options.output.as_deref()))?;
     if !options.quiet {
-        let sink = sink(options, format, command, tracer.tier());
-        tracer.write_to(sink);
+        let clock = clock_now();
+        let sink = sink(options, format, command, tracer.tier(), clock)?;
+        tracer.write_to(sink, clock);
     }
     Ok(tracer)
 }
 
-fn wish(options: &Options, coverage: &Coverage) -> Wish {
-    let stacks = |wanted: fn(Stacks) -> bool| options.stacks.is_some_and(wanted);
+/// The same without what it writes, which goes to `output`. Call stacks are those of `stacks`, where the options say
+/// nothing and the calls are followed.
+///
+/// # Errors
+/// As [`tracer`].
+pub fn begin(
+    options: &Options,
+    scope: Scope,
+    stacks: Option<Stacks>,
+    output: impl FnOnce() -> Result<Output>,
+) -> Result<Tracer> {
+    probe::route_messages(options.verbose);
+    let mut catalog = catalog(&options.which.hooks)?;
+    for group in &options.which.kernel {
+        catalog
+            .add_kernel_group(group)
+            .map_err(|why| Usage(format!("--kernel: {why}")))?;
+    }
+    let filter = filter(&options.which)?;
+    if filter.has_layer(Layer::Kernel) {
+        catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
+    }
+    let coverage = Coverage::of(&filter, &catalog);
+    options.fail_on.iter().try_for_each(|rule| coverage.check_rule(*rule))?;
+    coverage.check_stacks(options.stacks)?;
+    let stacks = options.stacks.or_else(|| coverage.most_stacks(stacks?));
+    let rows = RunRows::new(catalog, filter, wish(options, stacks, &coverage), SPARE_ROWS);
+    check_filter(options, &rows)?;
+    let setup = call_setup(options, &scope)?;
+    let mut tracer = Tracer::start(rows, setup, scope, output()?)?;
+    tracer.watch_xids(false)?;
+    if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
+        bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
+    }
+    if let Some(unseen) = coverage.unseen() {
+        tracer.declare_unseen(unseen);
+    }
+    if options.which.no_getters {
+        tracer.declare_unseen("getters (cudaGetDevice …), which --no-getters leaves out".to_owned());
+    }
+    if options.full_names {
+        tracer.show_full_names();
+    }
+    if stacks.is_some_and(|stacks| stacks != Stacks::None) {
+        tracer.show_stacks();
+    }
+    let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
+    match no_findings(options, &coverage) {
+        Some(why) if asks => bail!(Usage(format!("--fail-on finding cannot be told: {why}"))),
+        Some(why) => tracer.leave_findings_out(why),
+        None => tracer.look_for_findings(),
+    }
+    Ok(tracer)
+}
+
+fn filter(which: &Which) -> Result<Filter> {
+    let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
+    Ok(if which.no_getters {
+        filter.without_queries()
+    } else {
+        filter
+    })
+}
+
+/// Why it cannot be told what is wrong: that follows from all calls together.
+fn no_findings(options: &Options, coverage: &Coverage) -> Option<&'static str> {
+    let which = &options.which;
+    let some_left_out = !which.filter.is_empty() || !which.whose.comm.is_empty();
+    match coverage {
+        _ if options.quiet => Some("they follow from single calls, and -q takes none (hint: -o FILE.arrows instead)"),
+        _ if which.errors || which.min_duration.is_some() => Some("--errors and --min-duration leave calls out"),
+        _ if some_left_out => Some("--filter and --comm leave calls out"),
+        Coverage { refused: Some(_), .. } => Some("returns of calls cannot be hooked here"),
+        Coverage { work: false, .. } => Some("--layer leaves the driver out"),
+        _ => None,
+    }
+}
+
+fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish {
+    let of = |wanted: fn(Stacks) -> bool| stacks.is_some_and(wanted);
     Wish {
         events: !options.quiet,
         // few calls of a getter fail or take long: where only those are shown, none is too chatty
-        chatty: options.chatty || options.errors || options.min_duration.is_some(),
+        chatty: options.which.chatty || options.which.errors || options.which.min_duration.is_some(),
         returns: coverage.refused.is_none(),
-        results: options.errors,
+        results: options.which.errors,
         memory: coverage.memory,
-        stacks: options.stacks != Some(Stacks::None),
+        stacks: stacks != Some(Stacks::None),
         kernels: true,
         work: coverage.work,
-        launch_stacks: stacks(Stacks::of_launches),
-        sync_stacks: stacks(Stacks::of_waits),
+        launch_stacks: of(Stacks::of_launches),
+        sync_stacks: of(Stacks::of_waits),
     }
 }
 
@@ -132,9 +198,14 @@ fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
     Ok(())
 }
 
-/// What `rule` finds in `report`.
-pub fn matches(rule: Option<Rule>, report: &Report) -> Vec<String> {
-    rule.map(|rule| rule.matches(report)).unwrap_or_default()
+/// What the rules find in `summary`.
+pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
+    rules.iter().flat_map(|rule| rule.matches(summary)).collect()
+}
+
+/// What a rule about memory finds in `report`.
+pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
+    rule.map(|rule| rule.leaks(report)).unwrap_or_default()
 }
 
 /// Says what a rule has found.
@@ -178,7 +249,7 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
     if !some && !globs {
         bail!(Usage(format!(
             "no known function matches --filter {}\nhint: gpuscope functions lists them",
-            options.filter.join(" --filter ")
+            options.which.filter.join(" --filter ")
         )));
     }
     Ok(())
@@ -193,9 +264,25 @@ fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
     }
     Ok(Setup {
         ring_bytes: ring as u32,
-        only_errors: options.errors,
-        min_ns: options.min_duration.map_or(0, |time| time.as_nanos() as u64),
-        ..setup(&options.whose, scope)?
+        only_errors: options.which.errors,
+        min_ns: options.which.min_duration.map_or(0, |time| time.as_nanos() as u64),
+        ..setup(&options.which.whose, scope)?
+    })
+}
+
+/// Of a trace of every process without events, with rings of so many bytes for memory and for work.
+///
+/// # Errors
+/// `GPUSCOPE_TIER` is wrong.
+pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
+    Ok(Setup {
+        spare_rows: SPARE_ROWS,
+        ring_bytes: NO_RING,
+        memory_ring_bytes: ring_bytes,
+        work_ring_bytes: ring_bytes,
+        driver_counted: true,
+        tier: forced_tier()?,
+        ..Setup::default()
     })
 }
 
@@ -264,38 +351,60 @@ pub fn destination(path: Option<&Path>) -> Result<Output> {
     }
 }
 
-fn format(options: &Options) -> Result<Format> {
+fn format(options: &Options) -> Format {
     if let Some(format) = options.format {
-        return Ok(format);
+        return format;
     }
     let path = options.output.as_deref().unwrap_or(Path::new("-"));
     let extension = path
         .extension()
         .and_then(|extension| extension.to_str())
         .unwrap_or_default();
-    if let Some(words) = refusal::extension(extension) {
-        bail!(Usage(format!("-o {}: {words}", path.display())));
+    match extension {
+        "jsonl" => Format::Jsonl,
+        "arrows" => Format::Arrows,
+        "json" => Format::Chrome,
+        "pftrace" => Format::Perfetto,
+        _ => Format::Text,
     }
-    Ok(if extension == "jsonl" {
-        Format::Jsonl
-    } else {
-        Format::Text
+}
+
+fn sink(options: &Options, format: Format, command: &[OsString], tier: &str, clock: Clock) -> Result<Box<dyn Sink>> {
+    let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
+    Ok(match format {
+        Format::Jsonl => Box::new(Json::new(clock, words(command), tier.to_owned())),
+        Format::Perfetto if to_terminal => {
+            bail!(Usage(
+                "this format is not for a terminal\nhint: -o FILE.pftrace".to_owned()
+            ))
+        }
+        Format::Chrome | Format::Perfetto => drawn(format, Meta::here(clock, words(command), tier.to_owned()))?,
+        Format::Text | Format::Arrows => {
+            let colour = coloured(options.paint.color, to_terminal);
+            Box::new(text::Text::new(clock, text::local_zone(), colour))
+        }
     })
 }
 
-fn sink(options: &Options, format: Format, command: &[std::ffi::OsString], tier: &str) -> Box<dyn Sink> {
-    let clock = clock_now();
-    match format {
-        Format::Jsonl => {
-            let command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-            Box::new(Json::new(clock, command, tier.to_owned()))
-        }
-        Format::Text => {
-            let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
-            let colour = coloured(options.color, to_terminal);
-            Box::new(text::Text::new(clock, text::local_zone(), colour))
-        }
-    }
+#[cfg(feature = "record")]
+fn drawn(format: Format, meta: Meta) -> Result<Box<dyn Sink>> {
+    use crate::export::{Live, chrome, perfetto};
+    Ok(match format {
+        Format::Chrome => Box::new(Live::new(Box::new(chrome::form()), meta)),
+        _ => Box::new(Live::new(Box::new(perfetto::form()), meta)),
+    })
+}
+
+#[cfg(not(feature = "record"))]
+fn drawn(_: Format, _: Meta) -> Result<Box<dyn Sink>> {
+    let words = "this build writes no traces for Chrome and Perfetto\n\
+                 hint: cargo build with the feature record, which is on by default";
+    bail!(Usage(words.to_owned()))
+}
+
+/// A command line as text.
+pub fn words(command: &[OsString]) -> Vec<String> {
+    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// Whether to write in colours; `to_terminal`: that is where it goes.
@@ -321,9 +430,19 @@ pub fn print_summary(format: SummaryFormat, summary: &Summary) {
 /// # Errors
 /// A handler cannot be installed.
 pub fn stop_flag() -> Result<StopFlag> {
+    match ignores_hangup() {
+        true => stop_flag_of(&[libc::SIGINT, libc::SIGTERM]),
+        false => stop_flag_of(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]),
+    }
+}
+
+/// The same by these signals.
+///
+/// # Errors
+/// A handler cannot be installed.
+pub fn stop_flag_of(signals: &[i32]) -> Result<StopFlag> {
     let flag = StopFlag::default();
-    let hangup = (!ignores_hangup()).then_some(libc::SIGHUP);
-    for signal in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hangup) {
+    for signal in signals.iter().copied() {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag.set))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.set)))
             .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&flag.signal), signal as usize))

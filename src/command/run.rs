@@ -25,6 +25,6 @@ fn traced(args: &RunArgs) -> Result<u8> {
     let (end, outcome) = launched.follow(|_| {})?;
     let (summary, written) = launched.tracer.finish()?;
     prepare::print_summary(options.summary, &summary);
-    let matches = prepare::matches(options.fail_on, &summary.memory);
+    let matches = prepare::matches(&options.fail_on, &summary);
     Ok(end.conclude(outcome.and(written), &matches))
 }

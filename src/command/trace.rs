@@ -39,6 +39,6 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
     let (summary, written) = tracer.finish()?;
     prepare::print_summary(args.options.summary, &summary);
     failure.and(written)?;
-    let matches = prepare::matches(args.options.fail_on, &summary.memory);
+    let matches = prepare::matches(&args.options.fail_on, &summary);
     Ok(prepare::status(&matches))
 }

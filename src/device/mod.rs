@@ -1,6 +1,6 @@
 //! What the machine's driver says, through NVML, of its devices and of who holds their memory.
 //!
-//! Owns the talking to NVML, the merging of its lists, whose its process numbers are, which device a CUDA ordinal of
+//! Owns the talking to NVML ([`telemetry`]: by a thread of its own), the merging of its lists, whose its process numbers are, which device a CUDA ordinal of
 //! a process is, and the comparison with what was tracked. Knows nothing of probes and of calls. NVML is loaded
 //! while running; a machine without it lacks these columns and nothing else.
 //!
@@ -39,6 +39,7 @@ mod nvml;
 mod ordinals;
 mod owner;
 mod reconcile;
+pub mod telemetry;
 mod visible;
 
 pub use absent::Absent;

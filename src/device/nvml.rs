@@ -79,25 +79,11 @@ impl Devices {
     /// What each process holds of each device.
     pub fn processes(&self) -> Found<ProcessMemory> {
         let mut owners = Owners::new("/proc");
-        self.each(|index, gpu, notes| {
-            let uuid = gpu.uuid()?;
-            let parts = parts(gpu, index, &uuid, notes);
-            let of_gpu = lists(gpu, index, parts.is_some(), notes);
-            let (mut described, mut of_parts): (Vec<MigDevice>, Vec<_>) = (Vec::new(), Vec::new());
-            for (handle, part) in parts.unwrap_or_default() {
-                let lists = lists(&handle, index, false, notes);
-                of_parts.extend(lists.into_iter().map(|list| (part.uuid.clone(), list)));
-                described.push(part);
-            }
-            let merged = merged(&uuid, &described, &of_gpu, &of_parts).into_iter();
-            let found = merged.map(|((device, nvml_pid), bytes)| ProcessMemory {
-                device,
-                nvml_pid,
-                pid: owners.of(nvml_pid),
-                bytes,
-            });
-            Ok(found.collect())
-        })
+        self.each(|index, gpu, notes| processes_of(gpu, index, &mut owners, notes))
+    }
+
+    pub(super) fn nvml(&self) -> &Nvml {
+        &self.nvml
     }
 
     /// One device that does not answer takes nothing from the others.
@@ -116,6 +102,32 @@ impl Devices {
         }
         Found { items, notes }
     }
+}
+
+/// What each process holds of one device.
+pub(super) fn processes_of(
+    gpu: &Gpu,
+    index: u32,
+    owners: &mut Owners,
+    notes: &mut Vec<String>,
+) -> Result<Vec<ProcessMemory>, NvmlError> {
+    let uuid = gpu.uuid()?;
+    let parts = parts(gpu, index, &uuid, notes);
+    let of_gpu = lists(gpu, index, parts.is_some(), notes);
+    let (mut described, mut of_parts): (Vec<MigDevice>, Vec<_>) = (Vec::new(), Vec::new());
+    for (handle, part) in parts.unwrap_or_default() {
+        let lists = lists(&handle, index, false, notes);
+        of_parts.extend(lists.into_iter().map(|list| (part.uuid.clone(), list)));
+        described.push(part);
+    }
+    let merged = merged(&uuid, &described, &of_gpu, &of_parts).into_iter();
+    let found = merged.map(|((device, nvml_pid), bytes)| ProcessMemory {
+        device,
+        nvml_pid,
+        pid: owners.of(nvml_pid),
+        bytes,
+    });
+    Ok(found.collect())
 }
 
 /// None when this program has more rights than who started it: that one must not choose what is loaded.

@@ -6,13 +6,24 @@
 //! one process that does (`/proc` of an outer namespace is mounted here); else it is not known. From inside a
 //! container, numbers of outside can be mapped by nobody: share the PID namespace of the host with gpuscope.
 
+use crate::owner::start_ticks;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Looking through all processes costs some milliseconds.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Far more than use the driver at one time.
+const MOST_KNOWN: usize = 4096;
 
 /// Processes, as a `/proc` shows them.
 pub(super) struct Owners {
     proc: PathBuf,
     /// (number here, numbers in the namespaces within) of processes that use the driver; found when first needed.
     nested: Option<Vec<(u32, Vec<u32>)>>,
+    looked: Instant,
+    /// Processes of these numbers that use the driver, and when they began, in clock ticks: mappings are long.
+    known: HashMap<u32, u64>,
 }
 
 impl Owners {
@@ -20,6 +31,18 @@ impl Owners {
         Owners {
             proc: proc.into(),
             nested: None,
+            looked: Instant::now(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Processes may have come since.
+    pub(super) fn look_again(&mut self) {
+        if self.looked.elapsed() > LOOK_EVERY {
+            self.nested = None;
+        }
+        if self.known.len() > MOST_KNOWN {
+            self.known.clear();
         }
     }
 
@@ -28,8 +51,16 @@ impl Owners {
         if nvml_pid == 0 {
             return None;
         }
-        if uses_driver(&self.proc, nvml_pid) {
+        let began = start_ticks(&self.proc, nvml_pid);
+        if began.is_some() && began.as_ref() == self.known.get(&nvml_pid) {
             return Some(nvml_pid);
+        }
+        if uses_driver(&self.proc, nvml_pid) {
+            self.known.extend(began.map(|began| (nvml_pid, began)));
+            return Some(nvml_pid);
+        }
+        if self.nested.is_none() {
+            self.looked = Instant::now();
         }
         let nested = self.nested.get_or_insert_with(|| nested(&self.proc));
         let mut fitting = nested.iter().filter(|(_, within)| within.contains(&nvml_pid));

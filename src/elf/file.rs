@@ -107,10 +107,10 @@ impl ElfFile {
 
     /// Whether the file is a Go program, whose functions a return probe would crash.
     pub fn is_go(&self) -> bool {
-        self.layout
-            .sections
-            .iter()
-            .any(|section| matches!(section.name.as_str(), ".gopclntab" | ".note.go.buildid"))
+        self.layout.sections.iter().any(|section| {
+            matches!(section.name.as_str(), ".note.go.buildid" | ".go.buildinfo")
+                || section.name.ends_with(".gopclntab")
+        })
     }
 
     /// Whether the local symbols (`.symtab`) are gone. `.dynsym` stays in every shared library.

@@ -7,7 +7,7 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
 use super::instruction::{self, Class, NOP5};
-use super::{ElfError, ElfFile};
+use super::{ElfError, ElfFile, unwind};
 
 /// How far a probe may move from the entry, in bytes.
 const REACH: usize = 32;
@@ -57,6 +57,8 @@ pub enum SiteRefusal {
     Kind,
     #[error("not probed: a five-byte nop inside a function, where some kernels overwrite live stack")]
     NopInside,
+    #[error("not probed: nothing says where instructions begin around byte {0:#x} of the file")]
+    NoFunction(u64),
     #[error("not probed: byte {0:#x} of the file, where a static probe should be, is no one-byte nop")]
     NoNop(u64),
     #[error("not probed: the static probe does not lie in what the file loads")]
@@ -158,6 +160,46 @@ pub fn probe_site(file: &ElfFile, offset: u64) -> Result<Site, SiteRefusal> {
         moved_by,
         cost: decision.cost,
     })
+}
+
+/// Where to probe for an offset that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlaceSite {
+    pub site: Site,
+    /// Whether a function begins there: only then are arguments and the return address where a call leaves them.
+    pub is_entry: bool,
+}
+
+/// Chooses for an offset which need not be a function's: in a function of the symbol tables, or else of the unwind
+/// information.
+///
+/// # Errors
+/// As [`probe_site`]; or no function holds the offset, so that an instruction may be under way there.
+pub fn place_site(file: &ElfFile, offset: u64) -> Result<PlaceSite, SiteRefusal> {
+    let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
+    let extents = file.extents()?;
+    let after = extents.partition_point(|e| e.offset <= offset);
+    let last = extents.get(..after).unwrap_or_default().last();
+    let by_symbol = last.filter(|known| known.offset == offset || offset - known.offset < known.size);
+    let start = match by_symbol {
+        Some(known) => Some(known.offset),
+        None => unwound_start(file, offset)?,
+    };
+    let is_entry = start.ok_or(SiteRefusal::NoFunction(offset))? == offset;
+    let site = match (by_symbol, start) {
+        (None, Some(start)) if !is_entry => inside(file, start, offset, code.offset + code.size)?,
+        _ => probe_site(file, offset)?,
+    };
+    Ok(PlaceSite { site, is_entry })
+}
+
+fn unwound_start(file: &ElfFile, offset: u64) -> Result<Option<u64>, ElfError> {
+    let frames = unwind::frames(file)?;
+    let frame = file
+        .layout
+        .vaddr_of(offset)
+        .and_then(|vaddr| unwind::enclosing(&frames, vaddr));
+    Ok(frame.and_then(|frame| file.layout.offset_of(frame.start)))
 }
 
 /// The place of a static probe, which is a one-byte nop: kernels emulate it wherever it is.

@@ -1,5 +1,31 @@
 //! One frame of a call stack, as it is shown.
 
+use std::cell::OnceCell;
+
+/// A call stack that many lines may show.
+#[derive(Debug, Clone, Default)]
+pub struct Shown {
+    /// Innermost first.
+    pub frames: Vec<Frame>,
+    text: OnceCell<String>,
+}
+
+impl Shown {
+    /// Of `frames`, innermost first.
+    #[must_use]
+    pub fn new(frames: Vec<Frame>) -> Shown {
+        Shown {
+            frames,
+            text: OnceCell::new(),
+        }
+    }
+
+    /// What `render` makes of the frames; it is asked once.
+    pub fn text(&self, render: impl FnOnce(&[Frame]) -> String) -> &str {
+        self.text.get_or_init(|| render(&self.frames))
+    }
+}
+
 /// What a frame runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Language {

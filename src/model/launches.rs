@@ -174,6 +174,19 @@ impl Launches {
         }
     }
 
+    /// The short name of the kernel with that id, or else the place of what launches it, if that is the same in other
+    /// processes.
+    #[must_use]
+    pub fn label(&self, id: u64) -> Option<Arc<str>> {
+        match &self.ids.get(&id)?.1 {
+            Known::Name(name) => Some(name.short.as_str().into()),
+            // an address without its file
+            Known::Place(place) if place.starts_with("0x") => None,
+            Known::Place(place) => Some(Arc::clone(place)),
+            Known::Nothing => None,
+        }
+    }
+
     /// Adds one entry of the counting plane, of a row that launches.
     pub fn add(&mut self, key: &TotalKey, total: &Total) {
         let sum = self.sum_of(key.variant);

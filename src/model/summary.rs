@@ -4,8 +4,8 @@
 
 use crate::capture::direction;
 use crate::catalog::{Catalog, Class, CopyKind, Layer, Role};
-use crate::wire::{FailureKey, RowCounter, Total, TotalKey};
-use std::collections::BTreeMap;
+use crate::wire::{DriverShare, FailureKey, RowCounter, ShareKey, Total, TotalKey};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Totals of one function over all processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Function {
     pub without_args: u64,
     /// False: seen at entry only, so there is no time and no result.
     pub timed: bool,
+    /// What of it was spent in system calls on the driver's devices; `None`: that was not followed.
+    pub driver: Option<DriverShare>,
 }
 
 /// Failed calls of one function with one result.
@@ -93,21 +95,36 @@ pub struct Summary {
     pub cost: Cost,
     pub tier: String,
     pub memory: super::memory::Report,
+    /// The kernel driver's objects; `None`: its calls were not followed.
+    pub driver: Option<super::driver::Report>,
     /// By process.
     pub work: Vec<super::work::ProcessReport>,
     /// Launches by kernel, most first.
     pub kernels: Vec<super::launches::Kernel>,
     /// Names of kernels as in the source, instead of short ones.
     pub full_names: bool,
+    /// What the driver reported of faults of GPUs, in the order in which they came.
+    pub xids: Vec<super::xid::Faults>,
+    /// Reports of yet other kinds than those.
+    pub more_xids: u64,
+    /// What rows of users' files have summed up.
+    pub aggregates: Vec<super::aggregate::Report>,
+    /// What is wrong.
+    pub findings: crate::findings::Diagnosis,
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].
 #[derive(Debug, Default)]
 pub struct Tally {
-    rows: BTreeMap<u32, RowTotal>,
+    /// By row and, of the kernel driver's calls, variant.
+    rows: BTreeMap<(u32, u64), RowTotal>,
+    shares: BTreeMap<u32, DriverShare>,
     failures: BTreeMap<(u32, i32), u64>,
     copies: BTreeMap<(Layer, Option<CopyKind>), (u64, u64)>,
-    processes: std::collections::BTreeSet<u32>,
+    /// Those that made a call.
+    processes: BTreeSet<u32>,
+    /// Those that called CUDA.
+    cuda: BTreeSet<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -122,7 +139,11 @@ impl Tally {
         let Some(row) = catalog.rows.get(key.row as usize) else {
             return;
         };
-        if let (Class::Copy, Some(library)) = (row.class, catalog.library_with(row.library)) {
+        let library = catalog.library_with(row.library);
+        if library.is_some_and(|library| matches!(library.layer, Layer::Runtime | Layer::Driver)) {
+            self.cuda.insert(key.tgid);
+        }
+        if let (Class::Copy, Some(library)) = (row.class, library) {
             let copies = self
                 .copies
                 .entry((library.layer, direction(row, key.variant)))
@@ -137,8 +158,9 @@ impl Tally {
             total.bytes
         };
         let total = Total { bytes, ..*total };
+        let told_apart = catalog.driver.is_some_and(|driver| driver.contains(key.row));
         self.rows
-            .entry(key.row)
+            .entry((key.row, if told_apart { key.variant } else { 0 }))
             .and_modify(|sum| sum.total.add(&total))
             .or_insert(RowTotal { total });
     }
@@ -148,43 +170,84 @@ impl Tally {
         *self.failures.entry((key.row, key.code)).or_default() += count;
     }
 
-    /// Processes that made at least one call.
+    /// Whether process `tgid` made a call.
+    pub fn knows(&self, tgid: u32) -> bool {
+        self.processes.contains(&tgid)
+    }
+
+    /// Adds what calls of a function have spent in the kernel driver.
+    pub fn add_share(&mut self, key: &ShareKey, share: DriverShare) {
+        let sum = self.shares.entry(key.row).or_default();
+        sum.calls += share.calls;
+        sum.ns += share.ns;
+    }
+
+    /// Processes that made at least one call of CUDA.
     pub fn processes(&self) -> usize {
-        self.processes.len()
+        self.cuda.len()
     }
 
     /// Totals by function, busiest layer order: runtime, driver, custom; most time first.
     pub fn functions(&self, catalog: &Catalog, counters: &[RowCounter], timed: &dyn Fn(u32) -> bool) -> Vec<Function> {
         let used = counters.iter().enumerate().filter(|(_, counter)| counter.entered > 0);
         let mut functions: Vec<Function> = used
-            .filter_map(|(row, counter)| self.function(catalog, row as u32, counter, timed(row as u32)))
+            .flat_map(|(row, counter)| self.functions_of(catalog, row as u32, counter, timed(row as u32)))
             .collect();
         functions.sort_by(|a, b| (a.layer, b.total_ns, b.calls, &a.name).cmp(&(b.layer, a.total_ns, a.calls, &b.name)));
         functions
     }
 
-    fn function(&self, catalog: &Catalog, row: u32, counter: &RowCounter, timed: bool) -> Option<Function> {
+    /// One for each variant; the first of them has what is known of the row alone.
+    fn functions_of(&self, catalog: &Catalog, row: u32, counter: &RowCounter, timed: bool) -> Vec<Function> {
+        let totals: Vec<(u64, &Total)> = self
+            .rows
+            .range((row, 0)..=(row, u64::MAX))
+            .map(|((_, variant), sum)| (*variant, &sum.total))
+            .collect();
+        let others: u64 = totals.iter().skip(1).map(|(_, total)| total.calls()).sum();
+        let first = RowCounter {
+            entered: counter.entered.saturating_sub(others),
+            ..*counter
+        };
+        let rest = RowCounter::default();
+        let counters = std::iter::once(&first).chain(std::iter::repeat(&rest));
+        let none = (0, &Total::NONE);
+        let totals = if totals.is_empty() { vec![none] } else { totals };
+        let functions = totals.into_iter().zip(counters);
+        functions
+            .filter_map(|((variant, total), counter)| self.function(catalog, (row, variant), total, counter, timed))
+            .collect()
+    }
+
+    fn function(
+        &self,
+        catalog: &Catalog,
+        (row, variant): (u32, u64),
+        total: &Total,
+        counter: &RowCounter,
+        timed: bool,
+    ) -> Option<Function> {
         let known = catalog.rows.get(row as usize)?;
         let library = catalog.library_with(known.library)?;
-        let total = self.rows.get(&row).map(|row| row.total);
-        let calls = total.map_or(0, |total| total.calls());
-        let quantile = |share: f64| total.as_ref().map_or(0, |total| quantile_ns(total, share));
+        let calls = total.calls();
+        let quantile = |share: f64| quantile_ns(total, share);
         Some(Function {
             layer: library.layer,
             label: library.name.clone(),
-            name: known.symbol.clone(),
+            name: catalog.name_of(row, variant).into_owned(),
             class: known.class,
             calls,
-            errors: total.map_or(0, |total| total.errors),
-            total_ns: total.map_or(0, |total| total.total_ns),
-            max_ns: total.map_or(0, |total| total.max_ns),
-            bytes: total.map_or(0, |total| total.bytes),
+            errors: total.errors,
+            total_ns: total.total_ns,
+            max_ns: total.max_ns,
+            bytes: total.bytes,
             p50_ns: quantile(0.5),
             p99_ns: quantile(0.99),
             unfinished: counter.entered.saturating_sub(calls),
             lost: counter.lost,
             without_args: counter.no_frame,
             timed,
+            driver: self.shares.get(&row).copied(),
         })
     }
 

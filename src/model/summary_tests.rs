@@ -111,7 +111,25 @@ proptest! {
         for (key, total) in &entries {
             tally.add(&CATALOG, key, total);
         }
-        let distinct: std::collections::HashSet<u32> = entries.iter().map(|(key, _)| key.tgid).collect();
+        let known = entries.iter().filter(|(key, _)| (key.row as usize) < CATALOG.rows.len());
+        let distinct: std::collections::HashSet<u32> = known.map(|(key, _)| key.tgid).collect();
         prop_assert_eq!(tally.processes(), distinct.len());
     }
+}
+
+#[test]
+fn a_process_that_only_called_elsewhere_made_no_call_of_cuda() {
+    let mut catalog = Catalog::builtin().unwrap();
+    let text = "[[function]]\ntracepoint = \"sched:sched_wakeup\"\n";
+    catalog.add_hooks("test.toml", text).unwrap();
+    let key = |tgid, row: usize| TotalKey {
+        tgid,
+        row: row as u32,
+        variant: 0,
+    };
+    let mut tally = Tally::default();
+    tally.add(&catalog, &key(7, catalog.rows.len() - 1), &Total::NONE);
+    assert_eq!((tally.processes(), tally.knows(7)), (0, true));
+    tally.add(&catalog, &key(8, 0), &Total::NONE);
+    assert_eq!(tally.processes(), 1);
 }

@@ -3,7 +3,8 @@
 //!
 //! Owns the bytes of events; does not know what they mean.
 
-use crate::sink::Happening;
+use super::xid::Report;
+use crate::sink::{Happening, Measure};
 use crate::wire;
 
 /// Where one event lies in [`Inbox::bytes`].
@@ -62,18 +63,46 @@ pub struct Happened {
     pub what: Happening,
 }
 
+/// What is no call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Aside {
+    Process(Happened),
+    Xid(Report),
+    Measure(Measure),
+}
+
+impl Aside {
+    fn at(&self) -> u64 {
+        match self {
+            Aside::Process(happened) => happened.at,
+            Aside::Xid(report) => report.at,
+            Aside::Measure(measure) => measure.at,
+        }
+    }
+
+    fn due(&self) -> Due<'_> {
+        match self {
+            Aside::Process(happened) => Due::Process(happened),
+            Aside::Xid(report) => Due::Xid(report),
+            Aside::Measure(measure) => Due::Measure(measure),
+        }
+    }
+}
+
 /// What comes out.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Due<'a> {
     Call(&'a [u8]),
     Process(&'a Happened),
+    Xid(&'a Report),
+    Measure(&'a Measure),
 }
 
 /// Events and happenings that are held back.
 #[derive(Debug, Default)]
 pub struct Window {
     held: Inbox,
-    happened: Vec<Happened>,
+    asides: Vec<Aside>,
     /// Bytes of `held` that have come out.
     spent: usize,
 }
@@ -97,7 +126,17 @@ impl Window {
 
     /// Adds something that happened to a process.
     pub fn happen(&mut self, happened: Happened) {
-        self.happened.push(happened);
+        self.asides.push(Aside::Process(happened));
+    }
+
+    /// Adds an Xid.
+    pub fn report(&mut self, report: Report) {
+        self.asides.push(Aside::Xid(report));
+    }
+
+    /// Adds what was measured.
+    pub fn measure(&mut self, measure: Measure) {
+        self.asides.push(Aside::Measure(measure));
     }
 
     /// Bytes of events that are held back.
@@ -108,27 +147,23 @@ impl Window {
     /// Gives `emit` what is older than `horizon`, in order.
     pub fn release(&mut self, horizon: u64, mut emit: impl FnMut(Due<'_>)) {
         self.held.slots.sort_by_key(|slot| slot.entered);
-        self.happened.sort_by_key(|happened| happened.at);
+        self.asides.sort_by_key(Aside::at);
         let ready = self.held.slots.partition_point(|slot| slot.entered < horizon);
-        let mut happened = self
-            .happened
-            .iter()
-            .take_while(|happened| happened.at < horizon)
-            .peekable();
+        let mut asides = self.asides.iter().take_while(|aside| aside.at() < horizon).peekable();
         let mut shown = 0;
         for slot in &self.held.slots[..ready] {
-            while let Some(happened) = happened.next_if(|happened| happened.at <= slot.entered) {
-                emit(Due::Process(happened));
+            while let Some(aside) = asides.next_if(|aside| aside.at() <= slot.entered) {
+                emit(aside.due());
                 shown += 1;
             }
             emit(Due::Call(self.held.event(*slot)));
             self.spent += slot.length as usize;
         }
-        for happened in happened {
-            emit(Due::Process(happened));
+        for aside in asides {
+            emit(aside.due());
             shown += 1;
         }
-        self.happened.drain(..shown);
+        self.asides.drain(..shown);
         self.held.slots.drain(..ready);
         self.compact();
     }
@@ -174,6 +209,8 @@ mod tests {
             out.push(match due {
                 Due::Call(bytes) => (wire::u64_at(bytes, 0), true),
                 Due::Process(happened) => (happened.at, false),
+                Due::Xid(report) => (report.at, false),
+                Due::Measure(measure) => (measure.at, false),
             });
         });
         out

@@ -4,10 +4,13 @@
 //! several paths, namespaces or processes is never probed twice.
 
 use super::discover::{self, Mapping, descriptor_path};
+use super::kernel::KernelHooks;
 use super::links::detach;
+use super::machine::ldcache;
+use super::place::{places_of, readable_inside, site_at};
 use super::static_probe::{Sites, static_probes_of};
-use super::{Point, Session, identity, lease};
-use crate::catalog::{Catalog, Layer, LibraryId, Returns, Row, RowId, glob_matches};
+use super::{Point, Session, identity, lease, returns};
+use crate::catalog::{Arg, Catalog, Layer, Library, LibraryId, Row, RowId, SiteKind, glob_matches};
 use crate::elf::{Cost, ElfFile, Method, SiteRefusal, StaticProbe, Symbol, find_runtime, is_trampoline, probe_site};
 use crate::filter::Filter;
 use anyhow::{Context, Result};
@@ -42,6 +45,8 @@ pub(super) struct Found {
     pub(super) offset: u64,
     /// Not a function.
     pub(super) probe: Option<StaticProbe>,
+    /// A row's offset rather than a symbol.
+    pub(super) is_place: bool,
 }
 
 impl Found {
@@ -50,6 +55,14 @@ impl Found {
             name,
             offset,
             probe: None,
+            is_place: false,
+        }
+    }
+
+    pub(super) fn place(name: String, offset: u64) -> Found {
+        Found {
+            is_place: true,
+            ..Found::function(name, offset)
         }
     }
 
@@ -66,6 +79,7 @@ impl Found {
     pub(super) fn refusal(&self, elf: &ElfFile) -> Option<SiteRefusal> {
         match &self.probe {
             Some(probe) => probe.site(elf).err(),
+            None if self.is_place => site_at(elf, self.offset).err(),
             None => probe_site(elf, self.offset).err(),
         }
     }
@@ -93,12 +107,19 @@ pub trait Rows {
     fn see_entry_only(&mut self, row: RowId);
     /// Adds a row for a symbol that only a glob, or nothing, describes. `None`: no room left.
     fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId>;
+    /// A row's arguments, now that the kernel has told them.
+    fn set_args(&mut self, row: RowId, args: Vec<Arg>);
     /// Tells the kernel side about the rows added since the last time.
     ///
     /// # Errors
     /// The kernel refuses.
     fn publish(&mut self, session: &Session) -> Result<()>;
 }
+
+/// Files that are remembered as looked at: more than a machine's processes map at a time.
+const MOST_LOOKED_AT: usize = 1 << 16;
+/// Sentences about what is not seen.
+const MOST_GAPS: usize = 1000;
 
 /// All attached files.
 #[derive(Default)]
@@ -108,6 +129,7 @@ pub struct Attacher {
     /// Mappings already looked at, so that a process's hundreds of files are opened once.
     looked_at: HashSet<(String, u64)>,
     sites: Sites,
+    kernel: KernelHooks,
     gaps: BTreeSet<Gap>,
     blind: bool,
 }
@@ -134,6 +156,9 @@ impl Attacher {
             catalog.libraries.iter().any(|library| library.matches(&path))
         };
         let has_library = mappings.iter().any(is_library);
+        if self.looked_at.len() > MOST_LOOKED_AT {
+            self.looked_at.clear(); // what is attached is known all the same
+        }
         mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
         Ok(News { mappings, has_library })
     }
@@ -202,7 +227,7 @@ impl Attacher {
     /// Hooks the dynamic linker's notification, if the file is one.
     fn watch_linker(&mut self, session: &Session, elf: &ElfFile, file: &File, path: &Path, key: (u64, u64)) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !(name.starts_with("ld-") || name.starts_with("ld.") || name.contains("ld-linux"))
+        if !(name.starts_with("ld-") || name.starts_with("ld.so") || name.contains("ld-linux"))
             || self.linkers.contains_key(&key)
         {
             return;
@@ -223,6 +248,40 @@ impl Attacher {
                 "{}: {error:#}: libraries loaded later are noticed with a delay",
                 path.display()
             )),
+        }
+    }
+
+    /// Attaches to the libraries that programs of this machine would find, before any process maps them.
+    pub fn attach_installed(&mut self, session: &Session, rows: &mut dyn Rows) {
+        let libraries = rows.catalog().libraries.iter();
+        let patterns: Vec<Library> = libraries.cloned().collect();
+        for path in ldcache::find(&|name| patterns.iter().any(|library| library.matches(name))) {
+            let attached = discover::open_readable(&path)
+                .map_err(anyhow::Error::from)
+                .and_then(|file| self.attach_file(session, rows, file, path.clone()));
+            if let Err(error) = attached {
+                self.gap(format!("{}: {error:#}", path.display()));
+            }
+        }
+    }
+
+    /// Functions of the kernel and tracepoints hooked now.
+    #[must_use]
+    pub fn kernel_functions(&self) -> usize {
+        self.kernel.functions()
+    }
+
+    /// Follows modules of the kernel that come and go.
+    pub fn follow_modules(&mut self, session: &Session, rows: &mut dyn Rows) {
+        for gap in self.kernel.follow_modules(session, rows).unwrap_or_default() {
+            self.gap(gap);
+        }
+    }
+
+    /// Hooks what rows of the kernel name.
+    pub fn attach_kernel(&mut self, session: &Session, rows: &mut dyn Rows) {
+        for gap in self.kernel.attach(session, rows) {
+            self.gap(gap);
         }
     }
 
@@ -262,7 +321,15 @@ impl Attacher {
             let Some(row) = row_for(rows, elf, library, function, &names) else {
                 continue;
             };
-            if !taken.insert((function.offset, function.probe.is_some())) {
+            let own = function.is_place.then_some(row);
+            if !taken.insert((function.offset, function.probe.is_some(), own)) {
+                continue;
+            }
+            if function.is_place {
+                match self.place(session, rows, elf, function, row) {
+                    Ok(point) => points.push(point),
+                    Err(error) => self.gap(format!("{}: {}: {error:#}", path.display(), function.name)),
+                }
                 continue;
             }
             if let Some(probe) = &function.probe {
@@ -279,7 +346,7 @@ impl Attacher {
             match probe_site(elf, function.offset) {
                 Ok(site) => {
                     single_stepped += usize::from(site.cost == Cost::SingleStepped);
-                    if let (true, Some(why)) = (rows.returns(row), no_return(elf, &function.name)) {
+                    if let (true, Some(why)) = (rows.returns(row), returns::refused(elf, &function.name)) {
                         rows.see_entry_only(row);
                         self.gap(format!(
                             "{}: {}: seen at entry only: {why}",
@@ -296,6 +363,33 @@ impl Attacher {
             }
         }
         (points, single_stepped)
+    }
+
+    /// Where to probe for a row with an offset.
+    fn place(
+        &mut self,
+        session: &Session,
+        rows: &mut dyn Rows,
+        elf: &ElfFile,
+        function: &Found,
+        row: RowId,
+    ) -> Result<Point> {
+        let place = site_at(elf, function.offset)?;
+        let refused = if place.is_entry {
+            let names = elf.function_names(&[function.offset]).pop().flatten();
+            returns::refused(elf, names.as_deref().unwrap_or_default())
+        } else {
+            Some("no function begins there")
+        };
+        if let (true, Some(why)) = (rows.returns(row), refused) {
+            rows.see_entry_only(row);
+            self.gap(format!("{}: seen at entry only: {why}", function.name));
+        }
+        if place.is_entry {
+            return Ok(Point::entry(place.site.offset, row.0, rows.returns(row)));
+        }
+        readable_inside(&rows.catalog().rows[row.0 as usize])?;
+        self.sites.inner(session, place.site.offset, row)
     }
 
     /// Lets go of files that somebody wants to overwrite; names them.
@@ -326,6 +420,12 @@ impl Attacher {
         let files = self.attached.drain().flat_map(|(_, file)| file.links);
         let linkers = self.linkers.drain().map(|(_, link)| link);
         detach(files.chain(linkers).collect());
+        self.kernel.detach();
+    }
+
+    /// Calls of functions of the kernel that were not seen, and why.
+    pub fn missed_in_kernel(&self, session: &Session) -> Vec<String> {
+        self.kernel.missed(session)
     }
 
     /// Whether a process may have given work to a device through functions that could not be hooked.
@@ -336,7 +436,11 @@ impl Attacher {
 
     /// Notes something that is not seen.
     pub fn gap(&mut self, text: String) {
-        self.gaps.insert(Gap(text));
+        if self.gaps.len() < MOST_GAPS {
+            self.gaps.insert(Gap(text));
+        } else {
+            self.gaps.insert(Gap("more is not seen than is listed here".to_owned()));
+        }
     }
 }
 
@@ -355,6 +459,7 @@ pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Res
         let symbols = elf.symbols_where(&|name| belongs(catalog, library, name))?;
         let mut found: Vec<Found> = symbols.into_iter().map(Found::from).collect();
         found.extend(static_probes_of(catalog, elf, library)?);
+        found.extend(places_of(catalog, elf, library)?);
         return Ok(Some((library, found, None)));
     }
     let Some(runtime) = catalog.library("runtime") else {
@@ -390,18 +495,6 @@ pub(super) fn may_embed_runtime(elf: &ElfFile, path: &str) -> bool {
         "libgcc_s",
     ];
     !system.iter().any(|prefix| name.starts_with(prefix)) && (elf.len() <= SEARCHED_BYTES || elf.has_fat_binary())
-}
-
-/// Why a function must not get a return probe: one aborts a program that throws a C++ exception through it, and
-/// crashes Go's stack walker.
-fn no_return(elf: &ElfFile, symbol: &str) -> Option<&'static str> {
-    if elf.is_go() {
-        Some("Go's stack cannot be followed through a return probe")
-    } else if symbol.starts_with("_Z") {
-        Some("C++ exceptions cannot pass a return probe")
-    } else {
-        None
-    }
 }
 
 /// Names worth looking up: those with a row, and what a CUDA library exports beyond the catalogue.
@@ -450,11 +543,13 @@ fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) 
         .is_some_and(|library| library.layer == Layer::Custom);
     wanted
         .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))
+        .filter(|row| !row.site.is_in_kernel())
         .filter(|row| {
-            let has = |found: &Found| found.probe.is_some() == row.probe && glob_matches(&row.symbol, &found.name);
+            let probe = row.site == SiteKind::StaticProbe;
+            let has = |found: &Found| found.probe.is_some() == probe && glob_matches(&row.symbol, &found.name);
             !found.iter().any(has)
         })
-        .map(|row| format!("{} {}", if row.probe { "static probe" } else { "function" }, row.symbol))
+        .map(|row| format!("{} {}", row.site.name(), row.symbol))
         .collect()
 }
 
@@ -466,32 +561,6 @@ fn named(row: &Row, symbol: &str) -> Row {
         row.api = symbol.to_owned();
     }
     row
-}
-
-/// A row for an exported function that the catalogue does not know: six raw words, seen at entry.
-pub fn unknown_row(library: LibraryId, symbol: &str) -> Row {
-    Row {
-        library,
-        symbol: symbol.to_owned(),
-        probe: false,
-        api: symbol.to_owned(),
-        class: crate::catalog::Class::Other,
-        args: Vec::new(),
-        bytes: None,
-        direction: None,
-        memory: None,
-        work: None,
-        launch: None,
-        unloads: false,
-        chatty: false,
-        trivial: false,
-        entry_only: false,
-        majors: crate::catalog::Majors::ANY,
-        forwards: None,
-        returns: Returns::Void,
-        ok: Vec::new(),
-        raw: true,
-    }
 }
 
 impl From<Symbol> for Found {

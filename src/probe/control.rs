@@ -37,6 +37,13 @@ impl Control {
         word.fetch_sub(count, Ordering::SeqCst);
     }
 
+    /// The major number of UVM's devices; 0: not known.
+    pub(super) fn set_uvm_major(self, major: u32) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).uvm_major) };
+        word.store(u64::from(major), Ordering::SeqCst);
+    }
+
     pub(super) fn read(self) -> types::control {
         // SAFETY: plain integers in shared memory; each is a counter of its own
         unsafe { self.0.as_ptr().read_volatile() }

@@ -139,6 +139,11 @@ pub(crate) fn map_files_name(range: &str) -> Option<String> {
     Some(format!("{:x}-{:x}", trim(start)?, trim(end)?))
 }
 
+/// Whether there is no process of that number.
+pub fn is_gone(pid: u32) -> bool {
+    !Path::new("/proc").join(pid.to_string()).exists()
+}
+
 /// All processes of this host (or container).
 pub fn processes() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -147,11 +152,23 @@ pub fn processes() -> Vec<u32> {
         .collect()
 }
 
+/// Whether a process runs a 32-bit program. False where that cannot be told: it is gone, or belongs to another user.
+#[must_use]
+pub fn is_32_bit(pid: u32) -> bool {
+    use std::io::Read;
+    let mut head = [0; ELF32.len()];
+    let exe = std::fs::File::open(format!("/proc/{pid}/exe"));
+    exe.and_then(|mut exe| exe.read_exact(&mut head)).is_ok() && head == *ELF32
+}
+
 /// The name of a thread; `None` when it is gone.
 pub fn comm(tgid: u32, tid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{tgid}/task/{tid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
+
+/// How a 32-bit ELF file begins: `EI_MAG0` to `EI_CLASS`.
+const ELF32: &[u8; 5] = b"\x7fELF\x01";
 
 #[cfg(test)]
 mod tests {

@@ -103,6 +103,11 @@ impl Gate {
         self.shared.take_in().arrivals.pop_front()
     }
 
+    /// Has the bell rung again: more has arrived than was acted on.
+    pub fn ring(&self) {
+        let _ = (&self.shared.bell).write_all(&1u64.to_ne_bytes());
+    }
+
     /// Records that were no notices, since the last time.
     pub fn take_malformed(&self) -> u64 {
         std::mem::take(&mut self.shared.door().malformed)
@@ -180,6 +185,9 @@ impl Shared {
     fn hold_all(&self, arrival: &mut Arrival) {
         let mut door = self.door();
         let Door { holder, arrivals, .. } = &mut *door;
+        if holder.is_none() {
+            return; // nobody is held, however many have arrived
+        }
         for arrival in std::iter::once(arrival).chain(arrivals) {
             self.hold(holder, arrival);
         }

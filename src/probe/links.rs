@@ -1,8 +1,8 @@
 //! Attaches the kernel programs to functions and tracepoints, and takes them away again.
 
-use super::{Point, Session, Tier};
+use super::{KernelPoint, Point, Session, Tier};
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, ProgramMut, UprobeMultiOpts, UprobeOpts};
+use libbpf_rs::{KprobeOpts, Link, ProgramMut, TracepointCategory, TracepointOpts, UprobeMultiOpts, UprobeOpts};
 use std::path::Path;
 
 /// Links closed at the same time: each waits for all CPUs to have left the probe.
@@ -96,6 +96,45 @@ impl Session {
             .collect()
     }
 
+    /// Puts probes at a function of the kernel, by the name that kallsyms has for it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_kernel_function(&self, name: &str, point: KernelPoint) -> Result<Vec<Link>> {
+        let attach = |program: &ProgramMut<'_>, returns| {
+            let options = KprobeOpts {
+                cookie: point.cookie(),
+                ..Default::default()
+            };
+            program
+                .attach_kprobe_with_opts(returns, name, options)
+                .context("the kernel takes no probe there (inlined, notrace, or locked down)")
+        };
+        let mut links = Vec::new();
+        // returns first: a call must not be opened that nothing will close
+        if point.returns {
+            links.push(attach(&self.skel.progs.kernel_returned, true)?);
+        }
+        links.push(attach(&self.skel.progs.kernel_entered, false)?);
+        Ok(links)
+    }
+
+    /// Hooks tracepoint `GROUP:NAME`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_tracepoint(&self, name: &str, point: KernelPoint) -> Result<Vec<Link>> {
+        let (group, name) = name.split_once(':').context("is not of the form GROUP:NAME")?;
+        let options = TracepointOpts {
+            cookie: point.cookie(),
+            ..Default::default()
+        };
+        let group = TracepointCategory::Custom(group.to_owned());
+        let program = &self.skel.progs.kernel_passed;
+        let link = program.attach_tracepoint_with_opts(group, name, options);
+        Ok(vec![link.context("the kernel takes no program there")?])
+    }
+
     /// A probe without a body, to measure what a hit costs on this machine.
     pub fn attach_empty(&self, path: &Path, points: &[Point], entry_only: bool) -> Result<Link> {
         if entry_only {
@@ -147,7 +186,7 @@ fn attach_single(program: &ProgramMut<'_>, path: &Path, point: &Point, retprobe:
 }
 
 /// Takes probes away. Closing a link waits until no CPU runs the probe; those waits are taken together.
-pub fn detach(links: Vec<Link>) {
+pub fn detach<T: Send>(links: Vec<T>) {
     let mut links = links;
     std::thread::scope(|scope| {
         while !links.is_empty() {

@@ -1,9 +1,13 @@
 //! Loads the kernel programs in the best form that this kernel accepts.
 
+use super::aggregates::AggregateCounters;
 use super::control::Control;
+use super::kernel::{Way, Ways};
 use super::sites::SiteCounters;
 use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
+use super::trampoline::TRIAL;
 use super::{Point, Session, Tier};
+use crate::driver::DriverRows;
 use crate::wire;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::OpenObject;
@@ -11,6 +15,11 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::NonNull;
+
+/// Groups of calls that are summed up, and texts that they are grouped by.
+const MOST_GROUPS: u32 = 65536;
+/// Eight contexts made within one step of the tracer.
+const DRIVER_RING: u32 = 2 << 20;
 
 /// What the kernel side is told before it is loaded.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +45,24 @@ pub struct Setup {
     pub tier: Option<Tier>,
     /// Static probes may be attached.
     pub static_probes: bool,
+    /// Rows may sum up calls.
+    pub aggregates: bool,
+    pub kernel: KernelUse,
     pub sites: Sites,
+    /// Rows of the kernel driver's calls, where these are followed.
+    pub driver: Option<DriverRows>,
+    /// Of those, the ones that are not traced.
+    pub driver_left_out: Vec<u32>,
+    /// These calls are counted, and there are no records of them.
+    pub driver_counted: bool,
+}
+
+/// What of the kernel is hooked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelUse {
+    /// How functions can be hooked; `None`: none is.
+    pub functions: Option<Ways>,
+    pub tracepoints: bool,
 }
 
 /// Which stacks are taken.
@@ -63,18 +89,39 @@ impl Session {
     /// # Errors
     /// When no tier loads; the message names the missing privilege or kernel feature.
     pub fn load(setup: &Setup) -> Result<Session> {
-        let mut reasons = Vec::new();
-        for tier in Tier::ALL {
-            if setup.tier.is_some_and(|wanted| wanted != tier) {
-                continue;
-            }
-            match load_tier(setup, tier) {
-                Ok(session) => return Ok(session),
-                Err(error) => reasons.push((tier, error)),
-            }
+        let refused = match load_best(setup) {
+            Err(error) if setup.kernel.uses(Way::Fentry) => error,
+            loaded => return loaded,
+        };
+        let mut without = setup.clone();
+        if let Some(ways) = &mut without.kernel.functions {
+            ways.fentry = Err(format!("its programs do not load ({:#})", refused.root_cause()));
         }
-        Err(super::privilege::explain(reasons))
+        load_best(&without)
     }
+}
+
+impl KernelUse {
+    fn uses(&self, way: Way) -> bool {
+        self.functions.as_ref().is_some_and(|ways| match way {
+            Way::Fentry => ways.fentry.is_ok(),
+            Way::Kprobe => ways.kprobe.is_ok(),
+        })
+    }
+}
+
+fn load_best(setup: &Setup) -> Result<Session> {
+    let mut reasons = Vec::new();
+    for tier in Tier::ALL {
+        if setup.tier.is_some_and(|wanted| wanted != tier) {
+            continue;
+        }
+        match load_tier(setup, tier) {
+            Ok(session) => return Ok(session),
+            Err(error) => reasons.push((tier, error)),
+        }
+    }
+    Err(super::privilege::explain(reasons))
 }
 
 fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
@@ -89,7 +136,9 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
     let rows = setup.specs.len() + setup.spare_rows;
     size_maps(&mut open, setup, rows)?;
     select_programs(&mut open, tier, setup.static_probes);
+    select_kernel_programs(&mut open, &setup.kernel)?;
     write_options(&mut open, setup)?;
+    super::driver::prepare(&mut open, setup);
     let mut skel = open
         .load()
         .with_context(|| format!("failed to load the {tier} programs"))?;
@@ -97,12 +146,15 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
     let shared = shared.context("the BPF object has no shared memory")?;
     let control = Control(NonNull::from(&mut shared.control));
     let site_counters = SiteCounters(NonNull::from(&mut shared.site_counters));
+    let aggregate_counters = AggregateCounters(NonNull::from(&mut shared.aggregate_counters));
     let session = Session {
         skel,
         tier,
         rows,
         control,
         site_counters,
+        aggregate_counters,
+        ways: setup.kernel.functions.clone().unwrap_or_else(Ways::none),
     };
     trial_attach(&session)?;
     for (row, spec) in setup.specs.iter().enumerate() {
@@ -130,9 +182,26 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
         .set_max_entries(setup.memory_ring_bytes.max(4096))
         .context("failed to size the memory ring")?;
     open.maps
+        .driver
+        .set_max_entries(if setup.driver.is_some() && !setup.driver_counted {
+            DRIVER_RING
+        } else {
+            4096
+        })
+        .context("failed to size the ring of the driver's calls")?;
+    open.maps
         .work
         .set_max_entries(setup.work_ring_bytes.max(4096))
         .context("failed to size the ring of work")?;
+    let groups = if setup.aggregates { MOST_GROUPS } else { 1 };
+    open.maps
+        .aggregates
+        .set_max_entries(groups)
+        .context("failed to size the table of sums")?;
+    open.maps
+        .aggregate_texts
+        .set_max_entries(groups)
+        .context("failed to size the table of texts")?;
     Ok(())
 }
 
@@ -152,6 +221,33 @@ fn select_programs(open: &mut OpenCallsSkel<'_>, tier: Tier, static_probes: bool
     progs.library_mapped_single.set_autoload(single);
 }
 
+/// Where nothing in the kernel is hooked, its programs and tables take no memory.
+fn select_kernel_programs(open: &mut OpenCallsSkel<'_>, used: &KernelUse) -> Result<()> {
+    let progs = &mut open.progs;
+    progs.kernel_entered.set_autoload(used.uses(Way::Kprobe));
+    progs.kernel_returned.set_autoload(used.uses(Way::Kprobe));
+    progs.kernel_passed.set_autoload(used.tracepoints);
+    for program in [&mut progs.trampoline_entered, &mut progs.trampoline_returned] {
+        program.set_autoload(used.uses(Way::Fentry));
+        program
+            .set_attach_target(0, Some(TRIAL.to_owned()))
+            .context("failed to name a function of the kernel")?;
+    }
+    if *used == KernelUse::default() {
+        open.maps
+            .kernel_sites
+            .set_max_entries(1)
+            .context("failed to size the kernel's places")?;
+    }
+    if used.functions.is_none() {
+        open.maps
+            .kernel_calls
+            .set_max_entries(1)
+            .context("failed to size the kernel's calls")?;
+    }
+    Ok(())
+}
+
 fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     let data = open
         .maps
@@ -169,6 +265,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     options.follow_forks = setup.follow_forks.into();
     options.wait_for_attach = setup.wait_for_attach.into();
     options.only_errors = setup.only_errors.into();
+    options.driver_counted = setup.driver_counted.into();
     options.by_uid = setup.uid.is_some().into();
     options.uid = setup.uid.unwrap_or(0);
     options.by_cgroup = setup.cgroup.is_some().into();

@@ -11,6 +11,7 @@ mod nvidia;
 mod process;
 mod tiers;
 mod version;
+mod xids;
 
 use serde::Serialize;
 
@@ -99,6 +100,7 @@ pub fn checks() -> Vec<Check> {
         nvidia::driver_library(),
         nvidia::runtime_library(),
         nvidia::management_library(),
+        xids::xids(),
     ]);
     found
 }

@@ -3,21 +3,29 @@
 //! Owns every kernel object and every `/proc` look at a traced process. Does not know what an event means.
 
 pub mod address_space;
+mod aggregates;
+mod at_address;
 pub mod attach;
+mod batch;
 pub mod calibrate;
 mod control;
 pub mod discover;
+pub mod driver;
 pub mod gate;
 pub mod hold;
 mod identity;
+pub mod kernel;
+pub mod kernel_log;
 pub mod launch;
 pub mod lease;
 mod limits;
 pub mod links;
 pub mod load;
 pub mod machine;
+pub mod place;
 mod poll;
 pub mod privilege;
+pub mod returns;
 pub mod ring;
 pub mod session;
 pub mod sites;
@@ -28,13 +36,20 @@ mod stack_tests;
 pub mod static_probe;
 mod tier;
 pub mod totals;
+pub mod trampoline;
+pub mod xid;
 
-pub use load::{Setup, Sites};
-pub use session::{Point, Session};
+pub use load::{KernelUse, Setup, Sites};
+pub use session::{KernelPoint, Point, Session};
 pub use tier::Tier;
 
 /// Attached probes; dropping them detaches.
 pub type Links = Vec<libbpf_rs::Link>;
+
+/// Waits until `fd` is readable or `timeout` is over.
+pub fn wait_for(fd: std::os::fd::RawFd, timeout: std::time::Duration) {
+    poll::wait_readable([fd], i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+}
 
 /// Sends libbpf's own messages to stderr when `verbose`, to nowhere otherwise: our errors say what they mean.
 pub fn route_messages(verbose: bool) {

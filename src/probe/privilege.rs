@@ -37,6 +37,39 @@ pub fn has_btf() -> bool {
     std::path::Path::new("/sys/kernel/btf/vmlinux").exists()
 }
 
+/// What a kernel that is locked down against reading its memory takes away.
+pub const LOCKED_DOWN: &str = "the kernel is locked down (confidentiality): no program may read its memory";
+pub const UNLOCK: &str = "boot with lockdown=integrity on the kernel command line";
+
+/// Refuses where [`is_locked_down`].
+///
+/// # Errors
+/// The kernel is locked down, with the cure.
+pub fn readable_kernel() -> Result<(), String> {
+    if is_locked_down() {
+        return Err(format!("{LOCKED_DOWN}; hint: {UNLOCK}"));
+    }
+    Ok(())
+}
+
+/// Whether the kernel lets no program read its memory, which ours have to.
+#[must_use]
+pub fn is_locked_down() -> bool {
+    let mode = std::fs::read_to_string("/sys/kernel/security/lockdown");
+    let asked = || std::fs::read_to_string("/proc/cmdline").unwrap_or_default();
+    says_locked_down(mode.ok().as_deref(), asked)
+}
+
+/// By the mode, or, where that is not told, by what the kernel was booted with.
+fn says_locked_down(mode: Option<&str>, asked: impl FnOnce() -> String) -> bool {
+    match mode {
+        Some(mode) => mode.contains("[confidentiality]"),
+        None => asked()
+            .split_whitespace()
+            .any(|word| word == "lockdown=confidentiality"),
+    }
+}
+
 /// One error out of the failures of all tiers.
 pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
     let refused = reasons.iter().any(|(_, error)| os_error(error) == Some(libc::EPERM));
@@ -57,6 +90,9 @@ pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
             "this kernel has no type information (/sys/kernel/btf/vmlinux is absent)\nhint: use a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian 11+, Ubuntu 20.10+, Fedora, RHEL 8.2+ have it)",
         );
     }
+    if is_locked_down() {
+        return last.context(format!("{LOCKED_DOWN}\nhint: {UNLOCK}"));
+    }
     if refused {
         return last.context("the kernel refused to load the programs\nhint: gpuscope doctor");
     }
@@ -72,4 +108,21 @@ fn missing_capabilities() -> Option<String> {
         .filter(|name| !has(name))
         .collect();
     (!missing.is_empty()).then(|| missing.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_locked_down_by_its_mode_or_else_by_its_command_line() {
+        let asked = || "quiet lockdown=confidentiality".to_owned();
+        assert!(says_locked_down(
+            Some("none integrity [confidentiality]\n"),
+            String::new
+        ));
+        assert!(!says_locked_down(Some("none [integrity] confidentiality\n"), asked));
+        assert!(says_locked_down(None, asked));
+        assert!(!says_locked_down(None, String::new));
+    }
 }

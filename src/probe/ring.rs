@@ -46,10 +46,11 @@ impl Events {
         Ok(Events { ring, inbox })
     }
 
-    /// Waits until one of `bells` is readable, the ring fills up, or `timeout` is over; then empties the ring.
-    pub fn wait(&self, timeout: Duration, bells: [i32; 3]) {
+    /// Waits until one of `bells` (-1: none) is readable, the ring fills up, or `timeout` is over; then empties the ring.
+    pub fn wait(&self, timeout: Duration, bells: [i32; 6]) {
         let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
-        wait_readable([bells[0], bells[1], bells[2], self.ring.epoll_fd()], millis);
+        let [a, b, c, d, e, f] = bells;
+        wait_readable([a, b, c, d, e, f, self.ring.epoll_fd()], millis);
         self.drain();
     }
 
@@ -99,7 +100,7 @@ impl RecordInbox {
     }
 }
 
-/// The ring of memory calls, or that of work.
+/// The ring of memory calls, that of work, that of the driver's system calls, or that of Xids.
 pub struct Records {
     ring: RingBuffer<'static>,
     inbox: Rc<RefCell<RecordInbox>>,
@@ -120,6 +121,22 @@ impl Records {
     /// The kernel refuses to map it.
     pub fn of_work(session: &Session) -> Result<Records> {
         Records::open(&session.skel.maps.work)
+    }
+
+    /// Opens its ring of Xids.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub fn of_xids(session: &Session) -> Result<Records> {
+        Records::open(&session.skel.maps.xids)
+    }
+
+    /// Opens its ring of system calls on the driver's devices.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub fn of_driver(session: &Session) -> Result<Records> {
+        Records::open(&session.skel.maps.driver)
     }
 
     fn open(map: &dyn libbpf_rs::MapCore) -> Result<Records> {

@@ -4,12 +4,16 @@
 //! and [`super::totals`]; which functions are attached that of [`super::attach`].
 
 use super::Tier;
+use super::aggregates::AggregateCounters;
 use super::control::Control;
+use super::kernel::Ways;
 use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
+use super::trampoline::missed_by;
 use crate::wire;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
+use std::os::fd::{AsFd, AsRawFd};
 
 /// One place to probe in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +45,22 @@ impl Point {
     }
 }
 
+/// One function of the kernel, or one tracepoint, to hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelPoint {
+    pub row: u32,
+    /// Number of where its arguments lie; 0: in the order of its prototype.
+    pub site: u32,
+    pub returns: bool,
+}
+
+impl KernelPoint {
+    /// What the kernel program is told at it.
+    pub(super) fn cookie(&self) -> u64 {
+        u64::from(self.site) << 32 | u64::from(self.row)
+    }
+}
+
 /// The loaded kernel programs.
 pub struct Session {
     pub(super) skel: CallsSkel<'static>,
@@ -48,6 +68,9 @@ pub struct Session {
     pub(super) rows: usize,
     pub(super) control: Control,
     pub(super) site_counters: SiteCounters,
+    pub(super) aggregate_counters: AggregateCounters,
+    /// How functions of the kernel are hooked.
+    pub(super) ways: Ways,
 }
 
 impl Session {
@@ -70,11 +93,54 @@ impl Session {
             .with_context(|| format!("failed to store the places of static probe {number}"))
     }
 
+    /// Says where the arguments of row of the kernel `number` lie, and which calls are meant.
+    pub fn set_kernel_site(&self, number: u32, site: &wire::KernelSite) -> Result<()> {
+        let map = &self.skel.maps.kernel_sites;
+        map.update(&number.to_ne_bytes(), bytes_of(site), MapFlags::ANY)
+            .with_context(|| format!("failed to store where arguments lie in the kernel ({number})"))
+    }
+
     /// Selects process `tgid` (and, when forks are followed, its children from now on).
     pub fn add_target(&self, tgid: u32) -> Result<()> {
         let map = &self.skel.maps.targets;
         map.update(&tgid.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
             .with_context(|| format!("failed to select process {tgid}"))
+    }
+
+    /// Whether process `tgid` lives and is one of those that are selected.
+    pub fn is_target(&self, tgid: u32) -> bool {
+        let map = &self.skel.maps.targets;
+        matches!(map.lookup(&tgid.to_ne_bytes(), MapFlags::ANY), Ok(Some(_)))
+    }
+
+    /// How functions of the kernel are hooked.
+    pub(super) fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// Calls that none of the programs for many functions has seen, and why.
+    pub(super) fn missed_in_kernel(&self) -> Vec<String> {
+        let programs = &self.skel.progs;
+        let probes = [
+            &programs.kernel_entered,
+            &programs.kernel_returned,
+            &programs.kernel_passed,
+        ];
+        let probes = probes
+            .map(|program| missed_by(program.as_fd().as_raw_fd()))
+            .iter()
+            .sum();
+        let missed: [(u64, &str); 2] = [
+            (probes, "an interrupt came while another hook ran on that CPU"),
+            (
+                self.control.read().desks_missed,
+                "too many other hooks were within their work on that CPU",
+            ),
+        ];
+        let missed = missed.into_iter().filter(|(missed, _)| *missed > 0);
+        missed
+            .map(|(missed, why)| format!("{missed} passes of functions or tracepoints of the kernel: {why}"))
+            .collect()
     }
 
     pub(super) fn control(&self) -> Control {

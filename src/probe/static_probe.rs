@@ -3,7 +3,7 @@
 
 use super::attach::Found;
 use super::{Point, Session};
-use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId};
+use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId, SiteKind};
 use crate::elf::{ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
 use crate::wire;
 use anyhow::{Context, Result, bail};
@@ -39,6 +39,17 @@ impl Sites {
         })
     }
 
+    /// Where to probe inside a function.
+    ///
+    /// # Errors
+    /// There are too many different places.
+    pub(super) fn inner(&mut self, session: &Session, offset: u64, row: RowId) -> Result<Point> {
+        Ok(Point {
+            site: self.number(session, super::place::registers())?,
+            ..Point::entry(offset, row.0, false)
+        })
+    }
+
     fn number(&mut self, session: &Session, site: wire::ProbeSite) -> Result<u32> {
         let known = self.0.iter().position(|known| *known == site);
         let index = known.unwrap_or(self.0.len());
@@ -57,7 +68,11 @@ impl Sites {
 /// The static probes of `elf` that rows of `library` describe.
 pub(super) fn static_probes_of(catalog: &Catalog, elf: &ElfFile, library: LibraryId) -> Result<Vec<Found>, ElfError> {
     // notes are looked at only where they can matter
-    if !catalog.rows.iter().any(|row| row.probe && row.library == library) {
+    if !catalog
+        .rows
+        .iter()
+        .any(|row| row.site == SiteKind::StaticProbe && row.library == library)
+    {
         return Ok(Vec::new());
     }
     let major = elf.soname_major();
@@ -66,6 +81,7 @@ pub(super) fn static_probes_of(catalog: &Catalog, elf: &ElfFile, library: Librar
         name: probe.name.clone(),
         offset: probe.offset.unwrap_or_default(),
         probe: Some(probe),
+        is_place: false,
     });
     Ok(found.collect())
 }

@@ -1,7 +1,7 @@
 //! Reads the counting plane out of the kernel.
 
-use super::Session;
 use super::session::bytes_of;
+use super::{Session, batch};
 use crate::wire;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
@@ -13,12 +13,24 @@ pub struct Launched {
     pub streams: Vec<wire::KernelStream>,
 }
 
+/// What was lost beside records of the rings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Library loads that did not wait until their probes were in place.
+    pub waits_expired: u64,
+    pub notices: u64,
+    /// Calls counted without their process.
+    pub unattributed: u64,
+}
+
 /// The counting plane, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub totals: Vec<(wire::TotalKey, wire::Total)>,
     pub failures: Vec<(wire::FailureKey, u64)>,
     pub launched: Launched,
+    /// What rows of users' files sum up.
+    pub aggregates: Vec<(wire::AggregateKey, wire::Aggregate)>,
     /// By row.
     pub counters: Vec<wire::RowCounter>,
     /// Library loads that did not wait until their probes were in place.
@@ -42,6 +54,7 @@ impl Session {
             totals: entries(&maps.totals)?,
             failures: entries(&maps.failures)?,
             launched: self.launched()?,
+            aggregates: self.aggregates()?,
             counters: self.counters()?,
             waits_expired: control.waits_expired,
             notices_lost: control.notices_lost,
@@ -50,21 +63,36 @@ impl Session {
         })
     }
 
+    /// Calls `each` with every total and every failure of living processes, and those that ended a moment ago.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn read_counts(
+        &self,
+        total: impl FnMut(wire::TotalKey, wire::Total),
+        failure: impl FnMut(wire::FailureKey, u64),
+    ) -> Result<()> {
+        batch::for_each(&self.skel.maps.totals, total)?;
+        batch::for_each(&self.skel.maps.failures, failure)
+    }
+
     /// Takes the totals of processes that have ended out of the kernel's tables.
     ///
     /// # Errors
     /// A map cannot be read.
     pub fn take_ended(&self, ended: &dyn Fn(u32) -> bool) -> Result<Snapshot> {
         let maps = &self.skel.maps;
-        let mut taken = Snapshot {
-            totals: entries(&maps.totals)?,
-            ..Snapshot::default()
-        };
-        taken.totals.retain(|(key, _): &(wire::TotalKey, _)| ended(key.tgid));
-        taken.failures = entries(&maps.failures)?;
-        taken
-            .failures
-            .retain(|(key, _): &(wire::FailureKey, _)| ended(key.tgid));
+        let mut taken = Snapshot::default();
+        batch::for_each(&maps.totals, |key: wire::TotalKey, total: wire::Total| {
+            if ended(key.tgid) {
+                taken.totals.push((key, total));
+            }
+        })?;
+        batch::for_each(&maps.failures, |key: wire::FailureKey, count: u64| {
+            if ended(key.tgid) {
+                taken.failures.push((key, count));
+            }
+        })?;
         let named = |(key, _): &&(wire::TotalKey, wire::Total)| key.variant >= wire::KERNEL_FIRST_ID;
         self.control
             .free_kernel_totals(taken.totals.iter().filter(named).count() as u64);
@@ -78,6 +106,7 @@ impl Session {
                 .delete(bytes_of(key))
                 .context("failed to drop the failures of an ended process")?;
         }
+        taken.aggregates = self.take_aggregates(ended)?;
         Ok(taken)
     }
 
@@ -142,6 +171,16 @@ impl Session {
         Ok(lanes)
     }
 
+    /// What was lost beside records of the rings.
+    pub fn losses(&self) -> Losses {
+        let control = self.control.read();
+        Losses {
+            waits_expired: control.waits_expired,
+            notices: control.notices_lost,
+            unattributed: control.totals_overflowed,
+        }
+    }
+
     /// Work calls that found their ring full, of all processes.
     pub fn work_lost(&self) -> u64 {
         self.control.read().work_lost
@@ -190,35 +229,34 @@ impl Session {
     /// # Errors
     /// The map cannot be read.
     pub fn counters(&self) -> Result<Vec<wire::RowCounter>> {
+        self.counters_of(self.rows)
+    }
+
+    /// The same of the first `rows` rows.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counters_of(&self, rows: usize) -> Result<Vec<wire::RowCounter>> {
+        (0..rows.min(self.rows) as u32).map(|row| self.counter(row)).collect()
+    }
+
+    /// The counters of one row.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counter(&self, row: u32) -> Result<wire::RowCounter> {
         let map = &self.skel.maps.row_counters;
-        (0..self.rows as u32)
-            .map(|row| {
-                let cpus = map
-                    .lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY)
-                    .context("failed to read the row counters")?;
-                Ok(cpus
-                    .unwrap_or_default()
-                    .iter()
-                    .fold(wire::RowCounter::default(), |sum, cpu| sum.plus(cpu)))
-            })
-            .collect()
+        let cpus = map
+            .lookup_percpu(&row.to_ne_bytes(), MapFlags::ANY)
+            .context("failed to read the row counters")?;
+        let cpus = cpus.unwrap_or_default();
+        Ok(cpus.iter().fold(wire::RowCounter::default(), |sum, cpu| sum.plus(cpu)))
     }
 }
 
-/// All entries of a hash map. Entries that vanish meanwhile are left out.
-fn entries<K: Copy + Default, V: Copy>(map: &dyn MapCore) -> Result<Vec<(K, V)>> {
+/// All entries of a hash map.
+pub(super) fn entries<K: Copy, V: Copy>(map: &dyn MapCore) -> Result<Vec<(K, V)>> {
     let mut found = Vec::new();
-    for key in map.keys() {
-        let value = map.lookup(&key, MapFlags::ANY).context("failed to read a table")?;
-        if let Some(value) = value.filter(|value| value.len() >= size_of::<V>() && key.len() >= size_of::<K>()) {
-            // SAFETY: both are plain `repr(C)` integers, read from buffers that are long enough
-            found.push(unsafe {
-                (
-                    key.as_ptr().cast::<K>().read_unaligned(),
-                    value.as_ptr().cast::<V>().read_unaligned(),
-                )
-            });
-        }
-    }
+    batch::for_each(map, |key, value| found.push((key, value)))?;
     Ok(found)
 }

@@ -5,6 +5,7 @@
 use super::{Clock, Entry, Happening, Sink};
 use crate::decode::{Call, Value};
 use crate::model::summary::Summary;
+use crate::model::xid::Report;
 use std::io::Write;
 
 /// Writes JSON lines.
@@ -12,7 +13,7 @@ pub struct Json {
     clock: Clock,
     command: Vec<String>,
     tier: String,
-    numbers: itoa::Buffer,
+    values: Values,
 }
 
 impl Clone for Json {
@@ -28,16 +29,8 @@ impl Json {
             clock,
             command,
             tier,
-            numbers: itoa::Buffer::new(),
+            values: Values(itoa::Buffer::new()),
         }
-    }
-
-    fn number(&mut self, number: u64, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.numbers.format(number).as_bytes());
-    }
-
-    fn signed(&mut self, number: i64, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.numbers.format(number).as_bytes());
     }
 
     /// Seconds since the start, with nine decimals.
@@ -47,20 +40,20 @@ impl Json {
             out.push(b'-');
         }
         let since = since.unsigned_abs() as u64;
-        self.number(since / 1_000_000_000, out);
+        self.values.number(since / 1_000_000_000, out);
         out.push(b'.');
         padded(since % 1_000_000_000, 9, out);
     }
 
     fn micros(&mut self, ns: u64, out: &mut Vec<u8>) {
-        self.number(ns / 1000, out);
+        self.values.number(ns / 1000, out);
         out.push(b'.');
         padded(ns % 1000, 3, out);
     }
 
     fn key_number(&mut self, key: &str, number: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(key.as_bytes());
-        self.number(number, out);
+        self.values.number(number, out);
     }
 
     fn identity(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
@@ -68,10 +61,13 @@ impl Json {
         self.key_number("{\"event_id\":", entry.number.id, out);
         out.extend_from_slice(b",\"ts\":");
         self.seconds(header.entered, out);
-        out.extend_from_slice(b",\"type\":\"userspace\",\"layer\":");
+        out.extend_from_slice(match entry.asked {
+            None => &b",\"type\":\"userspace\",\"layer\":"[..],
+            Some(_) => b",\"type\":\"kernel\",\"layer\":",
+        });
         string(entry.layer, out);
         out.extend_from_slice(b",\"name\":");
-        string(&entry.call.row.symbol, out);
+        string(entry.name(), out);
         out.extend_from_slice(b",\"api\":");
         string(&entry.call.row.api, out);
         out.extend_from_slice(b",\"phase\":\"X\"");
@@ -97,16 +93,8 @@ impl Json {
             out.extend_from_slice(b",\"kernel\":");
             string(kernel, out);
         }
-        out.extend_from_slice(b",\"args\":{");
-        for (index, (name, value)) in call.args().enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            string(name, out);
-            out.push(b':');
-            self.value(&value, out);
-        }
-        out.push(b'}');
+        out.extend_from_slice(b",\"args\":");
+        self.values.args(call, out);
         if let Some(size) = call.size() {
             self.key_number(",\"size\":", size, out);
         }
@@ -123,8 +111,10 @@ impl Json {
         if let Some(value) = call.plain_result() {
             out.extend_from_slice(b",\"ret\":");
             match value {
-                Value::Signed(number) => self.signed(number, out),
-                Value::Unsigned(number) | Value::Address(number) => self.number(number, out),
+                Value::Signed(number) => self.values.signed(number, out),
+                Value::Unsigned(number) | Value::Address(number) | Value::Size(number) => {
+                    self.values.number(number, out)
+                }
                 _ => out.extend_from_slice(b"null"),
             }
         }
@@ -132,6 +122,32 @@ impl Json {
             out.extend_from_slice(b",\"error\":");
             string(name, out);
         }
+    }
+}
+
+/// Writes numbers and arguments.
+struct Values(itoa::Buffer);
+
+impl Values {
+    fn number(&mut self, number: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.format(number).as_bytes());
+    }
+
+    fn signed(&mut self, number: i64, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.format(number).as_bytes());
+    }
+
+    fn args(&mut self, call: &Call<'_>, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (index, (name, value)) in call.args().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            string(name, out);
+            out.push(b':');
+            self.value(&value, out);
+        }
+        out.push(b'}');
     }
 
     fn value(&mut self, value: &Value<'_>, out: &mut Vec<u8>) {
@@ -168,6 +184,19 @@ impl Json {
     }
 }
 
+/// The arguments of a call as an object; of a call of the kernel driver, all that it was asked and has answered.
+pub fn args_of(entry: &Entry<'_>, out: &mut Vec<u8>) {
+    match entry.asked {
+        Some(asked) => {
+            let start = out.len();
+            super::driver::fields_json(asked, out);
+            out[start] = b'{';
+            out.push(b'}');
+        }
+        None => Values(itoa::Buffer::new()).args(entry.call, out),
+    }
+}
+
 impl Sink for Json {
     fn start(&mut self, out: &mut Vec<u8>) {
         let meta = serde_json::json!({
@@ -184,11 +213,17 @@ impl Sink for Json {
 
     fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
         self.identity(entry, out);
-        self.meaning(entry, out);
-        self.result(entry.call, out);
-        if let Some(frames) = entry.stack {
-            let frames: Vec<serde_json::Value> = frames.iter().map(super::memory::frame_json).collect();
-            let _ = write!(out, ",\"stack\":{}", serde_json::Value::from(frames));
+        if let Some(asked) = entry.asked {
+            out.extend_from_slice(b",\"category\":");
+            string(entry.call.row.class.category(), out);
+            super::driver::fields_json(asked, out);
+        } else {
+            self.meaning(entry, out);
+            self.result(entry.call, out);
+        }
+        if let Some(stack) = entry.stack {
+            out.extend_from_slice(b",\"stack\":");
+            out.extend_from_slice(stack.text(super::memory::frames_json).as_bytes());
         }
         out.extend_from_slice(b"}\n");
     }
@@ -212,6 +247,17 @@ impl Sink for Json {
         out.extend_from_slice(b"}\n");
     }
 
+    fn xid(&mut self, report: &Report, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"ts\":");
+        self.seconds(report.at, out);
+        out.extend_from_slice(b",\"type\":\"xid\",\"layer\":\"kernel\"");
+        let fields = serde_json::Value::Object(super::xid::fields(report)).to_string();
+        let fields = super::quantity::harmless(&fields);
+        out.push(b',');
+        out.extend_from_slice(fields.trim_start_matches('{').as_bytes());
+        out.push(b'\n');
+    }
+
     fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"ts\":");
         self.seconds(from, out);
@@ -228,7 +274,7 @@ impl Sink for Json {
     }
 }
 
-fn padded(number: u64, digits: usize, out: &mut Vec<u8>) {
+pub(crate) fn padded(number: u64, digits: usize, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + digits, b'0');
     let mut rest = number;
@@ -238,7 +284,7 @@ fn padded(number: u64, digits: usize, out: &mut Vec<u8>) {
     }
 }
 
-fn hex(number: u64, out: &mut Vec<u8>) {
+pub(crate) fn hex(number: u64, out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     out.extend_from_slice(b"\"0x");
     let digits = (64 - number.leading_zeros()).div_ceil(4).max(1);
@@ -249,7 +295,7 @@ fn hex(number: u64, out: &mut Vec<u8>) {
 }
 
 /// A JSON string; what is no control character, quote or backslash is copied as it is.
-fn string(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut copied = 0;

@@ -1,5 +1,8 @@
 //! One output format per file. A sink turns calls into bytes; where they go is the tracer's business.
 
+pub mod aggregate;
+pub(crate) mod driver;
+pub mod findings;
 pub mod json;
 pub mod kernels;
 pub mod memory;
@@ -7,11 +10,16 @@ pub mod quantity;
 pub mod summary;
 pub mod text;
 pub mod work;
+pub mod xid;
 
+use crate::catalog::{Class, CopyKind};
 use crate::decode::Call;
-use crate::model::frame::Frame;
+use crate::driver::{Device, Dialect, Ioctl, Record};
+use crate::model::frame::Shown;
 use crate::model::order::Numbered;
 use crate::model::summary::Summary;
+use crate::model::work::HostMemory;
+use crate::model::xid::Report;
 
 /// A call with everything that its line needs.
 #[derive(Debug, Clone, Copy)]
@@ -24,8 +32,63 @@ pub struct Entry<'a> {
     pub layer: &'a str,
     /// The name of the kernel that it launches, where that is known.
     pub kernel: Option<&'a str>,
+    /// What was asked, of calls to the kernel driver.
+    pub asked: Option<&'a Asked>,
     /// Where it was called from, innermost first; `None`: not asked for, or not taken.
-    pub stack: Option<&'a [Frame]>,
+    pub stack: Option<&'a Shown>,
+    /// What the models know of it.
+    pub facts: Facts,
+}
+
+/// What a call was about, as the models of memory and of work have followed it. `None`: not about such things, or not
+/// known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Of a copy, by its addresses where the call does not say.
+    pub direction: Option<CopyKind>,
+    pub host: Option<HostMemory>,
+    /// It waits for a device by its nature.
+    pub blocking: bool,
+    /// Handle; 0: the default stream of a context.
+    pub stream: Option<u64>,
+    /// Of memory that was allocated or freed.
+    pub address: Option<u64>,
+    /// Bytes of device memory that the process holds after the call.
+    pub held: Option<u64>,
+}
+
+impl Entry<'_> {
+    /// What was called; of the kernel driver, decoded.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.asked.map_or(&self.call.row.symbol, |asked| &asked.ioctl.name)
+    }
+
+    /// Whether its result or the driver's answer says that it failed.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.asked
+            .map_or_else(|| self.call.failed(), |asked| asked.ioctl.failed())
+    }
+}
+
+/// What a call has asked of the kernel driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// `None`: one that could not be opened.
+    pub device: Option<Device>,
+    pub ioctl: Ioctl,
+}
+
+impl Asked {
+    /// As the driver of `dialect` understands it.
+    #[must_use]
+    pub fn of(record: &Record, dialect: Dialect) -> Asked {
+        Asked {
+            device: record.device,
+            ioctl: record.decode(dialect),
+        }
+    }
 }
 
 /// What happened to a process.
@@ -36,6 +99,34 @@ pub enum Happening {
     Exited,
 }
 
+/// What was measured beside calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measure {
+    /// CLOCK_MONOTONIC ns; of what lasts, its begin.
+    pub at: u64,
+    /// 0: of several processes.
+    pub pid: u32,
+    /// 0: of no single thread.
+    pub tid: u32,
+    pub what: Measured,
+}
+
+/// See [`Measure`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measured {
+    /// Calls of a function since it was last told of, which become no lines.
+    Count {
+        layer: String,
+        function: String,
+        class: Class,
+        calls: u64,
+    },
+    /// A number at a moment.
+    Value { name: String, value: u64 },
+    /// Nothing that was submitted can have been running.
+    Idle { ns: u64 },
+}
+
 /// One output format.
 pub trait Sink {
     /// Before anything else.
@@ -44,8 +135,18 @@ pub trait Sink {
     fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>);
     /// Something happened to process `pid` at `at` (CLOCK_MONOTONIC ns).
     fn process(&mut self, _pid: u32, _at: u64, _comm: &str, _what: Happening, _out: &mut Vec<u8>) {}
+    /// The driver reported a fault.
+    fn xid(&mut self, _report: &Report, _out: &mut Vec<u8>) {}
     /// `count` events of `function` did not fit into the ring between `from` and `to` (CLOCK_MONOTONIC ns).
     fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>);
+    /// Whether [`Self::measure`] and the facts of calls are of use.
+    fn measures(&self) -> bool {
+        false
+    }
+    /// Something was measured beside calls.
+    fn measure(&mut self, _measure: &Measure, _out: &mut Vec<u8>) {}
+    /// A second has passed.
+    fn tick(&mut self, _out: &mut Vec<u8>) {}
     /// After everything else.
     fn finish(&mut self, _summary: &Summary, _out: &mut Vec<u8>) {}
 }

@@ -50,6 +50,25 @@ pub fn plural(number: u64, one: &str) -> String {
     }
 }
 
+/// The form of a verb, or of another word, behind `number`: `1 call has`, `2 calls have`.
+pub fn form<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
+    if number == 1 { one } else { many }
+}
+
+/// `2026-11-22`: the Gregorian date of a day since 1970-01-01 (Howard Hinnant, `civil_from_days`).
+pub fn date(day: i64) -> String {
+    let shifted = day + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = (month_from_march + 2) % 12 + 1;
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
 /// Appends `text` with control characters escaped, so that one record stays one line and no terminal obeys it.
 pub fn escape_into(text: &str, out: &mut Vec<u8>) {
     escape_where(text, drives_a_terminal, out);
@@ -177,6 +196,21 @@ mod tests {
         assert_eq!(plural(2, "launch"), "2 launches");
         assert_eq!(plural(0, "copy"), "0 copies");
         assert_eq!(plural(3, "array"), "3 arrays");
+        assert_eq!(
+            [0, 1, 2].map(|number| form(number, "has", "have")),
+            ["have", "has", "have"]
+        );
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let known = [
+            (-1, "1969-12-31"),
+            (0, "1970-01-01"),
+            (11_016, "2000-02-29"),
+            (20_779, "2026-11-22"),
+        ];
+        known.iter().for_each(|(day, text)| assert_eq!(date(*day), *text));
     }
 
     #[test]

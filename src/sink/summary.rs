@@ -1,9 +1,13 @@
 //! The summary at the end of a run, as text and as JSON.
 
+use super::aggregate;
+use super::driver;
+use super::findings;
 use super::kernels;
 use super::memory::{self, Rates};
 use super::quantity::{bytes, count, duration, escaped, harmless};
 use super::work;
+use super::xid;
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary};
 use serde_json::{Value, json};
@@ -11,6 +15,8 @@ use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
 const SHOWN: usize = 25;
+/// Of the time, from which on it is worth a word what getters cost.
+const GETTERS_SHARE: f64 = 0.1;
 
 /// The summary as one JSON object of type `summary`.
 pub fn to_json(summary: &Summary) -> Value {
@@ -22,12 +28,14 @@ pub fn to_json(summary: &Summary) -> Value {
         let direction = copies.direction.map_or("by address", |direction| direction.name());
         json!({"layer": copies.layer, "direction": direction, "calls": copies.calls, "bytes": copies.bytes})
     });
+    let (findings, no_findings) = findings::to_json(&summary.findings);
     json!({
         "type": "summary",
         "seconds": summary.seconds,
         "functions": functions,
         "failures": failures.collect::<Vec<_>>(),
         "kernels": kernels::to_json(&summary.kernels, summary.full_names),
+        "aggregates": aggregate::to_json(&summary.aggregates, &summary.memory.stacks),
         "copies": copies.collect::<Vec<_>>(),
         "lost_events": summary.lost_events,
         "malformed_events": summary.malformed,
@@ -37,7 +45,12 @@ pub fn to_json(summary: &Summary) -> Value {
         "attached": summary.attached,
         "attach": summary.tier,
         "memory": memory::processes(&summary.memory, &Rates::of_all(&summary.memory)),
+        "driver_objects": summary.driver.as_ref().map(driver::to_json),
         "work": work::to_json(&summary.work, &summary.memory.stacks),
+        "xids": xid::to_json(&summary.xids),
+        "more_xids": summary.more_xids,
+        "findings": findings,
+        "no_findings": no_findings,
         "cost": {
             "hits": summary.cost.calls + summary.cost.entries,
             "hits_at_entry_only": summary.cost.entries,
@@ -73,6 +86,10 @@ fn function_json(function: &Function) -> Value {
         value["p50_us"] = json!(function.p50_ns as f64 / 1e3);
         value["p99_us"] = json!(function.p99_ns as f64 / 1e3);
     }
+    if let Some(share) = function.driver {
+        value["driver_calls"] = json!(share.calls);
+        value["driver_us"] = json!(share.ns as f64 / 1e3);
+    }
     value
 }
 
@@ -88,13 +105,17 @@ pub fn to_text(summary: &Summary) -> String {
     for layer in layers(summary) {
         layer_text(summary, layer, &mut out);
     }
+    out.push_str(&aggregate::to_text(&summary.aggregates, &summary.memory.stacks));
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
     out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
     copies_text(summary, &mut out);
+    out.push_str(&summary.driver.as_ref().map(driver::to_text).unwrap_or_default());
     failures_text(summary, &mut out);
+    out.push_str(&xid::to_text(&summary.xids, summary.more_xids));
     out.push_str(&memory::brief(&summary.memory));
     honesty_text(summary, &mut out);
     cost_text(summary, &mut out);
+    out.push_str(&findings::to_text(&summary.findings));
     out
 }
 
@@ -129,13 +150,18 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
         .filter(|function| function.class == Class::Launch)
         .map(|function| function.calls.saturating_sub(function.errors))
         .sum();
+    let of_kernel = functions.iter().any(|function| function.layer == Layer::Kernel);
+    let launches = if of_kernel {
+        String::new()
+    } else {
+        format!(", {} launches", count(launches))
+    };
     let _ = writeln!(
         out,
-        "\n{} layer: {} calls, {} failed, {} launches",
+        "\n{} layer: {} calls, {} failed{launches}",
         escaped(layer),
         count(calls),
-        count(errors),
-        count(launches)
+        count(errors)
     );
     let _ = writeln!(
         out,
@@ -181,6 +207,14 @@ fn function_text(function: &Function, out: &mut String) {
         size,
         escaped(&function.name)
     );
+    if let Some(share) = function.driver {
+        let percent = (share.ns as f64 / function.total_ns.max(1) as f64 * 100.0).min(100.0);
+        let _ = write!(
+            out,
+            "  ({percent:.0} % in {} calls of the kernel driver)",
+            count(share.calls)
+        );
+    }
     if function.unfinished > 0 {
         let _ = write!(out, "  ({} never returned)", count(function.unfinished));
     }
@@ -256,6 +290,21 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     }
 }
 
+/// What would make tracing much cheaper: said where getters took a good part of the program's time.
+#[must_use]
+pub fn getters_hint(summary: &Summary) -> Option<String> {
+    let cost = &summary.cost;
+    let ns = cost.entries as f64 * cost.ns_per_entry;
+    (ns > summary.seconds * 1e9 * GETTERS_SHARE).then(|| {
+        format!(
+            "hint: {} of the {} that tracing cost the program went into calls that only ask, such as cudaGetDevice: \
+             --no-getters leaves them out",
+            duration(ns as u64),
+            duration(cost.in_program_ns())
+        )
+    })
+}
+
 fn cost_text(summary: &Summary, out: &mut String) {
     let cost = &summary.cost;
     let mut hits = format!("{} calls × {:.0} ns", count(cost.calls), cost.ns_per_call);
@@ -275,4 +324,7 @@ fn cost_text(summary: &Summary, out: &mut String) {
         bytes(cost.rss_bytes),
         summary.tier
     );
+    if let Some(hint) = getters_hint(summary) {
+        let _ = writeln!(out, "{hint}");
+    }
 }

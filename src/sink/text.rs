@@ -3,6 +3,7 @@
 use super::quantity::{bytes, duration, escape_into, quote_into};
 use super::{Clock, Entry, Sink};
 use crate::decode::{Call, Value};
+use crate::model::xid::Report;
 use std::io::Write;
 
 const RED: &str = "\x1b[1;31m";
@@ -72,19 +73,40 @@ impl Sink for Text {
         let _ = write!(out, " {}/{}", header.tgid, header.tid);
         self.paint(RESET, out);
         let _ = write!(out, "{:width$}", "", width = 3 + 2 * usize::from(header.depth));
-        self.paint(if call.failed() { RED } else { BOLD }, out);
-        escape_into(&call.row.symbol, out);
-        self.paint(if call.failed() { "" } else { RESET }, out);
-        write_args(entry, out);
-        self.result(call, out);
+        self.paint(if entry.failed() { RED } else { BOLD }, out);
+        escape_into(entry.name(), out);
+        self.paint(if entry.failed() { "" } else { RESET }, out);
+        match entry.asked {
+            None => {
+                write_args(entry, out);
+                self.result(call, out);
+            }
+            Some(asked) => {
+                super::driver::args_text(asked, out);
+                super::driver::result_text(asked, header.duration, out);
+            }
+        }
         self.paint(RESET, out);
         out.push(b'\n');
-        for line in entry.stack.map(super::memory::frame_lines).unwrap_or_default() {
+        let lines = entry.stack.map(|stack| super::memory::frame_lines(&stack.frames));
+        for line in lines.unwrap_or_default() {
             self.paint(DIM, out);
             let _ = write!(out, "{:width$}{line}", "", width = 22 + 2 * usize::from(header.depth));
             self.paint(RESET, out);
             out.push(b'\n');
         }
+    }
+
+    fn xid(&mut self, report: &Report, out: &mut Vec<u8>) {
+        self.paint(DIM, out);
+        self.time(report.at, out);
+        let process = super::xid::process(&report.xid);
+        let _ = write!(out, "  {}", process.as_deref().unwrap_or("no process named"));
+        self.paint(RESET, out);
+        self.paint(RED, out);
+        let _ = write!(out, "   {}", super::xid::line(report));
+        self.paint(RESET, out);
+        out.push(b'\n');
     }
 
     fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>) {

@@ -3,9 +3,11 @@
 //! Owns the readings; what was tracked is [`super::memory`]'s.
 
 use crate::catalog::Family;
+use crate::device::telemetry::Sampler;
 use crate::device::{Access, Certainty, Device, Environment, Ordinals, ProcessMemory, Reconciled, Tracked, reconcile};
 use crate::model::memory::{Book, DeviceReport, ProcessReport, UNKNOWN_DEVICE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -17,12 +19,35 @@ struct Reading {
     inferred: BTreeSet<i32>,
 }
 
+/// Who asks NVML.
+enum Source {
+    /// This thread.
+    Own(Box<Access>),
+    /// Another one, which may hang without harm here.
+    Sampler(Arc<Sampler>),
+}
+
+impl Default for Source {
+    fn default() -> Source {
+        Source::Own(Box::new(Access::new()))
+    }
+}
+
+/// One answer.
+#[derive(Default)]
+struct Answer {
+    devices: Vec<Device>,
+    processes: Vec<ProcessMemory>,
+    /// `None`: just now.
+    at: Option<Instant>,
+}
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct DevicePlane {
-    access: Access,
+    source: Source,
     asked: Option<Instant>,
-    answer: (Vec<Device>, Vec<ProcessMemory>),
+    answer: Answer,
     environments: HashMap<u32, Environment>,
     readings: HashMap<u32, Reading>,
     names: BTreeMap<String, String>,
@@ -37,24 +62,37 @@ impl DevicePlane {
             return false;
         }
         self.asked = Some(Instant::now());
-        let (devices, processes) = match self.access.devices(Instant::now()) {
-            Ok(nvml) => (nvml.list(), nvml.processes()),
-            Err(absent) => {
-                self.notes.insert(absent.to_string());
-                return false;
-            }
+        let (answer, notes) = match &mut self.source {
+            Source::Own(access) => ask(access),
+            Source::Sampler(sampler) => take(sampler, self.answer.at),
         };
-        self.notes.extend(devices.notes.into_iter().chain(processes.notes));
-        self.learn_names(&devices.items);
-        self.answer = (devices.items, processes.items);
+        self.notes.extend(notes);
+        self.answer.at = answer.as_ref().map_or(self.answer.at, |answer| answer.at);
+        let Some(answer) = answer else { return false };
+        self.learn_names(&answer.devices);
+        self.answer = answer;
         true
     }
 
-    /// Compares the answer with what is held.
+    /// Takes what `sampler` was told from here on.
+    pub(super) fn listen_to(&mut self, sampler: Arc<Sampler>) {
+        self.source = Source::Sampler(sampler);
+    }
+
+    /// Compares the answer, which was given at `now` (CLOCK_MONOTONIC ns) or earlier, with what is held.
     pub(super) fn compare(&mut self, book: &Book, now: u64) {
         let pids: Vec<u32> = book.alive().collect();
-        let (devices, processes) = std::mem::take(&mut self.answer);
-        self.read(book, &pids, &devices, &processes, now);
+        let devices = std::mem::take(&mut self.answer.devices);
+        let processes = std::mem::take(&mut self.answer.processes);
+        let age = self.answer.at.map_or(Duration::ZERO, |at| at.elapsed());
+        let at = now.saturating_sub(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+        if matches!(self.source, Source::Sampler(_)) {
+            // who listens runs for months, with ever new processes
+            self.notes.clear();
+            let alive: BTreeSet<u32> = pids.iter().copied().collect();
+            self.readings.retain(|pid, _| alive.contains(pid));
+        }
+        self.read(book, &pids, &devices, &processes, at);
     }
 
     fn learn_names(&mut self, devices: &[Device]) {
@@ -113,9 +151,19 @@ impl DevicePlane {
         Ordinals::new(&environment, devices, &book.uuids(pid)).settled(&used, pid, processes)
     }
 
+    /// What was last said of a process, by device; empty: nothing.
+    pub(super) fn reading(&self, pid: u32) -> &[Reconciled] {
+        self.readings.get(&pid).map_or(&[], |reading| &reading.rows)
+    }
+
     /// The number of an ended process may be given to another.
     pub(super) fn forget(&mut self, pid: u32) {
         self.environments.remove(&pid);
+    }
+
+    /// Nobody asks for what was said of it any more.
+    pub(super) fn forget_reading(&mut self, pid: u32) {
+        self.readings.remove(&pid);
     }
 
     /// Adds what was last said of a process.
@@ -154,6 +202,40 @@ impl DevicePlane {
     pub(super) fn notes(&self) -> impl Iterator<Item = &String> {
         self.notes.iter()
     }
+}
+
+/// An answer, and what limits it.
+type Told = (Option<Answer>, Vec<String>);
+
+fn ask(access: &mut Access) -> Told {
+    match access.devices(Instant::now()) {
+        Ok(nvml) => {
+            let (devices, processes) = (nvml.list(), nvml.processes());
+            let answer = Answer {
+                devices: devices.items,
+                processes: processes.items,
+                at: None,
+            };
+            (Some(answer), devices.notes.into_iter().chain(processes.notes).collect())
+        }
+        Err(absent) => (None, vec![absent.to_string()]),
+    }
+}
+
+/// Each answer of a sampler once. Its notes are told elsewhere; they would be ever more here.
+fn take(sampler: &Sampler, last: Option<Instant>) -> Told {
+    let Some(telemetry) = sampler.latest().filter(|telemetry| Some(telemetry.at) != last) else {
+        return (None, Vec::new());
+    };
+    if let Some(absent) = &telemetry.absent {
+        return (None, vec![absent.to_string()]);
+    }
+    let answer = Answer {
+        devices: telemetry.devices.clone(),
+        processes: telemetry.processes.clone(),
+        at: Some(telemetry.at),
+    };
+    (Some(answer), Vec::new())
 }
 
 /// Where the driver shows a process on one device alone, memory whose device is not known is there.

@@ -6,13 +6,18 @@ use super::sites::{self, SitePlane};
 use super::stubs::StubPlane;
 use super::work::WorkPlane;
 use crate::catalog::Catalog;
+use crate::device::Reconciled;
+use crate::device::telemetry::Sampler;
 use crate::model::launches::Launches;
-use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, merge_equal_sites};
+use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, Tally, merge_equal_sites};
+use crate::owner::start_ticks;
 use crate::probe::ring::Records;
 use crate::probe::{Session, discover};
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
 use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
 
 /// See the module.
 pub(super) struct MemoryPlane {
@@ -126,6 +131,9 @@ impl MemoryPlane {
                 Some(call) => {
                     work.remember(&raw);
                     self.apply(&call);
+                    if work.facts.wanted() {
+                        work.facts.note_memory(&call, self.book.held_on_devices(raw.tgid));
+                    }
                 }
                 None => self.malformed += 1,
             }
@@ -170,7 +178,7 @@ impl MemoryPlane {
         if let Some(origin) = self.book.origin(pid) {
             return origin;
         }
-        let young = || start_ticks(pid).is_some_and(|ticks| ticks > self.started_ticks);
+        let young = || start_ticks(Path::new("/proc"), pid).is_some_and(|ticks| ticks > self.started_ticks);
         if self.descendants || self.born.contains(&pid) || young() {
             Origin::Start
         } else {
@@ -190,7 +198,7 @@ impl MemoryPlane {
             devices.forget(pid);
         }
         // an exec leaves the process where it was born
-        if is_gone(pid) {
+        if discover::is_gone(pid) {
             self.born.remove(&pid);
             self.sites.ended(pid);
         }
@@ -217,15 +225,57 @@ impl MemoryPlane {
             self.name(pid);
         }
         // the notice of an end may be lost
-        let ended: Vec<u32> = self.book.alive().filter(|pid| is_gone(*pid)).collect();
+        let ended: Vec<u32> = self.book.alive().filter(|pid| discover::is_gone(*pid)).collect();
         for pid in ended {
             self.book.end(pid, now);
+        }
+    }
+
+    /// Processes that have ended since this was last asked.
+    pub(super) fn take_ended(&mut self) -> Vec<ProcessReport> {
+        self.book.take_ended()
+    }
+
+    /// Whether a process is known and lives.
+    pub(super) fn knows(&self, pid: u32) -> bool {
+        self.book.knows(pid)
+    }
+
+    /// Processes that live.
+    pub(super) fn alive(&self) -> impl Iterator<Item = u32> {
+        self.book.alive()
+    }
+
+    /// What a living process holds on all devices.
+    pub(super) fn held_on_devices(&self, pid: u32) -> Option<u64> {
+        self.book.held_on_devices(pid)
+    }
+
+    /// What a living process has done and holds at `now`, CLOCK_MONOTONIC ns.
+    pub(super) fn tally(&self, pid: u32, now: u64) -> Option<Tally> {
+        self.book.tally(pid, now)
+    }
+
+    /// What the driver last said of a process, by device; empty: nothing.
+    pub(super) fn reading(&self, pid: u32) -> &[Reconciled] {
+        self.devices.as_ref().map_or(&[], |devices| devices.reading(pid))
+    }
+
+    /// What the driver said of an ended process is not asked for again.
+    pub(super) fn forget_reading(&mut self, pid: u32) {
+        if let Some(devices) = self.devices.as_mut() {
+            devices.forget_reading(pid);
         }
     }
 
     /// Has the driver asked what it counts for each process.
     pub(super) fn ask_devices(&mut self) {
         self.devices.get_or_insert_default();
+    }
+
+    /// What a sampler was told is compared, instead of asking.
+    pub(super) fn devices_from(&mut self, sampler: Arc<Sampler>) {
+        self.devices.get_or_insert_default().listen_to(sampler);
     }
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns, and the stacks of `sites`, too.
@@ -261,16 +311,6 @@ fn name_functions(process: &mut ProcessReport, catalog: &Catalog) {
     for freed in &mut process.freed_by {
         freed.function = name(freed.row).unwrap_or_default();
     }
-}
-
-fn is_gone(pid: u32) -> bool {
-    !std::path::Path::new("/proc").join(pid.to_string()).exists()
-}
-
-/// Clock ticks from boot to the start of a process.
-fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
 }
 
 /// Clock ticks from boot until now.

@@ -1,6 +1,8 @@
 //! The end of a run: what was counted, what was not seen, what it cost.
 
 use super::{Tracer, monotonic_ns};
+use crate::catalog::Layer;
+use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::{Cost, Summary};
 use crate::model::work::ProcessReport;
@@ -22,25 +24,58 @@ impl Tracer {
         unseen.extend(nameless_functions(&self.attacher));
         drop(std::mem::take(&mut self.lifecycle));
         self.attacher.detach_all();
+        if let Some(driver) = self.driver.as_mut() {
+            driver.detach();
+        }
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
+        self.measure_all(monotonic_ns(), true);
+        self.emit(u64::MAX);
         let snapshot = self.session.snapshot()?;
         self.add_to_tally(&snapshot);
+        for (key, share) in self.session.driver_shares()? {
+            self.tally.add_share(&key, share);
+        }
         self.report_lost(monotonic_ns());
         self.work.tell_graphs(&mut self.launches, true);
         let mut summary = self.summarise(&snapshot.counters, seconds);
         summary.attached = attached;
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
+        self.sum_xids(&mut summary);
         summary.cost = self.cost(&summary);
+        summary.aggregates = self.report_sums(&snapshot, &mut summary.unseen)?;
         summary.work = self.work.report(&self.session, monotonic_ns());
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
-        summary.memory = self.report_memory(true, &sites_of(&summary.work));
+        let blind = summary.work.iter().any(|process| process.gpu.inferred);
+        summary.findings = self.diagnose(blind, summary.cost.in_program_ns());
+        let mut sites = sites_of(&summary.work);
+        sites.extend(sites_of_groups(&summary.aggregates));
+        summary.driver = self.driver.as_mut().map(super::driver::DriverPlane::report);
+        summary.memory = self.report_memory(true, &sites);
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
         let written = self.flush();
         Ok((summary, written))
+    }
+
+    /// What rows of users' files have summed up, with what is missing there added to `unseen`.
+    fn report_sums(&self, snapshot: &crate::probe::totals::Snapshot, unseen: &mut Vec<String>) -> Result<Vec<Sums>> {
+        let missing = self.session.missing_sums();
+        for (count, why) in [
+            (missing.full, "calls are missing in sums: the table of groups was full"),
+            (
+                missing.races,
+                "calls may be missing among the smallest and largest: too many came at once",
+            ),
+        ] {
+            if count > 0 {
+                unseen.push(format!("{count} {why}"));
+            }
+        }
+        let texts = self.session.aggregate_texts()?;
+        Ok(self.aggregates.reports(&self.rows.catalog, &snapshot.counters, &texts))
     }
 
     /// Who holds memory now. `last`: nothing comes after it.
@@ -59,6 +94,7 @@ impl Tracer {
     fn handle_remaining(&mut self) {
         self.events.drain();
         self.handle_notices();
+        self.take_xids(monotonic_ns(), true);
         self.follow(u64::MAX);
         self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
@@ -72,7 +108,7 @@ impl Tracer {
             .functions(&self.rows.catalog, counters, &|row| self.rows.timed(row));
         let quiet = |name: &str| {
             let row = self.rows.catalog.rows.iter().position(|row| row.symbol == name);
-            row.is_some_and(|row| !self.rows.streams(row as u32))
+            row.is_some_and(|row| !self.rows.streams(row as u32) && self.rows.catalog.rows[row].hook.streams())
         };
         let counted_only = match self.sink {
             Some(_) => functions
@@ -98,6 +134,13 @@ impl Tracer {
         }
     }
 
+    fn sum_xids(&self, summary: &mut Summary) {
+        if let Some(xids) = &self.xids {
+            (summary.xids, summary.more_xids) = xids.faults();
+            summary.unseen.extend(xids.notes(&self.session));
+        }
+    }
+
     fn note_gaps(&self, snapshot: &crate::probe::totals::Snapshot, summary: &mut Summary) {
         let mut note = |count: u64, text: &str| {
             if count > 0 {
@@ -120,10 +163,23 @@ impl Tracer {
             snapshot.shapes_lost,
             "launches are not counted by shape: its table was full",
         );
-        note(self.malformed, "records from the kernel were malformed");
+        note(
+            self.session.driver_lost(),
+            "calls of the kernel driver were only counted: what is held there is not exact",
+        );
+        summary.unseen.extend(self.attacher.missed_in_kernel(&self.session));
+        let mut note = |count: u64, text: &str| {
+            if count > 0 {
+                summary.unseen.push(format!("{count} {text}"));
+            }
+        };
+        let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);
+        note(malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();
         note(nested, "calls were nested too deeply to keep their arguments");
-        if summary.attached.is_empty() {
+        let user_space = [Layer::Runtime, Layer::Driver, Layer::Custom];
+        let looks_for_libraries = user_space.into_iter().any(|layer| self.rows.has_layer(layer));
+        if summary.attached.is_empty() && looks_for_libraries {
             summary
                 .unseen
                 .push("no CUDA library was mapped by the traced processes; hint: gpuscope doctor -p PID".to_owned());
@@ -153,6 +209,7 @@ impl Tracer {
         let (cpu_seconds, rss_bytes) = own_usage();
         let hits = |timed| {
             let functions = summary.functions.iter().filter(|function| function.timed == timed);
+            let functions = functions.filter(|function| function.layer != Layer::Kernel);
             functions.map(|function| function.calls + function.unfinished).sum()
         };
         let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
@@ -165,6 +222,16 @@ impl Tracer {
             rss_bytes,
         }
     }
+}
+
+/// Where calls of groups came from.
+fn sites_of_groups(reports: &[Sums]) -> Vec<u64> {
+    let groups = reports.iter().flat_map(|report| &report.groups);
+    let sites = groups.filter_map(|group| match group.name {
+        GroupName::Stack(site) => Some(site),
+        _ => None,
+    });
+    sites.collect()
 }
 
 /// Where calls that waited came from.
@@ -202,7 +269,7 @@ fn describe(file: &crate::probe::attach::Attached) -> String {
 }
 
 /// CPU seconds used so far and resident bytes of this process.
-fn own_usage() -> (f64, u64) {
+pub fn own_usage() -> (f64, u64) {
     // SAFETY: the call only fills the structure that it is given
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();

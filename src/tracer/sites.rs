@@ -2,17 +2,21 @@
 //!
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
-use crate::model::frame::Frame;
+use crate::model::frame::Shown;
 use crate::model::memory::Report;
 use crate::probe::Session;
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
 const SITES_KEPT: u64 = 16384;
 /// A call's line is written at most this long after it was entered, but for very long calls.
 const REMEMBERED_NS: u64 = 60_000_000_000;
+
+/// Stacks whose frames are kept for the next line.
+const MOST_SHOWN: usize = 16384;
 
 /// See the module.
 #[derive(Default)]
@@ -25,6 +29,8 @@ pub(super) struct SitePlane {
     sites_before: u64,
     /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
     recent: Option<HashMap<(u32, u64), u64>>,
+    /// Stacks that lines have shown, by site.
+    shown: HashMap<u64, Rc<Shown>>,
     /// Sites that nobody has named yet.
     fresh: Vec<u64>,
 }
@@ -76,6 +82,7 @@ impl SitePlane {
             return false;
         };
         self.sites.insert(site.id, self.resolver.keep(&site));
+        self.shown.remove(&site.id);
         if self.recent.is_some() {
             self.fresh.push(site.id);
         }
@@ -102,10 +109,22 @@ impl SitePlane {
     }
 
     /// Where the call that thread `tid` entered at `entered` came from, if it is remembered.
-    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Vec<Frame>> {
+    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Rc<Shown>> {
         let site = self.recent.as_mut()?.remove(&(tid, entered))?;
-        let kept = self.sites.get(&site)?;
-        Some(self.resolver.name(kept).frames)
+        self.frames(site)
+    }
+
+    /// The named stack of a site, if it was kept.
+    pub(super) fn frames(&mut self, site: u64) -> Option<Rc<Shown>> {
+        if let Some(shown) = self.shown.get(&site) {
+            return Some(Rc::clone(shown));
+        }
+        let shown = Rc::new(Shown::new(self.resolver.name(self.sites.get(&site)?).frames));
+        if self.shown.len() >= MOST_SHOWN {
+            self.shown.clear();
+        }
+        self.shown.insert(site, Rc::clone(&shown));
+        Some(shown)
     }
 
     /// Gives `report` the named stacks of all its sites, and of `more`.

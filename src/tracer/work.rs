@@ -1,10 +1,12 @@
 //! Feeds the model of work: records of its ring, memory calls and the ends of processes, by time.
 
+use super::facts::FactBook;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
+use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
-use crate::model::work::{Call, ProcessReport, Stream, Work};
+use crate::model::work::{Call, Gap, ProcessReport, Stream, Work};
 use crate::probe::ring::Records;
 use crate::probe::{Session, address_space, discover};
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
@@ -28,6 +30,9 @@ pub(super) struct WorkPlane {
     held: Vec<(u64, Item)>,
     lost: u64,
     pub(super) malformed: u64,
+    pub(super) facts: FactBook,
+    /// Idle times of processes that have ended.
+    gaps: Vec<(u32, Gap)>,
 }
 
 impl WorkPlane {
@@ -43,6 +48,8 @@ impl WorkPlane {
             held: Vec::new(),
             lost: 0,
             malformed: 0,
+            facts: FactBook::default(),
+            gaps: Vec::new(),
         })
     }
 
@@ -65,6 +72,20 @@ impl WorkPlane {
             self.held.push((call.returned, Item::Work(call)));
         }
         inbox.borrow_mut().clear();
+    }
+
+    /// When devices were surely idle, as far as that was not taken before and ended before `horizon`.
+    pub(super) fn take_gaps(&mut self, horizon: u64) -> Vec<(u32, Gap)> {
+        let mut gaps = std::mem::take(&mut self.gaps);
+        gaps.extend(self.model.take_gaps(horizon));
+        gaps
+    }
+
+    /// Idle and busy time of the devices of a living process until `now`, CLOCK_MONOTONIC ns.
+    pub(super) fn used(&self, pid: u32, now: u64) -> Option<Used> {
+        let mut sums = Sums::default();
+        self.model.add_to(pid, now, &mut sums)?;
+        Some(sums.used)
     }
 
     /// A memory call has come in.
@@ -107,7 +128,10 @@ impl WorkPlane {
     fn apply(&mut self, raw: &WorkCall, catalog: &Catalog, memory: &MemoryPlane) {
         self.introduce(raw.tgid, raw.entered, memory);
         match Call::decode(raw, catalog) {
-            Some(call) => self.model.apply(&call),
+            Some(call) => {
+                let copied = self.model.apply(&call);
+                self.facts.note_work(raw, copied);
+            }
             None => self.malformed += 1,
         }
     }
@@ -146,6 +170,10 @@ impl WorkPlane {
         }
         self.count_lanes(session.take_lanes(pid));
         self.note_losses(session);
+        if self.facts.wanted() {
+            let gaps = self.model.take_last_gaps(pid);
+            self.gaps.extend(gaps.into_iter().map(|gap| (pid, gap)));
+        }
         self.model.end(pid, at);
         session.forget_work_loss(pid);
     }
@@ -182,6 +210,28 @@ impl WorkPlane {
                 .graph_kernels()
                 .for_each(|kernel| launches.add_graph_kernel(&kernel));
         }
+    }
+
+    /// Processes that have ended since this was last asked.
+    pub(super) fn take_ended(&mut self) -> Vec<ProcessReport> {
+        self.model.take_ended()
+    }
+
+    /// Processes that live.
+    pub(super) fn alive(&self) -> impl Iterator<Item = u32> {
+        self.model.alive()
+    }
+
+    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; whether its idle time is
+    /// inferred. `None`: it is not known.
+    pub(super) fn add_to(&self, pid: u32, now: u64, sums: &mut Sums) -> Option<bool> {
+        self.model.add_to(pid, now, sums)
+    }
+
+    /// A process has ended, and nobody told.
+    pub(super) fn lost_sight(&mut self, pid: u32) {
+        let comm = String::new();
+        self.held.push((super::monotonic_ns(), Item::End { pid, comm }));
     }
 
     /// To be called each second.

@@ -21,7 +21,9 @@ fn use_up(call: &Call<'_>) {
         comm: "x",
         layer: "driver",
         kernel: None,
+        asked: None,
         stack: None,
+        facts: gpuscope::sink::Facts::default(),
     };
     let clock = Clock {
         start_monotonic_ns: 0,

@@ -1,7 +1,7 @@
 //! The text and JSON line formats.
 
 use crate::event::{Event, World};
-use gpuscope::model::frame::{Frame, Language};
+use gpuscope::model::frame::{Frame, Language, Shown};
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::{Clock, Entry, Happening, Sink, json::Json, text::Text};
@@ -83,15 +83,19 @@ fn written(sink: &mut dyn Sink) -> String {
         &mut out,
     );
     sink.process(1240, 1_000_500_000, "train", Happening::Executed, &mut out);
-    let stack = ["forward", "main\u{1b}[31m"].map(|function| Frame {
-        function: function.to_owned(),
-        module: None,
-        offset: None,
-        file: Some("/srv/train.py".to_owned()),
-        line: Some(42),
-        language: Language::Python,
-        inlined: false,
-    });
+    let stack = Shown::new(
+        ["forward", "main\u{1b}[31m"]
+            .map(|function| Frame {
+                function: function.to_owned(),
+                module: None,
+                offset: None,
+                file: Some("/srv/train.py".to_owned()),
+                line: Some(42),
+                language: Language::Python,
+                inlined: false,
+            })
+            .to_vec(),
+    );
     for (index, event) in events(&world).iter().enumerate() {
         let bytes = event.bytes();
         let call = world.decode(&bytes);
@@ -108,11 +112,16 @@ fn written(sink: &mut dyn Sink) -> String {
             },
             layer: &library.name,
             kernel: call.kernel().map(|_| "gemm<float,\u{1b}[2J>"),
-            stack: (index == 0).then_some(&stack[..]),
+            asked: None,
+            stack: (index == 0).then_some(&stack),
+            facts: gpuscope::sink::Facts::default(),
         };
         sink.call(&entry, &mut out);
     }
     sink.lost("cuLaunchKernel", 17, 1_001_000_000, 2_001_000_000, &mut out);
+    for report in crate::summary::reports() {
+        sink.xid(&report, &mut out);
+    }
     sink.process(1240, 2_500_000_000, "train", Happening::Exited, &mut out);
     sink.finish(&Summary::default(), &mut out);
     String::from_utf8(out).expect("UTF-8 whatever was traced")
@@ -160,7 +169,7 @@ fn every_json_line_is_an_object_of_a_known_type() {
         .collect();
     assert_eq!(kinds.first().map(String::as_str), Some("meta"));
     assert_eq!(kinds.last().map(String::as_str), Some("summary"));
-    let known = ["meta", "process", "userspace", "lost", "summary"];
+    let known = ["meta", "process", "userspace", "lost", "xid", "summary"];
     assert!(kinds.iter().all(|kind| known.contains(&kind.as_str())), "{kinds:?}");
 }
 

@@ -4,6 +4,9 @@
 #![allow(clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 mod decoding;
+#[cfg(feature = "serve")]
+mod display;
+mod driver;
 mod event;
 mod lines;
 mod listing;

@@ -1,9 +1,11 @@
 //! The summary at the end of a run.
 
 use gpuscope::catalog::{Class, CopyKind, Layer};
+use gpuscope::driver::xid::Xid;
 use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
+use gpuscope::model::xid::{Faults, Report, Source, Tally};
 use gpuscope::sink::summary::{to_json, to_text};
 use std::sync::Arc;
 
@@ -24,6 +26,7 @@ pub fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64)
         lost: 0,
         without_args: 0,
         timed: true,
+        driver: None,
     }
 }
 
@@ -110,6 +113,9 @@ fn summary() -> Summary {
         )
     });
     Summary {
+        driver: None,
+        aggregates: Vec::new(),
+        findings: gpuscope::findings::Diagnosis::default(),
         kernels: kernels(),
         full_names: false,
         seconds: 12.5,
@@ -151,7 +157,36 @@ fn summary() -> Summary {
         tier: "uprobe.session".to_owned(),
         memory: gpuscope::model::memory::Report::default(),
         work: Vec::new(),
+        xids: xids(),
+        more_xids: 3,
     }
+}
+
+/// What every kind of report looks like; names come from programs.
+pub fn reports() -> Vec<Report> {
+    let lines = [
+        "NVRM: Xid (PCI:0000:17:00): 31, pid=7, name=tr\u{1b}[2Jain, Ch 00000008, intr 10000000",
+        "NVRM: Xid (PCI:0000:65:00 GPU-I:05 GPU-CI:00): 45, pid=8, name=b, Ch 10 caused by previous Xid 31",
+        "NVRM: Xid (PCI:0000:17:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:17:00): 4242, a code\u{1b}[2J of tomorrow",
+        "nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32",
+    ];
+    let report = |(index, line): (usize, &str)| Report {
+        traced: index == 0,
+        ..Report::new(
+            Xid::of_record(line).expect("an Xid"),
+            2_000_000_000 + index as u64,
+            [Source::Both, Source::Log][index % 2],
+        )
+    };
+    lines.into_iter().enumerate().map(report).collect()
+}
+
+fn xids() -> Vec<Faults> {
+    let mut tally = Tally::default();
+    let all = reports();
+    all.iter().chain(&all[..1]).for_each(|report| tally.add(report));
+    tally.faults()
 }
 
 #[test]

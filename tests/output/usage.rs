@@ -4,7 +4,9 @@ use std::process::Command;
 
 /// Exit status and what was said on stderr.
 fn refusal(words: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
+    // what is not refused may run until somebody ends it
+    let output = Command::new("timeout")
+        .args(["60", env!("CARGO_BIN_EXE_gpuscope")])
         .args(words)
         .output()
         .expect("gpuscope runs");
@@ -16,20 +18,21 @@ fn refusal(words: &[&str]) -> (Option<i32>, String) {
 }
 
 /// Options that are refused before anything is loaded, and a part of what is said.
-const REFUSED: [(&[&str], &str); 16] = [
+const REFUSED: [(&[&str], &str); 14] = [
     (&["--phases"], "hint: in JSON lines"),
-    (&["--fail-on", "error"], "hint: leak, or leak=100MiB"),
+    (&["--fail-on", "errors"], "hint: error, xid, leak, leak=100MiB"),
+    (
+        &["--fail-on", "error", "--layer", "kernel"],
+        "hint: --layer runtime,driver",
+    ),
     (&["--fail-on", "leak=5"], "such as 16MiB"),
     (&["--fail-on", "leak", "--filter", "@alloc"], "hint: drop --filter"),
     (&["--stacks", "copy"], "possible values: alloc, launch, sync, all, none"),
     (&["--stacks", "alloc", "--filter", "@alloc"], "hint: drop --filter"),
     (&["--stacks", "sync", "--filter", "@sync"], "hint: drop --filter"),
     (&["--stacks", "all", "--layer", "runtime"], "hint: drop --layer"),
-    (&["--layer", "kernel"], "hint: --layer runtime,driver"),
-    (&["--format", "chrome"], "hint: -o FILE.jsonl"),
-    (&["--format", "perfetto"], "hint: -o FILE.jsonl"),
+    (&["--layer", "gpu"], "hint: runtime, driver, kernel or all"),
     (&["--format", "xml"], "possible values: text, jsonl"),
-    (&["-o", "/nonexistent/x.pftrace"], "hint: -o FILE.jsonl"),
     (&["--min-duration", "10"], "such as 10us"),
     (&["--ring-size", "16"], "such as 16MiB"),
     (&["--filter", "@aloc"], "hint: one of alloc"),
@@ -60,7 +63,6 @@ fn other_commands_end_with_2_and_name_the_cure() {
         (&["leaks", "--all", "--fail-on", "error"], "hint: leak, or leak=100MiB"),
         (&["leaks", "--all", "--stacks", "sync"], "possible values: alloc, none"),
         (&["functions", "@aloc"], "hint: one of alloc"),
-        (&["functions", "--kernel"], "hint: gpuscope functions"),
     ] {
         let (status, said) = refusal(words);
         assert_eq!(status, Some(2), "{words:?}: {said}");
@@ -88,7 +90,80 @@ fn leaks_with_a_command_ends_with_125_as_run_does() {
 #[test]
 fn a_refused_output_file_is_not_made() {
     let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("t.json");
-    let (status, _) = refusal(&["trace", "--all", "-o", path.to_str().expect("UTF-8")]);
-    assert_eq!((status, path.exists()), (Some(2), false));
+    for name in ["t.jsonl", "t.json", "t.pftrace", "t.arrows"] {
+        let path = directory.path().join(name);
+        let path_text = path.to_str().expect("UTF-8");
+        let (status, said) = refusal(&["trace", "--all", "--filter", "cuNothing", "-o", path_text]);
+        assert_eq!((status, path.exists()), (Some(2), false), "{name}: {said}");
+    }
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn serve_names_the_place_of_each_mistake_in_its_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("gpuscope.toml");
+    std::fs::write(&path, "colect = [\"api\"]\n\nretain = 5\n[otlp]\nurl = \"x\"\n").expect("a file");
+    let path = path.to_str().expect("UTF-8");
+    let (status, said) = refusal(&["serve", "--config", path, "--check-config"]);
+    assert_eq!(status, Some(2), "{said}");
+    for (place, cure) in [
+        ("1:1", "hint: did you mean collect?"),
+        ("3:10", "hint: a number and s, min or h"),
+        ("5:7", "hint: such as http://"),
+    ] {
+        let line = said.lines().find(|line| line.contains(&format!("{path}:{place}: ")));
+        assert!(line.is_some_and(|line| line.contains(cure)), "{place}: {said}");
+    }
+}
+
+#[cfg(feature = "serve")]
+#[test]
+fn serve_ends_with_2_and_names_the_cure() {
+    for (words, cure) in [
+        (
+            &["serve", "--retain", "3600"][..],
+            "--retain: \"3600\" is no duration; hint: a number and s, min or h",
+        ),
+        (
+            &["serve", "--collect", "memroy"],
+            "--collect: unknown collector \"memroy\"; hint: did you mean memory?",
+        ),
+        (
+            &["serve", "--listen", "localhost"],
+            "--listen: \"localhost\" is no address with a port; hint: an IP address",
+        ),
+        (
+            &["serve", "--metrics-addr", ":9748"],
+            "hint: 127.0.0.1:9748 for this machine only",
+        ),
+        (
+            &["serve", "--labels", "comm,cgroup"],
+            "--labels: \"cgroup\" is no label; hint: comm, exe",
+        ),
+        (
+            &["serve", "--otlp", "collector:4317"],
+            "hint: such as http://127.0.0.1:4318/v1/metrics",
+        ),
+        (
+            &["serve", "--config", "/nonexistent.toml"],
+            "hint: does --config name a file that gpuscope may read?",
+        ),
+        (
+            &["serve", "--check-config", "--top-kernels", "x"],
+            "hint: a whole number from 0 to 1000",
+        ),
+    ] {
+        let (status, said) = refusal(words);
+        assert_eq!(status, Some(2), "{words:?}: {said}");
+        assert!(said.contains(cure), "{words:?}: {said}");
+    }
+}
+
+#[cfg(not(feature = "serve"))]
+#[test]
+fn a_build_without_an_exporter_says_so() {
+    let (status, said) = refusal(&["serve"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("hint: cargo build with the feature serve"), "{said}");
 }

@@ -68,6 +68,17 @@ impl Gpuscope {
         this
     }
 
+    /// `gpuscope record -o FOLDER/t.arrows OPTIONS…`, with `-- COMMAND…` if there is one.
+    pub fn record(options: &[&str], command: &[&str]) -> Gpuscope {
+        let mut this = Gpuscope::new(["record"]);
+        let file = this.folder.path().join("t.arrows");
+        this.command.arg("-o").arg(file).args(options);
+        if !command.is_empty() {
+            this.command.arg("--").args(command);
+        }
+        this
+    }
+
     /// `gpuscope run` of a shell script.
     pub fn script(options: &[&str], script: &str) -> Gpuscope {
         Gpuscope::run(options, &["sh", "-c", script])

@@ -10,12 +10,14 @@ mod gpuscope;
 mod kernel;
 pub mod large_library;
 mod ledger;
+mod machine;
 mod program;
 mod trace;
 
 pub use gpuscope::{Gpuscope, Running};
 pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, still_there};
 pub use ledger::{Counts, Ledger, ledgers_of};
+pub use machine::on_machine;
 pub use program::{Ended, Program, Stepper, changed_code, compile, compile_as};
 pub use trace::{Trace, number, text};
 

@@ -70,7 +70,7 @@ impl Reporter {
             json,
             view: View {
                 top: args.top,
-                colour: prepare::coloured(args.color, to_terminal),
+                colour: prepare::coloured(args.paint.color, to_terminal),
             },
             pace: Pace::default(),
             interval: args.interval.map(Every::new),

@@ -16,6 +16,7 @@ mod physical;
 mod process;
 mod report;
 mod segments;
+mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +29,7 @@ pub use process::Origin;
 pub use report::{
     DeviceReport, FamilyReport, FreedBy, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
 };
+pub use tally::Tally;
 
 use crate::wire::MemoryLoss;
 use process::Process;
@@ -127,6 +129,24 @@ impl Book {
         let devices = self.processes.get(&tgid).map(|process| process.ledger.devices());
         let devices = devices.into_iter().flatten().filter(|(device, _)| **device != HOST);
         devices.map(|(device, account)| (*device, account.held_bytes)).collect()
+    }
+
+    /// What it holds on all devices.
+    #[must_use]
+    pub fn held_on_devices(&self, tgid: u32) -> Option<u64> {
+        let devices = self.processes.get(&tgid)?.ledger.devices();
+        let devices = devices.iter().filter(|(device, _)| **device != HOST);
+        Some(devices.map(|(_, account)| account.held_bytes).sum())
+    }
+
+    /// What a living process has done and holds at `now`, CLOCK_MONOTONIC ns.
+    pub fn tally(&self, tgid: u32, now: u64) -> Option<Tally> {
+        self.processes.get(&tgid).map(|process| Tally::of(process, now))
+    }
+
+    /// Processes that have ended since this was last asked.
+    pub fn take_ended(&mut self) -> Vec<ProcessReport> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Processes that live.

@@ -5,7 +5,7 @@
 //! after its call did and was over when its stream was seen drained: it was at least as fast.
 
 use super::Call;
-use super::report::{Bandwidth, Certainty, CopyReport, HostMemory, SIZE_BUCKETS};
+use super::report::{Bandwidth, CopyReport, HostMemory, SIZE_BUCKETS};
 use crate::catalog::{CopyKind, Step, WorkPart};
 use crate::wire;
 use std::collections::{BTreeMap, HashMap};
@@ -220,11 +220,6 @@ fn volume(call: &Call<'_>) -> Option<u64> {
 }
 
 fn report(class: CopyClass, tally: &Tally) -> CopyReport {
-    let certainty = if class.blocking {
-        Certainty::Measured
-    } else {
-        Certainty::Bound
-    };
     CopyReport {
         direction: class.direction,
         host: class.host,
@@ -237,7 +232,7 @@ fn report(class: CopyClass, tally: &Tally) -> CopyReport {
         bandwidth: (tally.timed_bytes > 0).then_some(Bandwidth {
             bytes: tally.timed_bytes,
             ns: tally.timed_ns,
-            certainty,
+            certainty: class.certainty(),
         }),
     }
 }

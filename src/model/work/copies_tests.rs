@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::work::Certainty;
 use crate::model::work::sample::{any_raw, decoded, raw};
 use crate::wire::WorkCall;
 use proptest::prelude::*;

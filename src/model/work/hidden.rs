@@ -1,7 +1,8 @@
 //! Waits that a program does not seem to ask for: copies that block, or do although they are called asynchronous,
 //! memory calls while a device works, and a small copy to the host with a wait right behind it (`.item()`).
 //!
-//! Each call is in one kind at most; a copy that turns out to be an item is taken out of the kind it was in.
+//! Each call is in one kind at most. A small copy that may turn out to be an item is in none until its thread's next
+//! copy or wait decides, so that no sum ever falls.
 
 use super::Stream;
 use super::report::{Certainty, HiddenKind, HiddenWait, HostMemory};
@@ -61,8 +62,8 @@ struct Tally {
 #[derive(Debug, Clone, Copy)]
 struct Small {
     copy: CopyWait,
-    /// What it counts as so far.
-    counted: Option<Key>,
+    /// What it is if no wait follows.
+    otherwise: Option<HiddenKind>,
 }
 
 /// Hidden waits of one process.
@@ -81,10 +82,14 @@ impl HiddenWaits {
             (true, false) => Some(HiddenKind::BlockingCopy),
             (false, _) => took_long(copy).then_some(HiddenKind::PageableAsync),
         };
-        let counted = kind.map(|kind| self.add(kind, copy.site, duration(copy)));
-        self.small.remove(&copy.tid);
+        if let Some(before) = self.small.remove(&copy.tid) {
+            self.decide(before);
+        }
         if is_small && !copy.blocking {
-            self.remember(Small { copy: *copy, counted });
+            let otherwise = kind;
+            self.remember(Small { copy: *copy, otherwise });
+        } else if let Some(kind) = kind {
+            self.add(kind, copy.site, duration(copy));
         }
     }
 
@@ -95,14 +100,19 @@ impl HiddenWaits {
         };
         let follows = sync.entered >= small.copy.returned && sync.entered - small.copy.returned <= ITEM_GAP_NS;
         if !follows || sync.stream.is_some_and(|stream| stream != small.copy.stream) {
+            self.decide(small);
             return;
-        }
-        if let Some(key) = small.counted {
-            self.take_out(key, duration(&small.copy));
         }
         let site = if sync.site == 0 { small.copy.site } else { sync.site };
         let waited = sync.returned.saturating_sub(sync.entered);
         self.add(HiddenKind::Item, site, duration(&small.copy).saturating_add(waited));
+    }
+
+    /// No wait followed.
+    fn decide(&mut self, small: Small) {
+        if let Some(kind) = small.otherwise {
+            self.add(kind, small.copy.site, duration(&small.copy));
+        }
     }
 
     /// Memory was taken or given back while the device may have had work: `kind` is [`HiddenKind::Alloc`] or
@@ -115,39 +125,52 @@ impl HiddenWaits {
 
     fn remember(&mut self, small: Small) {
         if self.small.len() >= SMALL_COPIES {
-            let now = small.copy.entered;
-            self.small
-                .retain(|_, old| old.copy.returned.saturating_add(ITEM_GAP_NS) >= now);
+            self.forget_old(small.copy.entered);
         }
         if self.small.len() < SMALL_COPIES {
             self.small.insert(small.copy.tid, small);
+        } else {
+            self.decide(small);
         }
     }
 
-    fn add(&mut self, kind: HiddenKind, site: u64, ns: u64) -> Key {
+    /// Copies of threads that have done neither since.
+    fn forget_old(&mut self, now: u64) {
+        let is_old = |small: &Small| small.copy.returned.saturating_add(ITEM_GAP_NS) < now;
+        let old: Vec<Small> = self
+            .small
+            .extract_if(|_, small| is_old(small))
+            .map(|(_, small)| small)
+            .collect();
+        old.into_iter().for_each(|small| self.decide(small));
+    }
+
+    fn add(&mut self, kind: HiddenKind, site: u64, ns: u64) {
         let full = (kind, site);
         let fits = self.tallies.len() < KEYS || self.tallies.contains_key(&full);
         let key = if fits { full } else { (kind, 0) };
         let tally = self.tallies.entry(key).or_default();
         tally.count += 1;
         tally.total_ns = tally.total_ns.saturating_add(ns);
-        key
     }
 
-    fn take_out(&mut self, key: Key, ns: u64) {
-        if let Some(tally) = self.tallies.get_mut(&key) {
-            tally.count = tally.count.saturating_sub(1);
-            tally.total_ns = tally.total_ns.saturating_sub(ns);
-        }
-    }
-
-    /// Most time first.
+    /// All that is known, most time first: copies that are undecided count as what they are so far.
     #[must_use]
     pub fn report(&self) -> Vec<HiddenWait> {
+        let mut all = HiddenWaits {
+            tallies: self.tallies.clone(),
+            small: HashMap::new(),
+        };
+        self.small.values().for_each(|small| all.decide(*small));
+        all.decided()
+    }
+
+    /// What will not change any more, most time first.
+    #[must_use]
+    pub fn decided(&self) -> Vec<HiddenWait> {
         let mut all: Vec<HiddenWait> = self
             .tallies
             .iter()
-            .filter(|(_, tally)| tally.count > 0)
             .map(|((kind, site), tally)| HiddenWait {
                 kind: *kind,
                 site: *site,

@@ -142,6 +142,7 @@ fn a_slow_small_copy_with_a_wait_behind_it_counts_once() {
     let mut hidden = HiddenWaits::default();
     hidden.copied(&copy);
     assert_eq!(told(&hidden), [(HiddenKind::PageableAsync, 5, 1, 30_000)]);
+    assert_eq!(hidden.decided().len(), 0);
     hidden.synced(&SyncWait {
         entered,
         returned,
@@ -198,5 +199,30 @@ proptest! {
             hidden.copied(&CopyWait { tid, entered, returned, bytes, direction, host, blocking, site, ..SMALL });
         }
         prop_assert!(told(&hidden).iter().map(|wait| wait.2).sum::<u64>() <= copies);
+    }
+
+    #[test]
+    fn what_is_decided_never_falls(
+        calls in proptest::collection::vec(
+            (0u32..2, (0u64..90_000, 0u64..90_000), proptest::option::of(0u64..70), any::<[bool; 3]>()), 0..60)
+    ) {
+        let mut hidden = HiddenWaits::default();
+        let mut before = Vec::new();
+        for (tid, (entered, lasted), bytes, [sync, blocking, pageable]) in calls {
+            let returned = entered + lasted;
+            let host = pageable.then_some(HostMemory::Pageable);
+            if sync {
+                hidden.synced(&SyncWait { tid, entered, returned, ..SYNC });
+            } else {
+                hidden.copied(&CopyWait { tid, entered, returned, bytes, host, blocking, ..SMALL });
+            }
+            let now = hidden.decided();
+            for old in before {
+                let HiddenWait { kind, site, count, total_ns, .. } = old;
+                let same = now.iter().find(|wait| (wait.kind, wait.site) == (kind, site));
+                prop_assert!(same.is_some_and(|wait| wait.count >= count && wait.total_ns >= total_ns));
+            }
+            before = now;
+        }
     }
 }

@@ -3,18 +3,39 @@
 
 use std::collections::VecDeque;
 
+/// When nothing can have been running, CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub since: u64,
+    pub until: u64,
+    /// The thread whose call ended it.
+    pub tid: u32,
+}
+
+impl Gap {
+    fn ns(&self) -> u64 {
+        self.until - self.since
+    }
+}
+
 /// Gaps that a call which takes long, and is told of late, may still cut.
 const RECENT: usize = 1024;
+/// Gaps that are kept until they are asked for.
+const UNTAKEN: usize = 1 << 16;
 
 /// Lower bound of idle time. All times CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
 pub struct Idle {
     /// Everything is done since then.
     since: Option<u64>,
-    recent: VecDeque<(u64, u64)>,
+    recent: VecDeque<Gap>,
     older_ns: u64,
     older_longest_ns: u64,
     older: u64,
+    /// Gaps that begin before this have been taken; `None`: nobody asks.
+    taken_until: Option<u64>,
+    /// Older ones that have not.
+    untaken: Vec<Gap>,
 }
 
 impl Idle {
@@ -23,10 +44,11 @@ impl Idle {
         self.since.get_or_insert(at);
     }
 
-    /// Something is being submitted since `entered`, by a call that has returned now.
-    pub fn end(&mut self, entered: u64) {
+    /// Something is being submitted since `entered`, by a call of thread `tid` that has returned now.
+    pub fn end(&mut self, entered: u64, tid: u32) {
         if let Some(since) = self.since.take().filter(|since| *since < entered) {
-            self.recent.push_back((since, entered));
+            let until = entered;
+            self.recent.push_back(Gap { since, until, tid });
         }
         self.cut(entered);
         if self.recent.len() > RECENT {
@@ -36,21 +58,26 @@ impl Idle {
 
     /// What was taken for idle after `entered` was not.
     fn cut(&mut self, entered: u64) {
-        while let Some((since, until)) = self.recent.pop_back() {
-            if since >= entered {
+        while let Some(gap) = self.recent.pop_back() {
+            if gap.since >= entered {
                 continue;
             }
-            self.recent.push_back((since, until.min(entered)));
+            let until = gap.until.min(entered);
+            self.recent.push_back(Gap { until, ..gap });
             return;
         }
     }
 
     fn settle_oldest(&mut self) {
-        if let Some((since, until)) = self.recent.pop_front() {
-            let ns = until - since;
+        if let Some(gap) = self.recent.pop_front() {
+            let ns = gap.ns();
             self.older_ns += ns;
             self.older_longest_ns = self.older_longest_ns.max(ns);
             self.older += 1;
+            let asked = self.taken_until.is_some_and(|until| gap.since >= until);
+            if asked && self.untaken.len() < UNTAKEN {
+                self.untaken.push(gap);
+            }
         }
     }
 
@@ -78,14 +105,24 @@ impl Idle {
         (self.older + self.recent.len() as u64, longest)
     }
 
+    /// Pieces that ended before `horizon` and were not taken before. One that is cut after this was taken too long.
+    pub fn take(&mut self, horizon: u64) -> Vec<Gap> {
+        let until = self.taken_until.unwrap_or(0);
+        let mut gaps = std::mem::take(&mut self.untaken);
+        let fresh = |gap: &&Gap| gap.since >= until && gap.until < horizon;
+        gaps.extend(self.recent.iter().filter(fresh));
+        self.taken_until = Some(gaps.last().map_or(until, |gap| gap.until));
+        gaps
+    }
+
     /// Recent pieces.
     #[cfg(test)]
     pub fn recent(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.recent.iter().copied()
+        self.recent.iter().map(|gap| (gap.since, gap.until))
     }
 
     fn gaps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.recent.iter().map(|(since, until)| until - since)
+        self.recent.iter().map(Gap::ns)
     }
 }
 
@@ -96,10 +133,10 @@ mod tests {
     #[test]
     fn idle_lasts_from_the_end_of_all_work_to_the_next_submission() {
         let mut idle = Idle::default();
-        idle.end(100); // never idle before
+        idle.end(100, 7); // never idle before
         idle.begin(200);
         idle.begin(250); // already was
-        idle.end(300);
+        idle.end(300, 7);
         idle.begin(400);
         assert_eq!(idle.total_ns(), 100);
         assert_eq!(idle.pieces(), (1, 100));
@@ -107,14 +144,39 @@ mod tests {
     }
 
     #[test]
+    fn each_piece_is_taken_once_and_only_when_it_is_old() {
+        let mut idle = Idle::default();
+        for (begin, end) in [(100, 150), (200, 250)] {
+            idle.begin(begin);
+            idle.end(end, 7);
+        }
+        let gap = |since, until| Gap { since, until, tid: 7 };
+        assert_eq!(idle.take(200), [gap(100, 150)]);
+        assert_eq!(idle.take(300), [gap(200, 250)]);
+        assert_eq!(idle.take(300), []);
+    }
+
+    #[test]
+    fn once_asked_for_pieces_are_kept_however_many_come() {
+        let mut idle = Idle::default();
+        idle.take(0);
+        for number in 1..=5000 {
+            idle.begin(10 * number);
+            idle.end(10 * number + 5, 7);
+        }
+        assert_eq!(idle.take(u64::MAX).len(), 5000);
+        assert_eq!(idle.take(u64::MAX), []);
+    }
+
+    #[test]
     fn a_call_that_was_under_way_takes_back_what_seemed_idle() {
         let mut idle = Idle::default();
         for (begin, end) in [(100, 150), (200, 250), (300, 350)] {
             idle.begin(begin);
-            idle.end(end);
+            idle.end(end, 7);
         }
         idle.begin(400);
-        idle.end(220); // entered then, and told of only now
+        idle.end(220, 7); // entered then, and told of only now
         assert_eq!(idle.total_ns(), 50 + 20);
         assert_eq!(idle.pieces(), (2, 50));
     }
@@ -124,7 +186,7 @@ mod tests {
         let mut idle = Idle::default();
         for at in 0..2 * RECENT as u64 {
             idle.begin(at * 10 + 1);
-            idle.end(at * 10 + 4);
+            idle.end(at * 10 + 4, 7);
         }
         assert_eq!(idle.total_ns(), 2 * RECENT as u64 * 3);
         assert_eq!(idle.pieces(), (2 * RECENT as u64, 3));

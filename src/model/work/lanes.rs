@@ -5,7 +5,7 @@
 
 use super::Call;
 use super::events::{Events, Mark};
-use super::idle::Idle;
+use super::idle::{Gap, Idle};
 use super::lane::{Lane, Told};
 use super::name::Stream;
 use super::past::Past;
@@ -108,12 +108,12 @@ impl Lanes {
 
     /// Something was put into streams that are not known, perhaps of several devices: nothing can tell when it is done.
     pub fn submit_anywhere(&mut self, call: &Call<'_>) {
-        self.begin(call.raw.entered);
+        self.begin(call);
         self.elsewhere = true;
     }
 
     fn put(&mut self, lane: usize, call: &Call<'_>, since: u64, generation: u64) {
-        self.begin(call.raw.entered);
+        self.begin(call);
         match self.lanes[lane].submit(since, generation, call.raw.submitted) {
             Told::Opened => self.open += 1,
             Told::More => {}
@@ -121,11 +121,17 @@ impl Lanes {
         }
     }
 
-    /// Something may be running since `entered`.
-    fn begin(&mut self, entered: u64) {
+    /// When devices were surely idle, as far as that was not taken before and ended before `horizon`.
+    pub fn take_gaps(&mut self, horizon: u64) -> Vec<Gap> {
+        self.idle.take(horizon)
+    }
+
+    /// Something may be running since `call` was entered.
+    fn begin(&mut self, call: &Call<'_>) {
+        let (entered, tid) = (call.raw.entered, call.raw.tid);
         self.first_at = Some(self.first_at.map_or(entered, |first| first.min(entered)));
-        self.idle.end(entered);
-        self.likely_idle.end(entered);
+        self.idle.end(entered, tid);
+        self.likely_idle.end(entered, tid);
     }
 
     /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
@@ -148,7 +154,7 @@ impl Lanes {
         let lane = self.lane(call);
         let (generation, at) = (call.raw.generation, call.raw.returned);
         if done {
-            self.begin(call.raw.entered);
+            self.begin(call);
             self.open += usize::from(self.lanes[lane].occupy(call.raw.entered, call.raw.submitted));
             self.drain_with_default(lane, generation, at);
             return;

@@ -22,6 +22,7 @@ mod ranges;
 mod report;
 #[cfg(test)]
 mod sample;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod waits;
@@ -31,6 +32,7 @@ pub use classify::{blocks, classify};
 pub use copies::{Copies, CopyClass};
 pub use graphs::Graphs;
 pub use hidden::{CopyWait, HiddenWaits, SyncWait};
+pub use idle::Gap;
 pub use name::Stream;
 pub use ranges::{Kind, Ranges};
 pub use report::{
@@ -39,6 +41,7 @@ pub use report::{
 };
 pub use waits::{Wait, Waits};
 
+use crate::model::fleet::Sums;
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 pub use process::GraphKernel;
@@ -77,11 +80,23 @@ impl Work {
         }
     }
 
-    /// Does what `call` did. Its process has been introduced.
-    pub fn apply(&mut self, call: &Call<'_>) {
-        if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
-            process.apply(call);
-        }
+    /// Does what `call` did. Its process has been introduced. What it was, if it was a copy.
+    pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
+        self.processes.get_mut(&call.raw.tgid)?.apply(call)
+    }
+
+    /// When the devices of processes were surely idle, as far as that was not taken before and ended before `horizon`.
+    pub fn take_gaps(&mut self, horizon: u64) -> Vec<(u32, Gap)> {
+        let processes = self.processes.iter_mut();
+        processes
+            .flat_map(|(pid, process)| process.take_gaps(horizon).into_iter().map(|gap| (*pid, gap)))
+            .collect()
+    }
+
+    /// All of them of one process.
+    pub fn take_last_gaps(&mut self, tgid: u32) -> Vec<Gap> {
+        let process = self.processes.get_mut(&tgid);
+        process.map(|process| process.take_gaps(u64::MAX)).unwrap_or_default()
     }
 
     /// Does what a memory call means for work. Its process has been introduced.
@@ -133,6 +148,17 @@ impl Work {
     /// The same of processes that live.
     pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
         self.processes.values().flat_map(Process::graph_kernels)
+    }
+
+    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; whether its idle time is
+    /// inferred. `None`: it is not known.
+    pub fn add_to(&self, tgid: u32, now: u64, sums: &mut Sums) -> Option<bool> {
+        self.processes.get(&tgid).map(|process| process.add_to(now, sums))
+    }
+
+    /// Processes that have ended since this was last asked.
+    pub fn take_ended(&mut self) -> Vec<ProcessReport> {
+        std::mem::take(&mut self.ended)
     }
 
     /// Processes that live.

@@ -5,6 +5,7 @@ use super::classify::{blocks, classify};
 use super::copies::{Copies, CopyClass};
 use super::graphs::Graphs;
 use super::hidden::{CopyWait, HiddenWaits, SyncWait};
+use super::idle::Gap;
 use super::lane::Lane;
 use super::lanes::Lanes;
 use super::name::Stream;
@@ -36,7 +37,7 @@ pub struct Process {
     lanes: Lanes,
     copies: Copies,
     waits: Waits,
-    hidden: HiddenWaits,
+    pub(super) hidden: HiddenWaits,
     graphs: Graphs,
     created: Created,
     elapsed_count: u64,
@@ -64,8 +65,8 @@ impl Process {
         }
     }
 
-    /// Does what `call` did.
-    pub fn apply(&mut self, call: &Call<'_>) {
+    /// Does what `call` did. What it was, if it was a copy.
+    pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
         let doubts = self.lanes.doubts;
         self.lanes.note(call);
         if self.lanes.doubts > doubts {
@@ -75,19 +76,25 @@ impl Process {
             if call.step.submits() {
                 self.lanes.capture(call);
             }
-            return;
+            return None;
         }
+        let copied = matches!(call.step, Step::Copy | Step::CopyBatch).then(|| self.copy(call));
         self.follow(call);
         for (lane, at) in self.lanes.take_closed() {
             self.copies.closed(lane, at);
         }
+        copied
+    }
+
+    /// See [`Lanes::take_gaps`].
+    pub fn take_gaps(&mut self, horizon: u64) -> Vec<Gap> {
+        self.lanes.take_gaps(horizon)
     }
 
     fn follow(&mut self, call: &Call<'_>) {
         match call.step {
             Step::Submit | Step::GraphLaunch => self.lanes.submit(call),
             Step::SubmitAnywhere => self.lanes.submit_anywhere(call),
-            Step::Copy | Step::CopyBatch => self.copy(call),
             Step::Sync => self.wait(call),
             Step::Query => self.lanes.anchor(call),
             Step::Record => self.lanes.record(call),
@@ -110,7 +117,7 @@ impl Process {
         }
     }
 
-    fn copy(&mut self, call: &Call<'_>) {
+    fn copy(&mut self, call: &Call<'_>) -> CopyClass {
         let (direction, host) = classify(call, &self.ranges, self.origin);
         let blocking = blocks(call, direction);
         let class = CopyClass {
@@ -129,6 +136,7 @@ impl Process {
         let waited = blocking && direction.is_some() && !(to_device && call.raw.bytes <= ASYNCHRONOUS_BYTES);
         let done = waited && (!to_device || host == Some(HostMemory::Pinned));
         self.lanes.copy(call, waited, done);
+        class
     }
 
     fn note_wait(&mut self, call: &Call<'_>, class: CopyClass) {

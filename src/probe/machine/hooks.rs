@@ -1,11 +1,11 @@
 //! Whether the calls that a CUDA library makes into the NVIDIA driver can be seen.
 
-use super::super::privilege;
+use super::super::kernel::{Types, lists};
+use super::super::{privilege, trampoline};
 use super::Check;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const DIRECT: &str = "register_ftrace_direct";
 const NVIDIA: &str = "nvidia_unlocked_ioctl";
 /// Its name in driver 535 and older.
 const NVIDIA_OLD: &str = "nvidia_frontend_unlocked_ioctl";
@@ -45,51 +45,38 @@ pub(super) fn syscall_tracepoints() -> Check {
 
 pub(super) fn kprobes() -> Check {
     const NAME: &str = "kprobes";
-    if Path::new("/sys/bus/event_source/devices/kprobe").exists() {
+    let Err(why) = lists::kprobes() else {
         return Check::ok(NAME, "perf source kprobe");
-    }
-    let cure = "use a kernel built with CONFIG_KPROBES=y and CONFIG_KPROBE_EVENTS=y";
-    Check::limited(
-        NAME,
-        "this kernel has none: functions inside the NVIDIA driver are not seen",
-        cure,
-    )
+    };
+    let (why, cure) = why.split_once("; hint: ").unwrap_or((&why, "use fentry"));
+    Check::limited(NAME, why, cure)
 }
 
-/// The kernel says nowhere that it takes such hooks, but it exports the function that they go through.
+/// The kernel says nowhere that it takes such hooks, so one is tried.
 pub(super) fn fentry() -> Check {
+    let tried = trampoline::trial(&Types::read());
     let symbols = std::fs::read("/proc/kallsyms").unwrap_or_default();
-    if symbols.is_empty() {
-        return Check::limited("fentry", "not known: /proc/kallsyms cannot be read", "run with sudo");
-    }
     judge_fentry(
-        &kernel_symbols(&symbols, &[DIRECT, NVIDIA, NVIDIA_OLD]),
-        privilege::has_btf(),
+        tried,
+        &kernel_symbols(&symbols, &[NVIDIA, NVIDIA_OLD]),
         module_described(),
     )
 }
 
-fn judge_fentry(symbols: &BTreeSet<&str>, kernel_described: bool, module_described: bool) -> Check {
+fn judge_fentry(tried: Result<(), String>, symbols: &BTreeSet<&str>, module_described: bool) -> Check {
     const NAME: &str = "fentry";
-    if !symbols.contains(DIRECT) || !kernel_described {
-        let cure = "use a kernel built with CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y and CONFIG_DEBUG_INFO_BTF=y";
-        return Check::limited(
-            NAME,
-            "this kernel has none: functions inside the NVIDIA driver are not seen",
-            cure,
-        );
+    if let Err(why) = tried {
+        let (why, cure) = why.split_once("; hint: ").unwrap_or((&why, "use kprobes"));
+        return Check::limited(NAME, why, cure);
     }
     match [NVIDIA, NVIDIA_OLD].into_iter().find(|name| symbols.contains(name)) {
-        None => Check::ok(NAME, "the kernel has it; module nvidia is not loaded"),
-        Some(name) if module_described => Check::ok(NAME, format!("the kernel has it; {name} can be hooked")),
-        Some(name) => {
-            let detail = format!("{name} is there, but module nvidia has no type information");
-            Check::limited(
-                NAME,
-                detail,
-                "rebuild the module with /sys/kernel/btf/vmlinux at hand, or use kprobes",
-            )
-        }
+        None => Check::ok(NAME, "loads and attaches; module nvidia is not loaded"),
+        Some(name) if module_described => Check::ok(NAME, format!("loads and attaches; {name} can be hooked")),
+        Some(name) => Check::limited(
+            NAME,
+            format!("loads and attaches, but not at {name}: module nvidia has no type information"),
+            "rebuild the module with /sys/kernel/btf/vmlinux at hand, or use kprobes",
+        ),
     }
 }
 
@@ -113,9 +100,8 @@ mod tests {
 
     #[test]
     fn kernel_symbols_are_whole_words() {
-        let text =
-            b"0 T unregister_ftrace_direct\n0 T register_ftrace_direct_x\n0 t nvidia_unlocked_ioctl\t[nvidia]\n\n0 b";
-        let found = kernel_symbols(text, &["register_ftrace_direct", "nvidia_unlocked_ioctl"]);
+        let text = b"0 T nvidia_unlocked_ioctl_x\n0 t nvidia_unlocked_ioctl\t[nvidia]\n\n0 b";
+        let found = kernel_symbols(text, &["nvidia_unlocked_ioctl", "x"]);
         assert_eq!(found.into_iter().collect::<Vec<_>>(), ["nvidia_unlocked_ioctl"]);
     }
 
@@ -123,10 +109,18 @@ mod tests {
     fn a_module_without_types_is_named() {
         use super::super::State;
         let with =
-            |symbols: &[&'static str], module| judge_fentry(&symbols.iter().copied().collect(), true, module).state;
-        assert_eq!(with(&[], false), State::Limited);
-        assert_eq!(with(&[DIRECT], false), State::Ok);
-        assert_eq!(with(&[DIRECT, NVIDIA], false), State::Limited);
-        assert_eq!(with(&[DIRECT, NVIDIA_OLD], true), State::Ok);
+            |symbols: &[&'static str], module| judge_fentry(Ok(()), &symbols.iter().copied().collect(), module).state;
+        assert_eq!(with(&[], false), State::Ok);
+        assert_eq!(with(&[NVIDIA], false), State::Limited);
+        assert_eq!(with(&[NVIDIA_OLD], true), State::Ok);
+    }
+
+    #[test]
+    fn a_refusal_comes_with_its_own_cure() {
+        let check = judge_fentry(Err("refused; hint: run with sudo".to_owned()), &BTreeSet::new(), false);
+        assert_eq!(
+            (check.detail.as_str(), check.cure.as_deref()),
+            ("refused", Some("run with sudo"))
+        );
     }
 }

@@ -85,17 +85,20 @@ fn judge_capabilities(has: &dyn Fn(&str) -> bool) -> Check {
 pub(super) fn lockdown() -> Check {
     let modes = std::fs::read_to_string("/sys/kernel/security/lockdown").ok();
     let mounted = std::fs::read_dir("/sys/kernel/security").is_ok_and(|mut entries| entries.next().is_some());
-    judge_lockdown(modes.as_deref(), mounted)
+    match modes {
+        None if privilege::is_locked_down() => judge_lockdown(Some("[confidentiality]"), mounted),
+        modes => judge_lockdown(modes.as_deref(), mounted),
+    }
 }
 
 fn judge_lockdown(modes: Option<&str>, mounted: bool) -> Check {
     const NAME: &str = "lockdown";
     let mode = modes.and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0));
     match mode {
-        Some("confidentiality") => Check::limited(
+        Some("confidentiality") => Check::missing(
             NAME,
-            "confidentiality: no kprobes, no tracepoints, no look into kernel memory; CUDA calls are still seen",
-            "boot with lockdown=integrity on the kernel command line",
+            "confidentiality: no program may read kernel memory, which all of ours do: nothing can be traced",
+            privilege::UNLOCK,
         ),
         Some(mode) => Check::ok(NAME, mode),
         None if mounted => Check::ok(NAME, "not built into this kernel"),
@@ -207,7 +210,7 @@ mod tests {
         );
         assert_eq!(
             judge_lockdown(Some("none integrity [confidentiality]\n"), true).state,
-            State::Limited
+            State::Missing
         );
         assert_eq!(judge_lockdown(None, true).state, State::Ok);
         assert_eq!(

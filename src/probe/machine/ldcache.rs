@@ -26,7 +26,7 @@ const PLACES: [&str; 9] = [
 /// Files of these libraries that a program started from here would find, best first, each once.
 ///
 /// `is_wanted` sees base names such as `libcudart.so.12`.
-pub(super) fn find(is_wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
+pub fn find(is_wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for directory in search_path() {
         found.extend(in_directory(&directory, is_wanted));

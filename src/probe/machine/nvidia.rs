@@ -3,6 +3,7 @@
 use super::Check;
 use super::ldcache;
 use crate::device::{Absent, Devices};
+use crate::driver::DriverVersion;
 use std::path::{Path, PathBuf};
 
 const INSTALL: &str = "install the driver: sudo apt install nvidia-driver (Debian), sudo ubuntu-drivers install (Ubuntu), sudo dnf install nvidia-driver (Fedora, RHEL)";
@@ -10,8 +11,23 @@ const INSTALL: &str = "install the driver: sudo apt install nvidia-driver (Debia
 pub(super) fn driver() -> Check {
     const NAME: &str = "nvidia driver";
     let text = std::fs::read_to_string("/proc/driver/nvidia/version").ok();
-    if let Some(found) = text.as_deref().and_then(parse) {
-        return Check::ok(NAME, format!("{found}, {} GPUs", gpus()));
+    let version = text.as_deref().and_then(DriverVersion::parse);
+    if let (Some(found), Some(version)) = (text.as_deref().and_then(parse), version) {
+        let found = format!("{found}, {} GPUs", gpus());
+        let branch = version.dialect.branch;
+        return match version.dialect.certain {
+            true => Check::ok(
+                NAME,
+                format!("{found}, ioctls decoded by the tables of branch {branch}"),
+            ),
+            false => Check::limited(
+                NAME,
+                format!(
+                    "{found}; its ioctls are decoded by the tables of branch {branch}, and what does not fit is shown as numbers"
+                ),
+                "a newer gpuscope, if there is one",
+            ),
+        };
     }
     if text.is_some() {
         return Check::ok(NAME, "loaded, of a version that is not understood");

@@ -161,6 +161,11 @@ fn of_site(report: &Report, site: &SiteReport) -> Value {
     })
 }
 
+/// A stack as an array of such objects, as text.
+pub fn frames(frames: &[Frame]) -> String {
+    harmless(&frames.iter().map(frame).collect::<Value>().to_string())
+}
+
 /// A frame as an object.
 pub fn frame(frame: &Frame) -> Value {
     json!({

@@ -14,7 +14,7 @@ mod text;
 mod words;
 
 pub use brief::brief;
-pub use json::{frame as frame_json, line, processes};
+pub use json::{frame as frame_json, frames as frames_json, line, processes};
 pub use live::table;
 pub use pace::{Pace, Rates};
 pub use stack::{lines as frame_lines, place as frame_place};

@@ -1,0 +1,71 @@
+//! Options of `gpuscope export`.
+
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+pub const EXPORT_HELP: &str = "\
+Examples:
+  gpuscope export t.arrows -o t.pftrace
+      for ui.perfetto.dev, which reads it in your browser and sends it nowhere
+  gpuscope export t.arrows -o t.json
+      Chrome's format, for chrome://tracing, Speedscope and others
+  gpuscope export t.arrows --to jsonl | jq 'select(.category==\"copy\")'
+      the same lines as run -o t.jsonl writes
+  gpuscope export t.arrows --to csv -o t.csv
+      for a spreadsheet
+  gpuscope export t.arrows --to parquet -o traces/
+      traces/host=NAME/date=YYYY-MM-DD/: traces of many hosts, which DuckDB, ClickHouse and Spark read as one
+
+The format follows from the extension of -o (.jsonl, .json, .pftrace, .parquet, .csv), or is said by --to.
+What is written is called FILE.partial until it is complete. A recording that was cut off is exported as far as it \
+goes, and the output says so.
+
+Exit status: 0 done, also of a recording that was cut off; 1 failed; 2 wrong usage.";
+
+#[derive(Clone, Debug, Args)]
+pub struct ExportArgs {
+    /// The recording, as run -o t.arrows or record writes it
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Format of the output [default: by the extension of -o]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: Option<ExportFormat>,
+    /// Where it goes (`-`: stdout); of parquet also a folder, which ends in / or is there [default: stdout]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// JSON lines, one object for each row
+    Jsonl,
+    /// Chrome's trace events (JSON)
+    Chrome,
+    /// Perfetto's trace (protobuf)
+    Perfetto,
+    /// Apache Parquet
+    Parquet,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+impl ExportFormat {
+    /// That a file name's extension stands for.
+    #[must_use]
+    pub fn of_extension(extension: &str) -> Option<ExportFormat> {
+        Some(match extension {
+            "jsonl" => ExportFormat::Jsonl,
+            "json" => ExportFormat::Chrome,
+            "pftrace" | "perfetto-trace" => ExportFormat::Perfetto,
+            "parquet" => ExportFormat::Parquet,
+            "csv" => ExportFormat::Csv,
+            _ => return None,
+        })
+    }
+
+    /// Whether people cannot read it.
+    #[must_use]
+    pub fn is_binary(self) -> bool {
+        matches!(self, ExportFormat::Perfetto | ExportFormat::Parquet)
+    }
+}

@@ -1,0 +1,110 @@
+//! The command line of `report` and `diff`.
+
+use super::{Paint, Stacks, parse_duration};
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) const REPORT_HELP: &str = "\
+Examples:
+  gpuscope report trace.arrows
+      what is wrong, most expensive first; then totals
+  gpuscope report trace.arrows --html report.html
+      a page to look at and to pass on: one file, which needs no network
+  gpuscope report trace.arrows --md >> $GITHUB_STEP_SUMMARY
+      for a pull request
+  gpuscope report trace.arrows --json | jq '.findings[] | {rule, share, site}'
+      for a program; docs/report.md has the schema
+  gpuscope report trace.arrows --fail-on finding:alloc-churn --fail-on error
+      for CI: exit status 3 when one of these is so
+  sudo gpuscope report --live -p 1234 --duration 10s
+      the same of a process that runs, after ten seconds
+
+Rules for --fail-on (repeatable): error (a CUDA call failed), xid, leak, leak=SIZE (a process held more at its end), \
+launches>N, finding (something is wrong), finding:NAME.
+
+A recording that was cut off (the machine lost power, the disk was full) is reported as far as it goes, and says so.
+
+Exit status: 0 done; 1 the file cannot be read; 2 wrong usage; 3 a --fail-on rule matched.";
+
+pub(super) const DIFF_HELP: &str = "\
+Examples:
+  gpuscope diff before.arrows after.arrows
+      what changed, most important first
+  gpuscope diff before.arrows after.arrows --fail-on regression>10%
+      for CI: exit status 3 when it became slower, or holds more memory, by more than that
+  gpuscope diff before.arrows after.arrows --md
+      as a table for a pull request
+
+regression>P%: wall time, time per CUDA call (outermost calls by their number), or the memory peak of one process grew \
+by more than P percent. Wall time means something only where both did the same work. Other rules for --fail-on \
+(repeatable) are those of report, of the second recording.
+
+Exit status: 0 done, whatever has changed; 1 a file cannot be read; 2 wrong usage; 3 a --fail-on rule matched.";
+
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The recording
+    #[arg(value_name = "FILE", required_unless_present = "live", conflicts_with = "live")]
+    pub file: Option<PathBuf>,
+    /// What is traced now, until Ctrl-C, the end of the processes, or --duration, instead of a recording
+    #[arg(long, help_heading = "Live")]
+    pub live: bool,
+    /// This process and its children from now on (repeatable)
+    #[arg(
+        short,
+        long = "pid",
+        value_name = "PID",
+        requires = "live",
+        conflicts_with = "file",
+        help_heading = "Live"
+    )]
+    pub pids: Vec<u32>,
+    /// Every process, now and later
+    #[arg(long, requires = "live", conflicts_with_all = ["pids", "file"], help_heading = "Live")]
+    pub all: bool,
+    /// Stop after this time: 10s, 5min
+    #[arg(long, value_name = "TIME", requires = "live", conflicts_with = "file", value_parser = parse_duration, help_heading = "Live")]
+    pub duration: Option<Duration>,
+    /// Whose call stacks are taken
+    #[arg(long, value_enum, default_value = "all", value_name = "WHICH", help_heading = "Live")]
+    pub stacks: Stacks,
+    /// Write a self-contained page to OUT (`-`: stdout)
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "md"], help_heading = "Output")]
+    pub html: Option<PathBuf>,
+    /// One JSON object
+    #[arg(long, conflicts_with = "md", help_heading = "Output")]
+    pub json: bool,
+    /// Markdown
+    #[arg(long, help_heading = "Output")]
+    pub md: bool,
+    /// End with status 3 when this is so: error, xid, leak, leak=SIZE, launches>N, finding, finding:NAME (repeatable)
+    #[arg(long, value_name = "RULE", help_heading = "Output")]
+    pub fail_on: Vec<String>,
+    #[command(flatten)]
+    pub paint: Paint,
+    /// What libbpf says, on stderr
+    #[arg(short, long, requires = "live", conflicts_with = "file", help_heading = "Live")]
+    pub verbose: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The recording of before
+    #[arg(value_name = "A")]
+    pub before: PathBuf,
+    /// The recording of after
+    #[arg(value_name = "B")]
+    pub after: PathBuf,
+    /// One JSON object
+    #[arg(long, conflicts_with = "md", help_heading = "Output")]
+    pub json: bool,
+    /// Markdown
+    #[arg(long, help_heading = "Output")]
+    pub md: bool,
+    /// End with status 3 when this is so: regression>10%, error, xid, leak, leak=SIZE, launches>N, finding, finding:NAME (repeatable)
+    #[arg(long, value_name = "RULE", help_heading = "Output")]
+    pub fail_on: Vec<String>,
+    #[command(flatten)]
+    pub paint: Paint,
+}

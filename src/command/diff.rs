@@ -1,0 +1,28 @@
+//! `gpuscope diff`: what changed between two recordings.
+
+use super::report::{coloured, demands, put, read, status, warn};
+use crate::cli::DiffArgs;
+use crate::output::Output;
+use crate::report::diff;
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Reads both, compares, writes.
+///
+/// # Errors
+/// A recording cannot be read, or nothing can be written.
+pub fn run(args: &DiffArgs) -> Result<ExitCode> {
+    let demands = demands(&args.fail_on, true)?;
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    warn(&before);
+    warn(&after);
+    let diff = diff::diff(&before, &after);
+    let page = match (args.json, args.md) {
+        (true, _) => diff::to_line(&diff),
+        (_, true) => diff::markdown(&diff),
+        _ => diff::page(&diff, coloured(args.paint.color)),
+    };
+    put(Output::stdout(), &page)?;
+    let worse = demands.iter().flat_map(|demand| demand.regressions(&diff)).collect();
+    status(&demands, &after, worse)
+}

@@ -1,0 +1,253 @@
+//! `gpuscope export`: a recording in another format.
+
+use super::whole_file::WholeFile;
+use super::{prepare, reading};
+use crate::cli::{ExportArgs, ExportFormat};
+use crate::export::csv::Csv;
+use crate::export::jsonl::Jsonl;
+use crate::export::{Ending, Form, Writing, chrome, perfetto};
+use crate::output::say;
+use crate::refusal::Usage;
+use crate::sink::quantity::{bytes, escaped, plural};
+use crate::trace::reader::{End, Reader};
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Writes it.
+///
+/// # Errors
+/// What cannot be read or written, and why.
+pub fn run(args: &ExportArgs) -> Result<ExitCode> {
+    let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let format = format(args, to)?;
+    let folder = to.filter(|path| is_folder(path));
+    match (format, folder) {
+        (ExportFormat::Parquet, Some(folder)) => into_folder(&args.file, folder)?,
+        (_, Some(folder)) => bail!(Usage(format!(
+            "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
+            folder.display()
+        ))),
+        (format, None) => into_one(args, form(format)?, to)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn format(args: &ExportArgs, to: Option<&Path>) -> Result<ExportFormat> {
+    let extension = to.and_then(|path| path.extension()?.to_str());
+    let implied = extension.and_then(ExportFormat::of_extension);
+    let Some(format) = args.to.or(implied) else {
+        bail!(Usage(
+            "which format?\nhint: --to jsonl, chrome, perfetto, parquet or csv; or -o FILE.pftrace, and so on"
+                .to_owned()
+        ));
+    };
+    if to.is_none() && format.is_binary() && io::stdout().is_terminal() {
+        bail!(Usage("this format is not for a terminal\nhint: -o FILE".to_owned()));
+    }
+    Ok(format)
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+fn form(format: ExportFormat) -> Result<Box<dyn Form>> {
+    Ok(match format {
+        ExportFormat::Jsonl => Box::new(Jsonl::new(&prepare::catalog(&[])?)),
+        ExportFormat::Csv => Box::new(Csv::default()),
+        ExportFormat::Chrome => Box::new(chrome::form()),
+        ExportFormat::Perfetto => Box::new(perfetto::form()),
+        ExportFormat::Parquet => parquet_form()?,
+    })
+}
+
+fn into_one(args: &ExportArgs, form: Box<dyn Form>, to: Option<&Path>) -> Result<()> {
+    let from = &args.file;
+    let Some(path) = to else {
+        return into_stdout(from, form);
+    };
+    refuse_itself(from, path)?;
+    // before anything is made: it may be no recording
+    let reader = Reader::open(from)?;
+    let mut file = WholeFile::create(path)?;
+    let (end, written) = export(reader, from, form, &mut file).map_err(|error| no_room(&error, path))?;
+    file.keep()?;
+    warn(from, &end);
+    tell(&end, written, path);
+    Ok(())
+}
+
+fn into_stdout(from: &Path, form: Box<dyn Form>) -> Result<()> {
+    match export(Reader::open(from)?, from, form, &mut io::stdout().lock()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(error).context("failed to write stdout"),
+        Ok((end, _)) => {
+            warn(from, &end);
+            Ok(())
+        }
+    }
+}
+
+fn export(
+    reader: Reader<BufReader<File>>,
+    from: &Path,
+    form: Box<dyn Form>,
+    to: &mut dyn Write,
+) -> io::Result<(End, u64)> {
+    let mut writing = Writing::new(form, to);
+    let end = reading::read(reader, from, "exporting", &mut writing);
+    let written = writing.end(&ending(&end))?;
+    Ok((end, written))
+}
+
+fn ending(end: &End) -> Ending<'_> {
+    Ending {
+        summary: end.summary.as_deref(),
+        cut: end.cut.as_deref(),
+    }
+}
+
+/// Renaming over the file that is read would work, and cost the recording.
+fn refuse_itself(from: &Path, to: &Path) -> Result<()> {
+    let same = std::fs::canonicalize(from).ok() == std::fs::canonicalize(to).ok();
+    if same && to.exists() {
+        bail!(Usage(format!("-o {}: this is the recording itself", to.display())));
+    }
+    Ok(())
+}
+
+fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
+    anyhow::anyhow!(
+        "failed to write {}: {error}; nothing is left of it\nhint: free some space, or write elsewhere",
+        path.display()
+    )
+}
+
+fn warn(from: &Path, end: &End) {
+    if let Some(why) = &end.cut {
+        say(format_args!(
+            "gpuscope: warning: {} was cut off: {}; what is before is exported, and there are no exact totals",
+            from.display(),
+            escaped(why)
+        ));
+    }
+}
+
+fn tell(end: &End, written: u64, path: &Path) {
+    say(format_args!(
+        "gpuscope: {} in {} ({})",
+        plural(end.all_rows, "row"),
+        path.display(),
+        bytes(written)
+    ));
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_form() -> Result<Box<dyn Form>> {
+    bail!(Usage(WITHOUT_PARQUET.to_owned()))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn into_folder(_: &Path, _: &Path) -> Result<()> {
+    bail!(Usage(WITHOUT_PARQUET.to_owned()))
+}
+
+#[cfg(not(feature = "parquet"))]
+const WITHOUT_PARQUET: &str =
+    "this build writes no parquet\nhint: cargo build with the feature parquet, which is on by default";
+
+#[cfg(feature = "parquet")]
+fn parquet_form() -> Result<Box<dyn Form>> {
+    Ok(Box::new(crate::export::parquet::Parquet::default()))
+}
+
+#[cfg(feature = "parquet")]
+fn into_folder(from: &Path, folder: &Path) -> Result<()> {
+    let reader = Reader::open(from)?;
+    let mut days = folder::Folder::new(folder, reader.meta());
+    let end = reading::read(reader, from, "exporting", &mut days);
+    let written = days.end(&ending(&end))?;
+    warn(from, &end);
+    tell(&end, written, folder);
+    Ok(())
+}
+
+#[cfg(feature = "parquet")]
+mod folder {
+    use super::{Ending, Path, Result, WholeFile, Write, no_room};
+    use crate::export::parquet::Days;
+    use crate::trace::{Event, Meta, Taker};
+    use anyhow::{Context, anyhow};
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    /// Rows into the files of a folder.
+    pub struct Folder {
+        days: Days,
+        files: Files,
+    }
+
+    /// Those that are being written, by their path.
+    struct Files {
+        folder: PathBuf,
+        open: BTreeMap<PathBuf, WholeFile>,
+        written: u64,
+        failure: Option<anyhow::Error>,
+    }
+
+    impl Folder {
+        pub fn new(folder: &Path, meta: &Meta) -> Folder {
+            Folder {
+                days: Days::new(meta),
+                files: Files {
+                    folder: folder.to_owned(),
+                    open: BTreeMap::new(),
+                    written: 0,
+                    failure: None,
+                },
+            }
+        }
+
+        /// Gives all files their names. Bytes that were written.
+        pub fn end(mut self, ending: &Ending<'_>) -> Result<u64> {
+            let files = &mut self.files;
+            let ended = self.days.end(ending, &mut |path, bytes| files.write(path, bytes));
+            self.files.failure.map_or(Ok(()), Err)?;
+            ended.map_err(|why| anyhow!("failed to write {}: {why}", self.files.folder.display()))?;
+            self.files.open.into_values().try_for_each(WholeFile::keep)?;
+            Ok(self.files.written)
+        }
+    }
+
+    impl Taker for Folder {
+        fn take(&mut self, event: &Event<'_>) {
+            let files = &mut self.files;
+            self.days.take(event, &mut |path, bytes| files.write(path, bytes));
+        }
+    }
+
+    impl Files {
+        fn write(&mut self, path: &str, bytes: &[u8]) {
+            if self.failure.is_none() {
+                self.failure = self.try_write(path, bytes).err();
+            }
+        }
+
+        fn try_write(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
+            let path = self.folder.join(path);
+            if !self.open.contains_key(&path) {
+                let folder = path.parent().unwrap_or(&self.folder);
+                std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+                self.open.insert(path.clone(), WholeFile::create(&path)?);
+            }
+            if let Some(file) = self.open.get_mut(&path) {
+                file.write_all(bytes).map_err(|error| no_room(&error, &path))?;
+                self.written += bytes.len() as u64;
+            }
+            Ok(())
+        }
+    }
+}

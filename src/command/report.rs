@@ -1,0 +1,152 @@
+//! `gpuscope report`: what a recording says.
+
+use super::prepare;
+use super::progress::Progress;
+use super::running::Running;
+use super::whole_file::WholeFile;
+use crate::cli::{Colour, Options, ReportArgs};
+use crate::output::{Output, say};
+use crate::refusal::Usage;
+use crate::report::demand::Demand;
+use crate::report::{Live, Report, html, json, load, markdown, text};
+use crate::rule::Rule;
+use crate::trace::Meta;
+use crate::tracer::clock_now;
+use anyhow::{Context, Result, bail};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Reads, adds up, writes.
+///
+/// # Errors
+/// The recording cannot be read, or the report cannot be written.
+pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let demands = demands(&args.fail_on, false)?;
+    let report = match &args.file {
+        Some(file) => read(file)?,
+        None => live(args)?,
+    };
+    warn(&report);
+    write(args, &report)?;
+    status(&demands, &report, Vec::new())
+}
+
+/// Reads a recording, and shows how far it has come.
+pub(super) fn read(path: &Path) -> Result<Report> {
+    let mut progress = Progress::of(format!("reading {}", path.display()));
+    load(path, &mut |done, all| progress.show(done, all))
+}
+
+/// Traces until a signal, the time limit, or the end of all traced processes.
+fn live(args: &ReportArgs) -> Result<Report> {
+    if args.pids.is_empty() && !args.all {
+        let words = "nothing to trace\nhint: --live -p PID, or --live --all for every process";
+        bail!(Usage(words.to_owned()));
+    }
+    let running = Running {
+        pids: &args.pids,
+        all: args.all,
+    };
+    let options = Options {
+        stacks: Some(args.stacks),
+        verbose: args.verbose,
+        ..Options::defaults()
+    };
+    let mut tracer = prepare::begin(&options, running.scope()?, None, || Ok(Output::stdout()))?;
+    tracer.leave_findings_to_others();
+    let rows = Live::default();
+    let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
+    tracer.write_to(rows.sink(&meta), meta.clock);
+    let stop = prepare::stop_flag()?;
+    running.attach(&mut tracer)?;
+    let deadline = args.duration.map(|time| Instant::now() + time);
+    let mut failure = Ok(());
+    while failure.is_ok() && !stop.is_set() && !running.are_over() {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            break;
+        }
+        failure = tracer.step();
+    }
+    let (_, written) = tracer.finish()?;
+    failure.and(written)?;
+    Ok(rows.report(whom(args)))
+}
+
+/// `process 1234`, `processes 1234, 1300`, `all processes`.
+fn whom(args: &ReportArgs) -> String {
+    let pids: Vec<String> = args.pids.iter().map(u32::to_string).collect();
+    match args.pids.len() {
+        _ if args.all => "all processes".to_owned(),
+        1 => format!("process {}", pids.join("")),
+        _ => format!("processes {}", pids.join(", ")),
+    }
+}
+
+/// What `--fail-on` says. `changes`: of two recordings.
+pub(super) fn demands(rules: &[String], changes: bool) -> Result<Vec<Demand>> {
+    let parse = |rule: &String| {
+        let said = |why| Usage(format!("--fail-on {rule}: {why}"));
+        Demand::parse(rule, changes).map_err(|why| anyhow::Error::new(said(why)))
+    };
+    rules.iter().map(parse).collect()
+}
+
+/// The page says so as well; who looks at a file of JSON or HTML should know at once.
+pub(super) fn warn(report: &Report) {
+    if let Some(why) = &report.source.cut {
+        say(format_args!("gpuscope: {} was cut off: {why}", report.source.name));
+    }
+}
+
+fn write(args: &ReportArgs, report: &Report) -> Result<()> {
+    if let Some(path) = &args.html {
+        return put_page(path, &html::page(report));
+    }
+    let page = match (args.json, args.md) {
+        (true, _) => json::to_line(report),
+        (_, true) => markdown::page(report),
+        _ => text::page(report, coloured(args.paint.color)),
+    };
+    put(Output::stdout(), &page)
+}
+
+/// Writes a file as a whole, or not at all.
+fn put_page(path: &Path, page: &str) -> Result<()> {
+    if path == Path::new("-") {
+        return put(Output::stdout(), page);
+    }
+    let mut file = WholeFile::create(path)?;
+    let failed = || format!("failed to write {}\nhint: free some space", path.display());
+    file.write_all(page.as_bytes()).with_context(failed)?;
+    file.keep()?;
+    say(format_args!("gpuscope: wrote {}", path.display()));
+    Ok(())
+}
+
+pub(super) fn coloured(colour: Colour) -> bool {
+    prepare::coloured(colour, std::io::stdout().is_terminal())
+}
+
+/// Writes a page.
+pub(super) fn put(mut output: Output, page: &str) -> Result<()> {
+    output.write(page.as_bytes());
+    output.check()
+}
+
+/// The exit status, after what was demanded and is not so was said; `more` of it is known already.
+pub(super) fn status(demands: &[Demand], report: &Report, more: Vec<String>) -> Result<ExitCode> {
+    let mut matches = more;
+    for demand in demands {
+        match demand.matches(report) {
+            Ok(lines) => matches.extend(lines),
+            Err(why) => bail!(why),
+        }
+    }
+    prepare::say_matches(&matches);
+    Ok(match matches.is_empty() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(Rule::STATUS),
+    })
+}

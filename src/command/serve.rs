@@ -1,0 +1,45 @@
+//! `gpuscope serve`: everything put together, and kept running until a signal.
+
+mod display;
+mod exporter;
+mod faults;
+mod signals;
+mod sources;
+mod status;
+
+use super::prepare;
+use crate::cli::ServeArgs;
+use crate::output::{Output, say};
+use crate::serve::{config, http};
+use anyhow::Result;
+use exporter::Exporter;
+use signals::Signals;
+use std::process::ExitCode;
+
+/// Serves until SIGINT or SIGTERM; SIGHUP has the configuration read again.
+///
+/// # Errors
+/// A wrong configuration, an address in use, or what the kernel refuses.
+pub fn run(args: &ServeArgs) -> Result<ExitCode> {
+    let config = config::check(args)?;
+    if args.check_config {
+        http::check_web_config(config.web_config.as_deref())?;
+        prepare::catalog(&config.hooks)?;
+        say("gpuscope: the configuration is right");
+        let mut output = Output::stdout();
+        output.write(config.show().as_bytes());
+        output.check()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signals = Signals::catch()?;
+    let mut exporter = Exporter::start(config, args.verbose)?;
+    exporter.greet();
+    while !signals.end() {
+        if signals.take_hangup() {
+            exporter.reload(args);
+        }
+        exporter.step()?;
+    }
+    exporter.stop();
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,202 @@
+//! Where figures come from, as the configuration asks: probes, NVML, neither.
+
+use crate::command::prepare;
+use crate::device::telemetry::Sampler;
+use crate::filter::{Filter, Roles};
+use crate::output::say;
+use crate::owner::{Directory, Kubelet, Wanted};
+use crate::probe;
+use crate::refusal::Usage;
+use crate::rows::{RunRows, Wish};
+use crate::serve::config::Config;
+use crate::serve::metric::Collector;
+#[cfg(feature = "otlp")]
+use crate::serve::otlp;
+use crate::serve::{Exchange, exposition, http};
+use crate::tracer::{Scope, Tracer};
+use anyhow::Result;
+use std::path::Path;
+use std::sync::Arc;
+
+/// For records of memory, and as much for those of work, that wait for their reader: ten thousand.
+const RING: u32 = 2 << 20;
+
+/// Starts what asks NVML; `None`: nobody wants to know.
+///
+/// # Errors
+/// The thread cannot be started.
+pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
+    let wants =
+        [Collector::Nvml, Collector::Xid, Collector::Memory].map(|collector| config.collect.contains(&collector));
+    let start = || Sampler::start(config.nvml_interval).map(Arc::new);
+    wants.contains(&true).then(start).transpose()
+}
+
+/// Attaches what the collectors need.
+///
+/// # Errors
+/// What the kernel refuses, with the cure.
+pub(super) fn tracer(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>>) -> Result<Tracer> {
+    const HINT: &str = "hint: sudo, or CAP_BPF and CAP_PERFMON; gpuscope doctor says more; \
+                        --collect nvml,xid,self needs no probes";
+    attached(config, directory, sampler).map_err(|error| error.context(HINT))
+}
+
+fn attached(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>>) -> Result<Tracer> {
+    let mut catalog = prepare::catalog(&config.hooks)?;
+    if config.collect.contains(&Collector::Driver) {
+        catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
+    }
+    let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
+    let mut tracer = Tracer::start(
+        rows,
+        prepare::quiet_setup(RING)?,
+        Scope::All,
+        crate::output::Output::stdout(),
+    )?;
+    tracer.follow_fleet(directory);
+    if let Some(sampler) = sampler {
+        tracer.devices_from(Arc::clone(sampler));
+    }
+    if let Some(reason) = probe::machine::returns_refused() {
+        tracer.declare_unseen(format!("results, durations, memory and copies: {reason}"));
+    }
+    let work = [Collector::Copies, Collector::Sync].map(|collector| config.collect.contains(&collector));
+    if work.contains(&true) && !traces_driver(config) {
+        let words = "copies and waits: they are seen in the driver, which --layer leaves out";
+        tracer.declare_unseen(words.to_owned());
+    }
+    tracer.add_installed();
+    tracer.add_running();
+    Ok(tracer)
+}
+
+/// With the kernel driver's calls where these are counted.
+fn filter(config: &Config) -> Result<Filter> {
+    let filter = functions(config)?;
+    Ok(match config.collect.contains(&Collector::Driver) {
+        true => filter.with_ioctls(),
+        false => filter,
+    })
+}
+
+/// Every function where calls are counted by class, else those that the collectors follow.
+fn functions(config: &Config) -> Result<Filter> {
+    let collects = |collector| config.collect.contains(&collector);
+    if collects(Collector::Getters) {
+        return Filter::parse(&[], &config.layer);
+    }
+    if collects(Collector::Api) || collects(Collector::Errors) {
+        return Ok(Filter::parse(&[], &config.layer)?.without_getters());
+    }
+    let roles = Roles {
+        memory: collects(Collector::Memory),
+        work: collects(Collector::Copies) || collects(Collector::Sync),
+        launches: collects(Collector::Launches),
+        ioctls: false,
+    };
+    Filter::of_roles(roles, &config.layer)
+}
+
+fn traces_driver(config: &Config) -> bool {
+    config.layer.iter().any(|layer| layer == "driver" || layer == "all")
+}
+
+fn wish(config: &Config) -> Wish {
+    let collects = |collector| config.collect.contains(&collector);
+    let returns = probe::machine::returns_refused().is_none();
+    let work = returns && traces_driver(config) && (collects(Collector::Copies) || collects(Collector::Sync));
+    Wish {
+        events: false,
+        chatty: false,
+        returns,
+        results: false,
+        // what a copy's addresses stand for follows from it
+        memory: returns && (collects(Collector::Memory) || work),
+        stacks: false,
+        kernels: collects(Collector::Launches),
+        work,
+        launch_stacks: false,
+        sync_stacks: false,
+    }
+}
+
+/// Who is counted for whom, on this machine.
+///
+/// # Errors
+/// A label that does not exist, with those that do; the address of a kubelet that is none.
+pub(super) fn directory(config: &Config) -> Result<Directory> {
+    let mut directory = Directory::new(wanted(config)?, Path::new("/"));
+    if let Some(url) = &config.kubelet {
+        directory.ask_also(Some(Box::new(Kubelet::start(url)?)));
+    }
+    Ok(directory)
+}
+
+/// The labels of processes.
+///
+/// # Errors
+/// One that does not exist, with those that do.
+pub(super) fn wanted(config: &Config) -> Result<Wanted> {
+    let labels = config.labels.iter().map(|text| text.parse());
+    let labels = labels.collect::<Result<Vec<_>, _>>()?;
+    Ok(Wanted::new(labels, config.max_owners)?)
+}
+
+/// What the web server is started with.
+pub(super) fn web(config: &Config) -> http::Settings {
+    http::Settings {
+        listen: config.listen.clone(),
+        telemetry_path: config.telemetry_path.clone(),
+        render: Box::new(|scrape, format| exposition::render(&scrape.samples, format)),
+        web_config: config.web_config.clone(),
+        notice: Box::new(|words| say(format_args!("gpuscope: {words}"))),
+    }
+}
+
+/// Starts what pushes metrics; `None`: nobody wants it.
+///
+/// # Errors
+/// An address that is none, or no thread.
+#[cfg(feature = "otlp")]
+pub(super) fn pusher(config: &Config, exchange: &Arc<Exchange>) -> Result<Option<otlp::Pusher>> {
+    let Some(to) = &config.otlp else { return Ok(None) };
+    let settings = otlp::Settings {
+        url: to.url.clone(),
+        interval: to.interval,
+        timeout: to.timeout,
+        headers: to.headers.clone(),
+    };
+    otlp::Pusher::start(&settings, Arc::clone(exchange)).map(Some)
+}
+
+/// A build without OTLP.
+#[cfg(not(feature = "otlp"))]
+pub(super) struct NoPusher;
+
+#[cfg(not(feature = "otlp"))]
+impl NoPusher {
+    pub(super) fn samples(&self) -> Vec<crate::serve::metric::Sample> {
+        Vec::new()
+    }
+
+    pub(super) fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    pub(super) fn stop(self) {}
+}
+
+/// Refuses what this build cannot do.
+///
+/// # Errors
+/// Metrics are to be pushed.
+#[cfg(not(feature = "otlp"))]
+pub(super) fn pusher(config: &Config, _: &Arc<Exchange>) -> Result<Option<NoPusher>> {
+    match config.otlp {
+        None => Ok(None),
+        Some(_) => anyhow::bail!(
+            "--otlp: this build cannot push metrics\nhint: cargo build with the feature otlp, which is on by default"
+        ),
+    }
+}

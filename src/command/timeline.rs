@@ -1,0 +1,79 @@
+//! `gpuscope timeline`: a recording as a picture in the terminal.
+
+use super::leaks::screen;
+use super::{prepare, reading};
+use crate::cli::TimelineArgs;
+use crate::filter::Filter;
+use crate::output::{Output, say};
+use crate::refusal::Usage;
+use crate::sink::quantity::escaped;
+use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
+use crate::trace::reader::Reader;
+use anyhow::{Result, bail};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsRawFd;
+use std::process::ExitCode;
+use std::time::Duration;
+
+const USUAL_WIDTH: usize = 80;
+
+/// Draws it.
+///
+/// # Errors
+/// What cannot be read, and why.
+pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
+    let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
+    let limits = limits(args)?;
+    let look = look(args);
+    let mut survey = Survey::new(&filter, limits);
+    let end = reading::read(Reader::open(&args.file)?, &args.file, "reading", &mut survey);
+    let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
+    let Some(window) = survey.window().filter(|_| has_calls) else {
+        bail!(
+            "{} has no call that would be shown\nhint: --from, --to or --filter leave out all of its {} rows, or there are none",
+            args.file.display(),
+            end.all_rows
+        );
+    };
+    let lanes = survey.busiest(args.lanes.into());
+    let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
+    reading::read(Reader::open(&args.file)?, &args.file, "drawing", &mut bins);
+    let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
+    let mut output = Output::stdout();
+    output.write(picture.as_bytes());
+    if let Some(why) = &end.cut {
+        say(format_args!(
+            "gpuscope: warning: {} was cut off: {}; what is before is shown",
+            args.file.display(),
+            escaped(why)
+        ));
+    }
+    output.check()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn limits(args: &TimelineArgs) -> Result<Window> {
+    let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let limits = Window {
+        from: args.from.map_or(i64::MIN, ns),
+        to: args.to.map_or(i64::MAX, ns),
+    };
+    if limits.from >= limits.to {
+        bail!(Usage("--from is not before --to".to_owned()));
+    }
+    Ok(limits)
+}
+
+fn look(args: &TimelineArgs) -> Look {
+    let stdout = io::stdout();
+    let terminal = stdout.is_terminal();
+    let width = match args.width {
+        Some(width) => width.into(),
+        None if terminal => screen::size(stdout.as_raw_fd()).0,
+        None => USUAL_WIDTH,
+    };
+    Look {
+        width,
+        colour: prepare::coloured(args.color, terminal),
+    }
+}

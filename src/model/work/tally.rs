@@ -1,0 +1,76 @@
+//! What one process has given devices to do, in sums that only grow: for those who ask often.
+
+use super::process::Process;
+use super::report::{Certainty, CopyReport, GpuReport, GraphReport, HiddenWait, ProcessReport, WaitReport};
+use crate::model::fleet::{Copied, Sums, Used, Waited};
+use crate::model::work::CopyClass;
+
+impl Process {
+    /// Adds what was done until `now`, CLOCK_MONOTONIC ns; whether its idle time is inferred.
+    pub fn add_to(&self, now: u64, sums: &mut Sums) -> bool {
+        let mut report = self.report(0, None, now);
+        report.hidden = self.hidden.decided();
+        report.add_to(sums);
+        report.gpu.inferred
+    }
+}
+
+impl ProcessReport {
+    /// Adds what was done.
+    pub fn add_to(&self, sums: &mut Sums) {
+        self.copies.iter().for_each(|copies| add_copies(copies, sums));
+        self.waits.iter().for_each(|wait| add_wait(wait, sums));
+        self.hidden.iter().for_each(|wait| add_hidden(wait, sums));
+        add_graphs(&self.graphs, sums);
+        add_use(&self.gpu, sums);
+    }
+}
+
+fn add_copies(copies: &CopyReport, sums: &mut Sums) {
+    let class = CopyClass {
+        direction: copies.direction,
+        host: copies.host,
+        blocking: copies.blocking,
+    };
+    let (timed_bytes, timed_ns) = copies.bandwidth.map_or((0, 0), |timed| (timed.bytes, timed.ns));
+    sums.copies.entry(class).or_default().add(&Copied {
+        count: copies.count,
+        bytes: copies.bytes,
+        call_ns: copies.call_ns,
+        timed_bytes,
+        timed_ns,
+    });
+}
+
+fn add_wait(wait: &WaitReport, sums: &mut Sums) {
+    let (count, ns) = (wait.count, wait.total_ns);
+    sums.waits.entry(wait.row).or_default().add(Waited { count, ns });
+}
+
+fn add_hidden(wait: &HiddenWait, sums: &mut Sums) {
+    let (count, ns) = (wait.count, wait.total_ns);
+    sums.hidden.entry(wait.kind).or_default().add(Waited { count, ns });
+}
+
+fn add_graphs(graphs: &GraphReport, sums: &mut Sums) {
+    sums.graph_launches += graphs.launches;
+    sums.graph_kernels += graphs.kernels;
+}
+
+fn add_use(gpu: &GpuReport, sums: &mut Sums) {
+    sums.used = Used {
+        idle_at_least_ns: sums.used.idle_at_least_ns + gpu.idle_at_least_ns,
+        busy_at_most_ns: sums.used.busy_at_most_ns + gpu.busy_at_most_ns,
+    };
+}
+
+impl CopyClass {
+    /// What the time of such copies is.
+    #[must_use]
+    pub fn certainty(self) -> Certainty {
+        match self.blocking {
+            true => Certainty::Measured,
+            false => Certainty::Bound,
+        }
+    }
+}

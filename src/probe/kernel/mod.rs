@@ -1,0 +1,21 @@
+//! Functions of the kernel and tracepoints: what the running kernel calls them, what it says of their arguments, and
+//! the hooks at them.
+//!
+//! Owns every look into kallsyms, tracefs and the kernel's type information. [`symbols`], [`mod@format`] and [`btf`] are
+//! pure: any bytes yield what they describe, or an error.
+
+pub mod btf;
+#[cfg(test)]
+mod btf_tests;
+pub mod format;
+pub mod hooks;
+pub mod listing;
+pub mod lists;
+pub mod place;
+pub mod symbols;
+pub mod types;
+pub mod ways;
+
+pub use hooks::{Explained, KernelHooks, explain};
+pub use types::Types;
+pub use ways::{Way, Ways};

@@ -1,0 +1,235 @@
+//! Takes rows, and adds up what a report says.
+
+use super::Report;
+use super::copies::CopyTally;
+use super::driver::DriverTally;
+use super::failures::Failures;
+use super::functions::{Functions, Layer};
+use super::idle::IdleTally;
+use super::kernels::Kernels;
+use super::memory::MemoryTally;
+use super::people::People;
+use super::rates::RateTally;
+use super::slowest::Slowest;
+use super::waits::Waits;
+use crate::catalog::Class;
+use crate::findings::{Finding, Run};
+use crate::sink::Clock;
+use crate::sink::quantity::{count, plural};
+use crate::trace::{Event, Kind, Meta, Taker};
+use serde_json::Value;
+
+/// A row this much earlier than one before it is no matter of order.
+const BACKWARDS_NS: i64 = 1_000_000_000;
+
+/// Where the rows came from.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Name of the file, or what was traced.
+    pub name: String,
+    pub meta: Option<Meta>,
+    /// With that of the totals.
+    pub rows: u64,
+    /// Why reading ended early.
+    pub cut: Option<String>,
+    /// It is a trace of now, not a recording.
+    pub live: bool,
+}
+
+impl Source {
+    /// When the trace began.
+    #[must_use]
+    pub fn clock(&self) -> Option<Clock> {
+        self.meta.as_ref().map(|meta| meta.clock)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Gatherer {
+    meta: Option<Meta>,
+    /// Where the first row of a call begins, and where the last ends.
+    span: Option<(i64, i64)>,
+    latest: i64,
+    backwards: u64,
+    functions: Functions,
+    slowest: Slowest,
+    memory: MemoryTally,
+    kernels: Kernels,
+    copies: CopyTally,
+    waits: Waits,
+    driver: DriverTally,
+    idle: IdleTally,
+    rates: RateTally,
+    failures: Failures,
+    people: People,
+}
+
+impl Taker for Gatherer {
+    fn start(&mut self, meta: &Meta) {
+        self.meta = Some(meta.clone());
+    }
+
+    fn take(&mut self, event: &Event<'_>) {
+        match event.kind {
+            Kind::Call => self.call(event),
+            Kind::Kernel => self.kernel(event),
+            Kind::Count => drop(self.functions.take(event)),
+            Kind::Process => self.people.lives(event),
+            Kind::Lost => self.failures.lose(event),
+            Kind::Xid => self.failures.fault(event),
+            Kind::Sample => self.sample(event),
+            Kind::Idle => self.idle.gap(event, self.origin(event)),
+            Kind::Summary => {}
+        }
+    }
+}
+
+impl Gatherer {
+    fn origin(&self, event: &Event<'_>) -> i64 {
+        self.span.map_or(event.at, |(first, _)| first)
+    }
+
+    fn extend(&mut self, event: &Event<'_>) {
+        let end = event.end();
+        let (first, last) = self.span.get_or_insert((event.at, end));
+        (*first, *last) = ((*first).min(event.at), (*last).max(end));
+        self.backwards += u64::from(event.at < self.latest.saturating_sub(BACKWARDS_NS));
+        self.latest = self.latest.max(event.at);
+    }
+
+    fn call(&mut self, event: &Event<'_>) {
+        self.extend(event);
+        let function = self.functions.take(event);
+        let view = self.functions.view(function);
+        self.slowest.take(event);
+        self.people.take(event);
+        self.rates.take(event, view);
+        if event.depth == 0 {
+            self.driver.cuda(event, view);
+            self.idle.call(event, function);
+        }
+        if event.failed {
+            self.failures.take(event, function);
+        }
+        if let Some(held) = event.held {
+            self.memory.hold(event.pid, event.end(), held, self.origin(event));
+        }
+        match event.class {
+            Class::Launch => self.kernels.take(event, view),
+            Class::Copy => {
+                self.copies.take(event, view);
+                if event.blocking {
+                    self.waits.take(event, function, view);
+                }
+            }
+            Class::Sync => self.waits.take(event, function, view),
+            Class::Alloc | Class::Free => self.memory.take(event, view),
+            _ => {}
+        }
+    }
+
+    fn kernel(&mut self, event: &Event<'_>) {
+        self.extend(event);
+        let function = self.functions.take(event);
+        self.driver.kernel(event);
+        if event.failed {
+            self.failures.take(event, function);
+        }
+    }
+
+    fn sample(&mut self, event: &Event<'_>) {
+        match (event.name, event.bytes) {
+            ("memory.held", Some(bytes)) => self.memory.hold(event.pid, event.at, bytes, self.origin(event)),
+            ("thread.cpu_ns", _) => self.people.measure(event, 0),
+            ("thread.runnable_ns", _) => self.people.measure(event, 1),
+            _ => {}
+        }
+    }
+
+    /// What the rows so far say. `exact`: the summary of the run, if it is known.
+    #[must_use]
+    pub fn report(&self, source: Source, exact: Option<Value>, findings: Vec<Finding>, run: Run) -> Report {
+        let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
+        let told = exact.as_ref();
+        let layers = self.functions.layers(told);
+        let source = Source {
+            meta: self.meta.clone().or(source.meta),
+            ..source
+        };
+        let losses = self.failures.losses();
+        Report {
+            notes: self.notes(&source, told, &layers, losses.calls),
+            driver: self.driver.report(&layers),
+            layers,
+            source,
+            findings,
+            untold: None,
+            run,
+            from_ns,
+            to_ns,
+            slowest: self.slowest.list(),
+            memory: self.memory.report(),
+            kernels: self.kernels.list(told),
+            copies: self.copies.list(told),
+            waits: self.waits.list(&self.functions),
+            idle: self.idle.list(&self.functions),
+            rates: self
+                .rates
+                .report(&self.kernels.launches, &self.copies.counts, &self.waits.calls),
+            failures: self.failures.list(told),
+            losses,
+            processes: self.people.list(),
+            xids: self.failures.xids.clone(),
+            exact,
+        }
+    }
+
+    fn notes(&self, source: &Source, exact: Option<&Value>, layers: &[Layer], lost: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let rows_alone = "there are no exact totals: all numbers are computed from rows";
+        match (&source.cut, exact) {
+            (Some(why), None) => notes.push(format!("the recording was cut off ({why}); {rows_alone}")),
+            (Some(why), Some(_)) => notes.push(format!("the recording is damaged behind its last row ({why})")),
+            (None, None) => notes.push(rows_alone.to_owned()),
+            (None, Some(_)) => {}
+        }
+        if lost > 0 {
+            let what = match exact {
+                Some(_) => "totals by function are exact all the same; everything else may be too little",
+                None => "every number may be too little",
+            };
+            notes.push(format!("{} without rows (lost): {what}", plural(lost, "call")));
+        }
+        if self.backwards > 0 {
+            notes.push(format!(
+                "{} out of order by more than a second: what is shown over time may be wrong there",
+                plural(self.backwards, "row")
+            ));
+        }
+        notes.extend(exact.and_then(|exact| filtered(layers, exact, lost)));
+        notes
+    }
+}
+
+/// Calls that were counted and left out on purpose (`--errors`, `--min-duration`, `--filter`).
+fn filtered(layers: &[Layer], exact: &Value, lost: u64) -> Option<String> {
+    let chatty = exact["counted_only"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_chatty = |name: &str| chatty.iter().any(|one| one.as_str() == Some(name));
+    let timed = layers
+        .iter()
+        .flat_map(|layer| &layer.functions)
+        .filter(|function| function.errors.is_some() && !is_chatty(&function.name));
+    let (calls, rows) = timed.fold((0u64, 0u64), |(calls, rows), function| {
+        (calls + function.calls, rows + function.rows.min(function.calls))
+    });
+    // calls under way when tracing ended have no row either
+    let missing = (calls - rows).saturating_sub(lost);
+    (missing > calls / 100).then(|| {
+        format!(
+            "{} of {} calls have rows, the others were only counted: what is not a total is of those alone",
+            count(rows),
+            count(calls)
+        )
+    })
+}

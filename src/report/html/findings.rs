@@ -1,0 +1,96 @@
+//! What is wrong, as cards.
+
+use super::super::{Report, site, words};
+use super::written::Text;
+use crate::findings::Finding;
+use crate::sink::quantity::{count, duration};
+use std::fmt::Write;
+
+pub(super) fn write(report: &Report, page: &mut String) {
+    page.push_str("<section id=\"findings\">\n<h2>What is wrong</h2>\n");
+    if report.findings.is_empty() {
+        let class = if report.untold.is_some() { "weak" } else { "healthy" };
+        let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Text(&words::healthy(report)));
+    }
+    for (index, finding) in report.findings.iter().enumerate() {
+        card(index + 1, finding, report, page);
+    }
+    page.push_str("</section>\n");
+}
+
+fn card(number: usize, finding: &Finding, report: &Report, page: &mut String) {
+    page.push_str("<article class=\"finding\">\n");
+    cost(finding, report, page);
+    let certainty = finding.certainty.name();
+    let _ = write!(
+        page,
+        "<div class=\"body\">\n<h3><span class=\"number\">{number}</span>{} \
+         <span class=\"badge {certainty}\">{certainty}</span></h3>\n<p>{}</p>\n",
+        Text(finding.rule),
+        Text(&finding.what),
+    );
+    where_from(finding, page);
+    let _ = writeln!(page, "<p class=\"cure\">{}</p>", Text(&finding.cure));
+    moments(finding, page);
+    if let Some(weakened) = &finding.weakened {
+        let _ = writeln!(page, "<p class=\"weak\">{}</p>", Text(weakened));
+    }
+    page.push_str("</div>\n</article>\n");
+}
+
+fn cost(finding: &Finding, report: &Report, page: &mut String) {
+    if finding.cost_ns == 0 {
+        let word = if finding.grave { "grave" } else { "no time" };
+        let _ = writeln!(page, "<div class=\"cost\"><b>{word}</b></div>");
+        return;
+    }
+    let share = finding.share(&report.run);
+    let _ = writeln!(
+        page,
+        "<div class=\"cost\"><b>{}</b><span>of the time</span><small>{}</small><i style=\"width:{:.1}%\"></i></div>",
+        words::percent(share),
+        duration(finding.cost_ns),
+        share * 100.0
+    );
+}
+
+fn where_from(finding: &Finding, page: &mut String) {
+    let Some(place) = words::place(finding) else { return };
+    let stack = finding.site.as_deref().map(site::lines).unwrap_or_default();
+    let _ = write!(
+        page,
+        "<details class=\"site\"><summary><code>{}</code></summary><ol>",
+        Text(&place)
+    );
+    for line in stack {
+        let _ = write!(page, "<li><code>{}</code></li>", Text(&line));
+    }
+    page.push_str("</ol></details>\n");
+}
+
+fn moments(finding: &Finding, page: &mut String) {
+    let _ = write!(page, "<p class=\"moments\"><span>seen {} times", count(finding.count));
+    page.push_str(if finding.moments.is_empty() {
+        "</span>"
+    } else {
+        ", worst</span>"
+    });
+    for moment in &finding.moments {
+        let length = if moment.ns > 0 {
+            format!(" · {}", duration(moment.ns))
+        } else {
+            String::new()
+        };
+        let _ = write!(
+            page,
+            "<button type=\"button\" data-at=\"{}\" title=\"{}\">{}{length}</button>",
+            moment.at,
+            Text(&words::moment(moment)),
+            words::at(moment.at)
+        );
+    }
+    if !finding.thresholds.is_empty() {
+        let _ = write!(page, "<small>rule: {}</small>", Text(&finding.thresholds));
+    }
+    page.push_str("</p>\n");
+}

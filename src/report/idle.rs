@@ -1,0 +1,305 @@
+//! When nothing that a process had submitted can have been running, and what its host did meanwhile.
+
+use super::bins::Bins;
+use super::functions::Functions;
+use crate::trace::Event;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Gaps told one by one.
+const LONGEST: usize = 10;
+/// Processes whose gaps are followed.
+const PROCESSES: usize = 64;
+/// Calls of a process that are remembered for gaps told of after them.
+const REMEMBERED: usize = 1 << 14;
+/// Rows may come out of order by as much.
+const WINDOW_NS: i64 = 200_000_000;
+/// Causes told for one process.
+const CAUSES: usize = 10;
+
+/// Idle time of one process: a lower bound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Idle {
+    pub pid: u32,
+    pub gaps: u64,
+    pub total_ns: u64,
+    pub longest_ns: u64,
+    /// Longest first.
+    pub longest: Vec<Gap>,
+    /// What its threads did in the gaps; most time first. Outermost calls, all threads together: may be more than the
+    /// gaps. An empty name: in no call.
+    pub meanwhile: Vec<Meanwhile>,
+    /// Length of a step of `idle_ns`.
+    pub step_ns: u64,
+    /// Where the first step begins.
+    pub from_ns: i64,
+    /// Idle time in each step.
+    pub idle_ns: Vec<u64>,
+}
+
+/// One gap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    pub at_ns: i64,
+    pub ns: u64,
+    /// In which function most of it was spent; `None`: in no call.
+    pub mostly_in: Option<String>,
+}
+
+/// Time in gaps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Meanwhile {
+    pub name: String,
+    pub ns: u64,
+}
+
+/// An outermost call.
+#[derive(Debug, Clone, Copy)]
+struct Stay {
+    at: i64,
+    end: i64,
+    function: usize,
+    /// When it and all that were entered before it were over.
+    reach: i64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Track {
+    /// In the order of their entries.
+    stays: VecDeque<Stay>,
+    waiting: VecDeque<(i64, i64)>,
+    gaps: u64,
+    total_ns: u64,
+    longest: Vec<(u64, i64, Option<usize>)>,
+    meanwhile: HashMap<usize, u64>,
+    outside_ns: u64,
+    steps: Bins<u64>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(super) struct IdleTally {
+    tracks: BTreeMap<u32, Track>,
+}
+
+impl IdleTally {
+    /// An outermost call.
+    pub(super) fn call(&mut self, event: &Event<'_>, function: usize) {
+        if self.tracks.len() >= PROCESSES && !self.tracks.contains_key(&event.pid) {
+            return;
+        }
+        let track = self.tracks.entry(event.pid).or_default();
+        track.remember(event.at, event.end(), function);
+        track.settle(event.at);
+    }
+
+    /// A gap.
+    pub(super) fn gap(&mut self, event: &Event<'_>, origin: i64) {
+        let Some(ns) = event.ns else { return };
+        if self.tracks.len() >= PROCESSES && !self.tracks.contains_key(&event.pid) {
+            return;
+        }
+        let track = self.tracks.entry(event.pid).or_default();
+        if track.gaps == 0 {
+            track.steps = Bins::from(origin);
+        }
+        track.gaps += 1;
+        track.total_ns = track.total_ns.saturating_add(ns);
+        track.steps.spread(event.at, event.end(), |step, part| *step += part);
+        track.waiting.push_back((event.at, event.end()));
+    }
+
+    pub(super) fn list(&self, functions: &Functions) -> Vec<Idle> {
+        let told = self.tracks.iter().filter(|(_, track)| track.gaps > 0);
+        let mut idle: Vec<Idle> = told
+            .map(|(pid, track)| {
+                let mut track = track.clone();
+                track.settle(i64::MAX);
+                track.report(*pid, functions)
+            })
+            .collect();
+        idle.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.pid.cmp(&b.pid)));
+        idle
+    }
+}
+
+impl Track {
+    /// Nearly all come in the order of their entries.
+    fn remember(&mut self, at: i64, end: i64, function: usize) {
+        if self.stays.len() == REMEMBERED {
+            self.stays.pop_front();
+        }
+        let before = self.stays.iter().rposition(|other| other.at <= at);
+        let reach = before.map_or(end, |before| self.stays[before].reach.max(end));
+        let place = before.map_or(0, |before| before + 1);
+        let stay = Stay {
+            at,
+            end,
+            function,
+            reach,
+        };
+        self.stays.insert(place, stay);
+        for later in self.stays.range_mut(place + 1..) {
+            later.reach = later.reach.max(reach);
+        }
+    }
+
+    /// Looks at gaps that no further row can tell of.
+    fn settle(&mut self, now: i64) {
+        while let Some((at, end)) = self.waiting.front().copied() {
+            if end.saturating_add(WINDOW_NS) > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.explain(at, end);
+        }
+    }
+
+    fn explain(&mut self, at: i64, end: i64) {
+        let mut parts: Vec<(i64, i64, usize)> = Vec::new();
+        let entered = self.stays.partition_point(|stay| stay.at < end);
+        let within = self.stays.range(..entered).rev().take_while(|stay| stay.reach > at);
+        for stay in within.filter(|stay| stay.end > at) {
+            parts.push((stay.at.max(at), stay.end.min(end), stay.function));
+        }
+        let mut by: HashMap<usize, u64> = HashMap::new();
+        for (from, to, function) in &parts {
+            *by.entry(*function).or_default() += to.abs_diff(*from);
+        }
+        // of what was before the first remembered call nothing is known
+        let forgotten = self.stays.front().filter(|_| self.stays.len() == REMEMBERED);
+        let known_from = forgotten.map_or(at, |first| first.at.clamp(at, end));
+        let outside = end.abs_diff(known_from).saturating_sub(covered(&mut parts));
+        self.outside_ns = self.outside_ns.saturating_add(outside);
+        for (function, ns) in &by {
+            *self.meanwhile.entry(*function).or_default() += ns;
+        }
+        let most = by.into_iter().max_by_key(|(function, ns)| (*ns, *function));
+        let mostly = most.filter(|(_, ns)| *ns >= outside).map(|(function, _)| function);
+        let ns = end.abs_diff(at);
+        let place = self.longest.partition_point(|(other, ..)| *other >= ns);
+        self.longest.insert(place, (ns, at, mostly));
+        self.longest.truncate(LONGEST);
+    }
+
+    fn report(&self, pid: u32, functions: &Functions) -> Idle {
+        let longest: Vec<Gap> = self
+            .longest
+            .iter()
+            .map(|(ns, at_ns, mostly)| Gap {
+                at_ns: *at_ns,
+                ns: *ns,
+                mostly_in: mostly.map(|function| functions.name(function).to_owned()),
+            })
+            .collect();
+        let name = |function: &usize| functions.name(*function).to_owned();
+        let mut meanwhile: Vec<Meanwhile> = self
+            .meanwhile
+            .iter()
+            .map(|(function, ns)| Meanwhile {
+                name: name(function),
+                ns: *ns,
+            })
+            .collect();
+        meanwhile.push(Meanwhile {
+            name: String::new(),
+            ns: self.outside_ns,
+        });
+        meanwhile.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
+        meanwhile.truncate(CAUSES);
+        let half = self.steps.width() as i64 / 2;
+        Idle {
+            pid,
+            gaps: self.gaps,
+            total_ns: self.total_ns,
+            longest_ns: longest.first().map_or(0, |gap| gap.ns),
+            longest,
+            meanwhile,
+            step_ns: self.steps.width(),
+            from_ns: self.steps.iter().next().map_or(0, |(at, _)| at.saturating_sub(half)),
+            idle_ns: self.steps.iter().map(|(_, ns)| *ns).collect(),
+        }
+    }
+}
+
+/// How long at least one of them lasted.
+fn covered(parts: &mut [(i64, i64, usize)]) -> u64 {
+    parts.sort_unstable();
+    let (mut sum, mut until) = (0, i64::MIN);
+    for (from, to, _) in parts.iter() {
+        let from = (*from).max(until);
+        if *to > from {
+            sum += to.abs_diff(from);
+        }
+        until = until.max(*to);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Kind;
+
+    fn call(at: i64, ns: u64) -> Event<'static> {
+        Event {
+            ns: Some(ns),
+            layer: "runtime",
+            name: "cudaMalloc",
+            ..Event::new(Kind::Call, at, 7)
+        }
+    }
+
+    fn gap(at: i64, ns: u64) -> Event<'static> {
+        Event {
+            ns: Some(ns),
+            ..Event::new(Kind::Idle, at, 7)
+        }
+    }
+
+    fn told(events: &[Event<'_>]) -> Idle {
+        let (mut functions, mut idle) = (Functions::default(), IdleTally::default());
+        for event in events {
+            match event.kind {
+                Kind::Idle => idle.gap(event, 0),
+                _ => {
+                    let function = functions.take(event);
+                    idle.call(event, function);
+                }
+            }
+        }
+        idle.list(&functions).remove(0)
+    }
+
+    #[test]
+    fn a_gap_says_what_the_host_did_whichever_row_comes_first() {
+        for events in [[call(1500, 700), gap(1000, 1000)], [gap(1000, 1000), call(1500, 700)]] {
+            let idle = told(&events);
+            let said = |name: &str| idle.meanwhile.iter().find(|one| one.name == name).unwrap().ns;
+            assert_eq!((said("cudaMalloc"), said("")), (500, 500));
+            assert_eq!((idle.gaps, idle.total_ns, idle.longest_ns), (1, 1000, 1000));
+        }
+    }
+
+    #[test]
+    fn a_long_call_is_seen_behind_those_that_were_entered_after_it_whenever_its_row_comes() {
+        let long = call(0, 1_000_000);
+        let short: Vec<Event<'_>> = (1..50).map(|number| call(number * 1000, 10)).collect();
+        let gap = gap(60_000, 1000);
+        for place in [0, 20, short.len()] {
+            let mut events = short.clone();
+            events.insert(place, long);
+            events.push(gap);
+            let outside = told(&events).meanwhile.into_iter().find(|one| one.name.is_empty());
+            assert_eq!(outside.unwrap().ns, 0, "{place}");
+        }
+    }
+
+    #[test]
+    fn time_of_two_threads_is_not_outside_twice() {
+        let idle = told(&[call(1000, 600), call(1400, 600), gap(1000, 1000)]);
+        let outside = idle.meanwhile.iter().find(|one| one.name.is_empty()).unwrap();
+        assert_eq!(outside.ns, 0);
+        assert_eq!(idle.longest[0].mostly_in.as_deref(), Some("cudaMalloc"));
+    }
+}

@@ -1,0 +1,96 @@
+//! The report as one JSON object: docs/report.md has its schema.
+
+use super::{
+    Copies, DriverShare, Failure, Idle, Kernel, Layer, Losses, Memory, Process, Rates, Report, Slow, Wait, Xid,
+};
+use crate::sink::findings::finding_json;
+use crate::sink::quantity::harmless;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Of the schema: raised when the meaning of a field changes.
+pub const VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: &'static str,
+    version: u32,
+    file: &'a str,
+    live: bool,
+    command: &'a [String],
+    host: &'a str,
+    start_unix_ns: Option<u64>,
+    attach: &'a str,
+    tool: &'a str,
+    rows: u64,
+    cut: Option<&'a str>,
+    exact: bool,
+    notes: &'a [String],
+    wall_ns: u64,
+    from_ns: i64,
+    to_ns: i64,
+    /// `None`: it was not looked for.
+    findings: Option<Vec<Value>>,
+    no_findings: Option<&'a str>,
+    layers: &'a [Layer],
+    slowest: &'a [Slow],
+    memory: &'a Memory,
+    kernels: &'a [Kernel],
+    copies: &'a [Copies],
+    waits: &'a [Wait],
+    driver: Option<&'a DriverShare>,
+    idle: &'a [Idle],
+    rates: &'a Rates,
+    failures: &'a [Failure],
+    lost: &'a Losses,
+    processes: &'a [Process],
+    xids: &'a [Xid],
+    unseen: Vec<&'a str>,
+    cost: Option<&'a Value>,
+}
+
+/// One line.
+#[must_use]
+pub fn to_line(report: &Report) -> String {
+    let meta = report.source.meta.as_ref();
+    let text = |of: fn(&crate::trace::Meta) -> &String| meta.map_or("", |meta| of(meta).as_str());
+    let findings = report.findings.iter().map(|finding| finding_json(finding, &report.run));
+    let document = Document {
+        r#type: "report",
+        version: VERSION,
+        file: &report.source.name,
+        live: report.source.live,
+        command: meta.map_or(&[], |meta| &meta.command),
+        host: text(|meta| &meta.host),
+        start_unix_ns: report.source.clock().map(|clock| clock.start_unix_ns),
+        attach: text(|meta| &meta.tier),
+        tool: text(|meta| &meta.tool),
+        rows: report.source.rows,
+        cut: report.source.cut.as_deref(),
+        exact: report.exact.is_some(),
+        notes: &report.notes,
+        wall_ns: report.wall_ns(),
+        from_ns: report.from_ns,
+        to_ns: report.to_ns,
+        findings: report.untold.is_none().then(|| findings.collect()),
+        no_findings: report.untold.as_deref(),
+        layers: &report.layers,
+        slowest: &report.slowest,
+        memory: &report.memory,
+        kernels: &report.kernels,
+        copies: &report.copies,
+        waits: &report.waits,
+        driver: report.driver.as_ref(),
+        idle: &report.idle,
+        rates: &report.rates,
+        failures: &report.failures,
+        lost: &report.losses,
+        processes: &report.processes,
+        xids: &report.xids,
+        unseen: report.unseen(),
+        cost: report.exact.as_ref().map(|exact| &exact["cost"]),
+    };
+    // plain data with keys of text: nothing in it can fail
+    let line = serde_json::to_string(&document).unwrap_or_default();
+    harmless(&line) + "\n"
+}

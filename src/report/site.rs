@@ -1,0 +1,36 @@
+//! Call stacks of rows as a person reads them.
+
+use crate::sink::findings::frames;
+use crate::sink::memory::{frame_lines, frame_place};
+
+/// The frame that a person looks for, as `train.py:42 forward`. `None`: there is no stack in it.
+#[must_use]
+pub fn place(stack: &str) -> Option<String> {
+    frame_place(&frames(stack))
+}
+
+/// That frame, those that led to it, and the way from there into the driver.
+#[must_use]
+pub fn lines(stack: &str) -> Vec<String> {
+    frame_lines(&frames(stack))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_the_program_is_its_place() {
+        let stack = r#"[{"function":"cuMemAlloc_v2","module":"libcuda.so.1","language":"native"},
+            {"function":"forward","file":"/home/me/train.py","line":42,"language":"python"}]"#;
+        assert_eq!(place(stack).as_deref(), Some("train.py:42 forward"));
+        assert_eq!(lines(stack)[0], "train.py:42 forward");
+    }
+
+    #[test]
+    fn what_is_no_stack_has_no_place() {
+        for odd in ["", "{}", "[]", "[", "7"] {
+            assert_eq!(place(odd), None, "{odd}");
+        }
+    }
+}

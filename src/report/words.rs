@@ -1,0 +1,175 @@
+//! Words that every output of a report shares. What comes from the trace is not escaped here.
+
+use super::{Copies, Report, site};
+use crate::findings::{Finding, Moment, Run};
+use crate::sink::quantity::{count, date, duration, plural};
+
+/// The traced command, or the file.
+#[must_use]
+pub fn title(report: &Report) -> String {
+    let command = report.source.meta.as_ref().map(|meta| meta.command.join(" "));
+    command
+        .filter(|command| !command.is_empty())
+        .unwrap_or_else(|| report.source.name.clone())
+}
+
+/// Where, when, how long, and from what.
+#[must_use]
+pub fn circumstances(report: &Report) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(meta) = &report.source.meta {
+        if !meta.host.is_empty() {
+            words.push(format!("on {}", meta.host));
+        }
+        words.push(format!("{} UTC", moment_utc(meta.clock.start_unix_ns)));
+    }
+    words.push(format!("{} from first to last call", duration(report.wall_ns())));
+    words.push(plural(report.source.rows, "row"));
+    words
+}
+
+/// `2026-11-22 08:41:37`, of ns since 1970.
+#[must_use]
+pub fn moment_utc(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let day = date((seconds / 86_400) as i64);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{day} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// A moment of the trace: `12.345 s`.
+#[must_use]
+pub fn at(at_ns: i64) -> String {
+    format!("{:.3} s", at_ns as f64 / 1e9)
+}
+
+/// `12.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `+12.3 %`, `× 76`; `-`: there is nothing to compare with.
+#[must_use]
+pub fn change(change: Option<f64>) -> String {
+    match change {
+        None => "-".to_owned(),
+        Some(change) if change >= 9.0 => format!("× {:.0}", change + 1.0),
+        Some(change) => format!("{:+.1} %", change * 100.0),
+    }
+}
+
+/// `12.3 GB/s`, in powers of ten as bandwidths are.
+#[must_use]
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    let unit = units.into_iter().find(|(scale, _)| bytes_per_second >= *scale);
+    let (scale, name) = unit.unwrap_or((1.0, "B/s"));
+    format!("{:.1} {name}", bytes_per_second / scale)
+}
+
+/// `12,345/s`, `0.5/s`.
+#[must_use]
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
+        _ => format!("{rate:.1}/s"),
+    }
+}
+
+/// `host → device, pinned memory, blocking`.
+#[must_use]
+pub fn copies(copies: &Copies) -> String {
+    let direction = match copies.direction.as_deref() {
+        Some("HtoD") => "host → device",
+        Some("DtoH") => "device → host",
+        Some("DtoD") => "within a device",
+        Some("PtoP") => "device → device",
+        Some("HtoH") => "host → host",
+        _ => "direction not known",
+    };
+    let host = match copies.host.as_deref() {
+        Some("unknown") => ", host memory pinned or not",
+        Some("pinned") => ", pinned memory",
+        Some("pageable") => ", pageable memory",
+        Some("managed") => ", managed memory",
+        _ => "",
+    };
+    let manner = if copies.blocking { "blocking" } else { "asynchronous" };
+    format!("{direction}{host}, {manner}")
+}
+
+/// Bandwidth of copies, with `≥` where it is a lower bound, `-` where it is not known.
+#[must_use]
+pub fn speed(copies: &Copies) -> String {
+    let bound = if copies.at_least { "≥ " } else { "" };
+    let rate = copies.bytes_per_second;
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{bound}{}", bandwidth(rate)))
+}
+
+/// The line of the program that a finding is about.
+#[must_use]
+pub fn place(finding: &Finding) -> Option<String> {
+    finding.site.as_deref().and_then(site::place)
+}
+
+/// `at 3.204 s for 12.3 ms: cudaMalloc of thread 1240`.
+#[must_use]
+pub fn moment(moment: &Moment) -> String {
+    let length = match moment.ns {
+        0 => String::new(),
+        ns => format!(" for {}", duration(ns)),
+    };
+    let name = match moment.name.as_str() {
+        "" => "nothing at work".to_owned(),
+        name => name.to_owned(),
+    };
+    format!("at {}{length}: {name}, thread {}", at(moment.at), moment.tid)
+}
+
+/// What a report without findings says.
+#[must_use]
+pub fn healthy(report: &Report) -> String {
+    match (&report.untold, report.run.weakness(|_| true)) {
+        (Some(why), _) => format!("findings: not looked for: {why}"),
+        (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),
+        (None, None) => "no findings: none of the rules applies".to_owned(),
+    }
+}
+
+/// `12.3 % of the time, 1.20 s (measured)`; what costs no time has no share of it.
+#[must_use]
+pub fn cost(finding: &Finding, run: &Run) -> String {
+    match finding.cost_ns {
+        0 => finding.certainty.name().to_owned(),
+        ns => format!(
+            "{} of the time, {} ({})",
+            percent(finding.share(run)),
+            duration(ns),
+            finding.certainty.name()
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(moment_utc(0), "1970-01-01 00:00:00");
+        assert_eq!(moment_utc(951_782_400_000_000_000), "2000-02-29 00:00:00");
+        assert_eq!(moment_utc(1_700_000_000_000_000_000), "2023-11-14 22:13:20");
+        assert_eq!(moment_utc(4_107_542_399_000_000_000), "2100-02-28 23:59:59");
+    }
+
+    #[test]
+    fn rates_read_naturally() {
+        assert_eq!(bandwidth(12.34e9), "12.3 GB/s");
+        assert_eq!(per_second(12_345.4), "12,345/s");
+        assert_eq!(per_second(0.5), "0.5/s");
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!([Some(-0.5), Some(75.0), None].map(change), ["-50.0 %", "× 76", "-"]);
+        assert_eq!(at(12_345_678_901), "12.346 s");
+    }
+}

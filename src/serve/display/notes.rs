@@ -1,0 +1,126 @@
+//! What went wrong, what was lost, and what gpuscope costs.
+
+use super::owners::who;
+use super::pace::Rates;
+use super::reading::{label, number, of, total};
+use super::units::percent;
+use super::{Line, Look};
+use crate::serve::metric::Sample;
+use crate::sink::quantity::{bytes, count as whole, escaped, plural};
+
+/// Errors shown by name.
+const ERRORS: usize = 4;
+
+pub(super) fn lines(scrape: &[Sample], rates: &Rates) -> Vec<Line> {
+    let mut lines = errors(scrape, rates);
+    lines.extend(xids(scrape, rates));
+    lines.extend(lost(scrape, rates));
+    lines.extend(left_out(scrape));
+    lines.extend(cost(scrape, rates));
+    lines
+}
+
+/// `, 3 of them new`.
+fn new(growth: Option<f64>) -> String {
+    match growth {
+        Some(growth) if growth > 0.0 => format!(", {} new", whole(growth as u64)),
+        _ => String::new(),
+    }
+}
+
+/// The newest first, then the most frequent.
+fn errors(scrape: &[Sample], rates: &Rates) -> Vec<Line> {
+    let mut all: Vec<(f64, f64, String)> = of(scrape, "gpuscope_api_errors_total")
+        .map(|sample| {
+            let growth = rates.growth(sample);
+            let owner = sample
+                .owner
+                .as_deref()
+                .map_or_else(String::new, |owner| format!("; {}", who(owner)));
+            let (error, function) = (escaped(label(sample, "error")), escaped(label(sample, "function")));
+            let times = whole(number(sample) as u64);
+            let words = format!("{error} of {function}: {times}{}{owner}", new(growth));
+            (growth.unwrap_or(0.0), number(sample), words)
+        })
+        .collect();
+    all.sort_by(|left, right| {
+        let first = right.0.total_cmp(&left.0).then(right.1.total_cmp(&left.1));
+        first.then_with(|| left.2.cmp(&right.2))
+    });
+    let look = |growth: f64| if growth > 0.0 { Look::Wrong } else { Look::Plain };
+    let shown = all.iter().take(ERRORS);
+    let mut lines: Vec<Line> = shown.map(|(growth, _, words)| (look(*growth), words.clone())).collect();
+    if all.len() > ERRORS {
+        let rest = all.len() - ERRORS;
+        lines.push((Look::Plain, format!("… and {rest} more kinds of errors")));
+    }
+    lines
+}
+
+fn xids(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+    let one = |sample: &Sample| {
+        let (code, gpu) = (escaped(label(sample, "xid")), escaped(label(sample, "gpu")));
+        format!(
+            "{code} of GPU {gpu}: {}{}",
+            whole(number(sample) as u64),
+            new(rates.growth(sample))
+        )
+    };
+    let all: Vec<String> = of(scrape, "gpuscope_gpu_xid_errors_total")
+        .filter(|sample| number(sample) > 0.0)
+        .map(one)
+        .collect();
+    (!all.is_empty()).then(|| (Look::Wrong, format!("Xid {}", all.join("; "))))
+}
+
+fn lost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+    let one = |sample: &Sample| {
+        let reason = escaped(label(sample, "reason"));
+        format!("{} {reason}{}", whole(number(sample) as u64), new(rates.growth(sample)))
+    };
+    let all: Vec<String> = of(scrape, "gpuscope_lost_records_total")
+        .filter(|sample| number(sample) > 0.0)
+        .map(one)
+        .collect();
+    (!all.is_empty()).then(|| (Look::Wrong, format!("records lost: {}", all.join("; "))))
+}
+
+/// Gaps, owners and series.
+fn left_out(scrape: &[Sample]) -> Option<Line> {
+    let some = |name, words: fn(u64) -> String| {
+        total(scrape, name)
+            .filter(|count| *count > 0.0)
+            .map(|count| words(count as u64))
+    };
+    let all: Vec<String> = [
+        some("gpuscope_coverage_gaps", |gaps| {
+            format!("{} in coverage, which the landing page names", plural(gaps, "gap"))
+        }),
+        some("gpuscope_owners_merged_total", |merged| {
+            format!("{} counted as other (--max-owners)", plural(merged, "process"))
+        }),
+        some("gpuscope_series_dropped", |dropped| {
+            format!("{} series left out (--max-series)", whole(dropped))
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!all.is_empty()).then(|| (Look::Wrong, format!("not seen: {}", all.join("; "))))
+}
+
+/// Of gpuscope, and of its probes in the programs.
+fn cost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+    let share = |name| of(scrape, name).next().and_then(|sample| rates.per_second(sample));
+    let of_a_core = |share: f64| match share < 0.1 {
+        true => format!("{:.1}%", share * 100.0),
+        false => percent(share),
+    };
+    let own = share("process_cpu_seconds_total").map(|share| format!("{} of a core", of_a_core(share)));
+    let memory = total(scrape, "process_resident_memory_bytes").map(|rss| bytes(rss as u64));
+    let probes = share("gpuscope_probe_seconds_total");
+    let probes = probes.map(|share| format!("; its probes take {} from the programs", of_a_core(share)));
+    let own: Vec<String> = [own, memory].into_iter().flatten().collect();
+    let words = || format!("gpuscope takes {}{}", own.join(", "), probes.unwrap_or_default());
+    (!own.is_empty()).then(|| (Look::Plain, words()))
+}

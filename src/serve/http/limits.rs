@@ -1,0 +1,25 @@
+//! How much the web server takes of one client, and of all together.
+
+use std::time::Duration;
+
+/// Connections that are served at one time; who comes later waits in the kernel's queue.
+pub const CONNECTIONS: usize = 512;
+/// Connections that the kernel keeps waiting for us (it takes no more than `net.core.somaxconn`).
+pub const BACKLOG: i32 = 4096;
+/// The request line and all headers.
+pub const HEADER_BYTES: usize = 16 << 10;
+pub const HEADER_LINES: usize = 64;
+/// From the connection, or the first byte of a later request, to the last byte of the headers; TLS included.
+pub const HEADER_TIME: Duration = Duration::from_secs(10);
+/// A client that takes nothing of an answer for so long is left.
+pub const STALL_TIME: Duration = Duration::from_secs(10);
+/// A connection between two requests; longer than the usual scrape intervals.
+pub const IDLE_TIME: Duration = Duration::from_secs(150);
+/// A client that has not asked within this time gives its place to others, where there is none left.
+pub const GRACE: Duration = Duration::from_millis(250);
+/// As [`GRACE`], for one that takes nothing of its answer.
+pub const STALL_GRACE: Duration = Duration::from_secs(1);
+/// What is left in answering when the server stops has this long.
+pub const STOP_TIME: Duration = Duration::from_secs(2);
+/// Scrapes are answered within this time, with the last known values if need be.
+pub const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,0 +1,36 @@
+//! The web server of `gpuscope serve`: metrics, health and a page for people, over TCP or TLS.
+//!
+//! ```text
+//!  listener ─► seats (who may stay) ─► connection ─► auth ─► route (pure) ─► answer ─► texts (one for all clients)
+//!                       web_config ─► protection: tls ┴─ users
+//! ```
+//!
+//! It has a thread of its own and knows of the tracer only the [`Exchange`]. What metrics look like is [`Render`]'s.
+//!
+//! [`Exchange`]: super::Exchange
+
+mod answer;
+pub mod auth;
+mod connection;
+mod limits;
+mod listener;
+pub mod negotiate;
+pub mod page;
+mod protection;
+pub mod route;
+mod seats;
+mod server;
+mod tally;
+mod texts;
+mod tls;
+mod watched;
+pub mod web_config;
+
+pub use negotiate::Format;
+pub use protection::{Notice, check_web_config};
+pub use server::{Server, Settings};
+
+use super::Scrape;
+
+/// Writes a scrape as text.
+pub type Render = dyn Fn(&Scrape, Format) -> String + Send + Sync;

@@ -1,0 +1,206 @@
+//! The web config in force: read at the start, and again when one of its files has changed.
+//!
+//! A change that cannot be used is told once, and what was in force stays so.
+
+use super::auth::Users;
+use super::tls;
+use super::web_config::{self, WebConfig};
+use crate::refusal;
+use anyhow::{Result, anyhow};
+use hyper::header::{HeaderName, HeaderValue};
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_rustls::rustls::ServerConfig;
+
+/// How often files are looked at, at most.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+const CONFIG_BYTES: u64 = 1 << 20;
+
+/// Called with what an operator should know, one line or with hints on further ones.
+pub type Notice = dyn Fn(&str) + Send + Sync;
+
+/// See the module.
+pub struct Protection {
+    notice: Box<Notice>,
+    now: Mutex<Now>,
+}
+
+struct Now {
+    path: Option<PathBuf>,
+    rules: Arc<Rules>,
+    stamps: Vec<Stamp>,
+    looked: Instant,
+}
+
+/// What holds for a connection.
+pub struct Rules {
+    pub tls: Option<Arc<ServerConfig>>,
+    pub users: Users,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What others may read and should not; a line for each.
+    pub warnings: Vec<String>,
+}
+
+/// A file and what tells one state of it from another.
+type Stamp = (PathBuf, Option<[i64; 7]>);
+
+/// Whether a web config could be put in force.
+///
+/// # Errors
+/// The file or one that it names cannot be used.
+pub fn check_web_config(path: Option<&Path>) -> Result<()> {
+    Now::read(path).map(|_| ())
+}
+
+impl Protection {
+    /// What the file says; without one everybody may ask, in clear.
+    ///
+    /// # Errors
+    /// The file or one that it names cannot be used.
+    pub fn new(path: Option<&Path>, notice: Box<Notice>) -> Result<Protection> {
+        let now = Mutex::new(Now::read(path)?);
+        Ok(Protection { notice, now })
+    }
+
+    /// Puts another file in force.
+    ///
+    /// # Errors
+    /// It cannot be used, and what was in force stays so.
+    pub fn replace(&self, path: Option<&Path>) -> Result<()> {
+        let now = Now::read(path)?;
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        Ok(())
+    }
+
+    /// What holds now.
+    pub fn rules(&self) -> Arc<Rules> {
+        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.path.is_some() && now.looked.elapsed() >= LOOK_EVERY {
+            now.looked = Instant::now();
+            self.look_again(&mut now);
+        }
+        Arc::clone(&now.rules)
+    }
+
+    fn look_again(&self, now: &mut Now) {
+        let stamps: Vec<Stamp> = now.stamps.iter().map(|(path, _)| stamp(path)).collect();
+        if stamps == now.stamps {
+            return;
+        }
+        match Now::read(now.path.as_deref()) {
+            Ok(new) => {
+                *now = new;
+                now.rules.warnings.iter().for_each(|warning| (self.notice)(warning));
+            }
+            Err(error) => {
+                now.stamps = stamps;
+                let error = error.context("the web config has changed and cannot be used; the last one stays in force");
+                (self.notice)(&refusal::message(&error));
+            }
+        }
+    }
+}
+
+impl Now {
+    fn read(path: Option<&Path>) -> Result<Now> {
+        // before the files: a change while they are read is seen the next time
+        let mut stamps: Vec<Stamp> = path.into_iter().map(stamp).collect();
+        let config = path.map(read).transpose()?.unwrap_or_default();
+        let named = config.tls.iter().flat_map(|tls| {
+            let ca_file = tls.clients.iter().map(|clients| clients.ca_file.as_path());
+            [tls.cert_file.as_path(), &tls.key_file].into_iter().chain(ca_file)
+        });
+        stamps.extend(named.map(stamp));
+        Ok(Now {
+            path: path.map(Path::to_owned),
+            rules: Arc::new(Rules {
+                tls: config.tls.as_ref().map(tls::configure).transpose()?,
+                warnings: warnings(path, &config),
+                users: Users::new(config.users),
+                headers: config.headers,
+            }),
+            stamps,
+            looked: Instant::now(),
+        })
+    }
+}
+
+/// The file, with paths from its directory.
+fn read(path: &Path) -> Result<WebConfig> {
+    let text = bounded(path).map_err(|error| unreadable(path, "web config", error))?;
+    let mut config = web_config::parse(&text).map_err(|mistake| match mistake.line {
+        0 => anyhow!("{}: {mistake}", path.display()),
+        line => anyhow!("{}:{line}: {mistake}", path.display()),
+    })?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    if let Some(tls) = &mut config.tls {
+        let ca_file = tls.clients.iter_mut().map(|clients| &mut clients.ca_file);
+        for named in [&mut tls.cert_file, &mut tls.key_file].into_iter().chain(ca_file) {
+            *named = directory.join(&*named);
+        }
+    }
+    Ok(config)
+}
+
+fn bounded(path: &Path) -> io::Result<String> {
+    let file = fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    let mut text = String::new();
+    if file.take(CONFIG_BYTES).read_to_string(&mut text)? as u64 == CONFIG_BYTES {
+        return Err(io::Error::other("it has a megabyte or more"));
+    }
+    Ok(text)
+}
+
+/// The error of a file that cannot be read, with its cure.
+pub fn unreadable(path: &Path, kind: &str, error: io::Error) -> anyhow::Error {
+    let named = path.display();
+    let hint = match error.kind() {
+        ErrorKind::NotFound => "\nhint: paths in a web config begin at its own directory".to_owned(),
+        ErrorKind::PermissionDenied => {
+            // SAFETY: asks for a number
+            let uid = unsafe { libc::geteuid() };
+            format!("\nhint: gpuscope runs as uid {uid}: chown {uid} {named}, and chmod 600 {named}")
+        }
+        _ => String::new(),
+    };
+    anyhow::Error::new(error).context(format!("failed to read the {kind} {named}{hint}"))
+}
+
+fn warnings(path: Option<&Path>, config: &WebConfig) -> Vec<String> {
+    let hashes = path.filter(|_| !config.users.is_empty());
+    let hashes = hashes.map(|path| (path, "hashes of passwords"));
+    let key = config.tls.iter().map(|tls| (tls.key_file.as_path(), "a private key"));
+    let open = hashes.into_iter().chain(key).filter(|(path, _)| others_may_read(path));
+    open.map(|(path, what)| {
+        let path = path.display();
+        format!("{path} holds {what} and may be read by everybody here\nhint: chmod 600 {path}")
+    })
+    .collect()
+}
+
+fn others_may_read(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.mode() & 0o004 != 0)
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let of = |file: fs::Metadata| {
+        let number = |number: u64| number.cast_signed();
+        [
+            number(file.dev()),
+            number(file.ino()),
+            number(file.size()),
+            file.mtime(),
+            file.mtime_nsec(),
+            file.ctime(),
+            file.ctime_nsec(),
+        ]
+    };
+    (path.to_owned(), fs::metadata(path).ok().map(of))
+}

@@ -1,0 +1,159 @@
+//! gpuscope itself.
+
+use crate::serve::metric::{Collector, Kind, Metric};
+
+pub static BUILD_INFO: Metric =
+    Metric::new(Collector::Own, Kind::Info, "gpuscope_build_info", "This gpuscope").by(&["version"]);
+pub static PROBE_HITS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_probe_hits_total",
+    "Calls that were stopped at a probe: at entry and return, or at entry only",
+)
+.by(&["seen"]);
+pub static PROBE_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_probe_seconds_total",
+    "Time that programs have spent in probes: hits times the cost of one, measured on this machine",
+);
+pub static LOST_RECORDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_lost_records_total",
+    "Records that were lost, by what they were",
+)
+.by(&["reason"]);
+pub static TRACED_PROCESSES: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_traced_processes",
+    "Living processes that made a CUDA call",
+);
+pub static ATTACHED_FILES: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_attached_files",
+    "Libraries and programs with probes",
+);
+pub static ATTACHED_FUNCTIONS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_attached_functions",
+    "Functions with probes",
+);
+pub static COVERAGE_GAPS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_coverage_gaps",
+    "What is not seen; the landing page says what and why",
+);
+pub static OWNERS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_owners",
+    "Sets of labels that processes are counted for",
+);
+pub static OWNERS_RETIRED: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_owners_retired_total",
+    "Sets of labels whose series ended, long after their last process",
+);
+pub static OWNERS_MERGED: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_owners_merged_total",
+    "Processes counted for the owner other, because there were too many owners",
+);
+pub static KERNELS_EVICTED: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_kernels_evicted_total",
+    "Kernels that were shown by name and made room for busier ones: their series have ended",
+);
+pub static SERIES: Metric =
+    Metric::new(Collector::Own, Kind::Gauge, "gpuscope_series", "Series of a metric").by(&["metric"]);
+pub static SERIES_DROPPED: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_series_dropped",
+    "Series of a metric that were left out, because there were too many",
+)
+.by(&["metric"]);
+pub static GATHER_DURATION_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_gather_duration_seconds",
+    "Time that gathering this scrape took",
+);
+pub static GATHERED_TIMESTAMP_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_gathered_timestamp_seconds",
+    "When gathering of what is shown began, seconds since 1970",
+);
+pub static HTTP_REQUESTS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_http_requests_total",
+    "Requests that the web server has answered",
+)
+.by(&["code"]);
+pub static OTLP_EXPORTS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_otlp_exports_total",
+    "Pushes by OTLP: taken, partly (points were thrown away), refused, or failed after all attempts",
+)
+.by(&["result"]);
+pub static PROCESS_CPU_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "process_cpu_seconds_total",
+    "CPU time of gpuscope",
+);
+pub static PROCESS_RESIDENT_MEMORY_BYTES: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "process_resident_memory_bytes",
+    "Resident memory of gpuscope",
+);
+pub static PROCESS_OPEN_FDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "process_open_fds",
+    "File descriptors of gpuscope",
+);
+pub static PROCESS_START_TIME_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "process_start_time_seconds",
+    "When gpuscope was started, seconds since 1970",
+);
+
+/// In the order in which they are shown.
+pub static ALL: &[&Metric] = &[
+    &BUILD_INFO,
+    &PROBE_HITS,
+    &PROBE_SECONDS,
+    &LOST_RECORDS,
+    &TRACED_PROCESSES,
+    &ATTACHED_FILES,
+    &ATTACHED_FUNCTIONS,
+    &COVERAGE_GAPS,
+    &OWNERS,
+    &OWNERS_RETIRED,
+    &OWNERS_MERGED,
+    &KERNELS_EVICTED,
+    &SERIES,
+    &SERIES_DROPPED,
+    &GATHER_DURATION_SECONDS,
+    &GATHERED_TIMESTAMP_SECONDS,
+    &HTTP_REQUESTS,
+    &OTLP_EXPORTS,
+    &PROCESS_CPU_SECONDS,
+    &PROCESS_RESIDENT_MEMORY_BYTES,
+    &PROCESS_OPEN_FDS,
+    &PROCESS_START_TIME_SECONDS,
+];

@@ -1,0 +1,30 @@
+//! `gpuscope serve`: what is known of the whole machine, as metrics.
+//!
+//! ```text
+//!  tracer ─► model::fleet (sums by owner) ─┐
+//!  device::telemetry (NVML, its own thread) ├─► gather ─► Scrape ─► exchange ─┬─► limit ─► exposition ─► http  (pull)
+//!  gpuscope itself ─────────────────────────┘                                 ├─► otlp                        (push)
+//!                                                                             └─► display                     (screen)
+//! ```
+//!
+//! [`metrics`] is the table of all metrics: docs/metrics.md is made of it. The tracer lives in the main thread and
+//! gathers when it is asked; the web server has a thread of its own, and whoever asks while one gathers gets the same.
+
+pub mod config;
+pub mod display;
+pub mod exchange;
+pub mod exposition;
+pub mod gather;
+pub mod http;
+pub mod limit;
+pub mod metric;
+pub mod metrics;
+#[cfg(all(test, feature = "otlp"))]
+mod metrics_doc;
+#[cfg(feature = "otlp")]
+pub mod otlp;
+mod series;
+#[cfg(test)]
+mod specimen;
+
+pub use exchange::{Exchange, Scrape, Status};

@@ -1,0 +1,232 @@
+//! What is wrong, as text and as JSON.
+
+use super::memory::frame_lines;
+use super::quantity::{count, duration, escaped};
+use crate::findings::{Diagnosis, Finding, Moment, Run};
+use crate::model::frame::{Frame, Language};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Findings that a summary shows.
+const TOP: usize = 3;
+/// Lines of a call site.
+const SITE: usize = 3;
+
+/// `findings`, and why there is no such array.
+pub fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
+    match diagnosis {
+        Diagnosis::Told(report) => {
+            let all = report.findings.iter().map(|finding| finding_json(finding, &report.run));
+            (all.collect(), Value::Null)
+        }
+        Diagnosis::Untold(why) => (Value::Null, json!(why)),
+        Diagnosis::Unasked => (Value::Null, Value::Null),
+    }
+}
+
+/// One finding as an object.
+pub fn finding_json(finding: &Finding, run: &Run) -> Value {
+    json!({
+        "rule": finding.rule,
+        "what": finding.what,
+        "cost_ns": finding.cost_ns,
+        "share": finding.share(run),
+        "grave": finding.grave,
+        "certainty": finding.certainty.name(),
+        "count": finding.count,
+        "moments": finding.moments.iter().map(moment_json).collect::<Vec<Value>>(),
+        "site": finding.site.as_deref().and_then(|stack| frame_lines(&frames(stack)).into_iter().next()),
+        "stack": finding.site.as_deref().and_then(|stack| serde_json::from_str::<Value>(stack).ok()),
+        "cure": finding.cure,
+        "thresholds": finding.thresholds,
+        "weakened": finding.weakened,
+    })
+}
+
+fn moment_json(moment: &Moment) -> Value {
+    json!({"at_ns": moment.at, "ns": moment.ns, "pid": moment.pid, "tid": moment.tid, "name": moment.name})
+}
+
+/// The first findings, for the end of a summary.
+pub fn to_text(diagnosis: &Diagnosis) -> String {
+    let report = match diagnosis {
+        Diagnosis::Told(report) => report,
+        Diagnosis::Untold(why) => return format!("findings: not looked for: {}\n", escaped(why)),
+        Diagnosis::Unasked => return String::new(),
+    };
+    if report.findings.is_empty() {
+        return match report.run.weakness(|_| true) {
+            Some(_) => "findings: none in the calls that have rows; others were lost\n".to_owned(),
+            None => "findings: none\n".to_owned(),
+        };
+    }
+    let mut out = "\nfindings\n".to_owned();
+    for (index, finding) in report.findings.iter().take(TOP).enumerate() {
+        finding_text(index + 1, finding, &report.run, &mut out);
+    }
+    let rest = report.findings.len().saturating_sub(TOP);
+    if rest > 0 {
+        let names: Vec<&str> = report.findings[TOP..].iter().map(|finding| finding.rule).collect();
+        let _ = writeln!(out, "  {rest} more: {} (--summary json has all)", names.join(", "));
+    }
+    out
+}
+
+/// One finding, in some lines.
+pub fn finding_text(number: usize, finding: &Finding, run: &Run, out: &mut String) {
+    let _ = writeln!(out, "  {number}. {}: {}", finding.rule, cost(finding, run));
+    let _ = writeln!(out, "     {}", escaped(&finding.what));
+    if let Some(worst) = moments(finding) {
+        let _ = writeln!(out, "     worst: {worst}");
+    }
+    let site = finding
+        .site
+        .as_deref()
+        .map(|stack| frame_lines(&frames(stack)))
+        .unwrap_or_default();
+    for (index, line) in site.iter().take(SITE).enumerate() {
+        let before = if index == 0 { "from:" } else { "     " };
+        let _ = writeln!(out, "     {before} {line}");
+    }
+    let _ = writeln!(out, "     cure: {}", escaped(&finding.cure));
+    let _ = writeln!(out, "     rule: {}", escaped(&finding.thresholds));
+    if let Some(weakened) = &finding.weakened {
+        let _ = writeln!(out, "     note: {}", escaped(weakened));
+    }
+}
+
+fn cost(finding: &Finding, run: &Run) -> String {
+    let certainty = finding.certainty.name();
+    if finding.cost_ns == 0 {
+        return certainty.to_owned();
+    }
+    let percent = finding.share(run) * 100.0;
+    format!(
+        "{percent:.1} % of the time, {} ({certainty})",
+        duration(finding.cost_ns)
+    )
+}
+
+/// When, how long, and what by whom.
+fn moments(finding: &Finding) -> Option<String> {
+    let first = finding.moments.first()?;
+    let one = |moment: &Moment| {
+        let length = if moment.ns > 0 {
+            format!(" ({})", duration(moment.ns))
+        } else {
+            String::new()
+        };
+        format!("{:+.6} s{length}", moment.at as f64 / 1e9)
+    };
+    let all: Vec<String> = finding.moments.iter().map(one).collect();
+    let name = if first.name.is_empty() { "idle" } else { &first.name };
+    let of = if finding.count > 1 {
+        format!(" of {}", count(finding.count))
+    } else {
+        String::new()
+    };
+    Some(format!(
+        "{} {}/{} at {}{of}",
+        escaped(name),
+        first.pid,
+        first.tid,
+        all.join(", ")
+    ))
+}
+
+/// The frames of a stack that a row has; of what is none, nothing.
+pub fn frames(stack: &str) -> Vec<Frame> {
+    let frames: Vec<Value> = serde_json::from_str(stack).unwrap_or_default();
+    frames.iter().map(frame).collect()
+}
+
+fn frame(value: &Value) -> Frame {
+    let text = |key: &str| value[key].as_str().map(str::to_owned);
+    Frame {
+        function: text("function").unwrap_or_else(|| "?".to_owned()),
+        module: text("module"),
+        offset: value["offset"].as_u64(),
+        file: text("file"),
+        line: value["line"].as_u64().and_then(|line| line.try_into().ok()),
+        language: match value["language"].as_str() {
+            Some("python") => Language::Python,
+            _ => Language::Native,
+        },
+        inlined: value["inlined"].as_bool().unwrap_or(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Report;
+    use crate::model::work::Certainty;
+
+    fn finding(rule: &'static str) -> Finding {
+        Finding {
+            rule,
+            what: "memory was given back and taken again 50 times\u{1b}[2J".to_owned(),
+            cost_ns: 250_000_000,
+            grave: false,
+            certainty: Certainty::Measured,
+            count: 50,
+            moments: vec![Moment {
+                at: 1_500_000,
+                ns: 6_000_000,
+                pid: 7,
+                tid: 8,
+                name: "cuMemAlloc_v2".to_owned(),
+            }],
+            site: Some(r#"[{"function":"step","file":"/x/train.py","line":17,"language":"python"}]"#.to_owned()),
+            cure: "keep it".to_owned(),
+            thresholds: "10 times".to_owned(),
+            weakened: None,
+        }
+    }
+
+    fn told(findings: Vec<Finding>) -> Diagnosis {
+        let wall_ns = 1_000_000_000;
+        Diagnosis::Told(Report {
+            run: Run {
+                wall_ns,
+                ..Run::default()
+            },
+            findings,
+        })
+    }
+
+    #[test]
+    fn a_finding_says_its_share_its_moments_its_line_and_its_cure() {
+        let text = to_text(&told(vec![finding("alloc-churn")]));
+        let expected = "\nfindings\n  1. alloc-churn: 25.0 % of the time, 250.0 ms (measured)\n     \
+                        memory was given back and taken again 50 times\\u{1b}[2J\n     \
+                        worst: cuMemAlloc_v2 7/8 at +0.001500 s (6.0 ms) of 50\n     \
+                        from: train.py:17 step\n     cure: keep it\n     rule: 10 times\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn three_are_shown_and_the_others_named() {
+        let text = to_text(&told(["a", "b", "c", "d", "e"].map(finding).to_vec()));
+        assert!(text.contains("  3. c: ") && !text.contains("4. d"), "{text}");
+        assert!(text.ends_with("  2 more: d, e (--summary json has all)\n"), "{text}");
+    }
+
+    #[test]
+    fn none_and_not_looked_for_are_two_things() {
+        assert_eq!(to_text(&told(Vec::new())), "findings: none\n");
+        let untold = Diagnosis::Untold("-q".to_owned());
+        assert_eq!(to_text(&untold), "findings: not looked for: -q\n");
+        assert_eq!(to_json(&untold), (Value::Null, json!("-q")));
+        assert_eq!(to_json(&told(Vec::new())), (json!([]), Value::Null));
+    }
+
+    #[test]
+    fn json_has_the_stack_and_the_line_in_it() {
+        let (findings, _) = to_json(&told(vec![finding("alloc-churn")]));
+        assert_eq!(findings[0]["site"], "train.py:17 step");
+        assert_eq!(findings[0]["stack"][0]["line"], 17);
+        assert_eq!(findings[0]["share"], 0.25);
+        assert_eq!(findings[0]["moments"][0]["at_ns"], 1_500_000);
+    }
+}

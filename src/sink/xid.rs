@@ -1,0 +1,145 @@
+//! Xids in words: of a line, of the summary, of `doctor`.
+
+use super::quantity::{count, escaped};
+use crate::driver::xid::{Reporter, Xid};
+use crate::model::xid::{Faults, Report, title};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+/// Kinds that the summary shows; JSON has all.
+const SHOWN: usize = 25;
+
+/// `GPU 0000:17:00`, `GPU 0000:01:00 instance 5/0`, `NVSwitch 0000:c1:00`.
+pub fn place(xid: &Xid) -> String {
+    let device = match xid.reporter {
+        Reporter::Gpu => "GPU",
+        Reporter::Switch => "NVSwitch",
+    };
+    let pci = if xid.pci.is_empty() { "?" } else { &xid.pci };
+    let part = xid.instance.map(|part| match part.compute {
+        Some(compute) => format!(" instance {}/{compute}", part.gpu),
+        None => format!(" instance {}", part.gpu),
+    });
+    format!("{device} {}{}", escaped(pci), part.unwrap_or_default())
+}
+
+/// `python 1234`, `process 1234`; `None`: it names none.
+pub fn process(xid: &Xid) -> Option<String> {
+    let pid = xid.pid?;
+    Some(match &xid.name {
+        Some(name) => format!("{} {pid}", escaped(name)),
+        None => format!("process {pid}"),
+    })
+}
+
+/// What the code means, who is mostly at fault, and what to do.
+pub fn meaning(xid: &Xid) -> String {
+    let Some(known) = xid.meaning() else {
+        return match xid.reporter {
+            Reporter::Gpu => "a code that this version does not know".to_owned(),
+            Reporter::Switch => "codes of NVSwitches are in NVIDIA's fabric manager guide".to_owned(),
+        };
+    };
+    let origin = match known.origin {
+        "" => String::new(),
+        origin => format!("origin: {origin}"),
+    };
+    let action = match known.action_words() {
+        "" => String::new(),
+        words => format!("action: {words}"),
+    };
+    let parts = [known.meaning, &origin, &action];
+    let told: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    told.join("; ")
+}
+
+/// `Xid 31 of GPU 0000:17:00: MESSAGE (MEANING)`.
+pub fn line(report: &Report) -> String {
+    let xid = &report.xid;
+    let mut line = format!("{} of {}", title(xid), place(xid));
+    if !xid.message.is_empty() {
+        let _ = write!(line, ": {}", escaped(&xid.message));
+    }
+    let _ = write!(line, " ({})", meaning(xid));
+    line
+}
+
+/// The fields that a record and the summary share.
+pub fn fields(report: &Report) -> Map<String, Value> {
+    let xid = &report.xid;
+    let known = xid.meaning();
+    let word = |of: fn(&'static crate::driver::tables::XidMeaning) -> &'static str| known.map(of);
+    let fields = json!({
+        "name": title(xid),
+        "code": xid.code,
+        "reporter": match xid.reporter { Reporter::Gpu => "gpu", Reporter::Switch => "nvswitch" },
+        "pci": xid.pci,
+        "gpu_instance": xid.instance.map(|part| part.gpu),
+        "compute_instance": xid.instance.and_then(|part| part.compute),
+        "pid": xid.pid,
+        "comm": xid.name,
+        "traced": report.traced,
+        "message": xid.message,
+        "caused_by": xid.caused_by,
+        "code_name": word(|known| known.name),
+        "meaning": word(|known| known.meaning),
+        "origin": word(|known| known.origin),
+        "action": word(|known| known.action),
+        "action_words": known.map(|known| known.action_words()),
+        "then": word(|known| known.then),
+        "source": report.source.name(),
+    });
+    let Value::Object(mut fields) = fields else {
+        return Map::new();
+    };
+    fields.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
+    fields
+}
+
+/// The summary's list.
+pub fn to_json(faults: &[Faults]) -> Vec<Value> {
+    let one = |faults: &Faults| {
+        let mut fields = fields(&faults.last);
+        fields.insert("count".to_owned(), json!(faults.count));
+        Value::Object(fields)
+    };
+    faults.iter().map(one).collect()
+}
+
+/// The summary's section; empty: there were none.
+pub fn to_text(faults: &[Faults], more: u64) -> String {
+    let mut out = String::new();
+    if faults.is_empty() {
+        return out;
+    }
+    out.push_str("\nfaults that the driver reported (Xid)\n");
+    for faults in faults.iter().take(SHOWN) {
+        fault_text(faults, &mut out);
+    }
+    let unshown = faults.iter().skip(SHOWN).map(|faults| faults.count).sum::<u64>() + more;
+    if unshown > 0 {
+        let _ = writeln!(out, "{:>12} of other kinds (--summary json has more)", count(unshown));
+    }
+    out
+}
+
+fn fault_text(faults: &Faults, out: &mut String) {
+    let xid = &faults.last.xid;
+    let who = match (process(xid), faults.last.traced) {
+        (Some(process), true) => format!(", {process}"),
+        (Some(process), false) => format!(", {process} (not traced)"),
+        (None, _) => String::new(),
+    };
+    let _ = writeln!(
+        out,
+        "{:>12}  {} of {}{who}: {}",
+        count(faults.count),
+        title(xid),
+        place(xid),
+        meaning(xid)
+    );
+    if !xid.message.is_empty() {
+        let last = if faults.count > 1 { "last: " } else { "" };
+        let _ = writeln!(out, "{:>12}  {last}{}", "", escaped(&xid.message));
+    }
+}

@@ -1,0 +1,40 @@
+//! Recordings: what happened, one row for each call, readable without gpuscope.
+//!
+//! [`event`] is one row, wherever it comes from: [`entry`] makes it of a call that was just traced, [`reader`] of a
+//! file that [`recorder`] wrote. What rows mean is `findings`' and `report`'s business; docs/trace-format.md describes
+//! the file.
+
+#[cfg(feature = "record")]
+pub mod alarm;
+#[cfg(feature = "record")]
+mod batch;
+#[cfg(feature = "record")]
+mod check;
+#[cfg(feature = "record")]
+pub(crate) mod columns;
+pub mod entry;
+pub mod event;
+#[cfg(feature = "record")]
+mod frame;
+#[cfg(feature = "record")]
+pub mod reader;
+#[cfg(feature = "record")]
+pub mod recorder;
+#[cfg(feature = "record")]
+pub mod schema;
+#[cfg(feature = "record")]
+pub mod store;
+#[cfg(feature = "record")]
+mod watched;
+
+pub use event::{Event, Kind, Meta, Taker};
+#[cfg(feature = "record")]
+pub use reader::{End, Reader};
+#[cfg(feature = "record")]
+pub use recorder::Recorder;
+
+#[cfg(feature = "record")]
+#[cfg(test)]
+mod bad_input_tests;
+#[cfg(all(test, feature = "record"))]
+mod tests;

@@ -1,0 +1,77 @@
+//! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
+
+use super::{Tracer, clock_now};
+use crate::findings::{Diagnosis, Engine, Report};
+use crate::sink::{Clock, Entry, Happening, Measure};
+use crate::trace::Taker;
+use crate::trace::entry::Entries;
+
+/// See the module.
+pub(super) struct FindingPlane {
+    engine: Engine,
+    entries: Entries,
+}
+
+impl FindingPlane {
+    /// Times begin there.
+    pub(super) fn begin(&mut self, clock: Clock) {
+        self.entries = Entries::new(clock);
+    }
+
+    pub(super) fn call(&mut self, entry: &Entry<'_>) {
+        self.engine.take(&self.entries.call(entry, false));
+    }
+
+    pub(super) fn process(&mut self, pid: u32, at: u64, comm: &str, what: Happening) {
+        self.engine.take(&self.entries.process(pid, at, comm, what));
+    }
+
+    pub(super) fn measure(&mut self, measure: &Measure) {
+        self.engine.take(&self.entries.measure(measure));
+    }
+
+    pub(super) fn lost(&mut self, function: &str, count: u64, from: u64, to: u64) {
+        self.engine.take(&self.entries.lost(function, count, from, to));
+    }
+}
+
+impl Tracer {
+    /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
+    pub fn look_for_findings(&mut self) {
+        self.begin_measures(false);
+        self.findings = Ok(Box::new(FindingPlane {
+            engine: Engine::new(),
+            entries: Entries::new(clock_now()),
+        }));
+    }
+
+    /// Has the summary say why it does not tell what is wrong.
+    pub fn leave_findings_out(&mut self, why: &str) {
+        self.findings = Err(Some(why.to_owned()));
+    }
+
+    /// Leaves it to whoever takes the rows to look for what is wrong. Why that cannot be told stays said.
+    pub fn leave_findings_to_others(&mut self) {
+        if self.findings.is_ok() {
+            self.findings = Err(None);
+        }
+    }
+
+    /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost.
+    pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64) -> Diagnosis {
+        match &mut self.findings {
+            Err(None) => Diagnosis::Unasked,
+            Err(Some(why)) => Diagnosis::Untold(why.clone()),
+            Ok(plane) => {
+                if blind {
+                    plane.engine.doubt_idleness();
+                }
+                plane.engine.tracing_took(tracing_ns);
+                Diagnosis::Told(Report {
+                    findings: plane.engine.findings(),
+                    run: plane.engine.run(),
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Feeds the sums by owner: the counting plane of the kernel, and the models of memory and of work.
+//!
+//! Owns when what an ended process did moves from its own tables to its owner's sums. A process is its owner's from
+//! when it is first seen until all that it did has been folded.
+
+use super::Tracer;
+use super::memory::MemoryPlane;
+use super::work::WorkPlane;
+use crate::catalog::{Catalog, Holder, Layer};
+use crate::device::Reconciled;
+use crate::model::fleet::{Fleet, Held, Living, Reading, Sums};
+use crate::model::launches::Launches;
+use crate::model::memory::{HOST, Tally};
+use crate::owner::{Directory, Owner};
+use crate::probe::calibrate::{self, HitCost};
+use crate::probe::discover;
+use crate::probe::totals::Snapshot;
+use crate::rows::RunRows;
+use crate::wire::{self, DriverShare, Notice, RowCounter, ShareKey, TotalKey};
+use anyhow::Result;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Notices of ends may be lost.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub(super) struct FleetPlane {
+    directory: Directory,
+    fleet: Fleet,
+    cost: HitCost,
+    /// Processes that made calls, as of the last reading.
+    seen: HashSet<u32>,
+    /// How many of them have called CUDA.
+    callers: usize,
+    looked: Instant,
+    retired: u64,
+}
+
+/// Everything that is known by owner, and how well.
+#[derive(Debug, Clone, Default)]
+pub struct Census {
+    pub readings: Vec<Reading>,
+    /// Living processes that called CUDA.
+    pub processes: usize,
+    pub files: usize,
+    pub functions: usize,
+    /// Calls stopped at entry and return, and at entry only.
+    pub hits: (u64, u64),
+    /// Seconds that these have cost the programs: inferred from what one costs.
+    pub probe_seconds: f64,
+    /// What was lost, by reason.
+    pub lost: Vec<(&'static str, u64)>,
+    /// What is not seen, and why.
+    pub unseen: Vec<String>,
+    pub retired_owners: u64,
+    /// Processes that had to be counted for the owner `other`.
+    pub merged: u64,
+    pub evicted_kernels: u64,
+}
+
+impl FleetPlane {
+    fn fold(&mut self, pid: u32, sums: Sums, now: u64) {
+        let owner = self.directory.owner_of(pid);
+        self.fleet.fold(&owner, sums, now);
+    }
+
+    /// What processes did that have ended, as far as the models have followed them to their ends.
+    fn fold_models(&mut self, memory: &mut MemoryPlane, work: &mut WorkPlane, now: u64) {
+        for report in memory.take_ended() {
+            let mut sums = Sums::default();
+            report.add_to(&mut sums);
+            self.fold(report.pid, sums, now);
+        }
+        for report in work.take_ended() {
+            let mut sums = Sums::default();
+            report.add_to(&mut sums);
+            self.fold(report.pid, sums, now);
+        }
+    }
+
+    /// What the kernel counted of processes that have ended.
+    fn fold_counts(&mut self, taken: &Snapshot, rows: &RunRows, launches: &Launches, now: u64) {
+        let mut by_process: HashMap<u32, Sums> = HashMap::new();
+        for (key, total) in &taken.totals {
+            let kernel = kernel_of(key, rows, launches);
+            by_process
+                .entry(key.tgid)
+                .or_default()
+                .count(&rows.catalog, key, total, kernel);
+        }
+        for (key, count) in &taken.failures {
+            by_process.entry(key.tgid).or_default().fail(key, *count);
+        }
+        for (pid, sums) in by_process {
+            self.fold(pid, sums, now);
+        }
+    }
+
+    /// What calls of ended processes have spent in the kernel driver.
+    fn fold_shares(&mut self, taken: &[(ShareKey, DriverShare)], catalog: &Catalog, now: u64) {
+        let mut by_process: HashMap<u32, Sums> = HashMap::new();
+        for (key, share) in taken {
+            by_process.entry(key.tgid).or_default().share(catalog, key, *share);
+        }
+        for (pid, sums) in by_process {
+            self.fold(pid, sums, now);
+        }
+    }
+}
+
+/// Whether calls of that kind launch kernels, and the kernel's name.
+fn kernel_of(key: &TotalKey, rows: &RunRows, launches: &Launches) -> Option<Option<Arc<str>>> {
+    let plan = rows.plans.get(key.row as usize)?;
+    let launches_kernels = matches!(plan.spec.launch.role, wire::ROLE_LAUNCH | wire::ROLE_STUB);
+    (launches_kernels && key.variant != 0).then(|| launches.label(key.variant))
+}
+
+impl Tracer {
+    /// Has everything summed up by owner from now on. Measures first what a probe costs here.
+    pub fn follow_fleet(&mut self, directory: Directory) {
+        let spare = self.session.row_capacity() as u32 - 1;
+        let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
+        let own = std::process::id();
+        // what was measured is nobody's work
+        let _ = self.session.take_ended(&|tgid| tgid == own);
+        self.fleet = Some(FleetPlane {
+            directory,
+            fleet: Fleet::default(),
+            cost,
+            seen: HashSet::new(),
+            callers: 0,
+            looked: Instant::now(),
+            retired: 0,
+        });
+    }
+
+    /// Who is counted for whom.
+    pub fn directory(&mut self) -> Option<&mut Directory> {
+        self.fleet.as_mut().map(|fleet| &mut fleet.directory)
+    }
+
+    /// A process was born, has become another program, or has ended.
+    pub(super) fn note_life(&mut self, notice: &Notice, comm: &str) {
+        let Some(fleet) = self.fleet.as_mut() else { return };
+        match notice.kind {
+            wire::NOTICE_FORK => fleet.directory.born(notice.tgid, notice.parent),
+            wire::NOTICE_EXIT => fleet.directory.ended(notice.tgid),
+            wire::NOTICE_THREAD | wire::NOTICE_LIBRARY if !self.callers.contains(&notice.tgid) => {
+                // it may be gone already
+                fleet.directory.named(notice.tgid, comm.as_bytes());
+                fleet.directory.settled(notice.tgid);
+            }
+            _ => {}
+        }
+    }
+
+    /// A process becomes another program: what it did so far is its owner's of that time.
+    pub(super) fn fold_image(&mut self, pid: u32) {
+        let has_done_something =
+            |fleet: &FleetPlane| fleet.seen.contains(&pid) || self.work.knows(pid) || self.memory.knows(pid);
+        if self.fleet.as_ref().is_some_and(has_done_something) {
+            self.follow(u64::MAX);
+            self.fold_fleet(&HashSet::from([pid]));
+        }
+        if let Some(fleet) = self.fleet.as_mut() {
+            fleet.directory.executed(pid);
+        }
+    }
+
+    fn fold_fleet(&mut self, pids: &HashSet<u32>) {
+        let now = super::monotonic_ns();
+        let taken = self
+            .session
+            .take_ended(&|tgid| pids.contains(&tgid))
+            .unwrap_or_default();
+        self.fold_taken(&taken, now);
+        self.take_shares(pids);
+    }
+
+    /// Moves what calls of ended processes have spent in the kernel driver to their owners.
+    pub(super) fn fold_shares(&mut self, taken: &[(ShareKey, DriverShare)]) {
+        if let Some(fleet) = self.fleet.as_mut() {
+            fleet.fold_shares(taken, &self.rows.catalog, super::monotonic_ns());
+        }
+    }
+
+    /// Moves what ended processes did to their owners. `taken` is what the kernel counted for them.
+    pub(super) fn fold_taken(&mut self, taken: &Snapshot, now: u64) {
+        let Some(fleet) = self.fleet.as_mut() else { return };
+        fleet.fold_models(&mut self.memory, &mut self.work, now);
+        fleet.fold_counts(taken, &self.rows, &self.launches, now);
+    }
+
+    /// Processes whose sums have been folded are nobody's any more.
+    pub(super) fn forget_owner(&mut self, pid: u32) {
+        if let Some(fleet) = self.fleet.as_mut() {
+            fleet.directory.forget(pid);
+            fleet.seen.remove(&pid);
+            self.memory.forget_reading(pid);
+        }
+    }
+
+    /// Ends of processes whose notice was lost.
+    pub(super) fn look_for_ended(&mut self) {
+        let Some(fleet) = self.fleet.as_mut().filter(|fleet| fleet.looked.elapsed() >= LOOK_EVERY) else {
+            return;
+        };
+        fleet.looked = Instant::now();
+        let known = fleet.seen.iter().copied().chain(self.work.alive());
+        let gone: Vec<u32> = known.filter(|pid| discover::is_gone(*pid)).collect();
+        for pid in gone {
+            self.work.lost_sight(pid);
+            self.ended.insert(pid);
+        }
+    }
+
+    /// Everything that is known by owner, with so many kernels of each by name. Owners that had no process for `retain`
+    /// are forgotten.
+    ///
+    /// # Errors
+    /// A table of the kernel cannot be read.
+    pub fn census(&mut self, kernels: usize, retain: Duration) -> Result<Census> {
+        let now = super::monotonic_ns();
+        self.follow(now);
+        let Some(mut fleet) = self.fleet.take() else {
+            return Ok(Census::default());
+        };
+        // what has ended in the models must not be missing until the kernel's counts are folded, too
+        fleet.fold_models(&mut self.memory, &mut self.work, now);
+        let living = self.living(&mut fleet, now);
+        let census = living.and_then(|living| self.count(&mut fleet, living, kernels, retain, now));
+        self.fleet = Some(fleet);
+        census
+    }
+
+    fn count(
+        &mut self,
+        fleet: &mut FleetPlane,
+        living: HashMap<Arc<Owner>, Living>,
+        kernels: usize,
+        retain: Duration,
+        now: u64,
+    ) -> Result<Census> {
+        let readings = fleet.fleet.read(living, now, kernels);
+        let retired = fleet.fleet.retire(now.saturating_sub(retain.as_nanos() as u64));
+        for owner in retired {
+            fleet.retired += 1;
+            fleet.directory.retire(&owner);
+        }
+        let counters = self.session.counters_of(self.rows.plans.len())?;
+        let hits = self.hits(&counters);
+        let ns = hits.0 as f64 * fleet.cost.call_ns + hits.1 as f64 * fleet.cost.entry_ns;
+        Ok(Census {
+            readings,
+            processes: fleet.callers,
+            files: self.attacher.attached().count(),
+            functions: self.functions(),
+            hits,
+            probe_seconds: ns / 1e9,
+            lost: self.losses(&counters),
+            unseen: self.attacher.gaps().map(|gap| gap.0.clone()).collect(),
+            retired_owners: fleet.retired,
+            merged: fleet.directory.merged(),
+            evicted_kernels: fleet.fleet.evicted_kernels(),
+        })
+    }
+
+    /// At tracepoints nothing is stopped as it is at a probe.
+    fn hits(&self, counters: &[RowCounter]) -> (u64, u64) {
+        let mut hits = (0, 0);
+        for (row, counter) in counters.iter().enumerate() {
+            if self.is_kernels(row) {
+                continue;
+            }
+            match self.rows.timed(row as u32) {
+                true => hits.0 += counter.entered,
+                false => hits.1 += counter.entered,
+            }
+        }
+        hits
+    }
+
+    fn is_kernels(&self, row: usize) -> bool {
+        let catalog = &self.rows.catalog;
+        let library = catalog.rows.get(row).and_then(|row| catalog.library_with(row.library));
+        library.is_some_and(|library| library.layer == Layer::Kernel)
+    }
+
+    fn losses(&self, counters: &[RowCounter]) -> Vec<(&'static str, u64)> {
+        let losses = self.session.losses();
+        let nested = counters.iter().map(|counter| counter.no_frame).sum();
+        vec![
+            ("memory_ring", self.session.memory_lost()),
+            ("work_ring", self.session.work_lost()),
+            ("driver_shares", self.session.driver_shares_lost()),
+            ("notices", losses.notices),
+            ("process_table", losses.unattributed),
+            ("late_probes", losses.waits_expired + self.gate.overdue()),
+            ("nested_too_deeply", nested),
+            (
+                "malformed",
+                self.malformed + self.memory.malformed + self.work.malformed,
+            ),
+        ]
+    }
+
+    fn living(&mut self, fleet: &mut FleetPlane, now: u64) -> Result<HashMap<Arc<Owner>, Living>> {
+        let mut by_process = self.counted()?;
+        fleet.seen = by_process.keys().copied().collect();
+        fleet.callers = by_process.values().filter(|sums| !sums.calls.is_empty()).count();
+        for pid in self.memory.alive().chain(self.work.alive()) {
+            by_process.entry(pid).or_default();
+        }
+        let mut living: HashMap<Arc<Owner>, Living> = HashMap::new();
+        for (pid, mut sums) in by_process {
+            // its names may not be known yet
+            let Some(owner) = fleet.directory.settled(pid) else {
+                continue;
+            };
+            let inferred = self.work.add_to(pid, now, &mut sums);
+            let known = living.entry(owner).or_default();
+            known.processes += 1;
+            known.held.inferred += u64::from(inferred == Some(true));
+            if let Some(tally) = self.memory.tally(pid, now) {
+                tally.add_to(&mut sums);
+                hold(&mut known.held, &tally, self.memory.reading(pid));
+            }
+            known.sums.add(&sums);
+        }
+        Ok(living)
+    }
+
+    /// What the kernel has counted for each process.
+    fn counted(&self) -> Result<HashMap<u32, Sums>> {
+        let mut by_process: HashMap<u32, Sums> = HashMap::new();
+        let mut failures = Vec::new();
+        let (rows, launches) = (&self.rows, &self.launches);
+        self.session.read_counts(
+            |key, total| {
+                let kernel = kernel_of(&key, rows, launches);
+                let sums = by_process.entry(key.tgid).or_default();
+                sums.count(&rows.catalog, &key, &total, kernel);
+            },
+            |key, count| failures.push((key, count)),
+        )?;
+        for (key, count) in failures {
+            by_process.entry(key.tgid).or_default().fail(&key, count);
+        }
+        if self.driver.is_some() {
+            for (key, share) in self.session.driver_shares()? {
+                let sums = by_process.entry(key.tgid).or_default();
+                sums.share(&rows.catalog, &key, share);
+            }
+        }
+        Ok(by_process)
+    }
+}
+
+/// Adds what a process holds, by devices of the machine where these are known.
+fn hold(held: &mut Held, tally: &Tally, reading: &[Reconciled]) {
+    let device = |ordinal: i16| {
+        let row = reading.iter().find(|row| row.ordinal == i32::from(ordinal));
+        row.and_then(|row| row.uuid.as_deref()).map(Arc::from)
+    };
+    for ((family, ordinal), account) in &tally.families {
+        let place = (family.holder() == Holder::Device).then(|| device(*ordinal)).flatten();
+        let known = held.families.entry((*family, place)).or_default();
+        known.0 += account.held_bytes;
+        known.1 += account.outstanding;
+    }
+    for (ordinal, bytes) in tally.peak_bytes.iter().filter(|(ordinal, _)| **ordinal != HOST) {
+        let peak = held.peak_bytes.entry(device(*ordinal)).or_default();
+        *peak = (*peak).max(*bytes);
+    }
+    for (sum, more) in held.ages.iter_mut().zip(tally.ages) {
+        sum.0 += more.0;
+        sum.1 += more.1;
+    }
+    for row in reading {
+        let Some(uuid) = row.uuid.as_deref().map(Arc::from) else {
+            continue;
+        };
+        if let Some(bytes) = row.driver_bytes {
+            *held.driver_bytes.entry(Arc::clone(&uuid)).or_default() += bytes;
+        }
+        if let Some(bytes) = row.unattributed_bytes {
+            *held.unattributed_bytes.entry(uuid).or_default() += bytes;
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What is measured beside calls, for those who record: calls that become no lines, who holds how much, idle times,
+//! whether threads had a processor, and what NVML says.
+//!
+//! Owns when these are asked. Numbers of memory and of work are the models'.
+
+use super::Tracer;
+use crate::device::telemetry::{Gpu, Sampler};
+use crate::sink::{Measure, Measured};
+use crate::wire::RowCounter;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How often threads are looked at.
+const THREADS_EVERY: Duration = Duration::from_millis(100);
+/// Threads that are looked at.
+const MOST_THREADS: usize = 512;
+/// How long an idle time is kept back: a call that ends it may return, and be told of, as much later.
+const GAP_LATE_NS: u64 = 500_000_000;
+/// Shorter idle times are not told one by one: facts on findings, rule 6.
+const SHORTEST_GAP_NS: u64 = 20_000;
+
+/// Time on a processor, and time that a thread waited for one, in all.
+type Scheduled = (u64, u64);
+
+/// See the module.
+pub(super) struct MeasurePlane {
+    /// By TID, with TGID.
+    threads: BTreeMap<u32, (u32, Scheduled)>,
+    /// Rows whose calls become no lines, and how many were told.
+    quiet: BTreeMap<u32, u64>,
+    /// The only process that called, as far as is known.
+    sole: Option<u32>,
+    looked: Instant,
+    sampler: Option<Sampler>,
+    sampled: Option<Instant>,
+}
+
+impl MeasurePlane {
+    fn new(devices: bool) -> MeasurePlane {
+        MeasurePlane {
+            threads: BTreeMap::new(),
+            quiet: BTreeMap::new(),
+            sole: None,
+            looked: Instant::now(),
+            sampler: devices.then(|| Sampler::start(Duration::from_secs(1)).ok()).flatten(),
+            sampled: None,
+        }
+    }
+
+    /// A thread calls for the first time.
+    pub(super) fn meet(&mut self, tgid: u32, tid: u32) {
+        if self.threads.len() < MOST_THREADS {
+            self.threads.entry(tid).or_insert((tgid, (0, 0)));
+        }
+    }
+
+    /// What has changed of threads; those that have ended are forgotten.
+    fn look(&mut self, now: u64) -> Vec<Measure> {
+        let mut measures = Vec::new();
+        self.threads.retain(|tid, (tgid, before)| {
+            let Some(scheduled) = scheduled(*tgid, *tid) else {
+                return false;
+            };
+            if std::mem::replace(before, scheduled) != scheduled {
+                let one = |name, value| measure(now, (*tgid, *tid), name, value);
+                measures.push(one("thread.cpu_ns", scheduled.0));
+                measures.push(one("thread.runnable_ns", scheduled.1));
+            }
+            true
+        });
+        measures
+    }
+
+    /// What NVML has said since the last time.
+    fn devices(&mut self, now: u64) -> Vec<Measure> {
+        let latest = self.sampler.as_ref().and_then(Sampler::latest);
+        let Some(latest) = latest.filter(|latest| self.sampled != Some(latest.at)) else {
+            return Vec::new();
+        };
+        self.sampled = Some(latest.at);
+        latest.gpus.iter().flat_map(|gpu| of_gpu(gpu, now)).collect()
+    }
+}
+
+fn measure(at: u64, (pid, tid): (u32, u32), name: &str, value: u64) -> Measure {
+    let name = name.to_owned();
+    Measure {
+        at,
+        pid,
+        tid,
+        what: Measured::Value { name, value },
+    }
+}
+
+fn of_gpu(gpu: &Gpu, now: u64) -> Vec<Measure> {
+    let values = [
+        ("utilization_percent", gpu.gpu_percent.map(u64::from)),
+        ("memory_used_bytes", gpu.memory.map(|memory| memory.used_bytes)),
+        ("power_mw", gpu.power_mw.map(u64::from)),
+    ];
+    let index = gpu.identity.index;
+    let known = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    known
+        .map(|(name, value)| measure(now, (0, 0), &format!("nvml.{index}.{name}"), value))
+        .collect()
+}
+
+/// The kernel's own account of a thread; needs `CONFIG_SCHED_INFO`.
+fn scheduled(tgid: u32, tid: u32) -> Option<Scheduled> {
+    let text = std::fs::read_to_string(format!("/proc/{tgid}/task/{tid}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(on)), Some(Ok(waited))) => Some((on, waited)),
+        _ => None,
+    }
+}
+
+impl Tracer {
+    /// Has everything measured that there is beside calls. `devices`: what NVML says, too.
+    pub(super) fn begin_measures(&mut self, devices: bool) {
+        self.work.facts.begin();
+        let quiet = (0..self.rows.catalog.rows.len() as u32).filter(|row| !self.rows.streams(*row));
+        let mut plane = MeasurePlane::new(devices);
+        plane.quiet = quiet.map(|row| (row, 0)).collect();
+        self.measures = Some(plane);
+    }
+
+    /// Threads and idle times. To be called with each step.
+    pub(super) fn measure_threads(&mut self, now: u64) {
+        let Some(plane) = self.measures.as_mut() else { return };
+        if plane.looked.elapsed() >= THREADS_EVERY {
+            plane.looked = Instant::now();
+            plane
+                .look(now)
+                .into_iter()
+                .for_each(|measure| self.window.measure(measure));
+        }
+    }
+
+    /// To be called each second, and with `last` in the end.
+    pub(super) fn measure_all(&mut self, now: u64, last: bool) {
+        if self.measures.is_none() {
+            return;
+        }
+        self.work.facts.settle(now);
+        let horizon = if last {
+            u64::MAX
+        } else {
+            now.saturating_sub(GAP_LATE_NS)
+        };
+        let mut measures = self.gaps(horizon);
+        measures.extend(self.counts(now));
+        measures.extend(self.holdings(now));
+        if let Some(plane) = self.measures.as_mut() {
+            measures.extend(plane.devices(now));
+        }
+        measures.into_iter().for_each(|measure| self.window.measure(measure));
+    }
+
+    fn gaps(&mut self, horizon: u64) -> Vec<Measure> {
+        let gaps = self.work.take_gaps(horizon).into_iter();
+        let long = gaps.filter(|(_, gap)| gap.until - gap.since >= SHORTEST_GAP_NS);
+        long.map(|(pid, gap)| Measure {
+            at: gap.since,
+            pid,
+            tid: gap.tid,
+            what: Measured::Idle {
+                ns: gap.until - gap.since,
+            },
+        })
+        .collect()
+    }
+
+    /// Calls since the last time that become no lines. The kernel counts these for all processes together.
+    fn counts(&mut self, now: u64) -> Vec<Measure> {
+        let Some(plane) = self.measures.as_mut() else {
+            return Vec::new();
+        };
+        if let (1, Some(pid)) = (self.callers.len(), self.callers.iter().next()) {
+            plane.sole = plane.sole.filter(|sole| sole == pid).or(Some(*pid));
+        } else if self.callers.len() > 1 {
+            plane.sole = Some(0);
+        }
+        let mut counts = Vec::new();
+        for (row, told) in &mut plane.quiet {
+            let entered = self
+                .session
+                .counter(*row)
+                .map_or(0, |counter: RowCounter| counter.entered);
+            let calls = entered.saturating_sub(std::mem::replace(told, entered.max(*told)));
+            let Some(known) = self.rows.catalog.rows.get(*row as usize).filter(|_| calls > 0) else {
+                continue;
+            };
+            let library = self.rows.catalog.library_with(known.library);
+            counts.push(Measure {
+                at: now,
+                pid: plane.sole.unwrap_or(0),
+                tid: 0,
+                what: Measured::Count {
+                    layer: library.map(|library| library.name.clone()).unwrap_or_default(),
+                    function: known.symbol.clone(),
+                    class: known.class,
+                    calls,
+                },
+            });
+        }
+        counts
+    }
+
+    /// What processes hold, and how long their devices have had nothing to do.
+    fn holdings(&self, now: u64) -> Vec<Measure> {
+        let mut measures = Vec::new();
+        for pid in self.memory.alive() {
+            let held = self.memory.held_on_devices(pid).map(|held| ("memory.held", held));
+            let used = self.work.used(pid, now).map(|used| {
+                [
+                    ("gpu.idle_at_least_ns", used.idle_at_least_ns),
+                    ("gpu.busy_at_most_ns", used.busy_at_most_ns),
+                ]
+            });
+            let values = held.into_iter().chain(used.into_iter().flatten());
+            measures.extend(values.map(|(name, value)| measure(now, (pid, 0), name, value)));
+        }
+        measures
+    }
+}

@@ -1,0 +1,164 @@
+//! The chart of Helm and the manifests made of it.
+
+use super::{file, read, run, said, succeeded, tool, yaml};
+use serde_json::{Value, json};
+use std::process::Command;
+
+const CHART: &str = "deploy/kubernetes/chart";
+const EVERYTHING: &str = "serviceMonitor.enabled=true,prometheusRule.enabled=true,dashboard.enabled=true,\
+                          networkPolicy.enabled=true,webConfigSecret=web,runtimeClassName=nvidia,\
+                          priorityClassName=system-node-critical,scheme=HTTPS";
+/// The versions of Kubernetes whose schemas manifests are held against.
+const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
+
+/// What the chart makes of these values, as text and as objects.
+fn rendered(set: &str) -> (String, Vec<Value>) {
+    let arguments = ["template", "gpuscope", CHART, "--namespace", "gpuscope", "--set", set];
+    let output = tool("helm", &arguments);
+    succeeded(&output);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let objects = objects(&text);
+    (text, objects)
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    let documents = text
+        .split("\n---\n")
+        .map(|document| document.trim_start_matches("---\n"));
+    let documents =
+        documents.filter(|document| document.lines().any(|line| !line.is_empty() && !line.starts_with('#')));
+    documents.map(yaml).collect()
+}
+
+fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    let found = objects.iter().find(|object| object["kind"] == kind);
+    found.unwrap_or_else(|| panic!("no {kind}"))
+}
+
+/// Holds objects that are Kubernetes' own against its schemas, strictly.
+fn check_schemas(name: &str, text: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("objects.yaml");
+    let own = |document: &&str| !document.contains("monitoring.coreos.com");
+    let documents: Vec<&str> = text.split("\n---\n").filter(own).collect();
+    std::fs::write(&path, documents.join("\n---\n")).expect("a file");
+    let python = file("target/tools/python");
+    assert!(
+        python.exists(),
+        "kubernetes-validate is missing: scripts/fetch-tools.sh fetches it"
+    );
+    for version in VERSIONS {
+        let mut command = Command::new("python3");
+        command
+            .args(["-m", "kubernetes_validate", "--strict", "-k", version])
+            .arg(&path);
+        let said = succeeded(&run(command.env("PYTHONPATH", &python)));
+        let passed = said.matches(" passed for resource ").count();
+        assert_eq!(passed, documents.len(), "{name} on {version}: {said}");
+    }
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn helm_finds_no_fault_in_the_chart() {
+    let said = succeeded(&tool("helm", &["lint", "--strict", CHART, "--set", EVERYTHING]));
+    assert!(said.contains("0 chart(s) failed"), "{said}");
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn the_plain_manifests_are_what_the_chart_makes() {
+    let plain = objects(&read("deploy/kubernetes/gpuscope.yaml"));
+    assert_eq!(plain[0]["kind"], "Namespace");
+    assert_eq!(
+        plain[1..],
+        rendered("port=9748").1,
+        "run: scripts/generate_manifests.sh"
+    );
+}
+
+#[test]
+#[ignore = "needs kubernetes-validate: scripts/fetch-tools.sh"]
+fn manifests_are_as_kubernetes_defines_them() {
+    check_schemas("gpuscope.yaml", &read("deploy/kubernetes/gpuscope.yaml"));
+    check_schemas("network-policy.yaml", &read("deploy/kubernetes/network-policy.yaml"));
+    check_schemas(
+        "the chart with everything",
+        rendered(EVERYTHING).0.trim_start_matches("---\n"),
+    );
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn the_container_can_do_no_more_than_it_needs() {
+    let (_, objects) = rendered(EVERYTHING);
+    let pod = &of_kind(&objects, "DaemonSet")["spec"]["template"]["spec"];
+    let container = &pod["containers"][0];
+    let security = &container["securityContext"];
+    assert_eq!((&pod["hostPID"], &pod["hostNetwork"]), (&json!(true), &Value::Null));
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    assert_eq!(security["privileged"], false);
+    assert_eq!(security["allowPrivilegeEscalation"], false);
+    assert_eq!(security["readOnlyRootFilesystem"], true);
+    assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+    let added = json!(["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH", "LEASE"]);
+    assert_eq!(security["capabilities"]["add"], added);
+    let mounts = container["volumeMounts"].as_array().expect("mounts");
+    assert!(mounts.iter().all(|mount| mount["readOnly"] == true), "{mounts:?}");
+    assert!(container["resources"]["limits"]["memory"].is_string());
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn the_operator_gets_the_same_rules_and_grafana_the_same_dashboard() {
+    let (_, objects) = rendered(EVERYTHING);
+    let rules = &of_kind(&objects, "PrometheusRule")["spec"];
+    assert_eq!(rules, &yaml(&read("deploy/prometheus/gpuscope.rules.yml")));
+    let maps: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "ConfigMap").collect();
+    let dashboard = maps.iter().find_map(|map| map["data"]["gpuscope.json"].as_str());
+    let dashboard: Value = serde_json::from_str(dashboard.expect("a dashboard")).expect("JSON");
+    let own: Value = serde_json::from_str(&read("deploy/grafana/gpuscope.json")).expect("JSON");
+    assert_eq!(dashboard, own);
+    let monitor = &of_kind(&objects, "ServiceMonitor")["spec"]["endpoints"][0];
+    assert_eq!(
+        (&monitor["honorLabels"], &monitor["scheme"]),
+        (&json!(true), &json!("https"))
+    );
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn wrong_values_are_refused_by_name() {
+    for (set, named) in [
+        ("port=99999", "port"),
+        ("prot=1", "prot"),
+        ("capabilities={CAP_BPF}", "capabilities"),
+        ("capabilities={SYS_ADMIN}", "capabilities"),
+        ("scheme=http", "scheme"),
+        ("hostPaths[0].name=a,hostPaths[0].path=relative", "path"),
+        ("serviceMonitor.interval=15", "interval"),
+    ] {
+        let output = tool("helm", &["template", "gpuscope", CHART, "--set", set]);
+        let said = said(&output);
+        assert!(!output.status.success() && said.contains(named), "{set}: {said}");
+    }
+}
+
+/// `gpuscope serve` itself reads the configurations that are shipped.
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn shipped_configurations_are_right() {
+    let (_, objects) = rendered("port=9748");
+    let inside = of_kind(&objects, "ConfigMap")["data"]["serve.toml"]
+        .as_str()
+        .expect("a file")
+        .to_owned();
+    for text in [inside, read("deploy/systemd/serve.toml")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("serve.toml");
+        std::fs::write(&path, &text).expect("a file");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+        command.args(["serve", "--check-config", "--config"]).arg(path);
+        succeeded(&run(&mut command));
+    }
+}

@@ -1,0 +1,234 @@
+//! Exactly what was planted is found.
+
+use super::program::{Defect, findings, rules};
+use super::support::{Trace, number, text};
+use serde_json::Value;
+
+/// Others may take processors from the programs of these tests, too: that is so then, and no defect of theirs.
+const OF_THE_MACHINE: &str = "host-contention";
+
+/// The finding that was planted; there is no other.
+fn only(defect: Defect) -> (Trace, Value) {
+    let trace = defect.run(&[]).ok();
+    let all = findings(trace.summary()).clone();
+    let of_program: Vec<&str> = rules(&all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
+    assert_eq!(of_program, [defect.kind], "{all:#?}");
+    let planted = all.iter().find(|finding| finding["rule"] == defect.kind).cloned();
+    (trace, planted.expect("it is there"))
+}
+
+fn has_row(trace: &Trace, moment: &Value) -> bool {
+    let at = moment["at_ns"].as_i64().expect("a time");
+    let same = |call: &&Value| {
+        let ts = (call["ts"].as_f64().expect("a time") * 1e9).round() as i64;
+        ["pid", "tid", "name"].iter().all(|key| call[key] == moment[key]) && ts.abs_diff(at) <= 1
+    };
+    trace.calls().any(|call| same(&call))
+}
+
+/// Its worst moments are calls of the trace, and all that a person needs is said.
+fn assert_evidence(trace: &Trace, finding: &Value, times: std::ops::RangeInclusive<u64>) {
+    assert!(times.contains(&number(finding, "count")), "{finding:#}");
+    let moments = finding["moments"].as_array().expect("moments");
+    assert_eq!(moments.len() as u64, number(finding, "count").min(3), "{finding:#}");
+    for moment in moments {
+        assert!(has_row(trace, moment), "not in the trace: {moment}");
+    }
+    for key in ["what", "cure", "thresholds", "certainty"] {
+        assert!(!text(finding, key).is_empty(), "{finding:#}");
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn nothing_is_found_in_a_loop_as_it_should_be() {
+    let trace = Defect::of("none").run(&[]).ok();
+    let all = findings(trace.summary());
+    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
+    assert_eq!(of_program, [""; 0], "{all:#?}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_gigabyte_for_each_batch() {
+    let setting = "GPUSIM_ALLOC_US=300";
+    let (trace, finding) = only(Defect {
+        setting,
+        ..Defect::of("alloc-churn")
+    });
+    assert_evidence(&trace, &finding, 149..=149);
+    // each time 300 µs to take it, and as much to give it back
+    let cost = number(&finding, "cost_ns");
+    assert!(cost >= 149 * 600_000, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_cache_that_is_emptied_when_memory_is_short() {
+    let setting = "GPUSIM_MEMORY=2GiB";
+    let (trace, finding) = only(Defect {
+        setting,
+        ..Defect::of("alloc-retry")
+    });
+    // seven blocks fit beside the loop's own
+    assert_evidence(&trace, &finding, 21..=21);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn polling_instead_of_waiting() {
+    let (trace, finding) = only(Defect::of("chatty-getters"));
+    assert!(number(&finding, "count") > 10_000, "{finding:#}");
+    let moments = finding["moments"].as_array().expect("moments");
+    assert!(moments.iter().all(|moment| has_row(&trace, moment)), "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_fitted_before_and_does_not_any_more() {
+    let setting = "GPUSIM_FAIL=cuMemAlloc_v2:5";
+    let (trace, finding) = only(Defect {
+        setting,
+        ..Defect::of("fragmentation")
+    });
+    assert_evidence(&trace, &finding, 1..=1);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_loss_that_is_read_in_each_step() {
+    let (trace, finding) = only(Defect::of("hidden-sync"));
+    // an interrupted thread may wait later than is taken for one
+    assert_evidence(&trace, &finding, 100..=150);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_processor_that_others_want() {
+    let trace = Defect {
+        steps: 30,
+        ..Defect::of("host-contention")
+    }
+    .run(&[])
+    .ok();
+    let all = findings(trace.summary());
+    // the thread is late with its next step as well, where others of the machine come on top
+    let others: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != "idle-gaps").collect();
+    assert_eq!(others, [OF_THE_MACHINE], "{all:#?}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_batch_that_is_made_when_the_last_one_is_done() {
+    let (trace, finding) = only(Defect::of("idle-gaps"));
+    assert_evidence(&trace, &finding, 140..=150);
+    assert!(number(&finding, "cost_ns") >= 140 * 5_000_000, "{finding:#}");
+    assert_eq!(finding["certainty"], "bound");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn code_that_is_loaded_in_the_middle_of_the_work() {
+    let (trace, finding) = only(Defect {
+        steps: 220,
+        setting: "GPUSIM_LOAD_US=20000",
+        ..Defect::of("late-jit")
+    });
+    assert_evidence(&trace, &finding, 7..=7);
+    assert!(number(&finding, "cost_ns") >= 7 * 20_000_000, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_host_that_launches_too_slowly() {
+    let (trace, finding) = only(Defect {
+        steps: 200,
+        ..Defect::of("launch-bound")
+    });
+    assert_evidence(&trace, &finding, 160..=200);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn kernels_too_small_to_be_launched_one_by_one() {
+    let defect = Defect {
+        steps: 300,
+        ..Defect::of("launch-storm")
+    };
+    // a storm may be more than the default ring holds
+    let trace = defect.run(&["--ring-size", "64MiB"]).ok();
+    let all = findings(trace.summary());
+    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
+    assert_eq!(of_program, [defect.kind], "{all:#?}");
+    assert_evidence(&trace, &all[0], 29_000..=30_000);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_mebibyte_that_is_kept_of_each_step() {
+    let (trace, finding) = only(Defect::of("leak-growth"));
+    assert_evidence(&trace, &finding, 90..=130);
+    assert_eq!(finding["grave"], true);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn copies_in_the_stream_of_the_kernels() {
+    let (trace, finding) = only(Defect::of("no-overlap"));
+    assert_evidence(&trace, &finding, 149..=149);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn batches_from_pageable_memory() {
+    let (trace, finding) = only(Defect {
+        setting: "GPUSIM_PAGEABLE_GBPS=4",
+        ..Defect::of("pageable-copy")
+    });
+    assert_evidence(&trace, &finding, 149..=149);
+    // 8 MiB at 4 instead of 25 GB/s, less what is staged at once
+    let cost = number(&finding, "cost_ns");
+    assert!(cost >= 149 * 1_700_000, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_kernel_that_goes_wrong() {
+    let (trace, finding) = only(Defect {
+        setting: "GPUSIM_FAIL=cuLaunchKernel:400+=719",
+        ..Defect::of("sticky-error")
+    });
+    assert_evidence(&trace, &finding, 1..=1);
+    assert!(
+        text(&finding, "what").starts_with("cudaErrorLaunchFailure (719)"),
+        "{finding:#}"
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn results_that_come_back_without_a_stream() {
+    let (trace, finding) = only(Defect {
+        setting: "GPUSIM_PAGEABLE_GBPS=4",
+        ..Defect::of("sync-copy")
+    });
+    assert_evidence(&trace, &finding, 150..=150);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_host_that_waits_before_it_works() {
+    let (trace, finding) = only(Defect {
+        steps: 400,
+        ..Defect::of("sync-stall")
+    });
+    assert_evidence(&trace, &finding, 300..=400);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_copy_to_nowhere_of_which_nobody_hears() {
+    let (trace, finding) = only(Defect::of("unchecked-errors"));
+    assert_evidence(&trace, &finding, 140..=150);
+    assert_eq!(finding["grave"], true);
+}

@@ -1,0 +1,14 @@
+//! What is found wrong with programs that have exactly one thing wrong with them, and with one that has nothing.
+//!
+//! The programs run with real-time priority where that is allowed: what is found is then theirs and not that of a busy
+//! machine.
+
+#![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod defects;
+mod outputs;
+mod program;
+mod recorded;
