@@ -30,10 +30,23 @@ seed() {
   case $2 in
     hooks) cp catalog/cuda_errors.toml docs/examples/*.toml "$to" ;;
     elf) elf_seeds "$to" ;;
+    cgroup)
+      printf '0::/kubepods/burstable/pod7fda01c4-0ece-403d-88b4-c371d66d132a/%064d\n' 7 >"$to/pod"
+      printf '0::/system.slice/slurmstepd.scope/job_42/step_0/user\n1:name=systemd:/a.service\n' >"$to/job"
+      printf '0::/user.slice/user-1000.slice/user@1000.service/docker-%064d.scope\n' 7 >"$to/user" ;;
+    oci_config)
+      printf '{"annotations":{"io.kubernetes.cri.sandbox-namespace":"a","io.kubernetes.pod.name":"b","nerdctl/name":"c"}}' >"$to/oci"
+      printf '{"Name":"/a","Config":{"Labels":{"io.kubernetes.pod.name":"b"}}}' >"$to/docker" ;;
+    kernel)
+      find /sys/kernel/btf -type f -size -200k -exec cp {} "$to" \; 2>/dev/null || true
+      printf '\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n' >"$to/format"
+      printf 'ffffffff81000100 t helper.isra.0\nffffffffc0001000 t nvidia_isr\t[nvidia]\n' >"$to/symbols" ;;
     maps) cp /proc/self/maps "$to" ;;
     ldcache) head -c 4096 /etc/ld.so.cache >"$to/cache" ;;
     # every type in this memory is that of code objects
     python) { printf '\010\015'; for _ in {1..32}; do printf '\003\0\0code\0'; done; } >"$to/code" ;;
+    web_config) printf 'tls_server_config:\n  cert_file: a\n  key_file: b\n  min_version: TLS13\nbasic_auth_users:\n  a: x\n' >"$to/yml" ;;
+    serve_config) grep -E '^(\[otlp\]|[a-z_]+ = )' docs/serve.md >"$to/file" ;;
     options) printf '%s' "10us" >"$to/duration"; printf '%s' "16MiB" >"$to/size"; printf '%s\n%s' "@copy !cuda*" "runtime,driver" >"$to/filter" ;;
   esac
 }

@@ -23,7 +23,9 @@ fuzz_target!(|bytes: &[u8]| {
         comm: "x",
         layer: "driver",
         kernel: call.kernel().map(|_| "kernel"),
+        asked: None,
         stack: None,
+        facts: gpuscope::sink::Facts::default(),
     };
     let clock = Clock {
         start_monotonic_ns: 1,
