@@ -6,11 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 gpuscope=${1:-target/release/gpuscope} out=${2:-${OUT:-target/verify-gpu}}
-mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-[ -x "$gpuscope" ] || { echo "verify-gpu-memory.sh: no gpuscope at $gpuscope" >&2; exit 1; }
-[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing ||
-  echo "verify-gpu-memory.sh: tracefs cannot be mounted" >&2
+. scripts/verifying.sh
 nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 timeout 90 "$nvcc" -O2 -cudadevrt none -cudart static -o "$work/memory" tests/gpu/memory.cu ||
   echo "FAIL  build of memory.cu: set NVCC"

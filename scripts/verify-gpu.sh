@@ -7,12 +7,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 gpuscope=${1:-target/release/gpuscope} out=${2:-${OUT:-target/verify-gpu}} limit=${LIMIT:-460}
 start=$SECONDS
-mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/logs"
-[ -x "$gpuscope" ] || { echo "verify-gpu.sh: no gpuscope at $gpuscope" >&2; exit 1; }
-[ -e /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing ||
-  echo "verify-gpu.sh: tracefs cannot be mounted" >&2
+. scripts/verifying.sh
 
 find_nvcc() {
   local candidate
