@@ -16,7 +16,7 @@ test: ## every test; those that hook programs need root and BPF
 check: ## formatting, lints, documentation, licences
 	scripts/check.sh
 
-fuzz: ## every parser against random input, a minute each (nightly Rust, cargo-fuzz)
+fuzz: ## every parser against random input, a minute each (cargo-fuzz)
 	scripts/fuzz.sh
 
 test-vm: ## exact counts on old and new kernels, in QEMU

@@ -1,14 +1,15 @@
 #!/bin/bash
 # fuzz.sh - run every fuzz target for a while, from the seeds in this repository.
 # usage: fuzz.sh [SECONDS [TARGET…]]     default: 60 seconds each, all targets
-# Needs a nightly toolchain and cargo-fuzz: rustup toolchain install nightly; cargo install --locked cargo-fuzz
+# Needs cargo-fuzz: cargo install --locked cargo-fuzz
 # Exit status 1 when an input was found that breaks a target; it lies in fuzz/artifacts/TARGET.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}; shift || true
-cargo +nightly fuzz --version >/dev/null ||
-  { echo "fuzz.sh: run: rustup toolchain install nightly; cargo install --locked cargo-fuzz" >&2; exit 1; }
-mapfile -t targets < <(cargo +nightly fuzz list)
+cargo fuzz --version >/dev/null || { echo "fuzz.sh: run: cargo install --locked cargo-fuzz" >&2; exit 1; }
+# what cargo-fuzz asks of a nightly compiler is in the stable one, too
+export RUSTC_BOOTSTRAP=1
+mapfile -t targets < <(cargo fuzz list)
 [ $# -eq 0 ] || targets=("$@")
 
 # Small libraries with the same parts as real ones: exported functions, and a hidden runtime, with symbols and without.
@@ -56,7 +57,7 @@ for target in "${targets[@]}"; do
   seeds=$(mktemp -d); seed "$seeds" "$target"
   mkdir -p "fuzz/corpus/$target"
   # no sanitizer: the parsers are safe Rust, whose panics libFuzzer sees by itself
-  cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "$seeds" -- \
+  cargo fuzz run --sanitizer none "$target" "fuzz/corpus/$target" "$seeds" -- \
     -max_total_time="$seconds" -max_len=200000 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || failed=1
   rm -rf "$seeds"
 done

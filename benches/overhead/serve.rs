@@ -38,7 +38,7 @@ const CALLED: [(&str, &str); 10] = [
     ("cudaLaunchKernel", "cudaLaunchKernel"),
     ("cudaMalloc", "cudaMalloc"),
     ("cudaStreamSynchronize", "cudaStreamSynchronize"),
-    ("cudaGetDevice, a getter: hooked at its entry alone", "cudaGetDevice"),
+    ("cudaGetDevice, a getter: hooked at its entry, if at all", "cudaGetDevice"),
     (MIX, STEP),
     ("cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2"),
     ("cuLaunchKernel", "cuLaunchKernel"),
@@ -49,9 +49,13 @@ const CALLED: [(&str, &str); 10] = [
 /// Every collector, getters too.
 pub const ALL: &str = "api,getters,errors,memory,launches,copies,sync,nvml,xid,self";
 
-/// With their words in the table; all first.
-const COLLECTED: [(&str, &str); 6] = [
-    ("all", ALL),
+/// What `serve` collects unless it is told otherwise.
+const DEFAULT: &str = "!getters";
+
+/// With their words in the table; those of the first table first.
+const COLLECTED: [(&str, &str); 7] = [
+    ("default", DEFAULT),
+    ("all but driver", ALL),
     ("api, getters", "api,getters,self"),
     ("api, getters, errors", "api,getters,errors,self"),
     ("memory", "memory,self"),
@@ -63,6 +67,8 @@ const COLLECTED: [(&str, &str); 6] = [
 struct Programs {
     /// Of the runtime's functions, and of the driver's.
     hooked: [Hammer; 2],
+    /// Calls that the first of them made of getters.
+    getters: u64,
     /// Without probes, with pairs of empty ones, and with empty ones where `serve` has its own.
     twins: [Hammer; 3],
     _links: Links,
@@ -77,7 +83,7 @@ struct Measured {
     alike: Vec<f64>,
 }
 
-/// Measures all collectors together, then some.
+/// Measures the default, then all collectors together, then some.
 ///
 /// # Errors
 /// `serve` does not start, or counted other calls than were made.
@@ -90,7 +96,8 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
         wait_for_programs(programs_before)?;
         all.push((name, measure(folder, &mut programs, collectors)?));
     }
-    Ok(vec![default_table(&all[0].1), collector_table(&all)])
+    let tables = all.iter().take(2).map(|(name, measured)| call_table(name, measured));
+    Ok(tables.chain([collector_table(&all)]).collect())
 }
 
 impl Programs {
@@ -111,15 +118,32 @@ impl Programs {
         for (_, function) in CALLED.iter().filter(|(_, function)| *function != STEP) {
             let function = format!("empty_{function}");
             links.extend(attach_empty_at(session, &twins[1].library, &function, false)?);
-            let getter = function.ends_with("GetDevice");
-            links.extend(attach_empty_at(session, &twins[2].library, &function, getter)?);
+            links.extend(attach_empty_at(session, &twins[2].library, &function, is_getter(&function))?);
         }
         Ok(Programs {
             hooked: [runtime, driver],
+            getters: 0,
             twins,
             _links: links,
         })
     }
+
+    /// Calls of hooked functions so far, of the runtime and of the driver.
+    fn made(&self, collectors: &str) -> [u64; 2] {
+        let [runtime, driver] = self.hooked.each_ref().map(|hammer| hammer.made);
+        let left_out = if collectors == DEFAULT { self.getters } else { 0 };
+        [runtime - left_out, driver]
+    }
+}
+
+/// Of a burst of these functions in turn.
+fn getters_among(functions: &str) -> u64 {
+    let called = functions.split(',').cycle().take(CALLS as usize);
+    called.filter(|function| is_getter(function)).count() as u64
+}
+
+fn is_getter(function: &str) -> bool {
+    function.ends_with("GetDevice")
 }
 
 /// The hammer under a name of its own.
@@ -143,7 +167,7 @@ fn copied(folder: &Folder, library: &std::path::Path, name: &str) -> Result<Path
 
 fn measure(folder: &Folder, programs: &mut Programs, collectors: &str) -> Result<Vec<Measured>> {
     let exporter = Exporter::start(folder, "serve", &["--collect", collectors])?;
-    let before = programs.hooked.each_ref().map(|hammer| hammer.made);
+    let before = programs.made(collectors);
     let mut all: Vec<Measured> = CALLED.iter().map(|_| Measured::default()).collect();
     for index in 0..CALLED.len() {
         strike(programs, index)?;
@@ -159,9 +183,10 @@ fn measure(folder: &Folder, programs: &mut Programs, collectors: &str) -> Result
             std::thread::sleep(BETWEEN);
         }
     }
-    let [runtime, driver] = programs.hooked.each_ref().map(|hammer| hammer.made);
+    let [runtime, driver] = programs.made(collectors);
     let made = [(HOOKED, runtime - before[0]), (DRIVER, driver - before[1])];
-    prove(&exporter.series()?, &made, collectors.starts_with("api"))?;
+    let counts_calls = collectors == DEFAULT || collectors.starts_with("api");
+    prove(&exporter.series()?, &made, counts_calls)?;
     exporter.stop()?;
     Ok(all)
 }
@@ -184,6 +209,7 @@ fn strike(programs: &mut Programs, index: usize) -> Result<[f64; 4]> {
     let [bare, pairs, alike] = &mut programs.twins;
     let [runtime, driver] = &mut programs.hooked;
     let hooked = if function.starts_with("cuda") { runtime } else { driver };
+    programs.getters += getters_among(function);
     Ok([
         bare.strike(burst(&empty))?.ns_per_call,
         pairs.strike(burst(&empty))?.ns_per_call,
@@ -238,7 +264,7 @@ impl Measured {
     }
 }
 
-fn default_table(all: &[Measured]) -> Table {
+fn call_table(collectors: &str, all: &[Measured]) -> Table {
     let row = |(called, measured): (&(&str, &str), &Measured)| {
         vec![
             called.0.to_owned(),
@@ -252,7 +278,7 @@ fn default_table(all: &[Measured]) -> Table {
         ]
     };
     Table {
-        title: "`serve` with all collectors: added to one call".to_owned(),
+        title: format!("`serve`, collectors {collectors}: added to one call"),
         columns: vec![
             "call",
             "CPU ns without a probe",
@@ -267,7 +293,7 @@ fn default_table(all: &[Measured]) -> Table {
         note: format!(
             "{ROUNDS} rounds in another order each, bursts of {CALLS} calls of one pinned thread: of three programs whose library \
              `serve` does not know (it counted no call of theirs), and right after of one that it hooks (it counted each). Of the \
-             same kind: entry and return, but for getters, which are hooked at their entry alone."
+             same kind: entry and return, but for getters, which are hooked at their entry alone, or not at all by default."
         ),
     }
 }
