@@ -1,6 +1,6 @@
 /* What crosses between the kernel programs and user space, and nothing else.
  *
- * `src/wire.rs` mirrors these structures; `src/probe/` asserts at compile time that both agree.
+ * `src/wire/` mirrors these structures; `src/probe/` asserts at compile time that both agree.
  * All fields are little endian and naturally aligned; a structure never has implicit padding.
  */
 #ifndef GPUSCOPE_WIRE_H

@@ -1,4 +1,4 @@
-//! The generated skeleton of `src/bpf/calls.bpf.c`, and the proof that `src/wire.rs` mirrors it.
+//! The generated skeleton of `src/bpf/calls.bpf.c`, and the proof that `src/wire/` mirrors it.
 #![allow(clippy::all, clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 include!(concat!(env!("OUT_DIR"), "/calls.skel.rs"));
