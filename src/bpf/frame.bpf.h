@@ -3,6 +3,7 @@
 #define GPUSCOPE_FRAME_BPF_H
 
 #include "capture.bpf.h"
+#include "finished.bpf.h"
 
 /* How far above an open call's stack pointer one of the same stack can lie. Stacks of the kernel, which lie close to
  * each other, are aligned to their size.

@@ -1,40 +1,16 @@
 /* Functions of the kernel, and tracepoints. The kernel leaves out, and counts, what would run a program on a CPU that is
  * within the same one, or, where probes and tracepoints are used, within any. A trampoline's program (fentry, fexit)
- * can be interrupted on its CPU by that of another function, and by another thread.
+ * can be interrupted on its CPU by that of another function, and by another thread. What such a program works on is
+ * kernel_desk.bpf.h's, where its words lie kernel_place.bpf.h's.
  */
 #ifndef GPUSCOPE_KERNEL_BPF_H
 #define GPUSCOPE_KERNEL_BPF_H
 
 #include "event.bpf.h"
 #include "frame.bpf.h"
+#include "kernel_desk.bpf.h"
+#include "kernel_place.bpf.h"
 #include "watch.bpf.h"
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, WIRE_KERNEL_SITES + 1);
-	__type(key, __u32);
-	__type(value, struct kernel_site);
-} kernel_sites SEC(".maps");
-
-/* Of each CPU: what programs that run there now work on, each on one of its own. */
-#define DESKS 8
-
-struct desk {
-	struct frame frame;
-	struct aggregate_text text;
-};
-
-struct desks {
-	__u64 taken; /* bits */
-	struct desk desk[DESKS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct desks);
-} kernel_desks SEC(".maps");
 
 /* Open calls on behalf of nobody. */
 struct {
@@ -43,123 +19,6 @@ struct {
 	__type(key, struct kernel_call_key);
 	__type(value, struct frame);
 } kernel_calls SEC(".maps");
-
-/* One place; false: it cannot be read. The bases lie where values behind pointers would. */
-static __always_inline bool read_kernel_place(struct frame *frame, const struct kernel_place *place,
-					      __u64 *found)
-{
-	__u64 base = word_at(frame, WORD_VALUES + (place->base & 7)), value = base;
-	__u32 bytes = place->bytes;
-
-	if (bytes < 1 || bytes > 8)
-		bytes = 8;
-	for (__u32 i = 0; i < WIRE_KERNEL_STEPS; i++) {
-		__u64 address = value + place->offset[i];
-		bool last = i + 1 == place->steps;
-
-		if (i >= place->steps)
-			break;
-		value = address;
-		if (last && (place->flags & KERNEL_ADDRESS))
-			break;
-		value = 0;
-		if (bpf_probe_read_kernel(&value, last ? bytes : 8, (void *)address))
-			return false;
-	}
-	value = narrow(value, bytes); /* the rest of an argument's register is anything */
-	if (place->flags & KERNEL_IN_RECORD)
-		value = base + (value & 0xffff);
-	value = (value >> (place->shift & 63)) & place->mask;
-	if (place->flags & KERNEL_SIGNED)
-		value = (__s64)(value << (64 - bytes * 8)) >> (64 - bytes * 8);
-	*found = value;
-	return true;
-}
-
-/* Fills the first words of `frame`. 0: one cannot be read. */
-__noinline int read_kernel_places(struct frame *frame, const struct kernel_site *site)
-{
-	int complete = 1;
-
-	if (!frame || !site)
-		return 0;
-	for (__u32 i = 0; i < WIRE_PLACES; i++) {
-		__u64 value = 0;
-
-		if (i >= site->places)
-			break;
-		if (!read_kernel_place(frame, &site->place[i], &value))
-			complete = 0;
-		frame->word[i] = value;
-	}
-	return complete;
-}
-
-/* Whether the call is one of those that the row means. */
-__noinline int is_meant(const struct frame *frame, const struct kernel_site *site)
-{
-	char text[WIRE_COMM] = {};
-	__u64 value;
-
-	if (!frame || !site)
-		return 0;
-	if (site->only >= WIRE_PLACES)
-		return 1;
-	value = word_at(frame, site->only);
-	if (!site->only_bytes)
-		return value == site->only_value;
-	if (bpf_probe_read_kernel_str(text, sizeof(text), (void *)value) < 0)
-		return 0;
-	for (__u32 i = 0; i < WIRE_COMM; i++)
-		if (i < site->only_bytes && text[i] != site->only_text[i])
-			return 0;
-	return 1;
-}
-
-/* The number of a desk that nobody uses now, until it is given back; DESKS: there is none. */
-__noinline int take_desk(void)
-{
-	__u32 zero = 0;
-	struct desks *desks = bpf_map_lookup_elem(&kernel_desks, &zero);
-
-	for (__u32 i = 0; desks && i < DESKS; i++)
-		if (!(__sync_fetch_and_or(&desks->taken, 1ull << i) & (1ull << i)))
-			return i;
-	__sync_fetch_and_add(&control.desks_missed, 1);
-	return DESKS;
-}
-
-static __always_inline struct desk *desk_at(__u32 number)
-{
-	__u32 zero = 0;
-	struct desks *desks = bpf_map_lookup_elem(&kernel_desks, &zero);
-
-	return desks && number < DESKS ? &desks->desk[number & (DESKS - 1)] : NULL;
-}
-
-static __always_inline void give_back_desk(__u32 number)
-{
-	__u32 zero = 0;
-	struct desks *desks = bpf_map_lookup_elem(&kernel_desks, &zero);
-
-	if (desks && number < DESKS)
-		__sync_fetch_and_and(&desks->taken, ~(1ull << (number & (DESKS - 1))));
-}
-
-/* Turns what the call was entered with into the row's words. False: the call is not meant. */
-static __always_inline bool kernel_words(struct frame *frame, __u32 number, __u32 *flags)
-{
-	const struct kernel_site *site;
-
-	if (!number)
-		return true;
-	site = bpf_map_lookup_elem(&kernel_sites, &number);
-	if (!site)
-		return false;
-	if (!read_kernel_places(frame, site))
-		*flags |= EVENT_NO_ARGS;
-	return is_meant(frame, site);
-}
 
 static __always_inline void finish_in_kernel(const struct spec *spec, struct frame *frame,
 					     struct finished *call, __u32 row, struct aggregate_text *text)

@@ -1,41 +1,35 @@
 //! From options to a tracer that is ready: shared by all commands that trace.
+//!
+//! Owns which rows are traced, and what of a run cannot be told. What the kernel programs are told is `setup`'s, where
+//! lines go `destination`'s, when a run ends `stop`'s, and what its exit status is `verdict`'s business.
+
+mod destination;
+mod setup;
+mod stop;
+mod verdict;
+
+pub use destination::{coloured, destination, print_summary, words};
+pub use setup::{SPARE_ROWS, quiet_setup};
+pub use stop::{StopFlag, stop_flag, stop_flag_of};
+pub use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
-use crate::cli::{Colour, Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which, Whose};
+use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, Which};
 use crate::filter::Filter;
-use crate::model::memory::Report;
-use crate::model::summary::Summary;
-use crate::output::{Output, say};
-use crate::probe::{self, Setup, Tier};
+use crate::output::Output;
+use crate::probe::{self, Setup};
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
-use crate::sink::{Clock, Sink, json::Json, summary, text};
-use crate::trace::Meta;
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
+use destination::{format, sink};
+use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::IsTerminal;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::PathBuf;
 
-/// Rows that globs and functions unknown to the catalogue may add.
-pub const SPARE_ROWS: usize = 4096;
-/// A second of 100,000 allocations, and as many frees.
-const MEMORY_RING: u32 = 16 << 20;
-/// A ring that nothing is written to: a page.
-const NO_RING: u32 = 4096;
-/// Copies at a million a second leave room for the time that the reader may sleep.
-const WORK_RING: u32 = 8 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
-/// Largest ring, 1 GiB.
-const LARGEST_RING: u64 = 1 << 30;
 
 /// Loads the kernel programs as `options` ask, for the processes in `scope`.
 ///
@@ -198,32 +192,6 @@ fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
     Ok(())
 }
 
-/// What the rules find in `summary`.
-pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
-    rules.iter().flat_map(|rule| rule.matches(summary)).collect()
-}
-
-/// What a rule about memory finds in `report`.
-pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
-    rule.map(|rule| rule.leaks(report)).unwrap_or_default()
-}
-
-/// Says what a rule has found.
-pub fn say_matches(matches: &[String]) {
-    for words in matches {
-        say(format_args!("gpuscope: {words}"));
-    }
-}
-
-/// The exit status after a trace of running processes that went well, after what a rule has found was said.
-pub fn status(matches: &[String]) -> ExitCode {
-    say_matches(matches);
-    match matches {
-        [] => ExitCode::SUCCESS,
-        _ => ExitCode::from(Rule::STATUS),
-    }
-}
-
 /// The built-in catalogue and the user's files.
 ///
 /// # Errors
@@ -253,241 +221,4 @@ fn check_filter(options: &Options, rows: &RunRows) -> Result<()> {
         )));
     }
     Ok(())
-}
-
-fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
-    let ring = options.ring_size.max(4096).next_power_of_two();
-    if ring > LARGEST_RING {
-        bail!(Usage(
-            "--ring-size is too large\nhint: at most 1GiB; --filter and -q make fewer events".to_owned()
-        ));
-    }
-    Ok(Setup {
-        ring_bytes: ring as u32,
-        only_errors: options.which.errors,
-        min_ns: options.which.min_duration.map_or(0, |time| time.as_nanos() as u64),
-        ..setup(&options.which.whose, scope)?
-    })
-}
-
-/// Of a trace of every process without events, with rings of so many bytes for memory and for work.
-///
-/// # Errors
-/// `GPUSCOPE_TIER` is wrong.
-pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
-    Ok(Setup {
-        spare_rows: SPARE_ROWS,
-        ring_bytes: NO_RING,
-        memory_ring_bytes: ring_bytes,
-        work_ring_bytes: ring_bytes,
-        driver_counted: true,
-        tier: forced_tier()?,
-        ..Setup::default()
-    })
-}
-
-/// What every trace has in common.
-fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
-    let processes = matches!(scope, Scope::Processes(_));
-    Ok(Setup {
-        spare_rows: SPARE_ROWS,
-        memory_ring_bytes: MEMORY_RING,
-        work_ring_bytes: WORK_RING,
-        only_targets: processes,
-        follow_forks: processes,
-        wait_for_attach: processes,
-        uid: whose.uid,
-        cgroup: whose.cgroup.as_deref().map(cgroup_id).transpose()?,
-        comms: whose.comm.clone(),
-        tier: forced_tier()?,
-        ..Setup::default()
-    })
-}
-
-/// `GPUSCOPE_TIER` is for tests and for measuring one way of attaching against another.
-fn forced_tier() -> Result<Option<Tier>> {
-    let Some(name) = std::env::var_os("GPUSCOPE_TIER") else {
-        return Ok(None);
-    };
-    let tier = Tier::ALL.into_iter().find(|tier| name.to_str() == Some(tier.name()));
-    tier.map(Some)
-        .with_context(|| format!("GPUSCOPE_TIER={name:?} is none of uprobe.session, uprobe.multi, perf-link"))
-}
-
-/// A cgroup's id is the inode of its directory.
-fn cgroup_id(path: &Path) -> Result<u64> {
-    let full = if path.starts_with("/sys/fs/cgroup") {
-        path.to_owned()
-    } else {
-        Path::new("/sys/fs/cgroup").join(path.strip_prefix("/").unwrap_or(path))
-    };
-    let file = File::open(&full).with_context(|| format!("failed to find the cgroup {}", full.display()))?;
-    if !is_cgroup_v2(&file) {
-        bail!(
-            "{} is no cgroup (v2) directory\nhint: /proc/PID/cgroup names that of a process, after '0::'; mount | grep cgroup2",
-            full.display()
-        );
-    }
-    Ok(file.metadata()?.ino())
-}
-
-fn is_cgroup_v2(file: &File) -> bool {
-    // SAFETY: the call only fills the structure that it is given
-    unsafe {
-        let mut found = std::mem::zeroed::<libc::statfs>();
-        libc::fstatfs(file.as_raw_fd(), &raw mut found) == 0 && found.f_type == libc::CGROUP2_SUPER_MAGIC
-    }
-}
-
-/// Where `-o` leads, else stdout.
-///
-/// # Errors
-/// The file cannot be made.
-pub fn destination(path: Option<&Path>) -> Result<Output> {
-    match path {
-        None => Ok(Output::stdout()),
-        Some(path) if path == Path::new("-") => Ok(Output::stdout()),
-        Some(path) => Output::create(path),
-    }
-}
-
-fn format(options: &Options) -> Format {
-    if let Some(format) = options.format {
-        return format;
-    }
-    let path = options.output.as_deref().unwrap_or(Path::new("-"));
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    match extension {
-        "jsonl" => Format::Jsonl,
-        "arrows" => Format::Arrows,
-        "json" => Format::Chrome,
-        "pftrace" => Format::Perfetto,
-        _ => Format::Text,
-    }
-}
-
-fn sink(options: &Options, format: Format, command: &[OsString], tier: &str, clock: Clock) -> Result<Box<dyn Sink>> {
-    let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
-    Ok(match format {
-        Format::Jsonl => Box::new(Json::new(clock, words(command), tier.to_owned())),
-        Format::Perfetto if to_terminal => {
-            bail!(Usage(
-                "this format is not for a terminal\nhint: -o FILE.pftrace".to_owned()
-            ))
-        }
-        Format::Chrome | Format::Perfetto => drawn(format, Meta::here(clock, words(command), tier.to_owned()))?,
-        Format::Text | Format::Arrows => {
-            let colour = coloured(options.paint.color, to_terminal);
-            Box::new(text::Text::new(clock, text::local_zone(), colour))
-        }
-    })
-}
-
-#[cfg(feature = "record")]
-fn drawn(format: Format, meta: Meta) -> Result<Box<dyn Sink>> {
-    use crate::export::{Live, chrome, perfetto};
-    Ok(match format {
-        Format::Chrome => Box::new(Live::new(Box::new(chrome::form()), meta)),
-        _ => Box::new(Live::new(Box::new(perfetto::form()), meta)),
-    })
-}
-
-#[cfg(not(feature = "record"))]
-fn drawn(_: Format, _: Meta) -> Result<Box<dyn Sink>> {
-    let words = "this build writes no traces for Chrome and Perfetto\n\
-                 hint: cargo build with the feature record, which is on by default";
-    bail!(Usage(words.to_owned()))
-}
-
-/// A command line as text.
-pub fn words(command: &[OsString]) -> Vec<String> {
-    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
-}
-
-/// Whether to write in colours; `to_terminal`: that is where it goes.
-pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
-    match colour {
-        Colour::Always => true,
-        Colour::Never => false,
-        Colour::Auto => to_terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-    }
-}
-
-/// Writes the summary to stderr as asked.
-pub fn print_summary(format: SummaryFormat, summary: &Summary) {
-    match format {
-        SummaryFormat::Text => say(summary::to_text(summary).trim_end_matches('\n')),
-        SummaryFormat::Json => say(summary::to_json_line(summary)),
-        SummaryFormat::None => {}
-    }
-}
-
-/// Set by SIGINT, SIGTERM and SIGHUP; a second signal ends the process at once.
-///
-/// # Errors
-/// A handler cannot be installed.
-pub fn stop_flag() -> Result<StopFlag> {
-    match ignores_hangup() {
-        true => stop_flag_of(&[libc::SIGINT, libc::SIGTERM]),
-        false => stop_flag_of(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]),
-    }
-}
-
-/// The same by these signals.
-///
-/// # Errors
-/// A handler cannot be installed.
-pub fn stop_flag_of(signals: &[i32]) -> Result<StopFlag> {
-    let flag = StopFlag::default();
-    for signal in signals.iter().copied() {
-        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag.set))
-            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&flag.set)))
-            .and_then(|_| signal_hook::flag::register_usize(signal, Arc::clone(&flag.signal), signal as usize))
-            .context("failed to handle signals")?;
-    }
-    Ok(flag)
-}
-
-/// Under nohup(1) the end of a terminal is not ours.
-fn ignores_hangup() -> bool {
-    // SAFETY: only reads what is set for a signal, into a structure of ours
-    unsafe {
-        let mut set = std::mem::zeroed::<libc::sigaction>();
-        libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut set) == 0 && set.sa_sigaction == libc::SIG_IGN
-    }
-}
-
-/// Whether the user wants the trace to end.
-#[derive(Clone, Debug, Default)]
-pub struct StopFlag {
-    set: Arc<AtomicBool>,
-    signal: Arc<AtomicUsize>,
-}
-
-impl StopFlag {
-    /// True from the first signal on.
-    pub fn is_set(&self) -> bool {
-        self.set.load(Ordering::Relaxed)
-    }
-
-    /// The signal that wants it.
-    pub fn signal(&self) -> Option<i32> {
-        let signal = self.signal.load(Ordering::Relaxed);
-        (signal > 0).then_some(signal as i32)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_directory_that_is_no_cgroup_is_refused() {
-        let said = |path: &str| cgroup_id(Path::new(path)).unwrap_err().to_string();
-        assert!(said("/sys/fs/cgroup/../../kernel").contains("is no cgroup (v2) directory\nhint: "));
-        assert!(said("no/such/group").contains("failed to find the cgroup /sys/fs/cgroup/no/such/group"));
-    }
 }

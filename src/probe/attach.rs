@@ -1,27 +1,33 @@
 //! Finds the functions to probe in the files that processes map, and attaches to each file once.
 //!
-//! Owns the attached files. Knows files by device and inode, and by their pages, so that a library reached by
-//! several paths, namespaces or processes is never probed twice.
+//! Owns the attached files, and what is known to be unseen. Knows files by device and inode, and by their pages, so that
+//! a library reached by several paths, namespaces or processes is never probed twice. What lies in a file is `found`'s
+//! business, which row describes it `rows`', where it is probed `points`'.
+
+mod found;
+mod linkers;
+mod points;
+mod rows;
+
+pub(super) use found::{Found, functions_of, may_embed_runtime};
+pub use rows::Rows;
 
 use super::discover::{self, Mapping, descriptor_path};
 use super::kernel::KernelHooks;
 use super::links::detach;
 use super::machine::ldcache;
-use super::place::{places_of, readable_inside, site_at};
-use super::static_probe::{Sites, static_probes_of};
-use super::{Point, Session, identity, lease, returns};
-use crate::catalog::{Arg, Catalog, Layer, Library, LibraryId, Row, RowId, SiteKind, glob_matches};
-use crate::elf::{Cost, ElfFile, Method, SiteRefusal, StaticProbe, Symbol, find_runtime, is_trampoline, probe_site};
-use crate::filter::Filter;
+use super::static_probe::Sites;
+use super::{Session, identity, lease};
+use crate::catalog::{Catalog, Layer, Library};
+use crate::elf::{ElfFile, Method};
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
+use points::Target;
+use rows::missing;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// Larger files without a fat binary are not searched for an embedded runtime.
-const SEARCHED_BYTES: u64 = 64 << 20;
+use std::path::PathBuf;
 
 /// A file that is probed.
 pub struct Attached {
@@ -39,52 +45,6 @@ pub struct Attached {
     leased: bool,
 }
 
-/// A function or static probe as it is found in a file.
-pub(super) struct Found {
-    pub(super) name: String,
-    pub(super) offset: u64,
-    /// Not a function.
-    pub(super) probe: Option<StaticProbe>,
-    /// A row's offset rather than a symbol.
-    pub(super) is_place: bool,
-}
-
-impl Found {
-    fn function(name: String, offset: u64) -> Found {
-        Found {
-            name,
-            offset,
-            probe: None,
-            is_place: false,
-        }
-    }
-
-    pub(super) fn place(name: String, offset: u64) -> Found {
-        Found {
-            is_place: true,
-            ..Found::function(name, offset)
-        }
-    }
-
-    /// The row that describes it.
-    pub(super) fn row(&self, catalog: &Catalog, library: LibraryId, elf: &ElfFile) -> Option<RowId> {
-        let major = elf.soname_major();
-        match self.probe {
-            Some(_) => catalog.find_probe(library, &self.name, major),
-            None => catalog.find(library, &self.name, major),
-        }
-    }
-
-    /// Why no probe can be there.
-    pub(super) fn refusal(&self, elf: &ElfFile) -> Option<SiteRefusal> {
-        match &self.probe {
-            Some(probe) => probe.site(elf).err(),
-            None if self.is_place => site_at(elf, self.offset).err(),
-            None => probe_site(elf, self.offset).err(),
-        }
-    }
-}
-
 /// Something that is not seen, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap(pub String);
@@ -95,25 +55,6 @@ pub struct News {
     pub mappings: Vec<Mapping>,
     /// Whether a library of the catalogue is mapped, new or not.
     pub has_library: bool,
-}
-
-/// Decides for new rows and files; implemented by whoever owns the catalogue's plans.
-pub trait Rows {
-    fn catalog(&self) -> &Catalog;
-    fn filter(&self) -> &Filter;
-    /// Whether calls of this row get a return probe.
-    fn returns(&self, row: RowId) -> bool;
-    /// From now on calls of this row are seen at entry only.
-    fn see_entry_only(&mut self, row: RowId);
-    /// Adds a row for a symbol that only a glob, or nothing, describes. `None`: no room left.
-    fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId>;
-    /// A row's arguments, now that the kernel has told them.
-    fn set_args(&mut self, row: RowId, args: Vec<Arg>);
-    /// Tells the kernel side about the rows added since the last time.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    fn publish(&mut self, session: &Session) -> Result<()>;
 }
 
 /// Files that are remembered as looked at: more than a machine's processes map at a time.
@@ -202,7 +143,13 @@ impl Attacher {
         for what in missing(rows, &elf, library, &found) {
             self.gap(format!("{}: has no {what}", path.display()));
         }
-        let (points, single_stepped) = self.points(session, rows, &elf, library, &found, &path);
+        let target = Target {
+            session,
+            elf: &elf,
+            library,
+            path: &path,
+        };
+        let (points, single_stepped) = self.points(rows, target, &found);
         if points.is_empty() {
             return Ok(false);
         }
@@ -222,33 +169,6 @@ impl Attacher {
         };
         self.attached.insert(key, attached);
         Ok(true)
-    }
-
-    /// Hooks the dynamic linker's notification, if the file is one.
-    fn watch_linker(&mut self, session: &Session, elf: &ElfFile, file: &File, path: &Path, key: (u64, u64)) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !(name.starts_with("ld-") || name.starts_with("ld.so") || name.contains("ld-linux"))
-            || self.linkers.contains_key(&key)
-        {
-            return;
-        }
-        let Ok(symbols) = elf.symbols_where(&|name| name == "_dl_debug_state") else {
-            return;
-        };
-        let Some(symbol) = symbols.first() else {
-            self.gap(format!(
-                "{}: has no _dl_debug_state: libraries loaded later are noticed with a delay",
-                path.display()
-            ));
-            return;
-        };
-        match session.attach_linker(&descriptor_path(file), symbol.file_offset) {
-            Ok(link) => drop(self.linkers.insert(key, link)),
-            Err(error) => self.gap(format!(
-                "{}: {error:#}: libraries loaded later are noticed with a delay",
-                path.display()
-            )),
-        }
     }
 
     /// Attaches to the libraries that programs of this machine would find, before any process maps them.
@@ -283,113 +203,6 @@ impl Attacher {
         for gap in self.kernel.attach(session, rows) {
             self.gap(gap);
         }
-    }
-
-    /// Hooks the dynamic linkers at the usual places, before any process maps them.
-    pub fn watch_system_linkers(&mut self, session: &Session) {
-        for path in [
-            "/lib64/ld-linux-x86-64.so.2",
-            "/lib/ld-linux-x86-64.so.2",
-            "/lib/ld-musl-x86_64.so.1",
-        ] {
-            let Ok(path) = std::fs::canonicalize(path) else {
-                continue;
-            };
-            let Ok(file) = discover::open_readable(&path) else {
-                continue;
-            };
-            let (Ok(metadata), Ok(elf)) = (file.metadata(), ElfFile::open(descriptor_path(&file))) else {
-                continue;
-            };
-            self.watch_linker(session, &elf, &file, &path, (metadata.dev(), metadata.ino()));
-        }
-    }
-
-    fn points(
-        &mut self,
-        session: &Session,
-        rows: &mut dyn Rows,
-        elf: &ElfFile,
-        library: LibraryId,
-        found: &[Found],
-        path: &Path,
-    ) -> (Vec<Point>, usize) {
-        let names: HashSet<&str> = found.iter().map(|function| function.name.as_str()).collect();
-        let mut taken = HashSet::new();
-        let (mut points, mut single_stepped) = (Vec::new(), 0);
-        for function in found {
-            let Some(row) = row_for(rows, elf, library, function, &names) else {
-                continue;
-            };
-            let own = function.is_place.then_some(row);
-            if !taken.insert((function.offset, function.probe.is_some(), own)) {
-                continue;
-            }
-            if function.is_place {
-                match self.place(session, rows, elf, function, row) {
-                    Ok(point) => points.push(point),
-                    Err(error) => self.gap(format!("{}: {}: {error:#}", path.display(), function.name)),
-                }
-                continue;
-            }
-            if let Some(probe) = &function.probe {
-                let described = &rows.catalog().rows[row.0 as usize];
-                match self.sites.point(session, elf, probe, (row, described)) {
-                    Ok(point) => points.push(point),
-                    Err(error) => self.gap(format!("{}: {}: {error:#}", path.display(), function.name)),
-                }
-                continue;
-            }
-            if is_trampoline(elf, function.offset).unwrap_or(false) {
-                continue;
-            }
-            match probe_site(elf, function.offset) {
-                Ok(site) => {
-                    single_stepped += usize::from(site.cost == Cost::SingleStepped);
-                    if let (true, Some(why)) = (rows.returns(row), returns::refused(elf, &function.name)) {
-                        rows.see_entry_only(row);
-                        self.gap(format!(
-                            "{}: {}: seen at entry only: {why}",
-                            path.display(),
-                            function.name
-                        ));
-                    }
-                    points.push(Point::entry(site.offset, row.0, rows.returns(row)));
-                }
-                Err(refusal) => {
-                    self.blind |= rows.catalog().rows[row.0 as usize].work.is_some();
-                    self.gap(format!("{}: {}: {refusal}", path.display(), function.name));
-                }
-            }
-        }
-        (points, single_stepped)
-    }
-
-    /// Where to probe for a row with an offset.
-    fn place(
-        &mut self,
-        session: &Session,
-        rows: &mut dyn Rows,
-        elf: &ElfFile,
-        function: &Found,
-        row: RowId,
-    ) -> Result<Point> {
-        let place = site_at(elf, function.offset)?;
-        let refused = if place.is_entry {
-            let names = elf.function_names(&[function.offset]).pop().flatten();
-            returns::refused(elf, names.as_deref().unwrap_or_default())
-        } else {
-            Some("no function begins there")
-        };
-        if let (true, Some(why)) = (rows.returns(row), refused) {
-            rows.see_entry_only(row);
-            self.gap(format!("{}: seen at entry only: {why}", function.name));
-        }
-        if place.is_entry {
-            return Ok(Point::entry(place.site.offset, row.0, rows.returns(row)));
-        }
-        readable_inside(&rows.catalog().rows[row.0 as usize])?;
-        self.sites.inner(session, place.site.offset, row)
     }
 
     /// Lets go of files that somebody wants to overwrite; names them.
@@ -441,130 +254,5 @@ impl Attacher {
         } else {
             self.gaps.insert(Gap("more is not seen than is listed here".to_owned()));
         }
-    }
-}
-
-pub(super) type Functions = (LibraryId, Vec<Found>, Option<Method>);
-
-/// Which library of the catalogue a file is, and its functions.
-pub(super) fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Result<Option<Functions>> {
-    let text = path.to_string_lossy();
-    let soname = elf.soname().unwrap_or_default();
-    let by_name = catalog
-        .libraries
-        .iter()
-        .rposition(|library| library.matches(&text) || library.matches(soname));
-    if let Some(index) = by_name {
-        let library = LibraryId(index as u16);
-        let symbols = elf.symbols_where(&|name| belongs(catalog, library, name))?;
-        let mut found: Vec<Found> = symbols.into_iter().map(Found::from).collect();
-        found.extend(static_probes_of(catalog, elf, library)?);
-        found.extend(places_of(catalog, elf, library)?);
-        return Ok(Some((library, found, None)));
-    }
-    let Some(runtime) = catalog.library("runtime") else {
-        return Ok(None);
-    };
-    if !may_embed_runtime(elf, &text) {
-        return Ok(None);
-    }
-    let is_name = |name: &str| catalog.find(runtime, name, None).is_some();
-    let Some(found) = find_runtime(elf, &is_name)? else {
-        return Ok(None);
-    };
-    let functions = found
-        .functions
-        .into_iter()
-        .map(|(name, offset)| Found::function(name, offset))
-        .collect();
-    Ok(Some((runtime, functions, Some(found.method))))
-}
-
-/// The dynamic linker and the C library are mapped by everything and hold no runtime.
-pub(super) fn may_embed_runtime(elf: &ElfFile, path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let system = [
-        "ld-linux",
-        "ld-musl",
-        "libc.so",
-        "libc-",
-        "libm.so",
-        "libpthread",
-        "libdl.so",
-        "libstdc++",
-        "libgcc_s",
-    ];
-    !system.iter().any(|prefix| name.starts_with(prefix)) && (elf.len() <= SEARCHED_BYTES || elf.has_fat_binary())
-}
-
-/// Names worth looking up: those with a row, and what a CUDA library exports beyond the catalogue.
-fn belongs(catalog: &Catalog, library: LibraryId, name: &str) -> bool {
-    let layer = catalog.library_with(library).map(|library| library.layer);
-    let unknown = match layer {
-        Some(Layer::Driver) => name
-            .strip_prefix("cu")
-            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())),
-        Some(Layer::Runtime) => name.starts_with("cuda"),
-        _ => false,
-    };
-    unknown || catalog.find(library, name, None).is_some()
-}
-
-fn row_for(
-    rows: &mut dyn Rows,
-    elf: &ElfFile,
-    library: LibraryId,
-    function: &Found,
-    names: &HashSet<&str>,
-) -> Option<RowId> {
-    let catalog = rows.catalog();
-    let known = function.row(catalog, library, elf);
-    let row = known.and_then(|id| catalog.row(id));
-    if row
-        .and_then(|row| row.forwards.as_deref())
-        .is_some_and(|target| names.contains(target))
-    {
-        return None;
-    }
-    let selected = row.is_none_or(|row| rows.filter().selects(catalog, &named(row, &function.name)));
-    match known {
-        _ if !selected => None,
-        Some(id) if !row.is_some_and(Row::is_glob) => Some(id),
-        like => rows.add(library, &function.name, like),
-    }
-}
-
-/// Functions and static probes that a user's file names and the library lacks. The built-in tables name many that a library may lack.
-fn missing(rows: &dyn Rows, elf: &ElfFile, library: LibraryId, found: &[Found]) -> Vec<String> {
-    let catalog = rows.catalog();
-    let wanted = catalog.rows.iter().filter(|row| row.library == library);
-    let custom = catalog
-        .library_with(library)
-        .is_some_and(|library| library.layer == Layer::Custom);
-    wanted
-        .filter(|row| custom && row.majors.contains(elf.soname_major()) && rows.filter().selects(catalog, row))
-        .filter(|row| !row.site.is_in_kernel())
-        .filter(|row| {
-            let probe = row.site == SiteKind::StaticProbe;
-            let has = |found: &Found| found.probe.is_some() == probe && glob_matches(&row.symbol, &found.name);
-            !found.iter().any(has)
-        })
-        .map(|row| format!("{} {}", row.site.name(), row.symbol))
-        .collect()
-}
-
-/// A glob's row under the name of one of its symbols.
-fn named(row: &Row, symbol: &str) -> Row {
-    let mut row = row.clone();
-    if row.is_glob() {
-        row.symbol = symbol.to_owned();
-        row.api = symbol.to_owned();
-    }
-    row
-}
-
-impl From<Symbol> for Found {
-    fn from(symbol: Symbol) -> Found {
-        Found::function(symbol.name, symbol.file_offset)
     }
 }

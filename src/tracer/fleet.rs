@@ -162,21 +162,11 @@ impl Tracer {
             |fleet: &FleetPlane| fleet.seen.contains(&pid) || self.work.knows(pid) || self.memory.knows(pid);
         if self.fleet.as_ref().is_some_and(has_done_something) {
             self.follow(u64::MAX);
-            self.fold_fleet(&HashSet::from([pid]));
+            self.take_counts(&HashSet::from([pid]));
         }
         if let Some(fleet) = self.fleet.as_mut() {
             fleet.directory.executed(pid);
         }
-    }
-
-    fn fold_fleet(&mut self, pids: &HashSet<u32>) {
-        let now = super::monotonic_ns();
-        let taken = self
-            .session
-            .take_ended(&|tgid| pids.contains(&tgid))
-            .unwrap_or_default();
-        self.fold_taken(&taken, now);
-        self.take_shares(pids);
     }
 
     /// Moves what calls of ended processes have spent in the kernel driver to their owners.

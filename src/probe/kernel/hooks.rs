@@ -1,20 +1,19 @@
 //! The hooks at functions of the kernel and at tracepoints.
 //!
-//! Owns their links. Functions of modules are hooked one by one, because a link for many of them would keep the module
-//! from being unloaded; when a module has come again, they are hooked again.
+//! Owns which of them are hooked now, and when. Functions of modules are hooked one by one, because a link for many of
+//! them would keep the module from being unloaded; when a module has come again, they are hooked again. What the kernel
+//! says of a name is [`super::look`]'s business, one hook that of [`super::held`].
 
-use super::lists::{self, Hookable};
-use super::place::{self, Resolved};
-use super::symbols::{self, Symbol};
-use super::types::Types;
-use super::ways::{self, Choice, Way, Ways};
-use crate::catalog::{Arguments, InKernel, Row, RowId, SiteKind, glob_matches};
+use super::held::{Held, attach_all, attach_function};
+use super::lists;
+use super::look::{Absent, Look, by_name};
+use super::place::Resolved;
+use super::symbols::Symbol;
+use crate::catalog::{InKernel, RowId, SiteKind};
 use crate::probe::attach::Rows;
 use crate::probe::links::detach;
-use crate::probe::trampoline::{Target, Trampoline};
 use crate::probe::{KernelPoint, Session};
-use anyhow::{Context, Result, anyhow, bail};
-use libbpf_rs::Link;
+use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
 /// Matches of one pattern.
@@ -38,28 +37,6 @@ struct Hooked {
     /// The modules that it is of.
     modules: Vec<String>,
     held: Held,
-}
-
-/// What is taken away when it is dropped.
-enum Held {
-    Links {
-        /// Only dropped.
-        _links: Vec<Link>,
-    },
-    Trampoline(Trampoline),
-}
-
-impl Held {
-    fn links(links: Vec<Link>) -> Held {
-        Held::Links { _links: links }
-    }
-
-    fn missed(&self) -> u64 {
-        match self {
-            Held::Links { .. } => 0,
-            Held::Trampoline(trampoline) => trampoline.missed(),
-        }
-    }
 }
 
 /// What one attempt to hook has come to.
@@ -89,11 +66,6 @@ impl Outcome {
         self.gaps
     }
 }
-
-/// Nothing of that name is there.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Absent(&'static str);
 
 impl KernelHooks {
     /// Hooks what rows of the kernel name; returns what cannot be, and why.
@@ -283,74 +255,6 @@ impl KernelHooks {
     }
 }
 
-/// In the best way that the kernel takes.
-fn attach_function(session: &Session, target: &Symbol, point: KernelPoint, look: &mut Look) -> Result<Held> {
-    let ways = session.ways();
-    let no_fentry = match look.target(ways, target) {
-        Ok(found) => match session.attach_trampoline(&found, point) {
-            Ok(trampoline) => return Ok(Held::Trampoline(trampoline)),
-            Err(error) => format!("{error:#}"),
-        },
-        Err(why) => why,
-    };
-    let probed = match look.probe(ways, target) {
-        Ok(()) => session.attach_kernel_function(&target.name, point),
-        Err(why) => Err(anyhow!(why)),
-    };
-    probed
-        .map(Held::links)
-        .map_err(|error| anyhow!(ways::both(&no_fentry, &format!("{error:#}"))))
-}
-
-/// All functions of one name.
-fn attach_all(session: &Session, same: &[Symbol], point: KernelPoint) -> Result<Vec<Link>> {
-    let links = same
-        .iter()
-        .map(|symbol| session.attach_kernel_address(symbol.address, point));
-    Ok(links.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-}
-
-/// What becomes of a row at one name of the kernel: how it is hooked and what of it is not shown, or why it cannot be.
-pub type Explained = (String, Result<(String, Vec<String>)>);
-
-/// What `row` would hook here, without hooking it.
-///
-/// # Errors
-/// Nothing has its name, or the kernel does not say.
-pub fn explain(row: &Row) -> Result<Vec<Explained>> {
-    let mut look = Look::default();
-    let described = row.in_kernel.as_ref().context("is no row of the kernel")?;
-    let found = look.matches(row.site, &row.symbol)?;
-    let ways = match row.site {
-        SiteKind::KernelFunction => Some(Ways::here(Way::forced()?, look.types())),
-        _ => None,
-    };
-    let explained = by_name(&found).into_iter().filter_map(|same| {
-        let outcome = explain_one(row, described, same, ways.as_ref(), &mut look);
-        Some((same.first()?.name.clone(), outcome))
-    });
-    Ok(explained.collect())
-}
-
-fn explain_one(
-    row: &Row,
-    described: &InKernel,
-    same: &[Symbol],
-    ways: Option<&Ways>,
-    look: &mut Look,
-) -> Result<(String, Vec<String>)> {
-    let how = match ways {
-        None => row.site.name().to_owned(),
-        Some(ways) => {
-            let (way, why) = look.choice(ways, same)?;
-            let why = why.map(|why| format!(" (no fentry: {why})")).unwrap_or_default();
-            format!("{} by {}{why}", row.site.name(), way.name())
-        }
-    };
-    let resolved = look.resolve(row.site, described, same)?;
-    Ok((how, resolved.map(|resolved| resolved.notes).unwrap_or_default()))
-}
-
 /// Rows of the kernel that the run is about: names before patterns.
 fn wanted(rows: &dyn Rows) -> Vec<RowId> {
     let catalog = rows.catalog();
@@ -362,103 +266,4 @@ fn wanted(rows: &dyn Rows) -> Vec<RowId> {
         .collect();
     ids.sort_by_key(|(glob, _)| *glob);
     ids.into_iter().map(|(_, id)| id).collect()
-}
-
-/// What the kernel says, asked once.
-#[derive(Default)]
-struct Look {
-    types: Option<Types>,
-    hookable: Option<Hookable>,
-    kallsyms: Option<String>,
-}
-
-impl Look {
-    fn types(&mut self) -> &Types {
-        self.types.get_or_insert_with(Types::read)
-    }
-
-    fn hookable(&mut self) -> &Hookable {
-        self.hookable.get_or_insert_with(Hookable::read)
-    }
-
-    fn choice(&mut self, ways: &Ways, same: &[Symbol]) -> Result<Choice> {
-        let types = self.types.get_or_insert_with(Types::read);
-        let hookable = self.hookable.get_or_insert_with(Hookable::read);
-        ways.choice(same, types, hookable).map_err(|why| anyhow!(why))
-    }
-
-    fn target(&mut self, ways: &Ways, target: &Symbol) -> Result<Target, String> {
-        let types = self.types.get_or_insert_with(Types::read);
-        let hookable = self.hookable.get_or_insert_with(Hookable::read);
-        ways.target(target, types, hookable)
-    }
-
-    fn probe(&mut self, ways: &Ways, target: &Symbol) -> Result<(), String> {
-        ways.probe(target, self.hookable())
-    }
-
-    fn matches(&mut self, site: SiteKind, name: &str) -> Result<Vec<Symbol>> {
-        match site {
-            SiteKind::Tracepoint => tracepoints(name),
-            _ => self.functions(name),
-        }
-    }
-
-    /// Where the arguments lie, as far as the kernel says.
-    fn resolve(&mut self, site: SiteKind, row: &InKernel, same: &[Symbol]) -> Result<Option<Resolved>> {
-        let target = same.first().context("nothing has that name")?;
-        if site == SiteKind::Tracepoint {
-            let (group, name) = target.name.split_once(':').context("is no tracepoint")?;
-            let format = lists::format_of(group, name)?;
-            return place::resolve(row, &format).map_err(|why| anyhow!(why));
-        }
-        if target.is_changed() {
-            let note = "the compiler made this of a function: its arguments may be others and are not shown";
-            return Ok(Some(Resolved::without_arguments(note.to_owned())));
-        }
-        if same.len() > 1 && row.arguments != Arguments::Ordered {
-            let note = format!(
-                "{} functions have that name; arguments by name are not shown",
-                same.len()
-            );
-            return Ok(Some(Resolved::without_arguments(note)));
-        }
-        let module = target.module.as_deref();
-        let found = self
-            .types()
-            .names_of(module, &target.name, |names| place::resolve(row, names));
-        found.map_err(|why| anyhow!(why))
-    }
-
-    /// Functions of that name or pattern, and what the compiler has made of them.
-    fn functions(&mut self, name: &str) -> Result<Vec<Symbol>> {
-        if self.kallsyms.is_none() {
-            self.kallsyms = Some(lists::kallsyms()?);
-        }
-        let text = self.kallsyms.as_deref().unwrap_or_default();
-        let found = symbols::functions(text, &|known| glob_matches(name, known));
-        if found.is_empty() {
-            let words = "the kernel and its modules have no function of that name (absent, or inlined)";
-            return Err(Absent(words).into());
-        }
-        Ok(found)
-    }
-}
-
-/// Functions of one name side by side: `found` is in the order of names.
-pub(super) fn by_name(found: &[Symbol]) -> Vec<&[Symbol]> {
-    found.chunk_by(|one, next| one.name == next.name).collect()
-}
-
-fn tracepoints(name: &str) -> Result<Vec<Symbol>> {
-    let found = lists::tracepoints(&|known| glob_matches(name, known))?;
-    if found.is_empty() {
-        return Err(Absent("this kernel has no such tracepoint, or its module is not loaded").into());
-    }
-    let symbol = |name| Symbol {
-        name,
-        address: 0,
-        module: None,
-    };
-    Ok(found.into_iter().map(symbol).collect())
 }

@@ -1,7 +1,7 @@
 //! What of the kernel can be hooked, how, and why not: for people.
 
-use super::hooks::by_name;
 use super::lists::{self, Hookable};
+use super::look::by_name;
 use super::place::Names;
 use super::symbols::{self, Symbol};
 use super::types::Types;

@@ -7,15 +7,19 @@
 pub mod btf;
 #[cfg(test)]
 mod btf_tests;
+mod explain;
 pub mod format;
+mod held;
 pub mod hooks;
 pub mod listing;
 pub mod lists;
+mod look;
 pub mod place;
 pub mod symbols;
 pub mod types;
 pub mod ways;
 
-pub use hooks::{Explained, KernelHooks, explain};
+pub use explain::{Explained, explain};
+pub use hooks::KernelHooks;
 pub use types::Types;
 pub use ways::{Way, Ways};

@@ -1,0 +1,35 @@
+//! What `--fail-on` has found at the end of a trace, and the exit status that follows.
+//!
+//! What a rule demands is [`crate::rule`]'s business.
+
+use crate::model::memory::Report;
+use crate::model::summary::Summary;
+use crate::output::say;
+use crate::rule::Rule;
+use std::process::ExitCode;
+
+/// What the rules find in `summary`.
+pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
+    rules.iter().flat_map(|rule| rule.matches(summary)).collect()
+}
+
+/// What a rule about memory finds in `report`.
+pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
+    rule.map(|rule| rule.leaks(report)).unwrap_or_default()
+}
+
+/// Says what a rule has found.
+pub fn say_matches(matches: &[String]) {
+    for words in matches {
+        say(format_args!("gpuscope: {words}"));
+    }
+}
+
+/// The exit status after a trace of running processes that went well, after what a rule has found was said.
+pub fn status(matches: &[String]) -> ExitCode {
+    say_matches(matches);
+    match matches {
+        [] => ExitCode::SUCCESS,
+        _ => ExitCode::from(Rule::STATUS),
+    }
+}

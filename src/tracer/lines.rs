@@ -1,0 +1,168 @@
+//! From events to lines: held back for a moment to be sorted, then written.
+//!
+//! Owns the buffer before the output, and what of events was lost. What a line looks like is a sink's business.
+
+use super::Tracer;
+use crate::catalog::Catalog;
+use crate::decode::Call;
+use crate::driver::Record;
+use crate::model::window::{Due, Happened};
+use crate::model::xid::Report;
+use crate::probe::discover;
+use crate::sink::{Asked, Entry, Facts, Measure};
+use anyhow::Result;
+
+/// Events younger than this are held back to be sorted.
+const WINDOW_NS: u64 = 100_000_000;
+/// Held back events beyond this go out unsorted rather than take memory.
+const HELD_BYTES: usize = 8 << 20;
+
+impl Tracer {
+    /// Moves new events to those held back.
+    pub(super) fn hold(&mut self) {
+        self.malformed += self.window.take_in(&mut self.events.inbox().borrow_mut());
+    }
+
+    /// What is older goes out now, CLOCK_MONOTONIC ns.
+    pub(super) fn horizon(&self, now: u64) -> u64 {
+        match self.window.held_bytes() > HELD_BYTES {
+            true => u64::MAX,
+            false => now.saturating_sub(WINDOW_NS),
+        }
+    }
+
+    /// Writes what was held back from before `horizon`, in order.
+    pub(super) fn emit(&mut self, horizon: u64) {
+        let mut window = std::mem::take(&mut self.window);
+        window.release(horizon, |due| match due {
+            Due::Call(bytes) => self.write_event(bytes),
+            Due::Process(happened) => self.write_happened(happened),
+            Due::Xid(report) => self.write_xid(report),
+            Due::Measure(measure) => self.write_measure(measure),
+        });
+        self.window = window;
+    }
+
+    fn write_happened(&mut self, happened: &Happened) {
+        if let Ok(findings) = self.findings.as_mut() {
+            findings.process(happened.tgid, happened.at, &happened.comm, happened.what);
+        }
+        if let Some(sink) = self.sink.as_mut() {
+            sink.process(
+                happened.tgid,
+                happened.at,
+                &happened.comm,
+                happened.what,
+                &mut self.buffer,
+            );
+        }
+    }
+
+    fn write_xid(&mut self, report: &Report) {
+        if let Some(sink) = self.sink.as_mut() {
+            sink.xid(report, &mut self.buffer);
+        }
+    }
+
+    fn write_measure(&mut self, measure: &Measure) {
+        if let Ok(findings) = self.findings.as_mut() {
+            findings.measure(measure);
+        }
+        if let Some(sink) = self.sink.as_mut() {
+            sink.measure(measure, &mut self.buffer);
+        }
+    }
+
+    fn write_event(&mut self, bytes: &[u8]) {
+        let Some(sink) = self.sink.as_mut() else { return };
+        let Some(call) = Call::decode(bytes, &self.rows.catalog, &self.rows.plans) else {
+            self.malformed += 1;
+            return;
+        };
+        let header = &call.header;
+        let number = self
+            .numbers
+            .number(header.tid, header.depth, header.entered, header.caller);
+        let comm = self
+            .comms
+            .entry(header.tid)
+            .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
+        let layer = layer_of(&self.rows.catalog, &call);
+        let asked = self.rows.catalog.driver.filter(|driver| driver.contains(header.row));
+        let asked = asked.and_then(|driver| Some(Asked::of(&Record::parse(bytes)?, driver.dialect)));
+        let full = self.full_names;
+        let kernel = call.kernel().and_then(|id| self.launches.name(id));
+        let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
+        let sites = &mut self.memory.sites;
+        let stack = match call.site() {
+            Some(site) => sites.frames(site),
+            None => sites.stack_of(header.tid, header.entered),
+        };
+        let facts = self.work.facts.take(header.tid, header.entered);
+        let entry = Entry {
+            call: &call,
+            number,
+            comm,
+            layer,
+            kernel,
+            asked: asked.as_ref(),
+            stack: stack.as_deref(),
+            facts: Facts {
+                stream: facts.stream.or_else(|| call.stream()),
+                ..facts
+            },
+        };
+        sink.call(&entry, &mut self.buffer);
+        if let Ok(findings) = self.findings.as_mut() {
+            findings.call(&entry);
+        }
+        self.shown = true;
+        if self.buffer.len() >= 1 << 18 {
+            self.output.write(&self.buffer);
+            self.buffer.clear();
+        }
+    }
+
+    pub(super) fn report_lost(&mut self, now: u64) {
+        let lost = self.session.lost();
+        if std::mem::replace(&mut self.lost_in_all, lost) == lost {
+            self.lost_since = now;
+            return;
+        }
+        let Ok(counters) = self.session.counters() else { return };
+        for (row, counter) in counters.iter().enumerate() {
+            let before = std::mem::replace(&mut self.lost[row], counter.lost);
+            if let (Some(sink), true) = (self.sink.as_mut(), counter.lost > before) {
+                let name = self.rows.catalog.rows.get(row).map_or("?", |row| row.symbol.as_str());
+                sink.lost(name, counter.lost - before, self.lost_since, now, &mut self.buffer);
+                if let Ok(findings) = self.findings.as_mut() {
+                    findings.lost(name, counter.lost - before, self.lost_since, now);
+                }
+            }
+        }
+        self.lost_since = now;
+    }
+
+    /// Hands what is buffered to the output.
+    ///
+    /// # Errors
+    /// The output is full or broken; a closed pipe is no error.
+    pub fn flush(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.output.write(&self.buffer);
+            self.buffer.clear();
+        }
+        self.output.check()
+    }
+
+    /// Whether nobody reads the output any more.
+    pub fn output_closed(&self) -> bool {
+        self.output.closed()
+    }
+}
+
+fn layer_of<'a>(catalog: &'a Catalog, call: &Call<'_>) -> &'a str {
+    catalog
+        .library_with(call.row.library)
+        .map_or("?", |library| library.name.as_str())
+}

@@ -1,0 +1,91 @@
+//! Process life as the kernel tells of it, in the order in which it came.
+//!
+//! Owns who is told of a birth, a new program, an end. What is attached then is [`super::targets`]' business.
+
+use super::{Scope, Tracer};
+use crate::model::window::Happened;
+use crate::probe::discover;
+use crate::probe::gate::Arrival;
+use crate::sink::Happening;
+use crate::wire::{self, Notice};
+use std::time::{Duration, Instant};
+
+/// How long notices are handled before something else has its turn.
+const NOTICES_FOR: Duration = Duration::from_millis(100);
+
+impl Tracer {
+    pub(super) fn handle_notices(&mut self) {
+        self.gate.silence();
+        let begun = Instant::now();
+        while let Some(arrival) = self.gate.next_arrival() {
+            self.handle(arrival);
+            // a storm of processes must not keep the rings, signals and questions waiting
+            if self.fleet.is_some() && begun.elapsed() > NOTICES_FOR {
+                self.gate.ring();
+                break;
+            }
+        }
+        self.malformed += self.gate.take_malformed();
+    }
+
+    fn handle(&mut self, arrival: Arrival) {
+        let notice = &arrival.notice;
+        let comm = wire::text_of(&notice.comm);
+        self.note_life(notice, &comm);
+        match notice.kind {
+            wire::NOTICE_THREAD => {
+                self.callers.insert(notice.tgid);
+                if let Some(measures) = self.measures.as_mut() {
+                    measures.meet(notice.tgid, notice.tid);
+                }
+                if self.rows.names_processes() {
+                    let of_process = || discover::comm(notice.tgid, notice.tgid).unwrap_or_else(|| comm.clone());
+                    self.comms.entry(notice.tgid).or_insert_with(of_process);
+                }
+                if self.sink.is_some() {
+                    self.comms.insert(notice.tid, comm);
+                }
+            }
+            wire::NOTICE_FORK => {
+                self.memory.born(notice.tgid);
+                self.happened(notice, &comm, Happening::Forked { parent: notice.parent });
+            }
+            wire::NOTICE_EXEC => {
+                self.comms.remove(&notice.tgid);
+                self.memory.executed(notice);
+                self.work.ended(notice);
+                self.leave_driver(notice);
+                self.fold_image(notice.tgid);
+                self.happened(notice, &comm, Happening::Executed);
+                self.note_width(notice.tgid, &comm);
+                self.prepare_for(arrival);
+            }
+            wire::NOTICE_EXIT => {
+                self.memory.exited(notice);
+                self.work.ended(notice);
+                self.leave_driver(notice);
+                self.happened(notice, &comm, Happening::Exited);
+                self.ended.insert(notice.tgid);
+            }
+            wire::NOTICE_LIBRARY => self.prepare_for(arrival),
+            _ => self.malformed += 1,
+        }
+    }
+
+    fn leave_driver(&mut self, notice: &Notice) {
+        if let Some(driver) = self.driver.as_mut() {
+            driver.ended(notice);
+        }
+    }
+
+    fn happened(&mut self, notice: &Notice, comm: &str, what: Happening) {
+        if matches!(self.scope, Scope::Processes(_)) {
+            self.window.happen(Happened {
+                at: notice.at,
+                tgid: notice.tgid,
+                comm: comm.to_owned(),
+                what,
+            });
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Whom a run is about: finds what these processes map and has it probed.
+//!
+//! Owns when a process is looked at. What of a file is probed is [`crate::probe::attach`]'s business; that a process has
+//! come or has mapped something is told by [`super::notices`].
+
+use super::{Scope, Tracer};
+use crate::probe::attach::News;
+use crate::probe::discover;
+use crate::probe::gate::Arrival;
+use anyhow::{Context, Result};
+
+impl Tracer {
+    /// Adds a process to those traced and attaches to what it maps.
+    ///
+    /// # Errors
+    /// It does not exist or may not be looked at.
+    pub fn add_process(&mut self, pid: u32) -> Result<()> {
+        self.session.add_target(pid)?;
+        let uses_gpu = self
+            .look_at(pid)
+            .with_context(|| format!("failed to look at process {pid}"))?;
+        if uses_gpu {
+            self.memory.meet(pid);
+        } else {
+            self.memory.born(pid);
+        }
+        Ok(())
+    }
+
+    /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
+    pub fn add_running(&mut self) {
+        let own = std::process::id();
+        let mut hidden = 0;
+        for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
+            self.note_width(pid, "");
+            match self.look_at(pid) {
+                Ok(true) => self.memory.meet(pid),
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
+                _ => {}
+            }
+        }
+        if hidden > 0 {
+            self.attacher.gap(format!(
+                "{hidden} of the running processes may not be looked at; hint: run as root of the host, or with cap_sys_ptrace"
+            ));
+        }
+    }
+
+    /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
+    pub fn add_installed(&mut self) {
+        self.attacher.attach_installed(&self.session, &mut self.rows);
+    }
+
+    /// Attaches to a program before it is started.
+    pub fn add_program(&mut self, path: &std::path::Path) {
+        let Ok(file) = discover::open_readable(path) else {
+            return;
+        };
+        if let Err(error) = self
+            .attacher
+            .attach_file(&self.session, &mut self.rows, file, path.to_owned())
+        {
+            // scripts are no ELF files; what they start is looked at when it is mapped
+            drop(error);
+        }
+    }
+
+    /// Attaches to what a process maps; whether that includes a library of the catalogue.
+    fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
+        let news = self.attacher.news(&self.rows.catalog, pid)?;
+        if news.has_library && self.rows.takes_stacks() {
+            self.memory.sites.look_at(&self.session, pid);
+        }
+        for mapping in &news.mappings {
+            self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+        }
+        Ok(news.has_library)
+    }
+
+    /// Attaches to what a thread has newly mapped, while it waits.
+    pub(super) fn prepare_for(&mut self, arrival: Arrival) {
+        let pid = arrival.notice.tgid;
+        let news = self.attacher.news(&self.rows.catalog, pid);
+        if news.is_err() && self.fleet.is_some() {
+            return self.gate.pass(&arrival);
+        }
+        // the process may be gone already: what it had mapped cannot be told
+        let news = news.unwrap_or(News {
+            mappings: Vec::new(),
+            has_library: true,
+        });
+        let stacks = self.rows.takes_stacks();
+        let is_new = stacks && news.has_library && !self.memory.sites.has_looked_at(pid);
+        if news.mappings.is_empty() && !is_new {
+            return self.gate.pass(&arrival);
+        }
+        self.gate.during(arrival, || {
+            for mapping in &news.mappings {
+                self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+            }
+            // last: a thread that waits no longer must not miss the probes
+            if is_new || stacks && self.memory.sites.has_looked_at(pid) {
+                self.memory.sites.look_at(&self.session, pid);
+            }
+        });
+    }
+
+    /// Neither the libraries of 32-bit programs nor their system calls are seen.
+    pub(super) fn note_width(&mut self, pid: u32, comm: &str) {
+        if !discover::is_32_bit(pid) {
+            return;
+        }
+        let unseen = "are not seen, neither of CUDA nor of the kernel driver";
+        self.attacher.gap(match self.scope {
+            Scope::Processes(_) => format!("{comm} {pid} is a 32-bit program: its calls {unseen}"),
+            Scope::All => format!("32-bit programs run: their calls {unseen}"),
+        });
+    }
+}
