@@ -38,7 +38,10 @@ const CALLED: [(&str, &str); 10] = [
     ("cudaLaunchKernel", "cudaLaunchKernel"),
     ("cudaMalloc", "cudaMalloc"),
     ("cudaStreamSynchronize", "cudaStreamSynchronize"),
-    ("cudaGetDevice, a getter: hooked at its entry, if at all", "cudaGetDevice"),
+    (
+        "cudaGetDevice, a getter: hooked at its entry, if at all",
+        "cudaGetDevice",
+    ),
     (MIX, STEP),
     ("cuMemcpyHtoDAsync", "cuMemcpyHtoDAsync_v2"),
     ("cuLaunchKernel", "cuLaunchKernel"),
@@ -118,7 +121,12 @@ impl Programs {
         for (_, function) in CALLED.iter().filter(|(_, function)| *function != STEP) {
             let function = format!("empty_{function}");
             links.extend(attach_empty_at(session, &twins[1].library, &function, false)?);
-            links.extend(attach_empty_at(session, &twins[2].library, &function, is_getter(&function))?);
+            links.extend(attach_empty_at(
+                session,
+                &twins[2].library,
+                &function,
+                is_getter(&function),
+            )?);
         }
         Ok(Programs {
             hooked: [runtime, driver],
