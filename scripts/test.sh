@@ -47,3 +47,5 @@ if [ -n "${GPUSCOPE_INTERPRETERS:-}" ]; then
 else
   echo "not asked for: tests/real_interpreters.rs (scripts/fetch-interpreters.sh DIR, then GPUSCOPE_INTERPRETERS=DIR make test)"
 fi
+
+echo "not asked for: tests/real_engines.rs (scripts/verify-readers.sh)"

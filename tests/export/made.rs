@@ -54,11 +54,15 @@ impl Made {
     }
 
     pub fn recording(&self, host: &str) -> Vec<u8> {
+        self.recording_since(host, 1_700_000_000_000_000_000)
+    }
+
+    pub fn recording_since(&self, host: &str, start_unix_ns: u64) -> Vec<u8> {
         let mut memory = Memory::new();
         memory.start(&Meta {
             clock: Clock {
                 start_monotonic_ns: 5_000_000_000,
-                start_unix_ns: 1_700_000_000_000_000_000,
+                start_unix_ns,
             },
             command: vec!["./made".to_owned()],
             tier: "uprobe.session".to_owned(),
@@ -72,6 +76,12 @@ impl Made {
         });
         memory.end();
         memory.bytes
+    }
+
+    /// When each call of that name began, since the start, and how long it took, ns.
+    pub fn times_of(&self, name: &str) -> Vec<(i64, u64)> {
+        let calls = self.rows.iter().filter(|row| row.name == name);
+        calls.map(|row| (row.at, row.ns.unwrap_or(0))).collect()
     }
 
     pub fn rows(&self) -> u64 {
@@ -123,9 +133,11 @@ impl Made {
                 since_caller: Some(50),
                 ..call(at + 10_050, 800_003, "cuStreamSynchronize", "driver")
             });
+            // each one takes another time
+            let more = (at / STEP + at % STEP) as u64;
             self.call(Event {
                 class: Class::Sync,
-                ..call(at + 10_000, 800_103, "cudaStreamSynchronize", "runtime")
+                ..call(at + 10_000, 800_103 + more, "cudaStreamSynchronize", "runtime")
             });
         }
         self.call(Event {

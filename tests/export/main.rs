@@ -10,10 +10,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod docs;
+mod fleet;
 mod made;
+mod page;
 mod processor;
 mod real;
 mod tables;
+mod web;
 
 use made::Made;
 use processor::{Found, look_at};
@@ -43,22 +47,26 @@ pub fn exported(recording: &Path, name: &str) -> (PathBuf, String) {
     (path, said)
 }
 
+/// What Perfetto is to find.
+pub fn seen_of(made: &Made) -> Found {
+    Found {
+        calls: made.calls.clone(),
+        slices: made.calls.values().map(|(count, _)| count).sum::<u64>() + made.submissions + made.others,
+        arrows: made.arrows,
+        numbers: made.numbers,
+        threads: 4,
+        processes: 2,
+        errors: Vec::new(),
+    }
+}
+
 #[test]
 #[ignore = "needs node and target/tools"]
 fn the_trace_processor_sees_every_call_arrow_and_number() {
     let made = Made::trace(200);
     let (_folder, recording) = folder_with(&made.recording("node-7"));
     for name in ["t.pftrace", "t.json"] {
-        let expected = Found {
-            calls: made.calls.clone(),
-            slices: made.calls.values().map(|(count, _)| count).sum::<u64>() + made.submissions + made.others,
-            arrows: made.arrows,
-            numbers: made.numbers,
-            threads: 4,
-            processes: 2,
-            errors: Vec::new(),
-        };
-        assert_eq!(look_at(&exported(&recording, name).0), expected, "{name}");
+        assert_eq!(look_at(&exported(&recording, name).0), seen_of(&made), "{name}");
     }
 }
 

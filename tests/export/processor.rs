@@ -8,6 +8,16 @@ use std::process::Command;
 const CALLS: &str = "select s.name, count(*), sum(s.dur) from slice s join thread_track t on s.track_id = t.id \
                      join thread using (utid) where tid < 1073741824 group by s.name";
 
+pub const QUESTIONS: [&str; 7] = [
+    CALLS,
+    "select count(*) from slice",
+    "select count(*) from flow",
+    "select count(*) from counter",
+    "select count(*) from thread where tid > 0 and tid < 1073741824",
+    "select count(*) from process where pid > 0",
+    "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
+];
+
 /// What it found in a trace.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
@@ -22,46 +32,46 @@ pub struct Found {
     pub errors: Vec<String>,
 }
 
-/// Asks about the trace at `path`.
-pub fn look_at(path: &Path) -> Found {
-    let mut answers = ask(
-        path,
-        &[
-            CALLS,
-            "select count(*) from slice",
-            "select count(*) from flow",
-            "select count(*) from counter",
-            "select count(*) from thread where tid > 0 and tid < 1073741824",
-            "select count(*) from process where pid > 0",
-            "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
-        ],
-    )
-    .into_iter();
-    let mut next = || answers.next().expect("an answer to each question");
-    let calls = next();
-    let calls = calls
-        .iter()
-        .map(|row| (text(&row[0]), (number(&row[1]), number(&row[2]))));
-    let calls = calls.collect();
-    let mut one = || number(&next()[0][0]);
-    Found {
-        calls,
-        slices: one(),
-        arrows: one(),
-        numbers: one(),
-        threads: one(),
-        processes: one(),
-        errors: next().iter().map(|row| format!("{row:?}")).collect(),
+pub type Row = Vec<serde_json::Value>;
+
+impl Found {
+    /// By the answers to `QUESTIONS`.
+    pub fn of(answers: Vec<Vec<Row>>) -> Found {
+        let mut answers = answers.into_iter();
+        let mut next = || answers.next().expect("an answer to each question");
+        let calls = next();
+        let calls = calls
+            .iter()
+            .map(|row| (text(&row[0]), (number(&row[1]), number(&row[2]))));
+        let calls = calls.collect();
+        let mut one = || number(&next()[0][0]);
+        Found {
+            calls,
+            slices: one(),
+            arrows: one(),
+            numbers: one(),
+            threads: one(),
+            processes: one(),
+            errors: next().iter().map(|row| format!("{row:?}")).collect(),
+        }
     }
 }
 
-type Row = Vec<serde_json::Value>;
+/// Asks about the trace at `path`.
+pub fn look_at(path: &Path) -> Found {
+    Found::of(ask(path, &QUESTIONS))
+}
+
+/// The folder of its page, as `scripts/fetch-tools.sh` unpacks it.
+pub fn perfetto() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/tools/perfetto")
+}
 
 fn ask(path: &Path, questions: &[&str]) -> Vec<Vec<Row>> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let output = Command::new("node")
         .arg(here.join("tests/export/trace_processor.js"))
-        .arg(here.join("target/tools/perfetto"))
+        .arg(perfetto())
         .arg(path)
         .args(questions)
         .output()

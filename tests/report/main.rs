@@ -2,7 +2,6 @@
 
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
-mod browser;
 mod pages;
 mod specimen;
 #[path = "../support/mod.rs"]

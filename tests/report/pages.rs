@@ -1,7 +1,7 @@
 //! The page in a browser: it is quiet, asks nobody, can be sorted, and obeys no text of a trace.
 
-use super::browser::Browser;
 use super::specimen::Loop;
+use super::support::browser::Browser;
 use gpuscope::findings::{Finding, Moment};
 use gpuscope::model::work::Certainty;
 use gpuscope::report::{Report, html, load, markdown, text};

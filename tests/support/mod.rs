@@ -5,6 +5,7 @@
 #![allow(dead_code, unused_imports, reason = "each test program uses its own part")]
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
+pub mod browser;
 pub mod callers;
 mod gpuscope;
 mod kernel;

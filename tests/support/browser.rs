@@ -45,6 +45,8 @@ impl Browser {
                 "--disable-background-networking",
                 "--no-first-run",
                 "--remote-debugging-pipe",
+                // no page of a test asks the network
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
             ])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .stdin(Stdio::null())
