@@ -249,5 +249,8 @@ impl Tracer {
                 path.display()
             ));
         }
+        if matches!(self.scope, Scope::All) {
+            self.attacher.release_unmapped(&self.callers);
+        }
     }
 }

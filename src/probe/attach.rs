@@ -8,16 +8,16 @@ mod found;
 mod linkers;
 mod points;
 mod rows;
+mod unmapped;
 
 pub(super) use found::{Found, functions_of, may_embed_runtime};
 pub use rows::Rows;
 
 use super::discover::{self, Mapping, descriptor_path};
 use super::kernel::KernelHooks;
-use super::links::detach;
 use super::machine::ldcache;
 use super::static_probe::Sites;
-use super::{Session, identity, lease};
+use super::{Session, identity, lease, links};
 use crate::catalog::{Catalog, Layer, Library};
 use crate::elf::{ElfFile, Method};
 use anyhow::{Context, Result};
@@ -28,6 +28,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use unmapped::{Round, Stay};
 
 /// A file that is probed.
 pub struct Attached {
@@ -43,6 +44,7 @@ pub struct Attached {
     links: Vec<Link>,
     file: File,
     leased: bool,
+    stay: Stay,
 }
 
 /// Something that is not seen, and why.
@@ -66,11 +68,12 @@ const MOST_GAPS: usize = 1000;
 #[derive(Default)]
 pub struct Attacher {
     attached: HashMap<(u64, u64), Attached>,
-    linkers: HashMap<(u64, u64), Link>,
+    linkers: HashMap<(u64, u64), (Link, Stay)>,
     /// Mappings already looked at, so that a process's hundreds of files are opened once.
     looked_at: HashSet<(String, u64)>,
     sites: Sites,
     kernel: KernelHooks,
+    round: Round,
     gaps: BTreeSet<Gap>,
     blind: bool,
 }
@@ -97,6 +100,7 @@ impl Attacher {
             catalog.libraries.iter().any(|library| library.matches(&path))
         };
         let has_library = mappings.iter().any(is_library);
+        self.round.note(mappings.iter());
         if self.looked_at.len() > MOST_LOOKED_AT {
             self.looked_at.clear(); // what is attached is known all the same
         }
@@ -107,7 +111,7 @@ impl Attacher {
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.
     pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) {
         let attached = match mapping.open(pid) {
-            Ok(file) => self.attach_file(session, rows, file, mapping.path.clone()),
+            Ok(file) => self.attach_to(session, rows, file, mapping.path.clone(), Some(mapping)),
             Err(error) => {
                 // another process that maps it may let us in
                 self.looked_at.remove(&(mapping.device.clone(), mapping.inode));
@@ -123,20 +127,34 @@ impl Attacher {
         }
     }
 
-    /// Attaches to `file` if it holds functions of the catalogue.
+    /// Attaches to `file` if it holds functions of the catalogue, for as long as the trace runs.
     ///
     /// # Errors
     /// The file is no usable ELF file, or the kernel refuses.
     pub fn attach_file(&mut self, session: &Session, rows: &mut dyn Rows, file: File, path: PathBuf) -> Result<bool> {
+        self.attach_to(session, rows, file, path, None)
+    }
+
+    /// As [`Self::attach_file`]; to what a process maps, while one does.
+    fn attach_to(
+        &mut self,
+        session: &Session,
+        rows: &mut dyn Rows,
+        file: File,
+        path: PathBuf,
+        mapping: Option<&Mapping>,
+    ) -> Result<bool> {
         let metadata = file.metadata().context("failed to look at the file")?;
         let key = (metadata.dev(), metadata.ino());
-        let known = |other: &Attached| identity::is_same(&other.file, &file);
-        if self.attached.contains_key(&key) || self.attached.values().any(known) {
+        if let Some(known) = self.known(key, &file) {
+            known.stay.note(mapping);
             return Ok(false);
         }
         let through_fd = descriptor_path(&file);
         let elf = ElfFile::open(&through_fd)?;
-        self.watch_linker(session, &elf, &file, &path, key);
+        if linkers::is_linker(&path) {
+            self.watch_linker(session, &elf, &file, &path, mapping);
+        }
         let Some((library, found, embedded)) = functions_of(rows.catalog(), &elf, &path)? else {
             return Ok(false);
         };
@@ -166,9 +184,20 @@ impl Attacher {
             links,
             file,
             leased,
+            stay: Stay::for_mapping(mapping),
         };
         self.attached.insert(key, attached);
         Ok(true)
+    }
+
+    /// The file where it is attached already, perhaps under other numbers.
+    fn known(&mut self, key: (u64, u64), file: &File) -> Option<&mut Attached> {
+        if self.attached.contains_key(&key) {
+            return self.attached.get_mut(&key);
+        }
+        self.attached
+            .values_mut()
+            .find(|other| identity::is_same(&other.file, file))
     }
 
     /// Attaches to the libraries that programs of this machine would find, before any process maps them.
@@ -217,7 +246,7 @@ impl Attacher {
 
     fn detach(&mut self, key: &(u64, u64)) -> Option<PathBuf> {
         let mut attached = self.attached.remove(key)?;
-        detach(std::mem::take(&mut attached.links));
+        links::detach(std::mem::take(&mut attached.links));
         lease::release(&attached.file);
         self.looked_at.clear();
         self.blind = true;
@@ -231,8 +260,8 @@ impl Attacher {
     /// Takes all probes away.
     pub fn detach_all(&mut self) {
         let files = self.attached.drain().flat_map(|(_, file)| file.links);
-        let linkers = self.linkers.drain().map(|(_, link)| link);
-        detach(files.chain(linkers).collect());
+        let linkers = self.linkers.drain().map(|(_, (link, _))| link);
+        links::detach(files.chain(linkers).collect());
         self.kernel.detach();
     }
 

@@ -100,6 +100,11 @@ impl Exporter {
         ledger.visible_where(is_hooked).values().sum()
     }
 
+    /// It was started with the collector of getters.
+    pub fn counts_getters(&mut self) {
+        self.getters = true;
+    }
+
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

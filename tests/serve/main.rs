@@ -18,4 +18,5 @@ mod rights;
 mod soak;
 #[path = "../support/mod.rs"]
 mod support;
+mod unmapped;
 mod workload;

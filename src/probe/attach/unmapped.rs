@@ -1,0 +1,213 @@
+//! Files that no process maps any more are let go of.
+//!
+//! Owns when: an open file with probes keeps a container's file system, long unmounted, on the disk, and its numbers
+//! may name another file once it is gone. What is installed, or was asked for by name, stays.
+//!
+//! Looks at a few processes each second. A process that was born meanwhile of one that is gone again may be missed in
+//! one round, so a file goes when two rounds in a row found nobody.
+
+use super::Attacher;
+use crate::cli::parse_duration;
+use crate::probe::discover::{self, Mapping};
+use crate::probe::{lease, links};
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// Between the beginnings of two rounds.
+const EVERY: Duration = Duration::from_secs(300);
+/// Processes in a second: one with PyTorch takes a millisecond or two.
+const AT_A_TIME: usize = 16;
+
+/// A file's device and inode, as maps have them.
+pub(super) type Name = (String, u64);
+
+impl Mapping {
+    pub(super) fn name(&self) -> Name {
+        (self.device.clone(), self.inode)
+    }
+}
+
+/// How long a file stays probed.
+#[derive(Debug)]
+pub(super) enum Stay {
+    Always,
+    /// As long as a process maps it by one of these names. `unmapped`: the last round found none.
+    WhileMapped {
+        names: HashSet<Name>,
+        unmapped: bool,
+    },
+}
+
+impl Stay {
+    pub(super) fn for_mapping(mapping: Option<&Mapping>) -> Stay {
+        mapping.map_or(Stay::Always, |mapping| Stay::WhileMapped {
+            names: HashSet::from([mapping.name()]),
+            unmapped: false,
+        })
+    }
+
+    /// A process maps it by this name, too.
+    pub(super) fn note(&mut self, mapping: Option<&Mapping>) {
+        if let (Stay::WhileMapped { names, unmapped }, Some(mapping)) = (self, mapping) {
+            names.insert(mapping.name());
+            *unmapped = false;
+        }
+    }
+
+    /// Whether it may go, now that a round has found these.
+    fn is_over(&mut self, mapped: &HashSet<Name>) -> bool {
+        let Stay::WhileMapped { names, unmapped } = self else {
+            return false;
+        };
+        let before = std::mem::replace(unmapped, names.is_disjoint(mapped));
+        before && *unmapped
+    }
+
+    fn names(&self) -> impl Iterator<Item = &Name> {
+        let names = match self {
+            Stay::Always => None,
+            Stay::WhileMapped { names, .. } => Some(names.iter()),
+        };
+        names.into_iter().flatten()
+    }
+}
+
+/// A round through all processes.
+#[derive(Debug)]
+pub(super) struct Round {
+    every: Duration,
+    begun: Instant,
+    /// Still to be looked at; `None`: no round is under way.
+    left: Option<Vec<u32>>,
+    mapped: HashSet<Name>,
+    /// A process that makes calls may not be looked at: which files it maps is not known.
+    hidden: bool,
+}
+
+impl Default for Round {
+    fn default() -> Round {
+        let wanted = std::env::var("GPUSCOPE_UNMAPPED_EVERY").ok();
+        let wanted = wanted.and_then(|text| parse_duration(&text).ok());
+        Round {
+            every: wanted.unwrap_or(EVERY),
+            begun: Instant::now(),
+            left: None,
+            mapped: HashSet::new(),
+            hidden: false,
+        }
+    }
+}
+
+impl Round {
+    /// Some process maps these, seen outside of the round.
+    pub(super) fn note<'a>(&mut self, mappings: impl Iterator<Item = &'a Mapping>) {
+        if self.left.is_some() {
+            self.mapped.extend(mappings.map(Mapping::name));
+        }
+    }
+
+    fn begin_when_due(&mut self) {
+        if self.left.is_none() && self.begun.elapsed() >= self.every {
+            self.begun = Instant::now();
+            self.left = Some(discover::processes());
+            self.mapped.clear();
+            self.hidden = false;
+        }
+    }
+
+    /// Looks at some more processes; whether it is through with them.
+    fn go_on(&mut self, callers: &HashSet<u32>) -> bool {
+        let Some(left) = self.left.as_mut() else {
+            return false;
+        };
+        let next = left.split_off(left.len().saturating_sub(AT_A_TIME));
+        for pid in next {
+            match discover::mappings(pid) {
+                Ok(mappings) => self.mapped.extend(mappings.iter().map(Mapping::name)),
+                Err(error) => {
+                    let denied = error.kind() == std::io::ErrorKind::PermissionDenied;
+                    self.hidden |= denied && callers.contains(&pid);
+                }
+            }
+        }
+        left.is_empty()
+    }
+}
+
+impl Attacher {
+    /// Lets go of files that no process maps any more. To be called once a second. `callers`: processes that make calls.
+    pub fn release_unmapped(&mut self, callers: &HashSet<u32>) {
+        let mut stays = self.attached.values().map(|file| &file.stay);
+        let temporary = stays.any(|stay| matches!(stay, Stay::WhileMapped { .. }));
+        if !temporary && self.linkers.values().all(|(_, stay)| matches!(stay, Stay::Always)) {
+            return;
+        }
+        self.round.begin_when_due();
+        if self.round.go_on(callers) {
+            self.round.left = None;
+            let mapped = std::mem::take(&mut self.round.mapped);
+            if !self.round.hidden {
+                self.keep_only(&mapped);
+            }
+        }
+    }
+
+    /// Numbers of files that are gone may come again, for others.
+    fn keep_only(&mut self, mapped: &HashSet<Name>) {
+        self.looked_at.retain(|name| mapped.contains(name));
+        let linkers = self.linkers.extract_if(|_, (_, stay)| stay.is_over(mapped));
+        let mut old: Vec<libbpf_rs::Link> = linkers.map(|(_, (link, _))| link).collect();
+        let files = self.attached.extract_if(|_, file| file.stay.is_over(mapped));
+        for (_, mut file) in files {
+            old.append(&mut file.links);
+            if file.leased {
+                lease::release(&file.file);
+            }
+        }
+        links::detach(old);
+        // what is still probed need not be opened again
+        let kept = self.attached.values().flat_map(|file| file.stay.names());
+        self.looked_at.extend(kept.cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn mapping(inode: u64) -> Mapping {
+        Mapping {
+            path: PathBuf::from("/opt/libcudart.so.13"),
+            device: "fe:00".to_owned(),
+            inode,
+            deleted: false,
+            range: String::new(),
+        }
+    }
+
+    fn names(inodes: &[u64]) -> HashSet<Name> {
+        inodes.iter().map(|inode| mapping(*inode).name()).collect()
+    }
+
+    #[test]
+    fn a_file_goes_when_two_rounds_in_a_row_found_nobody() {
+        let mut stay = Stay::for_mapping(Some(&mapping(1)));
+        assert!(!stay.is_over(&names(&[1, 2])));
+        assert!(!stay.is_over(&names(&[2])));
+        assert!(!stay.is_over(&names(&[1])), "somebody again");
+        assert!(!stay.is_over(&names(&[])));
+        stay.note(Some(&mapping(3)));
+        assert!(!stay.is_over(&names(&[])), "a process came with it between two rounds");
+        assert!(stay.is_over(&names(&[2])));
+    }
+
+    #[test]
+    fn any_of_its_names_keeps_it_and_what_is_installed_stays() {
+        let mut stay = Stay::for_mapping(Some(&mapping(1)));
+        stay.note(Some(&mapping(9)));
+        assert!(!stay.is_over(&names(&[9])) && !stay.is_over(&names(&[9])));
+        let mut installed = Stay::for_mapping(None);
+        assert!(!installed.is_over(&names(&[])) && !installed.is_over(&names(&[])));
+    }
+}
