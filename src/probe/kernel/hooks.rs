@@ -2,7 +2,7 @@
 //!
 //! Owns which of them are hooked now, and when. Functions of modules are hooked one by one, because a link for many of
 //! them would keep the module from being unloaded; when a module has come again, they are hooked again. What the kernel
-//! says of a name is [`super::look`]'s business, one hook that of [`super::held`].
+//! says of a name is `look`'s business, one hook that of `held`.
 
 use super::held::{Held, attach_all, attach_function};
 use super::lists;
