@@ -16,6 +16,8 @@ if ! can_bpf; then
   echo "NOT RUN: the tests that hook programs. They need root (or sudo) with CAP_BPF and CAP_PERFMON." >&2
   exit 1
 fi
+# system calls and tracepoints are found there; systemd mounts it, containers and small machines do not
+[ -e /sys/kernel/tracing/events ] || as_root mount -t tracefs tracefs /sys/kernel/tracing
 # Built as this user, run as root: cargo prints the test programs.
 programs=$(cargo test --locked --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
