@@ -115,7 +115,7 @@ fn pod_uid(part: &str) -> Option<String> {
     };
     let uid = uid.replace('_', "-");
     let digits = uid.replace('-', "");
-    (digits.len() == 32 && is_hexadecimal(&digits)).then_some(uid)
+    (digits.len() == 32 && uid.len() <= 36 && is_hexadecimal(&digits)).then_some(uid)
 }
 
 fn is_hexadecimal(text: &str) -> bool {

@@ -27,8 +27,7 @@ pub struct Target {
 #[derive(Debug)]
 pub struct Trampoline {
     entered: Attached,
-    /// Keeps the returns in place.
-    _returned: Option<Attached>,
+    returned: Option<Attached>,
 }
 
 #[derive(Debug)]
@@ -38,10 +37,13 @@ struct Attached {
 }
 
 impl Trampoline {
-    /// Calls that were not seen, because another thread or an interrupt was within the program on that CPU.
+    /// Entries and returns that were not seen, because another thread or an interrupt was within the program on that CPU:
+    /// at least as many as calls that were not.
     #[must_use]
     pub fn missed(&self) -> u64 {
-        missed_by(self.entered.program.as_raw_fd())
+        let programs = [Some(&self.entered), self.returned.as_ref()];
+        let missed = |attached: &Attached| missed_by(attached.program.as_raw_fd());
+        programs.into_iter().flatten().map(missed).sum()
     }
 }
 
@@ -118,7 +120,7 @@ impl Session {
             .returns
             .then(|| attach(&programs.trampoline_returned, sys::BPF_TRACE_FEXIT));
         Ok(Trampoline {
-            _returned: returned.transpose()?,
+            returned: returned.transpose()?,
             entered: attach(&programs.trampoline_entered, sys::BPF_TRACE_FENTRY)?,
         })
     }

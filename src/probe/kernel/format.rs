@@ -3,6 +3,7 @@
 use super::place::{Names, Placed, number_kind};
 use crate::catalog::Kind;
 use crate::wire::{self, KernelPlace};
+use std::collections::HashSet;
 
 /// A field of a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +39,10 @@ impl Format {
     /// Reads a `format` file; lines that describe no field are passed over.
     #[must_use]
     pub fn parse(text: &str) -> Format {
-        let fields = text.lines().filter_map(field);
+        let mut names = HashSet::new();
+        let own = |field: &Field| !field.name.starts_with("common_") && names.insert(field.name.clone());
         Format {
-            fields: fields.filter(|field| !field.name.starts_with("common_")).collect(),
+            fields: text.lines().filter_map(field).filter(own).collect(),
         }
     }
 }
