@@ -245,16 +245,16 @@ impl Attacher {
     }
 
     fn detach(&mut self, key: &(u64, u64)) -> Option<PathBuf> {
-        let mut attached = self.attached.remove(key)?;
-        links::detach(std::mem::take(&mut attached.links));
-        lease::release(&attached.file);
+        let attached = self.attached.remove(key)?;
+        let path = attached.path.clone();
+        let_go(vec![attached], Vec::new());
         self.looked_at.clear();
         self.blind = true;
         self.gap(format!(
             "{}: changed on disk while it was traced; its old code is no longer traced",
-            attached.path.display()
+            path.display()
         ));
-        Some(attached.path)
+        Some(path)
     }
 
     /// Takes all probes away.
@@ -284,4 +284,11 @@ impl Attacher {
             self.gaps.insert(Gap("more is not seen than is listed here".to_owned()));
         }
     }
+}
+
+/// Takes the probes of files away, and `other` links. Whoever waits to overwrite such a file goes on when none is left.
+fn let_go(mut files: Vec<Attached>, other: Vec<Link>) {
+    let own = files.iter_mut().flat_map(|file| std::mem::take(&mut file.links));
+    links::detach(own.chain(other).collect());
+    files.iter().for_each(|file| lease::release(&file.file));
 }

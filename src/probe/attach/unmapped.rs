@@ -6,10 +6,9 @@
 //! Looks at a few processes each second. A process that was born meanwhile of one that is gone again may be missed in
 //! one round, so a file goes when two rounds in a row found nobody.
 
-use super::Attacher;
+use super::{Attacher, let_go};
 use crate::cli::parse_duration;
 use crate::probe::discover::{self, Mapping};
-use crate::probe::{lease, links};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -61,14 +60,6 @@ impl Stay {
         };
         let before = std::mem::replace(unmapped, names.is_disjoint(mapped));
         before && *unmapped
-    }
-
-    fn names(&self) -> impl Iterator<Item = &Name> {
-        let names = match self {
-            Stay::Always => None,
-            Stay::WhileMapped { names, .. } => Some(names.iter()),
-        };
-        names.into_iter().flatten()
     }
 }
 
@@ -156,18 +147,9 @@ impl Attacher {
     fn keep_only(&mut self, mapped: &HashSet<Name>) {
         self.looked_at.retain(|name| mapped.contains(name));
         let linkers = self.linkers.extract_if(|_, (_, stay)| stay.is_over(mapped));
-        let mut old: Vec<libbpf_rs::Link> = linkers.map(|(_, (link, _))| link).collect();
+        let linkers = linkers.map(|(_, (link, _))| link).collect();
         let files = self.attached.extract_if(|_, file| file.stay.is_over(mapped));
-        for (_, mut file) in files {
-            old.append(&mut file.links);
-            if file.leased {
-                lease::release(&file.file);
-            }
-        }
-        links::detach(old);
-        // what is still probed need not be opened again
-        let kept = self.attached.values().flat_map(|file| file.stay.names());
-        self.looked_at.extend(kept.cloned());
+        let_go(files.map(|(_, file)| file).collect(), linkers);
     }
 }
 
