@@ -1,4 +1,4 @@
-.PHONY: help build demo test check fuzz test-vm bench clean
+.PHONY: help build demo test check fuzz test-vm torture torture-long bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -21,6 +21,12 @@ fuzz: ## every parser against random input, a minute each (cargo-fuzz)
 
 test-vm: ## exact counts on old and new kernels, in QEMU
 	scripts/test-vm.sh
+
+torture: ## hostile programs, kills, shortages, forged files: an hour
+	scripts/torture.sh full
+
+torture-long: ## the same for a day
+	scripts/torture.sh long
 
 bench: ## what a hook costs here
 	scripts/setup.sh bench

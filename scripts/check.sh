@@ -6,7 +6,7 @@ scripts/setup.sh check
 cargo fmt --check
 cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
-clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h
+clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h tests/torture/programs/*
 cargo clippy --locked --all-targets --quiet -- -D warnings
 sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)

@@ -629,17 +629,31 @@ def one_row(library, symbol, group, span, args_by_symbol, families, enums, struc
         fields.append(("trivial", "true"))
     if "poll" in roles:
         fields.append(("ok", "[600]"))
+    elif name in ANSWERS:
+        fields.append(("ok", f"[{ANSWERS[name]}]"))
     if raw:
         fields.append(("raw", "true"))
     return "[[function]]\n" + "\n".join(f"{k} = {v}" for k, v in fields) + "\n"
 
+
+# What libraries ask for on purpose, and are answered by a code: memory that CUDA does not know, functions that this driver
+# does not have, no context yet, no device, access that is enabled already.
+ANSWERS = {
+    "cuPointerGetAttribute": 1, "cuPointerGetAttributes": 1, "cudaPointerGetAttributes": 1,
+    "cuDeviceGetAttribute": 1, "cudaDeviceGetAttribute": 1,
+    "cuGetProcAddress": 500, "cudaGetDriverEntryPoint": 500, "cudaGetDriverEntryPointByVersion": 500,
+    "cuCtxGetDevice": 201, "cuInit": 100, "cudaGetDeviceCount": 100,
+    "cuCtxEnablePeerAccess": 704, "cudaDeviceEnablePeerAccess": 704,
+}
+# CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading: the program ends, and destructors still call
+ENDED = 4
 
 HEADER = "# Written by scripts/generate_catalog.py; edit that and run it again.\n\n"
 
 
 def library_file(name, pattern, errors, rows):
     head = (f"[[library]]\nname = {quote(name)}\nmatch = {quote(pattern)}\n"
-            f"errors = {quote(errors)}\n\n")
+            f"errors = {quote(errors)}\nended = {ENDED}\n\n")
     return HEADER + head + "\n".join(rows)
 
 

@@ -36,7 +36,8 @@ ps               | procps           | procps-ng
 curl             | curl             | curl
 systemd-analyze  | systemd          | systemd
 node             | nodejs           | nodejs
-chromium         | chromium         | chromium'
+chromium         | chromium         | chromium
+cmark-gfm        | cmark-gfm        | cmark-gfm'
 vm='
 qemu-system-x86_64 | qemu-system-x86 | qemu-system-x86-core
 busybox          | busybox-static   | busybox

@@ -69,7 +69,10 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
     };
     planner.spec.flags = flags(catalog, row, used);
     planner.spec.ground = ground(row);
+    planner.spec.keep_open = u8::from(used.returns && may_load(row));
     planner.spec.ok = row.ok.first().copied().unwrap_or(0);
+    let library = catalog.library_with(row.library);
+    planner.spec.ended = library.and_then(|library| library.ended).unwrap_or(0);
     planner.size(row);
     planner.direction(row);
     if let Some(effect) = row.memory.as_ref().filter(|_| used.memory) {
@@ -103,6 +106,12 @@ fn flags(catalog: &Catalog, row: &Row, used: Use) -> u8 {
         + u8::from(used.returns) * wire::SPEC_RETURN
         + u8::from(fallible) * wire::SPEC_FALLIBLE
         + u8::from(row.unloads && used.kernels) * wire::SPEC_UNLOAD
+}
+
+/// Whether calls may load libraries, while a thread of the program has to wait for their probes.
+fn may_load(row: &Row) -> bool {
+    let sets_up = matches!(row.class, Class::Context | Class::Module | Class::Alloc | Class::Memory);
+    sets_up && !row.chatty && !row.site.is_in_kernel()
 }
 
 fn ground(row: &Row) -> u32 {

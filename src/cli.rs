@@ -11,6 +11,7 @@ mod report;
 mod run;
 mod serve;
 mod stacks;
+mod start;
 mod timeline;
 mod trace;
 
@@ -19,12 +20,13 @@ pub use export::{ExportArgs, ExportFormat};
 pub use functions::FunctionsArgs;
 pub use leaks::{LeaksArgs, MemoryStacks};
 pub use options::{Colour, Format, Options, Paint, SummaryFormat, Which, Whose};
-pub use quantity::{parse_duration, parse_interval, parse_size};
+pub use quantity::{parse_duration, parse_interval, parse_period, parse_seconds, parse_size};
 pub use record::{DumpOn, Keep, RecordArgs, Rotate};
 pub use report::{DiffArgs, ReportArgs};
 pub use run::RunArgs;
 pub use serve::ServeArgs;
 pub use stacks::Stacks;
+pub use start::Start;
 pub use timeline::TimelineArgs;
 pub use trace::TraceArgs;
 

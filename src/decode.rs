@@ -196,6 +196,16 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// Where the text of that number lies in the program; `None`: the call was given none, or its address was lost.
+    pub fn text_address(&self, text: usize) -> Option<u64> {
+        let text_of = |field: &Field| match field.show {
+            Show::Text { pointer, text: of } if usize::from(of) == text => Some(pointer),
+            _ => None,
+        };
+        let pointer = self.plan.fields.iter().find_map(text_of).filter(|_| self.has_args())?;
+        Some(self.word(pointer)).filter(|address| *address != 0)
+    }
+
     fn value(&self, field: &'a Field) -> Value<'a> {
         let failed = field.out && self.failed();
         match field.show {

@@ -152,9 +152,24 @@ impl Filter {
         let mut including = self.rules.iter().filter(|rule| !rule.exclude).peekable();
         layer.is_some_and(|layer| self.has_layer(layer) || row.in_kernel.is_some())
             && self.only.is_none_or(|roles| roles.has(row))
-            && (!is_getter(row) || self.getters.include(row))
+            && (layer == Some(Layer::Custom) || self.takes(row))
             && !self.rules.iter().any(|rule| rule.exclude && rule.matches(row))
             && (including.peek().is_none() || including.any(|rule| rule.matches(row)))
+    }
+
+    /// Whether it is no getter that is left out: one that is asked for by name or class is not.
+    fn takes(&self, row: &Row) -> bool {
+        !is_getter(row) || self.getters.include(row) || self.asks_for(row)
+    }
+
+    /// Whether functions are not selected for being getters alone.
+    pub fn leaves_getters_out(&self, catalog: &Catalog) -> bool {
+        let all = Filter {
+            getters: Getters::All,
+            ..self.clone()
+        };
+        let mut rows = catalog.rows.iter();
+        rows.any(|row| !self.takes(row) && all.selects(catalog, row))
     }
 
     /// The same of a recorded call, by the rules alone.
@@ -281,6 +296,29 @@ mod tests {
         assert_eq!(selects("cudaGetLastError"), [true, true, false]);
         assert_eq!(selects("cudaStreamQuery"), [true, true, true]);
         assert_eq!(selects("cuLaunchKernel"), [true, true, true]);
+        assert_eq!(
+            [all, few, fewest].map(|filter| filter.leaves_getters_out(&CATALOG)),
+            [false, true, true]
+        );
+    }
+
+    #[test]
+    fn getters_that_are_asked_for_are_not_left_out() {
+        let leaves_out = |rules: &[&str], symbol: &str| {
+            let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+            let filter = Filter::parse(&rules, &["all".to_owned()]).unwrap().without_queries();
+            let row = CATALOG.rows.iter().find(|row| row.symbol == symbol).unwrap();
+            (!filter.selects(&CATALOG, row), filter.leaves_getters_out(&CATALOG))
+        };
+        assert_eq!(leaves_out(&["cudaGetDevice"], "cudaGetDevice"), (false, false));
+        assert_eq!(leaves_out(&["@query"], "cudaGetDevice"), (false, false));
+        assert_eq!(
+            leaves_out(&["@launch"], "cudaGetDevice"),
+            (true, false),
+            "not asked for at all"
+        );
+        assert_eq!(leaves_out(&["!@sync"], "cudaGetDevice"), (true, true));
+        assert_eq!(leaves_out(&["*"], "cudaGetDevice"), (true, true));
     }
 
     fn selected(rules: &[&str], symbol: &str) -> bool {

@@ -3,13 +3,17 @@
 use clap::Parser;
 use gpuscope::cli::Cli;
 use gpuscope::command;
+use gpuscope::foreign;
 use gpuscope::output::say;
+use gpuscope::probe::lease;
 use gpuscope::refusal::{self, Usage};
+use gpuscope::stack;
 use std::process::ExitCode;
 
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    foreign::worker::enter(&[foreign::HANDS, stack::NAMER, lease::GUARDIAN]);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),

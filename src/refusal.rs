@@ -9,13 +9,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 #[error("{0}")]
 pub struct Usage(pub String);
 
-/// Options that are named in the documents of later versions.
-const OPTIONS: [(&str, &str); 1] = [(
-    "--phases",
-    "no separate entry and return records are written by this version: each call is one record, written when it \
-     returns\nhint: in JSON lines, a call ends duration_us after ts",
-)];
-
 /// Commands that are named in the documents of later versions.
 const COMMANDS: [(&str, &str); 1] = [(
     "top",
@@ -29,15 +22,23 @@ pub fn explain(error: &clap::Error) -> Option<String> {
         _ => None,
     };
     match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let option = word(ContextKind::InvalidArg)?;
-            let (name, words) = OPTIONS.iter().find(|(name, _)| *name == option)?;
-            Some(format!("{name}: {words}"))
-        }
         ErrorKind::InvalidSubcommand => {
             let command = word(ContextKind::InvalidSubcommand)?;
             let (name, instead) = COMMANDS.iter().find(|(name, _)| *name == command)?;
             Some(format!("{name}: this version has no such command\nhint: {instead}"))
+        }
+        ErrorKind::ValueValidation => {
+            let option = word(ContextKind::InvalidArg)?;
+            let option = option.split_once(' ').map_or(option, |(name, _)| name);
+            let why = std::error::Error::source(error)?.to_string();
+            let value = word(ContextKind::InvalidValue)?;
+            let is_number = value.parse::<f64>().is_ok();
+            let what = if is_number {
+                option.to_owned()
+            } else {
+                format!("{option} {value}")
+            };
+            why.starts_with("needs ").then(|| format!("{what} {why}"))
         }
         _ => None,
     }
@@ -70,13 +71,6 @@ mod tests {
 
     #[test]
     fn what_this_version_lacks_says_what_to_use() {
-        for (option, _) in OPTIONS {
-            let said = explained(&["trace", option]);
-            assert!(
-                said.starts_with(option) && said.contains("this version") && said.contains("\nhint: "),
-                "{said}"
-            );
-        }
         for (command, _) in COMMANDS {
             let said = explained(&[command]);
             assert!(
@@ -84,6 +78,18 @@ mod tests {
                 "{said}"
             );
         }
+    }
+
+    #[test]
+    fn a_number_without_its_unit_is_one_sentence() {
+        assert_eq!(
+            explained(&["record", "--ring", "5", "--all"]),
+            "--ring needs a unit: 5s or 5min"
+        );
+        assert_eq!(
+            explained(&["trace", "--all", "--ring-size", "16"]),
+            "--ring-size needs a unit, such as 16MiB"
+        );
     }
 
     #[test]

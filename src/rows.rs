@@ -66,6 +66,11 @@ impl RunRows {
         self.wish.work
     }
 
+    /// Whether it is followed who holds memory.
+    pub fn follows_memory(&self) -> bool {
+        self.wish.memory
+    }
+
     /// Whether it is noted where calls come from.
     pub fn takes_stacks(&self) -> bool {
         let hooks = self.catalog.rows.iter().any(|row| row.hook.takes_stacks());
@@ -134,7 +139,7 @@ impl RunRows {
         let known = &self.catalog.rows[row];
         let asked_for = self.wish.chatty || self.filter.asks_for(known);
         let stream = self.wish.events && (!known.chatty || asked_for) && known.hook.streams();
-        let told = !known.raw && !known.entry_only && (!known.trivial || asked_for || self.wish.results);
+        let told = known.may_return() && (!known.trivial || asked_for || self.wish.results);
         let told = known.hook.returns.unwrap_or(told && known.hook.offset.is_none());
         plan(
             &self.catalog,

@@ -1,15 +1,15 @@
-//! What `--fail-on` demands of a run, and whether it was so.
+//! What `--fail-on` demands of a run or of its recording, and whether it was so.
+//!
+//! One gate over one model: both are judged by the same [`Snapshot`].
 
-use crate::catalog::{Class, Layer};
 use crate::cli::parse_size;
-use crate::findings::{self, Diagnosis};
-use crate::model::memory::{ProcessReport, Report};
-use crate::model::summary::{Function, Summary};
-use crate::model::xid;
-use crate::sink::quantity::{bytes, count, escaped};
+use crate::findings;
+use crate::model::memory::Report;
+use crate::model::snapshot::{Failure, Function, Holder, Snapshot, View};
+use crate::sink::quantity::{bytes, count, escaped, plural};
 
 /// The layers whose failures are those of CUDA.
-const CUDA: [Layer; 2] = [Layer::Runtime, Layer::Driver];
+const CUDA: [View; 2] = [View::Runtime, View::Driver];
 
 /// A condition that makes a run fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,26 +64,45 @@ impl Rule {
     }
 
     /// What matches, one line for each process, failure or fault.
-    #[must_use]
-    pub fn matches(self, summary: &Summary) -> Vec<String> {
+    ///
+    /// # Errors
+    /// It cannot be told, and why.
+    pub fn matches(self, of: &Snapshot) -> Result<Vec<String>, String> {
         match self {
-            Rule::Leak { .. } => self.leaks(&summary.memory),
-            Rule::Error => failures(summary),
-            Rule::Xid => faults(summary),
-            Rule::Launches { most } => too_many(summary, most),
-            Rule::Finding { rule } => found(summary, rule),
+            Rule::Leak { .. } => match &of.memory {
+                Some(holders) => Ok(self.leaks(holders)),
+                None => Err("--fail-on leak cannot be told: what processes held is not known".to_owned()),
+            },
+            Rule::Error => Ok(failures(of)),
+            Rule::Xid => Ok(faults(of)),
+            Rule::Launches { most } => Ok(too_many(of, most)),
+            Rule::Finding { rule } => found(of, rule),
         }
     }
 
     /// The processes that hold too much.
     #[must_use]
-    pub fn leaks(self, report: &Report) -> Vec<String> {
+    pub fn leaks(self, holders: &[Holder]) -> Vec<String> {
         let Rule::Leak { bytes: allowed } = self else {
             return Vec::new();
         };
-        let guilty = report.processes.iter().filter(|process| process.held_bytes() > allowed);
+        let guilty = holders.iter().filter(|holder| holder.held_bytes > allowed);
         guilty.map(words).collect()
     }
+}
+
+/// Who holds what.
+#[must_use]
+pub fn holders(report: &Report) -> Vec<Holder> {
+    let processes = report.processes.iter();
+    processes
+        .map(|process| Holder {
+            pid: process.pid,
+            comm: process.comm.clone(),
+            ended: process.ended_at.is_some(),
+            held_bytes: process.held_bytes(),
+        })
+        .collect()
 }
 
 fn finding(name: &str) -> Result<Rule, String> {
@@ -99,27 +118,29 @@ fn launches(number: &str) -> Result<Rule, String> {
         .map_err(|_| format!("{number:?} is no number\nhint: launches>N, such as launches>100000"))
 }
 
-fn too_many(summary: &Summary, most: u64) -> Vec<String> {
-    let of_driver = |function: &&Function| (function.layer, function.class) == (Layer::Driver, Class::Launch);
-    let functions = summary.functions.iter().filter(of_driver);
-    let launches: u64 = functions
-        .map(|function| function.calls.saturating_sub(function.errors))
-        .sum();
-    let said = format!("--fail-on launches>{most}: there were {}", count(launches));
-    (launches > most).then_some(said).into_iter().collect()
+fn too_many(of: &Snapshot, most: u64) -> Vec<String> {
+    let launches = of.launches();
+    let layer = launches.note().map_or_else(String::new, |note| format!(" ({note})"));
+    let said = || {
+        format!(
+            "--fail-on launches>{most}: there were {}{layer}",
+            count(launches.number)
+        )
+    };
+    (launches.number > most).then(said).into_iter().collect()
 }
 
-fn found(summary: &Summary, rule: Option<&str>) -> Vec<String> {
-    let findings = match &summary.findings {
-        Diagnosis::Told(report) => report.findings.as_slice(),
-        Diagnosis::Untold(_) | Diagnosis::Unasked => &[],
+fn found(of: &Snapshot, rule: Option<&str>) -> Result<Vec<String>, String> {
+    let Some(findings) = &of.findings else {
+        let why = of.no_findings.as_deref().unwrap_or("nobody looked for what is wrong");
+        return Err(format!("--fail-on finding cannot be told: {why}"));
     };
     let guilty = findings
         .iter()
         .filter(|finding| rule.is_none_or(|rule| finding.rule == rule));
-    guilty
+    Ok(guilty
         .map(|finding| format!("--fail-on finding:{}: {}", finding.rule, escaped(&finding.what)))
-        .collect()
+        .collect())
 }
 
 fn leak(text: &str, others: &str) -> Result<Rule, String> {
@@ -130,68 +151,57 @@ fn leak(text: &str, others: &str) -> Result<Rule, String> {
     }
 }
 
-fn words(process: &ProcessReport) -> String {
-    let (verb, when) = match process.ended_at {
-        Some(_) => ("held", " at its end"),
-        None => ("holds", ""),
+fn words(holder: &Holder) -> String {
+    let (verb, when) = match holder.ended {
+        true => ("held", " at its end"),
+        false => ("holds", ""),
     };
     format!(
         "--fail-on leak: {} {} {verb} {}{when}",
-        escaped(&process.comm),
-        process.pid,
-        bytes(process.held_bytes())
+        escaped(&holder.comm),
+        holder.pid,
+        bytes(holder.held_bytes)
     )
 }
 
-fn failures(summary: &Summary) -> Vec<String> {
-    let guilty = summary
-        .functions
-        .iter()
-        .filter(|function| CUDA.contains(&function.layer));
-    let guilty = guilty.filter(|function| function.errors > 0);
-    let said = guilty.map(|function| {
-        let codes = summary
-            .failures
-            .iter()
-            .filter(|failure| failure.function == function.name);
-        let codes: Vec<String> = codes
-            .map(|failure| format!("{} ×{}", failure.error, failure.count))
-            .collect();
-        let calls = if function.errors == 1 {
-            "1 call".to_owned()
-        } else {
-            format!("{} calls", function.errors)
-        };
-        format!(
-            "--fail-on error: {calls} of {} failed ({})",
-            function.name,
-            escaped(&codes.join(", "))
-        )
-    });
-    said.collect()
+fn failures(of: &Snapshot) -> Vec<String> {
+    let is_cuda = |function: &&Function| CUDA.iter().any(|view| view.name() == function.layer);
+    let guilty = of.functions.iter().filter(is_cuda);
+    guilty.filter_map(|function| failed(function, &of.failures)).collect()
 }
 
-fn faults(summary: &Summary) -> Vec<String> {
-    let said = summary.xids.iter().map(|faults| {
-        let xid = &faults.last.xid;
-        let process = xid.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
-        let title = xid::title(xid);
+fn failed(function: &Function, failures: &[Failure]) -> Option<String> {
+    let errors = function.errors.filter(|errors| *errors > 0)?;
+    let codes = failures.iter().filter(|failure| failure.name == function.name);
+    let codes: Vec<String> = codes
+        .map(|failure| format!("{} ×{}", failure.error, failure.count))
+        .collect();
+    Some(format!(
+        "--fail-on error: {} of {} failed ({})",
+        plural(errors, "call"),
+        escaped(&function.name),
+        escaped(&codes.join(", "))
+    ))
+}
+
+fn faults(of: &Snapshot) -> Vec<String> {
+    let said = of.xids.iter().map(|fault| {
+        let process = fault.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
         format!(
-            "--fail-on xid: {title} of {}{process} ×{}",
-            escaped(&xid.pci),
-            faults.count
+            "--fail-on xid: {} of {}{process} ×{}",
+            escaped(&fault.name),
+            escaped(&fault.pci),
+            fault.count
         )
     });
-    let more = (summary.more_xids > 0).then(|| format!("--fail-on xid: {} more of other kinds", summary.more_xids));
+    let more = (of.more_xids > 0).then(|| format!("--fail-on xid: {} more of other kinds", of.more_xids));
     said.chain(more).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::{Finding, Report};
-    use crate::model::summary::Failure;
-    use crate::model::work::Certainty;
+    use crate::model::snapshot::{Finding, Xid};
 
     #[test]
     fn a_leak_may_have_a_size() {
@@ -212,89 +222,56 @@ mod tests {
         assert!(Rule::parse_leak("xid").unwrap_err().contains("gpuscope run"));
     }
 
-    fn failed(layer: Layer, name: &str, errors: u64) -> Summary {
-        let function = Function {
-            layer,
-            label: String::new(),
-            name: name.to_owned(),
-            class: Class::Other,
-            calls: 9,
-            errors,
-            total_ns: 0,
-            max_ns: 0,
-            bytes: 0,
-            p50_ns: 0,
-            p99_ns: 0,
-            unfinished: 0,
-            lost: 0,
-            without_args: 0,
-            timed: true,
-            driver: None,
-        };
-        let failure = Failure {
-            function: name.to_owned(),
-            error: "cudaErrorInvalidValue".to_owned(),
-            code: 1,
-            count: errors,
-        };
-        Summary {
-            functions: vec![function],
-            failures: vec![failure],
-            ..Summary::default()
+    fn failed(layer: &str, name: &str, errors: u64) -> Snapshot {
+        Snapshot {
+            functions: vec![Function {
+                layer: layer.to_owned(),
+                name: name.to_owned(),
+                category: "launch".to_owned(),
+                calls: 9,
+                errors: Some(errors),
+                ..Function::default()
+            }],
+            failures: vec![Failure {
+                name: name.to_owned(),
+                error: "cudaErrorInvalidValue".to_owned(),
+                count: errors,
+            }],
+            ..Snapshot::default()
         }
     }
 
     #[test]
     fn a_failure_is_one_of_cuda() {
-        assert_eq!(
-            Rule::Error.matches(&failed(Layer::Runtime, "cudaFree", 2)),
-            ["--fail-on error: 2 calls of cudaFree failed (cudaErrorInvalidValue ×2)"]
-        );
-        assert!(Rule::Error.matches(&failed(Layer::Runtime, "cudaFree", 0)).is_empty());
-        assert!(Rule::Error.matches(&failed(Layer::Kernel, "open", 2)).is_empty());
+        let matches = |layer, errors| Rule::Error.matches(&failed(layer, "cudaFree", errors)).unwrap();
+        let said = "--fail-on error: 2 calls of cudaFree failed (cudaErrorInvalidValue ×2)";
+        assert_eq!(matches("runtime", 2), [said]);
+        assert_eq!(matches("driver", 2), [said]);
+        assert!(matches("runtime", 0).is_empty() && matches("kernel", 2).is_empty());
     }
 
     #[test]
-    fn launches_of_the_driver_are_compared() {
+    fn launches_are_the_drivers_or_where_it_saw_fewer_the_runtimes() {
         let rule = Rule::parse("launches>8").unwrap();
-        let of = |layer| {
-            let mut summary = failed(layer, "cuLaunchKernel", 0);
-            summary.functions[0].class = Class::Launch;
-            rule.matches(&summary)
-        };
-        assert_eq!(of(Layer::Driver), ["--fail-on launches>8: there were 9"]);
-        assert!(of(Layer::Runtime).is_empty());
-        assert!(
-            Rule::Launches { most: 9 }
-                .matches(&failed(Layer::Driver, "cuLaunchKernel", 0))
-                .is_empty()
-        );
+        let of = |layer| rule.matches(&failed(layer, "cuLaunchKernel", 0)).unwrap();
+        assert_eq!(of("driver"), ["--fail-on launches>8: there were 9"]);
+        let said = "--fail-on launches>8: there were 9 (runtime layer; none in the driver's)";
+        assert_eq!(of("runtime"), [said]);
+        let few = Rule::Launches { most: 9 }.matches(&failed("driver", "cuLaunchKernel", 0));
+        assert_eq!(few, Ok(Vec::new()));
         assert!(Rule::parse("launches>many").is_err());
     }
 
     #[test]
     fn a_finding_is_of_one_rule_or_of_any() {
-        let finding = Finding {
-            rule: "late-jit",
-            what: "it was late".to_owned(),
-            cost_ns: 1,
-            grave: false,
-            certainty: Certainty::Measured,
-            count: 1,
-            moments: Vec::new(),
-            site: None,
-            cure: String::new(),
-            thresholds: String::new(),
-            weakened: None,
+        let found = Snapshot {
+            findings: Some(vec![Finding {
+                rule: "late-jit".to_owned(),
+                what: "it was late".to_owned(),
+            }]),
+            ..Snapshot::default()
         };
-        let summary = Summary {
-            findings: Diagnosis::Told(Report {
-                findings: vec![finding],
-                ..Report::default()
-            }),
-            ..Summary::default()
-        };
-        let matches = |text: &str| Rule::parse(text).unwrap().matches(&summary);
+        let matches = |text: &str| Rule::parse(text).unwrap().matches(&found).unwrap();
         for text in ["finding", "finding:any", "finding:late-jit"] {
             assert_eq!(matches(text), ["--fail-on finding:late-jit: it was late"]);
         }
@@ -303,12 +280,35 @@ mod tests {
     }
 
     #[test]
-    fn faults_beyond_those_that_are_told_apart_count_too() {
-        let summary = Summary {
-            more_xids: 3,
-            ..Summary::default()
+    fn what_was_not_looked_for_cannot_be_told() {
+        let silent = Snapshot {
+            no_findings: Some("-q".to_owned()),
+            ..Snapshot::default()
         };
-        assert_eq!(Rule::Xid.matches(&summary), ["--fail-on xid: 3 more of other kinds"]);
-        assert!(Rule::Xid.matches(&Summary::default()).is_empty());
+        let why = |rule: Rule| rule.matches(&silent).unwrap_err();
+        assert_eq!(
+            why(Rule::Finding { rule: None }),
+            "--fail-on finding cannot be told: -q"
+        );
+        assert!(why(Rule::Leak { bytes: 0 }).contains("what processes held is not known"));
+    }
+
+    #[test]
+    fn faults_beyond_those_that_are_told_apart_count_too() {
+        let mut faulty = Snapshot {
+            more_xids: 3,
+            ..Snapshot::default()
+        };
+        let more = "--fail-on xid: 3 more of other kinds";
+        assert_eq!(Rule::Xid.matches(&faulty).unwrap(), [more]);
+        faulty.xids.push(Xid {
+            name: "Xid 79".to_owned(),
+            pci: "0000:17:00".to_owned(),
+            pid: Some(7),
+            count: 2,
+        });
+        let said = Rule::Xid.matches(&faulty).unwrap();
+        assert_eq!(said, ["--fail-on xid: Xid 79 of 0000:17:00, process 7 ×2", more]);
+        assert_eq!(Rule::Xid.matches(&Snapshot::default()), Ok(Vec::new()));
     }
 }

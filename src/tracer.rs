@@ -3,6 +3,7 @@
 //! Owns what a run consists of, and the order of things within it: `step` by step, and once a second. How it begins is
 //! `start`'s, how it ends `report`'s; what is attached is `probe`'s business, what a line looks like a sink's.
 
+mod burden;
 mod clock;
 mod devices;
 mod driver;
@@ -10,11 +11,16 @@ mod facts;
 mod findings;
 mod fleet;
 mod fold;
+mod hanging;
+mod heartbeat;
+mod late;
+mod let_go;
 mod lines;
 mod measures;
 mod memory;
 mod notices;
 mod report;
+mod room;
 mod sites;
 mod start;
 mod stubs;
@@ -24,12 +30,15 @@ mod xids;
 
 pub use clock::{clock_now, monotonic_ns};
 pub use fleet::Census;
+pub use heartbeat::Heartbeat;
 pub use report::own_usage;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Row};
 use crate::device::telemetry::Sampler;
+use crate::foreign;
 use crate::model::aggregate;
 use crate::model::launches::Launches;
+use crate::model::open::OpenCalls;
 use crate::model::order::Numbers;
 use crate::model::summary::Tally;
 use crate::model::window::Window;
@@ -38,16 +47,18 @@ use crate::output::{Output, say};
 use crate::probe::attach::Attacher;
 use crate::probe::gate::Gate;
 use crate::probe::ring::Events;
-use crate::probe::{Links, Session};
+use crate::probe::{Links, Session, Tier};
 use crate::rows::RunRows;
 use crate::sink::{Clock, Sink};
 use anyhow::Result;
+use burden::Burden;
 use driver::DriverPlane;
 use findings::FindingPlane;
 use fleet::FleetPlane;
+use let_go::LetGo;
 use measures::MeasurePlane;
 use memory::MemoryPlane;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use work::WorkPlane;
@@ -95,10 +106,14 @@ pub struct Tracer {
     numbers: Numbers,
     comms: HashMap<u32, String>,
     ended: HashSet<u32>,
+    /// Processes that were born of those that are traced and have not ended, with their names.
+    descendants: BTreeMap<u32, String>,
     /// Processes that have made calls.
     callers: HashSet<u32>,
     notices_lost: u64,
     tally: Tally,
+    burden: Burden,
+    open: OpenCalls,
     aggregates: aggregate::Tally,
     launches: Launches,
     full_names: bool,
@@ -110,12 +125,42 @@ pub struct Tracer {
     started: Instant,
     wait: Duration,
     shown: bool,
+    heartbeat: Arc<Heartbeat>,
+    let_go: LetGo,
 }
 
 impl Tracer {
     /// The name of the way in which functions are probed.
     pub fn tier(&self) -> &'static str {
         self.session.tier.name()
+    }
+
+    /// Processes that were born of those that are traced and have not ended, as far as was told, with their names.
+    pub fn descendants(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.descendants.iter().map(|(pid, comm)| (*pid, comm.as_str()))
+    }
+
+    /// Whether functions that are still to come are probed by perf events of their own, one for each.
+    pub fn makes_single_events(&self) -> bool {
+        let in_kernel = |row: &Row| row.site.is_in_kernel();
+        self.session.tier == Tier::PerfLink || self.driver.is_some() || self.rows.catalog.rows.iter().any(in_kernel)
+    }
+
+    /// Beats as long as steps are taken.
+    pub fn heartbeat(&self) -> Arc<Heartbeat> {
+        Arc::clone(&self.heartbeat)
+    }
+
+    /// What does not answer now, in words: files and memory of others.
+    #[must_use]
+    pub fn stuck(&self) -> Vec<String> {
+        foreign::stuck()
+    }
+
+    /// Probed files that nothing protects from who overwrites them, in words.
+    #[must_use]
+    pub fn unguarded(&self) -> Vec<String> {
+        self.attacher.unguarded()
     }
 
     /// Has a step end early when `bell` is readable.
@@ -134,8 +179,9 @@ impl Tracer {
         if let Ok(findings) = self.findings.as_mut() {
             findings.begin(clock);
         }
+        self.work.facts.begin(false);
         if sink.measures() {
-            self.begin_measures(true);
+            self.begin_measures();
         }
         self.sink = Some(sink);
     }
@@ -182,6 +228,7 @@ impl Tracer {
     /// # Errors
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
+        self.heartbeat.beat();
         self.session.alive(monotonic_ns());
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());
@@ -234,23 +281,31 @@ impl Tracer {
         if let Some(xids) = self.xids.as_mut() {
             xids.look_for_driver(&self.session);
         }
+        self.look_for_hanging(now);
         self.look_for_ended();
+        if self.fleet.is_some() {
+            // what a program does not tell any more must be known when it ends
+            self.follow_idle();
+        }
         self.fold_ended();
         self.memory.settle(&self.session, now);
         self.work.settle();
+        self.work.facts.settle(now);
         self.declare_callers_unseen();
         if self.driver.is_some() {
             self.session.look_up_uvm();
         }
         self.attacher.follow_modules(&self.session, &mut self.rows);
-        for path in self.attacher.release_wanted() {
-            say(format_args!(
-                "gpuscope: {} is being overwritten: let go of it",
-                path.display()
-            ));
-        }
+        self.attacher.retry(&self.session, &mut self.rows);
+        let released = self.attacher.release_wanted();
+        self.let_go.lines(&released, Instant::now()).iter().for_each(say);
         if matches!(self.scope, Scope::All) {
-            self.attacher.release_unmapped(&self.callers);
+            // what nobody names later need not be kept for that
+            let keeps_files = self.fleet.is_some() && self.memory.sites.keeps_files();
+            let mapped = self.attacher.release_unmapped(&self.callers, keeps_files);
+            if let (Some(mapped), true) = (mapped, keeps_files) {
+                self.memory.sites.keep_only(&mapped);
+            }
         }
     }
 }

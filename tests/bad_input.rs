@@ -203,7 +203,9 @@ fn wrong_arguments_end_with_their_status_and_a_hint() {
         let expected = if arguments.first() == Some(&"run") { 125 } else { 2 };
         assert_eq!(wrong.code(), expected, "{arguments:?}: {}", wrong.stderr);
         assert!(
-            wrong.stderr.contains("Usage") || wrong.stderr.contains("--help"),
+            ["Usage", "--help", "needs a unit"]
+                .iter()
+                .any(|hint| wrong.stderr.contains(hint)),
             "{}",
             wrong.stderr
         );

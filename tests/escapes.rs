@@ -9,14 +9,37 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use support::{Counts, Gpuscope, TIERS, Trace, assert_same, kernel_version, number, sim_text, text};
 
-/// A run of one scenario in each tier with groups of probes.
+/// By themselves functions that call back are seen at entry only.
+const RETURNS: &str = r#"
+[[function]]
+library = "runtime"
+symbol = "cudaLaunchHostFunc"
+class = "stream"
+args = ["stream: handle", "fn: fn", "userData: ptr"]
+return = true
+
+[[function]]
+library = "driver"
+symbol = "cuLaunchHostFunc"
+class = "stream"
+args = ["hStream: handle", "fn: fn", "userData: ptr"]
+return = true
+"#;
+
+/// A run of one scenario in each tier with groups of probes, functions that call back with their returns.
 fn traced(scenario: &[&str], check: impl Fn(&Trace)) {
     for tier in TIERS[..2].iter().filter(|tier| kernel_version() >= tier.since) {
         let gpusim = sim_text("gpusim");
         let command: Vec<&str> = std::iter::once(gpusim.as_str())
             .chain(scenario.iter().copied())
             .collect();
-        let trace = Gpuscope::run(&["--chatty"], &command).tier(tier.name).finish();
+        let folder = tempfile::tempdir().expect("a folder");
+        let hooks = folder.path().join("returns.toml");
+        std::fs::write(&hooks, RETURNS).expect("a file");
+        let hooks = hooks.to_str().expect("UTF-8");
+        let trace = Gpuscope::run(&["--chatty", "--hooks", hooks], &command)
+            .tier(tier.name)
+            .finish();
         println!("{}: {scenario:?}", tier.name);
         assert_same(
             &format!("entered calls; unseen {:?}", trace.unseen()),

@@ -266,7 +266,6 @@ library = "thrower"
 symbol = "c_calls_back"
 args = ["back: fn", "value: i32"]
 returns = "i32"
-entry_only = true
 "#;
 
 /// A C++ exception cannot pass a return probe: such functions are seen at entry, and that is said.

@@ -204,3 +204,48 @@ fn two_at_once_are_both_exact_and_the_death_of_a_third_changes_nothing() {
         assert_same("events", &ended.ledger.visible(), &trace.written());
     }
 }
+
+/// A shell that ends while what it started has not even begun.
+const LEAVES_ONE: &str = "(sleep 1.5; exec gpusim train 3) >/dev/null 2>&1 &";
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_process_that_outlives_the_command_is_named() {
+    let script = LEAVES_ONE.replace("gpusim", &sim_text("gpusim"));
+    let trace = Gpuscope::script(&[], &script).finish().ok();
+    assert!(
+        trace
+            .stderr
+            .contains("outlives the command and is traced no longer\nhint: --follow"),
+        "{}",
+        trace.stderr
+    );
+    let unseen = trace.unseen();
+    assert!(
+        unseen.iter().any(|what| what.contains("outlives the command")),
+        "{unseen:?}"
+    );
+    assert_eq!(trace.calls().count(), 0);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_process_that_outlives_the_command_is_followed_where_that_is_asked_for() {
+    let script = LEAVES_ONE.replace("gpusim", &sim_text("gpusim"));
+    let trace = Gpuscope::script(&["--follow"], &script).finish().ok();
+    assert_eq!(trace.unseen(), [""; 0]);
+    assert_eq!(trace.calls_of("cuLaunchKernel").count(), 60);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn children_that_end_with_their_parent_are_not_spoken_of() {
+    let script = format!("{} train 1 >/dev/null & wait; true & exit 3", sim_text("gpusim"));
+    let trace = Gpuscope::script(&["--follow"], &script).finish();
+    assert_eq!(
+        (trace.code(), trace.stderr.contains("outlives")),
+        (3, false),
+        "{}",
+        trace.stderr
+    );
+}

@@ -53,7 +53,13 @@ fn the_first_record_is_meta_and_the_last_is_the_summary() {
     assert!(records[0]["start_monotonic_ns"].is_u64());
     assert_eq!(records.last().expect("records")["type"], "summary");
     let others: BTreeSet<&str> = records.iter().filter_map(|record| record["type"].as_str()).collect();
-    assert_eq!(others, BTreeSet::from(["meta", "process", "summary", "userspace"]));
+    let calls = BTreeSet::from(["meta", "process", "summary", "userspace"]);
+    let measured = BTreeSet::from(["count", "idle", "sample"]);
+    assert!(calls.is_subset(&others), "{others:?}");
+    assert!(
+        others.difference(&calls).all(|kind| measured.contains(kind)),
+        "{others:?}"
+    );
 }
 
 #[test]
@@ -329,15 +335,41 @@ fn the_one_liners_of_the_contract_work() {
     let expected: u64 = memory.filter_map(|call| call["size"].as_u64()).sum();
     assert_eq!(sizes.trim().parse(), Ok(expected));
 
+    let bytes = jq(&documented("add"));
+    let memory = trace()
+        .calls()
+        .filter(|call| call["category"] == "memory" && call["layer"] == "driver");
+    let expected: u64 = memory.filter_map(|call| call["size"].as_u64()).sum();
+    assert_eq!(bytes.trim().parse(), Ok(expected));
+
     let pauses = r#"jq 'select(.category=="launch") | .ts' lines.jsonl | jq -s '[.[1:], .[:-1]] | transpose | map(.[0]-.[1]) | add/length'"#;
     let mean: f64 = jq(pauses).trim().parse().expect("a number");
-    let launches: Vec<f64> = trace()
-        .calls()
-        .filter(|call| call["category"] == "launch")
-        .filter_map(|call| call["ts"].as_f64())
-        .collect();
-    let expected = (launches[launches.len() - 1] - launches[0]) / (launches.len() - 1) as f64;
+    let mean_of = |layers: &[&str]| {
+        let launches: Vec<f64> = trace()
+            .calls()
+            .filter(|call| call["category"] == "launch")
+            .filter(|call| layers.iter().any(|layer| call["layer"] == *layer))
+            .filter_map(|call| call["ts"].as_f64())
+            .collect();
+        (launches[launches.len() - 1] - launches[0]) / (launches.len() - 1) as f64
+    };
+    let expected = mean_of(&["runtime", "driver"]);
     assert!((mean - expected).abs() < 1e-9 && mean > 0.0, "{mean} {expected}");
+    let of_driver: f64 = jq(&documented("transpose")).trim().parse().expect("a number");
+    let expected = mean_of(&["driver"]);
+    assert!(
+        (of_driver - expected).abs() < 1e-9 && of_driver > mean,
+        "{of_driver} {expected}"
+    );
+}
+
+/// The recipe of docs/output.md whose last step has that word.
+fn documented(word: &str) -> String {
+    let page = include_str!("../docs/output.md");
+    let is_wanted =
+        |line: &&str| line.starts_with("jq ") && line.split("| jq -s").nth(1).is_some_and(|end| end.contains(word));
+    let recipe = page.lines().find(is_wanted).expect("a recipe");
+    recipe.replace("t.jsonl", "lines.jsonl")
 }
 
 #[test]

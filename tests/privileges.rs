@@ -2,10 +2,12 @@
 
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
+#[path = "privileges/kept.rs"]
+mod kept;
 mod support;
 
 use serde_json::Value;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Output};
 use support::{Counts, Ledger, assert_same, kernel_version, number, sim, text};
@@ -58,9 +60,9 @@ fn stderr(output: &Output) -> String {
 fn without_rights_it_says_which_are_missing_and_the_cure() {
     let folder = open_folder();
     for (capabilities, missing) in [
-        ("", "missing CAP_BPF and CAP_PERFMON"),
-        ("+bpf", "missing CAP_PERFMON"),
-        ("+perfmon", "missing CAP_BPF"),
+        ("", "tracing needs root, or CAP_BPF and CAP_PERFMON"),
+        ("+bpf", "tracing needs root, or CAP_PERFMON"),
+        ("+perfmon", "tracing needs root, or CAP_BPF"),
     ] {
         let refused = as_nobody(folder.path(), capabilities, &["run", "--", "./gpusim", "train", "1"]);
         let said = stderr(&refused);
@@ -166,4 +168,88 @@ fn a_copy_with_file_capabilities_loads_no_library_that_its_user_names() {
         said.contains("\"name\":\"nvml\"") && !said.contains(simulated),
         "{said}"
     );
+}
+
+/// What a shell says of whom it runs as.
+const WHO: &str = "id -u; id -g; id -G; echo $HOME; echo $PATH; echo $CUDA_VISIBLE_DEVICES; echo $LD_LIBRARY_PATH; \
+    echo $SUDO_UID; echo $ASKED; sed -n 's/^Cap[IPEA].*:\t//p' /proc/self/status | sort -u";
+
+/// Has `sudo` run `script` as root, on behalf of that user. It is a shell of that name: the real one asks for a
+/// configuration of the machine.
+fn by_sudo(folder: &Path, script: &str) -> Output {
+    let sudo = folder.join("sudo");
+    std::fs::copy("/bin/sh", &sudo).expect("a copy");
+    std::fs::set_permissions(&sudo, PermissionsExt::from_mode(0o4755)).expect("a mode");
+    let mut command = Command::new(&sudo);
+    command.current_dir(folder).env_clear();
+    command.envs([
+        ("HOME", "/home/of/caller"),
+        ("PATH", "/venv/bin:/usr/bin:/bin"),
+        ("CUDA_VISIBLE_DEVICES", "0"),
+    ]);
+    command.env("LD_LIBRARY_PATH", folder);
+    let roots = format!(
+        "unset LD_LIBRARY_PATH; export HOME=/root PATH=/usr/bin:/bin ASKED=yes SUDO_UID={NOBODY} SUDO_GID={NOBODY}"
+    );
+    command.args(["-c", &format!("{roots}; {script}; exit $?")]);
+    command.output().expect("a shell runs")
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn under_sudo_a_command_runs_as_who_called_it_and_files_are_theirs() {
+    let folder = open_folder();
+    let script = format!("./gpuscope run --summary none -o t.jsonl -- sh -c {}", quoted(WHO));
+    let traced = by_sudo(folder.path(), &script);
+    let said = String::from_utf8_lossy(&traced.stdout).into_owned();
+    assert_eq!(traced.status.code(), Some(0), "{said}{}", stderr(&traced));
+    let here = folder.path().to_str().expect("UTF-8");
+    let lines: Vec<&str> = said.lines().collect();
+    let home_and_more = ["/home/of/caller", "/venv/bin:/usr/bin:/bin", "0", here, "", "yes"];
+    assert_eq!(lines[..2], [NOBODY, NOBODY], "{said}");
+    assert!(lines[2].split(' ').all(|group| group == NOBODY), "{said}");
+    assert_eq!(lines[3..9], home_and_more, "{said}");
+    assert_eq!(lines[9..], ["0000000000000000"], "no capability is left: {said}");
+    let about = std::fs::metadata(folder.path().join("t.jsonl")).expect("a file");
+    assert_eq!((about.uid(), about.mode() & 0o777), (65534, 0o600));
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn under_sudo_every_call_of_the_callers_command_is_seen() {
+    let folder = open_folder();
+    let script = "GPUSIM_LEDGER=ledger/%p ./gpuscope run -o t.jsonl --summary none -- ./gpusim train 3";
+    let traced = by_sudo(folder.path(), script);
+    assert_eq!(traced.status.code(), Some(0), "{}", stderr(&traced));
+    let lines = std::fs::read_to_string(folder.path().join("t.jsonl")).expect("lines");
+    let launches = lines
+        .lines()
+        .filter(|line| line.starts_with("{\"event_id\"") && line.contains("\"name\":\"cuLaunchKernel\""))
+        .count();
+    assert_eq!(launches, 60);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn as_root_and_as_another_user_where_that_is_asked_for() {
+    let folder = open_folder();
+    for (option, user, home) in [
+        ("--as-root", "0", "/root"),
+        ("--user root", "0", "/root"),
+        ("--user daemon", "1", "/usr/sbin"),
+    ] {
+        let traced = by_sudo(
+            folder.path(),
+            &format!("./gpuscope run -q --summary none {option} -- sh -c 'id -u; echo $HOME'"),
+        );
+        let said = String::from_utf8_lossy(&traced.stdout).into_owned();
+        assert_eq!(said, format!("{user}\n{home}\n"), "{option}: {}", stderr(&traced));
+    }
+    let refused = by_sudo(folder.path(), "./gpuscope run -q --user nobody-of-that-name -- true");
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(stderr(&refused).contains("hint: getent passwd"), "{}", stderr(&refused));
+}
+
+fn quoted(script: &str) -> String {
+    format!("'{}'", script.replace('\'', "'\\''"))
 }

@@ -228,6 +228,31 @@ fn a_lost_gpu_takes_nothing_from_the_others_and_may_come_back() {
 }
 
 #[test]
+fn a_gpu_that_was_lost_before_we_came_is_known_from_the_time_before() {
+    let name = "a_gpu_that_was_lost_before_we_came_is_known_from_the_time_before";
+    on_machine(name, &[("GPUSIM_DEVICES", "4")], || {
+        let folder = state("remembered");
+        std::fs::create_dir(&folder).expect("a folder");
+        let start = || Sampler::remembering(Duration::from_millis(50), Some(&folder)).expect("a thread");
+        let first = start();
+        let told = until(&first, "four answer", |told| told.gpus.len() == 4);
+        let lost = told.gpus[2].identity.clone();
+        drop(first);
+        set("2 lost 1\n");
+        for _ in 0..2 {
+            let again = start();
+            let told = until(&again, "three answer", |told| told.gpus.len() == 3);
+            assert_eq!(told.lost, std::slice::from_ref(&lost));
+            assert_eq!(value(&told, "gpu_up{gpu=2}"), Some(0.0));
+            assert_eq!(value(&told, "gpu_up{gpu=3}"), Some(1.0));
+        }
+        let forgetful = Sampler::start(Duration::from_millis(50)).expect("a thread");
+        let told = until(&forgetful, "three answer", |told| told.gpus.len() == 3);
+        assert_eq!(value(&told, "gpu_up{gpu=2}"), None);
+    });
+}
+
+#[test]
 fn nvml_may_come_late_and_go_for_a_while() {
     on_machine("nvml_may_come_late_and_go_for_a_while", &[], || {
         set("driver fail 9\n");

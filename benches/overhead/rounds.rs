@@ -120,7 +120,7 @@ type Ours = (&'static str, &'static str, &'static [&'static str], Against, f64);
 
 const JSONL: &[&str] = &["-o", "/dev/null", "--format", "jsonl"];
 const TEXT: &[&str] = &["-o", "/dev/null", "--format", "text"];
-const QUIET: &[&str] = &["-q"];
+const QUIET: &[&str] = &["-q", "--filter", "*"];
 
 const OURS: &[Ours] = &[
     (

@@ -31,7 +31,7 @@ impl Tracer {
     /// It does not start to trace.
     pub fn gpuscope(folder: &Folder, name: &str, options: &[&str]) -> Result<Tracer> {
         let mut command = Command::new(folder.file("gpuscope"));
-        command.arg("trace").args(["--summary", "json"]).args(options);
+        command.args(["trace", "--getters", "--summary", "json"]).args(options);
         command.stdout(Stdio::null());
         let words = folder.file(&format!("{name}.stderr"));
         command.stderr(File::create(&words)?);

@@ -37,8 +37,8 @@ fuzz_target!(|parts: (&str, &str, &str, &str, &str)| {
         facts: vec![Default::default()],
         ..status.clone()
     };
-    let empty = page::landing(&scrape(blank), "/");
-    let filled = page::landing(&scrape(status), "/");
+    let empty = page::landing(&scrape(blank), "/", None);
+    let filled = page::landing(&scrape(status), "/", None);
     // text adds no element; a hint in it may add one
     let elements = |page: &str| page.matches('<').count() - page.matches("small>").count();
     assert_eq!(elements(&filled), elements(&empty));

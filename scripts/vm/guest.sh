@@ -63,7 +63,7 @@ total() { awk -v layers="$LAYERS" -v names="$NAMES" '$1 ~ layers && $2 ~ names &
 exact() {
   title=$1; shift; d=/tmp/$passed.$failed; mkdir -p $d; begun=$(cut -d. -f1 /proc/uptime)
   # shellcheck disable=SC2086
-  GPUSIM_LEDGER=$d/ledger.%p ./gpuscope run -q --summary json $OPTIONS -- "$@" >$d/out 2>$d/err </dev/null; rc=$?
+  GPUSIM_LEDGER=$d/ledger.%p ./gpuscope run -q --getters --summary json $OPTIONS -- "$@" >$d/out 2>$d/err </dev/null; rc=$?
   took=$(($(cut -d. -f1 /proc/uptime) - begun))
   if [ $rc -ne 0 ]; then fail "$title: status $rc after $took s"; tail -5 $d/err; return; fi
   if ! ls $d/ledger.*.json >/dev/null 2>&1; then fail "$title: no ledger"; return; fi

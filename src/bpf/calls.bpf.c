@@ -39,8 +39,8 @@ static __always_inline void keep_own_stack(void *ctx, void *nowhere)
 /* Rows that are only counted, by nothing but their name, need no frame: the session keeps the time. */
 static __always_inline bool needs_frame(const struct spec *spec)
 {
-	return options.every_frame || (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) || spec->scale ||
-	       touches_memory(spec) || spec->work.step || spec->variant[0].word != WORD_NONE ||
+	return options.every_frame || spec->keep_open || (spec->flags & (SPEC_STREAM | SPEC_KERNEL)) ||
+	       spec->scale || touches_memory(spec) || spec->work.step || spec->variant[0].word != WORD_NONE ||
 	       spec->launch.role > ROLE_STUB || (spec->hook.flags & HOOK_WORDS);
 }
 
@@ -90,10 +90,11 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 		frame = frame_missing(thread, row, entered_at(ctx, session, now), &call);
 	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
 	finish(ctx, spec, frame, thread, &call, row);
+	left(frame, ids);
 }
 
 /* At entry: counts it and says whose it is. False: this call is none of ours. */
-static __always_inline bool enter(__u32 row, __u64 *ids, struct thread **thread)
+static __always_inline bool enter(__u32 row, __u64 cookie, __u64 *ids, struct thread **thread)
 {
 	*thread = thread_known();
 	*ids = *thread ? (*thread)->ids : bpf_get_current_pid_tgid();
@@ -101,14 +102,15 @@ static __always_inline bool enter(__u32 row, __u64 *ids, struct thread **thread)
 		return false;
 	if (!*thread)
 		*thread = thread_made(*ids);
-	count_entry(row);
+	count_entry(row, cookie);
 	return true;
 }
 
 SEC("uprobe.session")
 int call_session(struct pt_regs *ctx)
 {
-	__u32 row = (__u32)bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 row = (__u32)cookie;
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 	struct thread *thread;
 	__u64 ids, now;
@@ -120,7 +122,7 @@ int call_session(struct pt_regs *ctx)
 		at_return(spec, ctx, row, true);
 		return 0;
 	}
-	if (!enter(row, &ids, &thread))
+	if (!enter(row, cookie, &ids, &thread))
 		return 1;
 	if (!(spec->flags & SPEC_RETURN)) {
 		at_entry_only(spec, ctx, row, ids, thread, 0);
@@ -138,13 +140,13 @@ int call_session(struct pt_regs *ctx)
 static __always_inline int entry_body(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 row = (__u32)cookie, site = cookie >> 32;
+	__u32 row = (__u32)cookie, site = COOKIE_SITE(cookie);
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
 	struct thread *thread;
 	__u64 ids;
 
 	keep_own_stack(ctx, &nowhere);
-	if (!spec || !enter(row, &ids, &thread))
+	if (!spec || !enter(row, cookie, &ids, &thread))
 		return 0;
 	if (thread && spec->launch.role == ROLE_STUB)
 		enter_stub(thread, spec, ctx);

@@ -74,19 +74,24 @@ static __noinline int count_failure(__u32 tgid, __u32 row, __s32 code)
 	return 0;
 }
 
-static __always_inline void count_entry(__u32 row)
+static __always_inline void count_entry(__u32 row, __u64 cookie)
 {
 	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
 
-	if (counter)
-		__sync_fetch_and_add(&counter->entered, 1);
+	if (!counter)
+		return;
+	__sync_fetch_and_add(&counter->entered, 1);
+	if (cookie & COOKIE_STEPPED)
+		__sync_fetch_and_add(&counter->stepped, 1);
+	else if (cookie & COOKIE_NOP5)
+		__sync_fetch_and_add(&counter->nop5, 1);
 }
 
 static __always_inline bool failed(const struct spec *spec, __u64 result)
 {
 	__s32 code = (__s32)result;
 
-	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok;
+	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok && code != spec->ended;
 }
 
 static __noinline int note_longest(struct total *total, __u64 duration)

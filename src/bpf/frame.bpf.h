@@ -13,6 +13,43 @@ static __always_inline __u64 stack_span(__u64 sp)
 	return sp >> 63 ? sp & (KERNEL_STACK - 1) : STACK_SPAN;
 }
 
+/* So many more calls that put something into a stream are open, fewer if negative: as long as there is one, nobody
+ * knows that the devices of the process have nothing to do.
+ */
+static __noinline int count_open(__u32 tgid, __s64 more)
+{
+	__u32 slot = tgid & (FLOWS - 1);
+	struct flow *flow = bpf_map_lookup_elem(&flows, &slot);
+
+	if (flow)
+		__sync_fetch_and_add(&flow->open, more);
+	return 0;
+}
+
+/* To be called when everything that the call did has been told. */
+static __always_inline void left(const struct frame *frame, __u64 ids)
+{
+	if (frame && frame->submits)
+		count_open(ids >> 32, -1);
+}
+
+/* The open calls of a thread that is no more, or has become another program. */
+static __noinline int leave_all(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	__s64 open = 0;
+
+	if (!thread)
+		return 0;
+	for (__u32 i = 0; i < WIRE_FRAMES; i++)
+		if (i < thread->depth && thread->frames[i].submits)
+			open++;
+	thread->depth = 0;
+	if (open)
+		count_open(thread->ids >> 32, -open);
+	return 0;
+}
+
 /* A call left by longjmp or an exception never returns: its frame lies below the new one's. */
 __noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
 {
@@ -29,6 +66,7 @@ __noinline int drop_abandoned(struct thread *thread, __u64 sp, __u32 row)
 			return 0;
 		if (frame->sp == sp && frame->row != row)
 			return 0; /* a tail call: both return together */
+		left(frame, thread->ids);
 		thread->depth = top;
 	}
 	return 0;
@@ -77,6 +115,9 @@ static __always_inline struct frame *frame_pushed(struct thread *thread, const s
 	frame->sp = sp;
 	frame->row = row;
 	frame->streamed = !!(spec->flags & SPEC_STREAM);
+	frame->submits = options.fleet && spec->work.step >= WORK_SUBMIT;
+	if (frame->submits)
+		count_open(thread->ids >> 32, 1);
 	if (spec->work.flags & WORK_ANCHOR)
 		frame->generation = next_generation(thread->ids >> 32);
 	set_caller(thread, depth, frame);
@@ -95,6 +136,7 @@ static __always_inline void frame_open(struct thread *thread, struct pt_regs *ct
 /* The index of the open call that returns to `sp`, or WIRE_FRAMES. Everything above it is abandoned. */
 __noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
 {
+	__s64 abandoned = 0;
 	__u32 index;
 
 	if (!thread)
@@ -106,8 +148,11 @@ __noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
 			return WIRE_FRAMES;
 		if (thread->frames[index].sp == sp && thread->frames[index].row == row) {
 			thread->depth = index;
+			if (abandoned)
+				count_open(thread->ids >> 32, -abandoned);
 			return index;
 		}
+		abandoned += thread->frames[index].submits;
 	}
 	return WIRE_FRAMES;
 }

@@ -165,7 +165,7 @@ static __always_inline int kernel_entry(void *ctx, enum kernel_way way)
 		return 0;
 	entered_words(ctx, spec, &desk->frame, number, way);
 	if (kernel_words(&desk->frame, number, &flags)) {
-		count_entry(row);
+		count_entry(row, 0);
 		if (!thread && !(spec->ground & GROUND_ANY_TASK))
 			thread = thread_made(ids);
 		if (way != BY_TRACEPOINT && (spec->flags & SPEC_RETURN))

@@ -91,6 +91,8 @@ __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 	missing = read_own_name(scratch, handle, name, &tag);
 	if (missing) {
 		known.id = named_otherwise(thread, handle);
+		if (!known.id && missing != KERNEL_FOREIGN)
+			known.id = meet_unread(thread, handle, name);
 		return known.id ? know(&key, &known) : missing;
 	}
 	known.id = hash_name(scratch, thread->image);

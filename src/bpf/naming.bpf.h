@@ -14,6 +14,7 @@
 #define TAG_FUNCTION 1
 #define TAG_KERNEL 2
 #define TAG_STUB 3       /* told to user space, not read */
+#define TAG_UNREAD 4     /* the same of a handle: user space reads where it leads, which waits for pages */
 #define NAME_ELSEWHERE 1 /* in place of the address of a name that the handle does not lead to */
 #define KNOWN_KERNELS 65536
 
@@ -84,11 +85,13 @@ static __always_inline int read_name(struct kernel_scratch *scratch, __u64 addre
 	return 1;
 }
 
-/* Tells user space what the kernel is called whose name is in `scratch`; a stub has none. */
+/* Tells user space what the kernel is called whose name is in `scratch`; stubs and handles that were not read have none.
+ */
 static __always_inline bool announce_kernel(struct kernel_scratch *scratch, __u32 tgid, __u64 id,
 					    __u64 handle, __u32 tag)
 {
-	__u32 length = tag == TAG_STUB ? 0 : scratch->event.length & (WIRE_KERNEL_NAME - 1);
+	__u32 length =
+		tag == TAG_STUB || tag == TAG_UNREAD ? 0 : scratch->event.length & (WIRE_KERNEL_NAME - 1);
 
 	scratch->event.kind = MEMORY_KERNEL;
 	scratch->event.tgid = tgid;
@@ -158,6 +161,19 @@ __noinline __u64 meet_stub(struct thread *thread)
 	scratch->stub.tgid = thread->ids >> 32;
 	scratch->stub.id = id;
 	return bpf_map_update_elem(&kernels, &key, &scratch->stub, BPF_NOEXIST) ? KERNEL_FULL : id;
+}
+
+/* The id of a handle that leads to pages which are not there now: user space reads the name. 0: it cannot be told. */
+static __noinline __u64 meet_unread(struct thread *thread, __u64 handle, __u64 name)
+{
+	struct kernel_scratch *scratch = kernel_scratch();
+	__u64 id = mix(mix(mix(thread->image, handle), name), TAG_UNREAD);
+
+	if (id < KERNEL_FIRST_ID)
+		id += KERNEL_FIRST_ID;
+	if (!scratch || !announce_kernel(scratch, thread->ids >> 32, id, handle, TAG_UNREAD))
+		return 0;
+	return id;
 }
 
 /* The id of the kernel of a handle that leads to no name; 0: it has none. */

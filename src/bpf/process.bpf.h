@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_PROCESS_BPF_H
 #define GPUSCOPE_PROCESS_BPF_H
 
+#include "frame.bpf.h"
 #include "launch.bpf.h"
 #include "site.bpf.h"
 #include "watch.bpf.h"
@@ -28,6 +29,21 @@ static long spin(__u64 index, struct wait *wait)
 	return bpf_ktime_get_ns() > wait->deadline;
 }
 
+/* Names the calls that the thread of `notice` is in: what it waits for here is no time of theirs. */
+static __always_inline void name_open_calls(struct notice *notice)
+{
+	struct thread *thread = thread_known();
+
+	if (!thread)
+		return;
+	for (__u32 i = 0; i < WIRE_OPEN; i++) {
+		if (i >= thread->depth)
+			break;
+		notice->open[i].entered = thread->frames[i].entered;
+		notice->open[i].row = thread->frames[i].row;
+	}
+}
+
 /* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs. The
  * thread waits here until user space has looked at them, for a bounded time and only while user space shows
  * signs of life. Is there something to attach to, user space arranges for the thread to stop once it leaves the
@@ -48,6 +64,7 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	wait.deadline = notice->at + WAIT_NS;
 	wait.readable = PT_REGS_SP(ctx);
 	notice->sequence = wait.sequence;
+	name_open_calls(notice);
 	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
 	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
 		return 0;
@@ -99,6 +116,19 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* The current thread has made its last call. */
+static __always_inline void count_switches(void)
+{
+	struct thread *thread = thread_known();
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!thread || !thread->ids)
+		return;
+	__sync_fetch_and_add(&control.threads_ended, 1);
+	__sync_fetch_and_add(&control.voluntary, BPF_CORE_READ(task, nvcsw) - thread->voluntary);
+	__sync_fetch_and_add(&control.involuntary, BPF_CORE_READ(task, nivcsw) - thread->involuntary);
+}
+
 /* After execve nothing of the old image returns: its open calls are dropped with its thread storage. */
 SEC("raw_tp/sched_process_exec")
 int process_executed(struct bpf_raw_tracepoint_args *ctx)
@@ -107,6 +137,8 @@ int process_executed(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct notice *notice;
 
+	leave_all(task);
+	count_switches();
 	bpf_task_storage_delete(&threads, task);
 	bpf_task_storage_delete(&site_scratches, task);
 	bpf_task_storage_delete(&kernel_scratches, task);
@@ -119,6 +151,9 @@ int process_executed(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* of `exit_code`, as in WTERMSIG */
+#define EXIT_SIGNAL 0x7f
+
 SEC("raw_tp/sched_process_exit")
 int process_exited(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -126,6 +161,8 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 	struct notice *notice;
 
+	leave_all(bpf_get_current_task_btf());
+	count_switches();
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	bpf_map_delete_elem(&pythons, &tgid);
@@ -136,6 +173,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	/* the last thread to end need not be the one that the process is named after */
 	BPF_CORE_READ_STR_INTO(&notice->comm, task, group_leader, comm);
+	notice->parent = BPF_CORE_READ(task, exit_code) & EXIT_SIGNAL;
 	bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -24,6 +24,9 @@ struct task_struct {
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	int exit_code;
 	struct signal_struct *signal;
 	char comm[WIRE_COMM];
 } __attribute__((preserve_access_index));
@@ -53,7 +56,8 @@ struct frame {
 	__u32 row;
 	__u8 depth; /* streamed calls around this one */
 	__u8 streamed;
-	__u16 pad;
+	__u8 submits; /* counted in the open calls of its process */
+	__u8 pad;
 	__u64 word[WORDS];
 };
 
@@ -88,9 +92,11 @@ struct thread {
 	__u32 contexts;   /* on the stack, as far as it was seen */
 	__u64 remembered; /* when a memory call was last told of, CLOCK_MONOTONIC ns */
 	__u64 context[CONTEXTS];
-	__u64 stub;     /* of the runtime's launch that is open, 0: none */
-	__u64 stub_sp;  /* where that returns to */
-	__u64 launched; /* the kernel that the driver has launched within it */
+	__u64 stub;      /* of the runtime's launch that is open, 0: none */
+	__u64 stub_sp;   /* where that returns to */
+	__u64 launched;  /* the kernel that the driver has launched within it */
+	__u64 voluntary; /* context switches before its first call */
+	__u64 involuntary;
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */
@@ -207,6 +213,7 @@ const volatile struct options options;
 struct control control;
 
 /* keeps the types of both rings in the object's BTF, for the skeleton */
+const struct thread *thread_type __attribute__((unused));
 const struct call_event *call_event_type __attribute__((unused));
 const struct notice *notice_type __attribute__((unused));
 const struct memory_call *memory_call_type __attribute__((unused));

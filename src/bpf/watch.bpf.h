@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_WATCH_BPF_H
 #define GPUSCOPE_WATCH_BPF_H
 
+#include "cgroup.bpf.h"
 #include "state.bpf.h"
 
 /* Global, as are others that are long or loop: the verifier looks at each once, not on every path to it. */
@@ -65,14 +66,21 @@ static __noinline struct thread *thread_made(__u64 ids)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct notice *notice;
+	__u64 place;
 
 	if (!thread || thread->ids)
 		return thread;
 	thread->ids = ids;
 	thread->image = image_of(task, ids >> 32);
+	thread->voluntary = BPF_CORE_READ(task, nvcsw);
+	thread->involuntary = BPF_CORE_READ(task, nivcsw);
+	/* before there is a notice: what is reserved in the ring holds up the others */
+	place = options.fleet ? place_of(task) : 0;
 	notice = notice_start(NOTICE_THREAD, ids >> 32, (__u32)ids);
-	if (notice)
-		bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
+	if (!notice)
+		return thread;
+	notice->place = place;
+	bpf_ringbuf_submit(notice, BPF_RB_NO_WAKEUP);
 	return thread;
 }
 

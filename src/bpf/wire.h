@@ -31,6 +31,9 @@
 #define WIRE_XID_TEXT 472      /* bytes kept of the message of an Xid, NUL included */
 #define WIRE_KERNEL_NAME 4096  /* bytes kept of the name of a kernel, NUL included */
 #define WIRE_PIECE 64          /* bytes of one piece of an argument that the driver was given */
+#define WIRE_CGROUP 1024       /* bytes of the names of cgroups */
+#define WIRE_CGROUP_NAME 256   /* bytes of one, NUL included */
+#define WIRE_CGROUP_DEPTH 16   /* of cgroups in each other */
 #define WIRE_TESTS 2           /* conditions of one row */
 
 /* How much of a call is captured; each size is a prefix of the next. */
@@ -230,7 +233,9 @@ struct spec {
 	struct spec_factor part[WIRE_PARTS];
 	__u8 parts;
 	__u8 context_move; /* enum context_move */
-	__u32 pad2;
+	__u8 keep_open;    /* remember its calls while they are open, even if they are only counted */
+	__u8 pad1;
+	__s32 ended; /* another result that is no failure, of calls behind the end of the library */
 	struct spec_launch launch;
 	struct spec_work work;
 	struct spec_hook hook;
@@ -252,7 +257,7 @@ struct place {
 	__u16 pad;
 };
 
-/* One static probe; the upper half of its attach cookie numbers it from 1. */
+/* One static probe; its attach cookie numbers it from 1. */
 struct probe_site {
 	__u32 places;
 	__u32 pad;
@@ -371,6 +376,7 @@ struct flow {
 	__u64 generation; /* calls after which earlier work may be known to be done */
 	__u64 captures;   /* that are open */
 	__u64 lost;       /* records */
+	__u64 open;       /* calls that put something into a stream and have not returned */
 };
 
 /* What one call has to do with the work of a device. Only those that succeeded. */
@@ -487,7 +493,16 @@ struct row_counter {
 	__u64 entered;
 	__u64 lost;     /* events that found the ring full */
 	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
+	__u64 stepped; /* of the entered ones: at a site whose instruction is single-stepped */
+	__u64 nop5;    /* the same: at a nop of five bytes */
 };
+
+/* The attach cookie: the row, from bit 32 on the number of a static probe, and from bit 48 on how the kernel runs the
+ * instruction there.
+ */
+#define COOKIE_SITE(cookie) ((__u32)((cookie) >> 32) & 0xffff)
+#define COOKIE_STEPPED (1ull << 48)
+#define COOKIE_NOP5 (1ull << 49)
 
 /* ---- system calls on the devices of NVIDIA's kernel driver ---- */
 
@@ -568,15 +583,36 @@ struct driver_share {
 
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };
 
+#define WIRE_OPEN 4 /* open calls that a notice names */
+
+/* A call that has not returned. */
+struct open_call {
+	__u64 entered; /* CLOCK_MONOTONIC ns; 0: none */
+	__u32 row;
+	__u32 pad;
+};
+
 /* What happens to processes, in its own ring, so that a flood of calls cannot hide it. */
 struct notice {
 	__u32 kind;
 	__u32 tgid;
 	__u32 tid;
-	__u32 parent;   /* NOTICE_FORK: who forked */
+	__u32 parent;   /* NOTICE_FORK: who forked; NOTICE_EXIT: the signal that ended it, 0: none */
 	__u64 at;       /* CLOCK_MONOTONIC ns */
 	__u64 sequence; /* NOTICE_LIBRARY: to be stored in its slot of `control.acknowledged` */
+	__u64 place;    /* NOTICE_THREAD: the key of its cgroups' path, 0: not known */
 	char comm[WIRE_COMM];
+	struct open_call
+		open[WIRE_OPEN]; /* NOTICE_LIBRARY: calls that the thread is in, the outermost first */
+};
+
+/* Where a process runs: for each of WIRE_HIERARCHIES the names of a cgroup and of those that it lies in, the innermost
+ * first, each with its NUL, and a NUL behind them all.
+ */
+struct cgroup_path {
+	__u32 length; /* 0: it is being written */
+	__u32 cut;    /* it is longer */
+	char text[WIRE_CGROUP + WIRE_CGROUP_NAME];
 };
 
 /* One Xid, from the driver's tracepoint. */
@@ -605,8 +641,9 @@ struct options {
 	__u8 by_cgroup;
 	__u8 only_errors;
 	__u8 wait_for_attach;
-	__u8 never;          /* 0, which the compiler does not know */
-	__u8 every_frame;    /* calls that are only counted are remembered while they are open, too */
+	__u8 never;       /* 0, which the compiler does not know */
+	__u8 every_frame; /* calls that are only counted are remembered while they are open, too */
+	__u8 fleet; /* threads that call for the first time say where they run, open submissions are counted */
 	__u8 driver_counted; /* system calls on the driver's devices are counted, and none is told of */
 	char comm[WIRE_COMMS][WIRE_COMM]; /* names, or beginnings of names */
 	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
@@ -625,11 +662,14 @@ struct control {
 	__u64 work_lost;
 	__u64 unloads; /* calls after which handles may stand for other kernels */
 	__u64 kernel_totals;
-	__u64 kernels_lost; /* names that found the ring full; they are sent again at a later launch */
-	__u64 shapes_lost;  /* launches whose shape found no room */
-	__u64 driver_lost;  /* system calls that found their ring full; they are counted */
-	__u64 shares_lost;  /* of the time of functions, spells in the driver that found no room */
-	__u64 uvm_major;    /* major number of UVM's devices, 0: not known */
+	__u64 kernels_lost;  /* names that found the ring full; they are sent again at a later launch */
+	__u64 shapes_lost;   /* launches whose shape found no room */
+	__u64 driver_lost;   /* system calls that found their ring full; they are counted */
+	__u64 shares_lost;   /* of the time of functions, spells in the driver that found no room */
+	__u64 uvm_major;     /* major number of UVM's devices, 0: not known */
+	__u64 threads_ended; /* that had called */
+	__u64 voluntary;     /* context switches of these, from their first call on */
+	__u64 involuntary;
 	__u64 desks_missed; /* calls in the kernel, or returns of them, that too many others on their CPU were within */
 };
 

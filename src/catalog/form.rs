@@ -26,6 +26,7 @@ pub(super) struct RawLibrary {
     #[serde(rename = "match")]
     pub pattern: Text,
     pub errors: Option<Text>,
+    pub ended: Option<i32>,
 }
 
 #[derive(Deserialize)]

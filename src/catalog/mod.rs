@@ -126,6 +126,7 @@ impl Catalog {
             // no file is called so
             pattern: "/".to_owned(),
             errors: Some(errors),
+            ended: None,
             layer: Layer::Kernel,
         });
         self.symbols.push(HashMap::new());
@@ -162,6 +163,7 @@ impl Catalog {
             name: in_kernel::LIBRARY.to_owned(),
             pattern: "/".to_owned(), // no file
             errors: None,
+            ended: None,
             layer: Layer::Custom,
         });
         self.symbols.push(HashMap::new());
@@ -248,10 +250,13 @@ impl Catalog {
     pub fn is_failure(&self, row: &Row, ret: u64) -> bool {
         let [a, b, c, d, ..] = ret.to_le_bytes();
         let code = i32::from_le_bytes([a, b, c, d]);
-        let typed = self
+        let Some(library) = self
             .library_with(row.library)
-            .is_some_and(|library| library.errors.is_some());
-        let judged = typed && row.returns == Returns::Error && row.class != Class::Error;
-        judged && code != 0 && !row.ok.contains(&code)
+            .filter(|library| library.errors.is_some())
+        else {
+            return false;
+        };
+        let judged = row.returns == Returns::Error && row.class != Class::Error;
+        judged && code != 0 && !row.ok.contains(&code) && library.ended != Some(code)
     }
 }

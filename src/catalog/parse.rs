@@ -164,6 +164,7 @@ impl At<'_> {
             name,
             pattern,
             errors,
+            ended: raw.ended,
             layer,
         });
         catalog.symbols.push(std::collections::HashMap::new());

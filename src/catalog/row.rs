@@ -4,6 +4,7 @@ use super::arg::Arg;
 use super::class::Class;
 use super::hook::Hook;
 use super::in_kernel::{InKernel, SiteKind};
+use super::kind::Kind;
 use super::launch::Launch;
 use super::memory::Effect;
 use super::path::{Direction, Factor};
@@ -48,6 +49,8 @@ pub struct Library {
     pub pattern: String,
     /// Enum of its return codes, 0 meaning success.
     pub errors: Option<EnumId>,
+    /// What calls return once the library has been shut down, as the process ends: no failure either.
+    pub ended: Option<i32>,
     /// Which interface it is.
     pub layer: Layer,
 }
@@ -177,6 +180,19 @@ impl Row {
             raw: true,
             hook: Hook::default(),
         }
+    }
+
+    /// Whether it may call a function of the program before it returns: exceptions, `longjmp` and other stacks may then
+    /// pass through it, so that its return is not hooked.
+    #[must_use]
+    pub fn calls_back(&self) -> bool {
+        self.args.iter().any(|arg| arg.kind == Kind::Fn)
+    }
+
+    /// Whether its return may be hooked where a user's file does not say otherwise.
+    #[must_use]
+    pub fn may_return(&self) -> bool {
+        !self.raw && !self.entry_only && !self.calls_back()
     }
 
     /// Whether `symbol` is a pattern instead of a name.

@@ -212,6 +212,10 @@ fn error_tables_are_complete() {
     let query = row(&catalog, "driver", "cuStreamQuery", None);
     assert!(!catalog.is_failure(query, 600));
     assert!(catalog.is_failure(query, 1));
+    assert!(!catalog.is_failure(malloc, 4), "the runtime is being unloaded");
+    let attribute = row(&catalog, "driver", "cuPointerGetAttribute", None);
+    assert!(!catalog.is_failure(attribute, 1), "memory that CUDA does not know");
+    assert!(catalog.is_failure(attribute, 2));
     let text = row(&catalog, "runtime", "cudaGetErrorString", None);
     assert!(!catalog.is_failure(text, 5) && catalog.error_name(text, 5).is_none());
 }

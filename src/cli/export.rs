@@ -50,19 +50,6 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// That a file name's extension stands for.
-    #[must_use]
-    pub fn of_extension(extension: &str) -> Option<ExportFormat> {
-        Some(match extension {
-            "jsonl" => ExportFormat::Jsonl,
-            "json" => ExportFormat::Chrome,
-            "pftrace" | "perfetto-trace" => ExportFormat::Perfetto,
-            "parquet" => ExportFormat::Parquet,
-            "csv" => ExportFormat::Csv,
-            _ => return None,
-        })
-    }
-
     /// Whether people cannot read it.
     #[must_use]
     pub fn is_binary(self) -> bool {

@@ -1,6 +1,6 @@
 //! Options of `gpuscope leaks`.
 
-use super::{Paint, Whose, parse_duration, parse_interval};
+use super::{Paint, Start, Whose, parse_interval, parse_seconds};
 use crate::rule::Rule;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -41,12 +41,14 @@ pub struct LeaksArgs {
     /// Run this command and watch it from its first call
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pids", "all", "duration"])]
     pub command: Vec<OsString>,
-    /// Stop after this time: 10s, 5min
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Stop after this time: 10s, 5min; a bare number is seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     /// Also functions that FILE describes and gives a role in memory, in any library (repeatable)
     #[arg(long, value_name = "FILE.toml", help_heading = "Whose calls")]
     pub hooks: Vec<PathBuf>,
+    #[command(flatten)]
+    pub start: Start,
     #[command(flatten)]
     pub whose: Whose,
     /// Write the report to FILE instead (`-`: stdout); the extension .jsonl chooses --json

@@ -46,12 +46,15 @@ pub struct Which {
     /// Only calls that take at least this long, such as 10us or 1ms; the summary counts the others all the same
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Which calls")]
     pub min_duration: Option<Duration>,
-    /// Show calls of chatty getters (cudaGetDevice …) too, instead of only counting them
+    /// Also count calls that only ask (cudaGetDevice …): PyTorch makes some 20 of them for each launch, and what they cost is
+    /// most of what tracing costs it
+    #[arg(long, help_heading = "Which calls")]
+    pub getters: bool,
+    /// As --getters, and show them
     #[arg(long, help_heading = "Which calls")]
     pub chatty: bool,
-    /// Leave out chatty getters (cudaGetDevice …) altogether, which PyTorch calls some 20 times for each launch: they are
-    /// not counted, and cost nothing
-    #[arg(long, conflicts_with = "chatty", help_heading = "Which calls")]
+    /// As it is without --getters
+    #[arg(long, hide = true, conflicts_with_all = ["getters", "chatty"])]
     pub no_getters: bool,
     /// Also trace the functions that FILE describes, in any library (repeatable)
     #[arg(long, value_name = "FILE.toml", help_heading = "Which calls")]
@@ -61,6 +64,15 @@ pub struct Which {
     pub kernel: Vec<String>,
     #[command(flatten)]
     pub whose: Whose,
+}
+
+impl Which {
+    /// Whether calls that only ask are hooked. Few of them fail or take long: where only such calls are shown, none is left out.
+    #[must_use]
+    pub fn takes_getters(&self) -> bool {
+        let looks_for_few = self.errors || self.min_duration.is_some();
+        !self.no_getters && (self.getters || self.chatty || looks_for_few)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -116,7 +128,8 @@ pub struct Options {
     /// Format of the lines [default: by the extension of -o, else text]
     #[arg(long, value_enum, help_heading = "Output")]
     pub format: Option<Format>,
-    /// No lines, only the summary: the cheapest way to trace
+    /// No lines, only the summary with what is wrong; with --filter, or with --all, calls are only counted, which is
+    /// the cheapest way to trace
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// Show call stacks below lines and in the summary. Without, the summary has those of calls that allocate
@@ -125,6 +138,13 @@ pub struct Options {
     /// Call kernels as in the source, with namespaces, parameters and all template arguments
     #[arg(long, help_heading = "Output")]
     pub full_names: bool,
+    /// In JSON lines, the entry of a call and its return are records of their own, so that a call that hangs has been
+    /// begun
+    #[arg(long, help_heading = "Output")]
+    pub phases: bool,
+    /// Sizes in lines of text as exact numbers of bytes
+    #[arg(long, help_heading = "Output")]
+    pub bytes: bool,
     /// How the summary on stderr looks
     #[arg(
         long,

@@ -1,6 +1,9 @@
 //! `gpuscope record`: its options.
 
-use super::{Colour, Format, Options, Paint, Stacks, SummaryFormat, Which, parse_duration, parse_size};
+use super::{
+    Colour, Format, Options, Paint, Stacks, Start, SummaryFormat, Which, parse_duration, parse_period, parse_seconds,
+    parse_size,
+};
 use crate::rule::Rule;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -41,9 +44,11 @@ pub struct RecordArgs {
     /// Run this command and record it from its first call
     #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pids", "all", "duration"])]
     pub command: Vec<OsString>,
-    /// Stop after this time: 10s, 5min
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Stop after this time: 10s, 5min; a bare number is seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub start: Start,
     #[command(flatten)]
     pub which: Which,
     /// Write to FILE (`-`: stdout) [default: traces/trace_DATE_TIME.arrows]
@@ -90,7 +95,7 @@ pub struct Keep {
     pub max_size: Option<u64>,
     /// Flight recorder: keep the last TIME in memory, and write it to FILE.dump-0001.arrows and on when --dump-on says
     /// so, and on SIGUSR1
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "rotate", help_heading = "How much is kept")]
+    #[arg(long, value_name = "TIME", value_parser = parse_period, conflicts_with = "rotate", help_heading = "How much is kept")]
     pub ring: Option<Duration>,
     /// Most memory that --ring takes; then it goes back less far
     #[arg(
@@ -143,6 +148,8 @@ impl RecordArgs {
             quiet: false,
             stacks: self.stacks,
             full_names: self.full_names,
+            bytes: false,
+            phases: false,
             summary: self.summary,
             fail_on: self.fail_on.clone(),
             paint: Paint { color: Colour::Auto },

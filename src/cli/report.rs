@@ -1,6 +1,6 @@
 //! The command line of `report` and `diff`.
 
-use super::{Paint, Stacks, parse_duration};
+use super::{Paint, Stacks, parse_seconds};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -63,8 +63,8 @@ pub struct ReportArgs {
     /// Every process, now and later
     #[arg(long, requires = "live", conflicts_with_all = ["pids", "file"], help_heading = "Live")]
     pub all: bool,
-    /// Stop after this time: 10s, 5min
-    #[arg(long, value_name = "TIME", requires = "live", conflicts_with = "file", value_parser = parse_duration, help_heading = "Live")]
+    /// Stop after this time: 10s, 5min; a bare number is seconds
+    #[arg(long, value_name = "TIME", requires = "live", conflicts_with = "file", value_parser = parse_seconds, help_heading = "Live")]
     pub duration: Option<Duration>,
     /// Whose call stacks are taken
     #[arg(long, value_enum, default_value = "all", value_name = "WHICH", help_heading = "Live")]

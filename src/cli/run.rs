@@ -1,6 +1,6 @@
 //! Options of `gpuscope run`.
 
-use super::Options;
+use super::{Options, Start};
 use clap::Args;
 use std::ffi::OsString;
 
@@ -24,6 +24,8 @@ Examples:
       only failed calls
   gpuscope run --kernel ioctl,rpc -- ./app
       what the kernel driver does for each call, and how long its questions to the GPU take
+  sudo gpuscope run -- python train.py
+      as you, with your groups, HOME and PATH, though gpuscope is root; --as-root: as root
   gpuscope run -q --fail-on leak -- ./test
       exit status 3 when the program gave back less GPU memory than it took
 
@@ -40,6 +42,8 @@ A Ctrl-C at the terminal reaches CMD, too, and is waited for.";
 pub struct RunArgs {
     #[command(flatten)]
     pub options: Options,
+    #[command(flatten)]
+    pub start: Start,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -23,7 +23,7 @@ Examples:
   gpuscope serve --config /etc/gpuscope.toml --check-config
       is the file right, and what does it come to?
 
-Collectors: api (calls and their durations), getters (cudaGetDevice and its likes in api, too), errors (by name), memory (who holds it), launches (kernels by name), \
+Collectors: api (calls and their durations), getters (cudaGetDevice and its likes in api, too), buckets (finer durations in api), errors (by name), memory (who holds it), launches (kernels by name), \
 copies, sync (waiting, idle time), nvml (devices), xid, self (gpuscope and what it costs). Each adds only the probes \
 that it needs; nvml, xid and self need none.
 
@@ -37,7 +37,7 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, or the configuration is right; 1 fail
 
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServeArgs {
-    /// Collectors, separated by commas; ! before a name leaves it out [default: all but getters and driver]
+    /// Collectors, separated by commas; ! before a name leaves it out [default: all but getters, buckets and driver]
     #[arg(long, value_name = "NAMES", help_heading = "What is measured")]
     pub collect: Vec<String>,
     /// Calls of runtime (libcudart: what was written), driver (libcuda: what happened), kernel (as --collect driver), or
@@ -60,13 +60,17 @@ pub struct ServeArgs {
         help_heading = "Where it is shown"
     )]
     pub listen: Vec<String>,
+    /// Address and port where /healthz and /readyz alone are answered, in clear and without a password, for who looks
+    /// after the process (repeatable) [default: none]
+    #[arg(long, value_name = "ADDR:PORT", help_heading = "Where it is shown")]
+    pub health_listen: Vec<String>,
     /// Where on the server the metrics are [default: /metrics]
     #[arg(long, value_name = "PATH", help_heading = "Where it is shown")]
     pub telemetry_path: Option<String>,
     /// TLS and passwords of the web server, in the form that all of Prometheus' exporters read
     #[arg(long, value_name = "FILE.yml", value_hint = ValueHint::FilePath, help_heading = "Where it is shown")]
     pub web_config: Option<String>,
-    /// Print a page each time this has passed, such as 5s [default: off]
+    /// Print a page each time this has passed, such as 5s; a bare number is seconds [default: off]
     #[arg(long, value_name = "TIME", help_heading = "Where it is shown")]
     pub display_interval: Option<String>,
 

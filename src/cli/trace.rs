@@ -1,6 +1,6 @@
 //! Options of `gpuscope trace`.
 
-use super::{Options, parse_duration};
+use super::{Options, parse_seconds};
 use clap::Args;
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub struct TraceArgs {
     /// Trace every process, now and later
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
-    /// Stop after this time: 10s, 5min
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    /// Stop after this time: 10s, 5min; a bare number is seconds
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub options: Options,

@@ -1,5 +1,6 @@
 //! `gpuscope diff`: what changed between two recordings.
 
+use super::leaks::screen::columns;
 use super::report::{coloured, demands, put, read, status, warn};
 use crate::cli::DiffArgs;
 use crate::output::Output;
@@ -20,7 +21,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let page = match (args.json, args.md) {
         (true, _) => diff::to_line(&diff),
         (_, true) => diff::markdown(&diff),
-        _ => diff::page(&diff, coloured(args.paint.color)),
+        _ => diff::page_within(&diff, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)?;
     let worse = demands.iter().flat_map(|demand| demand.regressions(&diff)).collect();

@@ -6,7 +6,8 @@ use super::prepare;
 use crate::capture::{Use, plan};
 use crate::catalog::{Catalog, Library, LibraryId, Row, RowId, SiteKind, glob_matches, nearest};
 use crate::cli::FunctionsArgs;
-use crate::elf::{Cost, ElfFile, Site, by_offset, is_trampoline, probe_site};
+use crate::elf::{Cost, ElfError, ElfFile, Site, by_offset, is_trampoline, probe_site};
+use crate::probe::discover::Mapping;
 use crate::probe::machine::ldcache;
 use crate::probe::{discover, kernel, machine, place, returns, static_probe};
 use crate::sink::quantity::escaped;
@@ -82,8 +83,8 @@ pub fn run(file: &Path, args: &FunctionsArgs, out: &mut dyn Write) -> Result<Exi
             );
             write(out, args.json, &library.name, None, &Finding::bad("*", what))?;
         }
-        for (shown, path) in files {
-            wrong |= explain_file(&catalog, library, &rows, (&shown, &path), args.json, out)?;
+        for file in files {
+            wrong |= explain_file(&catalog, library, &rows, &file, args.json, out)?;
         }
     }
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -124,33 +125,42 @@ fn of_kernel(row: &Row) -> Vec<Finding> {
     explained.into_iter().map(one).collect()
 }
 
-/// The files that the library stands for: their names, and where to read them.
-fn files_of(library: &Library, args: &FunctionsArgs) -> Result<Vec<(PathBuf, PathBuf)>> {
+/// A file that the library stands for: as people or a process name it, and what it holds.
+type Source = (PathBuf, Result<ElfFile, ElfError>);
+
+fn at_path(path: PathBuf) -> Source {
+    let elf = ElfFile::open(&path);
+    (path, elf)
+}
+
+fn mapped(pid: u32, mapping: Mapping) -> Source {
+    let elf = mapping.open(pid).map_err(ElfError::from).and_then(|file| file.elf());
+    (mapping.path, elf)
+}
+
+/// The files that the library stands for.
+fn files_of(library: &Library, args: &FunctionsArgs) -> Result<Vec<Source>> {
     if let Some(path) = &args.lib {
         let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", path.display()))?;
         let full = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let fits = library.matches(&full.to_string_lossy())
             || library.matches(&path.to_string_lossy())
             || elf.soname().is_some_and(|soname| library.matches(soname));
-        return Ok(fits.then(|| (path.clone(), path.clone())).into_iter().collect());
+        return Ok(fits.then(|| at_path(path.clone())).into_iter().collect());
     }
     if let Some(pid) = args.pid {
         let mappings = discover::mappings(pid).with_context(|| format!("failed to look at process {pid}"))?;
         let wanted = mappings
             .into_iter()
             .filter(|mapping| library.matches(&mapping.path.to_string_lossy()));
-        let through_root =
-            |path: &Path| PathBuf::from(format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path));
-        return Ok(wanted
-            .map(|mapping| (mapping.path.clone(), through_root(&mapping.path)))
-            .collect());
+        return Ok(wanted.map(|mapping| mapped(pid, mapping)).collect());
     }
     let named = PathBuf::from(&library.pattern);
     if named.is_absolute() && named.exists() {
-        return Ok(vec![(named.clone(), named)]);
+        return Ok(vec![at_path(named)]);
     }
     let found = ldcache::find(&|name| library.matches(name));
-    Ok(found.into_iter().map(|path| (path.clone(), path)).collect())
+    Ok(found.into_iter().map(at_path).collect())
 }
 
 /// Whether something cannot be hooked.
@@ -158,12 +168,11 @@ fn explain_file(
     catalog: &Catalog,
     library: &Library,
     rows: &[RowId],
-    file: (&Path, &Path),
+    (shown, elf): &Source,
     json: bool,
     out: &mut dyn Write,
 ) -> Result<bool> {
-    let (shown, path) = file;
-    let elf = match ElfFile::open(path) {
+    let elf = match elf {
         Ok(elf) => elf,
         Err(error) => {
             write(
@@ -184,7 +193,7 @@ fn explain_file(
     }
     let mut wrong = false;
     for id in rows {
-        for finding in findings(catalog, &elf, *id)? {
+        for finding in findings(catalog, elf, *id)? {
             wrong |= finding.verdict.is_err();
             write(out, json, &library.name, Some(shown), &finding)?;
         }
@@ -329,8 +338,9 @@ fn inner(catalog: &Catalog, row: &Row, site: Site) -> Result<String, String> {
 }
 
 fn returns_wanted(row: &Row) -> bool {
-    let told = !row.raw && !row.entry_only && row.hook.offset.is_none();
-    row.hook.returns.unwrap_or(told)
+    row.hook
+        .returns
+        .unwrap_or(row.may_return() && row.hook.offset.is_none())
 }
 
 fn described(catalog: &Catalog, row: &Row, site: Site, legs: &str, returns: bool) -> Result<String, String> {

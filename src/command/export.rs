@@ -1,5 +1,7 @@
 //! `gpuscope export`: a recording in another format.
 
+use super::content::Content;
+use super::rights;
 use super::whole_file::WholeFile;
 use super::{prepare, reading};
 use crate::cli::{ExportArgs, ExportFormat};
@@ -9,10 +11,10 @@ use crate::export::{Ending, Form, Writing, chrome, perfetto};
 use crate::output::say;
 use crate::refusal::Usage;
 use crate::sink::quantity::{bytes, escaped, plural};
-use crate::trace::reader::{End, Reader};
+use crate::trace::{End, Recording};
 use anyhow::{Context, Result, bail};
-use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, IsTerminal, Write};
+use clap::ValueEnum;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,6 +23,7 @@ use std::process::ExitCode;
 /// # Errors
 /// What cannot be read or written, and why.
 pub fn run(args: &ExportArgs) -> Result<ExitCode> {
+    rights::for_files();
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = format(args, to)?;
     let folder = to.filter(|path| is_folder(path));
@@ -30,14 +33,13 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
             "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
             folder.display()
         ))),
-        (format, None) => into_one(args, form(format)?, to)?,
+        (format, None) => into_one(args, format, to)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn format(args: &ExportArgs, to: Option<&Path>) -> Result<ExportFormat> {
-    let extension = to.and_then(|path| path.extension()?.to_str());
-    let implied = extension.and_then(ExportFormat::of_extension);
+    let implied = to.and_then(Content::said_by).and_then(implied);
     let Some(format) = args.to.or(implied) else {
         bail!(Usage(
             "which format?\nhint: --to jsonl, chrome, perfetto, parquet or csv; or -o FILE.pftrace, and so on"
@@ -48,6 +50,11 @@ fn format(args: &ExportArgs, to: Option<&Path>) -> Result<ExportFormat> {
         bail!(Usage("this format is not for a terminal\nhint: -o FILE".to_owned()));
     }
     Ok(format)
+}
+
+fn implied(content: Content) -> Option<ExportFormat> {
+    let formats = ExportFormat::value_variants().iter();
+    formats.copied().find(|format| Content::from(*format) == content)
 }
 
 fn is_folder(path: &Path) -> bool {
@@ -64,14 +71,15 @@ fn form(format: ExportFormat) -> Result<Box<dyn Form>> {
     })
 }
 
-fn into_one(args: &ExportArgs, form: Box<dyn Form>, to: Option<&Path>) -> Result<()> {
-    let from = &args.file;
+fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
+    let (from, form) = (&args.file, form(format)?);
     let Some(path) = to else {
         return into_stdout(from, form);
     };
     refuse_itself(from, path)?;
+    Content::from(format).check(to, "another name for -o, or without --to")?;
     // before anything is made: it may be no recording
-    let reader = Reader::open(from)?;
+    let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
     let (end, written) = export(reader, from, form, &mut file).map_err(|error| no_room(&error, path))?;
     file.keep()?;
@@ -81,7 +89,7 @@ fn into_one(args: &ExportArgs, form: Box<dyn Form>, to: Option<&Path>) -> Result
 }
 
 fn into_stdout(from: &Path, form: Box<dyn Form>) -> Result<()> {
-    match export(Reader::open(from)?, from, form, &mut io::stdout().lock()) {
+    match export(Recording::open(from)?, from, form, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, _)) => {
@@ -91,12 +99,7 @@ fn into_stdout(from: &Path, form: Box<dyn Form>) -> Result<()> {
     }
 }
 
-fn export(
-    reader: Reader<BufReader<File>>,
-    from: &Path,
-    form: Box<dyn Form>,
-    to: &mut dyn Write,
-) -> io::Result<(End, u64)> {
+fn export(reader: Recording, from: &Path, form: Box<dyn Form>, to: &mut dyn Write) -> io::Result<(End, u64)> {
     let mut writing = Writing::new(form, to);
     let end = reading::read(reader, from, "exporting", &mut writing);
     let written = writing.end(&ending(&end))?;
@@ -166,7 +169,7 @@ fn parquet_form() -> Result<Box<dyn Form>> {
 
 #[cfg(feature = "parquet")]
 fn into_folder(from: &Path, folder: &Path) -> Result<()> {
-    let reader = Reader::open(from)?;
+    let reader = Recording::open(from)?;
     let mut days = folder::Folder::new(folder, reader.meta());
     let end = reading::read(reader, from, "exporting", &mut days);
     let written = days.end(&ending(&end))?;
@@ -179,8 +182,9 @@ fn into_folder(from: &Path, folder: &Path) -> Result<()> {
 mod folder {
     use super::{Ending, Path, Result, WholeFile, Write, no_room};
     use crate::export::parquet::Days;
+    use crate::output::file;
     use crate::trace::{Event, Meta, Taker};
-    use anyhow::{Context, anyhow};
+    use anyhow::anyhow;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
@@ -240,7 +244,7 @@ mod folder {
             let path = self.folder.join(path);
             if !self.open.contains_key(&path) {
                 let folder = path.parent().unwrap_or(&self.folder);
-                std::fs::create_dir_all(folder).with_context(|| format!("failed to make {}", folder.display()))?;
+                file::create_folder(folder)?;
                 self.open.insert(path.clone(), WholeFile::create(&path)?);
             }
             if let Some(file) = self.open.get_mut(&path) {

@@ -12,7 +12,7 @@ use crate::refusal::Usage;
 use crate::sink::quantity::escaped;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Lists functions.
@@ -32,7 +32,10 @@ pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
     let catalog = prepare::catalog(&args.hooks)?;
     let listed = match (&args.lib, args.pid) {
         _ if args.kernel => functions_kernel::run(&catalog, args, &mut out)?,
-        (Some(path), _) => list_file(&catalog, path, path, args, &mut out)?,
+        (Some(path), _) => {
+            let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", path.display()))?;
+            list_file(&catalog, &elf, path, args, &mut out)?
+        }
         (None, Some(pid)) => list_process(&catalog, pid, args, &mut out)?,
         (None, None) => list_catalog(&catalog, args, &mut out)?,
     };
@@ -150,9 +153,9 @@ fn list_process(catalog: &Catalog, pid: u32, args: &FunctionsArgs, out: &mut dyn
     let mut listed = 0;
     for mapping in mappings {
         let Ok(file) = mapping.open(pid) else { continue };
-        let path = PathBuf::from(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file)));
         // a process maps many files that have nothing to do with CUDA
-        listed += list_file(catalog, &path, &mapping.path, args, out).unwrap_or(0);
+        let Ok(elf) = file.elf() else { continue };
+        listed += list_file(catalog, &elf, &mapping.path, args, out).unwrap_or(0);
     }
     if listed == 0 {
         bail!("process {pid} maps no library with known functions\nhint: gpuscope doctor -p {pid}");
@@ -203,9 +206,14 @@ impl Entry {
     }
 }
 
-fn list_file(catalog: &Catalog, path: &Path, shown: &Path, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
-    let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", shown.display()))?;
-    let (library, entries) = entries(catalog, &elf, shown)?;
+fn list_file(
+    catalog: &Catalog,
+    elf: &ElfFile,
+    shown: &Path,
+    args: &FunctionsArgs,
+    out: &mut dyn Write,
+) -> Result<usize> {
+    let (library, entries) = entries(catalog, elf, shown)?;
     let major = elf.soname_major();
     let mut listed = 0;
     for entry in entries {
@@ -217,7 +225,7 @@ fn list_file(catalog: &Catalog, path: &Path, shown: &Path, args: &FunctionsArgs,
             line(out, &escaped(&shown.display().to_string()))?;
         }
         listed += 1;
-        line(out, &describe(catalog, &elf, &entry, row, args.json))?;
+        line(out, &describe(catalog, elf, &entry, row, args.json))?;
     }
     Ok(listed)
 }

@@ -1,16 +1,20 @@
 //! A command that is started under a trace: its start, its end, and the exit status that follows from both.
 
 use super::prepare::{self, StopFlag};
+use super::rights;
+use super::running::is_alive;
+use crate::cli::Start;
 use crate::output::say;
-use crate::probe::launch::{Held, shell_status};
+use crate::probe::launch::{Held, Runner, shell_status};
 use crate::refusal::message;
 use crate::rule::Rule;
+use crate::sink::quantity::escaped;
 use crate::tracer::Tracer;
 use anyhow::Result;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// gpuscope itself failed; every other status may be the command's.
 pub const FAILED: u8 = 125;
@@ -28,7 +32,19 @@ pub struct Launched {
     pub tracer: Tracer,
     child: Child,
     stop: StopFlag,
+    /// Whether processes that outlive the command are waited for.
+    follow: bool,
+    ended: Option<Ended>,
 }
+
+/// The command is over.
+struct Ended {
+    status: ExitStatus,
+    since: Instant,
+}
+
+/// How long processes that the command has left behind may take to end: a shell's children are often a moment late.
+const LATE: Duration = Duration::from_millis(200);
 
 /// Why tracing stopped.
 pub enum End {
@@ -44,19 +60,32 @@ impl Launched {
     ///
     /// # Errors
     /// What we could not do.
-    pub fn start(mut tracer: Tracer, command: &[OsString]) -> Result<Result<Launched, u8>> {
-        if let Some(program) = command.first().and_then(|name| find_program(name)) {
+    pub fn start(mut tracer: Tracer, command: &[OsString], how: &Start) -> Result<Result<Launched, u8>> {
+        let runner = prepare::runner(how)?;
+        let path = search_path(runner.as_ref());
+        if let Some(program) = command.first().and_then(|name| find_program(name, path.as_deref())) {
             tracer.add_program(&program);
         }
-        let held = Held::fork(command)?;
+        let whose = runner.as_ref().map(|runner| runner.user.words());
+        let held = Held::fork(command, runner)?;
         // only now: the command inherits which signals are ignored, and would not inherit a handler
         let stop = prepare::stop_flag()?;
         tracer.add_process(held.pid())?;
         tracer.step()?;
         Ok(match held.release() {
-            Ok(child) => Ok(Launched { tracer, child, stop }),
+            Ok(child) => {
+                rights::after_attaching(&tracer);
+                Ok(Launched {
+                    tracer,
+                    child,
+                    stop,
+                    follow: how.follow,
+                    ended: None,
+                })
+            }
             Err(error) => {
-                say(format_args!("gpuscope: {error}"));
+                let hint = whose.map(|user| format!("\nhint: it runs as {user}; --as-root runs it as root"));
+                say(format_args!("gpuscope: {error}{}", hint.unwrap_or_default()));
                 Err(error.exit_status())
             }
         })
@@ -89,17 +118,67 @@ impl Launched {
             let step = self.tracer.step();
             outcome = outcome.and(step);
             let enough = !goes_on(&mut self.tracer);
-            let end = end_of(&mut self.child, &self.stop)?;
+            let end = self.end()?;
             if end.is_some() || enough {
                 return Ok((end, outcome));
             }
         }
     }
 
+    fn end(&mut self) -> Result<Option<End>> {
+        let Some(Ended { status, since }) = &self.ended else {
+            match end_of(&mut self.child, &self.stop)? {
+                Some(End::Ended(status)) => {
+                    self.ended = Some(Ended {
+                        status,
+                        since: Instant::now(),
+                    });
+                }
+                end => return Ok(end),
+            }
+            return self.end();
+        };
+        let left = self.left_behind();
+        let goes_on = self.follow || since.elapsed() < LATE;
+        if !left.is_empty() && goes_on && !self.stop.is_set() {
+            return Ok(None);
+        }
+        let end = End::Ended(*status);
+        left.into_iter().for_each(|(pid, comm)| self.leave(pid, &comm));
+        Ok(Some(end))
+    }
+
+    /// Processes that the command has started, or that those have, and that live on.
+    fn left_behind(&self) -> Vec<(u32, String)> {
+        let own = self.child.id();
+        let left = self
+            .tracer
+            .descendants()
+            .filter(|(pid, _)| *pid != own && is_alive(*pid));
+        left.map(|(pid, comm)| (pid, comm.to_owned())).collect()
+    }
+
+    /// Says that a process is traced no longer.
+    fn leave(&mut self, pid: u32, comm: &str) {
+        let hint = if self.follow {
+            ""
+        } else {
+            "\nhint: --follow waits for it"
+        };
+        let who = format!("process {pid} ({})", escaped(comm));
+        say(format_args!(
+            "gpuscope: {who} outlives the command and is traced no longer{hint}"
+        ));
+        self.tracer
+            .declare_unseen(format!("{who} outlives the command: what it calls from then on"));
+    }
+
     /// The tracer, and the command without it.
     #[must_use]
     pub fn part(self) -> (Tracer, Untraced) {
-        let Launched { tracer, child, stop } = self;
+        let Launched {
+            tracer, child, stop, ..
+        } = self;
         (tracer, Untraced { child, stop })
     }
 }
@@ -171,13 +250,20 @@ fn reaches_command(signal: i32) -> bool {
     signal == libc::SIGINT && unsafe { libc::isatty(0) } == 1
 }
 
+/// The folders in which the command is looked for.
+fn search_path(runner: Option<&Runner>) -> Option<OsString> {
+    match runner {
+        Some(runner) => runner.environment.get(OsStr::new("PATH")).cloned(),
+        None => std::env::var_os("PATH"),
+    }
+}
+
 /// Where a shell would find the program.
-fn find_program(name: &OsStr) -> Option<PathBuf> {
+fn find_program(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     if name.to_string_lossy().contains('/') {
         return Some(PathBuf::from(name));
     }
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
+    std::env::split_paths(path?)
         .map(|directory| directory.join(name))
         .find(|path| path.is_file())
 }

@@ -34,14 +34,14 @@ pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
 fn watch_command(args: &LeaksArgs) -> Result<u8> {
     let mut reporter = Reporter::new(args)?;
     let tracer = prepare::memory_tracer(args, Scope::Processes(Vec::new()))?;
-    let mut launched = match Launched::start(tracer, &args.command)? {
+    let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
         Err(status) => return Ok(status),
     };
     let (end, outcome) = launched.follow(|tracer| reporter.follow(tracer))?;
     let (summary, _) = launched.tracer.finish()?;
-    let report = last(summary);
-    let written = reporter.finish(&report);
+    let (report, summary) = last(summary);
+    let written = reporter.finish(&report, &summary);
     let matches = prepare::leaks(args.fail_on, &report);
     Ok(end.conclude(outcome.and(written), &matches))
 }
@@ -66,16 +66,16 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
         });
     }
     let (summary, _) = tracer.finish()?;
-    let report = last(summary);
-    let written = reporter.finish(&report);
+    let (report, summary) = last(summary);
+    let written = reporter.finish(&report, &summary);
     failure.and(written)?;
     Ok(prepare::status(&prepare::leaks(args.fail_on, &report)))
 }
 
-/// The report of the end, with what was not seen.
-fn last(summary: Summary) -> Report {
-    let mut report = summary.memory;
+/// The report of the end, with what was not seen, and the rest of the summary.
+fn last(mut summary: Summary) -> (Report, Summary) {
+    let mut report = std::mem::take(&mut summary.memory);
     let unseen = summary.unseen.iter().map(|what| format!("not seen: {what}"));
     report.notes.extend(unseen);
-    report
+    (report, summary)
 }

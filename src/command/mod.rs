@@ -1,5 +1,6 @@
 //! One subcommand per file.
 
+mod content;
 mod coverage;
 #[cfg(feature = "record")]
 pub mod diff;
@@ -21,6 +22,7 @@ mod reading;
 pub mod record;
 #[cfg(feature = "record")]
 pub mod report;
+mod rights;
 pub mod run;
 pub mod running;
 #[cfg(feature = "serve")]
@@ -41,6 +43,9 @@ use std::process::ExitCode;
 /// # Errors
 /// What it could not do, and why.
 pub fn execute(cli: Cli) -> Result<ExitCode> {
+    // errors say what libbpf's words mean; -v asks for them
+    crate::probe::route_messages(false);
+    crate::probe::survive_file_size();
     match cli.command {
         Command::Run(args) => run::run(args),
         Command::Trace(args) => trace::run(args),

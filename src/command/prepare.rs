@@ -4,31 +4,39 @@
 //! lines go `destination`'s, when a run ends `stop`'s, and what its exit status is `verdict`'s business.
 
 mod destination;
+mod runner;
 mod setup;
 mod stop;
 mod verdict;
 
 pub use destination::{coloured, destination, print_summary, words};
+pub use runner::runner;
 pub use setup::{SPARE_ROWS, quiet_setup};
 pub use stop::{StopFlag, stop_flag, stop_flag_of};
 pub use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
-use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, Which};
+use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which};
 use crate::filter::Filter;
 use crate::output::Output;
 use crate::probe::{self, Setup};
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
+use crate::sink::NoLines;
 use crate::tracer::{Scope, Tracer, clock_now};
 use anyhow::{Context, Result, bail};
 use destination::{format, sink};
 use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 
+/// Of a hook file: ten thousand rows.
+const LARGEST_HOOKS: u64 = 1 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 
 /// Loads the kernel programs as `options` ask, for the processes in `scope`.
@@ -36,15 +44,22 @@ const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 /// # Errors
 /// A wrong option, file or pattern, or what the kernel refuses.
 pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
-    let format = format(options);
+    let format = format(options)?;
+    if options.phases && (format != Format::Jsonl || options.quiet) {
+        let words =
+            "--phases is for JSON lines: other formats have one record a call\nhint: -o FILE.jsonl, or --format jsonl";
+        bail!(Usage(words.to_owned()));
+    }
     if format == Format::Arrows {
         return super::record::tracer_of_file(options, scope, command);
     }
     let mut tracer = begin(options, scope, None, || destination(options.output.as_deref()))?;
+    let clock = clock_now();
     if !options.quiet {
-        let clock = clock_now();
         let sink = sink(options, format, command, tracer.tier(), clock)?;
         tracer.write_to(sink, clock);
+    } else if tracer.looks_for_findings() {
+        tracer.write_to(Box::new(NoLines), clock);
     }
     Ok(tracer)
 }
@@ -71,11 +86,17 @@ pub fn begin(
     if filter.has_layer(Layer::Kernel) {
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
+    let leaves_getters_out = filter.leaves_getters_out(&catalog);
     let coverage = Coverage::of(&filter, &catalog);
     options.fail_on.iter().try_for_each(|rule| coverage.check_rule(*rule))?;
     coverage.check_stacks(options.stacks)?;
     let stacks = options.stacks.or_else(|| coverage.most_stacks(stacks?));
-    let rows = RunRows::new(catalog, filter, wish(options, stacks, &coverage), SPARE_ROWS);
+    let untold = no_findings(options, &scope, &coverage);
+    let wish = Wish {
+        events: !options.quiet || untold.is_none(),
+        ..wish(options, stacks, &coverage)
+    };
+    let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;
     let setup = call_setup(options, &scope)?;
     let mut tracer = Tracer::start(rows, setup, scope, output()?)?;
@@ -86,8 +107,10 @@ pub fn begin(
     if let Some(unseen) = coverage.unseen() {
         tracer.declare_unseen(unseen);
     }
-    if options.which.no_getters {
-        tracer.declare_unseen("getters (cudaGetDevice …), which --no-getters leaves out".to_owned());
+    if leaves_getters_out {
+        tracer.declare_unseen(
+            "calls that only ask (cudaGetDevice …) are not hooked; hint: --getters counts them".to_owned(),
+        );
     }
     if options.full_names {
         tracer.show_full_names();
@@ -96,7 +119,7 @@ pub fn begin(
         tracer.show_stacks();
     }
     let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
-    match no_findings(options, &coverage) {
+    match untold {
         Some(why) if asks => bail!(Usage(format!("--fail-on finding cannot be told: {why}"))),
         Some(why) => tracer.leave_findings_out(why),
         None => tracer.look_for_findings(),
@@ -106,19 +129,24 @@ pub fn begin(
 
 fn filter(which: &Which) -> Result<Filter> {
     let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
-    Ok(if which.no_getters {
-        filter.without_queries()
-    } else {
+    Ok(if which.takes_getters() {
         filter
+    } else {
+        filter.without_queries()
     })
 }
 
 /// Why it cannot be told what is wrong: that follows from all calls together.
-fn no_findings(options: &Options, coverage: &Coverage) -> Option<&'static str> {
+fn no_findings(options: &Options, scope: &Scope, coverage: &Coverage) -> Option<&'static str> {
     let which = &options.which;
     let some_left_out = !which.filter.is_empty() || !which.whose.comm.is_empty();
+    let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
+    let unread = options.summary == SummaryFormat::None && !asks;
     match coverage {
-        _ if options.quiet => Some("they follow from single calls, and -q takes none (hint: -o FILE.arrows instead)"),
+        _ if options.quiet && unread => Some("nobody reads them (--summary none)"),
+        _ if options.quiet && *scope == Scope::All => {
+            Some("they follow from single calls, and --all -q only counts (hint: -p PID, or -o FILE.arrows)")
+        }
         _ if which.errors || which.min_duration.is_some() => Some("--errors and --min-duration leave calls out"),
         _ if some_left_out => Some("--filter and --comm leave calls out"),
         Coverage { refused: Some(_), .. } => Some("returns of calls cannot be hooked here"),
@@ -131,7 +159,7 @@ fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish 
     let of = |wanted: fn(Stacks) -> bool| stacks.is_some_and(wanted);
     Wish {
         events: !options.quiet,
-        // few calls of a getter fail or take long: where only those are shown, none is too chatty
+        // where only those are shown that fail or take long, none is too chatty
         chatty: options.which.chatty || options.which.errors || options.which.min_duration.is_some(),
         returns: coverage.refused.is_none(),
         results: options.which.errors,
@@ -199,11 +227,25 @@ fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
 pub fn catalog(hooks: &[PathBuf]) -> Result<Catalog> {
     let mut catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
     for path in hooks {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("failed to read the hook file {}", path.display()))?;
+        let text = hook_file(path).with_context(|| format!("failed to read the hook file {}", path.display()))?;
         catalog.add_hooks(&path.display().to_string(), &text)?;
     }
     Ok(catalog)
+}
+
+/// Who names a device or a pipe waits for nothing, and reads no more than a file of rows can have.
+fn hook_file(path: &Path) -> Result<String> {
+    let mut options = File::options();
+    let file = options.read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        bail!("it is no regular file\nhint: write the rows to a file");
+    }
+    let mut text = String::new();
+    file.take(LARGEST_HOOKS + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > LARGEST_HOOKS {
+        true => bail!("it is longer than 1 MiB"),
+        false => Ok(text),
+    }
 }
 
 /// A filter that selects nothing is a mistake.

@@ -1,13 +1,14 @@
 //! `gpuscope record`, and the recordings of other commands: rows into files, until something ends it.
 
+use super::content::Content;
 use super::launched::{self, End, Launched};
 use super::prepare;
 use super::running::Running;
 use crate::cli::{DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::model::summary::Summary;
-use crate::output::say;
+use crate::output::{file, say};
 use crate::refusal::{Usage, message};
-use crate::sink::{findings, quantity, summary};
+use crate::sink::{cost, findings, quantity};
 use crate::trace::alarm::Cause;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
 use crate::trace::{Meta, Recorder};
@@ -61,7 +62,7 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
 
 fn of_command(args: &RecordArgs) -> Result<u8> {
     let (tracer, mut keeper) = begun(args, Scope::Processes(Vec::new()), &args.command)?;
-    let mut launched = match Launched::start(tracer, &args.command)? {
+    let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
         Err(status) => return Ok(status),
     };
@@ -171,7 +172,8 @@ impl Keeper {
         prepare::print_summary(args.summary, &summary);
         if args.summary == SummaryFormat::None {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
-            summary::getters_hint(&summary).iter().for_each(say);
+            say(cost::headline(&summary.cost, summary.seconds, summary.processes));
+            cost::getters_hint(&summary).iter().for_each(say);
         }
         self.conclude(&summary);
         Ok((summary, written.and(self.failure)))
@@ -243,6 +245,10 @@ fn plan(args: &RecordArgs) -> Result<Plan> {
             "--max-size has no room for two files of --rotate\nhint: a smaller --rotate, or a larger --max-size";
         bail!(Usage(words.to_owned()));
     }
+    Content::Recording.check(
+        args.output.as_deref(),
+        "-o FILE.arrows, of which gpuscope export makes the others; gpuscope run -o FILE.jsonl writes JSON lines",
+    )?;
     let path = args.output.clone().map_or_else(default_path, Ok)?;
     if path == Path::new("-") && keeping != Keeping::Whole {
         bail!(Usage(
@@ -273,14 +279,15 @@ fn ring(args: &RecordArgs, time: Duration) -> Result<Ring> {
 /// A new name in the folder `traces`, which is made.
 fn default_path() -> Result<PathBuf> {
     let folder = Path::new("traces");
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("failed to make the folder {}\nhint: -o FILE", folder.display()))?;
+    file::create_folder(folder)?;
     let stamp = stamp();
     let name = |number: u32| match number {
         1 => folder.join(format!("trace_{stamp}.arrows")),
         _ => folder.join(format!("trace_{stamp}_{number}.arrows")),
     };
-    let free = (1..1000).map(name).find(|path| !path.exists());
+    let free = (1..1000)
+        .map(name)
+        .find(|path| std::fs::symlink_metadata(path).is_err());
     free.context("failed to find a name that is free in the folder traces\nhint: -o FILE")
 }
 

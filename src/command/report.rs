@@ -1,7 +1,10 @@
 //! `gpuscope report`: what a recording says.
 
+use super::content::Content;
+use super::leaks::screen::columns;
 use super::prepare;
 use super::progress::Progress;
+use super::rights;
 use super::running::Running;
 use super::whole_file::WholeFile;
 use crate::cli::{Colour, Options, ReportArgs};
@@ -35,6 +38,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 
 /// Reads a recording, and shows how far it has come.
 pub(super) fn read(path: &Path) -> Result<Report> {
+    rights::for_files();
     let mut progress = Progress::of(format!("reading {}", path.display()));
     load(path, &mut |done, all| progress.show(done, all))
 }
@@ -102,12 +106,13 @@ pub(super) fn warn(report: &Report) {
 
 fn write(args: &ReportArgs, report: &Report) -> Result<()> {
     if let Some(path) = &args.html {
+        Content::Page.check(Some(path), "--html FILE.html")?;
         return put_page(path, &html::page(report));
     }
     let page = match (args.json, args.md) {
         (true, _) => json::to_line(report),
         (_, true) => markdown::page(report),
-        _ => text::page(report, coloured(args.paint.color)),
+        _ => text::page_within(report, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)
 }

@@ -1,5 +1,8 @@
 //! Processes that already run: which are there, and attaching to them.
 
+use super::rights;
+use crate::elf::ElfError;
+use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::machine;
 use crate::tracer::{Scope, Tracer};
@@ -36,6 +39,7 @@ impl Running<'_> {
         if self.all {
             tracer.add_running();
         }
+        rights::after_attaching(tracer);
         say(format_args!(
             "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
             tracer.functions(),
@@ -60,14 +64,16 @@ fn check_process(pid: u32) -> Result<()> {
         );
     }
     let exe = Path::new("/proc").join(pid.to_string()).join("exe");
-    let file = match crate::elf::ElfFile::open(&exe) {
+    let exe = ForeignFile::find(&exe).map_err(ElfError::from);
+    let file = match exe.and_then(|exe| exe.elf()) {
         Ok(_) => return Ok(()),
         Err(error) => error,
     };
     Err(anyhow::Error::new(file)).with_context(|| format!("process {pid} cannot be traced"))
 }
 
-fn is_alive(pid: u32) -> bool {
+/// Whether it is there and has not ended.
+pub(super) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
     !matches!(state, None | Some('Z' | 'X'))

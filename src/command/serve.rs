@@ -3,18 +3,21 @@
 mod display;
 mod exporter;
 mod faults;
+mod hardware;
 mod signals;
 mod sources;
+mod standstill;
 mod status;
 
 use super::prepare;
 use crate::cli::ServeArgs;
 use crate::output::{Output, say};
-use crate::serve::{config, http};
+use crate::serve::{Exchange, config, http};
 use anyhow::Result;
 use exporter::Exporter;
 use signals::Signals;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Serves until SIGINT or SIGTERM; SIGHUP has the configuration read again.
 ///
@@ -31,15 +34,18 @@ pub fn run(args: &ServeArgs) -> Result<ExitCode> {
         output.check()?;
         return Ok(ExitCode::SUCCESS);
     }
-    let signals = Signals::catch()?;
-    let mut exporter = Exporter::start(config, args.verbose)?;
+    let exchange = Arc::new(Exchange::new()?);
+    let signals = Signals::catch(Arc::clone(&exchange))?;
+    let mut exporter = Exporter::start(config, exchange, args.verbose)?;
     exporter.greet();
+    exporter.confine();
     while !signals.end() {
         if signals.take_hangup() {
             exporter.reload(args);
         }
         exporter.step()?;
     }
+    signals.ending();
     exporter.stop();
     Ok(ExitCode::SUCCESS)
 }

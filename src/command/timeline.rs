@@ -1,6 +1,7 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
 use super::leaks::screen;
+use super::rights;
 use super::{prepare, reading};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
@@ -8,7 +9,7 @@ use crate::output::{Output, say};
 use crate::refusal::Usage;
 use crate::sink::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
-use crate::trace::reader::Reader;
+use crate::trace::Recording;
 use anyhow::{Result, bail};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
@@ -22,22 +23,19 @@ const USUAL_WIDTH: usize = 80;
 /// # Errors
 /// What cannot be read, and why.
 pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
+    rights::for_files();
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
     let look = look(args);
     let mut survey = Survey::new(&filter, limits);
-    let end = reading::read(Reader::open(&args.file)?, &args.file, "reading", &mut survey);
+    let end = reading::read(Recording::open(&args.file)?, &args.file, "reading", &mut survey);
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
-        bail!(
-            "{} has no call that would be shown\nhint: --from, --to or --filter leave out all of its {} rows, or there are none",
-            args.file.display(),
-            end.all_rows
-        );
+        bail!(nothing(args, survey.calls, limits, end.all_rows));
     };
     let lanes = survey.busiest(args.lanes.into());
     let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
-    reading::read(Reader::open(&args.file)?, &args.file, "drawing", &mut bins);
+    reading::read(Recording::open(&args.file)?, &args.file, "drawing", &mut bins);
     let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
     let mut output = Output::stdout();
     output.write(picture.as_bytes());
@@ -50,6 +48,27 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     }
     output.check()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why nothing is shown.
+fn nothing(args: &TimelineArgs, calls: Option<Window>, limits: Window, rows: u64) -> String {
+    let seconds = |ns: i64| format!("{:.1}", ns as f64 / 1e9);
+    let Some(calls) = calls else {
+        return format!(
+            "{} has no call that would be shown\nhint: --filter leaves out all of its {rows} rows, or there are none",
+            args.file.display()
+        );
+    };
+    let where_to_look = match (limits.from, limits.to) {
+        (i64::MIN, to) => format!("before {} s", seconds(to)),
+        (from, i64::MAX) => format!("after {} s", seconds(from)),
+        (from, to) => format!("between {} and {} s", seconds(from), seconds(to)),
+    };
+    format!(
+        "no calls {where_to_look}; they lie in {}–{} s",
+        seconds(calls.from),
+        seconds(calls.to)
+    )
 }
 
 fn limits(args: &TimelineArgs) -> Result<Window> {

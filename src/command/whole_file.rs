@@ -1,15 +1,21 @@
 //! A file that is there as a whole, or not at all: `NAME.partial` until all is written.
 
+use crate::output::file::{self, Target, create_failed};
 use anyhow::{Context, Result};
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// Goes away again unless it is kept.
 pub struct WholeFile {
     file: File,
-    path: PathBuf,
-    partial: Option<PathBuf>,
+    partial: Option<Partial>,
+}
+
+/// A name until all is written, and the one after that.
+struct Partial {
+    now: Target,
+    then: Target,
 }
 
 impl WholeFile {
@@ -18,20 +24,19 @@ impl WholeFile {
     /// # Errors
     /// It cannot be made.
     pub fn create(path: &Path) -> Result<WholeFile> {
-        let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
-        let mut name = path.as_os_str().to_owned();
+        if is_special(path) {
+            return Ok(WholeFile {
+                file: file::create(path)?,
+                partial: None,
+            });
+        }
+        let then = Target::of(path)?;
+        let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(".partial");
-        let partial = (!is_special).then(|| PathBuf::from(name));
-        let file = File::create(partial.as_deref().unwrap_or(path)).with_context(|| {
-            format!(
-                "failed to create {}\nhint: is its directory there and writable?",
-                path.display()
-            )
-        })?;
+        let now = then.beside(&name).with_context(|| create_failed(path))?;
         Ok(WholeFile {
-            file,
-            path: path.to_owned(),
-            partial,
+            file: begun(&now).with_context(|| create_failed(now.path()))?,
+            partial: Some(Partial { now, then }),
         })
     }
 
@@ -40,12 +45,27 @@ impl WholeFile {
     /// # Errors
     /// It cannot be renamed.
     pub fn keep(mut self) -> Result<()> {
-        let Some(partial) = self.partial.take() else {
+        let Some(Partial { now, then }) = self.partial.take() else {
             return Ok(());
         };
-        std::fs::rename(&partial, &self.path)
-            .inspect_err(|_| drop(std::fs::remove_file(&partial)))
-            .with_context(|| format!("failed to give {} its name", self.path.display()))
+        now.rename_to(&then)
+            .inspect_err(|_| drop(now.remove()))
+            .with_context(|| format!("failed to give {} its name", then.path().display()))
+    }
+}
+
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| !found.is_file())
+}
+
+/// A new file, in the place of one that was never finished. A link of that name goes, not what it leads to.
+fn begun(now: &Target) -> io::Result<File> {
+    match now.create_new() {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            now.remove()?;
+            now.create_new()
+        }
+        made => made,
     }
 }
 
@@ -62,7 +82,7 @@ impl Write for WholeFile {
 impl Drop for WholeFile {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            let _ = std::fs::remove_file(partial);
+            let _ = partial.now.remove();
         }
     }
 }
@@ -88,6 +108,19 @@ mod tests {
         drop(file);
         assert_eq!(std::fs::read(&path).unwrap(), b"before");
         assert_eq!(names(folder.path()), ["t.json"]);
+    }
+
+    #[test]
+    fn a_planted_link_is_replaced_and_what_it_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, precious) = (folder.path().join("t.html"), folder.path().join("precious"));
+        std::fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, folder.path().join("t.html.partial")).unwrap();
+        let mut file = WholeFile::create(&path).unwrap();
+        file.write_all(b"whole").unwrap();
+        file.keep().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 //! `/proc/PID/environ` is the environment with which the program was started. What it changes itself, as Python
 //! programs do with `os.environ` before CUDA starts, is not in it.
 
+use crate::foreign;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// More than the kernel lets a program be started with.
 const LARGEST: u64 = 8 << 20;
@@ -30,17 +30,16 @@ impl Environment {
     /// # Errors
     /// When the process is gone or belongs to another user; `WouldBlock` while it begins or ends.
     pub fn of(pid: u32) -> io::Result<Environment> {
-        let file = std::fs::File::open(format!("/proc/{pid}/environ"))?;
+        let path = PathBuf::from(format!("/proc/{pid}/environ"));
+        let bytes = foreign::read_of_process(pid, &path, LARGEST as usize)?;
         let length = length_in(&std::fs::read(format!("/proc/{pid}/stat"))?);
-        let mut bytes = Vec::new();
-        file.take(LARGEST).read_to_end(&mut bytes)?;
         if length.map(|length| length.min(LARGEST)) != Some(bytes.len() as u64) {
             return Err(io::Error::new(
                 io::ErrorKind::WouldBlock,
                 "the process has only begun, or is ending",
             ));
         }
-        let minors = minors(Path::new(&format!("/proc/{pid}/root/dev")));
+        let minors = minors(pid, Path::new(&format!("/proc/{pid}/root/dev")));
         Ok(Environment {
             minors,
             ..parse(&bytes)
@@ -73,8 +72,8 @@ pub(super) fn parse(environ: &[u8]) -> Environment {
     }
 }
 
-pub(super) fn minors(folder: &Path) -> BTreeSet<u32> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let minor = |name: &OsStr| name.to_str()?.strip_prefix("nvidia")?.parse().ok();
-    entries.filter_map(|entry| minor(&entry.file_name())).collect()
+pub(super) fn minors(pid: u32, folder: &Path) -> BTreeSet<u32> {
+    let minor = |name: &[u8]| std::str::from_utf8(name.strip_prefix(b"nvidia")?).ok()?.parse().ok();
+    let names = foreign::names_in(pid, folder).unwrap_or_default();
+    names.iter().filter_map(|name| minor(name)).collect()
 }

@@ -38,6 +38,7 @@ mod merge;
 mod nvml;
 mod ordinals;
 mod owner;
+pub mod presence;
 mod reconcile;
 pub mod telemetry;
 mod visible;

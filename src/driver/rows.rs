@@ -71,6 +71,13 @@ impl DriverRows {
             .is_some_and(|index| (index as usize) < count)
     }
 
+    /// Whether calls of a row are ioctls; others open, close, map and poll.
+    #[must_use]
+    pub fn is_ioctl(&self, row: u32) -> bool {
+        let step = row.wrapping_sub(self.first);
+        self.contains(row) && !(u32::from(wire::STEP_OPEN)..=u32::from(wire::STEP_POLL)).contains(&step)
+    }
+
     /// The row of a call that no table has.
     #[must_use]
     pub fn unknown(&self, uvm: bool) -> u32 {

@@ -11,7 +11,7 @@ use object::elf;
 use super::bytes::{printable, u32_at, u64_at, until_nul};
 use super::file::build_id_in;
 use super::layout::{Layout, Section};
-use super::source::Source;
+use super::source::{ReadAt, Source};
 use super::{ElfError, ElfFile};
 
 /// What names functions and lines; where variables are is left out.
@@ -71,6 +71,16 @@ impl DebugFile {
     /// The file cannot be read, or is no ELF file, or is cut off or damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<DebugFile, ElfError> {
         let source = Source::open(path.as_ref())?;
+        let layout = Layout::read_sections(&source)?;
+        Ok(DebugFile { source, layout })
+    }
+
+    /// The same of a file of `len` bytes that is read by others.
+    ///
+    /// # Errors
+    /// As [`DebugFile::open`].
+    pub fn read_from(bytes: Box<dyn ReadAt>, len: u64) -> Result<DebugFile, ElfError> {
+        let source = Source::read_from(bytes, len, None);
         let layout = Layout::read_sections(&source)?;
         Ok(DebugFile { source, layout })
     }

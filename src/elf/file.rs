@@ -10,7 +10,7 @@ use super::ElfError;
 use super::bytes::{printable, u32_at};
 use super::dynamic::Dynamic;
 use super::layout::Layout;
-use super::source::Source;
+use super::source::{ReadAt, Source};
 use super::symbol::Extent;
 
 const NOTE_LIMIT: u64 = 1 << 20;
@@ -36,6 +36,14 @@ impl ElfFile {
     /// The file cannot be read, or is no x86-64 program or shared library, or is cut off or damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ElfError> {
         Self::new(Source::open(path.as_ref())?)
+    }
+
+    /// The same checks on a file of `len` bytes that is read by others. `identity`: its device and inode.
+    ///
+    /// # Errors
+    /// As [`ElfFile::open`].
+    pub fn read_from(bytes: Box<dyn ReadAt>, len: u64, identity: Option<(u64, u64)>) -> Result<Self, ElfError> {
+        Self::new(Source::read_from(bytes, len, identity))
     }
 
     /// The same checks on the bytes of a file.

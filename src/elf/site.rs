@@ -18,10 +18,24 @@ const MOST_DECODED: u64 = 64 << 10;
 const UNKNOWN_SIZE: u64 = 4 << 10;
 
 /// How the kernel runs the probed instruction itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Cost {
     Emulated,
     SingleStepped,
+    /// A nop of five bytes: replaced by a call from Linux 6.18 on, emulated or single-stepped before.
+    Nop5,
+}
+
+impl Cost {
+    /// Of an instruction that is probed where it is; `None`: it takes no probe.
+    fn of(step: &Step, code: &[u8]) -> Option<Cost> {
+        match step.class {
+            Class::LongNop if code.get(step.at..).is_some_and(|code| code.starts_with(&NOP5)) => Some(Cost::Nop5),
+            Class::Emulated | Class::LongNop => Some(Cost::Emulated),
+            Class::Other => Some(Cost::SingleStepped),
+            Class::Invalid | Class::BadPrefix(_) | Class::BadKind => None,
+        }
+    }
 }
 
 /// Where to probe, relative to a function's first byte.
@@ -80,7 +94,7 @@ pub fn decide(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
         Class::Emulated | Class::LongNop => {
             return Ok(Decision {
                 moved_by: 0,
-                cost: Cost::Emulated,
+                cost: Cost::of(&first, bytes).unwrap_or(Cost::Emulated),
             });
         }
         Class::Invalid => return Err(SiteRefusal::Undecodable),
@@ -262,13 +276,12 @@ fn inside(file: &ElfFile, start: u64, offset: u64, code_end: u64) -> Result<Site
 fn unmoved(code: &[u8], offset: u64) -> Result<Site, SiteRefusal> {
     let mut instructions = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
     let first = step(&mut instructions, code).ok_or(SiteRefusal::Undecodable)?;
-    let cost = match first.class {
-        Class::Emulated | Class::LongNop => Cost::Emulated,
-        Class::Other => Cost::SingleStepped,
-        Class::Invalid => return Err(SiteRefusal::Undecodable),
-        Class::BadPrefix(name) => return Err(SiteRefusal::Prefix(name)),
-        Class::BadKind => return Err(SiteRefusal::Kind),
+    let refusal = match first.class {
+        Class::BadPrefix(name) => SiteRefusal::Prefix(name),
+        Class::BadKind => SiteRefusal::Kind,
+        _ => SiteRefusal::Undecodable,
     };
+    let cost = Cost::of(&first, code).ok_or(refusal)?;
     Ok(Site {
         offset,
         moved_by: 0,

@@ -2,17 +2,29 @@
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::{ControlFlow, Range};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::ElfError;
+use crate::foreign::handle::descriptor_path;
 
 /// Large enough that the system call does not show, small enough to stay in the cache.
 const CHUNK: usize = 1 << 20;
 
+/// Bytes that somebody else reads for us.
+pub trait ReadAt: std::fmt::Debug + Send + Sync {
+    /// Fills `into` with what lies at `offset`.
+    ///
+    /// # Errors
+    /// Not all of it can be read.
+    fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<()>;
+}
+
 #[derive(Debug)]
 enum Backing {
     File(File),
+    Other(Box<dyn ReadAt>),
     Bytes(Vec<u8>),
 }
 
@@ -25,19 +37,30 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn open(path: &Path) -> Result<Self, ElfError> {
-        // Opening can already have an effect (a tape rewinds, a FIFO waits), so look before.
-        regular(&std::fs::metadata(path)?)?;
-        let file = OpenOptions::new()
+        // Opening can already have an effect (a tape rewinds, a FIFO waits), so look before, at the very file.
+        let mut options = OpenOptions::new();
+        let found = options
             .read(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
+            .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
             .open(path)?;
-        let metadata = file.metadata()?;
+        let metadata = found.metadata()?;
         regular(&metadata)?;
+        let file = options
+            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
+            .open(descriptor_path(found.as_fd()))?;
         Ok(Self {
             len: metadata.len(),
             identity: Some((metadata.dev(), metadata.ino())),
             backing: Backing::File(file),
         })
+    }
+
+    pub(super) fn read_from(other: Box<dyn ReadAt>, len: u64, identity: Option<(u64, u64)>) -> Self {
+        Self {
+            backing: Backing::Other(other),
+            len,
+            identity,
+        }
     }
 
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Self {
@@ -117,6 +140,7 @@ impl Source {
     fn fill(&self, offset: u64, into: &mut [u8]) -> Result<(), ElfError> {
         match &self.backing {
             Backing::File(file) => file.read_exact_at(into, offset)?,
+            Backing::Other(other) => other.read_exact_at(offset, into)?,
             Backing::Bytes(bytes) => {
                 let from = usize::try_from(offset)
                     .ok()

@@ -1,7 +1,10 @@
 //! Comma-separated values (RFC 4180): the columns of a recording, with a header; every text is quoted.
+//!
+//! A text that a spreadsheet would take for a formula has a `'` before it.
 
+use super::object::object;
 use super::{Ending, Form};
-use crate::sink::quantity::{escape_into, harmless};
+use crate::sink::quantity::escape_into;
 use crate::trace::{Event, Kind, Meta};
 use itoa::Integer;
 
@@ -82,13 +85,21 @@ impl Row<'_> {
         self.quoted(text, escape_into);
     }
 
+    /// What is no JSON, as only a crafted recording has it, is text.
     fn json(&mut self, json: Option<&str>) {
-        self.quoted(json, |json, out| out.extend_from_slice(harmless(json).as_bytes()));
+        let plain = json.and_then(object);
+        match plain {
+            Some(plain) => self.quoted(Some(&plain), |json, out| out.extend_from_slice(json.as_bytes())),
+            None => self.text(json),
+        }
     }
 
     fn quoted(&mut self, text: Option<&str>, write: impl Fn(&str, &mut Vec<u8>)) {
         if let Some(text) = text {
             self.0.push(b'"');
+            if text.starts_with(['=', '+', '-', '@']) {
+                self.0.push(b'\'');
+            }
             for (index, part) in text.split('"').enumerate() {
                 self.0.extend_from_slice(if index == 0 { b"" } else { b"\"\"" });
                 write(part, self.0);
@@ -112,6 +123,39 @@ mod tests {
     #[test]
     fn comma_separated_values() {
         insta::assert_snapshot!(sample::written(&mut Csv::default()));
+    }
+
+    fn row(event: &Event<'_>) -> String {
+        let mut out = Vec::new();
+        Csv::default().take(event, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_text_is_no_formula() {
+        let row = row(&Event {
+            comm: "=HYPERLINK(\"http://x\")",
+            kernel: Some("@SUM(1)"),
+            result: Some(-5),
+            ..Event::new(Kind::Call, -7, 1)
+        });
+        assert!(row.contains(",\"'=HYPERLINK(\"\"http://x\"\")\","), "{row}");
+        assert!(row.contains(",\"'@SUM(1)\","), "{row}");
+        assert!(
+            row.contains(",-7,") && row.contains(",-5,"),
+            "numbers stay numbers: {row}"
+        );
+    }
+
+    #[test]
+    fn a_crafted_stack_drives_no_terminal() {
+        for stack in ["\u{1b}[2J", "[\"\u{9b}2J\"\n]", "=1\r\n"] {
+            let row = row(&Event {
+                stack: Some(stack),
+                ..Event::new(Kind::Call, 0, 1)
+            });
+            assert!(!row.trim_end_matches('\n').contains(char::is_control), "{row:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::object::object_into;
 use super::{Ending, Form};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, Class};
 use crate::model::order::Numbers;
 use crate::sink::json::{hex, padded, string};
 use crate::trace::{Event, Kind, Meta};
@@ -81,6 +81,7 @@ impl Jsonl {
         }
         if event.kind == Kind::Count {
             text(",\"layer\":", event.layer, out);
+            text(",\"class\":", event.class.name(), out);
             number_of(",\"count\":", Some(event.count), out);
             micros(",\"total_us\":", event.ns, out);
         }
@@ -167,6 +168,15 @@ fn said(event: &Event<'_>, out: &mut Vec<u8>) {
 
 /// What the models knew of it.
 fn known(event: &Event<'_>, out: &mut Vec<u8>) {
+    class(event, out);
+    for (is_so, words) in [
+        (event.failed, &b",\"failed\":true"[..]),
+        (event.blocking && event.class != Class::Sync, b",\"blocking\":true"),
+    ] {
+        if is_so {
+            out.extend_from_slice(words);
+        }
+    }
     if let Some(host) = event.host {
         text(",\"host\":", host.name(), out);
     }
@@ -177,6 +187,13 @@ fn known(event: &Event<'_>, out: &mut Vec<u8>) {
         }
     }
     number_of(",\"held\":", event.held, out);
+}
+
+/// Where it says more than the category.
+fn class(event: &Event<'_>, out: &mut Vec<u8>) {
+    if event.class.name() != event.class.category() {
+        text(",\"class\":", event.class.name(), out);
+    }
 }
 
 /// The fields of an object, each behind a comma.

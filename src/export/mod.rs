@@ -18,7 +18,7 @@ mod sums;
 pub mod writing;
 
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 
 use crate::trace::{Event, Meta};
 use std::collections::HashMap;

@@ -15,7 +15,7 @@ pub(super) fn object(text: &str) -> Option<Cow<'_, str>> {
     if !whole || serde_json::from_str::<serde::de::IgnoredAny>(text).is_err() {
         return None;
     }
-    match text.bytes().any(|byte| byte < 0x20 || byte == 0x7f || byte == 0xc2) {
+    match text.contains(quantity::drives_a_terminal) {
         // within strings there are none: they are between tokens
         true => Some(quantity::harmless(text).replace(['\n', '\r', '\t'], " ").into()),
         false => Some(Cow::Borrowed(text)),

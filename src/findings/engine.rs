@@ -1,5 +1,6 @@
 //! Hands rows to the rules that want them, and asks all in the end.
 
+use super::devices::Devices;
 use super::evidence::End;
 use super::finding::{Finding, Run};
 use super::rules;
@@ -18,12 +19,15 @@ const CLASSES: usize = Class::ALL.len();
 pub struct Engine {
     rules: Vec<Box<dyn Rule>>,
     scene: Scene,
+    devices: Devices,
     /// By kind and class: of calls that count, and of all.
     work: Vec<Mask>,
     all: Vec<Mask>,
     run: Run,
     first: Option<i64>,
     last: i64,
+    /// From when on there are all rows.
+    from: i64,
 }
 
 impl Default for Engine {
@@ -61,9 +65,11 @@ impl Engine {
             all: table(Wants::All),
             rules,
             scene: Scene::default(),
+            devices: Devices::default(),
             run: Run::default(),
             first: None,
             last: 0,
+            from: i64::MIN,
         }
     }
 
@@ -72,17 +78,38 @@ impl Engine {
         self.run.blind = true;
     }
 
+    /// Rows are whole from `at` on: calls that began before do not make the time longer that shares are of.
+    pub fn covers_from(&mut self, at: i64) {
+        self.from = at;
+    }
+
+    /// Calls that have not returned, by function.
+    pub fn did_not_return(&mut self, calls: std::collections::BTreeMap<String, u64>) {
+        self.run.unreturned = calls;
+    }
+
     /// What probes have cost the program, about.
     pub fn tracing_took(&mut self, ns: u64) {
         self.run.tracing_ns = ns;
     }
 
+    /// Whether there is anything to judge.
+    #[must_use]
+    pub fn saw_calls(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// What is known of the run so far.
     #[must_use]
     pub fn run(&self) -> Run {
-        let wall = self.first.map_or(0, |first| self.last.saturating_sub(first));
+        let first = self.first.unwrap_or(self.last);
+        let (from, until) = self.scene.courses.window().unwrap_or((first, self.last));
         Run {
-            wall_ns: wall.unsigned_abs(),
+            wall_ns: self.last.saturating_sub(first).unsigned_abs(),
+            steady_ns: until.saturating_sub(from).unsigned_abs(),
+            start_ns: from.saturating_sub(first).unsigned_abs(),
+            busy: self.devices.busy(from, until),
+            outside_ns: self.scene.courses.heaviest().outside_ns,
             lost_classes: classes_of(&self.run),
             ..self.run.clone()
         }
@@ -96,7 +123,8 @@ impl Engine {
             run: &run,
             book: &self.scene.book,
             pinned: self.scene.bandwidth(),
-            load: self.scene.loads.heaviest(),
+            load: self.scene.courses.heaviest(),
+            courses: &self.scene.courses,
         };
         let mut findings: Vec<Finding> = self.rules.iter().filter_map(|rule| rule.conclude(&end)).collect();
         findings.sort_by(|a, b| (b.grave, b.cost_ns, a.rule).cmp(&(a.grave, a.cost_ns, b.rule)));
@@ -124,9 +152,10 @@ impl Taker for Engine {
                 .or_default()
                 .grow(event.count),
             Kind::Call | Kind::Kernel => {
-                self.first.get_or_insert(event.at);
+                self.first.get_or_insert(event.at.max(self.from));
                 self.last = self.last.max(event.end());
             }
+            Kind::Sample => self.devices.take(event),
             _ => {}
         }
         let seen = self.scene.look_at(event);

@@ -79,6 +79,13 @@ impl Evidence {
         self.sites.add(past.site, weight.max(1));
     }
 
+    /// The host was outside CUDA before a call.
+    pub fn add_outside(&mut self, seen: &Seen<'_>) {
+        self.count.grow(1);
+        self.ns.grow(seen.outside_ns);
+        self.moments.note_outside(seen.outside_ns, seen.event);
+    }
+
     /// Only its place in the program.
     pub fn add_site(&mut self, site: Id, weight: u64) {
         self.sites.add(site, weight.max(1));
@@ -99,6 +106,7 @@ impl Evidence {
     pub fn finding(&self, rule: &'static str, end: &End<'_>) -> Finding {
         Finding {
             rule,
+            title: String::new(),
             what: String::new(),
             cost_ns: self.ns,
             grave: false,
@@ -119,8 +127,10 @@ pub struct End<'a> {
     pub book: &'a Book,
     /// Bytes per ns that a copy of pinned memory reaches.
     pub pinned: Bandwidth,
-    /// Launches of whoever launches most.
+    /// Launches of whoever launches most, in its steady part.
     pub load: super::load::Load,
+    /// The lives of processes.
+    pub courses: &'a super::course::Courses,
 }
 
 /// Of copies between host and device.
@@ -160,10 +170,10 @@ impl Bandwidth {
 }
 
 impl End<'_> {
-    /// Whether `ns` are at least so many per cent of the wall time.
+    /// Whether `ns` are at least so many per cent of the steady part of the run.
     #[must_use]
     pub fn is_share(&self, ns: u64, percent: u64) -> bool {
-        ns > 0 && is_percent(ns, self.run.wall_ns, percent)
+        ns > 0 && is_percent(ns, self.run.steady_ns, percent)
     }
 
     /// `ns` of a process that made so many launches meanwhile, without what tracing took of them.
@@ -187,7 +197,7 @@ impl End<'_> {
     /// How often a second.
     #[must_use]
     pub fn rate(&self, count: u64) -> f64 {
-        count as f64 * 1e9 / self.run.wall_ns.max(1) as f64
+        count as f64 * 1e9 / self.run.steady_ns.max(1) as f64
     }
 
     /// Of what follows from idle time.

@@ -1,6 +1,7 @@
 //! What a rule has found. Plain data, complete: outputs need nothing else.
 
 use super::book::Book;
+use super::devices::Busy;
 use super::scene::Past;
 use crate::catalog::Class;
 use crate::model::work::Certainty;
@@ -8,6 +9,8 @@ use crate::sink::quantity::{form, plural};
 use crate::trace::Event;
 use std::collections::BTreeMap;
 
+/// The name of a moment in which the host was in no call.
+pub const OUTSIDE: &str = "outside CUDA";
 /// Moments that a finding names.
 pub const MOMENTS: usize = 3;
 
@@ -16,6 +19,8 @@ pub const MOMENTS: usize = 3;
 pub struct Finding {
     /// The word of the rule: `alloc-churn`.
     pub rule: &'static str,
+    /// What happens, in a few words that need no rule to be known; the place in the program comes behind it.
+    pub title: String,
     /// One sentence with its numbers: what happens.
     pub what: String,
     /// Wall time that it costs, ns.
@@ -38,10 +43,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Cost as a share of the wall time of `run`, at most 1.
+    /// Cost as a share of the steady part of `run`, at most 1.
     #[must_use]
     pub fn share(&self, run: &Run) -> f64 {
-        (self.cost_ns as f64 / run.wall_ns.max(1) as f64).min(1.0)
+        (self.cost_ns as f64 / run.steady_ns.max(1) as f64).min(1.0)
     }
 }
 
@@ -64,7 +69,8 @@ pub enum Diagnosis {
     Unasked,
 }
 
-/// When something happened; the row with this time, process and thread is in the trace.
+/// When something happened; the row with this time, process and thread is in the trace, but where the host was outside
+/// CUDA: there the call before it returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moment {
     /// ns since the start of the trace.
@@ -92,12 +98,23 @@ impl Moment {
 pub struct Run {
     /// From the first to the last row of a call.
     pub wall_ns: u64,
+    /// Of it the steady part: without what comes before the first launch, start-up and end.
+    pub steady_ns: u64,
+    /// Before the steady part, from the first row of a call on.
+    pub start_ns: u64,
+    /// How busy its devices were in the steady part, where NVML tells.
+    pub busy: Vec<Busy>,
+    /// In the steady part the host was outside CUDA for so long, with work given to a device that was not behind when it
+    /// was asked, or was not asked.
+    pub outside_ns: u64,
     /// Calls without rows, by function.
     pub lost: BTreeMap<String, u64>,
     /// Not everything that gives devices work was seen: idle time is inferred.
     pub blind: bool,
     /// What probes cost the program, about, all its threads together.
     pub tracing_ns: u64,
+    /// Calls that had not returned when their thread ended, or the trace, by function.
+    pub unreturned: BTreeMap<String, u64>,
     /// The class of functions in `lost`, as far as it is known.
     pub lost_classes: BTreeMap<String, Class>,
 }
@@ -139,6 +156,25 @@ impl Moments {
     pub fn note(&mut self, weight: u64, event: &Event<'_>) {
         if let Some(place) = self.place(weight) {
             self.0.insert(place, (weight, Noted::Row(Moment::of(event))));
+            self.0.truncate(MOMENTS);
+        }
+    }
+
+    /// The host was outside CUDA for `ns` before `event`.
+    pub fn note_outside(&mut self, ns: u64, event: &Event<'_>) {
+        let moment = Moment {
+            at: event.at.saturating_sub_unsigned(ns),
+            ns,
+            name: OUTSIDE.to_owned(),
+            ..Moment::of(event)
+        };
+        self.note_moment(ns, moment);
+    }
+
+    /// A moment that is put together otherwise.
+    pub fn note_moment(&mut self, weight: u64, moment: Moment) {
+        if let Some(place) = self.place(weight) {
+            self.0.insert(place, (weight, Noted::Row(moment)));
             self.0.truncate(MOMENTS);
         }
     }

@@ -7,16 +7,20 @@
 
 mod book;
 mod cases;
+mod course;
+mod devices;
 mod engine;
 mod evidence;
 pub mod finding;
 mod load;
+mod pace;
 mod past;
 mod rules;
 mod scene;
 #[cfg(test)]
 mod stage;
 mod table;
+mod unexplained;
 
 pub use engine::Engine;
 pub use finding::{Diagnosis, Finding, Moment, Report, Run};

@@ -13,9 +13,9 @@ const LOOKED_AT: usize = 512;
 /// A gap begins when the call that proves it returns; both times come from one clock.
 const NEAR_NS: u64 = 5_000;
 /// Longer gaps are not the fault of the wait before them: the host has something else to do.
-const LONG_NS: u64 = 1_000_000;
+pub const LONG_NS: u64 = 1_000_000;
 /// Shorter ones come with any wait.
-const SHORT_NS: u64 = 20_000;
+pub const SHORT_NS: u64 = 20_000;
 
 /// An earlier call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -4,9 +4,10 @@
 //! of recent calls, threads and processes.
 
 use super::book::{Book, Id};
+use super::course::{Courses, Stretch};
 use super::evidence::Bandwidth;
 use super::finding::Moment;
-use super::load::Loads;
+use super::pace::Verdict;
 use super::past::Recent;
 use super::table::Bounded;
 use crate::catalog::{Class, CopyKind};
@@ -21,8 +22,10 @@ const RUNTIME: &str = "runtime";
 /// Calls without one of the driver after which there will be none.
 const UNDECIDED_CALLS: u32 = 64;
 /// A value or a few, as in [`crate::model::work`].
-const ITEM_BYTES: u64 = 64;
-const ITEM_GAP_NS: i64 = 50_000;
+pub const ITEM_BYTES: u64 = 64;
+pub const ITEM_GAP_NS: u64 = 50_000;
+/// The host is outside CUDA for long.
+pub const OUTSIDE_NS: u64 = 1_000_000;
 /// A wait that was shorter was none.
 pub const PROMPT_NS: u64 = 20_000;
 /// Copies large enough to tell a bandwidth.
@@ -67,6 +70,8 @@ pub struct Process {
     /// Device bytes, now and at most.
     pub held: u64,
     pub peak: u64,
+    /// When all calls so far had returned, but for those that take no time worth mentioning.
+    worked_until: Option<i64>,
 }
 
 /// There was not enough memory.
@@ -94,6 +99,13 @@ pub struct Seen<'a> {
     pub copy: Option<Past>,
     /// Of an idle row.
     pub gap: Option<Gap>,
+    /// Of a wait: whether the device had done what was launched before it.
+    pub step: Verdict,
+    /// Before the call no thread of its process was in CUDA for so long, if that was long, and its device may have had
+    /// something to do.
+    pub outside_ns: u64,
+    /// Where in the life of its process it is.
+    pub stretch: Stretch,
 }
 
 impl Seen<'_> {
@@ -128,7 +140,7 @@ struct Small {
 #[derive(Debug)]
 pub struct Scene {
     pub book: Book,
-    pub loads: Loads,
+    pub courses: Courses,
     processes: Bounded<Process>,
     /// By the lower bits of its id.
     threads: Vec<Small>,
@@ -142,7 +154,7 @@ impl Default for Scene {
     fn default() -> Scene {
         Scene {
             book: Book::default(),
-            loads: Loads::default(),
+            courses: Courses::default(),
             processes: Bounded::new(PROCESSES),
             threads: vec![Small::default(); THREADS],
             recent: Recent::default(),
@@ -166,6 +178,9 @@ impl Scene {
             process: Process::default(),
             copy: None,
             gap: None,
+            step: Verdict::Unproven,
+            outside_ns: 0,
+            stretch: self.courses.stretch(event.pid),
         };
         if event.failed {
             seen.name = self.book.name_id(event.name);
@@ -204,10 +219,10 @@ impl Scene {
         }
         if event.kind == Kind::Idle {
             seen.gap = Some(Gap {
-                at_start: self.loads.first(event.pid).is_none_or(|first| first >= event.at),
+                at_start: self.courses.first(event.pid).is_none_or(|first| first >= event.at),
                 ..self.recent.gap(event)
             });
-            self.loads.idle(event);
+            seen.stretch = self.courses.idle(event);
         }
     }
 
@@ -217,10 +232,9 @@ impl Scene {
         let mut unknown = Process::default();
         let process = self.processes.entry(u64::from(event.pid)).unwrap_or(&mut unknown);
         seen.process = *process;
+        seen.outside_ns = process.outside_ns(seen);
         process.take(seen);
-        if self.loads.concerns(seen.part) {
-            self.loads.take(seen);
-        }
+        (seen.step, seen.stretch) = self.courses.take(seen);
         if seen.part == Part::Copy {
             self.measure(event);
         }
@@ -271,7 +285,7 @@ impl Scene {
         let same_thread = (taken.copy.pid, taken.copy.tid) == (sync.pid, sync.tid);
         let since = sync.at.saturating_sub(taken.copy.end);
         let other_stream = matches!((taken.stream, sync.stream), (Some(one), Some(other)) if one != other);
-        let follows = same_thread && (0..=ITEM_GAP_NS).contains(&since) && !other_stream;
+        let follows = same_thread && (0..=ITEM_GAP_NS as i64).contains(&since) && !other_stream;
         follows.then_some(taken.copy)
     }
 
@@ -319,6 +333,18 @@ impl Process {
         if let Some(held) = event.held {
             self.holds(held);
         }
+    }
+
+    /// How long nobody was in CUDA before a call, if that was long and something was given to a device before.
+    fn outside_ns(&mut self, seen: &Seen<'_>) -> u64 {
+        let event = seen.event;
+        if seen.part == Part::Other && seen.ns() < PROMPT_NS {
+            return 0;
+        }
+        let until = self.worked_until.unwrap_or(event.at);
+        self.worked_until = Some(until.max(event.end()));
+        let ns = u64::try_from(event.at.saturating_sub(until)).unwrap_or(0);
+        if self.pending && ns >= OUTSIDE_NS { ns } else { 0 }
     }
 
     fn waited(&mut self) {

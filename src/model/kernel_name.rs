@@ -1,6 +1,7 @@
 //! Names of kernels as people read them: `gemm<float,128>` of `_Z4gemmIfLi128EEvPKT_`.
 
 use cpp_demangle::{DemangleOptions, DemangleWrite, ParseOptions, Symbol};
+use std::fmt::Write as _;
 
 /// Names may stand for far longer ones: a few bytes can repeat what was before them again and again.
 const LONGEST: usize = 16 << 10;
@@ -10,6 +11,7 @@ const DEEPEST: u32 = 96;
 const SHORT: usize = 96;
 /// Template arguments of template arguments of these are left out.
 const SHOWN_DEPTH: usize = 2;
+const LAMBDA: &str = "lambda";
 
 /// What a kernel is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +20,8 @@ pub struct KernelName {
     pub symbol: String,
     /// With parameters, as in the source; the symbol where it is no C++ name.
     pub full: String,
-    /// Without parameters and namespaces, template arguments in short.
+    /// Without parameters and namespaces, template arguments in short. Where something is left out that may tell it from
+    /// others, a sign of the symbol stands behind it.
     pub short: String,
 }
 
@@ -39,12 +42,30 @@ impl KernelName {
             .no_return_type()
             .hide_expression_literal_types();
         let short = demangled(symbol, bare).map(|name| shortened(&name));
+        let mut short = ended(short.as_deref().unwrap_or(symbol), cut);
+        if short.contains('…') {
+            let _ = write!(short, "~{:04x}", sign(symbol) >> 48);
+        }
         KernelName {
             symbol: format!("{symbol}{end}"),
             full: full.unwrap_or_else(|| format!("{symbol}{end}")),
-            short: ended(short.as_deref().unwrap_or(symbol), cut),
+            short,
         }
     }
+
+    /// The same with a short name that no other symbol has: of two that were shortened to one.
+    #[must_use]
+    pub fn told_apart(self) -> KernelName {
+        let bare = self.short.split_once('~').map_or(self.short.as_str(), |(bare, _)| bare);
+        let short = format!("{bare}~{:016x}", sign(&self.symbol));
+        KernelName { short, ..self }
+    }
+}
+
+/// The same for the same symbol in every run (FNV-1a).
+fn sign(symbol: &str) -> u64 {
+    let add = |sign: u64, byte: u8| (sign ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    symbol.bytes().fold(0xcbf2_9ce4_8422_2325, add)
 }
 
 fn demangled(symbol: &str, options: DemangleOptions) -> Option<String> {
@@ -85,9 +106,14 @@ fn shortened(name: &str) -> String {
 fn shorten(mut rest: &str, depth: usize, out: &mut String) {
     let mut path = out.len();
     while let Some(next) = rest.chars().next() {
-        if rest.starts_with("::") {
-            out.truncate(path);
-            rest = &rest[2..];
+        if let Some(after) = rest.strip_prefix("::") {
+            rest = match through_lambda(&out[path..], after) {
+                Some(inner) => inner,
+                None => {
+                    leave_scope(path, after, out);
+                    after
+                }
+            };
             continue;
         }
         if let Some((inside, after)) = enclosed(rest) {
@@ -101,6 +127,24 @@ fn shorten(mut rest: &str, depth: usize, out: &mut String) {
             path = out.len();
         }
     }
+}
+
+/// Of `f()::{lambda()#1}::operator()() const::{lambda()#2}`, from behind the first lambda to the second.
+fn through_lambda<'a>(scope: &str, after: &'a str) -> Option<&'a str> {
+    let call = after.strip_prefix("operator()").filter(|_| scope.contains(LAMBDA))?;
+    let (_, rest) = enclosed(call)?;
+    let rest = rest.strip_prefix(" const").unwrap_or(rest);
+    rest.starts_with("::{lambda").then_some(rest)
+}
+
+/// Leaves out what comes before a `::`, but for the function that a lambda lies in: that tells it from others.
+fn leave_scope(path: usize, after: &str, out: &mut String) {
+    if !after.starts_with("{lambda") {
+        return out.truncate(path);
+    }
+    let scope = out[path..].trim_end_matches(" const");
+    let end = path + scope.strip_suffix("(…)").unwrap_or(scope).len();
+    out.truncate(end);
 }
 
 /// What stands in brackets.
@@ -126,12 +170,26 @@ fn group(bracket: char, inside: &str, after: &str, depth: usize, out: &mut Strin
         '(' if inside == "anonymous namespace" || inside.is_empty() => {}
         '(' => out.push_str("(…)"),
         '{' if inside.starts_with("lambda") => {
-            out.push_str("lambda");
+            let nested = out
+                .rfind(LAMBDA)
+                .is_some_and(|at| is_numbers(&out[at + LAMBDA.len()..]));
+            let begins = out.is_empty() || out.ends_with([' ', ',', '<', '*', '&']);
+            out.push_str(match (nested, begins) {
+                (true, _) => "",
+                (false, true) => LAMBDA,
+                (false, false) => "::lambda",
+            });
             out.push_str(inside.rfind('#').map_or("", |at| &inside[at..]));
         }
         '{' => out.push_str("{…}"),
         _ => out.push_str("[…]"),
     }
+}
+
+/// `#1#2`.
+fn is_numbers(text: &str) -> bool {
+    text.chars()
+        .all(|character| character == '#' || character.is_ascii_digit())
 }
 
 /// What the bracket at the start of `text` encloses, and what comes after.

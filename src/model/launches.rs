@@ -89,6 +89,8 @@ enum Known {
     Place(Arc<str>),
     /// What should be a name is none.
     Nothing,
+    /// It could not be read: a reason of `wire::KERNEL_…`.
+    Unreadable(u64),
 }
 
 /// Where a kernel was launched.
@@ -118,6 +120,8 @@ pub struct Launches {
     /// By id, of processes that live.
     ids: HashMap<u64, (u32, Known)>,
     names: HashMap<Vec<u8>, Option<Arc<KernelName>>>,
+    /// Short names that are taken.
+    shorts: HashSet<String>,
     name_bytes: usize,
     sums: BTreeMap<Key, Sum>,
 }
@@ -151,6 +155,11 @@ impl Launches {
         self.know(tgid, id, Known::Place(place.into()));
     }
 
+    /// The name of a kernel cannot be read, for a reason of `wire::KERNEL_…`.
+    pub fn give_up(&mut self, tgid: u32, id: u64, why: u64) {
+        self.know(tgid, id, Known::Unreadable(why));
+    }
+
     fn know(&mut self, tgid: u32, id: u64, known: Known) {
         if self.ids.len() < MOST_IDS || self.ids.contains_key(&id) {
             self.ids.insert(id, (tgid, known));
@@ -158,8 +167,13 @@ impl Launches {
     }
 
     fn read(&mut self, event: &KernelEvent<'_>) -> Option<Arc<KernelName>> {
-        let name = KernelName::read(event.name, event.cut).map(Arc::new);
-        let text = name.as_ref().map_or(0, |name| name.full.len() + name.short.len());
+        let name = KernelName::read(event.name, event.cut).map(|name| match self.shorts.contains(&name.short) {
+            true => name.told_apart(),
+            false => name,
+        });
+        let name = name.map(Arc::new);
+        self.shorts.extend(name.iter().map(|name| name.short.clone()));
+        let text = name.as_ref().map_or(0, |name| name.full.len() + 2 * name.short.len());
         self.name_bytes += 2 * event.name.len() + text;
         self.names.insert(event.name.to_vec(), name.clone());
         name
@@ -170,7 +184,7 @@ impl Launches {
     pub fn name(&self, id: u64) -> Option<&Arc<KernelName>> {
         match &self.ids.get(&id)?.1 {
             Known::Name(name) => Some(name),
-            Known::Place(_) | Known::Nothing => None,
+            Known::Place(_) | Known::Nothing | Known::Unreadable(_) => None,
         }
     }
 
@@ -183,7 +197,7 @@ impl Launches {
             // an address without its file
             Known::Place(place) if place.starts_with("0x") => None,
             Known::Place(place) => Some(Arc::clone(place)),
-            Known::Nothing => None,
+            Known::Nothing | Known::Unreadable(_) => None,
         }
     }
 
@@ -241,6 +255,7 @@ impl Launches {
             None if id < wire::KERNEL_FIRST_ID => Key::Unknown(id),
             None => match self.ids.get(&id) {
                 Some((_, Known::Place(place))) => Key::Place(Arc::clone(place)),
+                Some((_, Known::Unreadable(why))) => Key::Unknown(*why),
                 Some(_) => Key::Unknown(wire::KERNEL_FOREIGN),
                 None => Key::Unknown(LOST),
             },

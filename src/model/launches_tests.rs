@@ -54,6 +54,30 @@ fn a_kernel_of_several_processes_is_one() {
 }
 
 #[test]
+fn kernels_that_are_shortened_to_one_name_are_told_apart_everywhere() {
+    let mut launches = Launches::default();
+    named(&mut launches, 1, 5000, b"_ZN1a4copyEPf");
+    named(&mut launches, 1, 6000, b"_ZN1b4copyEPf");
+    named(&mut launches, 2, 7000, b"_ZN1b4copyEPf");
+    for (tgid, id) in [(1, 5000), (1, 6000), (2, 7000)] {
+        launches.add(&key(tgid, id), &total(1, 0, 32));
+    }
+    let report = launches.report();
+    let shown: HashSet<&str> = report.iter().map(|kernel| kernel.shown(false)).collect();
+    assert_eq!((report.len(), shown.len()), (2, 2), "{shown:?}");
+    assert_ne!(launches.label(5000), launches.label(6000));
+    assert_eq!(launches.label(6000), launches.label(7000));
+}
+
+#[test]
+fn a_name_that_could_not_be_read_says_so() {
+    let mut launches = Launches::default();
+    launches.give_up(1, 5000, wire::KERNEL_NO_NAME);
+    launches.add(&key(1, 5000), &total(1, 0, 32));
+    assert_eq!(launches.report()[0].reason, Some(why(wire::KERNEL_NO_NAME)));
+}
+
+#[test]
 fn shapes_are_the_most_frequent_first() {
     let mut launches = Launches::default();
     named(&mut launches, 1, 5000, b"k");

@@ -36,6 +36,16 @@ impl Numbers {
         Numbered { id, caller }
     }
 
+    /// The number that an open call will have.
+    pub fn announce(&mut self, tid: u32, depth: u8, entered: u64) -> u64 {
+        self.caller(tid, depth.saturating_add(1), entered)
+    }
+
+    /// The number of its caller, which was entered at `caller` (0: none).
+    pub fn caller_of(&mut self, tid: u32, depth: u8, caller: u64) -> Option<u64> {
+        (caller != 0).then(|| self.caller(tid, depth, caller))
+    }
+
     fn caller(&mut self, tid: u32, depth: u8, entered: u64) -> u64 {
         let level = usize::from(depth).checked_sub(1);
         let last = level.and_then(|level| self.last.get(&tid)?.get(level));
@@ -102,6 +112,15 @@ mod tests {
         let outer = numbers.number(7, 0, 100, 0);
         let other = numbers.number(8, 1, 110, 100);
         assert_ne!(other.caller, Some(outer.id));
+    }
+
+    #[test]
+    fn an_open_call_that_was_announced_keeps_its_number() {
+        let mut numbers = Numbers::default();
+        let outer = numbers.announce(7, 0, 100);
+        let inner = numbers.number(7, 1, 110, 100);
+        assert_eq!((inner.caller, numbers.caller_of(7, 1, 100)), (Some(outer), Some(outer)));
+        assert_eq!(numbers.number(7, 0, 100, 0).id, outer);
     }
 
     use proptest::prelude::*;

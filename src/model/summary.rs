@@ -2,10 +2,12 @@
 //!
 //! Never computed from events. Layers are never added to each other.
 
+use super::cost::Cost;
+use super::totals::Spent;
 use crate::capture::direction;
 use crate::catalog::{Catalog, Class, CopyKind, Layer, Role};
 use crate::wire::{DriverShare, FailureKey, RowCounter, ShareKey, Total, TotalKey};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Totals of one function over all processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub struct Function {
     pub timed: bool,
     /// What of it was spent in system calls on the driver's devices; `None`: that was not followed.
     pub driver: Option<DriverShare>,
+    /// Of the time: while threads stood still for probes in what these calls had loaded.
+    pub standstill_ns: u64,
 }
 
 /// Failed calls of one function with one result.
@@ -53,28 +57,6 @@ pub struct Copies {
     pub direction: Option<CopyKind>,
     pub calls: u64,
     pub bytes: u64,
-}
-
-/// What tracing cost.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Cost {
-    /// Calls seen at entry and return.
-    pub calls: u64,
-    /// Calls seen at entry only.
-    pub entries: u64,
-    /// Measured on this machine after the run, for a counted call.
-    pub ns_per_call: f64,
-    /// The same, seen at entry only.
-    pub ns_per_entry: f64,
-    pub cpu_seconds: f64,
-    pub rss_bytes: u64,
-}
-
-impl Cost {
-    /// Nanoseconds that the traced program has spent in probes.
-    pub fn in_program_ns(&self) -> u64 {
-        (self.calls as f64 * self.ns_per_call + self.entries as f64 * self.ns_per_entry) as u64
-    }
 }
 
 /// Everything that the end of a run reports.
@@ -109,6 +91,9 @@ pub struct Summary {
     pub more_xids: u64,
     /// What rows of users' files have summed up.
     pub aggregates: Vec<super::aggregate::Report>,
+    pub totals: super::totals::Totals,
+    /// Calls that had been open for a second or more, and have not returned.
+    pub open: Vec<super::open::OpenCall>,
     /// What is wrong.
     pub findings: crate::findings::Diagnosis,
 }
@@ -125,6 +110,8 @@ pub struct Tally {
     processes: BTreeSet<u32>,
     /// Those that called CUDA.
     cuda: BTreeSet<u32>,
+    /// Calls seen by probes, by process.
+    probed: HashMap<u32, u64>,
 }
 
 #[derive(Debug, Clone)]
@@ -140,6 +127,9 @@ impl Tally {
             return;
         };
         let library = catalog.library_with(row.library);
+        if library.is_some_and(|library| library.layer != Layer::Kernel) {
+            *self.probed.entry(key.tgid).or_default() += total.calls();
+        }
         if library.is_some_and(|library| matches!(library.layer, Layer::Runtime | Layer::Driver)) {
             self.cuda.insert(key.tgid);
         }
@@ -175,11 +165,29 @@ impl Tally {
         self.processes.contains(&tgid)
     }
 
+    /// The process with most calls that probes have seen, and its share of all of them.
+    pub fn busiest(&self) -> (u32, f64) {
+        let all: u64 = self.probed.values().sum();
+        let busiest = self.probed.iter().max_by_key(|(tgid, calls)| (**calls, **tgid));
+        busiest.map_or((0, 1.0), |(tgid, calls)| (*tgid, *calls as f64 / all.max(1) as f64))
+    }
+
     /// Adds what calls of a function have spent in the kernel driver.
     pub fn add_share(&mut self, key: &ShareKey, share: DriverShare) {
         let sum = self.shares.entry(key.row).or_default();
         sum.calls += share.calls;
         sum.ns += share.ns;
+    }
+
+    /// What ioctls of the kernel driver took; `None`: they were not followed.
+    pub fn ioctls(&self, catalog: &Catalog) -> Option<Spent> {
+        let driver = catalog.driver?;
+        let ioctls = self.rows.iter().filter(|((row, _), _)| driver.is_ioctl(*row));
+        let sum = ioctls.fold(Spent::default(), |sum, (_, row)| Spent {
+            calls: sum.calls + row.total.calls(),
+            ns: sum.ns + row.total.total_ns,
+        });
+        Some(sum)
     }
 
     /// Processes that made at least one call of CUDA.
@@ -188,11 +196,23 @@ impl Tally {
     }
 
     /// Totals by function, busiest layer order: runtime, driver, custom; most time first.
-    pub fn functions(&self, catalog: &Catalog, counters: &[RowCounter], timed: &dyn Fn(u32) -> bool) -> Vec<Function> {
+    /// `standstill`: ns of a row.
+    pub fn functions(
+        &self,
+        catalog: &Catalog,
+        counters: &[RowCounter],
+        timed: &dyn Fn(u32) -> bool,
+        standstill: &dyn Fn(u32) -> u64,
+    ) -> Vec<Function> {
         let used = counters.iter().enumerate().filter(|(_, counter)| counter.entered > 0);
-        let mut functions: Vec<Function> = used
-            .flat_map(|(row, counter)| self.functions_of(catalog, row as u32, counter, timed(row as u32)))
-            .collect();
+        let mut functions: Vec<Function> = Vec::new();
+        for (row, counter) in used {
+            let mut of_row = self.functions_of(catalog, row as u32, counter, timed(row as u32));
+            if let Some(first) = of_row.first_mut() {
+                first.standstill_ns = standstill(row as u32);
+            }
+            functions.append(&mut of_row);
+        }
         functions.sort_by(|a, b| (a.layer, b.total_ns, b.calls, &a.name).cmp(&(b.layer, a.total_ns, a.calls, &b.name)));
         functions
     }
@@ -248,6 +268,7 @@ impl Tally {
             without_args: counter.no_frame,
             timed,
             driver: self.shares.get(&row).copied(),
+            standstill_ns: 0,
         })
     }
 

@@ -28,6 +28,35 @@ use std::sync::LazyLock;
 
 static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
 
+#[test]
+fn time_in_ioctls_is_that_of_ioctls_alone() {
+    let mut catalog = Catalog::builtin().unwrap();
+    catalog.add_driver(crate::driver::Dialect::unknown()).unwrap();
+    let driver = catalog.driver.unwrap();
+    let total = |total_ns| {
+        let mut total = Total {
+            total_ns,
+            ..Total::NONE
+        };
+        total.bucket[6] = 3;
+        total
+    };
+    let mut tally = Tally::default();
+    assert_eq!(tally.ioctls(&CATALOG), None, "they were not followed");
+    let known = driver.calls().next().unwrap().0;
+    for (row, variant, ns) in [
+        (driver.unknown(false), 0, 100),
+        (driver.unknown(true), 0, 20),
+        (known, 7, 3),
+        (known, 8, 4),
+        (driver.of_step(crate::wire::STEP_OPEN), 0, 1_000),
+        (driver.of_step(crate::wire::STEP_POLL), 0, 10_000),
+    ] {
+        tally.add(&catalog, &TotalKey { tgid: 1, row, variant }, &total(ns));
+    }
+    assert_eq!(tally.ioctls(&catalog), Some(Spent { calls: 12, ns: 127 }));
+}
+
 fn any_total() -> impl Strategy<Value = Total> {
     let numbers = (0..1u64 << 40, 0..1u64 << 50, 0..1u64 << 40, any::<u64>());
     let buckets = vec((0..BUCKETS, 1..1000u64), 0..6);
@@ -64,7 +93,7 @@ fn functions(entries: &[(TotalKey, Total)]) -> Vec<Function> {
         entered: 1,
         ..RowCounter::default()
     };
-    tally.functions(&CATALOG, &vec![entered; CATALOG.rows.len()], &|_| true)
+    tally.functions(&CATALOG, &vec![entered; CATALOG.rows.len()], &|_| true, &|_| 0)
 }
 
 proptest! {

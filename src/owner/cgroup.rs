@@ -37,6 +37,18 @@ pub fn parse(text: &[u8]) -> Place {
     }
 }
 
+/// Reads the names of cgroups as the kernel has them, the innermost first: of cgroup v2, then of hierarchies of v1.
+#[must_use]
+pub fn of_names(hierarchies: &[Vec<&[u8]>]) -> Place {
+    let line = |(number, names): (usize, &Vec<&[u8]>)| {
+        let controllers: &[u8] = if number == 0 { b"0::" } else { b"1:v1:" };
+        let path: Vec<u8> = names.iter().rev().flat_map(|name| [b"/", *name].concat()).collect();
+        // no name of a cgroup has a newline
+        [controllers, &path, b"\n"].concat()
+    };
+    parse(&hierarchies.iter().enumerate().flat_map(line).collect::<Vec<u8>>())
+}
+
 struct Line {
     controllers: Vec<u8>,
     path: String,

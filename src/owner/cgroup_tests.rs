@@ -164,3 +164,21 @@ proptest! {
         prop_assert_eq!(place.container_id.as_deref(), Some(A));
     }
 }
+
+#[test]
+fn names_of_the_kernel_are_read_as_the_path_that_they_make() {
+    let names = |path: &'static str| path.rsplit('/').map(str::as_bytes).collect::<Vec<_>>();
+    let unified = names("system.slice/slurmstepd.scope/job_42/step_batch/user/task_0");
+    let place = of_names(&[unified, vec![], names("slurm/uid_1000/job_41/step_0")]);
+    assert_eq!(
+        (
+            place.slurm_job.as_deref(),
+            place.slurm_step.as_deref(),
+            place.unit.as_deref()
+        ),
+        (Some("42"), Some("batch"), Some("slurmstepd.scope"))
+    );
+    let of_v1 = of_names(&[vec![], names("slurm/uid_1000/job_41/step_0")]);
+    assert_eq!(of_v1.slurm_job.as_deref(), Some("41"));
+    assert_eq!(of_names(&[]), Place::default());
+}

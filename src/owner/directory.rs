@@ -30,6 +30,17 @@ pub struct Directory {
     most_processes: usize,
     /// How many were refused since room was last made.
     refused: usize,
+    unknown: Unknown,
+}
+
+/// Processes that were counted for owners without labels that they may have had, because they were gone before they
+/// were looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Where they ran: container, pod, unit, job.
+    pub places: u64,
+    /// What only the process itself tells: `exe`, `cmdline`, `env:NAME`.
+    pub programs: u64,
 }
 
 #[derive(Debug)]
@@ -39,6 +50,8 @@ struct Process {
     ended: bool,
     /// What it is, or would be if it could not be read any more.
     portrait: Arc<Portrait>,
+    /// Where it runs is known, from itself, the kernel or its parent.
+    placed: bool,
     state: State,
 }
 
@@ -48,6 +61,19 @@ enum State {
     Unread,
     Read,
     Owned(Arc<Owner>),
+}
+
+impl Unknown {
+    fn note(&mut self, wanted: &Wanted, process: &Process) {
+        let labels = || wanted.labels().iter();
+        let unplaced = !process.placed && labels().any(|label| !label.is_of_program());
+        let was_read = matches!(process.state, State::Read);
+        // one that exits while it is read has lost its program first
+        let silent = |label: &Label| label.is_never_empty() && process.portrait.value(label).is_empty();
+        let unread = labels().any(|label| label.is_read_alone() && !was_read || silent(label));
+        self.places += u64::from(unplaced);
+        self.programs += u64::from(unread);
+    }
 }
 
 impl Directory {
@@ -62,6 +88,7 @@ impl Directory {
             processes: HashMap::new(),
             most_processes: MOST_PROCESSES,
             refused: 0,
+            unknown: Unknown::default(),
         }
     }
 
@@ -92,12 +119,20 @@ impl Directory {
         self.owned(pid).or_else(|| self.settled_at(pid, Instant::now()))
     }
 
+    /// Reads what a process is, if that was not done yet and it is still there. Nothing is decided.
+    pub fn look_at(&mut self, pid: u32) {
+        self.read(pid);
+    }
+
     /// A process was forked. Until it is read, it is what its parent was then.
     pub fn born(&mut self, pid: u32, parent: u32) {
         self.forget(pid);
-        let parent = self.processes.get(&parent).map(|parent| Arc::clone(&parent.portrait));
-        if let Some(portrait) = parent {
+        let parent = self.processes.get(&parent);
+        if let Some((portrait, placed)) = parent.map(|parent| (Arc::clone(&parent.portrait), parent.placed)) {
             self.remember(pid, portrait);
+            if let Some(process) = self.processes.get_mut(&pid) {
+                process.placed = placed;
+            }
         }
     }
 
@@ -114,15 +149,26 @@ impl Directory {
 
     /// The kernel says what the process is called: used if it is gone before it is read.
     pub fn named(&mut self, pid: u32, comm: &[u8]) {
+        if let Some(process) = self.unread(pid) {
+            process.portrait = Arc::new(process.portrait.named(clean(comm)));
+        }
+    }
+
+    /// The kernel says where it runs: used likewise.
+    pub fn placed(&mut self, pid: u32, place: Place) {
+        if let Some(process) = self.unread(pid) {
+            process.portrait = Arc::new(process.portrait.at(place));
+            process.placed = true;
+        }
+    }
+
+    /// A process that was not looked at yet.
+    fn unread(&mut self, pid: u32) -> Option<&mut Process> {
         if !self.processes.contains_key(&pid) {
             self.remember(pid, Arc::default());
         }
-        let Some(process) = self.processes.get_mut(&pid) else {
-            return;
-        };
-        if matches!(process.state, State::Unread) {
-            process.portrait = Arc::new(process.portrait.named(clean(comm)));
-        }
+        let process = self.processes.get_mut(&pid)?;
+        matches!(process.state, State::Unread).then_some(process)
     }
 
     /// A process is no more, and `/proc/PID` may soon be another's. It keeps its owner until it is forgotten.
@@ -162,6 +208,12 @@ impl Directory {
         self.register.retire(owner)
     }
 
+    /// Whether a further owner would be counted for [`Owner::other`], until another retires.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.register.is_full()
+    }
+
     /// Whether the process is remembered.
     #[must_use]
     pub fn knows(&self, pid: u32) -> bool {
@@ -178,6 +230,12 @@ impl Directory {
     #[must_use]
     pub fn merged(&self) -> u64 {
         self.register.merged()
+    }
+
+    /// How many processes lack labels that they may have had.
+    #[must_use]
+    pub fn unknown(&self) -> Unknown {
+        self.unknown
     }
 
     /// How many processes are remembered.
@@ -235,9 +293,14 @@ impl Directory {
         if known.is_none() {
             self.remember(pid, Arc::default());
         }
-        if let (Some(process), Some(portrait)) = (self.processes.get_mut(&pid), portrait) {
+        if let (Some(process), Some(mut portrait)) = (self.processes.get_mut(&pid), portrait) {
+            // hierarchies of cgroup v1 let go of a process as soon as it exits
+            if process.placed && portrait.place == Place::default() {
+                portrait.place.clone_from(&process.portrait.place);
+            }
             process.start_ticks = Some(portrait.start_ticks);
             process.portrait = Arc::new(portrait);
+            process.placed = true;
             process.state = State::Read;
         }
     }
@@ -246,6 +309,7 @@ impl Directory {
         let Some(process) = self.processes.get_mut(&pid) else {
             return self.register.merge();
         };
+        self.unknown.note(&self.wanted, process);
         let owner = owner(&self.wanted, pid, &process.portrait, names);
         let owner = self.register.enter(owner);
         process.state = State::Owned(Arc::clone(&owner));
@@ -260,6 +324,7 @@ impl Directory {
             start_ticks: None,
             ended: false,
             portrait,
+            placed: false,
             state: State::Unread,
         };
         self.processes.insert(pid, new);

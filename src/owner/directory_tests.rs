@@ -434,3 +434,60 @@ mod pods {
         assert!(directory.settled(7).is_some());
     }
 }
+
+#[test]
+fn a_process_that_is_gone_before_it_is_read_is_where_the_kernel_saw_it() {
+    let tree = Tree::default();
+    let mut directory = directory(&tree, &["comm", "slurm_job"]);
+    let place = crate::owner::cgroup::parse(b"0::/slurm/uid_0/job_42/step_0\n");
+    directory.named(7, b"short");
+    directory.look_at(7);
+    directory.placed(7, place);
+    assert_eq!(shown(&directory.owner_of(7)), "comm=short slurm_job=42");
+    assert_eq!(directory.unknown(), Unknown::default());
+}
+
+#[test]
+fn labels_that_nobody_could_read_are_counted_where_they_are_wanted() {
+    let tree = Tree::default();
+    let unknown = |labels: &[&str]| {
+        let mut directory = directory(&tree, labels);
+        directory.named(7, b"short");
+        directory.owner_of(7);
+        directory.owner_of(7);
+        directory.unknown()
+    };
+    let missing = |places, programs| Unknown { places, programs };
+    assert_eq!(unknown(&["comm", "pid"]), missing(0, 0));
+    assert_eq!(unknown(&["comm", "unit"]), missing(1, 0));
+    assert_eq!(unknown(&["comm", "env:JOB"]), missing(0, 1));
+}
+
+#[test]
+fn who_is_only_looked_at_takes_no_place_among_the_owners() {
+    let tree = Tree::default();
+    tree.process(7, "sh", 100);
+    let mut directory = directory(&tree, &["comm"]);
+    directory.look_at(7);
+    assert_eq!(directory.owners(), 0);
+}
+
+#[test]
+fn a_process_that_has_ended_and_is_still_listed_is_what_the_kernel_said() {
+    let tree = Tree::default();
+    tree.file(
+        "proc/7/stat",
+        b"7 (short) Z 1 7 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 100 9 10 11\n",
+    );
+    tree.process(8, "exits", 100).cgroup(8, "3:freezer:/\n");
+    tree.file("proc/8/cmdline", b"x\0");
+    let mut directory = directory(&tree, &["comm", "cmdline", "slurm_job"]);
+    let place = crate::owner::cgroup::parse(b"0::/slurm/uid_0/job_42/step_0\n");
+    for pid in [7, 8] {
+        directory.named(pid, b"kernel's");
+        directory.placed(pid, place.clone());
+    }
+    assert_eq!(shown(&directory.owner_of(7)), "comm=kernel's slurm_job=42");
+    assert_eq!(shown(&directory.owner_of(8)), "comm=exits cmdline=x slurm_job=42");
+    assert_eq!(directory.unknown(), Unknown { places: 0, programs: 1 });
+}

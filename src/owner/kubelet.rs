@@ -3,6 +3,7 @@
 use super::cgroup::Place;
 use super::container::{Names, Pods};
 use super::value::clean;
+use crate::confine::{self, Keep};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::io::{BufReader, Read};
@@ -69,7 +70,11 @@ impl Kubelet {
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("kubelet".to_owned());
-        if let Err(error) = thread.spawn(move || ask_when_wanted(&own, &pods, every)) {
+        let ask = move || {
+            confine::this_thread(Keep::NoCapability);
+            ask_when_wanted(&own, &pods, every);
+        };
+        if let Err(error) = thread.spawn(ask) {
             shared.lock().trouble = Some(format!("failed to start a thread: {error}"));
         }
         Ok(Kubelet { shared })

@@ -82,6 +82,18 @@ impl Label {
         )
     }
 
+    /// Whether only a look at the process tells it: the kernel does not tell it with a call.
+    #[must_use]
+    pub fn is_read_alone(&self) -> bool {
+        matches!(self, Label::Exe | Label::Cmdline | Label::Env(_))
+    }
+
+    /// Whether each program has it.
+    #[must_use]
+    pub fn is_never_empty(&self) -> bool {
+        matches!(self, Label::Exe | Label::Cmdline)
+    }
+
     /// Whether it is known from a container runtime or the kubelet alone.
     #[must_use]
     pub fn is_name_of_container(&self) -> bool {

@@ -3,6 +3,7 @@
 use super::cgroup::{self, Place};
 use super::label::{Label, Wanted};
 use super::value::{clean, clean_path};
+use crate::foreign;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -28,10 +29,10 @@ pub struct Portrait {
 }
 
 impl Portrait {
-    /// Reads it; `None`: there is no such process (any more).
+    /// Reads it; `None`: there is no such process (any more), or one that has ended and tells nothing of its program.
     pub fn read(proc: &Path, pid: u32, wanted: &Wanted) -> Option<Portrait> {
         let folder = proc.join(pid.to_string());
-        let stat = Stat::read(&folder)?;
+        let stat = Stat::read(&folder).filter(|stat| !stat.ended)?;
         let place = read(&folder.join("cgroup"), CGROUP_BYTES).unwrap_or_default();
         let portrait = Portrait {
             start_ticks: stat.start_ticks,
@@ -39,8 +40,8 @@ impl Portrait {
             program: program(&folder, &stat.comm, wanted),
         };
         // else a part of it may be of the next process with this pid
-        let same = Stat::read(&folder)?.start_ticks == stat.start_ticks;
-        same.then_some(portrait)
+        let later = Stat::read(&folder)?;
+        (later.start_ticks == stat.start_ticks && !later.ended).then_some(portrait)
     }
 
     /// The value of a label of the program or of the place; empty: it has none.
@@ -63,6 +64,11 @@ impl Portrait {
             program: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// The same at another place.
+    pub fn at(&self, place: Place) -> Portrait {
+        Portrait { place, ..self.clone() }
     }
 
     /// The same with another name.
@@ -105,7 +111,7 @@ fn exe(folder: &Path) -> String {
 }
 
 fn cmdline(folder: &Path) -> String {
-    let bytes = read(&folder.join("cmdline"), CMDLINE_BYTES).unwrap_or_default();
+    let bytes = read_memory_of(folder, "cmdline", CMDLINE_BYTES);
     let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let spaced: Vec<u8> = bytes[..used]
         .iter()
@@ -115,7 +121,7 @@ fn cmdline(folder: &Path) -> String {
 }
 
 fn environ(folder: &Path) -> Vec<u8> {
-    read(&folder.join("environ"), ENVIRON_BYTES).unwrap_or_default()
+    read_memory_of(folder, "environ", ENVIRON_BYTES)
 }
 
 fn variable(environ: &[u8], name: &str) -> String {
@@ -127,6 +133,8 @@ fn variable(environ: &[u8], name: &str) -> String {
 
 struct Stat {
     comm: Vec<u8>,
+    /// Its parent has not asked for its status yet, or its first thread has ended before the others.
+    ended: bool,
     start_ticks: u64,
 }
 
@@ -142,8 +150,22 @@ impl Stat {
         let comm = text.get(first + 1..last)?.to_vec();
         let fields = std::str::from_utf8(&text[last + 1..]).ok()?;
         let start_ticks = fields.split_ascii_whitespace().nth(FIELDS_BEFORE_START)?.parse().ok()?;
-        Some(Stat { comm, start_ticks })
+        let ended = fields.trim_start().starts_with(['Z', 'X', 'x']);
+        Some(Stat {
+            comm,
+            ended,
+            start_ticks,
+        })
     }
+}
+
+/// A file of `/proc` that lies in the process's own memory, which may be of a file that does not answer.
+fn read_memory_of(folder: &Path, name: &str, limit: u64) -> Vec<u8> {
+    let path = folder.join(name);
+    let pid = folder.file_name().and_then(|pid| pid.to_str()?.parse().ok());
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let bytes = pid.and_then(|pid| foreign::read_of_process(pid, &path, limit).ok());
+    bytes.unwrap_or_default()
 }
 
 /// At most `limit` bytes of a file.

@@ -66,6 +66,11 @@ impl Register {
         unused && self.processes.remove(owner).is_some()
     }
 
+    /// Whether a further owner would be counted for `other`.
+    pub fn is_full(&self) -> bool {
+        self.processes.len() >= self.limit
+    }
+
     /// How many there are; `other` is one from its first process on.
     pub fn len(&self) -> usize {
         self.processes.len() + usize::from(self.others > 0 || self.merged > 0)

@@ -12,21 +12,22 @@ mod unmapped;
 
 pub(super) use found::{Found, functions_of, may_embed_runtime};
 pub use rows::Rows;
+pub use unmapped::Name;
 
-use super::discover::{self, Mapping, descriptor_path};
+use super::discover::{self, Mapping};
 use super::kernel::KernelHooks;
+use super::lease::{self, Guard, OpenForWriting};
 use super::machine::ldcache;
 use super::static_probe::Sites;
-use super::{Session, identity, lease, links};
+use super::{Session, identity, links};
 use crate::catalog::{Catalog, Layer, Library};
-use crate::elf::{ElfFile, Method};
+use crate::elf::Method;
+use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
 use points::Target;
 use rows::missing;
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use unmapped::{Round, Stay};
 
@@ -41,15 +42,34 @@ pub struct Attached {
     pub embedded: Option<Method>,
     /// Functions whose probe has to single-step an instruction, several times as expensive.
     pub single_stepped: usize,
+    probes: Probes,
+}
+
+/// The probes in a file, and what keeps them from doing harm.
+struct Probes {
     links: Vec<Link>,
-    file: File,
-    leased: bool,
+    file: ForeignFile,
+    guard: Guard,
     stay: Stay,
+}
+
+impl Probes {
+    fn is_in_the_way(&self) -> bool {
+        matches!(&self.guard, Guard::Leased(lease) if lease.is_wanted())
+    }
 }
 
 /// Something that is not seen, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap(pub String);
+
+impl Gap {
+    /// Whether it is about one file, as any user can bring; such a sentence begins with its path.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        self.0.starts_with('/') || self.0 == MORE_FILES
+    }
+}
 
 /// The code that a process maps.
 pub struct News {
@@ -63,12 +83,18 @@ pub struct News {
 const MOST_LOOKED_AT: usize = 1 << 16;
 /// Sentences about what is not seen.
 const MOST_GAPS: usize = 1000;
+/// Files that wait to be looked at again, and how many of them are each second.
+const MOST_WAITING: usize = 64;
+const RETRIED: usize = 8;
+const MORE_FILES: &str = "more files are not seen than are listed here";
 
 /// All attached files.
 #[derive(Default)]
 pub struct Attacher {
     attached: HashMap<(u64, u64), Attached>,
-    linkers: HashMap<(u64, u64), (Link, Stay)>,
+    linkers: HashMap<(u64, u64), (PathBuf, Probes)>,
+    /// What was open for writing when a process mapped it.
+    waiting: Vec<(u32, Mapping)>,
     /// Mappings already looked at, so that a process's hundreds of files are opened once.
     looked_at: HashSet<(String, u64)>,
     sites: Sites,
@@ -121,9 +147,35 @@ impl Attacher {
         // a process maps many files that nobody asked for: those are no loss
         let path = mapping.path.to_string_lossy();
         let wanted = rows.catalog().libraries.iter().any(|library| library.matches(&path));
-        if let (Err(error), true) = (attached, wanted) {
+        if attached.as_ref().is_err_and(passes) {
+            self.wait_for(pid, mapping);
+        }
+        // but where we lack something ourselves, or are not answered, who knows what it is
+        if let Err(error) = attached
+            && (wanted || passes(&error))
+        {
             self.gap(format!("{}: {error:#}", mapping.path.display()));
-            self.blind = true;
+            self.blind |= wanted;
+        }
+    }
+
+    /// Has a file looked at again until nobody has it open for writing.
+    fn wait_for(&mut self, pid: u32, mapping: &Mapping) {
+        self.looked_at.remove(&mapping.name());
+        let known = |(_, other): &(u32, Mapping)| other.name() == mapping.name();
+        if self.waiting.len() < MOST_WAITING && !self.waiting.iter().any(known) {
+            self.waiting.push((pid, mapping.clone()));
+        }
+    }
+
+    /// Looks again at what could not be probed for a reason that passes. To be called once a second.
+    pub fn retry(&mut self, session: &Session, rows: &mut dyn Rows) {
+        let now: Vec<(u32, Mapping)> = self.waiting.drain(..self.waiting.len().min(RETRIED)).collect();
+        for (pid, mapping) in now {
+            if !discover::is_gone(pid) && !self.looked_at.contains(&mapping.name()) {
+                self.looked_at.insert(mapping.name());
+                self.consider(session, rows, pid, &mapping);
+            }
         }
     }
 
@@ -131,7 +183,13 @@ impl Attacher {
     ///
     /// # Errors
     /// The file is no usable ELF file, or the kernel refuses.
-    pub fn attach_file(&mut self, session: &Session, rows: &mut dyn Rows, file: File, path: PathBuf) -> Result<bool> {
+    pub fn attach_file(
+        &mut self,
+        session: &Session,
+        rows: &mut dyn Rows,
+        file: ForeignFile,
+        path: PathBuf,
+    ) -> Result<bool> {
         self.attach_to(session, rows, file, path, None)
     }
 
@@ -140,18 +198,18 @@ impl Attacher {
         &mut self,
         session: &Session,
         rows: &mut dyn Rows,
-        file: File,
+        file: ForeignFile,
         path: PathBuf,
         mapping: Option<&Mapping>,
     ) -> Result<bool> {
-        let metadata = file.metadata().context("failed to look at the file")?;
-        let key = (metadata.dev(), metadata.ino());
+        let key = key_of(&file);
         if let Some(known) = self.known(key, &file) {
-            known.stay.note(mapping);
+            known.probes.stay.note(mapping);
             return Ok(false);
         }
-        let through_fd = descriptor_path(&file);
-        let elf = ElfFile::open(&through_fd)?;
+        // first: nothing that is read of it may change before it is probed
+        let guard = lease::take(&file);
+        let elf = file.elf()?;
         if linkers::is_linker(&path) {
             self.watch_linker(session, &elf, &file, &path, mapping);
         }
@@ -171,9 +229,12 @@ impl Attacher {
         if points.is_empty() {
             return Ok(false);
         }
+        let mut guard = guard?;
+        guard.watch(&file);
         rows.publish(session)?;
-        let links = session.attach(&through_fd, &points)?;
-        let leased = lease::take(&file);
+        // the kernel reads these pages: not while we wait
+        file.touch(points.iter().map(|point| point.offset))?;
+        let links = session.attach(&file.path(), &points)?;
         let layer = rows.catalog().libraries[usize::from(library.0)].layer;
         let attached = Attached {
             path,
@@ -181,23 +242,25 @@ impl Attacher {
             functions: points.len(),
             embedded,
             single_stepped,
-            links,
-            file,
-            leased,
-            stay: Stay::for_mapping(mapping),
+            probes: Probes {
+                links,
+                file,
+                guard,
+                stay: Stay::for_mapping(mapping),
+            },
         };
         self.attached.insert(key, attached);
         Ok(true)
     }
 
     /// The file where it is attached already, perhaps under other numbers.
-    fn known(&mut self, key: (u64, u64), file: &File) -> Option<&mut Attached> {
+    fn known(&mut self, key: (u64, u64), file: &ForeignFile) -> Option<&mut Attached> {
         if self.attached.contains_key(&key) {
             return self.attached.get_mut(&key);
         }
         self.attached
             .values_mut()
-            .find(|other| identity::is_same(&other.file, file))
+            .find(|other| identity::is_same(&other.probes.file, file))
     }
 
     /// Attaches to the libraries that programs of this machine would find, before any process maps them.
@@ -205,7 +268,7 @@ impl Attacher {
         let libraries = rows.catalog().libraries.iter();
         let patterns: Vec<Library> = libraries.cloned().collect();
         for path in ldcache::find(&|name| patterns.iter().any(|library| library.matches(name))) {
-            let attached = discover::open_readable(&path)
+            let attached = ForeignFile::find(&path)
                 .map_err(anyhow::Error::from)
                 .and_then(|file| self.attach_file(session, rows, file, path.clone()));
             if let Err(error) = attached {
@@ -236,32 +299,42 @@ impl Attacher {
 
     /// Lets go of files that somebody wants to overwrite; names them.
     pub fn release_wanted(&mut self) -> Vec<PathBuf> {
-        let wanted = self
-            .attached
-            .iter()
-            .filter(|(_, file)| file.leased && lease::is_wanted(&file.file));
-        let keys: Vec<(u64, u64)> = wanted.map(|(key, _)| *key).collect();
-        keys.iter().filter_map(|key| self.detach(key)).collect()
-    }
-
-    fn detach(&mut self, key: &(u64, u64)) -> Option<PathBuf> {
-        let attached = self.attached.remove(key)?;
-        let path = attached.path.clone();
-        let_go(vec![attached], Vec::new());
+        let files = self.attached.extract_if(|_, file| file.probes.is_in_the_way());
+        let mut wanted: Vec<(PathBuf, Probes)> = files.map(|(_, file)| (file.path, file.probes)).collect();
+        let linkers = self.linkers.extract_if(|_, (_, probes)| probes.is_in_the_way());
+        wanted.extend(linkers.map(|(_, linker)| linker));
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let (paths, probes): (Vec<PathBuf>, Vec<Probes>) = wanted.into_iter().unzip();
+        let_go(probes);
         self.looked_at.clear();
         self.blind = true;
-        self.gap(format!(
-            "{}: changed on disk while it was traced; its old code is no longer traced",
-            path.display()
-        ));
-        Some(path)
+        for path in &paths {
+            self.gap(format!(
+                "{}: changed on disk while it was traced; its old code is no longer traced",
+                path.display()
+            ));
+        }
+        paths
+    }
+
+    /// Files whose probes nothing protects from who overwrites them, as words.
+    #[must_use]
+    pub fn unguarded(&self) -> Vec<String> {
+        let linkers = self.linkers.values().map(|(_, probes)| probes);
+        let probes = self.attached.values().map(|file| &file.probes).chain(linkers);
+        lease::words(probes.filter_map(|probes| match probes.guard {
+            Guard::Leased(_) => None,
+            Guard::None(why) => Some(why),
+        }))
     }
 
     /// Takes all probes away.
     pub fn detach_all(&mut self) {
-        let files = self.attached.drain().flat_map(|(_, file)| file.links);
-        let linkers = self.linkers.drain().map(|(_, (link, _))| link);
-        links::detach(files.chain(linkers).collect());
+        let files = self.attached.drain().map(|(_, file)| file.probes);
+        let linkers = self.linkers.drain().map(|(_, (_, probes))| probes);
+        let_go(files.chain(linkers).collect());
         self.kernel.detach();
     }
 
@@ -278,17 +351,47 @@ impl Attacher {
 
     /// Notes something that is not seen.
     pub fn gap(&mut self, text: String) {
-        if self.gaps.len() < MOST_GAPS {
-            self.gaps.insert(Gap(text));
+        let gap = Gap(text);
+        // whoever brings many files takes no place from what concerns all
+        if self.gaps.len() < MOST_GAPS || !gap.is_of_file() {
+            self.gaps.insert(gap);
         } else {
-            self.gaps.insert(Gap("more is not seen than is listed here".to_owned()));
+            self.gaps.insert(Gap(MORE_FILES.to_owned()));
         }
     }
 }
 
-/// Takes the probes of files away, and `other` links. Whoever waits to overwrite such a file goes on when none is left.
-fn let_go(mut files: Vec<Attached>, other: Vec<Link>) {
-    let own = files.iter_mut().flat_map(|file| std::mem::take(&mut file.links));
-    links::detach(own.chain(other).collect());
-    files.iter().for_each(|file| lease::release(&file.file));
+/// Device and inode.
+fn key_of(file: &ForeignFile) -> (u64, u64) {
+    (file.facts().device, file.facts().inode)
+}
+
+/// Whether what is in the way may be gone in a moment.
+fn passes(error: &anyhow::Error) -> bool {
+    let unanswered = |cause: &(dyn std::error::Error + 'static)| {
+        let error = cause.downcast_ref::<std::io::Error>();
+        error.is_some_and(foreign::is_no_answer)
+    };
+    // errors of the library that attaches have a number in their words alone
+    let words = format!("{error:#}");
+    let is_shortage = SHORTAGES
+        .iter()
+        .any(|number| words.contains(&format!("(os error {number})")));
+    error.is::<OpenForWriting>() || is_shortage || error.chain().any(unanswered)
+}
+
+/// Too many open files, of ours or of all; no memory.
+const SHORTAGES: [i32; 3] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM];
+
+/// However it ends: one after the other would take as long as there are files.
+impl Drop for Attacher {
+    fn drop(&mut self) {
+        self.detach_all();
+    }
+}
+
+/// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.
+fn let_go(mut probes: Vec<Probes>) {
+    let links = probes.iter_mut().flat_map(|probes| std::mem::take(&mut probes.links));
+    links::detach(links.collect());
 }

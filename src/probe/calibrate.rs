@@ -1,82 +1,131 @@
-//! What one probe hit costs on this machine, measured on a function of our own.
+//! What one probe hit costs on this machine, measured on functions of our own: one for each kind of place.
 
 use super::{Point, Session};
+use crate::elf::Cost as Place;
 use crate::wire;
 use anyhow::{Context, Result};
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
 
-const CALLS: u32 = 4000;
-const ROUNDS: usize = 5;
+const CALLS: u32 = 1000;
+const ROUNDS: usize = 7;
 
-// The function that is called and probed. Its first instruction is one that the kernel emulates, as those of
-// the CUDA libraries are.
+// The functions that are called and probed. Each begins with an instruction that the kernel runs in another way.
 std::arch::global_asm!(
-    ".type gpuscope_calibration_target, @function",
-    "gpuscope_calibration_target:",
+    ".type gpuscope_emulated_target, @function",
+    "gpuscope_emulated_target:",
     "push rbp",
     "mov rax, rdi",
     "pop rbp",
     "ret",
-    ".size gpuscope_calibration_target, . - gpuscope_calibration_target",
+    ".size gpuscope_emulated_target, . - gpuscope_emulated_target",
+    ".type gpuscope_stepped_target, @function",
+    "gpuscope_stepped_target:",
+    "mov rax, rdi",
+    "ret",
+    ".size gpuscope_stepped_target, . - gpuscope_stepped_target",
+    ".balign 16",
+    ".type gpuscope_nop_target, @function",
+    "gpuscope_nop_target:",
+    ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00",
+    "mov rax, rdi",
+    "ret",
+    ".size gpuscope_nop_target, . - gpuscope_nop_target",
 );
 
 unsafe extern "C" {
-    safe fn gpuscope_calibration_target(value: u64) -> u64;
+    safe fn gpuscope_emulated_target(value: u64) -> u64;
+    safe fn gpuscope_stepped_target(value: u64) -> u64;
+    safe fn gpuscope_nop_target(value: u64) -> u64;
 }
 
-/// What a counted call costs, ns.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct HitCost {
-    /// Seen at entry and return.
-    pub call_ns: f64,
-    /// Seen at entry only.
-    pub entry_ns: f64,
+/// Measures with a row that nothing else uses. Its calls land in the counting plane under our own process.
+pub struct Calibration<'a> {
+    session: &'a Session,
+    row: u32,
 }
 
-/// Measures both costs with row `row`: the medians of some short rounds.
-///
-/// # Errors
-/// The probe could not be attached.
-pub fn hit_cost(session: &Session, row: u32) -> Result<HitCost> {
-    session.add_target(std::process::id())?;
-    let bare = median_ns();
-    let call_ns = probed_ns(session, row, true)?;
-    let entry_ns = probed_ns(session, row, false)?;
-    Ok(HitCost {
-        call_ns: (call_ns - bare).max(0.0),
-        entry_ns: (entry_ns - bare).max(0.0),
-    })
+impl<'a> Calibration<'a> {
+    /// With row `row`.
+    ///
+    /// # Errors
+    /// Our process cannot be selected.
+    pub fn begin(session: &'a Session, row: u32) -> Result<Calibration<'a>> {
+        session.add_target(std::process::id())?;
+        Ok(Calibration { session, row })
+    }
+
+    /// What a counted call costs at such a place, seen at entry and return or at entry only, ns.
+    ///
+    /// # Errors
+    /// The probe could not be attached.
+    pub fn hit_ns(&self, place: Place, returns: bool) -> Result<f64> {
+        self.added_ns(place, returns, wire::Spec::counting(returns))
+    }
+
+    /// What it costs beyond that to send a record of a call, ns.
+    ///
+    /// # Errors
+    /// As [`Self::hit_ns`].
+    pub fn record_ns(&self) -> Result<f64> {
+        let counted = wire::Spec::counting(true);
+        let sent = wire::Spec {
+            flags: counted.flags | wire::SPEC_STREAM,
+            ..counted
+        };
+        let without = self.added_ns(Place::Emulated, true, counted)?;
+        Ok((self.added_ns(Place::Emulated, true, sent)? - without).max(0.0))
+    }
+
+    /// The medians of some short rounds, with a probe and without.
+    fn added_ns(&self, place: Place, returns: bool, spec: wire::Spec) -> Result<f64> {
+        let target = target_of(place);
+        let offset = offset_of(target).context("failed to find the calibration function in our own file")?;
+        let bare = median_ns(target);
+        self.session.set_spec(self.row, &spec)?;
+        let point = Point::entry(offset, self.row, returns).at(place);
+        let links = self.session.attach(Path::new("/proc/self/exe"), &[point])?;
+        let probed = median_ns(target);
+        drop(links);
+        Ok((probed - bare).max(0.0))
+    }
 }
 
-fn probed_ns(session: &Session, row: u32, returns: bool) -> Result<f64> {
-    let offset = target_offset().context("failed to find the calibration function in our own file")?;
-    session.set_spec(row, &wire::Spec::counting(returns))?;
-    let point = Point::entry(offset, row, returns);
-    let links = session.attach(Path::new("/proc/self/exe"), &[point])?;
-    let probed = median_ns();
-    drop(links);
-    Ok(probed)
+type Target = extern "C" fn(u64) -> u64;
+
+fn target_of(place: Place) -> Target {
+    match place {
+        Place::Emulated => gpuscope_emulated_target,
+        Place::SingleStepped => gpuscope_stepped_target,
+        Place::Nop5 => gpuscope_nop_target,
+    }
 }
 
-fn median_ns() -> f64 {
-    let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| round_ns()).collect();
+fn median_ns(target: Target) -> f64 {
+    let mut rounds: Vec<f64> = (0..ROUNDS).map(|_| round_ns(target)).collect();
     rounds.sort_by(f64::total_cmp);
     rounds[ROUNDS / 2]
 }
 
-fn round_ns() -> f64 {
-    let started = Instant::now();
+fn round_ns(target: Target) -> f64 {
+    let started = own_ns();
     for call in 0..CALLS {
-        black_box(gpuscope_calibration_target(black_box(u64::from(call))));
+        black_box(target(black_box(u64::from(call))));
     }
-    started.elapsed().as_nanos() as f64 / f64::from(CALLS)
+    own_ns().saturating_sub(started) as f64 / f64::from(CALLS)
 }
 
-/// The file offset of the calibration function, from our own mappings.
-fn target_offset() -> Option<u64> {
-    let address = gpuscope_calibration_target as *const () as u64;
+/// Time that this thread has had a processor: on a busy machine others have their turn in between.
+fn own_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call only fills the structure that it is given
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// The file offset of a function of ours, from our own mappings.
+fn offset_of(target: Target) -> Option<u64> {
+    let address = target as usize as u64;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     maps.lines().find_map(|line| {
         let mut fields = line.split_whitespace();

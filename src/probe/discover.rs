@@ -1,14 +1,12 @@
 //! What processes exist and which files they map as code.
 //!
 //! Owns the reading of `/proc`. A file is opened through the process that maps it, so that mount namespaces,
-//! deleted and replaced files are right.
+//! deleted and replaced files are right, and by no link that somebody could plant.
 
+use crate::foreign::{self, ForeignFile, Mapped};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file that a process maps as code.
@@ -29,34 +27,20 @@ impl Mapping {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Opens the mapped file itself, as process `pid` sees it.
+    /// The mapped file itself.
     ///
     /// # Errors
-    /// The process is gone, or may not be looked at.
-    pub fn open(&self, pid: u32) -> io::Result<File> {
-        let through_root =
-            PathBuf::from(format!("/proc/{pid}/root")).join(self.path.strip_prefix("/").unwrap_or(&self.path));
-        let named = match open_readable(&through_root) {
-            Ok(file) if !self.deleted && file.metadata()?.ino() == self.inode => return Ok(file),
-            other => other.ok().filter(|_| !self.deleted),
-        };
-        // the name may be that of another root, or hold what the kernel writes for a newline; and stacked file
-        // systems show another inode in the mapping than in the directory
-        open_readable(Path::new(&format!("/proc/{pid}/map_files/{}", self.range))).or_else(|error| named.ok_or(error))
+    /// The process is gone, or may not be looked at; its path names another file by now; it does not answer.
+    pub fn open(&self, pid: u32) -> io::Result<ForeignFile> {
+        ForeignFile::mapped(Mapped {
+            pid,
+            range: self.range.clone(),
+            device: self.device.clone(),
+            inode: self.inode,
+            deleted: self.deleted,
+            path: self.path.as_os_str().as_bytes().to_vec(),
+        })
     }
-}
-
-/// Opens without waiting, whatever the path names.
-pub fn open_readable(path: &Path) -> io::Result<File> {
-    std::fs::OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-        .open(path)
-}
-
-/// The path of an open file that stays right whatever happens to its name.
-pub(crate) fn descriptor_path(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The distinct files that process `pid` maps as code, in address order.
@@ -64,7 +48,16 @@ pub(crate) fn descriptor_path(file: &File) -> PathBuf {
 /// # Errors
 /// The process is gone, or may not be looked at (CAP_SYS_PTRACE).
 pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
-    Ok(parse_maps(&std::fs::read(format!("/proc/{pid}/maps"))?))
+    Ok(parse_maps(&maps(pid)?))
+}
+
+/// The text of `/proc/PID/maps`.
+///
+/// # Errors
+/// The process is gone, or may not be looked at (CAP_SYS_PTRACE), or does not answer.
+pub fn maps(pid: u32) -> io::Result<Vec<u8>> {
+    let path = PathBuf::from(format!("/proc/{pid}/maps"));
+    foreign::read_of_process(pid, &path, foreign::worker::SHARED_BYTES)
 }
 
 /// The distinct files that the text of a `maps` file names as code, in its order.
@@ -155,10 +148,8 @@ pub fn processes() -> Vec<u32> {
 /// Whether a process runs a 32-bit program. False where that cannot be told: it is gone, or belongs to another user.
 #[must_use]
 pub fn is_32_bit(pid: u32) -> bool {
-    use std::io::Read;
-    let mut head = [0; ELF32.len()];
-    let exe = std::fs::File::open(format!("/proc/{pid}/exe"));
-    exe.and_then(|mut exe| exe.read_exact(&mut head)).is_ok() && head == *ELF32
+    let exe = PathBuf::from(format!("/proc/{pid}/exe"));
+    foreign::read_of_process(pid, &exe, ELF32.len()).is_ok_and(|head| head == *ELF32)
 }
 
 /// The name of a thread; `None` when it is gone.

@@ -124,18 +124,25 @@ impl Gate {
     }
 
     /// Holds the thread of `arrival`, if it is about to run code of a new file; then does `work`, while
-    /// other threads that arrive are held too; then lets the thread go on.
-    pub fn during(&self, mut arrival: Arrival, work: impl FnOnce()) {
+    /// other threads that arrive are held too; then lets the thread go on. When that was, CLOCK_MONOTONIC ns, if it stood
+    /// still until then.
+    pub fn during(&self, mut arrival: Arrival, work: impl FnOnce()) -> Option<u64> {
         self.shared.busy.store(true, Ordering::SeqCst);
         self.shared.nudge();
         self.shared.hold_all(&mut arrival);
         work();
         self.shared.busy.store(false, Ordering::SeqCst);
-        self.pass(&arrival);
+        self.pass(&arrival)
     }
 
-    /// Lets the thread of `arrival` go on.
-    pub fn pass(&self, arrival: &Arrival) {
+    /// Lets the thread of `arrival` go on. When that was, CLOCK_MONOTONIC ns, if it stood still until then.
+    pub fn pass(&self, arrival: &Arrival) -> Option<u64> {
+        // before: afterwards it runs while we may have to wait for a processor
+        let now = crate::tracer::monotonic_ns();
+        self.let_pass(arrival).then_some(now)
+    }
+
+    fn let_pass(&self, arrival: &Arrival) -> bool {
         if arrival.held {
             let mut door = self.shared.door();
             let in_time = door
@@ -143,8 +150,11 @@ impl Gate {
                 .as_mut()
                 .is_some_and(|holder| holder.let_go(arrival.notice.tid));
             door.overdue += u64::from(!in_time);
+            in_time
         } else {
             self.shared.acknowledge(&arrival.notice);
+            // without a holder nobody waits in the kernel either
+            arrival.notice.kind == wire::NOTICE_LIBRARY && self.shared.door().holder.is_some()
         }
     }
 }

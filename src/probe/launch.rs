@@ -1,6 +1,8 @@
-//! Starts the command of `run`, held back until the probes are in place.
+//! Starts the command of `run`, held back until the probes are in place, as the user that it is to run as.
 
+use super::environment::Environment;
 use super::limits;
+use crate::user::User;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::File;
@@ -32,6 +34,13 @@ impl StartError {
     }
 }
 
+/// Somebody else than gpuscope, as whom a command runs.
+#[derive(Clone, Debug)]
+pub struct Runner {
+    pub user: User,
+    pub environment: Environment,
+}
+
 /// A process that exists but has not yet executed its command.
 pub struct Held {
     pid: u32,
@@ -41,11 +50,11 @@ pub struct Held {
 }
 
 impl Held {
-    /// Forks; the child waits at a gate before `execve`.
+    /// Forks; the child waits at a gate before it becomes `runner`, if there is one, and calls `execve`.
     ///
     /// # Errors
     /// No process or pipe could be made.
-    pub fn fork(command: &[OsString]) -> Result<Held> {
+    pub fn fork(command: &[OsString], runner: Option<Runner>) -> Result<Held> {
         let Some((program, arguments)) = command.split_first() else {
             bail!("no command was given")
         };
@@ -53,22 +62,29 @@ impl Held {
         let (pid_read, pid_write) = pipe().context("failed to make a pipe")?;
         let mut child = Command::new(program);
         child.args(arguments);
+        if let Some(runner) = &runner {
+            child.env_clear().envs(&runner.environment);
+        }
         let (gate, pid, other) = (gate_read.as_raw_fd(), pid_write.as_raw_fd(), gate_write.as_raw_fd());
         let limit = limits::inherited();
-        // SAFETY: the closure only makes async-signal-safe system calls on descriptors that outlive it
+        // SAFETY: the closure only makes async-signal-safe system calls, on descriptors that outlive it and on memory of
+        // its own
         unsafe {
             child.pre_exec(move || {
                 if let Some(limit) = limit {
                     libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
                 }
-                wait_at_gate(gate, pid, other)
+                wait_at_gate(gate, pid, other)?;
+                runner.as_ref().map_or(Ok(()), |runner| become_user(&runner.user))
             })
         };
-        let starter = std::thread::spawn(move || {
+        let start = move || {
             let started = child.spawn();
             drop((gate_read, pid_write));
             started
-        });
+        };
+        let starter = std::thread::Builder::new().spawn(start);
+        let starter = starter.context("failed to start a thread\nhint: ulimit -v and ulimit -u allow too little")?;
         let mut bytes = [0; 4];
         File::from(pid_read).read_exact(&mut bytes).context("failed to fork")?;
         let held = Held {
@@ -124,6 +140,46 @@ fn wait_at_gate(gate: i32, pid: i32, other_end: i32) -> io::Result<()> {
                 _ => return Err(io::Error::last_os_error()),
             }
         }
+    }
+}
+
+/// Becomes `user` for good. The calls are those of the kernel: those of a C library would tell other threads, which a
+/// forked child does not have.
+fn become_user(user: &User) -> io::Result<()> {
+    let (uid, gid) = (user.uid as libc::c_long, user.gid as libc::c_long);
+    let groups = (user.groups.len() as libc::c_long, user.groups.as_ptr() as libc::c_long);
+    asked(libc::SYS_setgroups, [groups.0, groups.1, 0])?;
+    asked(libc::SYS_setresgid, [gid, gid, gid])?;
+    asked(libc::SYS_setresuid, [uid, uid, uid])?;
+    drop_capabilities()?;
+    match uid != 0 && asked(libc::SYS_setresuid, [0, 0, 0]).is_ok() {
+        true => Err(io::Error::from_raw_os_error(libc::EPERM)),
+        false => Ok(()),
+    }
+}
+
+/// Also those that a user without any could hand on.
+fn drop_capabilities() -> io::Result<()> {
+    /// `_LINUX_CAPABILITY_VERSION_3`, of this process; twice effective, permitted, inheritable.
+    const HEADER: [u32; 2] = [0x2008_0522, 0];
+    const NONE: [u32; 6] = [0; 6];
+    // older kernels have no ambient ones
+    let _ = asked(
+        libc::SYS_prctl,
+        [libc::PR_CAP_AMBIENT as _, libc::PR_CAP_AMBIENT_CLEAR_ALL as _, 0],
+    );
+    let (mut header, none) = (HEADER, NONE);
+    asked(
+        libc::SYS_capset,
+        [header.as_mut_ptr() as libc::c_long, none.as_ptr() as libc::c_long, 0],
+    )
+}
+
+fn asked(call: libc::c_long, [one, two, three]: [libc::c_long; 3]) -> io::Result<()> {
+    // SAFETY: the callers pass numbers, and pointers to memory that is theirs
+    match unsafe { libc::syscall(call, one, two, three, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

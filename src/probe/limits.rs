@@ -1,5 +1,5 @@
-//! How many descriptors this process may open. One link per function needs thousands; the traced command keeps
-//! the limit that we were started with.
+//! Limits of this process. How many descriptors it may open: one link per function needs thousands; the traced command
+//! keeps the limit that we were started with. How long a file may become: that is an error, and no end.
 
 use std::sync::OnceLock;
 
@@ -26,6 +26,22 @@ pub(super) fn raise_descriptors() {
         if libc::setrlimit(libc::RLIMIT_NOFILE, &raw const most) != 0 {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+/// Has a file that may not become longer fail to be written, where the kernel would end us. What we start is not changed:
+/// a handler does not outlive `execve`.
+pub fn survive_file_size() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the calls read and fill structures of ours, and the handler does nothing
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigaction>();
+        let asked = libc::sigaction(libc::SIGXFSZ, std::ptr::null(), &raw mut set);
+        if asked == 0 && set.sa_sigaction == libc::SIG_DFL {
+            set.sa_sigaction = nothing as *const () as libc::sighandler_t;
+            set.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGXFSZ, &raw const set, std::ptr::null_mut());
         }
     }
 }

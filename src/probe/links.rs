@@ -4,6 +4,7 @@ use super::{KernelPoint, Point, Session, Tier};
 use anyhow::{Context, Result};
 use libbpf_rs::{KprobeOpts, Link, ProgramMut, TracepointCategory, TracepointOpts, UprobeMultiOpts, UprobeOpts};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// Links closed at the same time: each waits for all CPUs to have left the probe.
 const CLOSERS: usize = 64;
@@ -187,11 +188,42 @@ fn attach_single(program: &ProgramMut<'_>, path: &Path, point: &Point, retprobe:
 
 /// Takes probes away. Closing a link waits until no CPU runs the probe; those waits are taken together.
 pub fn detach<T: Send>(links: Vec<T>) {
-    let mut links = links;
+    let others = links.len().min(CLOSERS).saturating_sub(1);
+    let left = Mutex::new(links);
+    let close = || while next(&left).is_some() {};
     std::thread::scope(|scope| {
-        while !links.is_empty() {
-            let share = links.split_off(links.len() - links.len().div_ceil(CLOSERS).min(links.len()));
-            scope.spawn(move || drop(share));
+        for _ in 0..others {
+            // where no more threads are allowed, fewer will do
+            if std::thread::Builder::new().spawn_scoped(scope, close).is_err() {
+                break;
+            }
         }
+        close();
     });
+}
+
+fn next<T>(left: &Mutex<Vec<T>>) -> Option<T> {
+    left.lock().unwrap_or_else(PoisonError::into_inner).pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn every_link_is_closed_once() {
+        struct Counted<'a>(&'a AtomicUsize);
+        impl Drop for Counted<'_> {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let closed = AtomicUsize::new(0);
+        for links in [0, 1, 63, 1000] {
+            closed.store(0, Ordering::Relaxed);
+            detach((0..links).map(|_| Counted(&closed)).collect());
+            assert_eq!(closed.load(Ordering::Relaxed), links);
+        }
+    }
 }

@@ -55,6 +55,8 @@ pub struct Setup {
     pub driver_left_out: Vec<u32>,
     /// These calls are counted, and there are no records of them.
     pub driver_counted: bool,
+    /// Threads that call for the first time say where they run, and submissions that have not returned are counted.
+    pub fleet: bool,
 }
 
 /// What of the kernel is hooked.
@@ -202,6 +204,12 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
         .aggregate_texts
         .set_max_entries(groups)
         .context("failed to size the table of texts")?;
+    if !setup.fleet {
+        open.maps
+            .places
+            .set_max_entries(1)
+            .context("failed to size the table of places")?;
+    }
     Ok(())
 }
 
@@ -266,6 +274,7 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     options.wait_for_attach = setup.wait_for_attach.into();
     options.only_errors = setup.only_errors.into();
     options.driver_counted = setup.driver_counted.into();
+    options.fleet = setup.fleet.into();
     options.by_uid = setup.uid.is_some().into();
     options.uid = setup.uid.unwrap_or(0);
     options.by_cgroup = setup.cgroup.is_some().into();

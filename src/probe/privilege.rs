@@ -81,9 +81,10 @@ pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
         return last.context("failed to load: too few open files are allowed\nhint: ulimit -n 1024");
     }
     if let Some(missing) = missing_capabilities() {
-        return last.context(format!(
-            "missing {missing}\nhint: run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v gpuscope)"
-        ));
+        // what the kernel answered says no more than that
+        return anyhow::anyhow!(
+            "tracing needs root, or {missing}\nhint: run with sudo, or: sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_lease+ep $(command -v gpuscope)"
+        );
     }
     if !has_btf() {
         return last.context(

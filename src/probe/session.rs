@@ -10,6 +10,7 @@ use super::kernel::Ways;
 use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
 use super::trampoline::missed_by;
+use crate::elf::Cost as Place;
 use crate::wire;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
@@ -25,6 +26,8 @@ pub struct Point {
     pub site: u32,
     /// File offset of a counter that is raised while the probe is there; 0: none.
     pub semaphore: u64,
+    /// How the kernel runs the instruction there.
+    pub place: Place,
 }
 
 impl Point {
@@ -36,12 +39,24 @@ impl Point {
             returns,
             site: 0,
             semaphore: 0,
+            place: Place::Emulated,
         }
+    }
+
+    /// The same where the kernel runs the instruction in the way of `place`.
+    #[must_use]
+    pub fn at(self, place: Place) -> Point {
+        Point { place, ..self }
     }
 
     /// What the kernel program is told at it.
     pub(super) fn cookie(&self) -> u64 {
-        u64::from(self.site) << 32 | u64::from(self.row)
+        let place = match self.place {
+            Place::Emulated => 0,
+            Place::SingleStepped => wire::COOKIE_STEPPED,
+            Place::Nop5 => wire::COOKIE_NOP5,
+        };
+        place | u64::from(self.site) << 32 | u64::from(self.row)
     }
 }
 

@@ -37,6 +37,8 @@ const _: () = {
     assert!(size_of::<types::lane_key>() == size_of::<wire::LaneKey>());
     assert!(offset_of!(types::lane_key, tid) == offset_of!(wire::LaneKey, tid));
     assert!(size_of::<types::lane>() == size_of::<wire::Lane>());
+    assert!(size_of::<types::flow>() == size_of::<wire::Flow>());
+    assert!(offset_of!(types::flow, open) == offset_of!(wire::Flow, open));
     assert!(size_of::<types::kernel_key>() == size_of::<wire::KernelKey>());
     assert!(size_of::<types::known_kernel>() == size_of::<wire::KnownKernel>());
     assert!(offset_of!(types::known_kernel, launches) == offset_of!(wire::KnownKernel, launches));
@@ -58,7 +60,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 16));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 19));
     assert!(size_of::<types::ioctl_key>() == size_of::<wire::IoctlKey>());
     assert!(size_of::<types::ioctl_plan>() == size_of::<wire::IoctlPlan>());
     assert!(offset_of!(types::ioctl_plan, row) == offset_of!(wire::IoctlPlan, row));
@@ -70,6 +72,12 @@ const _: () = {
     assert!(offset_of!(types::driver_event, after) == wire::HEADER_BYTES + offset_of!(wire::DriverCall, after));
     assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
+    assert!(offset_of!(types::notice, open) == offset_of!(wire::Notice, open));
+    assert!(offset_of!(types::open_call, row) == offset_of!(wire::OpenCall, row));
+    assert!(offset_of!(types::row_counter, nop5) == offset_of!(wire::RowCounter, nop5));
+    assert!(offset_of!(types::spec, keep_open) == offset_of!(wire::Spec, keep_open));
+    assert!(size_of::<types::cgroup_path>() == 8 + wire::CGROUP + wire::CGROUP_NAME);
+    assert!(offset_of!(types::cgroup_path, text) == 8);
     assert!(size_of::<types::xid_event>() == size_of::<wire::XidEvent>());
     assert!(offset_of!(types::xid_event, message) == offset_of!(wire::XidEvent, message));
     assert!(size_of::<types::call_event>() == wire::LARGE_BYTES);

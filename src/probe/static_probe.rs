@@ -4,7 +4,7 @@
 use super::attach::Found;
 use super::{Point, Session};
 use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId, SiteKind};
-use crate::elf::{ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
+use crate::elf::{Cost as Place, ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
 use crate::wire;
 use anyhow::{Context, Result, bail};
 
@@ -36,6 +36,7 @@ impl Sites {
             returns: false,
             site,
             semaphore,
+            place: Place::Emulated,
         })
     }
 

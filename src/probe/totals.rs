@@ -171,6 +171,21 @@ impl Session {
         Ok(lanes)
     }
 
+    /// Where a process runs whose notice had this key: for [`wire::cgroups`].
+    pub fn place(&self, key: u64) -> Option<Vec<u8>> {
+        let wanted = key != 0;
+        let found = wanted.then(|| self.skel.maps.places.lookup(&key.to_ne_bytes(), MapFlags::ANY));
+        found?.ok().flatten()
+    }
+
+    /// What is known at this moment of the calls of a process, and of those that share its place.
+    pub fn flow(&self, tgid: u32) -> Option<wire::Flow> {
+        let flows = &self.skel.maps.flows;
+        let slot = tgid.checked_rem(flows.max_entries())?;
+        let found = flows.lookup(&slot.to_ne_bytes(), MapFlags::ANY);
+        found.ok().flatten().and_then(|bytes| wire::Flow::parse(&bytes))
+    }
+
     /// What was lost beside records of the rings.
     pub fn losses(&self) -> Losses {
         let control = self.control.read();

@@ -3,10 +3,10 @@
 use super::functions::View;
 use super::kernels::{index, seen};
 use crate::catalog::CopyKind;
+use crate::model::snapshot::{self, Snapshot};
 use crate::model::work::HostMemory;
 use crate::trace::Event;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::HashMap;
 
 /// Copies of one kind that succeeded.
@@ -53,21 +53,16 @@ impl CopyTally {
         };
         let kind = (event.direction, event.host, event.blocking);
         let tally = self.of[index].entry(kind).or_default();
-        tally.count += event.count;
+        tally.count = tally.count.saturating_add(event.count);
         tally.bytes = tally.bytes.saturating_add(event.bytes.unwrap_or(0));
         tally.ns = tally.ns.saturating_add(event.ns.unwrap_or(0));
         self.counts[index] += event.count;
     }
 
     /// Most bytes first.
-    pub(super) fn list(&self, exact: Option<&Value>) -> Vec<Copies> {
-        let works = exact.and_then(|exact| exact["work"].as_array()).map(Vec::as_slice);
-        let told: Vec<&Value> = works
-            .unwrap_or_default()
-            .iter()
-            .filter_map(|work| work["copies"].as_array())
-            .flatten()
-            .collect();
+    pub(super) fn list(&self, exact: Option<&Snapshot>) -> Vec<Copies> {
+        let works = exact.map(|exact| exact.work.as_slice()).unwrap_or_default();
+        let told: Vec<&snapshot::Copies> = works.iter().flat_map(|work| &work.copies).collect();
         let mut copies: Vec<Copies> = match told.is_empty() {
             false => together(&told),
             true => self.of[seen(&self.counts)]
@@ -101,11 +96,11 @@ impl Copies {
 }
 
 /// Of all processes of a summary.
-fn together(told: &[&Value]) -> Vec<Copies> {
+fn together(told: &[&snapshot::Copies]) -> Vec<Copies> {
     let mut sums: HashMap<Told<'_>, (Copies, f64)> = HashMap::new();
     for said in told {
-        let (direction, host) = (said["direction"].as_str(), said["host"].as_str());
-        let blocking = said["blocking"].as_bool().unwrap_or(false);
+        let (direction, host) = (said.direction.as_deref(), said.host.as_deref());
+        let blocking = said.blocking;
         let (sum, seconds) = sums.entry((direction, host, blocking)).or_insert_with(|| {
             let none = Copies::seen((None, None, blocking), &Tally::default());
             let own = |word: Option<&str>| word.map(str::to_owned);
@@ -118,14 +113,11 @@ fn together(told: &[&Value]) -> Vec<Copies> {
                 0.0,
             )
         });
-        let bytes = said["bytes"].as_u64().unwrap_or(0);
-        sum.count += said["count"].as_u64().unwrap_or(0);
-        sum.bytes += bytes;
-        sum.call_ns += said["call_us"].as_f64().map_or(0, |us| (us * 1e3) as u64);
-        sum.at_least |= said["bound"].as_str() == Some("at_least");
-        *seconds += said["bytes_per_second"]
-            .as_f64()
-            .map_or(f64::NAN, |rate| bytes as f64 / rate);
+        sum.count = sum.count.saturating_add(said.count);
+        sum.bytes = sum.bytes.saturating_add(said.bytes);
+        sum.call_ns = sum.call_ns.saturating_add(said.call_ns);
+        sum.at_least |= said.bound.as_deref() == Some("at_least");
+        *seconds += said.bytes_per_second.map_or(f64::NAN, |rate| said.bytes as f64 / rate);
     }
     let all = sums.into_values().map(|(sum, seconds)| Copies {
         bytes_per_second: (seconds > 0.0).then(|| sum.bytes as f64 / seconds),

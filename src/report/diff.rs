@@ -4,9 +4,9 @@ mod markdown;
 mod text;
 
 pub use markdown::markdown;
-pub use text::page;
+pub use text::{page, page_within};
 
-use super::{Function, Report, words};
+use super::{Function, Idle, Report, sum, words};
 use crate::findings::Finding;
 use crate::sink::findings::finding_json;
 use crate::sink::quantity::{bytes, count, duration, harmless};
@@ -16,6 +16,10 @@ use std::collections::BTreeMap;
 
 /// What is less than this part of what it was, or of the wall time, has not changed.
 const NOTICED: f64 = 0.01;
+
+const IDLE: &str = "GPU idle at least";
+/// Left out where there are none.
+const OF_GRAPHS: [&str; 2] = ["graph launches", "kernels run"];
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -122,7 +126,7 @@ impl FunctionChange {
     /// Time gained (less than 0) or lost, ns.
     #[must_use]
     pub fn more_ns(&self) -> i64 {
-        self.after_ns as i64 - self.before_ns as i64
+        (self.after_ns as i64).saturating_sub(self.before_ns as i64)
     }
 
     /// Of the mean time of a call.
@@ -145,14 +149,13 @@ fn ratio(before: f64, after: f64) -> Option<f64> {
 pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
     let mut measures = measures(before, after);
     measures.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
-    let (mut appeared, mut stayed) = (Vec::new(), Vec::new());
     let mut gone: Vec<&Finding> = before.findings.iter().collect();
-    for finding in &after.findings {
-        match gone.iter().position(|other| is_same(other, finding)) {
-            Some(place) => stayed.push((gone.remove(place), finding)),
-            None => appeared.push(finding),
-        }
-    }
+    let mut appeared: Vec<&Finding> = after.findings.iter().collect();
+    let mut stayed = paired(&mut gone, &mut appeared, |a, b| words::place(a) == words::place(b));
+    // stacks were taken of one of them alone: it may well be the same line
+    let one_is_placeless = |a: &Finding, b: &Finding| words::place(a).is_none() || words::place(b).is_none();
+    stayed.extend(paired(&mut gone, &mut appeared, one_is_placeless));
+    stayed.sort_by_key(|(_, after)| (!after.grave, std::cmp::Reverse(after.cost_ns)));
     Diff {
         functions: functions(before, after),
         before,
@@ -164,9 +167,23 @@ pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
     }
 }
 
-/// The same rule about the same line.
-fn is_same(a: &Finding, b: &Finding) -> bool {
-    a.rule == b.rule && words::place(a) == words::place(b)
+/// Takes findings of one rule out of both that are `same`.
+fn paired<'a>(
+    before: &mut Vec<&'a Finding>,
+    after: &mut Vec<&'a Finding>,
+    same: impl Fn(&Finding, &Finding) -> bool,
+) -> Vec<(&'a Finding, &'a Finding)> {
+    let mut pairs = Vec::new();
+    after.retain(|finding| {
+        let old = before
+            .iter()
+            .position(|old| old.rule == finding.rule && same(old, finding));
+        old.is_none_or(|old| {
+            pairs.push((before.remove(old), *finding));
+            false
+        })
+    });
+    pairs
 }
 
 fn measures(before: &Report, after: &Report) -> Vec<Measure> {
@@ -188,15 +205,22 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
         one("CUDA calls", Unit::Count, &|report| {
             report.cuda().map(|layer| layer.calls)
         }),
-        one("launches", Unit::Count, &|report| Some(report.launches())),
+        one("launches", Unit::Count, &|report| Some(report.launches().number)),
+        one(OF_GRAPHS[0], Unit::Count, &|report| {
+            report.graphs().map(|graphs| graphs.launches)
+        }),
+        one(OF_GRAPHS[1], Unit::Count, &Report::kernel_runs),
         one("copied", Unit::Bytes, &|report| Some(report.copied_bytes())),
         one("waiting in calls", Unit::Ns, &|report| Some(report.wait_ns())),
-        one("GPU idle at least", Unit::Ns, &|report| {
-            (!report.idle.is_empty()).then(|| report.idle.iter().map(|idle| idle.total_ns).sum())
+        one("waits nobody asked for", Unit::Ns, &|report| {
+            report.exact.then(|| report.hidden_ns().0)
+        }),
+        one(IDLE, Unit::Ns, &|report| {
+            (!report.idle.is_empty()).then(|| sum(report.idle.iter().map(|idle| idle.total_ns)))
         }),
         one("memory peak", Unit::Bytes, &|report| report.memory.peak_bytes()).judged(),
         one("allocations", Unit::Count, &|report| Some(report.memory.allocations)),
-        one("failed calls", Unit::Count, &|report| Some(report.failed())),
+        one("failed calls", Unit::Count, &|report| Some(report.failed().number)),
     ];
     // a peak of memory is no work that is shared out
     for measure in all
@@ -204,6 +228,18 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
         .filter(|measure| ["memory peak", "launches"].contains(&measure.name))
     {
         (measure.before_per_launch, measure.after_per_launch) = (None, None);
+    }
+    let idle = |report: &Report| {
+        let of = |of: fn(&Idle) -> u64| sum(report.idle.iter().map(of));
+        let window = of(|idle| idle.window_ns);
+        (window > 0).then(|| of(|idle| idle.total_ns) as f64 / window as f64)
+    };
+    for measure in all.iter_mut().filter(|measure| measure.name == IDLE) {
+        (measure.before_share, measure.after_share) = (idle(before), idle(after));
+    }
+    let no_graphs = |report: &Report| report.graphs().unwrap_or_default().launches == 0;
+    if no_graphs(before) && no_graphs(after) {
+        all.retain(|measure| !OF_GRAPHS.contains(&measure.name));
     }
     all
 }
@@ -217,7 +253,7 @@ impl Measure {
         of: &dyn Fn(&Report) -> Option<u64>,
     ) -> Measure {
         let per_launch = |report: &Report| {
-            let launches = report.launches();
+            let launches = report.launches().number;
             of(report)
                 .filter(|_| launches > 0)
                 .map(|number| number as f64 / launches as f64)
@@ -265,7 +301,7 @@ fn same_calls(before: &Report, after: &Report) -> (Option<u64>, Option<u64>) {
     for function in &new.functions {
         if let (Some(mean), Some(total)) = (means.get(function.name.as_str()), function.total_ns) {
             at_old += mean * function.calls as f64;
-            at_new += total;
+            at_new = total.saturating_add(at_new);
         }
     }
     match at_old > 0.0 {
@@ -391,7 +427,7 @@ fn side(report: &Report) -> SideJson<'_> {
     SideJson {
         file: &report.source.name,
         wall_ns: report.wall_ns(),
-        launches: report.launches(),
+        launches: report.launches().number,
         cut: report.source.cut.as_deref(),
         notes: &report.notes,
     }

@@ -2,6 +2,7 @@
 
 use super::site;
 use super::texts::Texts;
+use crate::model::snapshot;
 use crate::trace::Event;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -87,7 +88,7 @@ impl Failures {
             first_ns: Some(event.at),
             site: None,
         });
-        failure.count += event.count;
+        failure.count = failure.count.saturating_add(event.count);
         if failure.site.is_none() {
             failure.site = event.stack.and_then(site::place);
         }
@@ -119,14 +120,45 @@ impl Failures {
         });
     }
 
-    /// Most first; what `exact` says replaces what rows add up to.
-    pub(super) fn list(&self, exact: Option<&Value>) -> Vec<Failure> {
-        let mut failures: Vec<Failure> = self.of.values().cloned().collect();
-        if let Some(told) = exact.and_then(|exact| exact["failures"].as_array()) {
-            for said in told {
-                correct(&mut failures, said);
+    /// What rows add up to.
+    pub(super) fn totals(&self) -> Vec<snapshot::Failure> {
+        let all = self.list(&[]).into_iter();
+        all.map(|failure| snapshot::Failure {
+            name: failure.name,
+            error: failure.error,
+            count: failure.count,
+        })
+        .collect()
+    }
+
+    /// The faults that rows tell of, by kind.
+    pub(super) fn faults(&self) -> Vec<snapshot::Xid> {
+        let mut faults: Vec<snapshot::Xid> = Vec::new();
+        for xid in &self.xids {
+            let word = |key: &str| xid.fields.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+            let pid = xid.fields.get("pid").and_then(Value::as_u64);
+            let pid = pid.and_then(|pid| u32::try_from(pid).ok());
+            let (name, pci) = (word("name"), word("pci"));
+            match faults
+                .iter_mut()
+                .find(|one| (&one.name, &one.pci, one.pid) == (&name, &pci, pid))
+            {
+                Some(known) => known.count += 1,
+                None => faults.push(snapshot::Xid {
+                    name,
+                    pci,
+                    pid,
+                    count: 1,
+                }),
             }
         }
+        faults
+    }
+
+    /// Most first; what `exact` says replaces what rows add up to.
+    pub(super) fn list(&self, exact: &[snapshot::Failure]) -> Vec<Failure> {
+        let mut failures: Vec<Failure> = self.of.values().cloned().collect();
+        exact.iter().for_each(|told| correct(&mut failures, told));
         failures.sort_by(|a, b| {
             b.count
                 .cmp(&a.count)
@@ -150,17 +182,15 @@ impl Failures {
     }
 }
 
-fn correct(failures: &mut Vec<Failure>, said: &Value) {
-    let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
-    let count = said["count"].as_u64().unwrap_or(0);
-    let (name, error) = (text("name"), text("error"));
-    let known = failures.iter_mut().find(|one| one.name == name && one.error == error);
+fn correct(failures: &mut Vec<Failure>, told: &snapshot::Failure) {
+    let is_known = |one: &&mut Failure| one.name == told.name && one.error == told.error;
+    let known = failures.iter_mut().find(is_known);
     match known {
-        Some(failure) => failure.count = count,
+        Some(failure) => failure.count = told.count,
         None => failures.push(Failure {
-            name,
-            error,
-            count,
+            name: told.name.clone(),
+            error: told.error.clone(),
+            count: told.count,
             first_ns: None,
             site: None,
         }),

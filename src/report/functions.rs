@@ -1,11 +1,12 @@
 //! Totals by layer and function.
 
 use super::histogram::{Bucket, Histogram};
+use super::sum;
 use super::texts::{OTHERS, Texts, place};
 use crate::catalog::Class;
+use crate::model::snapshot::{self, Snapshot};
 use crate::trace::Event;
 use serde::Serialize;
-use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
 /// Functions that are told apart; what a hostile file has beyond them is one.
@@ -104,7 +105,7 @@ impl Functions {
     pub(super) fn take(&mut self, event: &Event<'_>) -> usize {
         let number = self.number(event);
         let tally = &mut self.tallies[number];
-        tally.calls += event.count;
+        tally.calls = tally.calls.saturating_add(event.count);
         tally.errors += u64::from(event.failed);
         if let (Some(ns), false) = (event.ns, event.kind == crate::trace::Kind::Count) {
             tally.timed = true;
@@ -153,10 +154,10 @@ impl Functions {
     }
 
     /// By layer; what `exact` says replaces what rows add up to.
-    pub(super) fn layers(&self, exact: Option<&Value>) -> Vec<Layer> {
+    pub(super) fn layers(&self, exact: Option<&Snapshot>) -> Vec<Layer> {
         let mut all: Vec<Function> = self.tallies.iter().map(|tally| self.function(tally)).collect();
-        if let Some(functions) = exact.and_then(|exact| exact["functions"].as_array()) {
-            correct(&mut all, functions);
+        if let Some(exact) = exact {
+            correct(&mut all, &exact.functions);
         }
         let mut layers: BTreeMap<(u8, String), Vec<Function>> = BTreeMap::new();
         for function in all {
@@ -167,6 +168,26 @@ impl Functions {
             .into_iter()
             .map(|((_, layer), of)| Layer::of(layer, of))
             .collect()
+    }
+
+    /// What rows add up to.
+    pub(super) fn totals(&self) -> Vec<snapshot::Function> {
+        let all = self.tallies.iter().map(|tally| self.function(tally));
+        all.map(|function| snapshot::Function {
+            layer: function.layer,
+            name: function.name,
+            category: function.category.to_owned(),
+            calls: function.calls,
+            errors: function.errors,
+            unfinished: 0,
+            bytes: function.bytes,
+            total_ns: function.total_ns,
+            max_ns: function.max_ns,
+            p50_ns: function.p50_ns,
+            p99_ns: function.p99_ns,
+            driver_ns: None,
+        })
+        .collect()
     }
 
     fn function(&self, tally: &Tally) -> Function {
@@ -215,9 +236,9 @@ impl Layer {
         functions.sort_by(|a, b| weight(b).cmp(&weight(a)).then_with(|| a.name.cmp(&b.name)));
         Layer {
             layer,
-            calls: functions.iter().map(|function| function.calls).sum(),
-            errors: functions.iter().filter_map(|function| function.errors).sum(),
-            total_ns: functions.iter().filter_map(|function| function.total_ns).sum(),
+            calls: sum(functions.iter().map(|function| function.calls)),
+            errors: sum(functions.iter().filter_map(|function| function.errors)),
+            total_ns: sum(functions.iter().filter_map(|function| function.total_ns)),
             functions,
         }
     }
@@ -234,37 +255,36 @@ fn rank(layer: &str) -> u8 {
 }
 
 /// Puts exact totals in the place of those of rows.
-fn correct(all: &mut Vec<Function>, exact: &[Value]) {
+fn correct(all: &mut Vec<Function>, exact: &[snapshot::Function]) {
     let places: HashMap<(String, String), usize> = all
         .iter()
         .enumerate()
         .map(|(place, function)| ((function.layer.clone(), function.name.clone()), place))
         .collect();
-    for said in exact {
-        let text = |key: &str| said[key].as_str().unwrap_or_default().to_owned();
-        let place = places.get(&(text("layer"), text("name"))).copied().unwrap_or(all.len());
+    for told in exact {
+        let key = (told.layer.clone(), told.name.clone());
+        let place = places.get(&key).copied().unwrap_or(all.len());
         if place == all.len() {
-            all.push(unseen(&text("layer"), &text("name"), said["category"].as_str()));
+            all.push(unseen(told));
         }
         let function = &mut all[place];
-        let ns = |key: &str| said[key].as_f64().map(|us| (us * 1e3).round() as u64);
-        function.calls = said["calls"].as_u64().unwrap_or(function.calls);
-        function.errors = said["errors"].as_u64();
-        function.bytes = said["bytes"].as_u64().unwrap_or(function.bytes);
-        function.total_ns = ns("total_us");
-        function.max_ns = ns("max_us");
-        function.p50_ns = ns("p50_us");
-        function.p99_ns = ns("p99_us");
-        function.driver_ns = ns("driver_us");
+        function.calls = told.calls;
+        function.errors = told.errors;
+        function.bytes = told.bytes;
+        function.total_ns = told.total_ns;
+        function.max_ns = told.max_ns;
+        function.p50_ns = told.p50_ns;
+        function.p99_ns = told.p99_ns;
+        function.driver_ns = told.driver_ns;
     }
 }
 
 /// A function that has no row.
-fn unseen(layer: &str, name: &str, category: Option<&str>) -> Function {
-    let class = Class::ALL.iter().find(|class| Some(class.category()) == category);
+fn unseen(told: &snapshot::Function) -> Function {
+    let class = Class::ALL.iter().find(|class| class.category() == told.category);
     Function {
-        layer: layer.to_owned(),
-        name: name.to_owned(),
+        layer: told.layer.clone(),
+        name: told.name.clone(),
         category: class.map_or("other", |class| class.category()),
         calls: 0,
         errors: None,

@@ -5,19 +5,20 @@ use super::copies::CopyTally;
 use super::driver::DriverTally;
 use super::failures::Failures;
 use super::functions::{Functions, Layer};
-use super::idle::IdleTally;
+use super::idle::{Covered, IdleTally};
 use super::kernels::Kernels;
 use super::memory::MemoryTally;
 use super::people::People;
 use super::rates::RateTally;
 use super::slowest::Slowest;
 use super::waits::Waits;
+use super::words::at;
 use crate::catalog::Class;
 use crate::findings::{Finding, Run};
+use crate::model::snapshot::{Holder, Snapshot};
 use crate::sink::Clock;
-use crate::sink::quantity::{count, plural};
+use crate::sink::quantity::{count, duration, plural};
 use crate::trace::{Event, Kind, Meta, Taker};
-use serde_json::Value;
 
 /// A row this much earlier than one before it is no matter of order.
 const BACKWARDS_NS: i64 = 1_000_000_000;
@@ -32,6 +33,8 @@ pub struct Source {
     pub rows: u64,
     /// Why reading ended early.
     pub cut: Option<String>,
+    /// Why its summary is none.
+    pub unreadable: Option<String>,
     /// It is a trace of now, not a recording.
     pub live: bool,
 }
@@ -50,6 +53,9 @@ pub struct Gatherer {
     meta: Option<Meta>,
     /// Where the first row of a call begins, and where the last ends.
     span: Option<(i64, i64)>,
+    /// From when on there are all rows, where they do not begin with the trace.
+    from: Option<i64>,
+    early: Early,
     latest: i64,
     backwards: u64,
     functions: Functions,
@@ -63,6 +69,13 @@ pub struct Gatherer {
     rates: RateTally,
     failures: Failures,
     people: People,
+}
+
+/// Outermost calls that began before there are all rows, and how long they had lasted by then.
+#[derive(Debug, Clone, Copy, Default)]
+struct Early {
+    calls: u64,
+    ns: u64,
 }
 
 impl Taker for Gatherer {
@@ -90,10 +103,20 @@ impl Gatherer {
         self.span.map_or(event.at, |(first, _)| first)
     }
 
+    /// Rows are whole from `at` on.
+    pub(super) fn covers_from(&mut self, at: i64) {
+        self.from = Some(at);
+    }
+
     fn extend(&mut self, event: &Event<'_>) {
-        let end = event.end();
-        let (first, last) = self.span.get_or_insert((event.at, end));
-        (*first, *last) = ((*first).min(event.at), (*last).max(end));
+        let from = self.from.unwrap_or(i64::MIN);
+        let (at, end) = (event.at.max(from), event.end().max(from));
+        if event.at < at && event.depth == 0 {
+            self.early.calls += 1;
+            self.early.ns = self.early.ns.saturating_add(event.end().min(at).abs_diff(event.at));
+        }
+        let (first, last) = self.span.get_or_insert((at, end));
+        (*first, *last) = ((*first).min(at), (*last).max(end));
         self.backwards += u64::from(event.at < self.latest.saturating_sub(BACKWARDS_NS));
         self.latest = self.latest.max(event.at);
     }
@@ -141,6 +164,8 @@ impl Gatherer {
     fn sample(&mut self, event: &Event<'_>) {
         match (event.name, event.bytes) {
             ("memory.held", Some(bytes)) => self.memory.hold(event.pid, event.at, bytes, self.origin(event)),
+            ("gpu.idle_at_least_ns", Some(ns)) => self.idle.measured(event, ns, 0),
+            ("gpu.busy_at_most_ns", Some(ns)) => self.idle.measured(event, ns, 1),
             ("thread.cpu_ns", _) => self.people.measure(event, 0),
             ("thread.runnable_ns", _) => self.people.measure(event, 1),
             _ => {}
@@ -149,9 +174,10 @@ impl Gatherer {
 
     /// What the rows so far say. `exact`: the summary of the run, if it is known.
     #[must_use]
-    pub fn report(&self, source: Source, exact: Option<Value>, findings: Vec<Finding>, run: Run) -> Report {
+    pub fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
         let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
         let told = exact.as_ref();
+        let waited = self.waits.list(&self.functions, told);
         let layers = self.functions.layers(told);
         let source = Source {
             meta: self.meta.clone().or(source.meta),
@@ -172,28 +198,108 @@ impl Gatherer {
             memory: self.memory.report(),
             kernels: self.kernels.list(told),
             copies: self.copies.list(told),
-            waits: self.waits.list(&self.functions),
-            idle: self.idle.list(&self.functions),
+            waits: waited.waits,
+            hidden: waited.hidden,
+            wait_calls: waited.calls,
+            idle: self.idle.list(&self.functions, &self.covers((from_ns, to_ns)), told),
             rates: self
                 .rates
                 .report(&self.kernels.launches, &self.copies.counts, &self.waits.calls),
-            failures: self.failures.list(told),
+            failures: self
+                .failures
+                .list(told.map(|told| told.failures.as_slice()).unwrap_or_default()),
             losses,
             processes: self.people.list(),
             xids: self.failures.xids.clone(),
-            exact,
+            exact: exact.is_some(),
+            totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact)),
         }
     }
 
-    fn notes(&self, source: &Source, exact: Option<&Value>, layers: &[Layer], lost: u64) -> Vec<String> {
+    fn covers(&self, (from_ns, to_ns): (i64, i64)) -> Covered {
+        Covered {
+            from_ns,
+            to_ns,
+            whole: self.from.is_none(),
+        }
+    }
+
+    /// What rows add up to, in the place of a summary.
+    fn totals(&self) -> Snapshot {
+        Snapshot {
+            functions: self.functions.totals(),
+            failures: self.failures.totals(),
+            memory: self.holders(),
+            xids: self.failures.faults(),
+            ..Snapshot::default()
+        }
+    }
+
+    /// A summary, with what only rows tell of memory where functions were left out.
+    fn completed(&self, exact: Snapshot) -> Snapshot {
+        let told = exact.memory.filter(|holders| !holders.is_empty());
+        Snapshot {
+            memory: told.or_else(|| self.holders()),
+            ..exact
+        }
+    }
+
+    /// What processes held in the last row that says so; `None`: no row does, but something was allocated.
+    fn holders(&self) -> Option<Vec<Holder>> {
+        let memory = self.memory.report();
+        if memory.processes.is_empty() && memory.allocations > 0 {
+            return None;
+        }
+        let people = self.people.list();
+        let comm = |pid: u32| people.iter().find(|one| one.pid == pid).map(|one| one.comm.clone());
+        let all = memory.processes.iter().map(|held| Holder {
+            pid: held.pid,
+            comm: comm(held.pid).unwrap_or_else(|| "?".to_owned()),
+            ended: true,
+            held_bytes: held.last_bytes,
+        });
+        Some(all.collect())
+    }
+
+    /// Which time there are rows of, where that is not all of the trace.
+    fn covered(&self) -> Option<String> {
+        let ((_, to), from) = (self.span?, self.from.filter(|from| *from > 0)?);
+        let early = match self.early {
+            Early { calls: 0, .. } => String::new(),
+            Early { calls, ns } => format!(
+                "; {} began before and count in full, {} more",
+                plural(calls, "call"),
+                duration(ns)
+            ),
+        };
+        let idle = match self.idle.known_until() {
+            Some(until) if until < to => format!("; idle time is known until {}", at(until)),
+            _ => String::new(),
+        };
+        Some(format!(
+            "it covers the {} from {} to {}{early}{idle}; calls without rows are counted by the second",
+            duration(to.abs_diff(from)),
+            at(from),
+            at(to)
+        ))
+    }
+
+    fn notes(&self, source: &Source, exact: Option<&Snapshot>, layers: &[Layer], lost: u64) -> Vec<String> {
         let mut notes = Vec::new();
         let rows_alone = "there are no exact totals: all numbers are computed from rows";
+        notes.extend(
+            source
+                .unreadable
+                .as_ref()
+                .map(|why| format!("its exact totals cannot be read: {why}")),
+        );
         match (&source.cut, exact) {
             (Some(why), None) => notes.push(format!("the recording was cut off ({why}); {rows_alone}")),
             (Some(why), Some(_)) => notes.push(format!("the recording is damaged behind its last row ({why})")),
             (None, None) => notes.push(rows_alone.to_owned()),
             (None, Some(_)) => {}
         }
+        notes.extend(self.covered());
         if lost > 0 {
             let what = match exact {
                 Some(_) => "totals by function are exact all the same; everything else may be too little",
@@ -213,15 +319,17 @@ impl Gatherer {
 }
 
 /// Calls that were counted and left out on purpose (`--errors`, `--min-duration`, `--filter`).
-fn filtered(layers: &[Layer], exact: &Value, lost: u64) -> Option<String> {
-    let chatty = exact["counted_only"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_chatty = |name: &str| chatty.iter().any(|one| one.as_str() == Some(name));
+fn filtered(layers: &[Layer], exact: &Snapshot, lost: u64) -> Option<String> {
+    let is_chatty = |name: &str| exact.counted_only.iter().any(|one| one == name);
     let timed = layers
         .iter()
         .flat_map(|layer| &layer.functions)
         .filter(|function| function.errors.is_some() && !is_chatty(&function.name));
     let (calls, rows) = timed.fold((0u64, 0u64), |(calls, rows), function| {
-        (calls + function.calls, rows + function.rows.min(function.calls))
+        (
+            calls.saturating_add(function.calls),
+            rows.saturating_add(function.rows.min(function.calls)),
+        )
     });
     // calls under way when tracing ended have no row either
     let missing = (calls - rows).saturating_sub(lost);

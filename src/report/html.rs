@@ -10,7 +10,7 @@ mod tables;
 mod written;
 
 use super::{Report, words};
-use crate::sink::quantity::{bytes, count, duration};
+use crate::sink::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 use written::Text;
 
@@ -79,7 +79,11 @@ fn sections(report: &Report) -> Vec<(&'static str, &'static str)> {
         ("slowest", "Slowest", !report.slowest.is_empty()),
         ("kernels", "Kernels", !report.kernels.is_empty()),
         ("copies", "Copies", !report.copies.is_empty()),
-        ("waits", "Waiting", !report.waits.is_empty()),
+        (
+            "waits",
+            "Waiting",
+            !report.waits.is_empty() || !report.hidden.is_empty(),
+        ),
         ("idle", "Idle", !report.idle.is_empty()),
         (
             "memory",
@@ -103,7 +107,6 @@ fn notes(report: &Report, page: &mut String) {
 
 fn tiles(report: &Report, page: &mut String) {
     let wall = report.wall_ns().max(1) as f64;
-    let part = |ns: u64| format!("{} of the time", words::percent(ns as f64 / wall));
     let head = duration(report.wall_ns());
     let mut all: Vec<(String, &str, String, bool)> = vec![(head, "from first to last call", String::new(), false)];
     if let Some(layer) = report.cuda() {
@@ -115,8 +118,16 @@ fn tiles(report: &Report, page: &mut String) {
             false,
         ));
     }
-    let rate = words::per_second(report.launches() as f64 / wall * 1e9);
-    all.push((count(report.launches()), "launches", rate, false));
+    let launches = report.launches();
+    let rate = words::per_second(launches.number as f64 / wall * 1e9);
+    let layer = |note: Option<String>| note.map_or_else(String::new, |note| format!(", {note}"));
+    let more = format!("{rate}{}", layer(launches.note()));
+    all.push((count(launches.number), "launches", more, false));
+    let graphs = report.graphs().unwrap_or_default();
+    if graphs.launches > 0 {
+        let more = format!("in {}", plural(graphs.launches, "graph launch"));
+        all.push((count(graphs.kernels), "kernels of graphs", more, false));
+    }
     let rate = words::bandwidth(report.copied_bytes() as f64 / wall * 1e9);
     all.push((
         bytes(report.copied_bytes()),
@@ -127,19 +138,22 @@ fn tiles(report: &Report, page: &mut String) {
     all.push((
         duration(report.wait_ns()),
         "waiting in calls",
-        "all threads together".to_owned(),
+        words::unasked(report).unwrap_or_else(|| "all threads together".to_owned()),
         false,
     ));
     if let Some(idle) = report.idle.first() {
-        let more = format!("{}, process {}", part(idle.total_ns), idle.pid);
+        let share = super::at_least(idle.total_ns, idle.window_ns);
+        let more = format!("{share} of {}, process {}", duration(idle.window_ns), idle.pid);
         all.push((format!("≥ {}", duration(idle.total_ns)), "GPU idle", more, false));
     }
     if let Some(held) = report.memory.processes.first() {
         let more = format!("process {}, at {}", held.pid, words::at(held.peak_at_ns));
         all.push((bytes(held.peak_bytes), "memory peak", more, false));
     }
-    if report.failed() > 0 {
-        all.push((count(report.failed()), "failed calls", String::new(), true));
+    let failed = report.failed();
+    if failed.number > 0 {
+        let more = failed.note().unwrap_or_default();
+        all.push((count(failed.number), "failed calls", more, true));
     }
     if !report.xids.is_empty() {
         all.push((count(report.xids.len() as u64), "faults (Xid)", String::new(), true));
@@ -172,7 +186,8 @@ fn footer(report: &Report, page: &mut String) {
     for unseen in report.unseen() {
         let _ = writeln!(page, "<p>unseen: {}</p>", Text(unseen));
     }
-    if let Some(cost) = report.exact.as_ref().map(|exact| &exact["cost"]) {
+    let cost = &report.totals.cost;
+    if !cost.is_null() {
         let seconds = |key: &str| cost[key].as_f64().unwrap_or(0.0);
         let _ = writeln!(
             page,

@@ -2,9 +2,12 @@
 
 use super::bins::Bins;
 use super::functions::Functions;
+use crate::model::snapshot::{Gpu, Snapshot};
+use crate::model::work::Certainty;
+use crate::sink::quantity::duration;
 use crate::trace::Event;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Gaps told one by one.
 const LONGEST: usize = 10;
@@ -14,6 +17,8 @@ const PROCESSES: usize = 64;
 const REMEMBERED: usize = 1 << 14;
 /// Rows may come out of order by as much.
 const WINDOW_NS: i64 = 200_000_000;
+/// A gap is told of so long after its end: `GAP_LATE_NS` of the tracer's measures.
+const LATE_NS: i64 = 500_000_000;
 /// Causes told for one process.
 const CAUSES: usize = 10;
 
@@ -21,10 +26,17 @@ const CAUSES: usize = 10;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Idle {
     pub pid: u32,
+    /// What `total_ns` is part of: from the first work given to the device to the last that is known of it; without a
+    /// summary the time that the recording covers.
+    pub window_ns: u64,
     pub gaps: u64,
     pub total_ns: u64,
     pub longest_ns: u64,
-    /// Longest first.
+    /// Not everything that gives devices work was seen: no bound.
+    pub inferred: bool,
+    /// Idle time if streams that were given nothing for a second are done: inferred. At least `total_ns`.
+    pub likely_ns: u64,
+    /// Of those told one by one, which last 20 µs and more. Longest first.
     pub longest: Vec<Gap>,
     /// What its threads did in the gaps; most time first. Outermost calls, all threads together: may be more than the
     /// gaps. An empty name: in no call.
@@ -46,11 +58,54 @@ pub struct Gap {
     pub mostly_in: Option<String>,
 }
 
+impl Idle {
+    /// Part of the window.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.total_ns as f64 / self.window_ns.max(1) as f64
+    }
+
+    /// `12.3 s of 40.0 s (30.7 %)`, rounded down: a share of at least so much.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "{} of {} ({})",
+            duration(self.total_ns),
+            duration(self.window_ns),
+            at_least(self.total_ns, self.window_ns)
+        )
+    }
+}
+
+/// `30.7 %`, rounded down.
+#[must_use]
+pub fn at_least(ns: u64, of_ns: u64) -> String {
+    let thousandths = u128::from(ns) * 1000 / u128::from(of_ns.max(1));
+    format!("{}.{} %", thousandths / 10, thousandths % 10)
+}
+
 /// Time in gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Meanwhile {
     pub name: String,
     pub ns: u64,
+}
+
+/// The time that rows cover.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Covered {
+    pub from_ns: i64,
+    pub to_ns: i64,
+    /// They begin with the trace.
+    pub whole: bool,
+}
+
+/// The last cumulative measures of a process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    at: i64,
+    idle_ns: u64,
+    busy_ns: u64,
 }
 
 /// An outermost call.
@@ -74,6 +129,9 @@ struct Track {
     meanwhile: HashMap<usize, u64>,
     outside_ns: u64,
     steps: Bins<u64>,
+    /// When the last gap was over.
+    told_until: i64,
+    measured: Option<Measured>,
 }
 
 /// See the module.
@@ -105,19 +163,40 @@ impl IdleTally {
         }
         track.gaps += 1;
         track.total_ns = track.total_ns.saturating_add(ns);
+        track.told_until = track.told_until.max(event.end());
         track.steps.spread(event.at, event.end(), |step, part| *step += part);
         track.waiting.push_back((event.at, event.end()));
     }
 
-    pub(super) fn list(&self, functions: &Functions) -> Vec<Idle> {
-        let told = self.tracks.iter().filter(|(_, track)| track.gaps > 0);
-        let mut idle: Vec<Idle> = told
-            .map(|(pid, track)| {
-                let mut track = track.clone();
-                track.settle(i64::MAX);
-                track.report(*pid, functions)
-            })
-            .collect();
+    /// A cumulative measure: idle time is 0, busy time 1.
+    pub(super) fn measured(&mut self, event: &Event<'_>, ns: u64, which: usize) {
+        let Some(track) = self.tracks.get_mut(&event.pid) else {
+            return;
+        };
+        let measured = track.measured.get_or_insert_default();
+        measured.at = measured.at.max(event.at);
+        match which {
+            0 => measured.idle_ns = ns,
+            _ => measured.busy_ns = ns,
+        }
+    }
+
+    /// Until when idle time is known of all processes: a gap is told of once no call can cut it any more.
+    pub(super) fn known_until(&self) -> Option<i64> {
+        self.tracks.values().filter_map(Track::known_until).min()
+    }
+
+    /// What `exact` says replaces what rows add up to.
+    pub(super) fn list(&self, functions: &Functions, covered: &Covered, exact: Option<&Snapshot>) -> Vec<Idle> {
+        let worked = exact.map(worked).unwrap_or_default();
+        let pids: BTreeSet<u32> = self.tracks.keys().chain(worked.keys()).copied().collect();
+        let told = pids.into_iter().map(|pid| {
+            let mut track = self.tracks.get(&pid).cloned().unwrap_or_default();
+            track.settle(i64::MAX);
+            let idle = track.report(pid, functions, covered);
+            worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_told(gpu))
+        });
+        let mut idle: Vec<Idle> = told.filter(|idle| idle.total_ns > 0).collect();
         idle.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.pid.cmp(&b.pid)));
         idle
     }
@@ -182,7 +261,31 @@ impl Track {
         self.longest.truncate(LONGEST);
     }
 
-    fn report(&self, pid: u32, functions: &Functions) -> Idle {
+    fn known_until(&self) -> Option<i64> {
+        let measured = self.measured.map(|measured| measured.at.saturating_sub(LATE_NS));
+        measured.map(|until| until.max(self.told_until))
+    }
+
+    /// Idle time and what it is part of, as far as that is known without a summary.
+    fn part(&self, covered: &Covered) -> (u64, u64) {
+        match self.measured.filter(|_| covered.whole) {
+            // cumulative since the beginning, and of gaps of any length
+            Some(measured) => {
+                let idle_ns = measured.idle_ns.max(self.total_ns);
+                (idle_ns, idle_ns.saturating_add(measured.busy_ns))
+            }
+            None => {
+                let until = self.known_until().unwrap_or(covered.to_ns).min(covered.to_ns);
+                (
+                    self.total_ns,
+                    until.saturating_sub(covered.from_ns).max(0).unsigned_abs(),
+                )
+            }
+        }
+    }
+
+    fn report(&self, pid: u32, functions: &Functions, covered: &Covered) -> Idle {
+        let (total_ns, window_ns) = self.part(covered);
         let longest: Vec<Gap> = self
             .longest
             .iter()
@@ -210,8 +313,11 @@ impl Track {
         let half = self.steps.width() as i64 / 2;
         Idle {
             pid,
+            window_ns,
+            inferred: false,
+            likely_ns: total_ns,
             gaps: self.gaps,
-            total_ns: self.total_ns,
+            total_ns,
             longest_ns: longest.first().map_or(0, |gap| gap.ns),
             longest,
             meanwhile,
@@ -220,6 +326,36 @@ impl Track {
             idle_ns: self.steps.iter().map(|(_, ns)| *ns).collect(),
         }
     }
+}
+
+impl Idle {
+    /// With the totals of the summary.
+    fn with_told(self, gpu: &Gpu) -> Idle {
+        Idle {
+            window_ns: gpu.window_ns,
+            gaps: gpu.gaps,
+            total_ns: gpu.idle_ns,
+            longest_ns: gpu.longest_ns,
+            inferred: gpu.certainty == Certainty::Inferred.name(),
+            likely_ns: gpu.idle_likely_ns,
+            ..self
+        }
+    }
+}
+
+/// By process; what a process did before it became another program is part of it.
+fn worked(exact: &Snapshot) -> BTreeMap<u32, Gpu> {
+    let mut all: BTreeMap<u32, Gpu> = BTreeMap::new();
+    for work in exact.work.iter().filter(|work| work.gpu.window_ns > 0) {
+        let sum = all.entry(work.pid).or_default();
+        sum.window_ns = sum.window_ns.saturating_add(work.gpu.window_ns);
+        sum.idle_ns = sum.idle_ns.saturating_add(work.gpu.idle_ns);
+        sum.idle_likely_ns = sum.idle_likely_ns.saturating_add(work.gpu.idle_likely_ns);
+        sum.gaps = sum.gaps.saturating_add(work.gpu.gaps);
+        sum.longest_ns = sum.longest_ns.max(work.gpu.longest_ns);
+        sum.certainty = sum.certainty.clone().max(work.gpu.certainty.clone());
+    }
+    all
 }
 
 /// How long at least one of them lasted.
@@ -268,7 +404,14 @@ mod tests {
                 }
             }
         }
-        idle.list(&functions).remove(0)
+        {
+            let covered = Covered {
+                from_ns: 0,
+                to_ns: 10_000,
+                whole: false,
+            };
+            idle.list(&functions, &covered, None).remove(0)
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The report as one JSON object: docs/report.md has its schema.
 
 use super::{
-    Copies, DriverShare, Failure, Idle, Kernel, Layer, Losses, Memory, Process, Rates, Report, Slow, Wait, Xid,
+    Copies, DriverShare, Failure, Hidden, Idle, Kernel, Layer, Losses, Memory, Process, Rates, Report, Slow, Wait, Xid,
 };
+use crate::model::snapshot::{Figure, Graphs};
 use crate::sink::findings::finding_json;
 use crate::sink::quantity::harmless;
 use serde::Serialize;
@@ -27,17 +28,26 @@ struct Document<'a> {
     exact: bool,
     notes: &'a [String],
     wall_ns: u64,
+    /// Of which findings say shares.
+    steady_ns: u64,
     from_ns: i64,
     to_ns: i64,
     /// `None`: it was not looked for.
     findings: Option<Vec<Value>>,
     no_findings: Option<&'a str>,
+    not_explained: Option<String>,
     layers: &'a [Layer],
     slowest: &'a [Slow],
     memory: &'a Memory,
+    /// Headline figures, each of one layer.
+    launches: OfLayer,
+    failed: OfLayer,
     kernels: &'a [Kernel],
+    graphs: Option<Graphs>,
     copies: &'a [Copies],
     waits: &'a [Wait],
+    waits_layer: &'static str,
+    hidden: &'a [Hidden],
     driver: Option<&'a DriverShare>,
     idle: &'a [Idle],
     rates: &'a Rates,
@@ -45,8 +55,24 @@ struct Document<'a> {
     lost: &'a Losses,
     processes: &'a [Process],
     xids: &'a [Xid],
-    unseen: Vec<&'a str>,
+    unseen: &'a [String],
     cost: Option<&'a Value>,
+}
+
+/// A number, and the layer that it is of: the driver's, but where the runtime's has more.
+#[derive(Serialize)]
+struct OfLayer {
+    count: u64,
+    layer: &'static str,
+}
+
+impl From<Figure> for OfLayer {
+    fn from(figure: Figure) -> OfLayer {
+        OfLayer {
+            count: figure.number,
+            layer: figure.view.name(),
+        }
+    }
 }
 
 /// One line.
@@ -67,19 +93,26 @@ pub fn to_line(report: &Report) -> String {
         tool: text(|meta| &meta.tool),
         rows: report.source.rows,
         cut: report.source.cut.as_deref(),
-        exact: report.exact.is_some(),
+        exact: report.exact,
         notes: &report.notes,
         wall_ns: report.wall_ns(),
+        steady_ns: report.run.steady_ns,
         from_ns: report.from_ns,
         to_ns: report.to_ns,
         findings: report.untold.is_none().then(|| findings.collect()),
         no_findings: report.untold.as_deref(),
+        not_explained: report.unexplained(),
         layers: &report.layers,
         slowest: &report.slowest,
         memory: &report.memory,
+        launches: report.launches().into(),
+        failed: report.failed().into(),
         kernels: &report.kernels,
+        graphs: report.graphs(),
         copies: &report.copies,
         waits: &report.waits,
+        waits_layer: report.wait_calls.view.name(),
+        hidden: &report.hidden,
         driver: report.driver.as_ref(),
         idle: &report.idle,
         rates: &report.rates,
@@ -88,7 +121,7 @@ pub fn to_line(report: &Report) -> String {
         processes: &report.processes,
         xids: &report.xids,
         unseen: report.unseen(),
-        cost: report.exact.as_ref().map(|exact| &exact["cost"]),
+        cost: Some(&report.totals.cost).filter(|cost| !cost.is_null()),
     };
     // plain data with keys of text: nothing in it can fail
     let line = serde_json::to_string(&document).unwrap_or_default();

@@ -4,9 +4,10 @@ use super::Map;
 use super::functions::View;
 use super::histogram::Histogram;
 use super::texts::Texts;
+use crate::model::snapshot::{self, Shape, Snapshot};
+use crate::sink::quantity::count;
 use crate::trace::Event;
 use serde::Serialize;
-use serde_json::Value;
 
 /// Launches of one kernel. Times are those of the launching call: the CPU's, not the GPU's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,6 +22,10 @@ pub struct Kernel {
     pub max_ns: Option<u64>,
     /// The most frequent shape, as `<<<(128,2), 256, 48.0 KiB>>>`, where the recording knows it.
     pub shape: Option<String>,
+    /// Of the launches, those that only went into a graph; `None`: rows alone do not say.
+    pub captured: Option<u64>,
+    /// Runs by launches of graphs, beside the launches; the same.
+    pub in_graphs: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -57,17 +62,16 @@ impl Kernels {
         self.launches[index] += if event.failed { 0 } else { event.count };
     }
 
-    /// Most launches first.
-    pub(super) fn list(&self, exact: Option<&Value>) -> Vec<Kernel> {
-        let told = exact.and_then(|exact| exact["kernels"].as_array());
-        let mut kernels: Vec<Kernel> = match told.filter(|told| !told.is_empty()) {
-            Some(told) => told.iter().map(Kernel::told).collect(),
-            None => self.of[seen(&self.launches)]
+    /// Most runs first.
+    pub(super) fn list(&self, exact: Option<&Snapshot>) -> Vec<Kernel> {
+        let mut kernels: Vec<Kernel> = match exact.filter(|exact| !exact.kernels.is_empty()) {
+            Some(exact) => exact.kernels.iter().map(Kernel::told).collect(),
+            None => self.of[fuller(&self.launches)]
                 .iter()
                 .map(|(name, tally)| self.kernel(*name, tally))
                 .collect(),
         };
-        kernels.sort_by(|a, b| b.launches.cmp(&a.launches).then_with(|| a.name.cmp(&b.name)));
+        kernels.sort_by(|a, b| b.runs().cmp(&a.runs()).then_with(|| a.name.cmp(&b.name)));
         kernels
     }
 
@@ -82,47 +86,59 @@ impl Kernels {
             p99_ns: quantile(0.99),
             max_ns: Some(tally.max_ns),
             shape: None,
+            captured: None,
+            in_graphs: None,
         }
     }
 }
 
 impl Kernel {
     /// As a summary has it.
-    fn told(said: &Value) -> Kernel {
-        let ns = |key: &str| said[key].as_f64().map(|us| (us * 1e3).round() as u64);
-        let number = |key: &str| said[key].as_u64().unwrap_or(0);
+    fn told(said: &snapshot::Kernel) -> Kernel {
+        let reason = || said.reason.as_ref().map(|reason| format!("? ({reason})"));
         Kernel {
-            name: said["kernel"].as_str().unwrap_or("?").to_owned(),
-            launches: number("launches"),
-            failed: number("failed"),
-            total_ns: ns("total_us"),
-            p50_ns: ns("p50_us"),
-            p99_ns: ns("p99_us"),
-            max_ns: ns("max_us"),
-            shape: said["shapes"].get(0).map(shape),
+            name: said.name.clone().or_else(reason).unwrap_or_else(|| "?".to_owned()),
+            launches: said.launches,
+            failed: said.failed,
+            total_ns: said.total_ns,
+            p50_ns: said.p50_ns,
+            p99_ns: said.p99_ns,
+            max_ns: said.max_ns,
+            shape: said.shapes.first().map(shape),
+            captured: Some(said.captured),
+            in_graphs: Some(said.in_graphs),
         }
+    }
+
+    /// How often it was put to work: launched, but for what only went into a graph, and by graphs.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        let launched = self.launches.saturating_sub(self.captured.unwrap_or(0));
+        launched.saturating_add(self.in_graphs.unwrap_or(0))
+    }
+
+    /// What graphs have to do with it: `+12,000 in graphs, 3 of the calls captured`; empty: nothing.
+    #[must_use]
+    pub fn graphs(&self) -> String {
+        let some = |number: Option<u64>| number.filter(|number| *number > 0);
+        let runs = some(self.in_graphs).map(|runs| format!("+{} in graphs", count(runs)));
+        let captured = some(self.captured).map(|captured| format!("{} of the calls captured", count(captured)));
+        runs.into_iter().chain(captured).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// `<<<(128,2), 256, 48.0 KiB>>>`.
-fn shape(said: &Value) -> String {
-    let sizes = |key: &str| -> Vec<u64> {
-        let all = said[key].as_array().map(Vec::as_slice).unwrap_or_default();
-        let mut sizes: Vec<u64> = all.iter().filter_map(Value::as_u64).take(3).collect();
-        while sizes.len() > 1 && sizes.last() == Some(&1) {
-            sizes.pop();
-        }
-        sizes
+fn shape(shape: &Shape) -> String {
+    let words = |sizes: &[u32; 3]| match *sizes {
+        [one, 1, 1] => one.to_string(),
+        [one, two, 1] => format!("({one},{two})"),
+        [one, two, three] => format!("({one},{two},{three})"),
     };
-    let words = |sizes: Vec<u64>| match sizes[..] {
-        [one] => one.to_string(),
-        _ => format!("({})", sizes.iter().map(u64::to_string).collect::<Vec<_>>().join(",")),
+    let shared = match shape.shared_bytes {
+        0 => String::new(),
+        bytes => format!(", {}", crate::sink::quantity::bytes(bytes)),
     };
-    let shared = match said["shared_bytes"].as_u64() {
-        None | Some(0) => String::new(),
-        Some(bytes) => format!(", {}", crate::sink::quantity::bytes(bytes)),
-    };
-    format!("<<<{}, {}{shared}>>>", words(sizes("grid")), words(sizes("block")))
+    format!("<<<{}, {}{shared}>>>", words(&shape.grid), words(&shape.block))
 }
 
 /// Of what is kept for the driver's and for the runtime's view.
@@ -137,4 +153,12 @@ pub(super) fn index(view: View) -> Option<usize> {
 /// The driver's view is the complete one; without it, the runtime's.
 pub(super) fn seen(counts: &[u64; 2]) -> usize {
     usize::from(counts[0] == 0)
+}
+
+/// The driver's view, but where the runtime saw more.
+pub(super) fn fuller(counts: &[u64; 2]) -> usize {
+    match snapshot::View::fuller(counts[0], counts[1]) {
+        snapshot::View::Driver => 0,
+        snapshot::View::Runtime => 1,
+    }
 }

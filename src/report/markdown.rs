@@ -8,6 +8,9 @@ use std::fmt::Write;
 /// Rows of a table.
 const SHOWN: usize = 10;
 
+/// Processes whose idle time is told.
+const IDLE: usize = 3;
+
 /// The whole report.
 #[must_use]
 pub fn page(report: &Report) -> String {
@@ -19,8 +22,16 @@ pub fn page(report: &Report) -> String {
     if report.findings.is_empty() {
         let _ = writeln!(out, "{}\n", cell(&words::healthy(report)));
     }
+    if let Some(of) = report.run.steady_words().filter(|_| !report.findings.is_empty()) {
+        let _ = writeln!(out, "{}\n", cell(&format!("Shares are {of}.")));
+    }
     for (index, finding) in report.findings.iter().enumerate() {
         out.push_str(&one(index + 1, finding, report));
+    }
+    // else what follows is part of the last one
+    out.push('\n');
+    if let Some(what) = report.unexplained() {
+        let _ = writeln!(out, "\n> not explained: {}\n", cell(&what));
     }
     totals(report, &mut out);
     functions(report, &mut out);
@@ -29,18 +40,21 @@ pub fn page(report: &Report) -> String {
 }
 
 fn one(number: usize, finding: &Finding, report: &Report) -> String {
-    let place = words::place(finding).map_or_else(String::new, |place| format!(" at {}", code(&place)));
+    let place = words::place(finding).map_or_else(String::new, |place| format!(", at {}", code(&place)));
     let mut out = format!(
-        "{number}. **{}**: {}{place}  \n   {}  \n   *{}*\n",
-        finding.rule,
+        "{number}. **{}**{place}  
+   {}  
+   {}  
+   do: *{}*",
+        cell(&finding.title),
         words::cost(finding, &report.run),
         cell(&finding.what),
         cell(&finding.cure)
     );
     if let Some(weakened) = &finding.weakened {
-        let _ = writeln!(out, "   ⚠ {}", cell(weakened));
+        let _ = write!(out, "  \n   ⚠ {}", cell(weakened));
     }
-    out
+    out + "\n"
 }
 
 fn totals(report: &Report, out: &mut String) {
@@ -52,14 +66,20 @@ fn totals(report: &Report, out: &mut String) {
     line("from first to last call", duration(report.wall_ns()));
     if let Some(layer) = report.cuda() {
         line(&format!("calls ({} layer)", cell(&layer.layer)), count(layer.calls));
-        line("of these failed", count(layer.errors));
     }
-    line("launches", count(report.launches()));
+    line("failed calls", cell(&words::figure(report.failed())));
+    line("launches", cell(&words::figure(report.launches())));
+    for graphs in words::graphs(report) {
+        line("graphs", cell(&graphs));
+    }
     line("copied", bytes(report.copied_bytes()));
-    line("waiting in calls, all threads", duration(report.wait_ns()));
-    let idle: u64 = report.idle.iter().map(|idle| idle.total_ns).sum();
-    if !report.idle.is_empty() {
-        line("GPU idle at least", duration(idle));
+    line("waiting", cell(&words::waiting(report)));
+    if let Some(more) = words::unasked(report) {
+        line("", cell(&more));
+    }
+    for idle in report.idle.iter().take(IDLE) {
+        let word = if idle.inferred { "inferred" } else { "at least" };
+        line(&format!("GPU idle, process {}, {word}", idle.pid), cell(&idle.words()));
     }
     if let Some(peak) = report.memory.peak_bytes() {
         line("memory peak of one process", bytes(peak));
@@ -73,7 +93,7 @@ fn functions(report: &Report, out: &mut String) {
             out,
             "<details><summary>{} layer: {} calls, {}</summary>\n\n\
              | function | calls | errors | total | p99 | bytes |\n|---|--:|--:|--:|--:|--:|\n",
-            cell(&layer.layer),
+            html(&layer.layer),
             count(layer.calls),
             duration(layer.total_ns)
         );
@@ -110,10 +130,23 @@ fn failures(report: &Report, out: &mut String) {
     }
 }
 
-/// Text from a trace in a cell: neither markup nor the end of the cell.
+/// Text from a trace within a block of HTML, where nothing is Markdown.
+fn html(text: &str) -> String {
+    escaped(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// Text from a trace in a cell or in a line of its own: neither markup nor the end of the cell.
 pub(super) fn cell(text: &str) -> String {
+    let text = escaped(text);
     let mut out = String::new();
-    for character in escaped(text).chars() {
+    if begins_a_list(&text) {
+        // seen by nobody
+        out.push_str("&#8203;");
+    }
+    for character in text.chars() {
         match character {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
@@ -130,8 +163,22 @@ pub(super) fn cell(text: &str) -> String {
     out
 }
 
+/// `- x`, `+ x`, `3. x`, `3) x`, and what underlines a heading.
+fn begins_a_list(text: &str) -> bool {
+    let numberless = text.trim_start_matches(|sign: char| sign.is_ascii_digit());
+    let signs: &[char] = match numberless.len() < text.len() {
+        true => &['.', ')'],
+        false => &['-', '+'],
+    };
+    let rest = numberless.strip_prefix(signs);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '-'])) || text.starts_with('=')
+}
+
 /// A name as code; what could end it is written otherwise.
 pub(super) fn code(text: &str) -> String {
+    if text.is_empty() {
+        return "–".to_owned();
+    }
     let text = escaped(text).replace('`', "'").replace('|', "¦");
     format!("`{text}`")
 }
@@ -144,5 +191,8 @@ mod tests {
     fn a_hostile_name_stays_in_its_cell() {
         assert_eq!(cell("a|b\n<img> @me"), "a\\|b\\\\n&lt;img&gt; &#64;me");
         assert_eq!(code("a`b|c"), "`a'b¦c`");
+        assert_eq!(html("a_b<c>&"), "a_b&lt;c&gt;&amp;");
+        assert_eq!([cell("3. x"), cell("- x")], ["&#8203;3. x", "&#8203;- x"]);
+        assert_eq!([cell("3.5 x"), cell("-5 x")], ["3.5 x", "-5 x"]);
     }
 }

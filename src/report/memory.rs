@@ -3,7 +3,7 @@
 use super::bins::{Bins, Merge};
 use super::functions::View;
 use super::kernels::{index, seen};
-use super::site;
+use super::site::{self, Apart};
 use super::texts::Texts;
 use crate::catalog::Class;
 use crate::trace::Event;
@@ -65,7 +65,7 @@ pub struct Point {
 /// Where memory was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemorySite {
-    /// The frame that a person looks for.
+    /// The frame that a person looks for, with those that tell it from others.
     pub site: String,
     pub allocations: u64,
     pub bytes: u64,
@@ -181,11 +181,12 @@ impl MemoryTally {
 
     fn by_site(&self, seen: usize) -> Vec<MemorySite> {
         let mut places: HashMap<String, (u64, u64)> = HashMap::new();
-        for (stack, (allocations, bytes)) in &self.sites[seen] {
-            let Some(place) = site::place(self.stacks.text(*stack)) else {
-                continue;
-            };
-            let sum = places.entry(place).or_default();
+        let stacks = self.sites[seen].iter();
+        let stacks = stacks.map(|(stack, sums)| (site::frames(self.stacks.text(*stack)), sums));
+        let known: Vec<_> = stacks.filter(|(frames, _)| !frames.is_empty()).collect();
+        let apart = Apart::of(known.iter().map(|(frames, _)| frames.as_slice()));
+        for (frames, (allocations, bytes)) in &known {
+            let sum = places.entry(apart.label(frames)).or_default();
             *sum = (sum.0 + allocations, sum.1.saturating_add(*bytes));
         }
         let sites = places.into_iter().map(|(site, (allocations, bytes))| MemorySite {

@@ -5,6 +5,7 @@
 //! are `findings`' business, files `trace`'s.
 
 mod bins;
+mod clip;
 mod copies;
 pub mod demand;
 pub mod diff;
@@ -36,7 +37,7 @@ pub use failures::{Failure, Losses, Lost, Span, Xid};
 pub use functions::{Function, Layer};
 pub use gather::{Gatherer, Source};
 pub use histogram::Bucket;
-pub use idle::{Gap, Idle, Meanwhile};
+pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load};
@@ -44,14 +45,19 @@ pub use memory::{Held, Memory, MemorySite, Point};
 pub use people::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
-pub use waits::{Wait, WaitSite};
+pub use waits::{Hidden, Wait, WaitSite};
 
 use crate::findings::{Finding, Run};
-use serde_json::Value;
+use crate::model::snapshot::{Figure, Graphs, Snapshot};
 use std::collections::HashMap;
 
 /// Asked for each row; what comes from the traced side cannot foresee where it lies in it.
 type Map<K, V> = HashMap<K, V, ahash::RandomState>;
+
+/// Of numbers that a file may have been made to overflow with.
+pub(super) fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
 
 /// Everything that outputs say.
 #[derive(Debug, Clone)]
@@ -75,6 +81,10 @@ pub struct Report {
     pub kernels: Vec<Kernel>,
     pub copies: Vec<Copies>,
     pub waits: Vec<Wait>,
+    /// Waits that nobody asked for; some may be among those.
+    pub hidden: Vec<Hidden>,
+    /// How many calls waited that say so, and by which layer.
+    pub wait_calls: Figure,
     pub driver: Option<DriverShare>,
     pub idle: Vec<Idle>,
     pub rates: Rates,
@@ -82,8 +92,10 @@ pub struct Report {
     pub losses: Losses,
     pub processes: Vec<Process>,
     pub xids: Vec<Xid>,
-    /// The exact summary of the run, as docs/output.md has it; `None`: the recording was cut off.
-    pub exact: Option<Value>,
+    /// What a gate judges: the summary of the run, or what rows add up to where there is none.
+    pub totals: Snapshot,
+    /// It is the summary.
+    pub exact: bool,
 }
 
 impl Report {
@@ -93,22 +105,42 @@ impl Report {
         self.run.wall_ns
     }
 
-    /// Successful launches, of the driver where it is seen.
+    /// What findings do not explain, where they were looked for.
     #[must_use]
-    pub fn launches(&self) -> u64 {
-        self.kernels.iter().map(|kernel| kernel.launches).sum()
+    pub fn unexplained(&self) -> Option<String> {
+        let told = self.untold.is_none();
+        told.then(|| self.run.unexplained(&self.findings)).flatten()
+    }
+
+    /// Successful launches, of kernels and of graphs.
+    #[must_use]
+    pub fn launches(&self) -> Figure {
+        self.totals.launches()
+    }
+
+    /// What graphs did; `None`: rows alone do not say.
+    #[must_use]
+    pub fn graphs(&self) -> Option<Graphs> {
+        self.exact.then(|| self.totals.graphs())
+    }
+
+    /// Runs of kernels: launched, and by graphs whose making was seen. `None`: rows alone do not say.
+    #[must_use]
+    pub fn kernel_runs(&self) -> Option<u64> {
+        let runs = sum(self.kernels.iter().map(Kernel::runs));
+        Some(runs).filter(|_| self.exact && !self.kernels.is_empty())
     }
 
     /// Bytes that were copied.
     #[must_use]
     pub fn copied_bytes(&self) -> u64 {
-        self.copies.iter().map(|copies| copies.bytes).sum()
+        sum(self.copies.iter().map(|copies| copies.bytes))
     }
 
-    /// Time in calls that wait, of all threads together, ns.
+    /// Time in calls that wait and say so, of all threads together, ns.
     #[must_use]
     pub fn wait_ns(&self) -> u64 {
-        self.waits.iter().map(|wait| wait.total_ns).sum()
+        sum(self.waits.iter().map(|wait| wait.total_ns))
     }
 
     /// The layer that says what happened: the driver, where it is seen at work; else the runtime.
@@ -119,17 +151,24 @@ impl Report {
         driver.or_else(|| named("runtime")).or_else(|| named("driver"))
     }
 
+    /// Time in calls that wait although nobody asked; and whether all of that was waiting. Some may be in
+    /// [`Self::wait_ns`], too.
+    #[must_use]
+    pub fn hidden_ns(&self) -> (u64, bool) {
+        let measured = self.hidden.iter().all(|wait| !wait.at_most);
+        (sum(self.hidden.iter().map(|wait| wait.total_ns)), measured)
+    }
+
     /// Calls of CUDA that failed.
     #[must_use]
-    pub fn failed(&self) -> u64 {
-        self.cuda().map_or(0, |layer| layer.errors)
+    pub fn failed(&self) -> Figure {
+        self.totals.failed()
     }
 
     /// What was not traced, as sentences.
     #[must_use]
-    pub fn unseen(&self) -> Vec<&str> {
-        let unseen = self.exact.as_ref().and_then(|exact| exact["unseen"].as_array());
-        unseen.into_iter().flatten().filter_map(Value::as_str).collect()
+    pub fn unseen(&self) -> &[String] {
+        &self.totals.unseen
     }
 }
 

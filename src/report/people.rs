@@ -63,7 +63,7 @@ impl People {
         if process.calls == 0 {
             (process.first_ns, process.last_ns) = (event.at, event.at);
         }
-        process.calls += event.count;
+        process.calls = process.calls.saturating_add(event.count);
         process.failed += u64::from(event.failed);
         process.first_ns = process.first_ns.min(event.at);
         process.last_ns = process.last_ns.max(event.end());
@@ -73,7 +73,7 @@ impl People {
         let Some(tally) = self.thread(event.pid, event.tid) else {
             return;
         };
-        tally.thread.calls += event.count;
+        tally.thread.calls = tally.thread.calls.saturating_add(event.count);
         if event.depth == 0 {
             tally.thread.in_calls_ns = tally.thread.in_calls_ns.saturating_add(event.ns.unwrap_or(0));
         }

@@ -2,7 +2,7 @@
 
 use super::bins::{Bins, Merge};
 use super::functions::View;
-use super::kernels::{index, seen};
+use super::kernels::{fuller, index, seen};
 use crate::catalog::{Class, CopyKind};
 use crate::trace::Event;
 use serde::Serialize;
@@ -65,7 +65,7 @@ pub(super) struct RateTally {
 impl RateTally {
     pub(super) fn take(&mut self, event: &Event<'_>, view: View) {
         let step = self.steps.at(event.at);
-        step.calls += event.count;
+        step.calls = step.calls.saturating_add(event.count);
         step.failed += u64::from(event.failed);
         let Some(index) = index(view) else { return };
         match event.class {
@@ -99,9 +99,9 @@ impl RateTally {
             at_ns,
             calls: sums.calls,
             failed: sums.failed,
-            launches: sums.launches[seen(launches)],
+            launches: sums.launches[fuller(launches)],
             copied_bytes: sums.copied[seen(copies)],
-            wait_ns: sums.wait_ns[seen(waits)],
+            wait_ns: sums.wait_ns[fuller(waits)],
         });
         Rates {
             step_ns: self.steps.width(),

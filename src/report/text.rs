@@ -5,6 +5,7 @@ mod sections;
 pub(super) mod table;
 
 use super::{Report, words};
+use crate::sink::fit::fit;
 use crate::sink::quantity::escaped;
 use std::fmt::Write;
 
@@ -14,6 +15,16 @@ const WIDTH: usize = 96;
 /// The whole report.
 #[must_use]
 pub fn page(report: &Report, colour: bool) -> String {
+    page_within(report, colour, None)
+}
+
+/// The same in lines of at most `columns` characters, for a terminal.
+#[must_use]
+pub fn page_within(report: &Report, colour: bool, columns: Option<usize>) -> String {
+    fit(&whole_lines(report, colour), columns)
+}
+
+fn whole_lines(report: &Report, colour: bool) -> String {
     let ink = Ink(colour);
     let mut out = String::new();
     let _ = writeln!(out, "{}", ink.strong(&escaped(&words::title(report))));

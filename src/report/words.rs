@@ -1,8 +1,11 @@
 //! Words that every output of a report shares. What comes from the trace is not escaped here.
 
-use super::{Copies, Report, site};
+use super::{Copies, Hidden, Report, site, sum};
 use crate::findings::{Finding, Moment, Run};
+use crate::model::snapshot::{Figure, View};
+use crate::model::work::{GraphReport, HiddenKind};
 use crate::sink::quantity::{count, date, duration, plural};
+use crate::sink::work::{graph_words, hidden_words};
 
 /// The traced command, or the file.
 #[must_use]
@@ -57,6 +60,65 @@ pub fn change(change: Option<f64>) -> String {
         Some(change) if change >= 9.0 => format!("× {:.0}", change + 1.0),
         Some(change) => format!("{:+.1} %", change * 100.0),
     }
+}
+
+/// `1,234`, and which layer it is of where that is not the driver's.
+#[must_use]
+pub fn figure(figure: Figure) -> String {
+    let note = figure.note().map_or_else(String::new, |note| format!(" ({note})"));
+    format!("{}{note}", count(figure.number))
+}
+
+/// What graphs did, a line each; none where there are none or it is not known.
+#[must_use]
+pub fn graphs(report: &Report) -> Vec<String> {
+    let graphs = report.graphs().unwrap_or_default();
+    graph_words(&GraphReport {
+        launches: graphs.launches,
+        known_launches: graphs.known_launches,
+        kernels: graphs.kernels,
+        copies: graphs.copies,
+        memsets: graphs.memsets,
+        captured: graphs.captured,
+    })
+}
+
+/// `9,921 launches of 16, graphs ran 1,200 more`.
+#[must_use]
+pub fn kernels(report: &Report) -> String {
+    let launches = sum(report.kernels.iter().map(|kernel| kernel.launches));
+    let in_graphs = sum(report.kernels.iter().filter_map(|kernel| kernel.in_graphs));
+    let more = match in_graphs {
+        0 => String::new(),
+        more => format!(", graphs ran {} more", count(more)),
+    };
+    let kinds = count(report.kernels.len() as u64);
+    format!("{} of {kinds}{more}", plural(launches, "launch"))
+}
+
+/// `1.2 s in calls, all threads together`, and which layer that is of where it is not the driver's.
+#[must_use]
+pub fn waiting(report: &Report) -> String {
+    let layer = match report.wait_calls.view {
+        View::Driver => "",
+        View::Runtime => " (runtime layer)",
+    };
+    format!("{} in calls, all threads together{layer}", duration(report.wait_ns()))
+}
+
+/// `≤ 937.0 ms in calls that nobody asked to wait`; `None`: there are none.
+#[must_use]
+pub fn unasked(report: &Report) -> Option<String> {
+    let (ns, measured) = report.hidden_ns();
+    let sign = if measured { "" } else { "≤ " };
+    (ns > 0).then(|| format!("{sign}{} in calls that nobody asked to wait", duration(ns)))
+}
+
+/// Why such calls wait.
+#[must_use]
+pub fn hidden(wait: &Hidden) -> String {
+    let known = HiddenKind::from_name(&wait.kind);
+    known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
 }
 
 /// `12.3 GB/s`, in powers of ten as bandwidths are.
@@ -133,21 +195,20 @@ pub fn healthy(report: &Report) -> String {
     match (&report.untold, report.run.weakness(|_| true)) {
         (Some(why), _) => format!("findings: not looked for: {why}"),
         (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),
-        (None, None) => "no findings: none of the rules applies".to_owned(),
+        (None, None) => match report.unexplained() {
+            Some(_) => "no findings".to_owned(),
+            None => "no findings: none of the rules applies".to_owned(),
+        },
     }
 }
 
-/// `12.3 % of the time, 1.20 s (measured)`; what costs no time has no share of it.
+/// `12.3 % of the time, 1.20 s (alloc-churn, measured)`; what costs no time has no share of it.
 #[must_use]
 pub fn cost(finding: &Finding, run: &Run) -> String {
+    let by = format!("{}, {}", finding.rule, finding.certainty.name());
     match finding.cost_ns {
-        0 => finding.certainty.name().to_owned(),
-        ns => format!(
-            "{} of the time, {} ({})",
-            percent(finding.share(run)),
-            duration(ns),
-            finding.certainty.name()
-        ),
+        0 => by,
+        ns => format!("{} of the time, {} ({by})", percent(finding.share(run)), duration(ns)),
     }
 }
 

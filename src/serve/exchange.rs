@@ -1,5 +1,6 @@
 //! Between the thread that knows and those that show: who asks, and the last answer.
 
+use super::heartbeat::Heartbeat;
 use super::metric::Sample;
 use anyhow::{Context, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -42,6 +43,8 @@ pub struct Exchange {
     wanted: AtomicBool,
     bell: OwnedFd,
     answer: watch::Sender<Arc<Scrape>>,
+    /// Of the thread that gathers.
+    pub heart: Heartbeat,
 }
 
 impl Exchange {
@@ -66,6 +69,7 @@ impl Exchange {
             // SAFETY: just made
             bell: unsafe { OwnedFd::from_raw_fd(bell) },
             answer: watch::Sender::new(Arc::new(nothing)),
+            heart: Heartbeat::default(),
         })
     }
 
@@ -111,6 +115,11 @@ impl Exchange {
     /// Has a scrape gathered.
     pub fn ask(&self) {
         self.wanted.store(true, Ordering::Release);
+        self.ring();
+    }
+
+    /// Wakes the thread that gathers, without asking for anything.
+    pub fn ring(&self) {
         let one = 1u64;
         // SAFETY: writes eight bytes of ours; it fails only where the bell rings already
         unsafe { libc::write(self.bell(), (&raw const one).cast(), size_of::<u64>()) };

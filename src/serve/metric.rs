@@ -3,6 +3,7 @@
 use crate::owner::Owner;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// What is measured together, and can be left out together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,6 +11,8 @@ pub enum Collector {
     Api,
     /// Calls of functions that only give something out, which programs make by the thousand. Adds to those of `Api`.
     Getters,
+    /// Finer durations in `Api`: three times as many buckets.
+    Buckets,
     Errors,
     Memory,
     Launches,
@@ -27,6 +30,7 @@ impl Collector {
     pub const ALL: &'static [Collector] = &[
         Collector::Api,
         Collector::Getters,
+        Collector::Buckets,
         Collector::Errors,
         Collector::Memory,
         Collector::Launches,
@@ -41,8 +45,8 @@ impl Collector {
     /// Whether it is on where nobody says anything else.
     #[must_use]
     pub fn is_usual(self) -> bool {
-        // both slow programs down that have nothing to do with a GPU, or little
-        !matches!(self, Collector::Getters | Collector::Driver)
+        // two slow programs down that have nothing to do with a GPU, or little; one doubles the number of series
+        !matches!(self, Collector::Getters | Collector::Driver | Collector::Buckets)
     }
 
     /// As written after `--collect`.
@@ -51,6 +55,7 @@ impl Collector {
         match self {
             Collector::Api => "api",
             Collector::Getters => "getters",
+            Collector::Buckets => "buckets",
             Collector::Errors => "errors",
             Collector::Memory => "memory",
             Collector::Launches => "launches",
@@ -166,6 +171,8 @@ pub struct Sample {
     pub values: Vec<Cow<'static, str>>,
     pub owner: Option<Arc<Owner>>,
     pub value: Value,
+    /// When a counter of somebody else's was read; `None`: with all the others.
+    pub read_at: Option<SystemTime>,
 }
 
 impl Sample {
@@ -178,7 +185,14 @@ impl Sample {
             values,
             owner: None,
             value,
+            read_at: None,
         }
+    }
+
+    /// The same, read at that time.
+    #[must_use]
+    pub fn read_at(self, at: Option<SystemTime>) -> Sample {
+        Sample { read_at: at, ..self }
     }
 
     /// The same of `owner`.

@@ -23,7 +23,7 @@ fn page() -> String {
 fn about(collector: Collector) -> &'static str {
     match collector {
         Collector::Api => "Calls by class of function. Needs probes.",
-        Collector::Getters => "More of `api`.",
+        Collector::Getters | Collector::Buckets => "More of `api`.",
         Collector::Errors => "What calls returned. Needs probes.",
         Collector::Memory => "What programs hold. Needs probes; what the driver counts needs NVML.",
         Collector::Launches => "Kernels and graphs. Needs probes.",

@@ -15,6 +15,7 @@ pub mod display;
 pub mod exchange;
 pub mod exposition;
 pub mod gather;
+mod heartbeat;
 pub mod http;
 pub mod limit;
 pub mod metric;
@@ -28,3 +29,4 @@ mod series;
 mod specimen;
 
 pub use exchange::{Exchange, Scrape, Status};
+pub use heartbeat::{Doing, Heartbeat, Stuck};

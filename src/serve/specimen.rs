@@ -60,6 +60,7 @@ pub fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
                 values: values.into_iter().take(metric.labels.len()).map(Cow::Owned).collect(),
                 owner: owner.map(|labels| Arc::new(Owner { labels })),
                 value,
+                read_at: None,
             }
         });
     prop::collection::vec(sample, 0..30)

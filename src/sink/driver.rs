@@ -2,6 +2,7 @@
 
 use super::Asked;
 use super::quantity::{bytes, count, duration, escape_into, escaped};
+use super::text::Sizes;
 use crate::driver::Value;
 use crate::driver::rows::errno_name;
 use crate::model::driver::{Held, ProcessReport, Report, Unseen};
@@ -10,12 +11,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 /// What stands between a call's brackets: the device, then its arguments.
-pub(super) fn args_text(asked: &Asked, out: &mut Vec<u8>) {
+pub(super) fn args_text(asked: &Asked, sizes: Sizes, out: &mut Vec<u8>) {
     let device = asked.device.map(|device| device.to_string());
     let args = asked.ioctl.args.iter().filter(|(_, value)| !is_named(value));
-    let args = args.map(|(name, value)| format!("{name}={}", text_of(value)));
+    let args = args.map(|(name, value)| format!("{name}={}", text_of(value, sizes)));
     let size = asked.ioctl.size.filter(|_| asked.ioctl.args.is_empty());
-    let size = size.map(|size| format!("size={}", bytes(size)));
+    let size = size.map(|size| format!("size={}", sizes.text(size)));
     let parts: Vec<String> = device.into_iter().chain(args).chain(size).collect();
     escape_into(&format!("({})", parts.join(", ")), out);
 }
@@ -44,9 +45,9 @@ fn is_named(value: &Value) -> bool {
     matches!(value, Value::Class(_, Some(_)) | Value::Command(_, Some(_)))
 }
 
-fn text_of(value: &Value) -> String {
+fn text_of(value: &Value, sizes: Sizes) -> String {
     match value {
-        Value::Bytes(size) => bytes(*size),
+        Value::Bytes(size) => sizes.text(*size),
         Value::Text(_) => format!("\"{value}\""),
         _ => value.to_string(),
     }

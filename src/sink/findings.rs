@@ -1,6 +1,6 @@
 //! What is wrong, as text and as JSON.
 
-use super::memory::frame_lines;
+use super::memory::{frame_lines, frame_place};
 use super::quantity::{count, duration, escaped};
 use crate::findings::{Diagnosis, Finding, Moment, Run};
 use crate::model::frame::{Frame, Language};
@@ -11,6 +11,14 @@ use std::fmt::Write;
 const TOP: usize = 3;
 /// Lines of a call site.
 const SITE: usize = 3;
+
+/// What findings do not explain; null: they do, or there are none to do so.
+pub fn unexplained_json(diagnosis: &Diagnosis) -> Value {
+    match diagnosis {
+        Diagnosis::Told(report) => json!(report.run.unexplained(&report.findings)),
+        _ => Value::Null,
+    }
+}
 
 /// `findings`, and why there is no such array.
 pub fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
@@ -28,16 +36,17 @@ pub fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
 pub fn finding_json(finding: &Finding, run: &Run) -> Value {
     json!({
         "rule": finding.rule,
+        "title": finding.title,
         "what": finding.what,
         "cost_ns": finding.cost_ns,
         "share": finding.share(run),
         "grave": finding.grave,
         "certainty": finding.certainty.name(),
         "count": finding.count,
-        "moments": finding.moments.iter().map(moment_json).collect::<Vec<Value>>(),
-        "site": finding.site.as_deref().and_then(|stack| frame_lines(&frames(stack)).into_iter().next()),
+        "worst": finding.moments.iter().map(moment_json).collect::<Vec<Value>>(),
+        "where": finding.site.as_deref().and_then(|stack| frame_lines(&frames(stack)).into_iter().next()),
         "stack": finding.site.as_deref().and_then(|stack| serde_json::from_str::<Value>(stack).ok()),
-        "cure": finding.cure,
+        "do": finding.cure,
         "thresholds": finding.thresholds,
         "weakened": finding.weakened,
     })
@@ -54,13 +63,18 @@ pub fn to_text(diagnosis: &Diagnosis) -> String {
         Diagnosis::Untold(why) => return format!("findings: not looked for: {}\n", escaped(why)),
         Diagnosis::Unasked => return String::new(),
     };
+    let unexplained = report.run.unexplained(&report.findings);
+    let unexplained = unexplained.map_or_else(String::new, |what| format!("not explained: {}\n", escaped(&what)));
     if report.findings.is_empty() {
         return match report.run.weakness(|_| true) {
-            Some(_) => "findings: none in the calls that have rows; others were lost\n".to_owned(),
-            None => "findings: none\n".to_owned(),
+            Some(_) => format!("findings: none in the calls that have rows; others were lost\n{unexplained}"),
+            None => format!("findings: none\n{unexplained}"),
         };
     }
-    let mut out = "\nfindings\n".to_owned();
+    let mut out = match report.run.steady_words() {
+        Some(words) => format!("\nfindings, {words}\n"),
+        None => "\nfindings\n".to_owned(),
+    };
     for (index, finding) in report.findings.iter().take(TOP).enumerate() {
         finding_text(index + 1, finding, &report.run, &mut out);
     }
@@ -69,12 +83,21 @@ pub fn to_text(diagnosis: &Diagnosis) -> String {
         let names: Vec<&str> = report.findings[TOP..].iter().map(|finding| finding.rule).collect();
         let _ = writeln!(out, "  {rest} more: {} (--summary json has all)", names.join(", "));
     }
-    out
+    out + &unexplained
+}
+
+/// What happens and where, before all else.
+pub fn headline(finding: &Finding) -> String {
+    let title = escaped(&finding.title);
+    // escaped where frames are named
+    let place = finding.site.as_deref().and_then(|stack| frame_place(&frames(stack)));
+    place.map_or_else(|| title.to_string(), |place| format!("{title}, at {place}"))
 }
 
 /// One finding, in some lines.
 pub fn finding_text(number: usize, finding: &Finding, run: &Run, out: &mut String) {
-    let _ = writeln!(out, "  {number}. {}: {}", finding.rule, cost(finding, run));
+    let _ = writeln!(out, "  {number}. {}", headline(finding));
+    let _ = writeln!(out, "     {}", cost(finding, run));
     let _ = writeln!(out, "     {}", escaped(&finding.what));
     if let Some(worst) = moments(finding) {
         let _ = writeln!(out, "     worst: {worst}");
@@ -85,26 +108,24 @@ pub fn finding_text(number: usize, finding: &Finding, run: &Run, out: &mut Strin
         .map(|stack| frame_lines(&frames(stack)))
         .unwrap_or_default();
     for (index, line) in site.iter().take(SITE).enumerate() {
-        let before = if index == 0 { "from:" } else { "     " };
+        let before = if index == 0 { "where:" } else { "      " };
         let _ = writeln!(out, "     {before} {line}");
     }
-    let _ = writeln!(out, "     cure: {}", escaped(&finding.cure));
+    let _ = writeln!(out, "     do: {}", escaped(&finding.cure));
     let _ = writeln!(out, "     rule: {}", escaped(&finding.thresholds));
     if let Some(weakened) = &finding.weakened {
         let _ = writeln!(out, "     note: {}", escaped(weakened));
     }
 }
 
+/// How much of the time, by which rule, how certain.
 fn cost(finding: &Finding, run: &Run) -> String {
-    let certainty = finding.certainty.name();
+    let by = format!("{}, {}", finding.rule, finding.certainty.name());
     if finding.cost_ns == 0 {
-        return certainty.to_owned();
+        return by;
     }
     let percent = finding.share(run) * 100.0;
-    format!(
-        "{percent:.1} % of the time, {} ({certainty})",
-        duration(finding.cost_ns)
-    )
+    format!("{percent:.1} % of the time, {} ({by})", duration(finding.cost_ns))
 }
 
 /// When, how long, and what by whom.
@@ -134,13 +155,19 @@ fn moments(finding: &Finding) -> Option<String> {
     ))
 }
 
+/// The frame of a stack that a row has which a person looks for.
+pub fn place(stack: &str) -> Option<String> {
+    frame_place(&frames(stack))
+}
+
 /// The frames of a stack that a row has; of what is none, nothing.
 pub fn frames(stack: &str) -> Vec<Frame> {
     let frames: Vec<Value> = serde_json::from_str(stack).unwrap_or_default();
     frames.iter().map(frame).collect()
 }
 
-fn frame(value: &Value) -> Frame {
+/// One frame of it.
+pub fn frame(value: &Value) -> Frame {
     let text = |key: &str| value[key].as_str().map(str::to_owned);
     Frame {
         function: text("function").unwrap_or_else(|| "?".to_owned()),
@@ -165,6 +192,7 @@ mod tests {
     fn finding(rule: &'static str) -> Finding {
         Finding {
             rule,
+            title: "Memory is given back and taken again 50 times".to_owned(),
             what: "memory was given back and taken again 50 times\u{1b}[2J".to_owned(),
             cost_ns: 250_000_000,
             grave: false,
@@ -189,6 +217,7 @@ mod tests {
         Diagnosis::Told(Report {
             run: Run {
                 wall_ns,
+                steady_ns: wall_ns,
                 ..Run::default()
             },
             findings,
@@ -198,17 +227,19 @@ mod tests {
     #[test]
     fn a_finding_says_its_share_its_moments_its_line_and_its_cure() {
         let text = to_text(&told(vec![finding("alloc-churn")]));
-        let expected = "\nfindings\n  1. alloc-churn: 25.0 % of the time, 250.0 ms (measured)\n     \
+        let expected = "\nfindings\n  1. Memory is given back and taken again 50 times, at train.py:17 step\n     \
+                        25.0 % of the time, 250.0 ms (alloc-churn, measured)\n     \
                         memory was given back and taken again 50 times\\u{1b}[2J\n     \
                         worst: cuMemAlloc_v2 7/8 at +0.001500 s (6.0 ms) of 50\n     \
-                        from: train.py:17 step\n     cure: keep it\n     rule: 10 times\n";
+                        where: train.py:17 step\n     do: keep it\n     rule: 10 times\n";
         assert_eq!(text, expected);
     }
 
     #[test]
     fn three_are_shown_and_the_others_named() {
         let text = to_text(&told(["a", "b", "c", "d", "e"].map(finding).to_vec()));
-        assert!(text.contains("  3. c: ") && !text.contains("4. d"), "{text}");
+        assert!(text.contains("  3. ") && text.contains("(c, measured)"), "{text}");
+        assert!(!text.contains("  4. ") && !text.contains("(d, "), "{text}");
         assert!(text.ends_with("  2 more: d, e (--summary json has all)\n"), "{text}");
     }
 
@@ -224,9 +255,9 @@ mod tests {
     #[test]
     fn json_has_the_stack_and_the_line_in_it() {
         let (findings, _) = to_json(&told(vec![finding("alloc-churn")]));
-        assert_eq!(findings[0]["site"], "train.py:17 step");
+        assert_eq!(findings[0]["where"], "train.py:17 step");
         assert_eq!(findings[0]["stack"][0]["line"], 17);
         assert_eq!(findings[0]["share"], 0.25);
-        assert_eq!(findings[0]["moments"][0]["at_ns"], 1_500_000);
+        assert_eq!(findings[0]["worst"][0]["at_ns"], 1_500_000);
     }
 }

@@ -2,7 +2,10 @@
 //!
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
-use super::{Clock, Entry, Happening, Sink};
+use super::phases::Phases;
+use super::quantity::drives_a_terminal;
+use super::{Clock, Entry, Happening, Measure, Measured, Sink};
+use crate::catalog::Class;
 use crate::decode::{Call, Value};
 use crate::model::summary::Summary;
 use crate::model::xid::Report;
@@ -14,6 +17,8 @@ pub struct Json {
     command: Vec<String>,
     tier: String,
     values: Values,
+    /// `None`: each call is one record.
+    phases: Option<Phases>,
 }
 
 impl Clone for Json {
@@ -30,6 +35,16 @@ impl Json {
             command,
             tier,
             values: Values(itoa::Buffer::new()),
+            phases: None,
+        }
+    }
+
+    /// Has entry and return be records of their own.
+    #[must_use]
+    pub fn with_phases(self) -> Json {
+        Json {
+            phases: Some(Phases::default()),
+            ..self
         }
     }
 
@@ -56,11 +71,12 @@ impl Json {
         self.values.number(number, out);
     }
 
-    fn identity(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    /// `at`: the time of the record, CLOCK_MONOTONIC ns.
+    fn identity(&mut self, entry: &Entry<'_>, phase: Phase, at: u64, out: &mut Vec<u8>) {
         let header = &entry.call.header;
         self.key_number("{\"event_id\":", entry.number.id, out);
         out.extend_from_slice(b",\"ts\":");
-        self.seconds(header.entered, out);
+        self.seconds(at, out);
         out.extend_from_slice(match entry.asked {
             None => &b",\"type\":\"userspace\",\"layer\":"[..],
             Some(_) => b",\"type\":\"kernel\",\"layer\":",
@@ -70,11 +86,21 @@ impl Json {
         string(entry.name(), out);
         out.extend_from_slice(b",\"api\":");
         string(&entry.call.row.api, out);
-        out.extend_from_slice(b",\"phase\":\"X\"");
-        if entry.call.returned() {
+        out.extend_from_slice(b",\"phase\":");
+        string(phase.letter(), out);
+        if entry.call.returned() && phase != Phase::Entry {
             out.extend_from_slice(b",\"duration_us\":");
             self.micros(header.duration, out);
         }
+        if let Some(ns) = entry.facts.standstill_ns.filter(|_| phase != Phase::Entry) {
+            out.extend_from_slice(b",\"standstill_us\":");
+            self.micros(ns, out);
+        }
+        self.whose(entry, out);
+    }
+
+    fn whose(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let header = &entry.call.header;
         self.key_number(",\"pid\":", u64::from(header.tgid), out);
         self.key_number(",\"tid\":", u64::from(header.tid), out);
         out.extend_from_slice(b",\"comm\":");
@@ -82,6 +108,49 @@ impl Json {
         self.key_number(",\"depth\":", u64::from(header.depth), out);
         if let Some(caller) = entry.number.caller {
             self.key_number(",\"parent_id\":", caller, out);
+        }
+    }
+
+    /// What was called with what; of a call to the kernel driver also what it has answered.
+    fn asked(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        if let Some(asked) = entry.asked {
+            out.extend_from_slice(b",\"category\":");
+            string(entry.call.row.class.category(), out);
+            super::driver::fields_json(asked, out);
+        } else {
+            self.meaning(entry, out);
+        }
+    }
+
+    fn whole(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        self.identity(entry, Phase::Whole, entry.call.header.entered, out);
+        self.asked(entry, out);
+        if entry.asked.is_none() {
+            self.result(entry.call, out);
+        }
+        self.known(entry, out);
+        end_with_stack(entry, out);
+    }
+
+    fn entry(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        self.identity(entry, Phase::Entry, entry.call.header.entered, out);
+        self.asked(entry, out);
+        end_with_stack(entry, out);
+    }
+
+    fn exit(&mut self, entry: &Entry<'_>, at: u64, out: &mut Vec<u8>) {
+        self.identity(entry, Phase::Return, at, out);
+        if entry.asked.is_none() {
+            self.result(entry.call, out);
+        }
+        self.known(entry, out);
+        out.extend_from_slice(b"}\n");
+    }
+
+    /// Returns up to `until` are due.
+    fn release(&mut self, until: u64, out: &mut Vec<u8>) {
+        if let Some(phases) = self.phases.as_mut() {
+            phases.release(until, out);
         }
     }
 
@@ -95,12 +164,40 @@ impl Json {
         }
         out.extend_from_slice(b",\"args\":");
         self.values.args(call, out);
-        if let Some(size) = call.size() {
+        if let Some(size) = entry.size() {
             self.key_number(",\"size\":", size, out);
         }
-        if let Some(direction) = call.direction() {
+        if let Some(direction) = entry.facts.direction.or_else(|| call.direction()) {
             out.extend_from_slice(b",\"direction\":");
             string(direction.name(), out);
+        }
+    }
+
+    /// What a reader needs beyond the documented name, and what the models have followed.
+    fn known(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let (class, facts) = (entry.call.row.class, &entry.facts);
+        if class.name() != class.category() {
+            out.extend_from_slice(b",\"class\":");
+            string(class.name(), out);
+        }
+        if entry.failed() {
+            out.extend_from_slice(b",\"failed\":true");
+        }
+        if facts.blocking && class != Class::Sync {
+            out.extend_from_slice(b",\"blocking\":true");
+        }
+        if let Some(host) = facts.host {
+            out.extend_from_slice(b",\"host\":");
+            string(host.name(), out);
+        }
+        for (key, number) in [(&b",\"stream\":"[..], facts.stream), (b",\"address\":", facts.address)] {
+            if let Some(number) = number {
+                out.extend_from_slice(key);
+                hex(number, out);
+            }
+        }
+        if let Some(held) = facts.held {
+            self.key_number(",\"held\":", held, out);
         }
     }
 
@@ -123,6 +220,32 @@ impl Json {
             string(name, out);
         }
     }
+}
+
+/// Which part of a call a record is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Whole,
+    Entry,
+    Return,
+}
+
+impl Phase {
+    fn letter(self) -> &'static str {
+        match self {
+            Phase::Whole => "X",
+            Phase::Entry => "B",
+            Phase::Return => "E",
+        }
+    }
+}
+
+fn end_with_stack(entry: &Entry<'_>, out: &mut Vec<u8>) {
+    if let Some(stack) = entry.stack {
+        out.extend_from_slice(b",\"stack\":");
+        out.extend_from_slice(stack.text(super::memory::frames_json).as_bytes());
+    }
+    out.extend_from_slice(b"}\n");
 }
 
 /// Writes numbers and arguments.
@@ -212,37 +335,64 @@ impl Sink for Json {
     }
 
     fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
-        self.identity(entry, out);
-        if let Some(asked) = entry.asked {
-            out.extend_from_slice(b",\"category\":");
-            string(entry.call.row.class.category(), out);
-            super::driver::fields_json(asked, out);
-        } else {
-            self.meaning(entry, out);
-            self.result(entry.call, out);
+        let header = &entry.call.header;
+        let Some(phases) = self.phases.as_mut().filter(|_| entry.call.returned()) else {
+            return self.whole(entry, out);
+        };
+        let has_begun = phases.has_begun(entry.number.id);
+        if !has_begun {
+            phases.release(header.entered, out);
+            self.entry(entry, out);
         }
-        if let Some(stack) = entry.stack {
-            out.extend_from_slice(b",\"stack\":");
-            out.extend_from_slice(stack.text(super::memory::frames_json).as_bytes());
+        let (at, mut record) = (header.entered.saturating_add(header.duration), Vec::new());
+        self.exit(entry, at, &mut record);
+        if let Some(phases) = self.phases.as_mut() {
+            phases.keep(at, header.depth, entry.number.id, record);
         }
+    }
+
+    fn open(&mut self, entry: &Entry<'_>, ns: u64, out: &mut Vec<u8>) {
+        if let Some(phases) = self.phases.as_mut() {
+            phases.begin(entry.number.id);
+            return self.entry(entry, out);
+        }
+        out.extend_from_slice(b"{\"ts\":");
+        self.seconds(entry.call.header.entered, out);
+        out.extend_from_slice(b",\"type\":\"open\",\"layer\":");
+        string(entry.layer, out);
+        out.extend_from_slice(b",\"name\":");
+        string(entry.name(), out);
+        out.extend_from_slice(b",\"api\":");
+        string(&entry.call.row.api, out);
+        out.extend_from_slice(b",\"open_us\":");
+        self.micros(ns, out);
+        self.whose(entry, out);
+        out.extend_from_slice(b",\"args\":");
+        self.values.args(entry.call, out);
         out.extend_from_slice(b"}\n");
     }
 
+    fn passed(&mut self, at: u64, out: &mut Vec<u8>) {
+        self.release(at, out);
+    }
+
     fn process(&mut self, pid: u32, at: u64, comm: &str, what: Happening, out: &mut Vec<u8>) {
+        self.release(at, out);
         out.extend_from_slice(b"{\"ts\":");
         self.seconds(at, out);
-        let (name, parent) = match what {
-            Happening::Forked { parent } => ("fork", Some(parent)),
+        let (name, more) = match what {
+            Happening::Forked { parent } => ("fork", Some((",\"parent_pid\":", parent))),
             Happening::Executed => ("exec", None),
             Happening::Exited => ("exit", None),
+            Happening::Killed { signal } => ("exit", Some((",\"signal\":", signal))),
         };
         out.extend_from_slice(b",\"type\":\"process\",\"name\":");
         string(name, out);
         self.key_number(",\"pid\":", u64::from(pid), out);
         out.extend_from_slice(b",\"comm\":");
         string(comm, out);
-        if let Some(parent) = parent {
-            self.key_number(",\"parent_pid\":", u64::from(parent), out);
+        if let Some((key, number)) = more {
+            self.key_number(key, u64::from(number), out);
         }
         out.extend_from_slice(b"}\n");
     }
@@ -269,7 +419,47 @@ impl Sink for Json {
         out.extend_from_slice(b"}\n");
     }
 
+    fn measures(&self) -> bool {
+        true
+    }
+
+    fn measure(&mut self, measure: &Measure, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"ts\":");
+        self.seconds(measure.at, out);
+        match &measure.what {
+            Measured::Count {
+                layer,
+                function,
+                class,
+                calls,
+            } => {
+                out.extend_from_slice(b",\"type\":\"count\",\"name\":");
+                string(function, out);
+                out.extend_from_slice(b",\"layer\":");
+                string(layer, out);
+                out.extend_from_slice(b",\"class\":");
+                string(class.name(), out);
+                self.key_number(",\"count\":", *calls, out);
+            }
+            Measured::Value { name, value } => {
+                out.extend_from_slice(b",\"type\":\"sample\",\"name\":");
+                string(name, out);
+                self.key_number(",\"value\":", *value, out);
+            }
+            Measured::Idle { ns } => {
+                out.extend_from_slice(b",\"type\":\"idle\",\"idle_us\":");
+                self.micros(*ns, out);
+            }
+        }
+        self.key_number(",\"pid\":", u64::from(measure.pid), out);
+        if measure.tid != 0 {
+            self.key_number(",\"tid\":", u64::from(measure.tid), out);
+        }
+        out.extend_from_slice(b"}\n");
+    }
+
     fn finish(&mut self, summary: &Summary, out: &mut Vec<u8>) {
+        self.release(u64::MAX, out);
         let _ = writeln!(out, "{}", super::summary::to_json_line(summary));
     }
 }
@@ -294,28 +484,29 @@ pub(crate) fn hex(number: u64, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A JSON string; what is no control character, quote or backslash is copied as it is.
+/// A JSON string; what drives no terminal and is no quote or backslash is copied as it is.
 pub(crate) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     let bytes = text.as_bytes();
     let mut copied = 0;
     for (index, &byte) in bytes.iter().enumerate() {
-        if byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0x7f | 0xc2) {
+        if byte >= 0x20 && !matches!(byte, b'"' | b'\\' | 0x7f | 0xc2 | 0xd8 | 0xe2) {
             continue;
         }
-        // C1 controls, which some terminals obey, are 0xc2 and a second byte below 0xa0
-        let second = bytes.get(index + 1).copied().filter(|_| byte == 0xc2);
-        let c1 = second.filter(|second| *second < 0xa0);
-        if byte == 0xc2 && c1.is_none() {
+        // the first bytes of controls beyond ASCII, and of what turns the direction of writing
+        let Some(character) = text.get(index..).and_then(|rest| rest.chars().next()) else {
+            continue;
+        };
+        if !character.is_ascii() && !drives_a_terminal(character) {
             continue;
         }
         out.extend_from_slice(&bytes[copied..index]);
-        copied = index + 1 + usize::from(c1.is_some());
-        match c1.unwrap_or(byte) {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            control => drop(write!(out, "\\u{control:04x}")),
+        copied = index + character.len_utf8();
+        match character {
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\n' => out.extend_from_slice(b"\\n"),
+            other => drop(write!(out, "\\u{:04x}", other as u32)),
         }
     }
     out.extend_from_slice(&bytes[copied..]);
@@ -329,10 +520,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_becomes_one_line_that_reads_back(text in any::<String>()) {
+        fn any_text_becomes_one_line_that_reads_back(letters in proptest::collection::vec(
+            prop_oneof![any::<char>(), proptest::sample::select(&['\u{202e}', '\u{2066}', '\u{61c}', '\u{9b}', 'é', '…'][..])],
+            0..20,
+        )) {
+            let text: String = letters.into_iter().collect();
             let mut out = Vec::new();
             string(&text, &mut out);
-            prop_assert!(!std::str::from_utf8(&out).unwrap().contains(char::is_control));
+            prop_assert!(!std::str::from_utf8(&out).unwrap().contains(drives_a_terminal));
             let back: String = serde_json::from_slice(&out).unwrap();
             prop_assert_eq!(back, text);
         }

@@ -2,6 +2,7 @@
 
 use super::quantity::{bytes, count, duration, escaped};
 use crate::model::launches::{Kernel, Shape, Streams};
+use crate::sink::fit::GAP;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -64,7 +65,7 @@ pub fn to_text(kernels: &[Kernel], full: bool) -> String {
     );
     let _ = writeln!(
         out,
-        "{:>12} {:>7} {:>8} {:>10} {:>10} {:>10}  kernel <<<grid, block, shared memory>>> (time: in the launching call)",
+        "{:>12}{GAP} {:>7}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  kernel <<<grid, block, shared memory>>> (time: in the launching call)",
         "launches", "share", "failed", "threads", "~p50", "~p99"
     );
     for kernel in kernels.iter().take(SHOWN) {
@@ -91,7 +92,7 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
     let share = 100.0 * kernel.launches as f64 / all.max(1) as f64;
     let _ = write!(
         out,
-        "{:>12} {share:>6.1}% {:>8} {:>10} {:>10} {:>10}  {}",
+        "{:>12}{GAP} {share:>6.1}%{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  {}",
         count(kernel.launches),
         if kernel.timed {
             count(kernel.failed)

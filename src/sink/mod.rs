@@ -1,14 +1,18 @@
 //! One output format per file. A sink turns calls into bytes; where they go is the tracer's business.
 
 pub mod aggregate;
+pub mod cost;
 pub(crate) mod driver;
 pub mod findings;
+pub mod fit;
 pub mod json;
 pub mod kernels;
 pub mod memory;
+mod phases;
 pub mod quantity;
 pub mod summary;
 pub mod text;
+pub mod totals;
 pub mod work;
 pub mod xid;
 
@@ -49,12 +53,18 @@ pub struct Facts {
     pub host: Option<HostMemory>,
     /// It waits for a device by its nature.
     pub blocking: bool,
+    /// The driver's call within it does.
+    pub around_blocking: bool,
     /// Handle; 0: the default stream of a context.
     pub stream: Option<u64>,
     /// Of memory that was allocated or freed.
     pub address: Option<u64>,
     /// Bytes of device memory that the process holds after the call.
     pub held: Option<u64>,
+    /// Bytes that the call has given back.
+    pub freed: Option<u64>,
+    /// Of the call's time, ns: its thread stood still while probes were put into what it had loaded.
+    pub standstill_ns: Option<u64>,
 }
 
 impl Entry<'_> {
@@ -62,6 +72,24 @@ impl Entry<'_> {
     #[must_use]
     pub fn name(&self) -> &str {
         self.asked.map_or(&self.call.row.symbol, |asked| &asked.ioctl.name)
+    }
+
+    /// Bytes that it allocates, copies, fills or has given back.
+    #[must_use]
+    pub fn size(&self) -> Option<u64> {
+        self.call.size().or(self.facts.freed)
+    }
+
+    /// Bytes a second of a copy that is as long as its call; `None`: it is not, or has failed.
+    #[must_use]
+    pub fn bandwidth(&self) -> Option<f64> {
+        let (call, ns) = (self.call, self.call.header.duration);
+        let timed = (self.facts.blocking || self.facts.around_blocking)
+            && call.row.class == Class::Copy
+            && call.returned()
+            && !call.failed();
+        let bytes = call.size().filter(|bytes| timed && ns > 0 && *bytes > 0)?;
+        Some(bytes as f64 * 1e9 / ns as f64)
     }
 
     /// Whether its result or the driver's answer says that it failed.
@@ -94,9 +122,15 @@ impl Asked {
 /// What happened to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Happening {
-    Forked { parent: u32 },
+    Forked {
+        parent: u32,
+    },
     Executed,
     Exited,
+    /// It was ended by a signal.
+    Killed {
+        signal: u32,
+    },
 }
 
 /// What was measured beside calls.
@@ -127,18 +161,38 @@ pub enum Measured {
     Idle { ns: u64 },
 }
 
+/// No line at all: of the calls only sums and findings are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct NoLines;
+
+impl Sink for NoLines {
+    fn call(&mut self, _: &Entry<'_>, _: &mut Vec<u8>) {}
+    fn lost(&mut self, _: &str, _: u64, _: u64, _: u64, _: &mut Vec<u8>) {}
+    fn shows(&self) -> bool {
+        false
+    }
+}
+
 /// One output format.
 pub trait Sink {
     /// Before anything else.
     fn start(&mut self, _out: &mut Vec<u8>) {}
     /// One completed call.
     fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>);
+    /// A call has been open for `ns` up to now.
+    fn open(&mut self, _entry: &Entry<'_>, _ns: u64, _out: &mut Vec<u8>) {}
+    /// What was entered before `at` (CLOCK_MONOTONIC ns) has been written, but for calls that last longer than others.
+    fn passed(&mut self, _at: u64, _out: &mut Vec<u8>) {}
     /// Something happened to process `pid` at `at` (CLOCK_MONOTONIC ns).
     fn process(&mut self, _pid: u32, _at: u64, _comm: &str, _what: Happening, _out: &mut Vec<u8>) {}
     /// The driver reported a fault.
     fn xid(&mut self, _report: &Report, _out: &mut Vec<u8>) {}
     /// `count` events of `function` did not fit into the ring between `from` and `to` (CLOCK_MONOTONIC ns).
     fn lost(&mut self, function: &str, count: u64, from: u64, to: u64, out: &mut Vec<u8>);
+    /// Whether calls are shown: what only is counted is then worth a word.
+    fn shows(&self) -> bool {
+        true
+    }
     /// Whether [`Self::measure`] and the facts of calls are of use.
     fn measures(&self) -> bool {
         false

@@ -1,11 +1,14 @@
 //! The summary at the end of a run, as text and as JSON.
 
 use super::aggregate;
+use super::cost;
 use super::driver;
 use super::findings;
+use super::fit::{GAP, fit};
 use super::kernels;
 use super::memory::{self, Rates};
 use super::quantity::{bytes, count, duration, escaped, harmless};
+use super::totals;
 use super::work;
 use super::xid;
 use crate::catalog::{Class, Layer};
@@ -15,8 +18,6 @@ use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
 const SHOWN: usize = 25;
-/// Of the time, from which on it is worth a word what getters cost.
-const GETTERS_SHARE: f64 = 0.1;
 
 /// The summary as one JSON object of type `summary`.
 pub fn to_json(summary: &Summary) -> Value {
@@ -28,6 +29,12 @@ pub fn to_json(summary: &Summary) -> Value {
         let direction = copies.direction.map_or("by address", |direction| direction.name());
         json!({"layer": copies.layer, "direction": direction, "calls": copies.calls, "bytes": copies.bytes})
     });
+    let open = summary.open.iter().map(|call| {
+        json!({
+            "layer": call.layer, "name": call.function, "pid": call.pid, "tid": call.tid, "comm": call.comm,
+            "open_us": call.ns as f64 / 1e3, "ended": call.ended,
+        })
+    });
     let (findings, no_findings) = findings::to_json(&summary.findings);
     json!({
         "type": "summary",
@@ -37,6 +44,8 @@ pub fn to_json(summary: &Summary) -> Value {
         "kernels": kernels::to_json(&summary.kernels, summary.full_names),
         "aggregates": aggregate::to_json(&summary.aggregates, &summary.memory.stacks),
         "copies": copies.collect::<Vec<_>>(),
+        "totals": totals::to_json(&summary.totals),
+        "open_calls": open.collect::<Vec<_>>(),
         "lost_events": summary.lost_events,
         "malformed_events": summary.malformed,
         "processes": summary.processes,
@@ -51,15 +60,8 @@ pub fn to_json(summary: &Summary) -> Value {
         "more_xids": summary.more_xids,
         "findings": findings,
         "no_findings": no_findings,
-        "cost": {
-            "hits": summary.cost.calls + summary.cost.entries,
-            "hits_at_entry_only": summary.cost.entries,
-            "ns_per_hit": summary.cost.ns_per_call,
-            "ns_per_hit_at_entry_only": summary.cost.ns_per_entry,
-            "program_seconds": summary.cost.in_program_ns() as f64 / 1e9,
-            "tracer_cpu_seconds": summary.cost.cpu_seconds,
-            "tracer_rss_bytes": summary.cost.rss_bytes,
-        },
+        "not_explained": findings::unexplained_json(&summary.findings),
+        "cost": cost::to_json(&summary.cost, summary.seconds),
     })
 }
 
@@ -86,6 +88,9 @@ fn function_json(function: &Function) -> Value {
         value["p50_us"] = json!(function.p50_ns as f64 / 1e3);
         value["p99_us"] = json!(function.p99_ns as f64 / 1e3);
     }
+    if function.standstill_ns > 0 {
+        value["standstill_us"] = json!(function.standstill_ns as f64 / 1e3);
+    }
     if let Some(share) = function.driver {
         value["driver_calls"] = json!(share.calls);
         value["driver_us"] = json!(share.ns as f64 / 1e3);
@@ -95,6 +100,15 @@ fn function_json(function: &Function) -> Value {
 
 /// The summary as text, for stderr.
 pub fn to_text(summary: &Summary) -> String {
+    to_text_within(summary, None)
+}
+
+/// The same in lines of at most `columns` characters, for a terminal.
+pub fn to_text_within(summary: &Summary, columns: Option<usize>) -> String {
+    fit(&whole_lines(summary), columns)
+}
+
+fn whole_lines(summary: &Summary) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -105,16 +119,18 @@ pub fn to_text(summary: &Summary) -> String {
     for layer in layers(summary) {
         layer_text(summary, layer, &mut out);
     }
+    out.push_str(&totals::to_text(&summary.totals));
     out.push_str(&aggregate::to_text(&summary.aggregates, &summary.memory.stacks));
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
     out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
     copies_text(summary, &mut out);
     out.push_str(&summary.driver.as_ref().map(driver::to_text).unwrap_or_default());
     failures_text(summary, &mut out);
+    open_text(summary, &mut out);
     out.push_str(&xid::to_text(&summary.xids, summary.more_xids));
     out.push_str(&memory::brief(&summary.memory));
     honesty_text(summary, &mut out);
-    cost_text(summary, &mut out);
+    out.push_str(&cost::to_text(summary));
     out.push_str(&findings::to_text(&summary.findings));
     out
 }
@@ -165,7 +181,7 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
     );
     let _ = writeln!(
         out,
-        "{:>12} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  function",
+        "{:>12}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  function",
         "calls", "errors", "total", "mean", "~p50", "~p99", "max", "bytes"
     );
     for function in functions.iter().take(SHOWN) {
@@ -192,7 +208,7 @@ fn function_text(function: &Function, out: &mut String) {
     };
     let _ = write!(
         out,
-        "{:>12} {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}",
+        "{:>12}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  {}",
         count(function.calls),
         if function.timed {
             count(function.errors)
@@ -214,6 +230,9 @@ fn function_text(function: &Function, out: &mut String) {
             "  ({percent:.0} % in {} calls of the kernel driver)",
             count(share.calls)
         );
+    }
+    if function.standstill_ns > 0 {
+        let _ = write!(out, "  ({} of it waiting for probes)", duration(function.standstill_ns));
     }
     if function.unfinished > 0 {
         let _ = write!(out, "  ({} never returned)", count(function.unfinished));
@@ -265,6 +284,32 @@ fn failures_text(summary: &Summary, out: &mut String) {
     }
 }
 
+fn open_text(summary: &Summary, out: &mut String) {
+    if summary.open.is_empty() {
+        return;
+    }
+    out.push_str("\ncalls that have not returned\n");
+    for call in summary.open.iter().take(SHOWN) {
+        let until = if call.ended { "  until its thread ended" } else { "" };
+        let _ = writeln!(
+            out,
+            "{:>12}  {} in {} {}/{}{until}",
+            duration(call.ns),
+            escaped(&call.function),
+            escaped(&call.comm),
+            call.pid,
+            call.tid
+        );
+    }
+    if summary.open.len() > SHOWN {
+        let _ = writeln!(
+            out,
+            "{:>12}  more (--summary json has all)",
+            count((summary.open.len() - SHOWN) as u64)
+        );
+    }
+}
+
 fn honesty_text(summary: &Summary, out: &mut String) {
     if summary.lost_events > 0 {
         let _ = writeln!(
@@ -287,44 +332,5 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     }
     for unseen in &summary.unseen {
         let _ = writeln!(out, "unseen: {}", escaped(unseen));
-    }
-}
-
-/// What would make tracing much cheaper: said where getters took a good part of the program's time.
-#[must_use]
-pub fn getters_hint(summary: &Summary) -> Option<String> {
-    let cost = &summary.cost;
-    let ns = cost.entries as f64 * cost.ns_per_entry;
-    (ns > summary.seconds * 1e9 * GETTERS_SHARE).then(|| {
-        format!(
-            "hint: {} of the {} that tracing cost the program went into calls that only ask, such as cudaGetDevice: \
-             --no-getters leaves them out",
-            duration(ns as u64),
-            duration(cost.in_program_ns())
-        )
-    })
-}
-
-fn cost_text(summary: &Summary, out: &mut String) {
-    let cost = &summary.cost;
-    let mut hits = format!("{} calls × {:.0} ns", count(cost.calls), cost.ns_per_call);
-    if cost.entries > 0 {
-        let _ = write!(
-            hits,
-            " and {} seen at entry only × {:.0} ns",
-            count(cost.entries),
-            cost.ns_per_entry
-        );
-    }
-    let _ = writeln!(
-        out,
-        "cost: about {} in the program ({hits}, measured here for counted calls), {:.2} s CPU and {} in gpuscope ({})",
-        duration(cost.in_program_ns()),
-        cost.cpu_seconds,
-        bytes(cost.rss_bytes),
-        summary.tier
-    );
-    if let Some(hint) = getters_hint(summary) {
-        let _ = writeln!(out, "{hint}");
     }
 }

@@ -1,8 +1,10 @@
 //! Text, one line per completed call, readable as strace's is.
 
 use super::quantity::{bytes, duration, escape_into, quote_into};
+use super::work::bandwidth;
 use super::{Clock, Entry, Sink};
-use crate::decode::{Call, Value};
+use crate::decode::Value;
+use crate::model::work::Certainty;
 use crate::model::xid::Report;
 use std::io::Write;
 
@@ -18,12 +20,43 @@ pub struct Text {
     /// Seconds east of UTC.
     zone: i64,
     colour: bool,
+    sizes: Sizes,
+}
+
+/// How sizes are written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sizes {
+    /// `1.0 GiB`
+    #[default]
+    Rounded,
+    /// `1073741824 B`
+    Exact,
+}
+
+impl Sizes {
+    pub(super) fn text(self, size: u64) -> String {
+        match self {
+            Sizes::Rounded => bytes(size),
+            Sizes::Exact => format!("{size} B"),
+        }
+    }
 }
 
 impl Text {
     /// `zone`: seconds east of UTC in which times of day are shown.
     pub fn new(clock: Clock, zone: i64, colour: bool) -> Text {
-        Text { clock, zone, colour }
+        Text {
+            clock,
+            zone,
+            colour,
+            sizes: Sizes::Rounded,
+        }
+    }
+
+    /// The same with sizes written like that.
+    #[must_use]
+    pub fn with_sizes(self, sizes: Sizes) -> Text {
+        Text { sizes, ..self }
     }
 
     fn paint(&self, code: &str, out: &mut Vec<u8>) {
@@ -46,7 +79,8 @@ impl Text {
         );
     }
 
-    fn result(&self, call: &Call<'_>, out: &mut Vec<u8>) {
+    fn result(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let call = entry.call;
         if !call.returned() {
             out.extend_from_slice(b" (entry only)");
             return;
@@ -55,17 +89,28 @@ impl Text {
             (Some(name), _) => drop(write!(out, " = {name}")),
             (None, Some(value)) => {
                 out.extend_from_slice(b" = ");
-                write_value(&value, out);
+                write_value(&value, self.sizes, out);
             }
             (None, None) => {}
         }
-        let _ = write!(out, " <{}>", duration(call.header.duration));
+        let _ = write!(out, " <{}", duration(call.header.duration));
+        if let Some(bytes_per_second) = entry.bandwidth() {
+            let _ = write!(out, ", {}", bandwidth(bytes_per_second, Certainty::Measured));
+        }
+        if let Some(freed) = entry.facts.freed.filter(|_| !call.failed()) {
+            let _ = write!(out, ", {} given back", self.sizes.text(freed));
+        }
+        if let Some(ns) = entry.facts.standstill_ns {
+            let _ = write!(out, ", {} of it waiting for probes", duration(ns));
+        }
+        out.push(b'>');
     }
 }
 
-impl Sink for Text {
-    fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
-        let (call, header) = (entry.call, &entry.call.header);
+impl Text {
+    /// When, who and what.
+    fn begin(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let header = &entry.call.header;
         self.paint(DIM, out);
         self.time(header.entered, out);
         out.extend_from_slice(b"  ");
@@ -76,13 +121,20 @@ impl Sink for Text {
         self.paint(if entry.failed() { RED } else { BOLD }, out);
         escape_into(entry.name(), out);
         self.paint(if entry.failed() { "" } else { RESET }, out);
+    }
+}
+
+impl Sink for Text {
+    fn call(&mut self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let header = &entry.call.header;
+        self.begin(entry, out);
         match entry.asked {
             None => {
-                write_args(entry, out);
-                self.result(call, out);
+                write_args(entry, self.sizes, out);
+                self.result(entry, out);
             }
             Some(asked) => {
-                super::driver::args_text(asked, out);
+                super::driver::args_text(asked, self.sizes, out);
                 super::driver::result_text(asked, header.duration, out);
             }
         }
@@ -95,6 +147,15 @@ impl Sink for Text {
             self.paint(RESET, out);
             out.push(b'\n');
         }
+    }
+
+    fn open(&mut self, entry: &Entry<'_>, ns: u64, out: &mut Vec<u8>) {
+        self.begin(entry, out);
+        write_args(entry, self.sizes, out);
+        self.paint(RED, out);
+        let _ = write!(out, " … has not returned after {}", duration(ns));
+        self.paint(RESET, out);
+        out.push(b'\n');
     }
 
     fn xid(&mut self, report: &Report, out: &mut Vec<u8>) {
@@ -121,7 +182,7 @@ impl Sink for Text {
     }
 }
 
-fn write_args(entry: &Entry<'_>, out: &mut Vec<u8>) {
+fn write_args(entry: &Entry<'_>, sizes: Sizes, out: &mut Vec<u8>) {
     let call = entry.call;
     let kernel_at = call.row.launch.as_ref().map(|launch| launch.kernel.arg);
     out.push(b'(');
@@ -136,18 +197,18 @@ fn write_args(entry: &Entry<'_>, out: &mut Vec<u8>) {
         out.push(b'=');
         match entry.kernel {
             Some(kernel) if kernel_at == Some(index) => escape_into(kernel, out),
-            _ => write_value(&value, out),
+            _ => write_value(&value, sizes, out),
         }
     }
     out.push(b')');
 }
 
-fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+fn write_value(value: &Value<'_>, sizes: Sizes, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Unsigned(number) => write!(out, "{number}"),
         Value::Signed(number) => write!(out, "{number}"),
         Value::Bool(value) => write!(out, "{value}"),
-        Value::Size(size) => write!(out, "{}", bytes(*size)),
+        Value::Size(size) => write!(out, "{}", sizes.text(*size)),
         Value::Address(0) => write!(out, "NULL"),
         Value::Address(address) => write!(out, "{address:#x}"),
         Value::Name(name) => write!(out, "{name}"),
@@ -167,7 +228,7 @@ fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
                 }
                 escape_into(name, out);
                 out.push(b'=');
-                write_value(&value, out);
+                write_value(&value, sizes, out);
             }
             write!(out, "}}")
         }

@@ -3,13 +3,13 @@
 use super::demangle::demangle;
 use super::names::short;
 use crate::elf::{DebugFile, DebugSections, ElfFile};
+use crate::foreign::handle::descriptor_path;
 use crate::model::frame::{Frame, Language};
-use crate::probe::discover::descriptor_path;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use std::fs::File;
 use std::io::{self, BufWriter};
-use std::os::fd::FromRawFd;
+use std::os::fd::{AsFd, FromRawFd};
 use std::path::{Path, PathBuf};
 
 /// Debug sections of one file that are read: measured, reading them takes as much memory and a fifth more while it lasts.
@@ -22,6 +22,9 @@ pub struct DebugInfo {
     copy: File,
 }
 
+/// Opens a file that may hold what was stripped from another.
+pub type Find<'a> = &'a dyn Fn(&Path) -> Option<DebugFile>;
+
 /// Why lines that could be known are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLarge {
@@ -29,15 +32,16 @@ pub struct TooLarge {
 }
 
 impl DebugInfo {
-    /// Of `elf`, which is or was at `path`: its own, else that of a file which belongs to it. `None`: there is none.
+    /// Of `elf`, which is or was at `path`: its own, else that of a file which belongs to it, which `find` opens. `None`:
+    /// there is none.
     ///
     /// # Errors
     /// There is too much of it.
-    pub fn open(elf: &ElfFile, path: &Path) -> Result<Option<DebugInfo>, TooLarge> {
+    pub fn open(elf: &ElfFile, path: &Path, find: Find<'_>) -> Result<Option<DebugInfo>, TooLarge> {
         if let Some(sections) = elf.debug_sections() {
             return DebugInfo::of(&sections);
         }
-        let apart = file_apart(elf, path);
+        let apart = file_apart(elf, path, find);
         let sections = apart.as_ref().and_then(DebugFile::debug_sections);
         sections.map_or(Ok(None), |sections| DebugInfo::of(&sections))
     }
@@ -66,7 +70,7 @@ impl DebugInfo {
     /// The functions at an address as linked, innermost first: more than one where some were inlined. `bare` is what is
     /// known of it otherwise.
     pub fn frames(&self, vaddr: u64, bare: &Frame) -> Option<Vec<Frame>> {
-        let source = Source::Elf(Elf::new(descriptor_path(&self.copy)));
+        let source = Source::Elf(Elf::new(descriptor_path(self.copy.as_fd())));
         match self.symbolizer.symbolize_single(&source, Input::VirtOffset(vaddr)) {
             Ok(Symbolized::Sym(symbol)) => Some(frames_of(&symbol, bare)),
             _ => None,
@@ -75,12 +79,24 @@ impl DebugInfo {
 }
 
 /// The file that holds what was stripped from `elf`.
-fn file_apart(elf: &ElfFile, path: &Path) -> Option<DebugFile> {
+fn file_apart(elf: &ElfFile, path: &Path, find: Find<'_>) -> Option<DebugFile> {
     let id = elf.build_id()?;
     // what has another build-id describes another program
     let belongs = |file: &DebugFile| file.build_id().as_deref() == Some(id) && file.debug_sections().is_some();
     let mut candidates = candidates(id, elf.debug_link().as_deref(), path).into_iter();
-    candidates.find_map(|path| DebugFile::open(path).ok().filter(belongs))
+    candidates.find_map(|path| find(&path).filter(belongs))
+}
+
+/// Whether `candidate` may be asked for on behalf of a file that was at `path`.
+pub fn may_belong(candidate: &Path, path: &Path) -> bool {
+    let goes_up = candidate
+        .components()
+        .any(|part| part == std::path::Component::ParentDir);
+    let folder = path.parent();
+    let beside = candidate.parent();
+    let near =
+        folder.is_some() && (beside == folder || beside == folder.map(|folder| folder.join(".debug")).as_deref());
+    !goes_up && (near || candidate.starts_with(PACKAGES))
 }
 
 /// Where it may lie.
@@ -135,4 +151,18 @@ fn anonymous_file() -> io::Result<File> {
     }
     // SAFETY: it was made just now, and nobody else knows it
     Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_beside_the_stripped_one_and_those_of_packages_may_belong_to_it() {
+        let may = |candidate: &str| may_belong(Path::new(candidate), Path::new("/opt/lib/libx.so"));
+        assert!(may("/opt/lib/libx.debug") && may("/opt/lib/.debug/libx.so"));
+        assert!(may("/usr/lib/debug/.build-id/ab/cdef.debug") && may("/usr/lib/debug/opt/lib/libx.so"));
+        assert!(!may("/etc/shadow") && !may("/opt/lib/../../etc/shadow") && !may("/usr/lib/debug/../../../etc/shadow"));
+        assert!(!may("libx.debug"));
+    }
 }

@@ -5,7 +5,6 @@ use super::memory::Memory;
 use super::regions::{FileId, Region};
 use super::wire::Python;
 use crate::elf::ElfFile;
-use crate::probe::discover::descriptor_path;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -96,8 +95,7 @@ impl Finder {
 }
 
 fn open(pid: u32, region: &Region) -> Option<ElfFile> {
-    let file = region.mapping().open(pid).ok()?;
-    ElfFile::open(descriptor_path(&file)).ok()
+    region.mapping().open(pid).ok()?.elf().ok()
 }
 
 fn facts_of(elf: &ElfFile) -> Option<Facts> {

@@ -1,14 +1,14 @@
 //! Names for addresses in one file that processes map.
 
-use super::debug_info::{self, DebugInfo, TooLarge};
-use super::demangle::demangle;
+use super::debug_info;
 use super::merge::{Native, Part, part_of};
-use super::names::short;
-use crate::elf::ElfFile;
+use super::namer::{self, Question};
+use super::naming::{Named, Place};
+use crate::foreign::ForeignFile;
 use crate::model::frame::{Frame, Language};
-use crate::probe::discover::descriptor_path;
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 
 /// A file that was mapped, or what the kernel maps in place of one.
@@ -16,54 +16,98 @@ pub struct Mapped {
     pub module: String,
     pub path: PathBuf,
     /// `None`: there is none, or it could not be opened.
-    pub file: Option<File>,
+    pub file: Option<ForeignFile>,
     /// It is the kernel's, or code made at run time.
     pub fileless: bool,
+    /// What is not asked any more: 1: lines; 2: names.
+    refused: Cell<usize>,
 }
 
 impl Mapped {
+    /// Code that is in no file, or in the file at `path`, which is not open yet.
+    pub fn new(module: String, path: Option<PathBuf>) -> Mapped {
+        Mapped {
+            module,
+            fileless: path.is_none(),
+            path: path.unwrap_or_default(),
+            file: None,
+            refused: Cell::new(0),
+        }
+    }
+
     /// The functions at each of these offsets, innermost first, and what is to be noted of the file.
     pub fn functions(&self, offsets: &[u64], notes: &mut BTreeSet<String>) -> Vec<Native> {
         if self.fileless {
             return offsets.iter().map(|offset| self.fileless(*offset)).collect();
         }
-        // through the open file: right whatever became of its name, in every mount namespace
-        let elf = self
-            .file
-            .as_ref()
-            .and_then(|file| ElfFile::open(descriptor_path(file)).ok());
-        let named = elf.map_or_else(|| self.nameless(offsets), |elf| self.functions_of(&elf, offsets, notes));
+        let named = self.file.as_ref().map(|file| self.named(file, offsets, notes));
+        let frames = named.unwrap_or_else(|| self.nameless(offsets));
         let part = |frames: &[Frame]| {
             frames
                 .last()
                 .map_or(Part::Other, |frame| part_of(&frame.function, &self.module))
         };
-        named.into_iter().map(|frames| (part(&frames), frames)).collect()
+        frames.into_iter().map(|frames| (part(&frames), frames)).collect()
     }
 
-    fn functions_of(&self, elf: &ElfFile, offsets: &[u64], notes: &mut BTreeSet<String>) -> Vec<Vec<Frame>> {
-        let mut bare: Vec<Frame> = self.nameless(offsets).into_iter().flatten().collect();
-        for (frame, name) in bare.iter_mut().zip(elf.function_names(offsets)) {
-            if let Some(name) = name {
-                frame.function = short(&demangle(&name));
+    fn named(&self, file: &ForeignFile, offsets: &[u64], notes: &mut BTreeSet<String>) -> Vec<Vec<Frame>> {
+        let named = self.ask(file, offsets, notes);
+        if let Some(bytes) = named.too_large {
+            notes.insert(self.without_lines(bytes));
+        }
+        let frames = |(frames, offset): (Vec<Place>, &u64)| match frames.is_empty() {
+            true => vec![nameless(Some(&self.module), *offset)],
+            false => frames
+                .into_iter()
+                .map(|frame| frame.frame(&self.module, *offset))
+                .collect(),
+        };
+        named.frames.into_iter().zip(offsets).map(frames).collect()
+    }
+
+    /// What has ended or held up who reads it is not read again: what it says of lines first, then what it says at all.
+    fn ask(&self, file: &ForeignFile, offsets: &[u64], notes: &mut BTreeSet<String>) -> Named {
+        let question = Question {
+            file,
+            module: &self.module,
+            path: &self.path,
+            offsets,
+            lines: true,
+        };
+        for (lines, missing) in [
+            (true, "source lines and inlined functions are"),
+            (false, "functions' names are"),
+        ] {
+            if self.refused.get() > usize::from(!lines) {
+                continue;
+            }
+            match namer::ask(Question { lines, ..question }) {
+                Ok(named) => return named,
+                Err(error) => {
+                    self.refused.set(usize::from(!lines) + 1);
+                    notes.insert(self.unnamed(&error, missing));
+                }
             }
         }
-        let debug = DebugInfo::open(elf, &self.path).unwrap_or_else(|refused| {
-            notes.insert(self.without_lines(refused));
-            None
-        });
-        let told = |offset, bare: &Frame| debug.as_ref()?.frames(elf.address_of(offset)?, bare);
-        let frames = bare.into_iter().zip(offsets);
-        frames
-            .map(|(bare, offset)| told(*offset, &bare).unwrap_or_else(|| vec![bare]))
-            .collect()
+        Named {
+            frames: vec![Vec::new(); offsets.len()],
+            too_large: None,
+        }
     }
 
-    fn without_lines(&self, refused: TooLarge) -> String {
+    fn unnamed(&self, error: &io::Error, missing: &str) -> String {
+        let why = match error.kind() {
+            io::ErrorKind::TimedOut => "takes too long to read",
+            _ => "is damaged, or made to end who reads it",
+        };
+        format!("{}: what it says of itself {why}: {missing} not shown", self.module)
+    }
+
+    fn without_lines(&self, bytes: u64) -> String {
         format!(
             "{}: {} MiB of debug information, of which at most {} MiB are read: source lines and inlined functions are not shown",
             self.module,
-            refused.bytes >> 20,
+            bytes >> 20,
             debug_info::MOST_BYTES >> 20
         )
     }

@@ -1,5 +1,6 @@
 //! Bounded reads of another process's memory.
 
+use crate::foreign;
 use crate::wire::{u32_at, u64_at};
 
 /// Memory that may hold anything, and parts of which cannot be read.
@@ -30,23 +31,12 @@ pub trait Memory {
     }
 }
 
-/// The memory of a running process.
+/// The memory of a running process. What does not answer cannot be read.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessMemory(pub u32);
 
 impl Memory for ProcessMemory {
     fn read(&self, address: u64, into: &mut [u8]) -> Option<()> {
-        let local = libc::iovec {
-            iov_base: into.as_mut_ptr().cast(),
-            iov_len: into.len(),
-        };
-        let remote = libc::iovec {
-            iov_base: std::ptr::with_exposed_provenance_mut(usize::try_from(address).ok()?),
-            iov_len: into.len(),
-        };
-        let pid = i32::try_from(self.0).ok()?;
-        // SAFETY: the kernel writes to `into` alone, and checks the other process's addresses itself
-        let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
-        (usize::try_from(read).ok()? == into.len()).then_some(())
+        foreign::read_memory(self.0, address, into).ok()
     }
 }

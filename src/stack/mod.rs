@@ -1,8 +1,9 @@
 //! Where a call comes from: names for the addresses that the kernel programs collected.
 //!
 //! ```text
-//!  wire::SiteEvent ─► resolver ─┬─► native ─ regions: file and offset of an address; elf, demangle: its function
-//!                              │            └─ debug_info: its line, and what was inlined (blazesym)
+//!  wire::SiteEvent ─► resolver ─┬─► native ─ regions: file and offset of an address
+//!                              │            └─ namer ═► naming, a process without rights ─ elf, demangle: its function
+//!                              │                           └─ debug_info: its line, and what was inlined (blazesym)
 //!                               ├─► code ─ text, lines: a Python code object, read from the process's memory
 //!                               └─► merge: one stack of both
 //!  process ─► interpreter ─ layout: which Python, and where it keeps its frames (told to the kernel programs, too)
@@ -20,7 +21,9 @@ pub mod lines;
 mod mapped;
 pub mod memory;
 mod merge;
+mod namer;
 mod names;
+mod naming;
 mod native;
 mod regions;
 mod resolver;
@@ -28,4 +31,5 @@ pub mod text;
 pub mod wire;
 
 pub use interpreter::Interpreter;
+pub use naming::NAMER;
 pub use resolver::{Kept, Located, Resolver, Stack};

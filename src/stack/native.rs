@@ -3,8 +3,7 @@
 use super::mapped::{Mapped, nameless};
 use super::merge::{Native, Part};
 use super::regions::{FileId, Region, region_at};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Files that are kept open, so that addresses can be named after their process has ended.
 const MOST_OPEN: usize = 512;
@@ -102,23 +101,14 @@ impl Natives {
             };
             let known = *self.fileless.entry(module.clone()).or_insert(next);
             if known == next {
-                self.mapped.push(Mapped {
-                    module,
-                    path: PathBuf::new(),
-                    file: None,
-                    fileless: true,
-                });
+                self.mapped.push(Mapped::new(module, None));
             }
             return known;
         };
         let known = *self.files.entry(id).or_insert(next);
         if known == next {
-            self.mapped.push(Mapped {
-                module: region.module(),
-                path: region.mapping().path,
-                file: None,
-                fileless: false,
-            });
+            self.mapped
+                .push(Mapped::new(region.module(), Some(region.mapping().path)));
         }
         let mapped = &mut self.mapped[known as usize];
         if mapped.file.is_none() && self.open < MOST_OPEN {
@@ -126,6 +116,22 @@ impl Natives {
             self.open += usize::from(mapped.file.is_some());
         }
         known
+    }
+
+    /// Whether files are open.
+    pub fn keeps_files(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Closes files that no process maps. Their numbers may come again, for others.
+    pub fn keep_only(&mut self, mapped: &HashSet<FileId>) {
+        for (_, index) in self.files.extract_if(|id, _| !mapped.contains(id)) {
+            let file = self
+                .mapped
+                .get_mut(index as usize)
+                .and_then(|mapped| mapped.file.take());
+            self.open -= usize::from(file.is_some());
+        }
     }
 
     /// What cannot be told of files.

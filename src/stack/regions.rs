@@ -1,6 +1,6 @@
 //! The address space of a process, kept after the process has ended.
 
-use crate::probe::discover::{Mapping, map_files_name, unescape};
+use crate::probe::discover::{self, Mapping, map_files_name, unescape};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -61,7 +61,7 @@ impl Region {
 /// # Errors
 /// The process is gone, or may not be looked at (CAP_SYS_PTRACE).
 pub fn regions(pid: u32) -> io::Result<Vec<Region>> {
-    Ok(parse(&std::fs::read(format!("/proc/{pid}/maps"))?))
+    Ok(parse(&discover::maps(pid)?))
 }
 
 /// The text of a `maps` file; lines that are none are left out.

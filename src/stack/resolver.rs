@@ -5,12 +5,12 @@ use super::interpreter::{Finder, Found, Interpreter};
 use super::memory::ProcessMemory;
 use super::merge;
 use super::native::{MOST_KNOWN, Natives, Place};
-use super::regions::{Region, region_at, regions};
+use super::regions::{FileId, Region, region_at, regions};
 use super::wire::{self, Python, PythonFrame, SiteEvent};
+use crate::foreign::ForeignFile;
 use crate::model::frame::{Frame, Language};
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -59,7 +59,7 @@ pub struct Located {
     /// In the file; of what lies in none, the address.
     pub offset: u64,
     /// `None`: it could not be opened.
-    pub file: Option<File>,
+    pub file: Option<ForeignFile>,
 }
 
 impl Located {
@@ -138,6 +138,16 @@ impl Resolver {
         self.processes.remove(&pid);
     }
 
+    /// Whether files are kept open to be named.
+    pub fn keeps_files(&self) -> bool {
+        self.natives.keeps_files()
+    }
+
+    /// Lets go of files that no process maps. What was kept of stacks in them is not named any more.
+    pub fn keep_only(&mut self, mapped: &HashSet<FileId>) {
+        self.natives.keep_only(mapped);
+    }
+
     /// What cannot be seen, said once each.
     pub fn take_notes(&mut self) -> Vec<String> {
         let mut notes = std::mem::take(&mut self.notes);
@@ -161,7 +171,7 @@ impl Resolver {
             number: place.file.filter(|_| mapped.is_some()),
             module: mapped.map(|mapped| mapped.module.clone()),
             offset: place.offset,
-            file: mapped.and_then(|mapped| mapped.file.as_ref()?.try_clone().ok()),
+            file: mapped.and_then(|mapped| mapped.file.clone()),
         }
     }
 

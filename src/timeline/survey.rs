@@ -42,6 +42,8 @@ pub struct Survey<'a> {
     limits: Window,
     /// Of all rows that are shown.
     pub span: Option<Window>,
+    /// Of all calls that would be shown without limits.
+    pub calls: Option<Window>,
     /// Rows of each lane, and their time.
     pub lanes: BTreeMap<Lane, (u64, u64)>,
     /// Names of threads; that of a process is its first thread's.
@@ -58,6 +60,7 @@ impl<'a> Survey<'a> {
             filter,
             limits,
             span: None,
+            calls: None,
             lanes: BTreeMap::new(),
             names: HashMap::new(),
             meta: None,
@@ -93,6 +96,15 @@ impl<'a> Survey<'a> {
     }
 }
 
+fn widen(span: &mut Option<Window>, event: &Event<'_>) {
+    let span = span.get_or_insert(Window {
+        from: event.at,
+        to: event.at,
+    });
+    span.from = span.from.min(event.at);
+    span.to = span.to.max(event.end());
+}
+
 impl Taker for Survey<'_> {
     fn start(&mut self, meta: &Meta) {
         self.meta = Some(meta.clone());
@@ -102,15 +114,16 @@ impl Taker for Survey<'_> {
         if !event.comm.is_empty() && !self.names.contains_key(&(event.pid, event.tid)) {
             self.names.insert((event.pid, event.tid), event.comm.to_owned());
         }
-        let Some(lane) = Lane::of(event).filter(|_| self.limits.touches(event) && shows(self.filter, event)) else {
+        let Some(lane) = Lane::of(event).filter(|_| shows(self.filter, event)) else {
             return;
         };
-        let span = self.span.get_or_insert(Window {
-            from: event.at,
-            to: event.at,
-        });
-        span.from = span.from.min(event.at);
-        span.to = span.to.max(event.end());
+        if matches!(lane, Lane::Layer { .. }) {
+            widen(&mut self.calls, event);
+        }
+        if !self.limits.touches(event) {
+            return;
+        }
+        widen(&mut self.span, event);
         if event.kind == Kind::Lost {
             self.lost = self.lost.saturating_add(event.count);
         }

@@ -63,7 +63,7 @@ impl<'a> Columns<'a> {
             failed: truths(batch, "failed")?,
             bytes: numbers(batch, "size")?,
             direction: words(batch, "direction", direction)?,
-            host: words(batch, "host_memory", host)?,
+            host: words(batch, "host_memory", HostMemory::from_name)?,
             blocking: truths(batch, "blocking")?,
             stream: numbers(batch, "stream")?,
             address: numbers(batch, "address")?,
@@ -130,13 +130,6 @@ fn value<T: ArrowPrimitiveType>(column: &PrimitiveArray<T>, row: usize) -> Optio
 
 fn direction(name: &str) -> Option<CopyKind> {
     CopyKind::ALL.into_iter().find(|direction| direction.name() == name)
-}
-
-fn host(name: &str) -> Option<HostMemory> {
-    use HostMemory::{Managed, Pageable, Pinned, Unknown};
-    [Pinned, Pageable, Managed, Unknown]
-        .into_iter()
-        .find(|host| host.name() == name)
 }
 
 fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, String> {

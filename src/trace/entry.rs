@@ -81,6 +81,10 @@ impl Entries {
             }
             Happening::Executed => "exec",
             Happening::Exited => "exit",
+            Happening::Killed { signal } => {
+                self.args = format!("{{\"signal\":{signal}}}").into_bytes();
+                "exit"
+            }
         };
         Event {
             comm,

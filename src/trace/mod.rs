@@ -1,7 +1,7 @@
 //! Recordings: what happened, one row for each call, readable without gpuscope.
 //!
 //! [`event`] is one row, wherever it comes from: [`entry`] makes it of a call that was just traced, [`reader`] of a
-//! file that [`recorder`] wrote. What rows mean is `findings`' and `report`'s business; docs/trace-format.md describes
+//! file that [`recorder`] wrote, [`lines`] of JSON lines; [`recording`] is either of the two. What rows mean is `findings`' and `report`'s business; docs/trace-format.md describes
 //! the file.
 
 #[cfg(feature = "record")]
@@ -17,9 +17,15 @@ pub mod event;
 #[cfg(feature = "record")]
 mod frame;
 #[cfg(feature = "record")]
+mod line;
+#[cfg(feature = "record")]
+pub mod lines;
+#[cfg(feature = "record")]
 pub mod reader;
 #[cfg(feature = "record")]
 pub mod recorder;
+#[cfg(feature = "record")]
+pub mod recording;
 #[cfg(feature = "record")]
 pub mod schema;
 #[cfg(feature = "record")]
@@ -32,6 +38,10 @@ pub use event::{Event, Kind, Meta, Taker};
 pub use reader::{End, Reader};
 #[cfg(feature = "record")]
 pub use recorder::Recorder;
+#[cfg(feature = "record")]
+pub use recording::Recording;
+#[cfg(feature = "record")]
+pub use schema::Covers;
 
 #[cfg(feature = "record")]
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::batch::Columns;
 use super::check;
 use super::event::{Kind, Meta, Taker};
 use super::frame::{self, Frame, Holds, Next};
-use super::schema::{self, Piece};
+use super::schema::{self, Covers, Piece};
 use super::store::parts_of;
 use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::{ArrayRef, RecordBatch};
@@ -29,6 +29,7 @@ pub struct Reader<R: Read> {
     more: std::vec::IntoIter<PathBuf>,
     open: fn(&Path) -> Result<R>,
     piece: Piece,
+    covers: Covers,
 }
 
 /// Batches that are unpacked before they are wanted.
@@ -75,7 +76,7 @@ impl Reader<BufReader<File>> {
         let failed = || format!("failed to read {}", first.display());
         let mut reader = Reader::new(open_file(&first)?).with_context(failed)?;
         if files.len() > 0 && begins_at == 1 {
-            reader.piece = Piece::Whole;
+            (reader.piece, reader.covers) = (Piece::Whole, Covers::All);
         }
         reader.more = files;
         reader.open = open_file;
@@ -90,7 +91,7 @@ impl Reader<BufReader<File>> {
     }
 }
 
-fn open_file(path: &Path) -> Result<BufReader<File>> {
+pub(super) fn open_file(path: &Path) -> Result<BufReader<File>> {
     let failed = || format!("failed to read {}", path.display());
     let file = File::open(path).with_context(failed)?;
     let about = file.metadata().with_context(failed)?;
@@ -114,6 +115,7 @@ impl<R: Read> Reader<R> {
         Ok(Reader {
             from,
             piece: schema::piece(&schema),
+            covers: schema::covers(&schema),
             schema,
             meta,
             texts: HashMap::new(),
@@ -126,6 +128,12 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    /// From when on it has all that happened.
+    #[must_use]
+    pub fn covers(&self) -> Covers {
+        self.covers
     }
 
     /// Hands all rows to `taker`, but for the summary.

@@ -12,6 +12,29 @@ pub const VERSION: u32 = 1;
 
 const VERSION_KEY: &str = "gpuscope.format";
 const PIECE_KEY: &str = "gpuscope.piece";
+const COVERS_KEY: &str = "gpuscope.covers_from_ns";
+const START_KEY: &str = "gpuscope.start_monotonic_ns";
+
+/// From when on a file has all that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Covers {
+    /// From the start of the trace.
+    All,
+    /// ns since the start of the trace.
+    From(i64),
+    /// It begins in the middle of the trace, and does not say when.
+    Unsaid,
+}
+
+/// From when on a file of `schema` has all that happened.
+pub(super) fn covers(schema: &Schema) -> Covers {
+    let from = schema.metadata().get(COVERS_KEY);
+    match (piece(schema), from.and_then(|from| from.parse().ok())) {
+        (Piece::Whole, _) => Covers::All,
+        (_, Some(from)) => Covers::From(from),
+        (_, None) => Covers::Unsaid,
+    }
+}
 
 /// What a file holds of its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,10 +74,16 @@ pub(super) fn piece(schema: &Schema) -> Piece {
     piece.unwrap_or(Piece::Whole)
 }
 
-/// The same columns and trace, in a file that holds `piece` of it.
-pub(super) fn of_piece(schema: &Schema, piece: Piece) -> Schema {
+/// The same columns and trace, in a file that holds `piece` of it: all that happened from `from` on, CLOCK_MONOTONIC ns;
+/// `None`: from its start.
+pub(super) fn of_piece(schema: &Schema, piece: Piece, from: Option<u64>) -> Schema {
     let mut metadata = schema.metadata().clone();
+    let start: u64 = metadata.get(START_KEY).and_then(|ns| ns.parse().ok()).unwrap_or(0);
+    let since = from.map_or(0, |from| from.saturating_sub(start));
     metadata.insert(PIECE_KEY.to_owned(), piece.name().to_owned());
+    if piece != Piece::Whole {
+        metadata.insert(COVERS_KEY.to_owned(), since.to_string());
+    }
     Schema::new_with_metadata(schema.fields().clone(), metadata)
 }
 
@@ -129,10 +158,7 @@ pub fn schema(meta: &Meta) -> Schema {
     let metadata = HashMap::from([
         (VERSION_KEY.to_owned(), VERSION.to_string()),
         ("gpuscope.tool".to_owned(), meta.tool.clone()),
-        (
-            "gpuscope.start_monotonic_ns".to_owned(),
-            meta.clock.start_monotonic_ns.to_string(),
-        ),
+        (START_KEY.to_owned(), meta.clock.start_monotonic_ns.to_string()),
         (
             "gpuscope.start_unix_ns".to_owned(),
             meta.clock.start_unix_ns.to_string(),

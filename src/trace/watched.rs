@@ -1,16 +1,17 @@
 //! Tells how far the reading of a file has come.
 
 use super::event::{Event, Meta, Taker};
-use super::reader::{End, Reader};
+use super::reader::End;
+use super::recording::Recording;
 use std::fs::File;
-use std::io::{BufReader, Seek};
+use std::io::Seek;
 use std::path::Path;
 
 /// Rows between two looks at how far reading has come.
 const LOOK_ROWS: u64 = 1 << 16;
 
-impl Reader<BufReader<File>> {
-    /// [`Reader::read_ahead`] of the recording at `path`; `watch` is told how many bytes of how many are read, now and
+impl Recording {
+    /// [`Recording::read`] of the recording at `path`; `watch` is told how many bytes of how many are read, now and
     /// then.
     pub fn read_watched(self, path: &Path, taker: &mut dyn Taker, watch: &mut dyn FnMut(u64, u64)) -> End {
         let mut watched = Watched {
@@ -20,7 +21,7 @@ impl Reader<BufReader<File>> {
             place: self.place(),
             all: std::fs::metadata(path).map_or(0, |about| about.len()),
         };
-        self.read_ahead(&mut watched)
+        self.read(&mut watched)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Tracer, clock_now};
 use crate::findings::{Diagnosis, Engine, Report};
+use crate::model::summary::Function;
 use crate::sink::{Clock, Entry, Happening, Measure};
 use crate::trace::Taker;
 use crate::trace::entry::Entries;
@@ -38,7 +39,7 @@ impl FindingPlane {
 impl Tracer {
     /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
     pub fn look_for_findings(&mut self) {
-        self.begin_measures(false);
+        self.begin_measures();
         self.findings = Ok(Box::new(FindingPlane {
             engine: Engine::new(),
             entries: Entries::new(clock_now()),
@@ -50,6 +51,12 @@ impl Tracer {
         self.findings = Err(Some(why.to_owned()));
     }
 
+    /// Whether the summary will say what is wrong.
+    #[must_use]
+    pub fn looks_for_findings(&self) -> bool {
+        self.findings.is_ok()
+    }
+
     /// Leaves it to whoever takes the rows to look for what is wrong. Why that cannot be told stays said.
     pub fn leave_findings_to_others(&mut self) {
         if self.findings.is_ok() {
@@ -57,16 +64,21 @@ impl Tracer {
         }
     }
 
-    /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost.
-    pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64) -> Diagnosis {
+    /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost;
+    /// `functions`: their totals.
+    pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::Untold(why.clone()),
+            Ok(plane) if !plane.engine.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
             Ok(plane) => {
                 if blind {
                     plane.engine.doubt_idleness();
                 }
                 plane.engine.tracing_took(tracing_ns);
+                let unreturned = functions.iter().filter(|function| function.unfinished > 0);
+                let unreturned = unreturned.map(|function| (function.name.clone(), function.unfinished));
+                plane.engine.did_not_return(unreturned.collect());
                 Diagnosis::Told(Report {
                     findings: plane.engine.findings(),
                     run: plane.engine.run(),

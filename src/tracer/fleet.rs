@@ -5,14 +5,18 @@
 
 use super::Tracer;
 use super::memory::MemoryPlane;
+use super::room::Room;
 use super::work::WorkPlane;
-use crate::catalog::{Catalog, Holder, Layer};
+use crate::catalog::{Catalog, Holder};
 use crate::device::Reconciled;
-use crate::model::fleet::{Fleet, Held, Living, Reading, Sums};
+use crate::model::cost::Hits;
+use crate::model::fleet::{Earlier, Fleet, Held, Living, Reading, Sums};
 use crate::model::launches::Launches;
-use crate::model::memory::{HOST, Tally};
+use crate::model::memory::{HOST, Origin, Tally};
+use crate::owner::cgroup::of_names;
+use crate::owner::directory::Unknown;
 use crate::owner::{Directory, Owner};
-use crate::probe::calibrate::{self, HitCost};
+use crate::probe::attach::Gap;
 use crate::probe::discover;
 use crate::probe::totals::Snapshot;
 use crate::rows::RunRows;
@@ -29,13 +33,16 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 pub(super) struct FleetPlane {
     directory: Directory,
     fleet: Fleet,
-    cost: HitCost,
+    /// What one hit costs, by place.
+    prices: Vec<Hits>,
+    earlier: Earlier,
     /// Processes that made calls, as of the last reading.
     seen: HashSet<u32>,
     /// How many of them have called CUDA.
     callers: usize,
     looked: Instant,
     retired: u64,
+    room: Room,
 }
 
 /// Everything that is known by owner, and how well.
@@ -52,16 +59,25 @@ pub struct Census {
     pub probe_seconds: f64,
     /// What was lost, by reason.
     pub lost: Vec<(&'static str, u64)>,
-    /// What is not seen, and why.
+    /// What is not seen, and why; what concerns the whole machine first.
     pub unseen: Vec<String>,
+    /// How many of these are about one file each.
+    pub unseen_files: usize,
     pub retired_owners: u64,
     /// Processes that had to be counted for the owner `other`.
     pub merged: u64,
+    /// Processes that lack labels.
+    pub unknown: Unknown,
     pub evicted_kernels: u64,
 }
 
 impl FleetPlane {
+    fn make_room(&mut self, now: u64) {
+        self.retired += self.room.make(&mut self.directory, &mut self.fleet, now);
+    }
+
     fn fold(&mut self, pid: u32, sums: Sums, now: u64) {
+        self.make_room(now);
         let owner = self.directory.owner_of(pid);
         self.fleet.fold(&owner, sums, now);
     }
@@ -120,19 +136,20 @@ fn kernel_of(key: &TotalKey, rows: &RunRows, launches: &Launches) -> Option<Opti
 impl Tracer {
     /// Has everything summed up by owner from now on. Measures first what a probe costs here.
     pub fn follow_fleet(&mut self, directory: Directory) {
-        let spare = self.session.row_capacity() as u32 - 1;
-        let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
+        let prices = self.prices();
         let own = std::process::id();
         // what was measured is nobody's work
         let _ = self.session.take_ended(&|tgid| tgid == own);
         self.fleet = Some(FleetPlane {
             directory,
             fleet: Fleet::default(),
-            cost,
+            prices,
+            earlier: Earlier::default(),
             seen: HashSet::new(),
             callers: 0,
             looked: Instant::now(),
             retired: 0,
+            room: Room::default(),
         });
     }
 
@@ -147,9 +164,19 @@ impl Tracer {
         match notice.kind {
             wire::NOTICE_FORK => fleet.directory.born(notice.tgid, notice.parent),
             wire::NOTICE_EXIT => fleet.directory.ended(notice.tgid),
-            wire::NOTICE_THREAD | wire::NOTICE_LIBRARY if !self.callers.contains(&notice.tgid) => {
+            wire::NOTICE_LIBRARY if !self.callers.contains(&notice.tgid) => {
+                fleet.directory.named(notice.tgid, comm.as_bytes());
+                // one that never calls is no owner, and for one that is gone its first call says where it ran
+                fleet.directory.look_at(notice.tgid);
+            }
+            wire::NOTICE_THREAD if !self.callers.contains(&notice.tgid) => {
                 // it may be gone already
                 fleet.directory.named(notice.tgid, comm.as_bytes());
+                let cgroups = self.session.place(notice.place);
+                if let Some(cgroups) = cgroups.as_deref().and_then(wire::cgroups) {
+                    fleet.directory.placed(notice.tgid, of_names(&cgroups));
+                }
+                fleet.make_room(notice.at);
                 fleet.directory.settled(notice.tgid);
             }
             _ => {}
@@ -188,6 +215,7 @@ impl Tracer {
         if let Some(fleet) = self.fleet.as_mut() {
             fleet.directory.forget(pid);
             fleet.seen.remove(&pid);
+            fleet.earlier.forget(pid);
             self.memory.forget_reading(pid);
         }
     }
@@ -212,8 +240,7 @@ impl Tracer {
     /// # Errors
     /// A table of the kernel cannot be read.
     pub fn census(&mut self, kernels: usize, retain: Duration) -> Result<Census> {
-        let now = super::monotonic_ns();
-        self.follow(now);
+        let now = self.follow_idle();
         let Some(mut fleet) = self.fleet.take() else {
             return Ok(Census::default());
         };
@@ -223,6 +250,15 @@ impl Tracer {
         let census = living.and_then(|living| self.count(&mut fleet, living, kernels, retain, now));
         self.fleet = Some(fleet);
         census
+    }
+
+    /// Follows everything until now, also how long devices have had nothing to do while nobody called. When that was.
+    pub(super) fn follow_idle(&mut self) -> u64 {
+        let quiet = self.work.look_for_quiet(&self.session);
+        let now = super::monotonic_ns();
+        self.follow(now);
+        self.work.settle_quiet(&quiet);
+        now
     }
 
     fn count(
@@ -239,43 +275,39 @@ impl Tracer {
             fleet.retired += 1;
             fleet.directory.retire(&owner);
         }
+        let (of_files, of_machine): (Vec<&Gap>, Vec<&Gap>) = self.attacher.gaps().partition(|gap| gap.is_of_file());
         let counters = self.session.counters_of(self.rows.plans.len())?;
-        let hits = self.hits(&counters);
-        let ns = hits.0 as f64 * fleet.cost.call_ns + hits.1 as f64 * fleet.cost.entry_ns;
+        let hits = self.hits_by_place(&counters);
+        let count = |returns| {
+            hits.iter()
+                .filter(|hits| hits.returns == returns)
+                .map(|hits| hits.count)
+                .sum()
+        };
+        let price = |hits: &Hits| {
+            let same = |price: &&Hits| (price.place, price.returns) == (hits.place, hits.returns);
+            fleet.prices.iter().find(same).map_or(0.0, |price| price.ns)
+        };
+        let ns: f64 = hits.iter().map(|hits| hits.count as f64 * price(hits)).sum();
         Ok(Census {
             readings,
             processes: fleet.callers,
             files: self.attacher.attached().count(),
             functions: self.functions(),
-            hits,
+            hits: (count(true), count(false)),
             probe_seconds: ns / 1e9,
             lost: self.losses(&counters),
-            unseen: self.attacher.gaps().map(|gap| gap.0.clone()).collect(),
+            unseen_files: of_files.len(),
+            unseen: of_machine
+                .into_iter()
+                .chain(of_files)
+                .map(|gap| gap.0.clone())
+                .collect(),
             retired_owners: fleet.retired,
             merged: fleet.directory.merged(),
+            unknown: fleet.directory.unknown(),
             evicted_kernels: fleet.fleet.evicted_kernels(),
         })
-    }
-
-    /// At tracepoints nothing is stopped as it is at a probe.
-    fn hits(&self, counters: &[RowCounter]) -> (u64, u64) {
-        let mut hits = (0, 0);
-        for (row, counter) in counters.iter().enumerate() {
-            if self.is_kernels(row) {
-                continue;
-            }
-            match self.rows.timed(row as u32) {
-                true => hits.0 += counter.entered,
-                false => hits.1 += counter.entered,
-            }
-        }
-        hits
-    }
-
-    fn is_kernels(&self, row: usize) -> bool {
-        let catalog = &self.rows.catalog;
-        let library = catalog.rows.get(row).and_then(|row| catalog.library_with(row.library));
-        library.is_some_and(|library| library.layer == Layer::Kernel)
     }
 
     fn losses(&self, counters: &[RowCounter]) -> Vec<(&'static str, u64)> {
@@ -297,6 +329,7 @@ impl Tracer {
     }
 
     fn living(&mut self, fleet: &mut FleetPlane, now: u64) -> Result<HashMap<Arc<Owner>, Living>> {
+        fleet.make_room(now);
         let mut by_process = self.counted()?;
         fleet.seen = by_process.keys().copied().collect();
         fleet.callers = by_process.values().filter(|sums| !sums.calls.is_empty()).count();
@@ -317,6 +350,9 @@ impl Tracer {
                 tally.add_to(&mut sums);
                 hold(&mut known.held, &tally, self.memory.reading(pid));
             }
+            let is_late = self.memory.origin(pid) == Origin::Late;
+            let earlier = is_late.then_some((&mut fleet.earlier, now));
+            hold_by_driver(&mut known.held, self.memory.reading(pid), earlier);
             known.sums.add(&sums);
         }
         Ok(living)
@@ -368,15 +404,25 @@ fn hold(held: &mut Held, tally: &Tally, reading: &[Reconciled]) {
         sum.0 += more.0;
         sum.1 += more.1;
     }
+}
+
+/// Adds what the driver counts for a process. `earlier`: it was there before; with the time, CLOCK_MONOTONIC ns.
+fn hold_by_driver(held: &mut Held, reading: &[Reconciled], mut earlier: Option<(&mut Earlier, u64)>) {
     for row in reading {
-        let Some(uuid) = row.uuid.as_deref().map(Arc::from) else {
+        let Some(uuid) = row.uuid.as_deref().map(Arc::<str>::from) else {
             continue;
         };
         if let Some(bytes) = row.driver_bytes {
             *held.driver_bytes.entry(Arc::clone(&uuid)).or_default() += bytes;
         }
-        if let Some(bytes) = row.unattributed_bytes {
-            *held.unattributed_bytes.entry(uuid).or_default() += bytes;
+        let Some(mut bytes) = row.unattributed_bytes else {
+            continue;
+        };
+        if let Some((earlier, now)) = earlier.as_mut() {
+            let (before, since) = earlier.split(row.pid, &uuid, bytes, *now);
+            *held.earlier_bytes.entry(Arc::clone(&uuid)).or_default() += before;
+            bytes = since;
         }
+        *held.unattributed_bytes.entry(uuid).or_default() += bytes;
     }
 }

@@ -20,6 +20,9 @@ const HELD_BYTES: usize = 8 << 20;
 impl Tracer {
     /// Moves new events to those held back.
     pub(super) fn hold(&mut self) {
+        if self.sink.is_some() {
+            self.ask_for_texts();
+        }
         self.malformed += self.window.take_in(&mut self.events.inbox().borrow_mut());
     }
 
@@ -41,6 +44,9 @@ impl Tracer {
             Due::Measure(measure) => self.write_measure(measure),
         });
         self.window = window;
+        if let Some(sink) = self.sink.as_mut() {
+            sink.passed(horizon, &mut self.buffer);
+        }
     }
 
     fn write_happened(&mut self, happened: &Happened) {
@@ -75,6 +81,8 @@ impl Tracer {
 
     fn write_event(&mut self, bytes: &[u8]) {
         let Some(sink) = self.sink.as_mut() else { return };
+        let completed = self.memory.late.completed(bytes);
+        let bytes = completed.as_deref().unwrap_or(bytes);
         let Some(call) = Call::decode(bytes, &self.rows.catalog, &self.rows.plans) else {
             self.malformed += 1;
             return;
@@ -98,7 +106,8 @@ impl Tracer {
             Some(site) => sites.frames(site),
             None => sites.stack_of(header.tid, header.entered),
         };
-        let facts = self.work.facts.take(header.tid, header.entered);
+        let facts = self.work.facts.take(header, call.row.class);
+        let standstill_ns = self.burden.of_call(header.tid, header.entered);
         let entry = Entry {
             call: &call,
             number,
@@ -109,6 +118,7 @@ impl Tracer {
             stack: stack.as_deref(),
             facts: Facts {
                 stream: facts.stream.or_else(|| call.stream()),
+                standstill_ns,
                 ..facts
             },
         };
@@ -161,7 +171,7 @@ impl Tracer {
     }
 }
 
-fn layer_of<'a>(catalog: &'a Catalog, call: &Call<'_>) -> &'a str {
+pub(super) fn layer_of<'a>(catalog: &'a Catalog, call: &Call<'_>) -> &'a str {
     catalog
         .library_with(call.row.library)
         .map_or("?", |library| library.name.as_str())

@@ -4,10 +4,10 @@
 //! Owns when these are asked. Numbers of memory and of work are the models'.
 
 use super::Tracer;
-use crate::device::telemetry::{Gpu, Sampler};
+use crate::device::telemetry::{Gpu, Sampler, Telemetry};
 use crate::sink::{Measure, Measured};
 use crate::wire::RowCounter;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at.
@@ -36,13 +36,13 @@ pub(super) struct MeasurePlane {
 }
 
 impl MeasurePlane {
-    fn new(devices: bool) -> MeasurePlane {
+    fn new() -> MeasurePlane {
         MeasurePlane {
             threads: BTreeMap::new(),
             quiet: BTreeMap::new(),
             sole: None,
             looked: Instant::now(),
-            sampler: devices.then(|| Sampler::start(Duration::from_secs(1)).ok()).flatten(),
+            sampler: Sampler::start(Duration::from_secs(1)).ok(),
             sampled: None,
         }
     }
@@ -72,13 +72,14 @@ impl MeasurePlane {
     }
 
     /// What NVML has said since the last time.
-    fn devices(&mut self, now: u64) -> Vec<Measure> {
+    fn devices(&mut self, now: u64, callers: &HashSet<u32>) -> Vec<Measure> {
         let latest = self.sampler.as_ref().and_then(Sampler::latest);
         let Some(latest) = latest.filter(|latest| self.sampled != Some(latest.at)) else {
             return Vec::new();
         };
         self.sampled = Some(latest.at);
-        latest.gpus.iter().flat_map(|gpu| of_gpu(gpu, now)).collect()
+        let of_devices = latest.gpus.iter().flat_map(|gpu| of_gpu(gpu, now));
+        of_devices.chain(of_processes(&latest, now, callers)).collect()
     }
 }
 
@@ -105,6 +106,17 @@ fn of_gpu(gpu: &Gpu, now: u64) -> Vec<Measure> {
         .collect()
 }
 
+/// Which devices the processes use that call.
+fn of_processes(latest: &Telemetry, now: u64, callers: &HashSet<u32>) -> Vec<Measure> {
+    let mine = latest.processes.iter().filter_map(|process| {
+        let pid = process.pid.filter(|pid| callers.contains(pid))?;
+        let gpu = latest.gpus.iter().find(|gpu| gpu.identity.uuid == process.device)?;
+        let name = format!("nvml.{}.process_memory_bytes", gpu.identity.index);
+        Some(measure(now, (pid, 0), &name, process.bytes.unwrap_or(0)))
+    });
+    mine.collect()
+}
+
 /// The kernel's own account of a thread; needs `CONFIG_SCHED_INFO`.
 fn scheduled(tgid: u32, tid: u32) -> Option<Scheduled> {
     let text = std::fs::read_to_string(format!("/proc/{tgid}/task/{tid}/schedstat")).ok()?;
@@ -116,11 +128,14 @@ fn scheduled(tgid: u32, tid: u32) -> Option<Scheduled> {
 }
 
 impl Tracer {
-    /// Has everything measured that there is beside calls. `devices`: what NVML says, too.
-    pub(super) fn begin_measures(&mut self, devices: bool) {
-        self.work.facts.begin();
+    /// Has everything measured that there is beside calls.
+    pub(super) fn begin_measures(&mut self) {
+        if self.measures.is_some() {
+            return;
+        }
+        self.work.facts.begin(true);
         let quiet = (0..self.rows.catalog.rows.len() as u32).filter(|row| !self.rows.streams(*row));
-        let mut plane = MeasurePlane::new(devices);
+        let mut plane = MeasurePlane::new();
         plane.quiet = quiet.map(|row| (row, 0)).collect();
         self.measures = Some(plane);
     }
@@ -142,7 +157,6 @@ impl Tracer {
         if self.measures.is_none() {
             return;
         }
-        self.work.facts.settle(now);
         let horizon = if last {
             u64::MAX
         } else {
@@ -152,7 +166,7 @@ impl Tracer {
         measures.extend(self.counts(now));
         measures.extend(self.holdings(now));
         if let Some(plane) = self.measures.as_mut() {
-            measures.extend(plane.devices(now));
+            measures.extend(plane.devices(now, &self.callers));
         }
         measures.into_iter().for_each(|measure| self.window.measure(measure));
     }

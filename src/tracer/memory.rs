@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::devices::DevicePlane;
+use super::late::LatePlane;
 use super::sites::{self, SitePlane};
 use super::stubs::StubPlane;
 use super::work::WorkPlane;
@@ -29,6 +30,7 @@ pub(super) struct MemoryPlane {
     ends: Vec<(u64, u32, String)>,
     pub(super) sites: SitePlane,
     pub(super) stubs: StubPlane,
+    pub(super) late: LatePlane,
     /// `None`: the driver is not asked.
     devices: Option<DevicePlane>,
     lost: u64,
@@ -53,6 +55,7 @@ impl MemoryPlane {
             ends: Vec::new(),
             sites: SitePlane::default(),
             stubs: StubPlane::default(),
+            late: LatePlane::default(),
             devices: None,
             lost: 0,
             started_at: super::monotonic_ns(),
@@ -130,9 +133,10 @@ impl MemoryPlane {
             match Call::decode(&raw, catalog) {
                 Some(call) => {
                     work.remember(&raw);
-                    self.apply(&call);
+                    let freed = self.apply(&call);
                     if work.facts.wanted() {
-                        work.facts.note_memory(&call, self.book.held_on_devices(raw.tgid));
+                        work.facts
+                            .note_memory(&call, self.book.held_on_devices(raw.tgid), freed);
                     }
                 }
                 None => self.malformed += 1,
@@ -140,6 +144,7 @@ impl MemoryPlane {
         }
         inbox.borrow_mut().clear();
         self.stubs.follow(launches);
+        self.late.follow(launches);
         self.sites.name_fresh();
         self.sites.tell_interpreters(session);
         for (at, pid, comm) in ends {
@@ -151,12 +156,15 @@ impl MemoryPlane {
         if kernel.tag == wire::KERNEL_STUB {
             let stub = self.sites.locate(kernel.tgid, kernel.handle);
             self.stubs.ask(kernel.tgid, kernel.id, stub, launches);
+        } else if kernel.tag == wire::KERNEL_UNREAD {
+            self.late.ask_kernel(kernel, launches);
         } else {
             launches.learn(kernel);
         }
     }
 
-    fn apply(&mut self, call: &Call<'_>) {
+    /// The bytes that the call has given back.
+    fn apply(&mut self, call: &Call<'_>) -> Option<u64> {
         let pid = call.raw.tgid;
         if !self.book.knows(pid) {
             let origin = self.origin(pid);
@@ -164,7 +172,7 @@ impl MemoryPlane {
             self.name(pid);
         }
         self.sites.note(call.raw.tid, call.raw.entered, call.raw.site);
-        self.book.apply(call);
+        self.book.apply(call)
     }
 
     fn name(&mut self, pid: u32) {

@@ -35,6 +35,8 @@ impl Tracer {
         match notice.kind {
             wire::NOTICE_THREAD => {
                 self.callers.insert(notice.tgid);
+                self.burden.meet(notice.tgid);
+                self.open.meet(notice.tgid, notice.tid);
                 if let Some(measures) = self.measures.as_mut() {
                     measures.meet(notice.tgid, notice.tid);
                 }
@@ -51,6 +53,7 @@ impl Tracer {
                 self.happened(notice, &comm, Happening::Forked { parent: notice.parent });
             }
             wire::NOTICE_EXEC => {
+                self.open.exited(notice.tgid, notice.at);
                 self.comms.remove(&notice.tgid);
                 self.memory.executed(notice);
                 self.work.ended(notice);
@@ -61,10 +64,15 @@ impl Tracer {
                 self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
+                self.open.exited(notice.tgid, notice.at);
                 self.memory.exited(notice);
                 self.work.ended(notice);
                 self.leave_driver(notice);
-                self.happened(notice, &comm, Happening::Exited);
+                let what = match notice.parent {
+                    0 => Happening::Exited,
+                    signal => Happening::Killed { signal },
+                };
+                self.happened(notice, &comm, what);
                 self.ended.insert(notice.tgid);
             }
             wire::NOTICE_LIBRARY => self.prepare_for(arrival),
@@ -80,6 +88,10 @@ impl Tracer {
 
     fn happened(&mut self, notice: &Notice, comm: &str, what: Happening) {
         if matches!(self.scope, Scope::Processes(_)) {
+            match what {
+                Happening::Exited => drop(self.descendants.remove(&notice.tgid)),
+                _ => drop(self.descendants.insert(notice.tgid, comm.to_owned())),
+            }
             self.window.happen(Happened {
                 at: notice.at,
                 tgid: notice.tgid,

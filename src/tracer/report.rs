@@ -4,10 +4,10 @@ use super::{Tracer, monotonic_ns};
 use crate::catalog::Layer;
 use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
-use crate::model::summary::{Cost, Summary};
+use crate::model::summary::Summary;
+use crate::model::totals::{Taken, Totals};
 use crate::model::work::ProcessReport;
 use crate::probe::attach::Attacher;
-use crate::probe::calibrate;
 use crate::wire::RowCounter;
 use anyhow::Result;
 
@@ -19,9 +19,13 @@ impl Tracer {
     pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
         let seconds = self.started.elapsed().as_secs_f64();
         self.handle_remaining();
+        self.look_for_hanging(monotonic_ns());
+        let open = self.open_calls();
+        let switches = self.switches();
         let attached: Vec<String> = self.attacher.attached().map(describe).collect();
         let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
         unseen.extend(nameless_functions(&self.attacher));
+        unseen.extend(self.attacher.unguarded());
         drop(std::mem::take(&mut self.lifecycle));
         self.attacher.detach_all();
         if let Some(driver) = self.driver.as_mut() {
@@ -40,19 +44,25 @@ impl Tracer {
         self.work.tell_graphs(&mut self.launches, true);
         let mut summary = self.summarise(&snapshot.counters, seconds);
         summary.attached = attached;
+        summary.open = open;
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         self.sum_xids(&mut summary);
-        summary.cost = self.cost(&summary);
+        summary.cost = self.cost(&summary, &snapshot.counters);
         summary.aggregates = self.report_sums(&snapshot, &mut summary.unseen)?;
         summary.work = self.work.report(&self.session, monotonic_ns());
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
-        summary.findings = self.diagnose(blind, summary.cost.in_program_ns());
+        summary.findings = self.diagnose(blind, summary.cost.in_program_ns(), &summary.functions);
         let mut sites = sites_of(&summary.work);
         sites.extend(sites_of_groups(&summary.aggregates));
         summary.driver = self.driver.as_mut().map(super::driver::DriverPlane::report);
         summary.memory = self.report_memory(true, &sites);
+        summary.totals = Totals {
+            ioctls: self.tally.ioctls(&self.rows.catalog),
+            device_memory: self.rows.follows_memory().then(|| Taken::of(&summary.memory)),
+            switches: Some(switches).filter(|switches| switches.threads > 0),
+        };
         if let Some(sink) = self.sink.as_mut() {
             sink.finish(&summary, &mut self.buffer);
         }
@@ -99,24 +109,27 @@ impl Tracer {
         self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
+        self.memory.late.finish(&mut self.launches);
         self.emit(u64::MAX);
     }
 
     fn summarise(&self, counters: &[RowCounter], seconds: f64) -> Summary {
         let functions = self
             .tally
-            .functions(&self.rows.catalog, counters, &|row| self.rows.timed(row));
+            .functions(&self.rows.catalog, counters, &|row| self.rows.timed(row), &|row| {
+                self.burden.of_row(row)
+            });
         let quiet = |name: &str| {
             let row = self.rows.catalog.rows.iter().position(|row| row.symbol == name);
             row.is_some_and(|row| !self.rows.streams(row as u32) && self.rows.catalog.rows[row].hook.streams())
         };
-        let counted_only = match self.sink {
-            Some(_) => functions
+        let counted_only = match &self.sink {
+            Some(sink) if sink.shows() => functions
                 .iter()
                 .filter(|function| quiet(&function.name))
                 .map(|function| function.name.clone())
                 .collect(),
-            None => Vec::new(),
+            _ => Vec::new(),
         };
         Summary {
             seconds,
@@ -203,25 +216,6 @@ impl Tracer {
             }
         }
     }
-
-    fn cost(&self, summary: &Summary) -> Cost {
-        let spare = self.session.row_capacity() as u32 - 1;
-        let (cpu_seconds, rss_bytes) = own_usage();
-        let hits = |timed| {
-            let functions = summary.functions.iter().filter(|function| function.timed == timed);
-            let functions = functions.filter(|function| function.layer != Layer::Kernel);
-            functions.map(|function| function.calls + function.unfinished).sum()
-        };
-        let cost = calibrate::hit_cost(&self.session, spare).unwrap_or_default();
-        Cost {
-            calls: hits(true),
-            entries: hits(false),
-            ns_per_call: cost.call_ns,
-            ns_per_entry: cost.entry_ns,
-            cpu_seconds,
-            rss_bytes,
-        }
-    }
 }
 
 /// Where calls of groups came from.
@@ -268,7 +262,7 @@ fn describe(file: &crate::probe::attach::Attached) -> String {
     format!("{} ({} functions{how}{slow})", file.path.display(), file.functions)
 }
 
-/// CPU seconds used so far and resident bytes of this process.
+/// CPU seconds used so far and resident bytes of this process, and of those that read for it.
 pub fn own_usage() -> (f64, u64) {
     // SAFETY: the call only fills the structure that it is given
     let usage = unsafe {
@@ -282,5 +276,9 @@ pub fn own_usage() -> (f64, u64) {
     let kib = rss
         .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
         .unwrap_or(0);
-    (seconds(usage.ru_utime) + seconds(usage.ru_stime), kib * 1024)
+    let (others_seconds, others_bytes) = crate::foreign::usage();
+    (
+        seconds(usage.ru_utime) + seconds(usage.ru_stime) + others_seconds,
+        kib * 1024 + others_bytes,
+    )
 }

@@ -5,6 +5,7 @@
 use crate::model::frame::Shown;
 use crate::model::memory::Report;
 use crate::probe::Session;
+use crate::probe::attach::Name;
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -63,6 +64,16 @@ impl SitePlane {
     /// What of call sites cannot be seen, said once each.
     pub(super) fn take_notes(&mut self) -> Vec<String> {
         self.resolver.take_notes()
+    }
+
+    /// Whether files are kept open to be named.
+    pub(super) fn keeps_files(&self) -> bool {
+        self.resolver.keeps_files()
+    }
+
+    /// Lets go of files that no process maps: they name nothing any more.
+    pub(super) fn keep_only(&mut self, mapped: &HashSet<Name>) {
+        self.resolver.keep_only(mapped);
     }
 
     /// A process has become another program.

@@ -3,13 +3,16 @@
 //! Owns the order in which things are opened and hooked before the first process is looked at. Whom a run is about is
 //! [`super::targets`]' business.
 
+use super::burden::Burden;
 use super::driver::DriverPlane;
+use super::let_go::LetGo;
 use super::memory::MemoryPlane;
 use super::work::WorkPlane;
 use super::{Scope, Tracer, monotonic_ns};
 use crate::catalog::SiteKind;
 use crate::model::aggregate;
 use crate::model::launches::Launches;
+use crate::model::open::OpenCalls;
 use crate::model::order::Numbers;
 use crate::model::summary::Tally;
 use crate::model::window::Window;
@@ -23,7 +26,8 @@ use crate::probe::{KernelUse, Session, Setup};
 use crate::refusal;
 use crate::rows::RunRows;
 use anyhow::Result;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// In place of a thread: whoever is current has nothing to do with it.
@@ -81,9 +85,12 @@ impl Tracer {
             numbers: Numbers::default(),
             comms: HashMap::from([(NOBODY, "kernel".to_owned())]),
             ended: HashSet::new(),
+            descendants: BTreeMap::new(),
             callers: HashSet::new(),
             notices_lost: 0,
             tally: Tally::default(),
+            burden: Burden::default(),
+            open: OpenCalls::default(),
             aggregates: aggregate::Tally::default(),
             launches: Launches::default(),
             full_names: false,
@@ -95,6 +102,8 @@ impl Tracer {
             started: Instant::now(),
             wait: Duration::from_millis(1),
             shown: false,
+            heartbeat: Arc::default(),
+            let_go: LetGo::default(),
         })
     }
 }

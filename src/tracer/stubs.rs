@@ -4,14 +4,15 @@
 
 use crate::elf::{ElfFile, KernelStubs};
 use crate::model::launches::Launches;
-use crate::probe::discover::descriptor_path;
 use crate::stack::Located;
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Files that are kept open with what they register.
 const MOST_FILES: usize = 64;
+/// For so long after the last question: a file system with an open file cannot be unmounted.
+const KEPT: Duration = Duration::from_secs(10);
 /// A run ends without names that take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -92,7 +93,15 @@ type Looked = Option<(ElfFile, KernelStubs)>;
 
 fn work(questions: &Receiver<Question>, answers: &Sender<Answer>) {
     let mut files: HashMap<u32, Looked> = HashMap::new();
-    while let Ok(first) = questions.recv() {
+    loop {
+        let first = match questions.recv_timeout(KEPT) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                files.clear();
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut of_file: HashMap<Option<u32>, Vec<Question>> = HashMap::new();
         for question in [first].into_iter().chain(questions.try_iter()) {
             of_file.entry(question.stub.number).or_default().push(question);
@@ -116,7 +125,7 @@ fn work(questions: &Receiver<Question>, answers: &Sender<Answer>) {
 
 fn look(questions: &[Question]) -> Looked {
     let file = questions.iter().find_map(|question| question.stub.file.as_ref())?;
-    let elf = ElfFile::open(descriptor_path(file)).ok()?;
+    let elf = file.elf().ok()?;
     let stubs = elf.kernel_stubs().unwrap_or_default();
     Some((elf, stubs))
 }

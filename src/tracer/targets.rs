@@ -4,6 +4,7 @@
 //! come or has mapped something is told by [`super::notices`].
 
 use super::{Scope, Tracer};
+use crate::foreign::ForeignFile;
 use crate::probe::attach::News;
 use crate::probe::discover;
 use crate::probe::gate::Arrival;
@@ -53,7 +54,7 @@ impl Tracer {
 
     /// Attaches to a program before it is started.
     pub fn add_program(&mut self, path: &std::path::Path) {
-        let Ok(file) = discover::open_readable(path) else {
+        let Ok(file) = ForeignFile::find(path) else {
             return;
         };
         if let Err(error) = self
@@ -79,8 +80,17 @@ impl Tracer {
 
     /// Attaches to what a thread has newly mapped, while it waits.
     pub(super) fn prepare_for(&mut self, arrival: Arrival) {
+        let notice = arrival.notice;
+        if let Some(until) = self.prepare(arrival) {
+            self.burden.stood_still(&notice, until);
+        }
+    }
+
+    /// When the thread went on, CLOCK_MONOTONIC ns, if it stood still until then.
+    fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
         let pid = arrival.notice.tgid;
         let news = self.attacher.news(&self.rows.catalog, pid);
+        self.note_unread(&news);
         if news.is_err() && self.fleet.is_some() {
             return self.gate.pass(&arrival);
         }
@@ -102,7 +112,19 @@ impl Tracer {
             if is_new || stacks && self.memory.sites.has_looked_at(pid) {
                 self.memory.sites.look_at(&self.session, pid);
             }
-        });
+        })
+    }
+
+    /// What a process maps could not be told, although it is there.
+    fn note_unread(&mut self, news: &std::io::Result<News>) {
+        let Err(error) = news else { return };
+        let is_gone = error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH);
+        // those that may not be looked at are counted where all are
+        if !is_gone && error.kind() != std::io::ErrorKind::PermissionDenied {
+            self.attacher.gap(format!(
+                "what a process maps could not be told: {error}: calls of libraries that it has loaded may be missing"
+            ));
+        }
     }
 
     /// Neither the libraries of 32-bit programs nor their system calls are seen.

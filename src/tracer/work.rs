@@ -21,6 +21,34 @@ enum Item {
     End { pid: u32, comm: String },
 }
 
+impl Item {
+    fn pid(&self) -> u32 {
+        match self {
+            Item::Work(call) => call.tgid,
+            Item::Memory(call) => call.tgid,
+            Item::End { pid, .. } => *pid,
+        }
+    }
+
+    /// When that began which came at `at`, CLOCK_MONOTONIC ns.
+    fn begun(&self, at: u64) -> u64 {
+        match self {
+            Item::Work(call) => call.entered,
+            Item::Memory(call) => call.entered,
+            Item::End { .. } => at,
+        }
+    }
+}
+
+/// A process that had no call under way which puts something into a stream.
+pub(super) struct Quiet {
+    pid: u32,
+    /// CLOCK_MONOTONIC ns.
+    at: u64,
+    /// Records of it, so far.
+    lost: u64,
+}
+
 /// See the module.
 pub(super) struct WorkPlane {
     wanted: bool,
@@ -72,6 +100,30 @@ impl WorkPlane {
             self.held.push((call.returned, Item::Work(call)));
         }
         inbox.borrow_mut().clear();
+    }
+
+    /// Idle processes that have put nothing into a stream which has not returned. To be asked before what they told is
+    /// taken in: then that is all there was.
+    pub(super) fn look_for_quiet(&self, session: &Session) -> Vec<Quiet> {
+        let look = |pid: u32| {
+            let at = super::monotonic_ns();
+            let flow = session.flow(pid).filter(|flow| flow.open == 0)?;
+            Some(Quiet {
+                pid,
+                at,
+                lost: flow.lost,
+            })
+        };
+        self.model.idle().filter_map(look).collect()
+    }
+
+    /// They had nothing to do until then, or until what they told of and is not applied yet.
+    pub(super) fn settle_quiet(&mut self, quiet: &[Quiet]) {
+        for Quiet { pid, at, lost } in quiet {
+            let known = self.held.iter().filter(|(_, item)| item.pid() == *pid);
+            let until = known.map(|(at, item)| item.begun(*at)).min().unwrap_or(u64::MAX);
+            self.model.quiet_until(*pid, until.min(*at), *lost);
+        }
     }
 
     /// When devices were surely idle, as far as that was not taken before and ended before `horizon`.
@@ -170,7 +222,7 @@ impl WorkPlane {
         }
         self.count_lanes(session.take_lanes(pid));
         self.note_losses(session);
-        if self.facts.wanted() {
+        if self.facts.all_wanted() {
             let gaps = self.model.take_last_gaps(pid);
             self.gaps.extend(gaps.into_iter().map(|gap| (pid, gap)));
         }

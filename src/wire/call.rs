@@ -59,6 +59,40 @@ impl CallHeader {
     }
 }
 
+/// The event of a call of which only the words at its entry are known: registers, then stack.
+pub fn entered_event(header: &CallHeader, words: &[u64]) -> Vec<u8> {
+    let mut event = vec![0; LARGE_BYTES];
+    let mut put = |at: usize, bytes: &[u8]| event[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, &header.entered.to_le_bytes());
+    put(8, &header.duration.to_le_bytes());
+    put(16, &header.caller.to_le_bytes());
+    put(24, &header.result.to_le_bytes());
+    put(32, &header.tgid.to_le_bytes());
+    put(36, &header.tid.to_le_bytes());
+    put(40, &header.row.to_le_bytes());
+    put(44, &[header.depth, header.flags, header.size, header.unreadable]);
+    for (index, word) in words.iter().take(REGS + STACK).enumerate() {
+        let at = match index.checked_sub(REGS) {
+            None => HEADER_BYTES + index * 8,
+            Some(index) => SMALL_BYTES + index * 8,
+        };
+        put(at, &word.to_le_bytes());
+    }
+    event
+}
+
+/// Puts a text into an event of the largest size where the kernel could not read it.
+pub fn put_text(event: &mut [u8], index: usize, text: &[u8]) {
+    let start = MEDIUM_BYTES + BLOCK * 8 + index * TEXT;
+    let (Some(place), Some(flag)) = (event.get_mut(start..start + TEXT), UNREADABLE_TEXT.get(index)) else {
+        return;
+    };
+    let length = text.len().min(TEXT - 1);
+    place[..length].copy_from_slice(&text[..length]);
+    place[length] = 0;
+    event[47] &= !flag;
+}
+
 pub const HEADER_BYTES: usize = size_of::<CallHeader>();
 pub const SMALL_BYTES: usize = HEADER_BYTES + (REGS + 2) * 8;
 pub const MEDIUM_BYTES: usize = SMALL_BYTES + (STACK + VALUES - 2) * 8;

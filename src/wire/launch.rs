@@ -17,6 +17,8 @@ pub const KERNEL_NO_NAME: u64 = 4;
 pub const KERNEL_FULL: u64 = 5;
 /// The tag of a function of the host that launches a kernel.
 pub const KERNEL_STUB: u32 = 3;
+/// The same of a handle: user space reads where it leads.
+pub const KERNEL_UNREAD: u32 = 4;
 /// Ids begin here.
 pub const KERNEL_FIRST_ID: u64 = 4096;
 

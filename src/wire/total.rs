@@ -4,6 +4,10 @@ use super::bytes::u64_at;
 
 pub const BUCKETS: usize = 128;
 
+/// In an attach cookie: how the kernel runs the instruction at the probe.
+pub const COOKIE_STEPPED: u64 = 1 << 48;
+pub const COOKIE_NOP5: u64 = 1 << 49;
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TotalKey {
@@ -69,6 +73,10 @@ pub struct RowCounter {
     pub entered: u64,
     pub lost: u64,
     pub no_frame: u64,
+    /// Of the entered ones: at a site whose instruction is single-stepped.
+    pub stepped: u64,
+    /// The same: at a nop of five bytes.
+    pub nop5: u64,
 }
 
 impl RowCounter {
@@ -78,6 +86,8 @@ impl RowCounter {
             entered: self.entered + u64_at(bytes, 0),
             lost: self.lost + u64_at(bytes, 8),
             no_frame: self.no_frame + u64_at(bytes, 16),
+            stepped: self.stepped + u64_at(bytes, 24),
+            nop5: self.nop5 + u64_at(bytes, 32),
         }
     }
 }

@@ -73,6 +73,30 @@ pub struct Lane {
     pub since: u64,
 }
 
+/// Of the processes whose numbers end alike.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flow {
+    pub generation: u64,
+    pub captures: u64,
+    /// Records that were lost so far.
+    pub lost: u64,
+    /// Calls that put something into a stream and have not returned.
+    pub open: u64,
+}
+
+impl Flow {
+    /// Reads an entry; `None` when `bytes` is too short.
+    pub fn parse(bytes: &[u8]) -> Option<Flow> {
+        (bytes.len() >= size_of::<Flow>()).then(|| Flow {
+            generation: u64_at(bytes, 0),
+            captures: u64_at(bytes, 8),
+            lost: u64_at(bytes, 16),
+            open: u64_at(bytes, 24),
+        })
+    }
+}
+
 /// What one call has to do with the work of a device. It succeeded.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,12 +13,28 @@ const VERSIONS: [&str; 2] = ["1.30.0", "1.37.0"];
 
 /// What the chart makes of these values, as text and as objects.
 fn rendered(set: &str) -> (String, Vec<Value>) {
-    let arguments = ["template", "gpuscope", CHART, "--namespace", "gpuscope", "--set", set];
-    let output = tool("helm", &arguments);
+    template(&["--set", set])
+}
+
+fn template(options: &[&str]) -> (String, Vec<Value>) {
+    let arguments = ["template", "gpuscope", CHART, "--namespace", "gpuscope"];
+    let output = tool("helm", &[&arguments, options].concat());
     succeeded(&output);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let objects = objects(&text);
     (text, objects)
+}
+
+/// What the chart makes of values that may hold commas.
+pub(super) fn objects_of(values: &[&str]) -> Vec<Value> {
+    let literal = |value: &str| ["--set-literal".to_owned(), value.to_owned()];
+    let typed = |value: &str| ["--set".to_owned(), value.to_owned()];
+    let options = values.iter().flat_map(|value| match value.starts_with("config=") {
+        true => literal(value),
+        false => typed(value),
+    });
+    let options: Vec<String> = options.collect();
+    template(&options.iter().map(String::as_str).collect::<Vec<_>>()).1
 }
 
 fn objects(text: &str) -> Vec<Value> {
@@ -30,9 +46,14 @@ fn objects(text: &str) -> Vec<Value> {
     documents.map(yaml).collect()
 }
 
-fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+pub(super) fn of_kind<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
     let found = objects.iter().find(|object| object["kind"] == kind);
     found.unwrap_or_else(|| panic!("no {kind}"))
+}
+
+/// The container of the DaemonSet.
+pub(super) fn container(objects: &[Value]) -> &Value {
+    &of_kind(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"][0]
 }
 
 /// Holds objects that are Kubernetes' own against its schemas, strictly.
@@ -104,7 +125,9 @@ fn the_container_can_do_no_more_than_it_needs() {
     let added = json!(["BPF", "PERFMON", "SYS_PTRACE", "DAC_READ_SEARCH", "LEASE"]);
     assert_eq!(security["capabilities"]["add"], added);
     let mounts = container["volumeMounts"].as_array().expect("mounts");
-    assert!(mounts.iter().all(|mount| mount["readOnly"] == true), "{mounts:?}");
+    let writable = mounts.iter().filter(|mount| mount["readOnly"] != true);
+    let writable: Vec<&str> = writable.filter_map(|mount| mount["name"].as_str()).collect();
+    assert_eq!(writable, ["state"], "{mounts:?}");
     assert!(container["resources"]["limits"]["memory"].is_string());
 }
 
@@ -137,6 +160,14 @@ fn wrong_values_are_refused_by_name() {
         ("scheme=http", "scheme"),
         ("hostPaths[0].name=a,hostPaths[0].path=relative", "path"),
         ("serviceMonitor.interval=15", "interval"),
+        ("healthPort=9748", "healthPort"),
+        ("scheme=HTTPS", "webConfigSecret"),
+        ("serviceMonitor.basicAuth.username.name=web", "webConfigSecret"),
+        ("config=listen = \"0.0.0.0:1\"", "listenAddress"),
+        ("config=\"web_config\" = \"/web.yml\"", "webConfigSecret"),
+        ("listenAddress=localhost", "listenAddress"),
+        ("statePath=relative", "statePath"),
+        ("statePath=/", "statePath"),
     ] {
         let output = tool("helm", &["template", "gpuscope", CHART, "--set", set]);
         let said = said(&output);
@@ -161,4 +192,110 @@ fn shipped_configurations_are_right() {
         command.args(["serve", "--check-config", "--config"]).arg(path);
         succeeded(&run(&mut command));
     }
+}
+
+/// Each is used by a template: none is there for nothing.
+#[test]
+fn every_value_is_used_and_has_its_place_in_the_schema() {
+    let folder = file(CHART).join("templates");
+    let files = std::fs::read_dir(folder).expect("templates");
+    let templates: String = files
+        .map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a template"))
+        .collect();
+    let schema: Value = serde_json::from_str(&read(&format!("{CHART}/values.schema.json"))).expect("JSON");
+    for (name, value) in yaml(&read(&format!("{CHART}/values.yaml")))
+        .as_object()
+        .expect("values")
+    {
+        assert!(schema["properties"][name].is_object(), "{name} is not in the schema");
+        let uses = |path: &str| templates.contains(&format!(".Values.{path}"));
+        let whole = [format!(".Values.{name} "), format!(".Values.{name})")];
+        if whole.iter().any(|whole| templates.contains(whole)) {
+            continue;
+        }
+        let parts = value.as_object().unwrap_or_else(|| panic!("{name} is used nowhere"));
+        for part in parts.keys() {
+            assert!(uses(&format!("{name}.{part}")), "{name}.{part} is used nowhere");
+        }
+    }
+}
+
+fn affinity(values: &[&str]) -> Value {
+    let objects = objects_of(values);
+    of_kind(&objects, "DaemonSet")["spec"]["template"]["spec"]["affinity"].clone()
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn only_nodes_with_a_device_are_chosen_unless_others_are_asked_for() {
+    let usual = affinity(&[]);
+    let nodes = &usual["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let terms = nodes["nodeSelectorTerms"].as_array().expect("terms");
+    let keys: Vec<&str> = terms
+        .iter()
+        .filter_map(|term| term["matchExpressions"][0]["key"].as_str())
+        .collect();
+    for key in ["nvidia.com/gpu.present", "feature.node.kubernetes.io/pci-10de.present"] {
+        assert!(keys.contains(&key), "{keys:?}");
+    }
+    // one label is enough: nobody sets all of them
+    assert!(
+        terms
+            .iter()
+            .all(|term| term["matchExpressions"].as_array().map(Vec::len) == Some(1))
+    );
+    assert_eq!(affinity(&["gpuNodesOnly=false"]), Value::Null);
+    let own = affinity(&["affinity.podAffinity.x=y"]);
+    assert_eq!(own, json!({"podAffinity": {"x": "y"}}));
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn otlp_names_the_node_unless_the_environment_says_something_else() {
+    let named = |values: &[&str]| {
+        let objects = objects_of(values);
+        let env = container(&objects)["env"].as_array().expect("variables").clone();
+        let named = env.iter().filter(|one| one["name"] == "OTEL_RESOURCE_ATTRIBUTES");
+        named
+            .map(|one| one["value"].as_str().expect("a value").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(named(&[]), ["host.name=$(NODE_NAME),k8s.node.name=$(NODE_NAME)"]);
+    assert_eq!(
+        named(&["env[0].name=OTEL_RESOURCE_ATTRIBUTES", "env[0].value=a"]),
+        ["a"]
+    );
+}
+
+/// Variable, mount in the container, folder of the node.
+fn state(values: &[&str]) -> [Value; 3] {
+    let objects = objects_of(values);
+    let container = container(&objects);
+    let named = |list: &Value, name: &str| {
+        let found = list
+            .as_array()
+            .and_then(|list| list.iter().find(|one| one["name"] == name));
+        found.cloned().unwrap_or_default()
+    };
+    let pod = &of_kind(&objects, "DaemonSet")["spec"]["template"]["spec"];
+    [
+        named(&container["env"], "STATE_DIRECTORY")["value"].clone(),
+        named(&container["volumeMounts"], "state")["mountPath"].clone(),
+        named(&pod["volumes"], "state")["hostPath"].clone(),
+    ]
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn gpus_that_were_known_outlive_the_pod() {
+    let [variable, mount, folder] = state(&[]);
+    assert!(mount.is_string() && variable == mount, "{variable} {mount}");
+    assert_eq!(
+        folder,
+        json!({"path": "/var/lib/gpuscope", "type": "DirectoryOrCreate"})
+    );
+    let [variable, mount, folder] = state(&["statePath=/srv/gpuscope"]);
+    assert!(mount.is_string() && variable == mount, "{variable} {mount}");
+    assert_eq!(folder["path"], "/srv/gpuscope");
+    assert_eq!(state(&["statePath="]), [Value::Null, Value::Null, Value::Null]);
 }

@@ -8,6 +8,7 @@
 mod dashboard;
 mod expression;
 mod kubernetes;
+mod rendered;
 mod rules;
 mod service;
 

@@ -1,7 +1,7 @@
 //! Exactly what was planted is found.
 
 use super::program::{Defect, findings, rules};
-use super::support::{Trace, number, text};
+use super::support::{Gpuscope, Trace, number, sim_text, text};
 use serde_json::Value;
 
 /// Others may take processors from the programs of these tests, too: that is so then, and no defect of theirs.
@@ -29,12 +29,12 @@ fn has_row(trace: &Trace, moment: &Value) -> bool {
 /// Its worst moments are calls of the trace, and all that a person needs is said.
 fn assert_evidence(trace: &Trace, finding: &Value, times: std::ops::RangeInclusive<u64>) {
     assert!(times.contains(&number(finding, "count")), "{finding:#}");
-    let moments = finding["moments"].as_array().expect("moments");
+    let moments = finding["worst"].as_array().expect("moments");
     assert_eq!(moments.len() as u64, number(finding, "count").min(3), "{finding:#}");
     for moment in moments {
         assert!(has_row(trace, moment), "not in the trace: {moment}");
     }
-    for key in ["what", "cure", "thresholds", "certainty"] {
+    for key in ["title", "what", "do", "thresholds", "certainty"] {
         assert!(!text(finding, key).is_empty(), "{finding:#}");
     }
 }
@@ -43,6 +43,21 @@ fn assert_evidence(trace: &Trace, finding: &Value, times: std::ops::RangeInclusi
 #[ignore = "needs root and BPF"]
 fn nothing_is_found_in_a_loop_as_it_should_be() {
     let trace = Defect::of("none").run(&[]).ok();
+    let all = findings(trace.summary());
+    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
+    assert_eq!(of_program, [""; 0], "{all:#?}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn nothing_is_found_where_the_device_has_no_pause() {
+    let steps = 1000;
+    let trace = Defect {
+        steps,
+        ..Defect::of("full-queue")
+    }
+    .run(&[])
+    .ok();
     let all = findings(trace.summary());
     let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
     assert_eq!(of_program, [""; 0], "{all:#?}");
@@ -79,7 +94,7 @@ fn a_cache_that_is_emptied_when_memory_is_short() {
 fn polling_instead_of_waiting() {
     let (trace, finding) = only(Defect::of("chatty-getters"));
     assert!(number(&finding, "count") > 10_000, "{finding:#}");
-    let moments = finding["moments"].as_array().expect("moments");
+    let moments = finding["worst"].as_array().expect("moments");
     assert!(moments.iter().all(|moment| has_row(&trace, moment)), "{finding:#}");
 }
 
@@ -104,6 +119,63 @@ fn a_loss_that_is_read_in_each_step() {
 
 #[test]
 #[ignore = "needs root and BPF"]
+fn a_host_that_comes_back_when_the_device_is_long_done() {
+    let (_, finding) = only(Defect {
+        steps: 300,
+        ..Defect::of("host-bound")
+    });
+    assert_eq!(number(&finding, "count"), 300, "{finding:#}");
+    assert!(number(&finding, "cost_ns") >= 300 * 5_000_000, "{finding:#}");
+    // start-up, of two seconds, is none of the time
+    assert!(finding["share"].as_f64().expect("a share") > 0.8, "{finding:#}");
+    for moment in finding["worst"].as_array().expect("moments") {
+        assert!(
+            moment["name"] == "outside CUDA" && number(moment, "ns") >= 5_000_000,
+            "{moment}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_rank_that_sleeps_in_each_step() {
+    let trace = Defect {
+        steps: 200,
+        ..Defect::of("late-rank")
+    }
+    .run(&[])
+    .ok();
+    let all = findings(trace.summary());
+    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
+    assert_eq!(of_program, ["host-bound"], "{all:#?}");
+    assert!(number(&all[0], "cost_ns") >= 190 * 5_000_000, "{all:#?}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_no_rule_explains_is_said_to_be_unexplained() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("nvml"), "0 gpu_percent 33\n").expect("a folder to write to");
+    let command = Defect {
+        steps: 500,
+        ..Defect::of("none")
+    }
+    .command();
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let trace = Gpuscope::run(&[], &command)
+        .env("GPUSCOPE_NVML", sim_text("libnvidia-ml.so.1"))
+        .env("GPUSIM_STATE", folder.path().display().to_string())
+        .finish()
+        .ok();
+    let said = text(trace.summary(), "not_explained");
+    assert!(
+        said.starts_with("device 0 was busy 33 % of the time by NVML ("),
+        "{said}"
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
 fn a_processor_that_others_want() {
     let trace = Defect {
         steps: 30,
@@ -124,6 +196,39 @@ fn a_batch_that_is_made_when_the_last_one_is_done() {
     assert_evidence(&trace, &finding, 140..=150);
     assert!(number(&finding, "cost_ns") >= 140 * 5_000_000, "{finding:#}");
     assert_eq!(finding["certainty"], "bound");
+}
+
+/// The only finding of a program that does not end well.
+fn only_of_the_dead(defect: Defect) -> Value {
+    let trace = defect.run(&[]);
+    let all = findings(trace.summary());
+    let of_program: Vec<&Value> = all.iter().filter(|finding| finding["rule"] != OF_THE_MACHINE).collect();
+    assert_eq!(of_program.len(), 1, "{all:#?}");
+    assert_eq!(of_program[0]["rule"], defect.kind, "{all:#?}");
+    of_program[0].clone()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_program_that_dies_of_a_signal() {
+    let finding = only_of_the_dead(Defect::of("killed"));
+    let title = text(&finding, "title");
+    assert!(title.ends_with("was ended by SIGSEGV"), "{title}");
+    let last = finding["worst"][0]["name"].as_str().expect("a name");
+    assert!(!last.is_empty() && text(&finding, "what").contains(last), "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_program_that_dies_for_want_of_memory() {
+    let finding = only_of_the_dead(Defect {
+        setting: "GPUSIM_MEMORY=2GiB",
+        ..Defect::of("out-of-memory")
+    });
+    assert_eq!(text(&finding, "title"), "Out of memory: 256.0 MiB asked for");
+    assert_eq!(number(&finding, "count"), 1, "{finding:#}");
+    // seven blocks fit beside the loop's own
+    assert!(text(&finding, "what").contains("it held 1.8 GiB"), "{finding:#}");
 }
 
 #[test]
@@ -231,4 +336,30 @@ fn a_copy_to_nowhere_of_which_nobody_hears() {
     let (trace, finding) = only(Defect::of("unchecked-errors"));
     assert_evidence(&trace, &finding, 140..=150);
     assert_eq!(finding["grave"], true);
+}
+
+/// Real CUDA refuses every call of such a process; the simulated one is told to refuse this one.
+const FORKED: &str = "\
+import ctypes, os
+lib = ctypes.CDLL('libcudart.so.13')
+address = ctypes.c_void_p()
+assert lib.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1024)) == 0
+if os.fork() == 0:
+    os._exit(lib.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(1024)))
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 3
+";
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn cuda_in_a_forked_child_says_what_to_do() {
+    let trace = Gpuscope::run(&[], &["python3", "-c", FORKED])
+        .env("GPUSIM_FAIL", "cudaMalloc:2=3")
+        .finish()
+        .ok();
+    let all = findings(trace.summary());
+    let of_fork = all.iter().find(|finding| finding["rule"] == "forked-cuda");
+    let finding = of_fork.unwrap_or_else(|| panic!("{all:#?}"));
+    let title = "cudaErrorInitializationError (3): CUDA in a forked child; use spawn";
+    assert_eq!(text(finding, "title"), title);
+    assert_evidence(&trace, finding, 1..=1);
 }

@@ -21,12 +21,13 @@ const CHURN: Defect = Defect {
 fn the_end_of_a_run_says_what_is_wrong_and_the_cure() {
     let (code, said) = said(&["-o", "/dev/null"], CHURN);
     assert_eq!(code, 0, "{said}");
-    let findings = &said[said.find("\nfindings\n").expect("findings")..];
+    let findings = &said[said.find("\nfindings").expect("findings")..];
     for part in [
-        "alloc-churn: ",
+        "  1. Memory is given back and taken again 59 times",
         " % of the time, ",
+        " (alloc-churn, inferred)",
         "worst: cuMemAlloc_v2 ",
-        "     cure: keep the memory",
+        "     do: keep the memory",
         "     rule: ",
     ] {
         assert!(findings.contains(part), "{part}: {findings}");
@@ -38,7 +39,7 @@ fn the_end_of_a_run_says_what_is_wrong_and_the_cure() {
 fn where_calls_are_left_out_the_end_says_that_and_why() {
     let short = Defect { steps: 3, ..CHURN };
     for (options, why) in [
-        (&["-q"][..], "-q takes none"),
+        (&["-q", "--filter", "*"][..], "--filter and --comm leave calls out"),
         (
             &["-o", "/dev/null", "--filter", "@alloc"],
             "--filter and --comm leave calls out",
@@ -82,7 +83,49 @@ fn a_run_fails_on_a_finding_where_that_is_asked_for() {
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_rule_that_could_not_match_is_refused() {
-    let (code, said) = said(&["-q", "--fail-on", "finding"], CHURN);
+    let (code, said) = said(&["-q", "--filter", "@alloc", "--fail-on", "finding"], CHURN);
     assert_eq!(code, 125, "{said}");
     assert!(said.contains("--fail-on finding cannot be told: "), "{said}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn without_lines_findings_are_looked_for_all_the_same() {
+    let words = ["run", "-q", "--"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(CHURN.command());
+    let trace = CHURN.set(Gpuscope::new(words.collect::<Vec<String>>())).finish();
+    assert!(trace.stderr.contains("(alloc-churn, inferred)"), "{}", trace.stderr);
+    assert!(!trace.stdout.contains("cuMemAlloc"), "{}", trace.stdout);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_calls_answer_behind_the_end_of_cuda_is_no_failure() {
+    for (setting, failures) in [
+        ("GPUSIM_FAIL=cuStreamDestroy_v2:2=4", 0),
+        ("GPUSIM_FAIL=cuStreamDestroy_v2:2=400", 1),
+    ] {
+        let steps = 3;
+        let trace = Defect {
+            steps,
+            setting,
+            ..Defect::of("none")
+        }
+        .run(&["--layer", "driver"]);
+        let seen = trace.summary()["failures"].as_array().expect("failures").len();
+        assert_eq!(seen, failures, "{setting}: {}", trace.summary()["failures"]);
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn of_a_program_without_a_call_nothing_is_said() {
+    let trace = Gpuscope::new(["run", "--", "true"]).finish();
+    assert!(
+        trace.stderr.contains("findings: not looked for: no CUDA call was seen"),
+        "{}",
+        trace.stderr
+    );
 }

@@ -1,10 +1,12 @@
 """Training loops with one defect each, and the same without it.
 
-usage: cases.py churn|item|tiny|healthy [STEPS] [--fixed]
+usage: cases.py churn|item|tiny|sleepy|saturated|healthy [STEPS] [--fixed]
 churn: a scratch buffer of 1 GiB is taken from the driver and given back in each step. --fixed: it is kept.
 item: the loss is read in each step, before the host keeps its books. --fixed: it is summed up on the device and read
 once, so that the books are kept while the device works.
 tiny: a deep model of tiny layers, launched kernel by kernel. --fixed: the same as one CUDA graph.
+sleepy: the host sleeps 5 ms in each short step, and nobody waits. --fixed: it does not.
+saturated: a thousand products of some 20 us each a step, launched as fast as it goes: nothing is wrong with it.
 healthy: batches come from pinned memory while the one before is computed; nothing is read until the end.
 Prints `SECONDS s` of the loop, the device idle at both ends.
 """
@@ -92,6 +94,28 @@ def tiny():
     return graph.replay, lambda: None
 
 
+def sleepy():
+    step, inputs = training(512, 2, 256)
+
+    def one() -> None:
+        step(inputs)
+        if not FIXED:
+            time.sleep(0.005)
+
+    return one, lambda: None
+
+
+def saturated():
+    factor = torch.randn(2048, 2048, device="cuda", dtype=torch.half)
+    product = torch.empty_like(factor)
+
+    def one() -> None:
+        for _ in range(1000):
+            torch.mm(factor, factor, out=product)
+
+    return one, lambda: None
+
+
 def healthy():
     step, _ = training(2048, 6, 4096)
     batches = [torch.randn(4096, 2048).pin_memory() for _ in range(4)]
@@ -119,7 +143,10 @@ def healthy():
 
 def main() -> None:
     torch.manual_seed(7)
-    one, end = {"churn": churn, "item": item, "tiny": tiny, "healthy": healthy}[CASE]()
+    cases = {
+        "churn": churn, "item": item, "tiny": tiny, "sleepy": sleepy, "saturated": saturated, "healthy": healthy,
+    }
+    one, end = cases[CASE]()
     for _ in range(10):
         one()
     torch.cuda.synchronize()

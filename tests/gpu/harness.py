@@ -92,7 +92,7 @@ def last_json(text: str, mark: str = "{"):
 
 def traced(program, options, log, limit=60.0):
     """(status, stdout, summary) of `gpuscope run`."""
-    command = [GPUSCOPE, "run", "--summary", "json", *options, "--", *program]
+    command = [GPUSCOPE, "run", "--getters", "--summary", "json", *options, "--", *program]
     status, out, err = run(command, limit, log=log)
     return status, out, last_json(err)
 
@@ -169,7 +169,7 @@ class Live:
 
 def trace(options, log) -> Live:
     """`gpuscope trace`, once it traces."""
-    live = Live([GPUSCOPE, "trace", "--summary", "json", *options], log, read="stderr")
+    live = Live([GPUSCOPE, "trace", "--getters", "--summary", "json", *options], log, read="stderr")
     live.await_line(r"tracing \d+ functions", 60)
     return live
 

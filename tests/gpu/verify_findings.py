@@ -79,7 +79,7 @@ def defect(case: str) -> None:
     sample(f"finding of {case}", json.dumps(finding, indent=2), 80)
     check(f"{case}: it is the first", rule, rules(report)[0])
     if site:
-        check(f"{case}: its call site names the Python line", True, site in json.dumps(finding.get("site")))
+        check(f"{case}: its call site names the Python line", True, site in json.dumps(finding.get("where")))
     predicted = finding["cost_ns"] / 1e9
     ratio = predicted / saved if saved > 0 else float("inf")
     at_most = rule == "launch-storm"

@@ -198,7 +198,7 @@ fn what_is_not_seen_is_said() {
             vec![
                 integer(&device::GPU_XID_ERRORS, &["0", "GPU-x", "00000000:01:00.0", "79"], step),
                 integer(&own::LOST_RECORDS, &["memory ring"], 1200 * step),
-                integer(&own::COVERAGE_GAPS, &[], 1),
+                integer(&own::COVERAGE_GAPS, &["machine"], 1),
                 integer(&own::OWNERS_MERGED, &[], 3),
                 integer(&own::SERIES_DROPPED, &["gpuscope_kernel_launches_total"], 12_000),
             ],

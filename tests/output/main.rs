@@ -11,6 +11,8 @@ mod event;
 mod lines;
 mod listing;
 mod memory;
+#[cfg(feature = "record")]
+mod nasty;
 mod summary;
 mod usage;
 mod work;

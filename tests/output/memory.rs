@@ -418,9 +418,11 @@ fn many_processes_are_cut_and_add_up_the_rest() {
     });
     let shown = text(&report(many.collect()));
     assert!(
-        shown.ends_with("\n10 more processes, 10.0 MiB held (--json has all)\n"),
+        shown.ends_with("\n    11.0 MiB  11 more processes (--json has all)\n"),
         "{shown}"
     );
+    assert_eq!(shown.matches("     1.0 MiB  worker ").count(), 16, "{shown}");
+    assert!(shown.lines().count() < 60, "{shown}");
 }
 
 #[test]

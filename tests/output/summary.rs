@@ -2,11 +2,15 @@
 
 use gpuscope::catalog::{Class, CopyKind, Layer};
 use gpuscope::driver::xid::Xid;
+use gpuscope::elf::Cost as Place;
+use gpuscope::model::cost::{Cost, Hits, Records, Standstill};
 use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
-use gpuscope::model::summary::{Copies, Cost, Failure, Function, Summary};
+use gpuscope::model::open::OpenCall;
+use gpuscope::model::summary::{Copies, Failure, Function, Summary};
+use gpuscope::model::totals::{Spent, Totals};
 use gpuscope::model::xid::{Faults, Report, Source, Tally};
-use gpuscope::sink::summary::{to_json, to_text};
+use gpuscope::sink::summary::{to_json, to_text, to_text_within};
 use std::sync::Arc;
 
 pub fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64) -> Function {
@@ -27,6 +31,52 @@ pub fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64)
         without_args: 0,
         timed: true,
         driver: None,
+        standstill_ns: 0,
+    }
+}
+
+fn open() -> Vec<OpenCall> {
+    let call = |function: &str, ns, ended| OpenCall {
+        layer: "driver".to_owned(),
+        function: function.to_owned(),
+        pid: 1234,
+        tid: 1240,
+        comm: "hostile\u{1b}[2J".to_owned(),
+        ns,
+        ended,
+    };
+    vec![
+        call("cuCtxSynchronize", 7_200_000_000, false),
+        call("cuStreamSynchronize", 1_500_000_000, true),
+    ]
+}
+
+fn cost() -> Cost {
+    let hits = |place, returns, count, ns| Hits {
+        place,
+        returns,
+        count,
+        ns,
+    };
+    Cost {
+        hits: vec![
+            hits(Place::Emulated, true, 1_234_000, 612.5),
+            hits(Place::SingleStepped, true, 20, 9_000.0),
+            hits(Place::Emulated, false, 583, 301.25),
+        ],
+        records: Records {
+            count: 1_234_020,
+            ns: 200.0,
+        },
+        standstill: Standstill {
+            times: 2,
+            ns: 6_100_000,
+        },
+        busiest_share: 0.75,
+        several_threads: true,
+        unpriced: 0,
+        cpu_seconds: 1.25,
+        rss_bytes: 30 << 20,
     }
 }
 
@@ -92,6 +142,7 @@ fn summary() -> Summary {
         errors: 3,
         lost: 17,
         unfinished: 1,
+        standstill_ns: 6_100_000,
         ..runtime("cudaLaunchKernel", Class::Launch, 1_234_567)
     };
     let copy = Function {
@@ -146,13 +197,14 @@ fn summary() -> Summary {
         unseen: vec!["/tmp/x\u{1b}[2J\nb: not usable: 32-bit".to_owned()],
         counted_only: vec!["cudaGetDevice".to_owned(), "hostile\u{1b}[2J".to_owned()],
         attached: vec!["/lib/libcuda.so.1 (712 functions)".to_owned()],
-        cost: Cost {
-            calls: 1_234_000,
-            entries: 583,
-            ns_per_call: 612.5,
-            ns_per_entry: 301.25,
-            cpu_seconds: 1.25,
-            rss_bytes: 30 << 20,
+        cost: cost(),
+        open: open(),
+        totals: Totals {
+            ioctls: Some(Spent {
+                calls: 1_204,
+                ns: 12_300_000,
+            }),
+            ..Totals::default()
         },
         tier: "uprobe.session".to_owned(),
         memory: gpuscope::model::memory::Report::default(),
@@ -197,6 +249,15 @@ fn summary_as_text() {
 #[test]
 fn summary_as_text_without_calls() {
     insta::assert_snapshot!(to_text(&Summary::default()));
+}
+
+#[test]
+fn on_a_terminal_of_80_columns_no_line_is_longer_and_nothing_is_missing() {
+    let (whole, narrow) = (to_text(&summary()), to_text_within(&summary(), Some(80)));
+    assert!(whole.lines().any(|line| line.chars().count() > 80));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&whole), words(&narrow));
 }
 
 #[test]

@@ -19,13 +19,13 @@ fn refusal(words: &[&str]) -> (Option<i32>, String) {
 
 /// Options that are refused before anything is loaded, and a part of what is said.
 const REFUSED: [(&[&str], &str); 14] = [
-    (&["--phases"], "hint: in JSON lines"),
+    (&["--phases"], "hint: -o FILE.jsonl"),
     (&["--fail-on", "errors"], "hint: error, xid, leak, leak=100MiB"),
     (
         &["--fail-on", "error", "--layer", "kernel"],
         "hint: --layer runtime,driver",
     ),
-    (&["--fail-on", "leak=5"], "such as 16MiB"),
+    (&["--fail-on", "leak=5"], "--fail-on leak=5 needs a unit, such as 5MiB"),
     (&["--fail-on", "leak", "--filter", "@alloc"], "hint: drop --filter"),
     (&["--stacks", "copy"], "possible values: alloc, launch, sync, all, none"),
     (&["--stacks", "alloc", "--filter", "@alloc"], "hint: drop --filter"),
@@ -33,8 +33,14 @@ const REFUSED: [(&[&str], &str); 14] = [
     (&["--stacks", "all", "--layer", "runtime"], "hint: drop --layer"),
     (&["--layer", "gpu"], "hint: runtime, driver, kernel or all"),
     (&["--format", "xml"], "possible values: text, jsonl"),
-    (&["--min-duration", "10"], "such as 10us"),
-    (&["--ring-size", "16"], "such as 16MiB"),
+    (
+        &["--min-duration", "10"],
+        "gpuscope: --min-duration needs a unit: 10us, 10ms or 10s",
+    ),
+    (
+        &["--ring-size", "16"],
+        "gpuscope: --ring-size needs a unit, such as 16MiB",
+    ),
     (&["--filter", "@aloc"], "hint: one of alloc"),
 ];
 
@@ -58,7 +64,10 @@ fn other_commands_end_with_2_and_name_the_cure() {
         (&["trace"][..], "hint: -p PID, or --all"),
         (&["leaks"], "hint: -p PID, --all for every process, or -- CMD"),
         (&["leaks", "-p", "1", "--all"], "cannot be used with"),
-        (&["leaks", "--all", "--interval", "1"], "such as 10us"),
+        (
+            &["leaks", "--all", "--interval", "1"],
+            "gpuscope: --interval needs a unit: 1s or 1min",
+        ),
         (&["leaks", "--all", "--interval", "1ms"], "at least 100ms"),
         (&["leaks", "--all", "--fail-on", "error"], "hint: leak, or leak=100MiB"),
         (&["leaks", "--all", "--stacks", "sync"], "possible values: alloc, none"),
@@ -85,6 +94,70 @@ fn leaks_with_a_command_ends_with_125_as_run_does() {
         assert_eq!(status, Some(125), "{options:?}: {said}");
         assert!(said.contains(cure), "{options:?}: {said}");
     }
+}
+
+#[test]
+fn a_name_that_says_something_else_is_refused_and_no_file_is_made() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (command, name, cure) in [
+        (&["record"][..], "t.jsonl", "gpuscope run -o FILE.jsonl"),
+        (&["record"], "t.pftrace", "gpuscope export"),
+        (&["run"], "t.csv", "gpuscope export"),
+        (&["run"], "t.parquet", "gpuscope export"),
+        (&["run", "--format", "jsonl"], "t.arrows", "this writes JSON lines"),
+        (&["leaks"], "t.arrows", "FILE.jsonl for JSON lines"),
+    ] {
+        let path = directory.path().join(name);
+        let path_text = path.to_str().expect("UTF-8");
+        let (status, said) = refusal(&[command, &["-o", path_text, "--", "echo", "the command ran"]].concat());
+        assert_eq!((status, path.exists()), (Some(125), false), "{name}: {said}");
+        assert!(said.contains(cure) && said.contains("the name says"), "{said}");
+    }
+}
+
+#[test]
+fn a_hook_file_that_is_no_file_is_refused_at_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let pipe = directory.path().join("pipe.toml");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .expect("mkfifo runs")
+            .success()
+    );
+    let long = directory.path().join("long.toml");
+    std::fs::write(&long, "#".repeat((1 << 20) + 1)).expect("a file");
+    for (path, why) in [
+        (pipe.as_path(), "it is no regular file\nhint: "),
+        (std::path::Path::new("/dev/zero"), "it is no regular file\nhint: "),
+        (&long, "it is longer than 1 MiB"),
+    ] {
+        let (status, said) = refusal(&["functions", "--hooks", path.to_str().expect("UTF-8")]);
+        assert_eq!(status, Some(1), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// `ulimit -f`: the kernel ends whoever writes more and does not handle the signal.
+#[test]
+fn a_file_that_may_not_become_longer_is_an_error() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("t.html");
+    let recording = directory.path().join("t.jsonl");
+    let line = "{\"type\":\"meta\",\"tool\":\"gpuscope\",\"start_monotonic_ns\":0,\"start_unix_ns\":0}\n";
+    let call = "{\"ts\":0.1,\"type\":\"userspace\",\"name\":\"cuInit\",\"pid\":7,\"duration_us\":1.000}\n";
+    std::fs::write(&recording, [line, call].concat()).expect("a file");
+    let output = Command::new("prlimit")
+        .args(["--fsize=1000", env!("CARGO_BIN_EXE_gpuscope"), "report"])
+        .arg(&recording)
+        .arg("--html")
+        .arg(&path)
+        .output()
+        .expect("prlimit runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), path.exists()), (Some(1), false), "{said}");
+    assert!(said.contains("File too large"), "{said}");
 }
 
 #[test]

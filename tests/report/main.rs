@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
 mod pages;
+mod rendered;
+mod same;
 mod specimen;
 #[path = "../support/mod.rs"]
 mod support;
@@ -20,11 +22,17 @@ const LAUNCHES: u64 = 25;
 
 /// A recording of a training loop in a folder of its own.
 fn recorded(churn: bool, summary: Option<&Value>, extra: &[Event<'_>]) -> (TempDir, PathBuf) {
+    recorded_with(true, churn, summary, extra)
+}
+
+/// The same; `stacks`: with call stacks.
+fn recorded_with(stacks: bool, churn: bool, summary: Option<&Value>, extra: &[Event<'_>]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace.arrows");
     let mut file = std::fs::File::create(&path).expect("a file");
     let mut bytes = Vec::new();
     let mut made = Loop::new(&mut bytes);
+    made.stacks = stacks;
     (0..STEPS).for_each(|step| made.step(step, LAUNCHES, churn));
     extra.iter().for_each(|event| made.push(event));
     made.pour(&mut file).expect("room");
@@ -54,6 +62,29 @@ fn function<'a>(report: &'a Value, layer: &str, name: &str) -> &'a Value {
     let layer = layers.iter().find(|one| one["layer"] == layer).expect("a layer");
     let functions = layer["functions"].as_array().expect("functions");
     functions.iter().find(|one| one["name"] == name).expect(name)
+}
+
+/// JSON lines are a recording as well: nothing of a report changes but where it comes from.
+#[test]
+fn a_report_of_json_lines_is_that_of_the_recording() {
+    let summary = json!({"type": "summary", "seconds": 4.5, "functions": []});
+    let (folder, path) = recorded(true, Some(&summary), &[]);
+    let lines = folder.path().join("trace.jsonl");
+    let exported = gpuscope(&["export", "-o", lines.to_str().expect("UTF-8")], &[&path]);
+    assert_eq!(exported.status.code(), Some(0), "{}", said(&exported));
+    let (mut of_lines, mut of_rows) = (json_of(&lines), json_of(&path));
+    for report in [&mut of_lines, &mut of_rows] {
+        assert!(!report["findings"].as_array().expect("findings").is_empty());
+        report["file"] = json!("");
+    }
+    for (part, rows) in of_rows.as_object().expect("an object") {
+        assert_eq!(of_lines[part], *rows, "{part}");
+    }
+    let unchanged = gpuscope(&["diff", "--fail-on", "regression>0.1%"], &[&path, &lines]);
+    assert_eq!(unchanged.status.code(), Some(0), "{}", said(&unchanged));
+    let pictures = [&path, &lines].map(|file| gpuscope(&["timeline"], &[file]).stdout);
+    let without_name = |picture: &[u8]| String::from_utf8_lossy(picture).replace("trace.jsonl", "trace.arrows");
+    assert_eq!(without_name(&pictures[0]), without_name(&pictures[1]));
 }
 
 #[test]
@@ -263,7 +294,8 @@ fn demands_end_with_3_and_say_why() {
     };
     let (code, words) = status("error", &bad);
     assert!(
-        code == Some(3) && words.contains("--fail-on error: CUDA_ERROR_OUT_OF_MEMORY"),
+        code == Some(3)
+            && words.contains("--fail-on error: 1 call of cuMemAlloc_v2 failed (CUDA_ERROR_OUT_OF_MEMORY ×1)"),
         "{words}"
     );
     assert_eq!(status("error", &good).0, Some(0));

@@ -14,6 +14,7 @@ const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=\"do
 
 fn finding() -> Finding {
     Finding {
+        title: "Memory is given back and taken again".to_owned(),
         rule: "alloc-churn",
         what: "10 allocations of 256.0 MiB are made and freed again, 103 times a second".to_owned(),
         cost_ns: 20_000_000,
@@ -85,6 +86,7 @@ fn hostile() -> (TempDir, Report) {
     report.findings = vec![
         finding(),
         Finding {
+            title: bad(),
             what: bad(),
             cure: bad(),
             thresholds: bad(),

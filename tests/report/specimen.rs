@@ -40,6 +40,8 @@ pub struct Loop<'a> {
     recorder: Recorder,
     out: &'a mut Vec<u8>,
     pub rows: u64,
+    /// Calls have call stacks.
+    pub stacks: bool,
     now: i64,
 }
 
@@ -51,6 +53,7 @@ impl<'a> Loop<'a> {
             recorder: Recorder::new(&meta()).expect("a recorder"),
             out,
             rows: 0,
+            stacks: true,
             now: 0,
         }
     }
@@ -79,6 +82,7 @@ impl<'a> Loop<'a> {
             class,
             result: Some(0),
             error: Some("cudaSuccess"),
+            args: Some("{}"),
             ..Event::new(Kind::Call, self.now, PID)
         };
         let mut inner = Event {
@@ -96,6 +100,9 @@ impl<'a> Loop<'a> {
         with(&mut inner);
         (outer.held, outer.address) = (None, None);
         outer.kernel = None;
+        if !self.stacks {
+            (outer.stack, inner.stack) = (None, None);
+        }
         self.push(&outer);
         self.push(&inner);
         self.now += ns as i64;
@@ -153,7 +160,6 @@ impl<'a> Loop<'a> {
         let idle = 1_200_000;
         self.push(&Event {
             ns: Some(idle),
-            name: "idle",
             ..Event::new(Kind::Idle, self.now, PID)
         });
         if churn {

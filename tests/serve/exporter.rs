@@ -5,7 +5,7 @@ use gpuscope::catalog::{Catalog, Row};
 use gpuscope::filter::Filter;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -34,10 +34,23 @@ impl Exporter {
         exporter
     }
 
+    /// Another one in its place, as after an update: it sees the same devices and finds the programs that run.
+    pub fn restarted(mut self, options: &[&str]) -> Exporter {
+        let other = tempfile::tempdir().expect("a folder");
+        let folder = std::mem::replace(&mut self.folder, other);
+        drop(self);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+        Exporter::start_in(command.arg("serve").args(options), folder)
+    }
+
     /// As [`Exporter::start`], of a command that ends with `gpuscope serve` and its options.
     pub fn start_as(command: &mut Command) -> Exporter {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(folder.path().join("state")).expect("a folder");
+        Exporter::start_in(command, folder)
+    }
+
+    fn start_in(command: &mut Command, folder: TempDir) -> Exporter {
         std::fs::write(folder.path().join("state/nvml"), LINKS).expect("a file");
         std::fs::write(folder.path().join("state/kmsg"), "6,0,1,-;boot\n").expect("a file");
         let output = |name: &str| File::create(folder.path().join(name)).expect("a file");
@@ -147,6 +160,16 @@ impl Exporter {
         (!values.is_empty()).then(|| values.iter().sum())
     }
 
+    /// How it ended, once it has.
+    pub fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        eventually("the end of gpuscope", || {
+            status = self.child.try_wait().expect("a child");
+            status.is_some()
+        });
+        status.expect("a status")
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -156,6 +179,9 @@ impl Drop for Exporter {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("gpuscope said:\n{}", self.stderr());
+        }
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return;
         }
         // as a service ends it: probes are taken out
         // SAFETY: plain numbers; the child has not been waited for, so its id is its own

@@ -8,12 +8,19 @@ mod driver;
 mod exporter;
 #[path = "../deploy/expression.rs"]
 mod expression;
+mod frozen;
+mod hanging;
+mod hardware;
+mod idle;
+mod links;
 mod numbers;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod owners;
 mod page;
 mod prometheus;
 mod queries;
+mod restart;
 mod rights;
 mod soak;
 #[path = "../support/mod.rs"]

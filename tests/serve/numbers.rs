@@ -28,7 +28,7 @@ struct Scene {
 #[test]
 #[ignore = "needs root and BPF"]
 fn prometheus_answers_with_the_ledgers_numbers() {
-    let everything = "api,getters,errors,memory,launches,copies,sync,driver,nvml,xid,self";
+    let everything = "api,getters,buckets,errors,memory,launches,copies,sync,driver,nvml,xid,self";
     let exporter = Exporter::start(&["--collect", everything, "--retain", "10min"]);
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);

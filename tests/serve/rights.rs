@@ -2,6 +2,7 @@
 
 use super::exporter::Exporter;
 use super::workload::Workloads;
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
@@ -64,8 +65,11 @@ fn the_units_capabilities_are_enough_to_see_programs_of_root() {
     let exporter = Exporter::start_as(&mut confined(folder.path(), &capabilities()));
     assert_eq!(status_of(exporter.pid(), "NoNewPrivs:"), "1");
     assert!(status_of(exporter.pid(), "Uid:").starts_with("64000"));
-    let bits = u64::from_str_radix(&status_of(exporter.pid(), "CapEff:"), 16).expect("bits");
-    assert_eq!(bits.count_ones() as usize, capabilities().split(',').count());
+    super::support::eventually("the main thread to give up what it has used", || {
+        let bits = u64::from_str_radix(&status_of(exporter.pid(), "CapEff:"), 16).expect("bits");
+        // the kernel's log is open by now
+        bits.count_ones() as usize == capabilities().split(',').filter(|name| *name != "+syslog").count()
+    });
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
     let ledger = workloads.run("rights", "train 5").ledger;
@@ -74,4 +78,68 @@ fn the_units_capabilities_are_enough_to_see_programs_of_root() {
         exporter.sum("gpuscope_api_calls_total", &["comm=\"rights\""]) == Some(calls as f64)
     });
     assert!(exporter.get("/readyz", "*/*").contains("ready"));
+}
+
+/// `NAME value` of each thread of a process, by the thread's name.
+fn threads_of(pid: u32, field: &str) -> BTreeMap<String, String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("threads");
+    let texts = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let value = |text: &str, name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.expect("a field").trim().to_owned()
+    };
+    texts.map(|text| (value(&text, "Name:"), value(&text, field))).collect()
+}
+
+fn capabilities_of(bits: &str) -> u64 {
+    u64::from_str_radix(bits, 16).expect("bits")
+}
+
+fn mask(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |mask, number| mask | 1 << number)
+}
+
+/// Of `linux/capability.h`.
+const DAC_READ_SEARCH: u64 = 2;
+const SYS_PTRACE: u64 = 19;
+const LEASE: u64 = 28;
+const PERFMON: u64 = 38;
+const BPF: u64 = 39;
+const CHECKPOINT_RESTORE: u64 = 40;
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn root_gives_up_what_it_does_not_need_and_the_web_server_everything() {
+    let exporter = Exporter::start(&["--otlp", "http://127.0.0.1:9/v1/metrics"]);
+    exporter.scrape("*/*");
+    super::support::eventually("the main thread to give up", || {
+        threads_of(exporter.pid(), "NoNewPrivs:")
+            .get("gpuscope")
+            .map(String::as_str)
+            == Some("1")
+    });
+    let effective = threads_of(exporter.pid(), "CapEff:");
+    let permitted = threads_of(exporter.pid(), "CapPrm:");
+    for thread in ["http", "otlp", "signals"] {
+        assert_eq!(capabilities_of(&permitted[thread]), 0, "{thread}");
+        assert_eq!(
+            threads_of(exporter.pid(), "CapBnd:")[thread],
+            permitted[thread],
+            "{thread}"
+        );
+    }
+    assert_eq!(threads_of(exporter.pid(), "Seccomp:")["http"], "2");
+    assert_eq!(capabilities_of(&permitted["web-config"]), mask(&[DAC_READ_SEARCH]));
+    let kept = [DAC_READ_SEARCH, SYS_PTRACE, LEASE, PERFMON, BPF, CHECKPOINT_RESTORE];
+    assert_eq!(capabilities_of(&effective["gpuscope"]), mask(&kept), "{effective:?}");
+    // and yet it attaches to what comes
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let ledger = workloads.run("confined", "train 5").ledger;
+    let calls = exporter.calls_of(&ledger);
+    super::support::eventually("all calls", || {
+        exporter.sum("gpuscope_api_calls_total", &["comm=\"confined\""]) == Some(calls as f64)
+    });
 }

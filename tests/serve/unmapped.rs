@@ -8,6 +8,11 @@ use std::process::Command;
 /// A container's own libraries, with its own program.
 fn installed_as(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
+    install(name, folder.path());
+    folder
+}
+
+fn install(name: &str, folder: &Path) {
     let files = std::fs::read_dir(sim_folder()).expect("a folder");
     for file in files.map(|file| file.expect("a file").path()) {
         let file_name = file.file_name().expect("a name");
@@ -18,10 +23,9 @@ fn installed_as(name: &str) -> tempfile::TempDir {
             } else {
                 file_name
             };
-            std::fs::copy(&file, folder.path().join(to)).expect("a copy");
+            std::fs::copy(&file, folder.join(to)).expect("a copy");
         }
     }
-    folder
 }
 
 fn started(folder: &Path, name: &str, arguments: &str) -> Program {
@@ -84,4 +88,42 @@ fn files_are_let_go_of_when_no_process_maps_them_and_found_again_when_one_does()
             calls(&exporter, &name) == made
         },
     );
+}
+
+/// A file system that is unmounted when dropped, at the latest.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new() -> Mounted {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "tmpfs"])
+            .arg(folder.path())
+            .status();
+        assert!(mounted.expect("mount runs").success());
+        Mounted(folder)
+    }
+
+    fn is_let_go_of(&self) -> bool {
+        let unmounted = Command::new("umount").arg(self.0.path()).output();
+        unmounted.expect("umount runs").status.success()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").args(["-q", "-l"]).arg(self.0.path()).status();
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_file_system_can_be_unmounted_once_its_programs_have_ended() {
+    let exporter = Exporter::start(&["--collect", "api,memory,launches,self"]);
+    let mounted = Mounted::new();
+    install("u-mounted", mounted.0.path());
+    started(mounted.0.path(), "u-mounted", "hammer 100 1").finish();
+    eventually("its calls are counted", || calls(&exporter, "u-mounted") > 0.0);
+    eventually("it can be unmounted", || mounted.is_let_go_of());
+    drop(exporter);
 }

@@ -31,6 +31,8 @@ impl Gpuscope {
             .args(arguments)
             .stdin(Stdio::null())
             .env_remove("GPUSCOPE_TIER")
+            // whoever runs the tests by sudo has the commands run as root, as they are written for
+            .env_remove("SUDO_UID")
             .env("LD_LIBRARY_PATH", sim_folder())
             .env("GPUSIM_LEDGER", folder.path().join("ledger/%p"));
         Gpuscope { command, folder }
@@ -40,7 +42,12 @@ impl Gpuscope {
     pub fn run(options: &[&str], command: &[&str]) -> Gpuscope {
         let mut this = Gpuscope::new(["run"]);
         let lines = this.folder.path().join("lines.jsonl");
-        this.command.arg("-o").arg(lines).args(options).arg("--").args(command);
+        this.command
+            .arg("-o")
+            .arg(lines)
+            .args(with_getters(options))
+            .arg("--")
+            .args(command);
         this
     }
 
@@ -48,7 +55,7 @@ impl Gpuscope {
     pub fn trace(options: &[&str]) -> Gpuscope {
         let mut this = Gpuscope::new(["trace"]);
         let lines = this.folder.path().join("lines.jsonl");
-        this.command.arg("-o").arg(lines).args(options);
+        this.command.arg("-o").arg(lines).args(with_getters(options));
         this
     }
 
@@ -72,7 +79,7 @@ impl Gpuscope {
     pub fn record(options: &[&str], command: &[&str]) -> Gpuscope {
         let mut this = Gpuscope::new(["record"]);
         let file = this.folder.path().join("t.arrows");
-        this.command.arg("-o").arg(file).args(options);
+        this.command.arg("-o").arg(file).args(with_getters(options));
         if !command.is_empty() {
             this.command.arg("--").args(command);
         }
@@ -127,6 +134,13 @@ impl Gpuscope {
     pub fn finish(self) -> Trace {
         self.start().finish()
     }
+}
+
+/// A ledger has every call, those that only ask, too; unless `options` say about them what they want.
+fn with_getters<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    let says = |option: &&str| ["--getters", "--no-getters", "--chatty"].contains(option);
+    let all = (!options.iter().any(says)).then_some("--getters");
+    all.into_iter().chain(options.iter().copied()).collect()
 }
 
 /// A gpuscope at work; killed when dropped.

@@ -8,6 +8,7 @@
 pub mod browser;
 pub mod callers;
 mod gpuscope;
+mod hanging;
 mod kernel;
 pub mod large_library;
 mod ledger;
@@ -16,6 +17,7 @@ mod program;
 mod trace;
 
 pub use gpuscope::{Gpuscope, Running};
+pub use hanging::Hanging;
 pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, still_there};
 pub use ledger::{Counts, Ledger, ledgers_of};
 pub use machine::on_machine;

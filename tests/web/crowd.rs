@@ -1,6 +1,7 @@
 //! Many clients at once.
 
-use super::support::{Answer, World, connect};
+use super::support::{Answer, World, connect, scrape};
+use gpuscope::serve::Status;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -166,4 +167,81 @@ fn with_few_descriptors() {
         drop(clients);
         assert_eq!(world.get("/metrics", "").code, 200);
     }
+}
+
+/// Set in the child whose memory is measured alone.
+const MEASURED: &str = "GPUSCOPE_TEST_MEMORY";
+const PAGE_BYTES: usize = 12 << 20;
+const SLOW_READERS: u64 = 200;
+/// Their scrapes are too old to be given to others, so that each has a text made.
+const READERS_OF_OLD: u64 = 40;
+const IMPATIENT: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Prometheus-Scrape-Timeout-Seconds: 0.1\r\n\r\n";
+/// Beside what texts may take: the program, and a text while it is written.
+const BESIDE_TEXTS: u64 = 100 << 20;
+
+#[test]
+fn slow_readers_of_long_pages_do_not_add_up() {
+    let name = "crowd::slow_readers_of_long_pages_do_not_add_up";
+    if std::env::var_os(MEASURED).is_some() {
+        return with_slow_readers();
+    }
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    let output = child
+        .args(["--exact", name, "--nocapture"])
+        .env(MEASURED, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
+}
+
+/// Each asks for a page of its own and takes a little of it again and again.
+fn with_slow_readers() {
+    let world = World::with(
+        |settings| settings.render = Box::new(|scrape, _| scrape.number.to_string() + &" ".repeat(PAGE_BYTES)),
+        0,
+    );
+    let mut readers: Vec<TcpStream> = Vec::new();
+    let mut most = 0;
+    for number in 1..=SLOW_READERS {
+        let mut scrape = scrape(number, Status::default());
+        if number <= READERS_OF_OLD {
+            scrape.at -= Duration::from_secs(10);
+        }
+        world.exchange.publish(scrape);
+        let mut reader = world.connect();
+        reader.write_all(IMPATIENT).unwrap();
+        reader.read_exact(&mut [0; 100]).unwrap();
+        readers.push(reader);
+        for reader in &mut readers {
+            // who was sent away reads an error
+            let _ = reader.read(&mut [0; 100]);
+        }
+        most = most.max(resident_bytes());
+    }
+    assert!(most < (64 << 20) + BESIDE_TEXTS, "{} MiB", most >> 20);
+    let answer = world.get("/metrics", "Accept-Encoding: gzip\r\n");
+    assert_eq!(answer.code, 200, "others are answered all the same");
+    let last = readers.pop().unwrap();
+    assert!(
+        taken_by(last) > PAGE_BYTES - (64 << 10),
+        "who has just come gets all of it"
+    );
+}
+
+/// Bytes of the body that are left, and the few that were read.
+fn taken_by(mut reader: TcpStream) -> usize {
+    let mut rest = vec![0; PAGE_BYTES];
+    let mut left = 0;
+    reader.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    while let Ok(count @ 1..) = reader.read(&mut rest) {
+        left += count;
+    }
+    left
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
 }

@@ -2,7 +2,7 @@
 
 use super::support::{Answer, World, scrape};
 use flate2::read::GzDecoder;
-use gpuscope::serve::Status;
+use gpuscope::serve::{Doing, Status};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::atomic::Ordering;
 
@@ -181,4 +181,73 @@ fn metrics_may_have_another_path() {
     assert_eq!(world.get("/gpu/metrics", "").code, 200);
     assert_eq!(world.get("/metrics", "").code, 404);
     assert!(world.get("/", "").text().contains("href=\"/gpu/metrics\""));
+}
+
+const STUCK: &str = "the thread that gathers has stood still for 20 s, following programs and their libraries\n";
+
+fn ready() -> Status {
+    Status {
+        ready: true,
+        ..Status::default()
+    }
+}
+
+#[test]
+fn health_says_that_the_gatherer_stands_still() {
+    let world = World::silent();
+    world.exchange.publish(scrape(1, ready()));
+    world.exchange.heart.beat(Doing::Following);
+    assert_eq!(
+        [world.get("/healthz", "").code, world.get("/readyz", "").code],
+        [200, 200]
+    );
+    world
+        .exchange
+        .heart
+        .beat_before(Doing::Following, std::time::Duration::from_secs(20));
+    for path in ["/healthz", "/readyz"] {
+        let answer = world.get(path, "");
+        assert_eq!((answer.code, answer.text().as_str()), (503, STUCK), "{path}");
+    }
+    let page = world.get("/", "").text();
+    assert!(
+        page.contains("stands still</span>") && page.contains(STUCK.trim()),
+        "{page}"
+    );
+    world.exchange.heart.beat(Doing::Gathering);
+    assert_eq!(
+        [world.get("/healthz", "").code, world.get("/readyz", "").code],
+        [200, 200]
+    );
+}
+
+#[test]
+fn where_health_alone_is_told_there_is_nothing_else() {
+    let world = World::with(|settings| settings.health = vec![super::support::loopback()], 0);
+    let ask = |path: &str| {
+        let mut stream = super::support::connect(world.server.as_ref().unwrap().health_addresses()[0]);
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        Answer::read(&mut stream)
+    };
+    let early = ask("/readyz");
+    assert_eq!((early.code, early.text().as_str()), (503, "not ready\n"));
+    let missing = vec!["/home/alice/secret.so is not traced".to_owned()];
+    world.exchange.publish(scrape(
+        1,
+        Status {
+            ready: false,
+            missing,
+            ..Status::default()
+        },
+    ));
+    assert_eq!(
+        ask("/readyz").text(),
+        "not ready\n",
+        "names are for those who may see them"
+    );
+    world.exchange.publish(scrape(2, ready()));
+    assert_eq!((ask("/readyz").code, ask("/healthz").text().as_str()), (200, "ok\n"));
+    for path in ["/metrics", "/", "/nothing"] {
+        assert_eq!(ask(path).code, 404, "{path}");
+    }
 }

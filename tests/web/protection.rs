@@ -129,7 +129,7 @@ fn handshakes_that_never_come_do_not_keep_a_scrape_out() {
 }
 
 #[test]
-fn only_users_see_anything_but_that_it_lives() {
+fn only_users_see_anything_but_that_it_lives_and_is_ready() {
     let secrets = Secrets::new();
     let users = format!("{TLS}basic_auth_users:\n  alice: {}\n", hash("sesame"));
     let world = protected(secrets.config(&users));
@@ -137,14 +137,46 @@ fn only_users_see_anything_but_that_it_lives() {
         let url = url(&world, "https", path);
         secrets.curl(&[user, &[url.as_str()]].concat()).code
     };
-    for path in ["/metrics", "/", "/readyz", "/nothing"] {
+    for path in ["/metrics", "/", "/nothing"] {
         assert_eq!(code(&[], path), 401, "{path}");
         assert_eq!(code(&["-u", "alice:wrong"], path), 401, "{path}");
         assert_eq!(code(&["-u", "bob:sesame"], path), 401, "{path}");
     }
     assert_eq!(code(&["-u", "alice:sesame"], "/metrics"), 200);
     assert_eq!(code(&["-u", "alice:sesame"], "/nothing"), 404);
-    assert_eq!(code(&[], "/healthz"), 200);
+    for path in ["/healthz", "/readyz"] {
+        assert_eq!(code(&[], path), 200, "{path}");
+        assert_eq!(code(&["-u", "alice:wrong"], path), 200, "{path}");
+    }
+}
+
+#[test]
+fn health_has_a_door_without_certificates_and_passwords() {
+    let secrets = Secrets::new();
+    let config = secrets.config(&format!(
+        "{TLS}  client_ca_file: ca.crt\n  client_auth_type: RequireAndVerifyClientCert\nbasic_auth_users:\n  alice: {}\n",
+        hash("sesame")
+    ));
+    let world = World::with(
+        |settings| {
+            settings.web_config = Some(config);
+            settings.health = vec![super::support::loopback()];
+        },
+        0,
+    )
+    .gather();
+    let server = world.server.as_ref().unwrap();
+    let code = |scheme: &str, path: &str| {
+        let url = format!("{scheme}://{}{path}", server.health_addresses()[0]);
+        secrets.curl(&[&url]).code
+    };
+    until(|| code("http", "/readyz") == 200);
+    assert_eq!((code("http", "/healthz"), code("http", "/metrics")), (200, 404));
+    assert_eq!(
+        secrets.curl(&[&url(&world, "https", "/healthz")]).code,
+        0,
+        "no certificate"
+    );
 }
 
 #[test]

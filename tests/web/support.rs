@@ -44,6 +44,7 @@ pub fn settings(size: usize, rendered: &Arc<AtomicU64>) -> Settings {
     };
     Settings {
         listen: vec![loopback()],
+        health: Vec::new(),
         telemetry_path: "/metrics".to_owned(),
         render: Box::new(render),
         web_config: None,

@@ -57,7 +57,7 @@ fn a_condition_that_makes_no_sense_is_refused_with_the_reason() {
         ("size", "is not of the form"),
         ("sise > 1", "did you mean \\\"size\\\""),
         ("size > 1parsec", "is no number"),
-        ("duration > 5", "is no duration"),
+        ("duration > 5", "needs a unit: 5us, 5ms or 5s"),
         ("speed == QUICK", "or a name of enum speed"),
         ("box > 1", "is no number; name a field of it"),
         ("path == 1", "is a text"),

@@ -2,10 +2,14 @@
 
 use super::screen::{self, Screen};
 use crate::cli::LeaksArgs;
+use crate::command::content::Content;
 use crate::command::prepare;
 use crate::model::memory::Report;
+use crate::model::summary::Summary;
 use crate::output::Output;
-use crate::sink::memory::{Pace, View, line, page, table};
+use crate::sink::cost;
+use crate::sink::fit::fit;
+use crate::sink::memory::{Pace, View, last_line, line, page_within, table};
 use crate::tracer::Tracer;
 use anyhow::Result;
 use std::io::{IsTerminal, Write};
@@ -21,6 +25,8 @@ pub struct Reporter {
     output: Output,
     json: bool,
     view: View,
+    /// Of the terminal, if that is where the text goes.
+    columns: Option<usize>,
     pace: Pace,
     interval: Option<Every>,
     live: Option<Live>,
@@ -53,6 +59,16 @@ impl Reporter {
     /// The output file cannot be made.
     pub fn new(args: &LeaksArgs) -> Result<Reporter> {
         let json = args.json || names_json(args.output.as_deref());
+        let content = match (json, args.output.as_deref().and_then(Content::said_by)) {
+            // a report is a JSON object, and a file of one is JSON
+            (true, Some(Content::Chrome)) => Content::Chrome,
+            (true, _) => Content::Lines,
+            (false, _) => Content::Text,
+        };
+        content.check(
+            args.output.as_deref(),
+            "-o FILE.jsonl for JSON lines, FILE.txt for text",
+        )?;
         let goes = goes(args, json);
         let to_terminal = match goes {
             Goes::Stdout => std::io::stdout().is_terminal(),
@@ -71,6 +87,11 @@ impl Reporter {
             view: View {
                 top: args.top,
                 colour: prepare::coloured(args.paint.color, to_terminal),
+            },
+            columns: match goes {
+                Goes::Stdout => screen::columns(&std::io::stdout()),
+                Goes::Stderr => screen::columns(&std::io::stderr()),
+                Goes::File => None,
             },
             pace: Pace::default(),
             interval: args.interval.map(Every::new),
@@ -94,16 +115,24 @@ impl Reporter {
         }
     }
 
-    /// Writes the last report.
+    /// Writes the last report, with what it has cost.
     ///
     /// # Errors
     /// The output is full or broken, now or before.
-    pub fn finish(mut self, report: &Report) -> Result<()> {
+    pub fn finish(mut self, report: &Report, summary: &Summary) -> Result<()> {
         if let Some(live) = self.live.as_mut() {
             let erase = live.screen.erase();
             put(&erase);
         }
-        self.write(report);
+        let rates = self.pace.rates(report);
+        let text = match self.json {
+            true => last_line(report, &rates, cost::to_json(&summary.cost, summary.seconds)),
+            false => {
+                let page = page_within(report, &rates, self.view, self.columns);
+                page + "\n" + &fit(&cost::to_text(summary), self.columns)
+            }
+        };
+        self.output.write(text.as_bytes());
         self.check()
     }
 
@@ -124,7 +153,7 @@ impl Reporter {
         let rates = self.pace.rates(report);
         let text = match self.json {
             true => line(report, &rates),
-            false => page(report, &rates, self.view),
+            false => page_within(report, &rates, self.view, self.columns),
         };
         self.output.write(text.as_bytes());
     }

@@ -3,7 +3,8 @@
 //! Nothing of the terminal's state is kept changed between two drawings, so that there is nothing to restore
 //! however gpuscope ends.
 
-use std::os::fd::RawFd;
+use std::io::IsTerminal;
+use std::os::fd::{AsRawFd, RawFd};
 
 const SMALLEST: (usize, usize) = (20, 4);
 const USUAL: (usize, usize) = (80, 24);
@@ -38,14 +39,24 @@ impl Screen {
     }
 }
 
-/// Columns and lines of the terminal at `fd`.
-pub fn size(fd: RawFd) -> (usize, usize) {
+/// How wide lines may be at `stream`; `None`: as they are, it is no terminal, or one that does not say.
+pub fn columns(stream: &(impl IsTerminal + AsRawFd)) -> Option<usize> {
+    let columns = usize::from(asked(stream.as_raw_fd()).ws_col);
+    (stream.is_terminal() && columns > 0).then_some(columns.max(SMALLEST.0))
+}
+
+fn asked(fd: RawFd) -> libc::winsize {
     // SAFETY: the call only fills the structure that it is given
-    let size = unsafe {
+    unsafe {
         let mut size = std::mem::zeroed::<libc::winsize>();
         libc::ioctl(fd, libc::TIOCGWINSZ, &raw mut size);
         size
-    };
+    }
+}
+
+/// Columns and lines of the terminal at `fd`.
+pub fn size(fd: RawFd) -> (usize, usize) {
+    let size = asked(fd);
     let or = |number: u16, usual: usize, least: usize| match number {
         0 => usual,
         number => usize::from(number).max(least),

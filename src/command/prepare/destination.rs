@@ -3,9 +3,12 @@
 //! Owns the choice. What a line looks like is a sink's business.
 
 use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::command::content::Content;
+use crate::command::leaks::screen;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::refusal::Usage;
+use crate::secret;
 use crate::sink::{Clock, Sink, json::Json, summary, text};
 use crate::trace::Meta;
 use anyhow::{Result, bail};
@@ -25,22 +28,22 @@ pub fn destination(path: Option<&Path>) -> Result<Output> {
     }
 }
 
-pub(super) fn format(options: &Options) -> Format {
-    if let Some(format) = options.format {
-        return format;
-    }
-    let path = options.output.as_deref().unwrap_or(Path::new("-"));
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or_default();
-    match extension {
-        "jsonl" => Format::Jsonl,
-        "arrows" => Format::Arrows,
-        "json" => Format::Chrome,
-        "pftrace" => Format::Perfetto,
+/// As `--format` or the name of the file says.
+pub(super) fn format(options: &Options) -> Result<Format> {
+    let path = options.output.as_deref();
+    let implied = match path.and_then(Content::said_by) {
+        Some(Content::Lines) => Format::Jsonl,
+        Some(Content::Recording) => Format::Arrows,
+        Some(Content::Chrome) => Format::Chrome,
+        Some(Content::Perfetto) => Format::Perfetto,
         _ => Format::Text,
-    }
+    };
+    let format = options.format.unwrap_or(implied);
+    Content::from(format).check(
+        path,
+        "-o FILE.jsonl, .arrows, .json or .pftrace; gpuscope export makes others of a recording",
+    )?;
+    Ok(format)
 }
 
 pub(super) fn sink(
@@ -52,7 +55,10 @@ pub(super) fn sink(
 ) -> Result<Box<dyn Sink>> {
     let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
     Ok(match format {
-        Format::Jsonl => Box::new(Json::new(clock, words(command), tier.to_owned())),
+        Format::Jsonl => {
+            let json = Json::new(clock, words(command), tier.to_owned());
+            Box::new(if options.phases { json.with_phases() } else { json })
+        }
         Format::Perfetto if to_terminal => {
             bail!(Usage(
                 "this format is not for a terminal\nhint: -o FILE.pftrace".to_owned()
@@ -61,7 +67,11 @@ pub(super) fn sink(
         Format::Chrome | Format::Perfetto => drawn(format, Meta::here(clock, words(command), tier.to_owned()))?,
         Format::Text | Format::Arrows => {
             let colour = coloured(options.paint.color, to_terminal);
-            Box::new(text::Text::new(clock, text::local_zone(), colour))
+            let sizes = match options.bytes {
+                true => text::Sizes::Exact,
+                false => text::Sizes::Rounded,
+            };
+            Box::new(text::Text::new(clock, text::local_zone(), colour).with_sizes(sizes))
         }
     })
 }
@@ -82,9 +92,10 @@ fn drawn(_: Format, _: Meta) -> Result<Box<dyn Sink>> {
     bail!(Usage(words.to_owned()))
 }
 
-/// A command line as text.
+/// A command line as text, as far as it may be passed on.
 pub fn words(command: &[OsString]) -> Vec<String> {
-    command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    secret::masked(&words)
 }
 
 /// Whether to write in colours; `to_terminal`: that is where it goes.
@@ -99,7 +110,10 @@ pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
 /// Writes the summary to stderr as asked.
 pub fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
-        SummaryFormat::Text => say(summary::to_text(summary).trim_end_matches('\n')),
+        SummaryFormat::Text => {
+            let columns = screen::columns(&std::io::stderr());
+            say(summary::to_text_within(summary, columns).trim_end_matches('\n'));
+        }
         SummaryFormat::Json => say(summary::to_json_line(summary)),
         SummaryFormat::None => {}
     }

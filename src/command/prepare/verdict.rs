@@ -3,19 +3,30 @@
 //! What a rule demands is [`crate::rule`]'s business.
 
 use crate::model::memory::Report;
+use crate::model::snapshot::Snapshot;
 use crate::model::summary::Summary;
 use crate::output::say;
-use crate::rule::Rule;
+use crate::rule::{Rule, holders};
+use crate::sink::summary::to_json;
 use std::process::ExitCode;
 
-/// What the rules find in `summary`.
+/// What the rules find in `summary`, as it is written: what its recording will say. Of what cannot be told that.
 pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
-    rules.iter().flat_map(|rule| rule.matches(summary)).collect()
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let judge = |snapshot: &Snapshot, rule: &Rule| rule.matches(snapshot).unwrap_or_else(|why| vec![why]);
+    match Snapshot::read(&to_json(summary)) {
+        Ok(snapshot) => rules.iter().flat_map(|rule| judge(&snapshot, rule)).collect(),
+        Err(why) => vec![format!(
+            "--fail-on cannot be told: the summary is not as it should be: {why}"
+        )],
+    }
 }
 
 /// What a rule about memory finds in `report`.
 pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
-    rule.map(|rule| rule.leaks(report)).unwrap_or_default()
+    rule.map(|rule| rule.leaks(&holders(report))).unwrap_or_default()
 }
 
 /// Says what a rule has found.

@@ -2,9 +2,11 @@
 
 use super::display::Display;
 use super::faults::Faults;
+use super::hardware::Hardware;
 use super::sources;
 use super::status::Known;
 use crate::cli::ServeArgs;
+use crate::confine::{self, Capability, Keep};
 use crate::device::telemetry::{Sampler, Telemetry};
 use crate::output::say;
 use crate::owner::Directory;
@@ -15,7 +17,7 @@ use crate::serve::gather::{self, Own, Traced};
 use crate::serve::http::Server;
 use crate::serve::limit::Limit;
 use crate::serve::metric::{Collector, Sample};
-use crate::serve::{Exchange, Scrape};
+use crate::serve::{Doing, Exchange, Scrape};
 use crate::tracer::{Census, Tracer, clock_now, own_usage};
 use anyhow::Result;
 use sd_notify::NotifyState;
@@ -32,12 +34,36 @@ const IDLE: Duration = Duration::from_millis(500);
 /// How often a supervisor is told that we live.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
+/// For names of owners: environments and roots of others' processes, files of container runtimes; the web config.
+const NAMES: &[Capability] = &[Capability::SysPtrace, Capability::DacReadSearch];
+/// And to attach to files that programs map later, and to let go of them before they are overwritten.
+const ATTACHING: &[Capability] = &[
+    Capability::SysPtrace,
+    Capability::DacReadSearch,
+    Capability::Bpf,
+    Capability::Perfmon,
+    Capability::Lease,
+    Capability::CheckpointRestore,
+];
+/// And where that takes perf events, one for each probe: kernels that restrict these want the first, old ones the other.
+const SINGLE_EVENTS: &[Capability] = &[
+    Capability::SysPtrace,
+    Capability::DacReadSearch,
+    Capability::Bpf,
+    Capability::Perfmon,
+    Capability::Lease,
+    Capability::CheckpointRestore,
+    Capability::SysAdmin,
+    Capability::SysResource,
+];
+
 /// See the module.
 pub(super) struct Exporter {
     config: Config,
     exchange: Arc<Exchange>,
     server: Server,
     sampler: Option<Arc<Sampler>>,
+    hardware: Hardware,
     tracer: Option<Tracer>,
     /// `None`: nobody wants to know of Xids.
     faults: Option<Faults>,
@@ -59,9 +85,8 @@ impl Exporter {
     ///
     /// # Errors
     /// The address, the web configuration, or what the kernel refuses.
-    pub(super) fn start(config: Config, verbose: bool) -> Result<Exporter> {
+    pub(super) fn start(config: Config, exchange: Arc<Exchange>, verbose: bool) -> Result<Exporter> {
         probe::route_messages(verbose);
-        let exchange = Arc::new(Exchange::new()?);
         let server = Server::start(sources::web(&config), Arc::clone(&exchange))?;
         let sampler = sources::sampler(&config)?;
         let mut directory = Some(sources::directory(&config)?);
@@ -83,6 +108,7 @@ impl Exporter {
             exchange,
             server,
             sampler,
+            hardware: Hardware::default(),
             tracer,
             directory,
             started: Instant::now(),
@@ -103,6 +129,9 @@ impl Exporter {
             say(format_args!(
                 "gpuscope: serving {scheme}://{address}{path}; Ctrl-C ends it"
             ));
+        }
+        for address in self.server.health_addresses() {
+            say(format_args!("gpuscope: health alone at http://{address}/healthz"));
         }
         if let Some(tracer) = &self.tracer {
             let (functions, tier) = (tracer.functions(), tracer.tier());
@@ -126,11 +155,21 @@ impl Exporter {
         tell(&[NotifyState::Ready]);
     }
 
+    /// Gives up what is not needed from here on: attaching to what comes, and looking into processes, goes on for ever.
+    pub(super) fn confine(&self) {
+        confine::this_thread(Keep::Capabilities(match &self.tracer {
+            None => NAMES,
+            Some(tracer) if tracer.makes_single_events() => SINGLE_EVENTS,
+            Some(_) => ATTACHING,
+        }));
+    }
+
     /// Handles what has come in, and gathers if somebody has asked.
     ///
     /// # Errors
     /// None that would end it.
     pub(super) fn step(&mut self) -> Result<()> {
+        self.exchange.heart.beat(Doing::Following);
         match self.tracer.as_mut() {
             Some(tracer) => tracer.step()?,
             None => probe::wait_for(self.exchange.bell(), IDLE),
@@ -140,9 +179,11 @@ impl Exporter {
         }
         let shows = self.display.as_mut().is_some_and(Display::is_due);
         if self.exchange.take_wish() || shows {
+            self.exchange.heart.beat(Doing::Gathering);
             self.gather();
         }
         if let (true, Some(display)) = (shows, self.display.as_mut()) {
+            self.exchange.heart.beat(Doing::Showing);
             display.show(&self.exchange.latest());
         }
         if self.told.elapsed() >= SIGN_OF_LIFE {
@@ -154,6 +195,7 @@ impl Exporter {
 
     /// Reads the configuration again; a wrong one changes nothing.
     pub(super) fn reload(&mut self, args: &ServeArgs) {
+        self.exchange.heart.beat(Doing::Reloading);
         tell(&reloading());
         let applied = config::check(args).and_then(|new| self.apply(new));
         match applied {
@@ -193,20 +235,27 @@ impl Exporter {
         Ok(())
     }
 
-    /// Ends the web server first: who asks meanwhile is answered still.
-    pub(super) fn stop(self) {
+    /// Answers who has asked, and pushes what is known, while it lets go of what was attached.
+    pub(super) fn stop(mut self) {
+        self.exchange.heart.beat(Doing::Stopping);
         tell(&[NotifyState::Stopping]);
-        self.server.stop();
+        self.server.begin_stop();
+        if let Some(pusher) = self.pusher.as_mut() {
+            pusher.begin_stop();
+        }
+        drop(self.tracer.take());
         if let Some(pusher) = self.pusher {
             pusher.stop();
         }
+        self.server.stop();
     }
 
     fn gather(&mut self) {
         let begun = Instant::now();
         let census = self.census();
         let telemetry = self.sampler.as_ref().and_then(|sampler| sampler.latest());
-        let mut samples = self.samples(census.as_ref(), telemetry.as_deref(), begun);
+        let telemetry = self.hardware.of(telemetry.as_deref());
+        let mut samples = self.samples(census.as_ref(), telemetry, begun);
         self.limit.apply(&mut samples);
         self.number += 1;
         let troubles = self.troubles();
@@ -215,7 +264,8 @@ impl Exporter {
             running: self.started.elapsed(),
             tier: self.tracer.as_ref().map(Tracer::tier),
             census: census.as_ref(),
-            telemetry: telemetry.as_deref(),
+            telemetry,
+            no_device: self.hardware.is_none(),
             troubles,
         };
         self.exchange.publish(Scrape {
@@ -290,7 +340,10 @@ impl Exporter {
             .faults
             .iter()
             .flat_map(|faults| faults.troubles(self.tracer.as_ref()));
-        pushing.into_iter().chain(naming.flatten()).chain(faults).collect()
+        let of_tracer = |tracer: &Tracer| [tracer.stuck(), tracer.unguarded()].concat();
+        let stuck = self.tracer.as_ref().map(of_tracer).unwrap_or_default();
+        let others = pushing.into_iter().chain(naming.flatten()).chain(faults);
+        others.chain(stuck).collect()
     }
 }
 

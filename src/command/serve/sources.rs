@@ -5,7 +5,7 @@ use crate::device::telemetry::Sampler;
 use crate::filter::{Filter, Roles};
 use crate::output::say;
 use crate::owner::{Directory, Kubelet, Wanted};
-use crate::probe;
+use crate::probe::{self, Setup};
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::serve::config::Config;
@@ -28,7 +28,10 @@ const RING: u32 = 2 << 20;
 pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
     let wants =
         [Collector::Nvml, Collector::Xid, Collector::Memory].map(|collector| config.collect.contains(&collector));
-    let start = || Sampler::start(config.nvml_interval).map(Arc::new);
+    // as systemd names the folder that it makes for a service
+    let state = std::env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty());
+    let state = state.as_deref().map(Path::new);
+    let start = || Sampler::remembering(config.nvml_interval, state).map(Arc::new);
     wants.contains(&true).then(start).transpose()
 }
 
@@ -37,8 +40,7 @@ pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
 /// # Errors
 /// What the kernel refuses, with the cure.
 pub(super) fn tracer(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>>) -> Result<Tracer> {
-    const HINT: &str = "hint: sudo, or CAP_BPF and CAP_PERFMON; gpuscope doctor says more; \
-                        --collect nvml,xid,self needs no probes";
+    const HINT: &str = "failed to attach\nhint: gpuscope doctor says more; --collect nvml,xid,self needs no probes";
     attached(config, directory, sampler).map_err(|error| error.context(HINT))
 }
 
@@ -48,12 +50,11 @@ fn attached(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
     let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
-    let mut tracer = Tracer::start(
-        rows,
-        prepare::quiet_setup(RING)?,
-        Scope::All,
-        crate::output::Output::stdout(),
-    )?;
+    let setup = Setup {
+        fleet: true,
+        ..prepare::quiet_setup(RING)?
+    };
+    let mut tracer = Tracer::start(rows, setup, Scope::All, crate::output::Output::stdout())?;
     tracer.follow_fleet(directory);
     if let Some(sampler) = sampler {
         tracer.devices_from(Arc::clone(sampler));
@@ -147,6 +148,7 @@ pub(super) fn wanted(config: &Config) -> Result<Wanted> {
 pub(super) fn web(config: &Config) -> http::Settings {
     http::Settings {
         listen: config.listen.clone(),
+        health: config.health_listen.clone(),
         telemetry_path: config.telemetry_path.clone(),
         render: Box::new(|scrape, format| exposition::render(&scrape.samples, format)),
         web_config: config.web_config.clone(),
@@ -167,7 +169,8 @@ pub(super) fn pusher(config: &Config, exchange: &Arc<Exchange>) -> Result<Option
         timeout: to.timeout,
         headers: to.headers.clone(),
     };
-    otlp::Pusher::start(&settings, Arc::clone(exchange)).map(Some)
+    let notice = Box::new(|words: &str| say(format_args!("gpuscope: {words}")));
+    otlp::Pusher::start(&settings, Arc::clone(exchange), notice).map(Some)
 }
 
 /// A build without OTLP.
@@ -183,6 +186,8 @@ impl NoPusher {
     pub(super) fn trouble(&self) -> Option<String> {
         None
     }
+
+    pub(super) fn begin_stop(&mut self) {}
 
     pub(super) fn stop(self) {}
 }

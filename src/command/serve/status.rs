@@ -16,7 +16,10 @@ pub(super) struct Known<'a> {
     /// The way in which functions are probed; `None`: none is.
     pub tier: Option<&'static str>,
     pub census: Option<&'a Census>,
+    /// `None` also where there is no device.
     pub telemetry: Option<&'a Telemetry>,
+    /// The machine has none that NVML could tell of.
+    pub no_device: bool,
     /// Why something beside tracing does not work.
     pub troubles: Vec<String>,
 }
@@ -31,6 +34,10 @@ impl Known<'_> {
         ];
         facts.extend(self.census.into_iter().flat_map(|census| self.tracing(census)));
         facts.extend(self.telemetry.map(|telemetry| fact("GPUs", telemetry.gpus.len())));
+        facts.extend(
+            self.no_device
+                .then(|| fact("GPUs", "none: this machine shows no NVIDIA device")),
+        );
         Status {
             ready: self.census.is_some() || self.tier.is_none(),
             missing: self.missing(),
@@ -121,6 +128,7 @@ mod tests {
             tier: None,
             census: None,
             telemetry: None,
+            no_device: false,
             troubles: vec!["no kubelet".to_owned()],
         };
         assert!(known.status().ready);

@@ -1,6 +1,7 @@
 //! What is said of one GPU. Plain data; what NVML does not tell of a model is absent, never 0.
 
 use crate::device::Memory;
+use std::time::SystemTime;
 
 /// Names a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +19,12 @@ pub struct Identity {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gpu {
     pub identity: Identity,
+    /// When all else was read.
+    pub read_at: Option<SystemTime>,
+    /// When energy, replays of PCIe and bytes of NVLink were read; `None`: never.
+    pub totals_at: Option<SystemTime>,
+    /// When errors of NVLink were read.
+    pub links_at: Option<SystemTime>,
     /// Share of the last sample period (1/6 s to 1 s, by model) with a kernel running.
     pub gpu_percent: Option<u32>,
     /// Share of it in which device memory was read or written.

@@ -4,16 +4,22 @@
 
 use super::gpu::NvLink;
 use super::work::ProcessWork;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Totals are asked at least as often, or in each round.
+const SELDOM: Duration = Duration::from_secs(10);
 
 /// One GPU's.
 pub(super) struct Kept {
-    /// Energy, replays of PCIe and work of processes: 6 ms.
+    /// Energy, replays of PCIe and work of processes: 6 ms; bytes of NVLink: 14 ms with 18 links.
     pub(super) totals: Due,
-    /// All of NVLink: 35 ms with 18 links.
+    /// Errors of NVLink: 21 ms with 18 links.
     pub(super) links: Due,
     /// What never changes while the driver is loaded: 6 ms.
     pub(super) limits: Due,
+    /// When each was last asked.
+    pub(super) totals_at: Option<SystemTime>,
+    pub(super) links_at: Option<SystemTime>,
     pub(super) energy_mj: Option<u64>,
     pub(super) replays: Option<u64>,
     pub(super) work: Vec<ProcessWork>,
@@ -21,12 +27,15 @@ pub(super) struct Kept {
     pub(super) highest_mhz: Vec<Option<u32>>,
 }
 
-impl Default for Kept {
-    fn default() -> Kept {
+impl Kept {
+    /// For rounds at this interval: of two that are close to each other, one asks for totals.
+    pub(super) fn for_rounds(every: Duration) -> Kept {
         Kept {
-            totals: Due::every(Duration::from_secs(10)),
+            totals: Due::every((every * 3 / 2).min(SELDOM)),
             links: Due::every(Duration::from_secs(60)),
             limits: Due::every(Duration::from_secs(300)),
+            totals_at: None,
+            links_at: None,
             energy_mj: None,
             replays: None,
             work: Vec::new(),

@@ -4,7 +4,7 @@
 //! the sum over all links (scope `UINT_MAX`).
 
 use super::answer::Answers;
-use super::gpu::{LinkError, NvLink};
+use super::gpu::LinkError;
 use crate::device::ask::Gpu;
 use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
 use nvml_wrapper_sys::bindings::{field_id, nvmlFieldValue_t};
@@ -21,30 +21,30 @@ const ERRORS: [(u32, &str); 3] = [
 /// (field, link or 0).
 type Field = (u32, u32);
 
-/// Everything of NVLink; without links nothing.
-pub(super) fn read(gpu: &Gpu, answers: &mut Answers) -> NvLink {
-    let links = one(gpu, answers, (field_id::NVML_FI_DEV_NVLINK_LINK_COUNT, 0));
-    let links = links.unwrap_or(0).min(MOST_LINKS) as u32;
+/// Payload sent and received over all links; without links none.
+pub(super) fn traffic(gpu: &Gpu, answers: &mut Answers) -> (Option<u64>, Option<u64>) {
+    let links = links(gpu, answers);
     if links == 0 {
-        return NvLink::default();
+        return (None, None);
     }
-    let total = |in_kib: u32, in_bytes: u32, answers: &mut Answers| {
+    let mut total = |in_kib: u32, in_bytes: u32| {
         let kib = sum(gpu, answers, in_kib, links).map(|kib| kib.saturating_mul(KIB));
         kib.or_else(|| sum(gpu, answers, in_bytes, links))
     };
-    NvLink {
-        sent_bytes: total(
-            field_id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
-            field_id::NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES,
-            answers,
-        ),
-        received_bytes: total(
-            field_id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
-            field_id::NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES,
-            answers,
-        ),
-        errors: errors(gpu, links, answers),
-    }
+    let sent = total(
+        field_id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
+        field_id::NVML_FI_DEV_NVLINK_COUNT_XMIT_BYTES,
+    );
+    let received = total(
+        field_id::NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX,
+        field_id::NVML_FI_DEV_NVLINK_COUNT_RCV_BYTES,
+    );
+    (sent, received)
+}
+
+fn links(gpu: &Gpu, answers: &mut Answers) -> u32 {
+    let links = one(gpu, answers, (field_id::NVML_FI_DEV_NVLINK_LINK_COUNT, 0));
+    links.unwrap_or(0).min(MOST_LINKS) as u32
 }
 
 pub(super) fn memory_celsius(gpu: &Gpu, answers: &mut Answers) -> Option<u32> {
@@ -59,7 +59,12 @@ fn sum(gpu: &Gpu, answers: &mut Answers, field: u32, links: u32) -> Option<u64> 
     (!told.is_empty()).then(|| told.iter().fold(0, |sum: u64, one| sum.saturating_add(*one)))
 }
 
-fn errors(gpu: &Gpu, links: u32, answers: &mut Answers) -> Vec<LinkError> {
+/// Of each link; without links none.
+pub(super) fn errors(gpu: &Gpu, answers: &mut Answers) -> Vec<LinkError> {
+    let links = links(gpu, answers);
+    if links == 0 {
+        return Vec::new();
+    }
     let counters: Vec<(u32, u32, &'static str)> = (0..links)
         .flat_map(|link| ERRORS.map(|(field, kind)| (field, link, kind)))
         .collect();

@@ -24,6 +24,7 @@
 mod answer;
 mod gpm;
 mod gpu;
+mod inhabitants;
 mod kept;
 mod link;
 mod pace;
@@ -58,13 +59,13 @@ pub struct Telemetry {
     pub driver: Option<String>,
     /// The GPUs that answered, in NVML's order.
     pub gpus: Vec<Gpu>,
-    /// GPUs that answered earlier and do not now.
+    /// GPUs that answered earlier, also before we came, or that the bus has, and that do not answer now.
     pub lost: Vec<Identity>,
     /// The same GPUs as [`Self::gpus`], with their MIG devices.
     pub devices: Vec<Device>,
     /// What each process holds of each device.
     pub processes: Vec<ProcessMemory>,
-    /// What processes did on each GPU, asked every 10 s.
+    /// What processes did on each GPU, asked in every other round.
     pub work: Vec<ProcessWork>,
     /// Xid events since the start, by GPU and code.
     pub xids: Vec<Xid>,

@@ -10,7 +10,7 @@ use nvml_wrapper::enum_wrappers::device::{
     Clock as Domain, EccCounter, MemoryError, PcieUtilCounter, TemperatureSensor,
 };
 use nvml_wrapper::error::{NvmlError, nvml_sym, nvml_try};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 const KIB: f64 = 1024.0;
 const DOMAINS: [(Domain, &str); 4] = [
@@ -36,6 +36,8 @@ pub(super) fn read(gpu: &Handle, device: &Device, slow: bool, kept: &mut Kept, a
     usage(gpu, answers, &mut told);
     heat_and_power(gpu, answers, &mut told);
     errors(gpu, answers, &mut told);
+    told.read_at = Some(SystemTime::now());
+    (told.totals_at, told.links_at) = (kept.totals_at, kept.links_at);
     told.energy_mj = kept.energy_mj;
     told.clocks = clocks(gpu, &kept.highest_mhz, answers);
     told.clock_reasons = answers.told("clock event reasons", clock_reasons(gpu));
@@ -48,7 +50,8 @@ pub(super) fn read(gpu: &Handle, device: &Device, slow: bool, kept: &mut Kept, a
 fn refresh(gpu: &Handle, kept: &mut Kept, answers: &mut Answers) {
     let now = Instant::now();
     if kept.links.now(now) {
-        kept.nvlink = link::read(gpu, answers);
+        kept.links_at = Some(SystemTime::now());
+        kept.nvlink.errors = link::errors(gpu, answers);
     }
     if kept.limits.now(now) {
         let highest = |(domain, _): (Domain, &str)| answers.told("highest clock", gpu.max_clock_info(domain));
@@ -58,6 +61,8 @@ fn refresh(gpu: &Handle, kept: &mut Kept, answers: &mut Answers) {
 
 /// What is counted since the driver was loaded; asked when due, beside the work of processes.
 pub(super) fn totals(gpu: &Handle, kept: &mut Kept, answers: &mut Answers) {
+    kept.totals_at = Some(SystemTime::now());
+    (kept.nvlink.sent_bytes, kept.nvlink.received_bytes) = link::traffic(gpu, answers);
     kept.energy_mj = answers.told("energy", gpu.total_energy_consumption());
     kept.replays = answers.told("PCIe replays", gpu.pcie_replay_counter()).map(u64::from);
 }

@@ -12,7 +12,7 @@ use crate::device::owner::Owners;
 use crate::device::{Device, Devices, ProcessMemory};
 use nvml_wrapper::error::NvmlError;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What one round was told.
 #[derive(Default)]
@@ -30,6 +30,8 @@ pub(super) struct Told {
 /// Asks round after round.
 pub(super) struct Rounds<'a> {
     devices: &'a Devices,
+    /// From one to the next.
+    every: Duration,
     gpm: Gpm<'a>,
     work: Work,
     owners: Owners,
@@ -38,9 +40,10 @@ pub(super) struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    pub(super) fn new(devices: &'a Devices) -> Rounds<'a> {
+    pub(super) fn new(devices: &'a Devices, every: Duration) -> Rounds<'a> {
         Rounds {
             devices,
+            every,
             gpm: Gpm::new(devices.nvml()),
             work: Work::default(),
             owners: Owners::new("/proc"),
@@ -80,7 +83,8 @@ impl<'a> Rounds<'a> {
         answers.notes.append(&mut notes);
         match described {
             Ok((device, gpu)) => {
-                let mut kept = self.kept.remove(&device.uuid).unwrap_or_default();
+                let kept = self.kept.remove(&device.uuid);
+                let mut kept = kept.unwrap_or_else(|| Kept::for_rounds(self.every));
                 if kept.totals.now(Instant::now()) {
                     read::totals(&gpu, &mut kept, &mut answers);
                     kept.work = self.work.read(&gpu, &device.uuid, &mut self.owners, &mut answers);

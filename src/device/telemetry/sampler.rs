@@ -1,6 +1,6 @@
 //! The thread that asks.
 
-use super::gpu::Identity;
+use super::inhabitants::Inhabitants;
 use super::pace::{Pace, Reopening};
 use super::round::{Rounds, Told};
 use super::{Telemetry, xid};
@@ -8,6 +8,7 @@ use crate::device::{Absent, Access, Devices};
 use anyhow::{Context, Result};
 use nvml_wrapper::error::NvmlError;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Thread;
@@ -39,13 +40,25 @@ impl Sampler {
         Sampler::at(Pace::every(every))
     }
 
+    /// Asks at this interval; the folder `state` is where it remembers the GPUs that there are.
+    ///
+    /// # Errors
+    /// There can be no more threads.
+    pub fn remembering(every: Duration, state: Option<&Path>) -> Result<Sampler> {
+        Sampler::with(Pace::every(every), Inhabitants::new(Path::new("/"), state))
+    }
+
     /// Asks at this pace.
     ///
     /// # Errors
     /// There can be no more threads.
     pub fn at(pace: Pace) -> Result<Sampler> {
+        Sampler::with(pace, Inhabitants::new(Path::new("/"), None))
+    }
+
+    fn with(pace: Pace, known: Inhabitants) -> Result<Sampler> {
         let shared = Arc::new(Shared::default());
-        let mut asker = Asker::new(pace, Arc::clone(&shared));
+        let mut asker = Asker::new(pace, known, Arc::clone(&shared));
         let thread = std::thread::Builder::new().name("nvml".to_owned());
         let thread = thread.spawn(move || asker.run());
         let thread = thread.context("failed to start the thread that asks NVML; hint: ulimit -u, TasksMax")?;
@@ -79,17 +92,17 @@ struct Asker {
     shared: Arc<Shared>,
     access: Access,
     reopening: Reopening,
-    known: BTreeMap<String, Identity>,
+    known: Inhabitants,
     errors: BTreeMap<u32, u64>,
     xids: xid::History,
 }
 
 impl Asker {
-    fn new(pace: Pace, shared: Arc<Shared>) -> Asker {
+    fn new(pace: Pace, known: Inhabitants, shared: Arc<Shared>) -> Asker {
         Asker {
             access: Access::retrying(pace.retry),
             reopening: Reopening::new(Instant::now()),
-            known: BTreeMap::new(),
+            known,
             errors: BTreeMap::new(),
             xids: xid::History::default(),
             pace,
@@ -118,7 +131,7 @@ impl Asker {
     /// Round after round, until NVML is to be opened anew.
     fn ask(&mut self, devices: &Devices) {
         let driver = devices.versions().driver;
-        let mut rounds = Rounds::new(devices);
+        let mut rounds = Rounds::new(devices, self.pace.every);
         let (mut watch, mut notes) = rounds.watch();
         let mut most = usize::MAX;
         while !self.has_ended() {
@@ -159,16 +172,15 @@ impl Asker {
         }
     }
 
-    fn publish(&mut self, start: Instant, absent: Option<Absent>, driver: Option<String>, told: Told) {
+    fn publish(&mut self, start: Instant, absent: Option<Absent>, driver: Option<String>, mut told: Told) {
         for (gpu, errors) in &told.errors {
             *self.errors.entry(*gpu).or_default() += errors;
         }
-        for gpu in &told.gpus {
-            self.known.insert(gpu.identity.uuid.clone(), gpu.identity.clone());
-        }
-        let answers = |uuid: &str| told.gpus.iter().any(|gpu| gpu.identity.uuid == uuid);
-        let mut lost: Vec<Identity> = self.known.values().filter(|gpu| !answers(&gpu.uuid)).cloned().collect();
-        lost.sort();
+        self.known.note_all(told.gpus.iter().map(|gpu| &gpu.identity));
+        let lost = self
+            .known
+            .missing(|place| told.gpus.iter().any(|gpu| gpu.identity.pci_bus_id == place));
+        told.notes.extend(self.known.trouble().cloned());
         let at = Instant::now();
         let telemetry = Telemetry {
             at,

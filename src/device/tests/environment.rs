@@ -24,8 +24,13 @@ fn device_files_are_told_from_the_drivers_other_files() {
     for name in ["nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm", "nvidia", "nvme0"] {
         std::fs::write(folder.path().join(name), "").expect("a file");
     }
-    assert_eq!(minors(folder.path()).into_iter().collect::<Vec<_>>(), [0, 12]);
-    assert!(minors(&folder.path().join("absent")).is_empty());
+    assert_eq!(
+        minors(std::process::id(), folder.path())
+            .into_iter()
+            .collect::<Vec<_>>(),
+        [0, 12]
+    );
+    assert!(minors(std::process::id(), &folder.path().join("absent")).is_empty());
 }
 
 /// The environment of a sleeping process with `CUDA_VISIBLE_DEVICES=3`, or without any variable.

@@ -3,22 +3,30 @@
 //!
 //! A wait for work that has to be done anyhow is no cost: of giving back, only so much counts as taking it has cost.
 //! Nor is taking memory while the device has work to do, as far as the host waits for that work later.
+//!
+//! Memory given back could have served an allocation of its size, or of down to half of it: that is how allocators of
+//! frameworks use it again. What is taken beside it, and kept, is no churn.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
 use crate::findings::scene::{Fault, PROMPT_NS, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{bytes, count, duration};
+use crate::sink::quantity::{bytes, count, duration, plural};
 use crate::trace::Kind;
+use std::collections::BTreeMap;
 
 /// Allocations that memory given back before could have served.
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 1;
 /// An allocation and a free that are as quick as this, together, come out of a pool.
 const POOLED_NS: u64 = 20_000;
+/// A block serves allocations of its size, and of down to one part of so many.
+const LARGER_TIMES: u64 = 2;
+/// Sizes of blocks that are told apart.
+const SIZES: usize = 1024;
 /// Allocations whose size is remembered.
 const LIVE: usize = 1 << 16;
 
@@ -32,13 +40,19 @@ struct Live {
     ns: u64,
 }
 
-/// Memory that was given back and not taken again.
+/// Blocks of one size that were given back and not taken again.
 #[derive(Debug, Default)]
-struct Pool {
-    bytes: u64,
-    /// What giving it back has cost, and what of that is inferred.
+struct Blocks {
+    count: u64,
+    /// What giving them back has cost, and what of that is inferred.
     ns: u64,
     inferred_ns: u64,
+}
+
+/// Memory that was given back, by size.
+#[derive(Debug, Default)]
+struct Pool {
+    blocks: BTreeMap<u64, Blocks>,
     /// Of memory taken again: bytes, and what of its cost is inferred.
     churned: u64,
     churned_inferred_ns: u64,
@@ -49,18 +63,28 @@ struct Pool {
     hidden_ns: u64,
 }
 
+impl Sum for Pool {
+    fn join(&mut self, other: &Pool) {
+        self.churned.grow(other.churned);
+        self.churned_inferred_ns.grow(other.churned_inferred_ns);
+        self.waited_ns.grow(other.waited_ns);
+        self.beside_ns.grow(other.beside_ns);
+        self.hidden_ns.grow(other.hidden_ns);
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct AllocChurn {
     live: Bounded<Live>,
-    cases: Cases<Pool>,
+    cases: Phased<Pool>,
 }
 
 impl Default for AllocChurn {
     fn default() -> AllocChurn {
         AllocChurn {
             live: Bounded::new(LIVE),
-            cases: Cases::default(),
+            cases: Phased::default(),
         }
     }
 }
@@ -75,14 +99,17 @@ impl AllocChurn {
         let Some((evidence, pool)) = self.cases.of(seen) else {
             return;
         };
-        if size > 0 && pool.bytes >= size && seen.process.short_of.is_none() {
+        if size == 0 || seen.process.short_of.is_some() {
+            return;
+        }
+        if let Some(given_ns) = pool.take(size) {
             let (idle_ns, beside_ns) = if seen.process.pending {
                 (0, seen.ns())
             } else {
                 (seen.ns(), 0)
             };
             pool.beside_ns.grow(beside_ns);
-            evidence.add(seen, idle_ns.saturating_add(pool.take(size)));
+            evidence.add(seen, idle_ns.saturating_add(given_ns));
         }
     }
 
@@ -110,10 +137,13 @@ impl Pool {
     fn give(&mut self, live: Live, seen: &Seen<'_>) -> u64 {
         let times = if seen.process.pending { 1 } else { DRAINED_TIMES };
         let ns = seen.ns().min(live.ns.saturating_mul(times).saturating_add(POOLED_NS));
-        self.bytes.grow(live.bytes);
-        self.ns.grow(ns);
         self.waited_ns.grow(seen.ns() - ns);
-        self.inferred_ns.grow(if ns < seen.ns() { ns } else { 0 });
+        if self.blocks.len() < SIZES || self.blocks.contains_key(&live.bytes) {
+            let blocks = self.blocks.entry(live.bytes).or_default();
+            blocks.count += 1;
+            blocks.ns.grow(ns);
+            blocks.inferred_ns.grow(if ns < seen.ns() { ns } else { 0 });
+        }
         seen.ns() - ns
     }
 
@@ -124,16 +154,19 @@ impl Pool {
         beside_ns.saturating_sub(waited_ns)
     }
 
-    /// What giving back so much has cost.
-    fn take(&mut self, size: u64) -> u64 {
-        let part = |ns: u64| (u128::from(ns) * u128::from(size) / u128::from(self.bytes)) as u64;
-        let (ns, inferred_ns) = (part(self.ns), part(self.inferred_ns));
-        self.bytes -= size;
-        self.ns -= ns;
-        self.inferred_ns -= inferred_ns;
+    /// What giving back the smallest block has cost that could serve so much; `None`: there is none.
+    fn take(&mut self, size: u64) -> Option<u64> {
+        let largest = size.saturating_mul(LARGER_TIMES);
+        let (block, blocks) = self.blocks.range_mut(size..=largest).next()?;
+        let (ns, inferred_ns) = (blocks.ns / blocks.count, blocks.inferred_ns / blocks.count);
+        blocks.count -= 1;
+        blocks.ns -= ns;
+        blocks.inferred_ns -= inferred_ns;
+        let spent = (blocks.count == 0).then_some(*block);
+        spent.and_then(|size| self.blocks.remove(&size));
         self.churned.grow(size);
         self.churned_inferred_ns.grow(inferred_ns);
-        ns
+        Some(ns)
     }
 }
 
@@ -171,16 +204,19 @@ impl Rule for AllocChurn {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, pool) = self.cases.costliest()?;
+        let (evidence, pool) = self.cases.costliest(end)?;
         // a wait costs nothing by itself, but as long as it lasts the host does not get ahead of the device
         let cost_ns = evidence.ns.saturating_add(pool.beside_ns);
-        let spent_ns = cost_ns.saturating_add(pool.waited_ns);
-        let enough = evidence.count >= AT_LEAST && spent_ns / evidence.count > POOLED_NS;
-        if !enough || !end.is_share(spent_ns, PERCENT) {
+        let enough = evidence.count >= AT_LEAST && cost_ns / evidence.count > POOLED_NS;
+        if !enough || !end.is_share(cost_ns, PERCENT) {
             return None;
         }
         Some(Finding {
-            what: what(evidence.count, cost_ns, pool),
+            title: format!(
+                "Memory is given back and taken again {}",
+                plural(evidence.count, "time")
+            ),
+            what: what(evidence.count, cost_ns, &pool),
             cost_ns,
             certainty: match pool.churned_inferred_ns.saturating_add(pool.hidden_ns) > cost_ns / 10 {
                 true => Certainty::Inferred,
@@ -190,8 +226,8 @@ impl Rule for AllocChurn {
                    from a pool with a release threshold"
                 .to_owned(),
             thresholds: format!(
-                "at least {AT_LEAST} allocations that memory given back before could have served, {PERCENT} % of the \
-                 time, {} each",
+                "at least {AT_LEAST} allocations that memory given back before could have served (blocks of their size, or \
+                 up to {LARGER_TIMES} times as large), {PERCENT} % of the time, more than {} each",
                 duration(POOLED_NS)
             ),
             weakened: end.weakness(&[Class::Alloc, Class::Free]),
@@ -295,14 +331,54 @@ mod tests {
     }
 
     #[test]
-    fn frees_that_only_wait_are_named_and_cost_little() {
+    fn frees_that_only_wait_cost_too_little_to_be_said() {
         let mut stage = Stage::of(AllocChurn::default());
         for _ in 0..51 {
             stage.alloc(1 << 30, 0x7000, 2 * US);
             stage.launch();
             stage.free(0x7000, 9 * MS);
         }
-        assert_eq!(stage.finding().cost_ns, 50 * (4 * US + POOLED_NS));
+        // 24 µs of 9 ms
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn what_is_taken_beside_and_kept_is_no_churn() {
+        let mut stage = Stage::of(AllocChurn::default());
+        for number in 0..100 {
+            stage.alloc(64 << 20, 0x7000, MS);
+            if number % 2 == 1 {
+                stage.alloc(1 << 20, 0x10_0000 + number, MS);
+            }
+            stage.launch();
+            stage.sync(2 * MS);
+            stage.free(0x7000, MS);
+        }
+        let finding = stage.finding();
+        assert_eq!(finding.count, 99);
+        assert!(finding.what.contains("99 times, 64.0 MiB each"), "{}", finding.what);
+    }
+
+    #[test]
+    fn a_block_serves_what_is_at_least_half_as_large() {
+        for (kept, said) in [
+            (64, "50 times, 64.0 MiB each"),
+            (33, "50 times, 33.0 MiB each"),
+            // then it is the next one of its own size that it serves
+            (31, "49 times, 64.0 MiB each"),
+            (65, "49 times, 64.0 MiB each"),
+        ] {
+            let mut stage = Stage::of(AllocChurn::default());
+            for number in 0..50 {
+                stage.alloc(64 << 20, 0x7000, MS);
+                stage.free(0x7000, MS);
+                stage.alloc(kept << 20, 0x8000 + number, MS);
+                stage.launch();
+                stage.sync(MS);
+            }
+            let what = stage.finding().what;
+            assert!(what.contains(said), "{kept} MiB: {what}");
+        }
     }
 
     #[test]

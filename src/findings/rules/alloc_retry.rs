@@ -69,6 +69,10 @@ impl Rule for AllocRetry {
         Some(Finding {
             // the frees may have waited for work that has to be done anyhow
             certainty: Certainty::Bound,
+            title: format!(
+                "Memory runs out, room is made and it is tried again, {}",
+                plural(evidence.count, "time")
+            ),
             what: format!(
                 "{} an allocation ({} in mean) found no memory, {} made room, and it was tried again: {} in all",
                 plural(evidence.count, "time"),

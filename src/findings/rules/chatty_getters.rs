@@ -80,6 +80,10 @@ impl Rule for ChattyGetters {
                 true => Certainty::Inferred,
                 false => Certainty::Measured,
             },
+            title: format!(
+                "The same questions are asked {:.0} times a second",
+                end.rate(evidence.count)
+            ),
             what: format!(
                 "{} that only {}, {:.0} a second, {most} above all: {} ({each})",
                 plural(evidence.count, "call"),

@@ -55,6 +55,10 @@ impl Rule for Fragmentation {
         Some(Finding {
             grave: true,
             certainty: Certainty::Inferred,
+            title: format!(
+                "{} found no memory though more was held before",
+                plural(evidence.count, "allocation")
+            ),
             what: format!(
                 "{} found no memory though the process has held more: such as {} while it held {}, of {} at \
                  its peak (unless another process has taken the rest since)",

@@ -4,9 +4,10 @@
 //! Where it is long the device limits, and what it loses is the idle time behind the wait.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::End;
-use crate::findings::scene::{Fault, Part, Seen};
+use crate::findings::past;
+use crate::findings::scene::{Fault, ITEM_BYTES, ITEM_GAP_NS, Part, Seen};
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
@@ -29,9 +30,18 @@ struct Sum {
     short_ns: u64,
 }
 
+impl Sums for Sum {
+    fn join(&mut self, other: &Sum) {
+        self.items.grow(other.items);
+        self.waited_ns.grow(other.waited_ns);
+        self.short.grow(other.short);
+        self.short_ns.grow(other.short_ns);
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
-pub struct HiddenSync(Cases<Sum>);
+pub struct HiddenSync(Phased<Sum>);
 
 impl Rule for HiddenSync {
     fn name(&self) -> &'static str {
@@ -71,7 +81,7 @@ impl Rule for HiddenSync {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, sum) = self.0.costliest()?;
+        let (evidence, sum) = self.0.costliest(end)?;
         let often = sum.items >= AT_LEAST && end.rate(sum.items) >= RATE;
         if !often || !end.is_share(evidence.ns, PERCENT) {
             return None;
@@ -82,8 +92,9 @@ impl Rule for HiddenSync {
                 true => Certainty::Measured,
                 false => end.idle_certainty(),
             },
+            title: format!("A value is fetched and waited for {}", plural(sum.items, "time")),
             what: format!(
-                "{} a value of at most 64 bytes was fetched and waited for ({:.0}/s, {} in all): {} {} own \
+                "{} a value of at most {ITEM_BYTES} bytes was fetched and waited for ({:.0}/s, {} in all): {} {} own \
                  time ({}), long ones the idle time behind them ({})",
                 plural(sum.items, "time"),
                 end.rate(sum.items),
@@ -97,9 +108,12 @@ impl Rule for HiddenSync {
                    (non_blocking, pinned memory) and read it a step later"
                 .to_owned(),
             thresholds: format!(
-                "a copy to the host of at most 64 B and a wait on its thread within 50 µs, {RATE:.0}/s; {PERCENT} % of the \
-                 time in waits of up to {} and in idle gaps (20 µs to 1 ms) behind longer ones",
-                duration(SHORT_NS)
+                "a copy to the host of at most {ITEM_BYTES} B and a wait on its thread within {}, at least {AT_LEAST} and \
+                 {RATE:.0}/s; {PERCENT} % of the time in waits of up to {} and in idle gaps ({} to {}) behind longer ones",
+                duration(ITEM_GAP_NS),
+                duration(SHORT_NS),
+                duration(past::SHORT_NS),
+                duration(past::LONG_NS)
             ),
             weakened: end.weakness(&[Class::Copy, Class::Sync]),
             ..evidence.finding(self.name(), end)

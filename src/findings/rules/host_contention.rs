@@ -79,6 +79,7 @@ impl Rule for HostContention {
         }
         let finding = thread.waited.finding(self.name(), end);
         Some(Finding {
+            title: format!("Thread {} waits for a processor", thread.tid),
             what: format!(
                 "thread {} of process {} could run and waited for a processor for {} of {} ({} %)",
                 thread.tid,
@@ -91,8 +92,8 @@ impl Rule for HostContention {
                    a higher CPU quota, or processors of its own (taskset, cpuset)"
                 .to_owned(),
             thresholds: format!(
-                "a thread that calls CUDA, watched for {} or longer: runnable and not running for more than {PERCENT} % of \
-                 it",
+                "a thread that calls CUDA, watched for {} or longer: runnable and not running for at least {PERCENT} % \
+                 of it",
                 duration(AT_LEAST_NS)
             ),
             weakened: None,

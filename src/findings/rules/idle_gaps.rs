@@ -1,8 +1,9 @@
 //! The device has nothing to do for long, because its host does something else.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
+use crate::findings::past::LONG_NS;
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::{Bounded, Grow, percent_of};
 use crate::findings::{Finding, Rule, Wants};
@@ -20,6 +21,15 @@ struct Gaps {
     tid: u32,
 }
 
+impl Sum for Gaps {
+    fn join(&mut self, other: &Gaps) {
+        self.in_calls_ns.grow(other.in_calls_ns);
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.tid) = (other.longest_ns, other.tid);
+        }
+    }
+}
+
 /// What a thread used of a processor, by the first sample and the last.
 #[derive(Debug, Default)]
 struct Cpu {
@@ -30,14 +40,14 @@ struct Cpu {
 /// See the module.
 #[derive(Debug)]
 pub struct IdleGaps {
-    cases: Cases<Gaps>,
+    cases: Phased<Gaps>,
     cpu: Bounded<Cpu>,
 }
 
 impl Default for IdleGaps {
     fn default() -> IdleGaps {
         IdleGaps {
-            cases: Cases::default(),
+            cases: Phased::default(),
             cpu: Bounded::new(THREADS),
         }
     }
@@ -105,24 +115,32 @@ impl Rule for IdleGaps {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, gaps) = self.cases.costliest()?;
+        let (evidence, gaps) = self.cases.costliest(end)?;
         if !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
         Some(Finding {
             certainty: end.idle_certainty(),
+            title: format!(
+                "The device has nothing to do for long, {}",
+                plural(evidence.count, "time")
+            ),
             what: format!(
-                "the device had nothing to do for {} in all, in {} of 1 ms or more, the longest {}: {}",
+                "the device had nothing to do for {} in all, in {} of {} or more, the longest {}: {}",
                 duration(evidence.ns),
                 plural(evidence.count, "gap"),
+                duration(LONG_NS),
                 duration(gaps.longest_ns),
-                self.meanwhile(gaps, evidence.ns)
+                self.meanwhile(&gaps, evidence.ns)
             ),
             cure:
                 "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead: \
                    DataLoader(num_workers, prefetch_factor, persistent_workers)"
                     .to_owned(),
-            thresholds: format!("gaps of 1 ms or more behind the first launch, {PERCENT} % of the time in all"),
+            thresholds: format!(
+                "gaps of {} or more in the steady part, {PERCENT} % of it in all",
+                duration(LONG_NS)
+            ),
             weakened: None,
             ..evidence.finding(self.name(), end)
         })
@@ -194,7 +212,7 @@ mod tests {
         stage.sync(9 * MS);
         stage.idle(3 * MS);
         let what = stage.finding().what;
-        assert!(what.contains("in 1 gap of 1 ms or more"), "{what}");
+        assert!(what.contains("in 1 gap of 1.0 ms or more"), "{what}");
     }
 
     #[test]

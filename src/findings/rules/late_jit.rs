@@ -102,6 +102,10 @@ impl Rule for LateJit {
             return None;
         }
         Some(Finding {
+            title: format!(
+                "Code is loaded in the middle of the work, {}",
+                plural(evidence.count, "time")
+            ),
             what: format!(
                 "in the middle of the work code was loaded or made {}, {} of them by the first launch of a kernel: \
                  {} in all",
@@ -114,9 +118,10 @@ impl Rule for LateJit {
                    what is compiled (CUDA_CACHE_PATH, TORCHINDUCTOR_CACHE_DIR) that outlive the run"
                     .to_owned(),
             thresholds: format!(
-                "calls of {} or more that load code, after a second of at least {QUIET_LAUNCHES} launches without one, \
+                "calls of {} or more that load code, after {} of at least {QUIET_LAUNCHES} launches without one, \
                  {PERCENT} % of the time",
-                duration(SLOW_NS)
+                duration(SLOW_NS),
+                duration(QUIET_NS)
             ),
             weakened: end.weakness(&[Class::Module, Class::Graph, Class::Launch]),
             ..evidence.finding(self.name(), end)

@@ -2,7 +2,7 @@
 
 use super::launch_storm::is_storm;
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
 use crate::findings::load::{PROMPT_ITEM_NS, STEP_LAUNCHES, is_late, step_ns};
 use crate::findings::scene::{PROMPT_NS, Part, Seen};
@@ -18,9 +18,23 @@ const LATE_PERCENT: u64 = 80;
 /// Of the time.
 const PERCENT: u64 = 30;
 
-/// See the module; of each process its steps.
+/// Steps, and launches of those that were late.
 #[derive(Debug, Default)]
-pub struct LaunchBound(Cases<(u64, u64)>);
+struct Steps {
+    all: u64,
+    launches: u64,
+}
+
+impl Sum for Steps {
+    fn join(&mut self, other: &Steps) {
+        self.all += other.all;
+        self.launches += other.launches;
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct LaunchBound(Phased<Steps>);
 
 impl Rule for LaunchBound {
     fn name(&self) -> &'static str {
@@ -39,32 +53,33 @@ impl Rule for LaunchBound {
         if !is_wait || seen.process.step_launches < STEP_LAUNCHES {
             return;
         }
-        let Some((evidence, (steps, launches))) = self.0.of(seen) else {
+        let Some((evidence, steps)) = self.0.of(seen) else {
             return;
         };
-        *steps += 1;
+        steps.all += 1;
         if is_late(seen) {
-            *launches += u64::from(seen.process.step_launches);
+            steps.launches += u64::from(seen.process.step_launches);
             evidence.add(seen, step_ns(seen));
         }
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, (steps, launches)) = self.0.costliest()?;
-        let mostly = is_percent(evidence.count, *steps, LATE_PERCENT);
-        let cost_ns = end.untraced(evidence.ns, *launches);
+        let (evidence, steps) = self.0.costliest(end)?;
+        let mostly = is_percent(evidence.count, steps.all, LATE_PERCENT);
+        let cost_ns = end.untraced(evidence.ns, steps.launches);
         if evidence.count < AT_LEAST || !mostly || !end.is_share(cost_ns, PERCENT) || is_storm(end) {
             return None;
         }
         Some(Finding {
             cost_ns,
             certainty: Certainty::Bound,
+            title: "The host prepares launches more slowly than the device does them".to_owned(),
             what: format!(
                 "in {} of {} steps the device was done before the host asked: it had waited for launches, which came \
                  every {}{}; at most the time from first launch to wait is lost",
                 count(evidence.count),
-                count(*steps),
-                duration(cost_ns / launches.max(&1)),
+                count(steps.all),
+                duration(cost_ns / steps.launches.max(1)),
                 end.untraced_words()
             ),
             cure:
@@ -72,8 +87,8 @@ impl Rule for LaunchBound {
                    (logging, data) out of the thread that launches"
                     .to_owned(),
             thresholds: format!(
-                "steps of at least {STEP_LAUNCHES} launches whose wait returns within {} ({} for a value): at least {AT_LEAST}, \
-                 {LATE_PERCENT} % of all, {PERCENT} % of the time",
+                "steps of at least {STEP_LAUNCHES} launches, of which none waited for room in the queue, whose wait returns \
+                 within {} ({} for a value): at least {AT_LEAST}, {LATE_PERCENT} % of all, {PERCENT} % of the time",
                 duration(PROMPT_NS),
                 duration(PROMPT_ITEM_NS)
             ),

@@ -2,12 +2,13 @@
 //!
 //! The pace is then the host's. What one launch for many saves is the host's time in all, but for what the kernels
 //! take by themselves; that is not seen, only that a kernel takes some microseconds at least.
+//!
+//! Where the device is behind its host, by long waits or a full queue, the pace is the device's: then it is no storm.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::Phased;
 use crate::findings::evidence::End;
 use crate::findings::scene::Seen;
-use crate::findings::table::is_percent;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
 use crate::sink::quantity::{count, duration};
@@ -24,13 +25,14 @@ const WAITED_PERCENT: u64 = 20;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct LaunchStorm(Cases);
+pub struct LaunchStorm(Phased);
 
 /// Whether launches come so.
 pub fn is_storm(end: &End<'_>) -> bool {
     let load = &end.load;
-    let ahead = !is_percent(load.waited_ns, load.window_ns(), WAITED_PERCENT + 1);
-    load.launches >= AT_LEAST && load.rate() >= RATE && busy_ns(end) / load.launches < BUSY_NS && ahead
+    let ahead = load.waited_ns.saturating_mul(100) <= load.window_ns().saturating_mul(WAITED_PERCENT);
+    let rapid = load.launches >= AT_LEAST && load.rate() >= RATE && busy_ns(end) / load.launches < BUSY_NS;
+    rapid && ahead && load.is_hosts
 }
 
 fn busy_ns(end: &End<'_>) -> u64 {
@@ -66,7 +68,7 @@ impl Rule for LaunchStorm {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, ()) = self.0.worst(|evidence, ()| evidence.count)?;
+        let (evidence, ()) = self.0.worst(end, |evidence, ()| evidence.count)?;
         if !is_storm(end) {
             return None;
         }
@@ -74,6 +76,10 @@ impl Rule for LaunchStorm {
         Some(Finding {
             cost_ns: cost_ns(end),
             certainty: Certainty::Bound,
+            title: format!(
+                "{} kernels a second, done sooner than the next is launched",
+                count(load.rate() as u64)
+            ),
             what: format!(
                 "{} launches, {} a second: one comes every {}{}, of which its call takes {}; a kernel takes less, and \
                  the device waits for the next one. At most that time is lost, but for {} a kernel",
@@ -90,7 +96,7 @@ impl Rule for LaunchStorm {
                     .to_owned(),
             thresholds: format!(
                 "at least {} launches, {}/s, less than {} of possibly busy time each, at most \
-                 {WAITED_PERCENT} % of the time in waits",
+                 {WAITED_PERCENT} % of the time in waits; half of them done when the host asked, and no full queue",
                 count(AT_LEAST),
                 count(RATE as u64),
                 duration(BUSY_NS)
@@ -135,6 +141,7 @@ mod tests {
             stage.launch();
             stage.pass(26 * US);
         }
+        stage.sync(5 * US);
         assert_eq!(stage.findings(), []);
         stage.tracing_took(10_000 * 15 * US);
         assert_eq!(stage.finding().cost_ns, 9_999 * 30 * US - 10_000 * (15 + 2) * US);
@@ -143,6 +150,33 @@ mod tests {
     #[test]
     fn a_device_that_is_behind_has_larger_kernels() {
         assert_eq!(run(3 * US, MS), []);
+    }
+
+    /// A hundred thousand kernels of 20 µs: launches wait for room, the device has no pause.
+    fn full_queue(wait_ns: Option<u64>) -> Vec<Finding> {
+        let mut stage = Stage::of(LaunchStorm::default());
+        for number in 0..100_000 {
+            let ns = if number < 1021 { 4 * US } else { 18 * US };
+            stage.call(Class::Launch, ns, |event| event.stream = Some(1));
+            stage.pass(US);
+        }
+        wait_ns.into_iter().for_each(|ns| stage.sync(ns));
+        stage.findings()
+    }
+
+    #[test]
+    fn a_full_queue_says_that_the_pace_is_the_devices() {
+        // waited for at once, long after, and not at all
+        for wait_ns in [Some(20 * MS), Some(5 * US), None] {
+            assert_eq!(full_queue(wait_ns), [], "{wait_ns:?}");
+        }
+    }
+
+    #[test]
+    fn where_nobody_waits_nothing_says_whose_pace_it_is() {
+        let mut stage = Stage::of(LaunchStorm::default());
+        (0..10_000).for_each(|_| stage.launch());
+        assert_eq!(stage.findings(), []);
     }
 
     #[test]

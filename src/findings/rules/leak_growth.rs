@@ -208,6 +208,11 @@ impl Rule for LeakGrowth {
             count: kept.count,
             moments: kept.moments.list(end.book),
             site: end.book.site(site.unwrap_or(0)).map(str::to_owned),
+            title: format!(
+                "Memory grows {} every {}",
+                bytes(kept.bytes / kept.count),
+                duration(ns / kept.count)
+            ),
             what: format!(
                 "process {pid} held {} more after {}, growing all the time ({}/h): {} allocations of then were not \
                  given back",
@@ -220,8 +225,8 @@ impl Rule for LeakGrowth {
                    bound); gpuscope leaks names every line"
                 .to_owned(),
             thresholds: format!(
-                "after the first quarter of the run, the least held grows from each eighth of the rest to the next (one \
-                 may be flat), by {} in all and at least {AT_LEAST} allocations",
+                "after the first of {WARM_UP_PARTS} parts of the run, the least held grows from each of {PARTS} parts of the \
+                 rest to the next ({FLAT_PARTS} may be flat), by {} in all and at least {AT_LEAST} allocations",
                 bytes(GROWTH_BYTES)
             ),
             weakened: end.weakness(&[Class::Alloc, Class::Free]),

@@ -1,7 +1,7 @@
 //! Copies that could run beside kernels and never do: they are in the same stream, or nothing is launched meanwhile.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Part, Seen};
 use crate::findings::table::{Grow, is_percent};
@@ -55,6 +55,14 @@ struct Course {
     bytes: u64,
 }
 
+impl Sum for Course {
+    fn join(&mut self, other: &Course) {
+        self.copies += other.copies;
+        self.beside += other.beside;
+        self.bytes.grow(other.bytes);
+    }
+}
+
 /// Copies since the last wait: of one stream, or the last one's stream.
 #[derive(Debug, Default)]
 struct Open {
@@ -65,7 +73,7 @@ struct Open {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct NoOverlap(Cases<Course>);
+pub struct NoOverlap(Phased<Course>);
 
 impl Course {
     /// A wait: what was given before it and what comes after do not meet.
@@ -127,7 +135,7 @@ impl Rule for NoOverlap {
         if end.weakness(&[Class::Launch]).is_some() {
             return None;
         }
-        let (alone, course) = self.0.worst(|_, course| course.bytes)?;
+        let (alone, course) = self.0.worst(end, |_, course| course.bytes)?;
         let cost_ns = end.pinned.ns(course.bytes);
         let few_beside = !is_percent(course.beside, course.copies, BESIDE_PERCENT);
         if alone.count < AT_LEAST || !few_beside || !end.is_share(cost_ns, PERCENT) {
@@ -136,6 +144,7 @@ impl Rule for NoOverlap {
         Some(Finding {
             cost_ns,
             certainty: Certainty::Inferred,
+            title: "Copies and kernels take turns".to_owned(),
             what: format!(
                 "{} of {} copies ({}, {} at {}) had no launch of another stream beside them: kernels and copies took turns",
                 count(alone.count),

@@ -1,7 +1,7 @@
 //! Copies of pageable memory that are called asynchronous and hold their thread up all the same.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::Phased;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::Seen;
 use crate::findings::table::Grow;
@@ -17,7 +17,7 @@ const PERCENT: u64 = 1;
 
 /// See the module; of each process the bytes.
 #[derive(Debug, Default)]
-pub struct PageableCopy(Cases<u64>);
+pub struct PageableCopy(Phased<u64>);
 
 fn cost_ns(evidence: &Evidence, bytes: u64, end: &End<'_>) -> u64 {
     evidence.ns.saturating_sub(end.pinned.ns(bytes))
@@ -50,22 +50,23 @@ impl Rule for PageableCopy {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, sum) = self.0.worst(|evidence, bytes| cost_ns(evidence, *bytes, end))?;
-        let cost_ns = cost_ns(evidence, *sum, end);
+        let (evidence, sum) = self.0.worst(end, |evidence, bytes| cost_ns(evidence, *bytes, end))?;
+        let cost_ns = cost_ns(&evidence, sum, end);
         if evidence.count < AT_LEAST || !end.is_share(cost_ns, PERCENT) {
             return None;
         }
         Some(Finding {
             cost_ns,
             certainty: end.pinned.certainty(),
+            title: "Asynchronous copies of pageable memory hold their thread up".to_owned(),
             what: format!(
                 "{} asynchronous copies of pageable memory ({}) held their thread for {}; from pinned memory ({}) they \
                  take {}, beside everything else",
                 count(evidence.count),
-                bytes(*sum),
+                bytes(sum),
                 duration(evidence.ns),
                 end.pinned.words(),
-                duration(end.pinned.ns(*sum))
+                duration(end.pinned.ns(sum))
             ),
             cure: "pin the memory: DataLoader(pin_memory=True) with .to(device, non_blocking=True), cudaMallocHost, \
                    cudaHostRegister"

@@ -70,6 +70,7 @@ impl Rule for StickyError {
         };
         Some(Finding {
             grave: true,
+            title: format!("Nothing works any more behind {}", first.error),
             what: format!(
                 "{} ({}) came first from {}; {} failed so: nothing works in this process any more",
                 first.error,

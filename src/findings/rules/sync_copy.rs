@@ -1,7 +1,7 @@
 //! Copies that return only when they are done: `cudaMemcpy` without a stream.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::Grow;
@@ -19,9 +19,16 @@ struct Sum {
     idle_ns: u64,
 }
 
+impl Sums for Sum {
+    fn join(&mut self, other: &Sum) {
+        self.bytes.grow(other.bytes);
+        self.idle_ns.grow(other.idle_ns);
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
-pub struct SyncCopy(Cases<Sum>);
+pub struct SyncCopy(Phased<Sum>);
 
 fn cost_ns(evidence: &Evidence, sum: &Sum, end: &End<'_>) -> u64 {
     evidence
@@ -62,14 +69,15 @@ impl Rule for SyncCopy {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, sum) = self.0.worst(|evidence, sum| cost_ns(evidence, sum, end))?;
-        let cost_ns = cost_ns(evidence, sum, end);
+        let (evidence, sum) = self.0.worst(end, |evidence, sum| cost_ns(evidence, sum, end))?;
+        let cost_ns = cost_ns(&evidence, &sum, end);
         if evidence.count < AT_LEAST || !end.is_share(cost_ns, PERCENT) {
             return None;
         }
         Some(Finding {
             cost_ns,
             certainty: end.pinned.certainty(),
+            title: "Copies without a stream are waited for".to_owned(),
             what: format!(
                 "{} copies without a stream ({}) held their thread for {}, where moving the bytes takes {} ({}); the \
                  device had nothing to do for {} behind them",

@@ -1,11 +1,12 @@
 //! The host waits for the device, and then the device for the host: waits behind which it had nothing to do.
 
 use crate::catalog::Class;
-use crate::findings::cases::Cases;
+use crate::findings::cases::Phased;
 use crate::findings::evidence::End;
-use crate::findings::scene::{Fault, Seen};
+use crate::findings::past::{LONG_NS, SHORT_NS};
+use crate::findings::scene::{Fault, PROMPT_NS, Seen};
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::{count, duration};
+use crate::sink::quantity::{count, duration, plural};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 10;
@@ -13,7 +14,7 @@ const PERCENT: u64 = 5;
 
 /// See the module; of each process its waits.
 #[derive(Debug, Default)]
-pub struct SyncStall(Cases<u64>);
+pub struct SyncStall(Phased<u64>);
 
 impl Rule for SyncStall {
     fn name(&self) -> &'static str {
@@ -40,16 +41,20 @@ impl Rule for SyncStall {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, waits) = self.0.costliest()?;
+        let (evidence, waits) = self.0.costliest(end)?;
         if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
         Some(Finding {
             certainty: end.idle_certainty(),
+            title: format!(
+                "The device waits for its host behind {}",
+                plural(evidence.count, "wait")
+            ),
             what: format!(
                 "behind {} of {} waits for the device it had nothing to do until the host launched again, for {} in all",
                 count(evidence.count),
-                count(*waits.max(&evidence.count)),
+                count(waits.max(evidence.count)),
                 duration(evidence.ns)
             ),
             cure:
@@ -57,8 +62,11 @@ impl Rule for SyncStall {
                    let streams wait for each other (cudaStreamWaitEvent)"
                     .to_owned(),
             thresholds: format!(
-                "at least {AT_LEAST} waits of more than 20 µs, each with 20 µs to 1 ms of idle time behind it, {PERCENT} % \
-                 of the time in all"
+                "at least {AT_LEAST} waits of more than {}, each with {} to {} of idle time behind it, {PERCENT} % of the \
+                 time in all",
+                duration(PROMPT_NS),
+                duration(SHORT_NS),
+                duration(LONG_NS)
             ),
             weakened: end.weakness(&[Class::Sync]),
             ..evidence.finding(self.name(), end)

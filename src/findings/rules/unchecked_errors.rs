@@ -194,6 +194,7 @@ impl Rule for UncheckedErrors {
             cost_ns: 0,
             count: times(ignored),
             certainty: Certainty::Inferred,
+            title: format!("{} failed, and nobody asked", plural(times(ignored), "call")),
             what: format!(
                 "{} failed, such as {} with {}, and nobody asked for the error: the thread went on, or failed in the \
                  same way again",

@@ -3,10 +3,12 @@
 //! Pure. Owns that nothing falls when a process ends, when a kernel gets its name, or when a bound becomes tighter.
 
 mod distinct;
+mod earlier;
 mod sums;
 mod top;
 
 pub use distinct::OTHER_CODE;
+pub use earlier::Earlier;
 pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Launched, Sums, Used, Waited};
 pub use top::Shown;
 
@@ -42,8 +44,10 @@ pub struct Held {
     pub ages: Ages,
     /// What the driver counts, by device.
     pub driver_bytes: BTreeMap<Arc<str>, u64>,
-    /// What of it no allocation explains.
+    /// What of it no allocation explains, without the next.
     pub unattributed_bytes: BTreeMap<Arc<str>, u64>,
+    /// What was there before the processes were watched, at most.
+    pub earlier_bytes: BTreeMap<Arc<str>, u64>,
     /// Processes whose idle time is no bound.
     pub inferred: u64,
 }
@@ -108,12 +112,25 @@ impl Fleet {
 
     /// Forgets owners that had no process since `horizon`, CLOCK_MONOTONIC ns, and tells which.
     pub fn retire(&mut self, horizon: u64) -> Vec<Arc<Owner>> {
-        let old = self.past.iter().filter(|(_, past)| past.seen_at < horizon);
-        let old: Vec<Arc<Owner>> = old.map(|(owner, _)| Arc::clone(owner)).collect();
-        for past in old.iter().filter_map(|owner| self.past.remove(owner)) {
+        let old = self.dead_since(horizon);
+        old.iter().for_each(|owner| self.forget(owner));
+        old
+    }
+
+    /// Owners that had no process since `horizon`, CLOCK_MONOTONIC ns, those without one for longest first.
+    #[must_use]
+    pub fn dead_since(&self, horizon: u64) -> Vec<Arc<Owner>> {
+        let dead = self.past.iter().filter(|(_, past)| past.seen_at < horizon);
+        let mut dead: Vec<(u64, &Arc<Owner>)> = dead.map(|(owner, past)| (past.seen_at, owner)).collect();
+        dead.sort();
+        dead.into_iter().map(|(_, owner)| Arc::clone(owner)).collect()
+    }
+
+    /// Forgets an owner.
+    pub fn forget(&mut self, owner: &Arc<Owner>) {
+        if let Some(past) = self.past.remove(owner) {
             self.evicted += past.top.evicted;
         }
-        old
     }
 
     /// Owners with figures.
@@ -222,5 +239,17 @@ mod tests {
         assert!(fleet.retire(100).is_empty());
         assert_eq!(fleet.retire(101), [train]);
         assert_eq!(fleet.owners(), 0);
+    }
+
+    #[test]
+    fn who_has_been_dead_for_longest_is_told_first() {
+        let (mut fleet, owners) = (Fleet::default(), ["a", "b", "c"].map(owner));
+        for (owner, at) in owners.iter().zip([30, 10, 20]) {
+            fleet.fold(owner, launching("k", 1), at);
+        }
+        let [a, b, c] = owners;
+        assert_eq!(fleet.dead_since(30), [Arc::clone(&b), c]);
+        fleet.forget(&b);
+        assert!(!fleet.dead_since(31).contains(&b) && fleet.dead_since(31).contains(&a));
     }
 }

@@ -65,6 +65,8 @@ pub struct Ledger {
     freed_by: BTreeMap<u32, Ended>,
     /// Row of the call that changes the ledger now.
     pub by: u32,
+    /// Bytes that it has given back.
+    pub given_back: Option<u64>,
     heights: BTreeMap<Sum, Height>,
     freed: HashSet<(Family, u64)>,
     freed_order: VecDeque<(Family, u64)>,
@@ -136,6 +138,7 @@ impl Ledger {
     fn settle(&mut self, live: &Live, how: Ending) {
         if how == Ending::Freed {
             self.for_each_account(live.group, |account| account.note_free(live.bytes));
+            self.given_back = Some(self.given_back.unwrap_or(0) + live.bytes);
         }
         if self.group_key(live).family.holder() == Holder::Nobody {
             return;

@@ -80,11 +80,12 @@ impl Book {
             .is_some_and(|process| !process.comm.is_empty())
     }
 
-    /// Does what `call` did. Its process has been introduced.
-    pub fn apply(&mut self, call: &Call<'_>) {
-        if let Some(process) = self.processes.get_mut(&call.raw.tgid) {
-            process.apply(call);
-        }
+    /// Does what `call` did. Its process has been introduced. The bytes that it has given back, as far as is known.
+    pub fn apply(&mut self, call: &Call<'_>) -> Option<u64> {
+        let process = self.processes.get_mut(&call.raw.tgid)?;
+        process.ledger.given_back = None;
+        process.apply(call);
+        process.ledger.given_back
     }
 
     /// A process has ended, or has become another program: nothing is held any more.

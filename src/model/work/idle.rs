@@ -1,5 +1,5 @@
 //! When nothing that was submitted can have been running: from the moment at which everything is known to be done to
-//! the next call that submits something.
+//! the next call that submits something, or to the last moment of which it is known that there was none.
 
 use std::collections::VecDeque;
 
@@ -28,6 +28,8 @@ const UNTAKEN: usize = 1 << 16;
 pub struct Idle {
     /// Everything is done since then.
     since: Option<u64>,
+    /// Until then nothing was submitted after that.
+    until: u64,
     recent: VecDeque<Gap>,
     older_ns: u64,
     older_longest_ns: u64,
@@ -42,6 +44,11 @@ impl Idle {
     /// Everything that was submitted is done, now.
     pub fn begin(&mut self, at: u64) {
         self.since.get_or_insert(at);
+    }
+
+    /// Nothing was submitted before `at`, and nothing is under way that was entered before it.
+    pub fn last(&mut self, at: u64) {
+        self.until = self.until.max(at);
     }
 
     /// Something is being submitted since `entered`, by a call of thread `tid` that has returned now.
@@ -70,10 +77,7 @@ impl Idle {
 
     fn settle_oldest(&mut self) {
         if let Some(gap) = self.recent.pop_front() {
-            let ns = gap.ns();
-            self.older_ns += ns;
-            self.older_longest_ns = self.older_longest_ns.max(ns);
-            self.older += 1;
+            self.add_older(gap.ns());
             let asked = self.taken_until.is_some_and(|until| gap.since >= until);
             if asked && self.untaken.len() < UNTAKEN {
                 self.untaken.push(gap);
@@ -81,9 +85,24 @@ impl Idle {
         }
     }
 
-    /// It is not known any more that everything is done.
+    /// It is not known any more that everything is done. What was known stays.
     pub fn doubt(&mut self) {
+        let ns = self.lasting_ns();
+        if ns > 0 {
+            self.add_older(ns);
+        }
         self.since = None;
+    }
+
+    fn add_older(&mut self, ns: u64) {
+        self.older_ns += ns;
+        self.older_longest_ns = self.older_longest_ns.max(ns);
+        self.older += 1;
+    }
+
+    /// Of the piece that nothing has ended yet, what is known.
+    fn lasting_ns(&self) -> u64 {
+        self.since.map_or(0, |since| self.until.saturating_sub(since))
     }
 
     /// Since when everything is done.
@@ -92,17 +111,24 @@ impl Idle {
         self.since
     }
 
-    /// Idle time between submissions.
+    /// Until when it is known that nothing was submitted after everything was done; `None`: something may be running.
+    #[must_use]
+    pub fn known_until(&self) -> Option<u64> {
+        self.since.map(|since| since.max(self.until))
+    }
+
+    /// Idle time between submissions, and after the last one as far as that is known.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.older_ns + self.gaps().sum::<u64>()
+        self.older_ns + self.gaps().sum::<u64>() + self.lasting_ns()
     }
 
     /// Pieces of it, and the longest.
     #[must_use]
     pub fn pieces(&self) -> (u64, u64) {
-        let longest = self.gaps().max().unwrap_or(0).max(self.older_longest_ns);
-        (self.older + self.recent.len() as u64, longest)
+        let lasting = self.lasting_ns();
+        let longest = self.gaps().max().unwrap_or(0).max(self.older_longest_ns).max(lasting);
+        (self.older + self.recent.len() as u64 + u64::from(lasting > 0), longest)
     }
 
     /// Pieces that ended before `horizon` and were not taken before. One that is cut after this was taken too long.
@@ -141,6 +167,35 @@ mod tests {
         assert_eq!(idle.total_ns(), 100);
         assert_eq!(idle.pieces(), (1, 100));
         assert_eq!(idle.since(), Some(400));
+    }
+
+    #[test]
+    fn idle_goes_on_while_it_is_known_that_nothing_is_submitted() {
+        let mut idle = Idle::default();
+        idle.last(100); // something may be running
+        idle.begin(200);
+        assert_eq!((idle.total_ns(), idle.known_until()), (0, Some(200)));
+        idle.last(260);
+        idle.last(250);
+        assert_eq!(
+            (idle.total_ns(), idle.pieces(), idle.known_until()),
+            (60, (1, 60), Some(260))
+        );
+        idle.end(300, 7);
+        assert_eq!(
+            (idle.total_ns(), idle.pieces(), idle.known_until()),
+            (100, (1, 100), None)
+        );
+    }
+
+    #[test]
+    fn what_was_known_before_a_loss_stays() {
+        let mut idle = Idle::default();
+        idle.begin(200);
+        idle.last(260);
+        idle.doubt();
+        idle.last(400);
+        assert_eq!((idle.total_ns(), idle.pieces()), (60, (1, 60)));
     }
 
     #[test]

@@ -126,6 +126,19 @@ impl Lanes {
         self.idle.take(horizon)
     }
 
+    /// Every record of what was entered before `at` has been noted, or is among `lost` records that were not told.
+    pub fn quiet_until(&mut self, at: u64, lost: u64) {
+        if self.lost == Some(lost) {
+            self.idle.last(at);
+        }
+    }
+
+    /// Whether it would be of use to know more of that.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.idle.since().is_some()
+    }
+
     /// Something may be running since `call` was entered.
     fn begin(&mut self, call: &Call<'_>) {
         let (entered, tid) = (call.raw.entered, call.raw.tid);
@@ -333,14 +346,14 @@ impl Lanes {
     }
 
     /// Length of the time from the first submission to the last thing that is known, or `now`; and how much of it
-    /// was idle.
+    /// was idle. Nothing is known of the time after the last wait, unless [`Lanes::quiet_until`] told.
     #[must_use]
     pub fn window(&self, now: u64) -> (u64, u64) {
         let Some(first) = self.first_at else { return (0, 0) };
         let until = if self.is_busy() {
             now
         } else {
-            self.idle.since().unwrap_or(self.last_done_at)
+            self.idle.known_until().unwrap_or(self.last_done_at)
         };
         (until.saturating_sub(first), self.idle.total_ns())
     }

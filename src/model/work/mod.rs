@@ -99,6 +99,22 @@ impl Work {
         process.map(|process| process.take_gaps(u64::MAX)).unwrap_or_default()
     }
 
+    /// Living processes whose devices have nothing to do, as far as is known.
+    pub fn idle(&self) -> impl Iterator<Item = u32> {
+        self.processes
+            .iter()
+            .filter(|(_, process)| process.is_idle())
+            .map(|(tgid, _)| *tgid)
+    }
+
+    /// Every call of `tgid` that was entered before `at` has been applied, if it was not among the `lost` ones; no other
+    /// is under way. Thus its devices had nothing to do since they had nothing to do.
+    pub fn quiet_until(&mut self, tgid: u32, at: u64, lost: u64) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.quiet_until(at, lost);
+        }
+    }
+
     /// Does what a memory call means for work. Its process has been introduced.
     pub fn remember(&mut self, call: &memory::Call<'_>) {
         if let Some(process) = self.processes.get_mut(&call.raw.tgid) {

@@ -91,6 +91,16 @@ impl Process {
         self.lanes.take_gaps(horizon)
     }
 
+    /// See [`Lanes::quiet_until`].
+    pub fn quiet_until(&mut self, at: u64, lost: u64) {
+        self.lanes.quiet_until(at, lost);
+    }
+
+    /// See [`Lanes::is_idle`].
+    pub fn is_idle(&self) -> bool {
+        self.lanes.is_idle()
+    }
+
     fn follow(&mut self, call: &Call<'_>) {
         match call.step {
             Step::Submit | Step::GraphLaunch => self.lanes.submit(call),

@@ -45,6 +45,15 @@ pub enum HostMemory {
 }
 
 impl HostMemory {
+    /// That of this word.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<HostMemory> {
+        use HostMemory::{Managed, Pageable, Pinned, Unknown};
+        [Pinned, Pageable, Managed, Unknown]
+            .into_iter()
+            .find(|host| host.name() == name)
+    }
+
     /// The word in outputs.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -182,6 +191,21 @@ pub enum HiddenKind {
 }
 
 impl HiddenKind {
+    /// All of them.
+    pub const ALL: [HiddenKind; 5] = [
+        HiddenKind::Item,
+        HiddenKind::BlockingCopy,
+        HiddenKind::PageableAsync,
+        HiddenKind::Free,
+        HiddenKind::Alloc,
+    ];
+
+    /// The kind of that word.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<HiddenKind> {
+        HiddenKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// The word in outputs.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -316,6 +316,31 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn what_is_called_idle_while_nobody_calls_never_was_busy(
+        threads in proptest::collection::vec(proptest::collection::vec(op(), 0..40), 1..4),
+        pauses in proptest::collection::vec(1u64..60, 1..20),
+        looks in proptest::collection::vec(0u64..20_000, 1..20),
+    ) {
+        let mut run = run(threads, &pauses);
+        run.teller.told.sort_by_key(|call| call.returned);
+        for look in looks {
+            let (told, open): (Vec<&WorkCall>, Vec<&WorkCall>) =
+                run.teller.told.iter().partition(|call| call.returned <= look);
+            let mut lanes = Lanes::default();
+            told.into_iter().for_each(|raw| feed(&mut lanes, raw));
+            let until = open.iter().map(|call| call.entered).min().unwrap_or(look).min(look);
+            let before = lanes.window(look).1;
+            lanes.quiet_until(until, 0);
+            let more = lanes.window(look).1 - before;
+            prop_assert!(more == 0 || lanes.is_idle());
+            for (start, end) in &run.device.busy {
+                let since = until - more;
+                prop_assert!(more == 0 || *end <= since || until <= *start, "idle {since}..{until}, busy {start}..{end}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! Hooks at the dynamic linkers, which tell of a library before its first function is called.
 
-use super::Attacher;
 use super::unmapped::Stay;
+use super::{Attacher, Probes, key_of};
 use crate::elf::ElfFile;
-use crate::probe::Session;
-use crate::probe::discover::{self, Mapping, descriptor_path};
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
+use crate::foreign::ForeignFile;
+use crate::probe::discover::Mapping;
+use crate::probe::{Session, lease};
+use anyhow::Result;
 use std::path::Path;
 
 /// Whether a file is a dynamic linker, by its name.
@@ -21,16 +21,13 @@ impl Attacher {
         &mut self,
         session: &Session,
         elf: &ElfFile,
-        file: &File,
+        file: &ForeignFile,
         path: &Path,
         mapping: Option<&Mapping>,
     ) {
-        let Ok(metadata) = file.metadata() else {
-            return;
-        };
-        let key = (metadata.dev(), metadata.ino());
-        if let Some((_, stay)) = self.linkers.get_mut(&key) {
-            return stay.note(mapping);
+        let key = key_of(file);
+        if let Some((_, known)) = self.linkers.get_mut(&key) {
+            return known.stay.note(mapping);
         }
         let Ok(symbols) = elf.symbols_where(&|name| name == "_dl_debug_state") else {
             return;
@@ -42,8 +39,9 @@ impl Attacher {
             ));
             return;
         };
-        match session.attach_linker(&descriptor_path(file), symbol.file_offset) {
-            Ok(link) => drop(self.linkers.insert(key, (link, Stay::for_mapping(mapping)))),
+        let probed = probe(session, file, symbol.file_offset, mapping);
+        match probed {
+            Ok(probes) => drop(self.linkers.insert(key, (path.to_owned(), probes))),
             Err(error) => self.gap(format!(
                 "{}: {error:#}: libraries loaded later are noticed with a delay",
                 path.display()
@@ -61,12 +59,24 @@ impl Attacher {
             let Ok(path) = std::fs::canonicalize(path) else {
                 continue;
             };
-            let Ok(file) = discover::open_readable(&path) else {
+            let Ok(file) = ForeignFile::find(&path) else {
                 continue;
             };
-            if let Ok(elf) = ElfFile::open(descriptor_path(&file)) {
+            if let Ok(elf) = file.elf() {
                 self.watch_linker(session, &elf, &file, &path, None);
             }
         }
     }
+}
+
+fn probe(session: &Session, file: &ForeignFile, offset: u64, mapping: Option<&Mapping>) -> Result<Probes> {
+    let mut guard = lease::take(file)?;
+    guard.watch(file);
+    file.touch(std::iter::once(offset))?;
+    Ok(Probes {
+        guard,
+        links: vec![session.attach_linker(&file.path(), offset)?],
+        file: file.clone(),
+        stay: Stay::for_mapping(mapping),
+    })
 }

@@ -78,7 +78,7 @@ impl Attacher {
             rows.see_entry_only(row);
             self.gap(format!("{about}: seen at entry only: {why}"));
         }
-        let point = Point::entry(site.offset, row.0, rows.returns(row));
+        let point = Point::entry(site.offset, row.0, rows.returns(row)).at(site.cost);
         Some((point, site.cost == Cost::SingleStepped))
     }
 
@@ -96,9 +96,10 @@ impl Attacher {
             self.gap(format!("{}: seen at entry only: {why}", function.name));
         }
         if place.is_entry {
-            return Ok(Point::entry(place.site.offset, row.0, rows.returns(row)));
+            return Ok(Point::entry(place.site.offset, row.0, rows.returns(row)).at(place.site.cost));
         }
         readable_inside(&rows.catalog().rows[row.0 as usize])?;
-        self.sites.inner(file.session, place.site.offset, row)
+        let point = self.sites.inner(file.session, place.site.offset, row)?;
+        Ok(point.at(place.site.cost))
     }
 }

@@ -3,7 +3,7 @@
 //! Owns when: an open file with probes keeps a container's file system, long unmounted, on the disk, and its numbers
 //! may name another file once it is gone. What is installed, or was asked for by name, stays.
 //!
-//! Looks at a few processes each second. A process that was born meanwhile of one that is gone again may be missed in
+//! Looks at processes for a hundredth of its time. A process that was born meanwhile of one that is gone again may be missed in
 //! one round, so a file goes when two rounds in a row found nobody.
 
 use super::{Attacher, let_go};
@@ -13,12 +13,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// Between the beginnings of two rounds.
-const EVERY: Duration = Duration::from_secs(300);
-/// Processes in a second: one with PyTorch takes a millisecond or two.
-const AT_A_TIME: usize = 16;
+const EVERY: Duration = Duration::from_secs(10);
+/// In a second. A process with PyTorch takes a millisecond or two, most take a tenth of one.
+const FOR: Duration = Duration::from_millis(10);
 
 /// A file's device and inode, as maps have them.
-pub(super) type Name = (String, u64);
+pub type Name = (String, u64);
 
 impl Mapping {
     pub(super) fn name(&self) -> Name {
@@ -111,8 +111,10 @@ impl Round {
         let Some(left) = self.left.as_mut() else {
             return false;
         };
-        let next = left.split_off(left.len().saturating_sub(AT_A_TIME));
-        for pid in next {
+        let begun = Instant::now();
+        while begun.elapsed() < FOR
+            && let Some(pid) = left.pop()
+        {
             match discover::mappings(pid) {
                 Ok(mappings) => self.mapped.extend(mappings.iter().map(Mapping::name)),
                 Err(error) => {
@@ -127,29 +129,33 @@ impl Round {
 
 impl Attacher {
     /// Lets go of files that no process maps any more. To be called once a second. `callers`: processes that make calls.
-    pub fn release_unmapped(&mut self, callers: &HashSet<u32>) {
-        let mut stays = self.attached.values().map(|file| &file.stay);
-        let temporary = stays.any(|stay| matches!(stay, Stay::WhileMapped { .. }));
-        if !temporary && self.linkers.values().all(|(_, stay)| matches!(stay, Stay::Always)) {
-            return;
+    /// `asked`: whether what is mapped is wanted in any case. `Some`: what is mapped, by all processes together.
+    pub fn release_unmapped(&mut self, callers: &HashSet<u32>, asked: bool) -> Option<HashSet<Name>> {
+        let linkers = self.linkers.values().map(|(_, probes)| probes);
+        let mut probes = self.attached.values().map(|file| &file.probes).chain(linkers);
+        if !asked && probes.all(|probes| matches!(probes.stay, Stay::Always)) {
+            return None;
         }
         self.round.begin_when_due();
-        if self.round.go_on(callers) {
-            self.round.left = None;
-            let mapped = std::mem::take(&mut self.round.mapped);
-            if !self.round.hidden {
-                self.keep_only(&mapped);
-            }
+        if !self.round.go_on(callers) {
+            return None;
         }
+        self.round.left = None;
+        let mapped = std::mem::take(&mut self.round.mapped);
+        if self.round.hidden {
+            return None;
+        }
+        self.keep_only(&mapped);
+        Some(mapped)
     }
 
     /// Numbers of files that are gone may come again, for others.
     fn keep_only(&mut self, mapped: &HashSet<Name>) {
         self.looked_at.retain(|name| mapped.contains(name));
-        let linkers = self.linkers.extract_if(|_, (_, stay)| stay.is_over(mapped));
-        let linkers = linkers.map(|(_, (link, _))| link).collect();
-        let files = self.attached.extract_if(|_, file| file.stay.is_over(mapped));
-        let_go(files.map(|(_, file)| file).collect(), linkers);
+        let linkers = self.linkers.extract_if(|_, (_, probes)| probes.stay.is_over(mapped));
+        let linkers = linkers.map(|(_, (_, probes))| probes);
+        let files = self.attached.extract_if(|_, file| file.probes.stay.is_over(mapped));
+        let_go(files.map(|(_, file)| file.probes).chain(linkers).collect());
     }
 }
 

@@ -5,7 +5,6 @@ use super::library::{self, Finding};
 use super::process::{self, Process};
 use super::version::{self, Version};
 use crate::catalog::Catalog;
-use crate::elf::{ElfError, ElfFile};
 use anyhow::Result;
 use serde::Serialize;
 use std::io;
@@ -115,7 +114,7 @@ fn mapped(pid: u32, process: &Process) -> Result<Vec<Mapping>, String> {
     if process.ended {
         return Err("it has ended and waits for its parent to notice (zombie)".to_owned());
     }
-    if let Err(ElfError::Not64Bit) = ElfFile::open(format!("/proc/{pid}/exe")) {
+    if discover::is_32_bit(pid) {
         return Err("a 32-bit program: only 64-bit ones can be traced".to_owned());
     }
     discover::mappings(pid).map_err(|error| unreadable(&error))

@@ -4,7 +4,8 @@ use super::super::privilege;
 use super::Check;
 use super::version::{self, Version};
 
-const SETCAP: &str = "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep $(command -v gpuscope)";
+const SETCAP: &str =
+    "sudo setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_lease+ep $(command -v gpuscope)";
 const SETCAP_ADMIN: &str = "run with sudo";
 /// Capabilities that tracing does without, and what is lost.
 const HELPFUL: [(&str, &str); 3] = [

@@ -1,7 +1,7 @@
 //! What of one mapped file can be probed; decided by the code that attaches.
 
 use super::super::attach::{self, Found};
-use super::super::discover::{Mapping, descriptor_path};
+use super::super::discover::Mapping;
 use super::coverage::{Kind, MappedLibrary};
 use crate::catalog::{Catalog, Library, LibraryId};
 use crate::elf::{ElfFile, Method, is_trampoline};
@@ -22,7 +22,7 @@ pub(super) enum Finding {
 /// What `mapping` of process `pid` offers of the libraries in `catalog`.
 pub(super) fn examine(pid: u32, mapping: &Mapping, catalog: &Catalog) -> Result<Finding> {
     let file = mapping.open(pid).context("cannot be opened")?;
-    let elf = ElfFile::open(descriptor_path(&file))?;
+    let elf = file.elf()?;
     let Some((id, functions, embedded)) = attach::functions_of(catalog, &elf, &mapping.path)? else {
         return Ok(if too_large(&elf) {
             Finding::NotSearched

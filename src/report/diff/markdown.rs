@@ -29,11 +29,11 @@ pub fn markdown(diff: &Diff<'_>) -> String {
 fn findings(diff: &Diff<'_>, out: &mut String) {
     let (old, new) = (&diff.before.run, &diff.after.run);
     let line = |word: &str, finding: &Finding, run: &Run| {
-        let place = words::place(finding).map_or_else(String::new, |place| format!(" at {}", code(&place)));
-        let share = words::percent(finding.share(run));
+        let place = words::place(finding).map_or_else(String::new, |place| format!(", at {}", code(&place)));
+        let cost = words::cost(finding, run);
         format!(
-            "- {word} **{}**: {share} of the time{place}. {}\n",
-            finding.rule,
+            "- {word} **{}**{place}: {cost}. {}\n",
+            cell(&finding.title),
             cell(&finding.what)
         )
     };

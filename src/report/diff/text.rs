@@ -4,6 +4,7 @@ use super::super::text::{Ink, table, wrapped};
 use super::super::{Report, words};
 use super::{Diff, FunctionChange, Measure};
 use crate::findings::{Finding, Run};
+use crate::sink::fit::fit;
 use crate::sink::quantity::{count, duration, escaped};
 use std::fmt::Write;
 
@@ -13,6 +14,16 @@ const SHOWN: usize = 15;
 /// The whole comparison.
 #[must_use]
 pub fn page(diff: &Diff<'_>, colour: bool) -> String {
+    page_within(diff, colour, None)
+}
+
+/// The same in lines of at most `columns` characters, for a terminal.
+#[must_use]
+pub fn page_within(diff: &Diff<'_>, colour: bool, columns: Option<usize>) -> String {
+    fit(&whole_lines(diff, colour), columns)
+}
+
+fn whole_lines(diff: &Diff<'_>, colour: bool) -> String {
     let ink = Ink(colour);
     let mut out = String::new();
     for (name, report) in [("before", diff.before), ("after ", diff.after)] {
@@ -54,8 +65,7 @@ fn findings(diff: &Diff<'_>, ink: Ink, out: &mut String) {
     }
     for (before, after) in &diff.stayed {
         line("both", after, new, out);
-        let was = words::percent(before.share(old));
-        let _ = writeln!(out, "        it was {was}, {}", duration(before.cost_ns));
+        let _ = writeln!(out, "        it was {}", words::cost(before, old));
     }
     if diff.appeared.len() + diff.gone.len() + diff.stayed.len() == 0 {
         let _ = writeln!(out, "  none in either");
@@ -63,14 +73,10 @@ fn findings(diff: &Diff<'_>, ink: Ink, out: &mut String) {
 }
 
 fn line(word: &str, finding: &Finding, run: &Run, out: &mut String) {
-    let place = words::place(finding).map_or_else(String::new, |place| format!(" at {place}"));
-    let share = words::percent(finding.share(run));
-    let _ = writeln!(
-        out,
-        "  {word}  {}: {share}, {}{place}",
-        finding.rule,
-        duration(finding.cost_ns)
-    );
+    // escaped where frames are named
+    let at = words::place(finding).map_or_else(String::new, |place| format!(", at {place}"));
+    let _ = writeln!(out, "  {word}  {}{at}", escaped(&finding.title));
+    let _ = writeln!(out, "        {}", words::cost(finding, run));
 }
 
 fn measures(diff: &Diff<'_>, ink: Ink, out: &mut String) {

@@ -12,8 +12,14 @@ pub(super) fn write(report: &Report, page: &mut String) {
         let class = if report.untold.is_some() { "weak" } else { "healthy" };
         let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Text(&words::healthy(report)));
     }
+    if let Some(of) = report.run.steady_words().filter(|_| !report.findings.is_empty()) {
+        let _ = writeln!(page, "<p class=\"weak\">{}</p>", Text(&format!("Shares are {of}.")));
+    }
     for (index, finding) in report.findings.iter().enumerate() {
         card(index + 1, finding, report, page);
+    }
+    if let Some(what) = report.unexplained() {
+        let _ = writeln!(page, "<p class=\"weak\">not explained: {}</p>", Text(&what));
     }
     page.push_str("</section>\n");
 }
@@ -25,12 +31,13 @@ fn card(number: usize, finding: &Finding, report: &Report, page: &mut String) {
     let _ = write!(
         page,
         "<div class=\"body\">\n<h3><span class=\"number\">{number}</span>{} \
-         <span class=\"badge {certainty}\">{certainty}</span></h3>\n<p>{}</p>\n",
+         <span class=\"badge\">{}</span> <span class=\"badge {certainty}\">{certainty}</span></h3>\n<p>{}</p>\n",
+        Text(&finding.title),
         Text(finding.rule),
         Text(&finding.what),
     );
     where_from(finding, page);
-    let _ = writeln!(page, "<p class=\"cure\">{}</p>", Text(&finding.cure));
+    let _ = writeln!(page, "<p class=\"cure\">do: {}</p>", Text(&finding.cure));
     moments(finding, page);
     if let Some(weakened) = &finding.weakened {
         let _ = writeln!(page, "<p class=\"weak\">{}</p>", Text(weakened));
@@ -69,12 +76,12 @@ fn where_from(finding: &Finding, page: &mut String) {
 }
 
 fn moments(finding: &Finding, page: &mut String) {
-    let _ = write!(page, "<p class=\"moments\"><span>seen {} times", count(finding.count));
-    page.push_str(if finding.moments.is_empty() {
-        "</span>"
-    } else {
-        ", worst</span>"
-    });
+    let many = count(finding.count);
+    let words = match finding.moments.is_empty() {
+        true => format!("{many} times"),
+        false => format!("worst of {many}"),
+    };
+    let _ = write!(page, "<p class=\"moments\"><span>{words}</span>");
     for moment in &finding.moments {
         let length = if moment.ns > 0 {
             format!(" · {}", duration(moment.ns))

@@ -1,6 +1,6 @@
 //! Totals, as tables.
 
-use super::super::{Layer, Report, Slow, site, words};
+use super::super::{Kernel, Layer, Report, Slow, site, sum, words};
 use super::table::{self, Cell, bar, code, markup, number, optional, text};
 use super::written::Text;
 use crate::sink::quantity::{bytes, count, duration, plural};
@@ -139,8 +139,11 @@ fn kernels(report: &Report, page: &mut String) {
     }
     section("kernels", "Kernels", page, |page| {
         page.push_str("<p>Times are those of the launching call: the CPU's, not the GPU's.</p>\n");
-        let all = report.launches();
-        let most = report.kernels.first().map_or(0, |kernel| kernel.launches) as f64;
+        for line in words::graphs(report) {
+            let _ = writeln!(page, "<p>{}.</p>", Text(&line));
+        }
+        let all = sum(report.kernels.iter().map(Kernel::runs));
+        let most = report.kernels.iter().map(|kernel| kernel.launches).max().unwrap_or(0) as f64;
         let rows: Vec<Vec<Cell>> = report
             .kernels
             .iter()
@@ -148,9 +151,11 @@ fn kernels(report: &Report, page: &mut String) {
                 vec![
                     code(&kernel.name),
                     bar(kernel.launches as f64, most, &count(kernel.launches)),
+                    optional(kernel.in_graphs, count),
+                    optional(kernel.captured, count),
                     number(
-                        kernel.launches as f64,
-                        &words::percent(kernel.launches as f64 / all.max(1) as f64),
+                        kernel.runs() as f64,
+                        &words::percent(kernel.runs() as f64 / all.max(1) as f64),
                     ),
                     number(kernel.failed as f64, &count(kernel.failed)),
                     text(kernel.shape.as_deref().unwrap_or("–")),
@@ -164,6 +169,8 @@ fn kernels(report: &Report, page: &mut String) {
             &[
                 "kernel",
                 "launches",
+                "in graphs",
+                "captured",
                 "share",
                 "failed",
                 "mostly as",
@@ -201,25 +208,61 @@ fn copies(report: &Report, page: &mut String) {
 }
 
 fn waits(report: &Report, page: &mut String) {
-    if report.waits.is_empty() {
+    if report.waits.is_empty() && report.hidden.is_empty() {
         return;
     }
     section("waits", "Waiting for the GPU", page, |page| {
-        page.push_str("<p>Time in calls that wait, all threads together.</p>\n");
+        let _ = writeln!(page, "<p>{}.</p>", Text(&words::waiting(report)));
         let most = report.waits.first().map_or(0, |wait| wait.total_ns) as f64;
         let mut rows = Vec::new();
         for wait in &report.waits {
-            let named: u64 = wait.sites.iter().map(|site| site.calls).sum();
+            let named = sum(wait.sites.iter().map(|site| site.calls));
             for site in &wait.sites {
                 rows.push(wait_row(&wait.name, &site.site, site.calls, site.total_ns, most));
             }
             if named < wait.calls {
-                let ns = wait.total_ns - wait.sites.iter().map(|site| site.total_ns).sum::<u64>();
+                let named = sum(wait.sites.iter().map(|site| site.total_ns));
+                let ns = wait.total_ns.saturating_sub(named);
                 rows.push(wait_row(&wait.name, "–", wait.calls - named, ns, most));
             }
         }
         table::write(&["call", "from", "calls", "total", "mean"], &rows, page);
+        unasked(report, page);
     });
+}
+
+fn unasked(report: &Report, page: &mut String) {
+    if report.hidden.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        page,
+        "<h3>Waits that nobody asked for <small>some may be among those above; ≤: inferred, not all of that time \
+         need be waiting</small></h3>"
+    );
+    let mut rows = Vec::new();
+    let most = report.hidden.first().map_or(0, |wait| wait.total_ns) as f64;
+    for wait in &report.hidden {
+        let row = |place: &str, calls: u64, ns: u64| {
+            let sign = if wait.at_most { "≤ " } else { "" };
+            let total = format!("{sign}{}", duration(ns));
+            vec![
+                text(&words::hidden(wait)),
+                code(place),
+                number(calls as f64, &count(calls)),
+                bar(ns as f64, most, &total),
+            ]
+        };
+        let sites = wait.sites.iter();
+        rows.extend(sites.map(|site| row(&site.site, site.calls, site.total_ns)));
+        let named = wait.sites.iter().fold((0, 0), |sum: (u64, u64), site| {
+            (sum.0.saturating_add(site.calls), sum.1.saturating_add(site.total_ns))
+        });
+        if named.0 < wait.calls {
+            rows.push(row("–", wait.calls - named.0, wait.total_ns.saturating_sub(named.1)));
+        }
+    }
+    table::write(&["why it waits", "from", "calls", "total"], &rows, page);
 }
 
 fn wait_row(name: &str, place: &str, calls: u64, ns: u64, most: f64) -> Vec<Cell> {
@@ -238,12 +281,12 @@ fn idle(report: &Report, page: &mut String) {
     }
     section("idle", "GPU idle, and what the host did meanwhile", page, |page| {
         for idle in &report.idle {
-            let share = words::percent(idle.total_ns as f64 / report.wall_ns().max(1) as f64);
+            let word = if idle.inferred { "inferred:" } else { "at least" };
             let _ = writeln!(
                 page,
-                "<h3>process {} <small>at least {} ({share}) in {}, the longest {}</small></h3>",
+                "<h3>process {} <small>{word} {} in {}, the longest {}</small></h3>",
                 idle.pid,
-                duration(idle.total_ns),
+                idle.words(),
                 plural(idle.gaps, "gap"),
                 duration(idle.longest_ns)
             );

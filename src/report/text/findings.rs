@@ -9,24 +9,30 @@ use std::fmt::Write;
 const INDENT: &str = "      ";
 
 pub(super) fn write(report: &Report, ink: Ink, out: &mut String) {
-    let _ = writeln!(out, "\n{}", ink.strong("What is wrong"));
+    let of = report.run.steady_words().filter(|_| !report.findings.is_empty());
+    let of = of.map_or_else(String::new, |of| format!(", {of}"));
+    let _ = writeln!(out, "\n{}{of}", ink.strong("What is wrong"));
     if report.findings.is_empty() {
         let _ = writeln!(out, "  {}", escaped(&words::healthy(report)));
     }
     for (index, finding) in report.findings.iter().enumerate() {
         one(index + 1, finding, report, ink, out);
     }
+    if let Some(what) = report.unexplained() {
+        let said = format!("not explained: {}", escaped(&what));
+        let _ = write!(out, "  {}", wrapped(&said, "  "));
+    }
 }
 
 fn one(number: usize, finding: &Finding, report: &Report, ink: Ink, out: &mut String) {
-    let rule = ink.bad(finding.rule);
-    let _ = writeln!(out, "{number:>3}.  {rule}: {}", words::cost(finding, &report.run));
+    let title = ink.bad(&escaped(&finding.title));
+    let place = words::place(finding);
+    // escaped where frames are named
+    let at = place.map_or_else(String::new, |place| format!(", at {place}"));
+    let _ = writeln!(out, "{number:>3}.  {title}{at}");
     let mut line = |text: String| out.push_str(&format!("{INDENT}{}", wrapped(&text, INDENT)));
+    line(words::cost(finding, &report.run));
     line(escaped(&finding.what));
-    if let Some(place) = words::place(finding) {
-        // escaped where frames are named
-        line(format!("where: {place}"));
-    }
     line(format!("do: {}", escaped(&finding.cure)));
     let moments: Vec<String> = finding
         .moments
@@ -34,11 +40,7 @@ fn one(number: usize, finding: &Finding, report: &Report, ink: Ink, out: &mut St
         .map(|moment| escaped(&words::moment(moment)))
         .collect();
     if !moments.is_empty() {
-        line(format!(
-            "seen {} times, worst {}",
-            count(finding.count),
-            moments.join("; ")
-        ));
+        line(format!("worst of {}: {}", count(finding.count), moments.join("; ")));
     }
     if !finding.thresholds.is_empty() {
         line(format!("rule: {}", escaped(&finding.thresholds)));

@@ -1,6 +1,6 @@
 //! Totals, one section for each thing; what there is nothing of is left out.
 
-use super::super::{Function, Idle, Layer, Report, Slow, words};
+use super::super::{Function, Idle, Kernel, Layer, Report, Slow, at_least, sum, words};
 use super::{Ink, table};
 use crate::sink::quantity::{bytes, count, duration, escaped, plural};
 use std::fmt::Write;
@@ -17,7 +17,7 @@ pub(super) fn write(report: &Report, ink: Ink, out: &mut String) {
     kernels(report, ink, out);
     copies(report, ink, out);
     waits(report, ink, out);
-    report.idle.iter().for_each(|idle| idleness(idle, report, ink, out));
+    report.idle.iter().for_each(|idle| idleness(idle, ink, out));
     memory(report, ink, out);
     failures(report, ink, out);
     processes(report, ink, out);
@@ -42,25 +42,20 @@ fn in_short(report: &Report, ink: Ink, out: &mut String) {
     if let Some(layer) = report.cuda() {
         line(
             "calls",
-            format!(
-                "{} of the {} layer, {} failed",
-                count(layer.calls),
-                escaped(&layer.layer),
-                count(layer.errors)
-            ),
+            format!("{} of the {} layer", count(layer.calls), escaped(&layer.layer)),
         );
     }
-    let rate = words::per_second(report.launches() as f64 / seconds.max(1e-9));
-    line("launches", format!("{}, {rate}", count(report.launches())));
+    line("failed", words::figure(report.failed()));
+    let launches = report.launches();
+    let rate = words::per_second(launches.number as f64 / seconds.max(1e-9));
+    line("launches", format!("{}, {rate}", words::figure(launches)));
+    words::graphs(report).into_iter().for_each(|graphs| line("", graphs));
     line("copied", bytes(report.copied_bytes()));
-    let wait = report.wait_ns();
-    line("waiting", format!("{} in calls, all threads together", duration(wait)));
+    line("waiting", words::waiting(report));
+    words::unasked(report).into_iter().for_each(|more| line("", more));
     for idle in report.idle.iter().take(3) {
-        let share = words::percent(idle.total_ns as f64 / report.wall_ns().max(1) as f64);
-        line(
-            "GPU idle",
-            format!("at least {} ({share}) of process {}", duration(idle.total_ns), idle.pid),
-        );
+        let word = if idle.inferred { "inferred:" } else { "at least" };
+        line("GPU idle", format!("{word} {} of process {}", idle.words(), idle.pid));
     }
     if let Some(peak) = report.memory.peak_bytes() {
         line("memory", format!("{} at the peak of one process", bytes(peak)));
@@ -110,7 +105,7 @@ fn functions(layer: &Layer, ink: Ink, out: &mut String) {
     ];
     table::write(&heads, &rows, out);
     let rest = layer.functions.get(SHOWN..).unwrap_or_default();
-    let calls = rest.iter().map(|function| function.calls).sum();
+    let calls = sum(rest.iter().map(|function| function.calls));
     more(rest.len(), "function", Some(calls), out);
 }
 
@@ -158,16 +153,8 @@ fn kernels(report: &Report, ink: Ink, out: &mut String) {
     if report.kernels.is_empty() {
         return;
     }
-    let all = report.launches();
-    head(
-        &format!(
-            "Kernels: {} of {}",
-            plural(all, "launch"),
-            count(report.kernels.len() as u64)
-        ),
-        ink,
-        out,
-    );
+    head(&format!("Kernels: {}", words::kernels(report)), ink, out);
+    let all = sum(report.kernels.iter().map(Kernel::runs));
     let rows: Vec<Vec<String>> = report
         .kernels
         .iter()
@@ -179,16 +166,18 @@ fn kernels(report: &Report, ink: Ink, out: &mut String) {
                 .map_or_else(String::new, |shape| format!(" {shape}"));
             vec![
                 count(kernel.launches),
-                words::percent(kernel.launches as f64 / all.max(1) as f64),
+                kernel.in_graphs.map_or_else(|| "-".to_owned(), count),
+                words::percent(kernel.runs() as f64 / all.max(1) as f64),
                 optional(kernel.p50_ns),
                 optional(kernel.p99_ns),
-                format!("{}{shape}", table::name(&kernel.name)),
+                format!("{}{shape}{}", table::name(&kernel.name), captured(kernel)),
             ]
         })
         .collect();
     table::write(
         &[
             "launches",
+            "in graphs",
             "share",
             "~p50",
             "~p99",
@@ -198,6 +187,14 @@ fn kernels(report: &Report, ink: Ink, out: &mut String) {
         out,
     );
     more(report.kernels.len().saturating_sub(SHOWN), "kernel", None, out);
+}
+
+/// Calls that ran nothing.
+fn captured(kernel: &Kernel) -> String {
+    match kernel.captured {
+        None | Some(0) => String::new(),
+        Some(calls) => format!(" ({} of the calls captured)", count(calls)),
+    }
 }
 
 fn copies(report: &Report, ink: Ink, out: &mut String) {
@@ -223,17 +220,37 @@ fn copies(report: &Report, ink: Ink, out: &mut String) {
 }
 
 fn waits(report: &Report, ink: Ink, out: &mut String) {
-    if report.waits.is_empty() {
-        return;
+    if !report.waits.is_empty() {
+        head(&format!("Waiting for the GPU: {}", words::waiting(report)), ink, out);
+        asked(report, out);
     }
-    head(
-        &format!(
-            "Waiting for the GPU: {} in calls, all threads together",
-            duration(report.wait_ns())
-        ),
-        ink,
-        out,
-    );
+    if !report.hidden.is_empty() {
+        let (_, measured) = report.hidden_ns();
+        let legend = match measured {
+            true => "",
+            false => "; ≤: inferred, not all of that time need be waiting",
+        };
+        let title = format!("Waits that nobody asked for (some may be among those above{legend})");
+        head(&title, ink, out);
+        unasked(report, out);
+    }
+}
+
+fn unasked(report: &Report, out: &mut String) {
+    let mut rows = Vec::new();
+    for wait in &report.hidden {
+        let sign = if wait.at_most { "≤ " } else { "" };
+        let total = format!("{sign}{}", duration(wait.total_ns));
+        rows.push(vec![total, count(wait.calls), words::hidden(wait)]);
+        for site in wait.sites.iter().take(3) {
+            let total = format!("{sign}{}", duration(site.total_ns));
+            rows.push(vec![total, count(site.calls), format!("  at {}", site.site)]);
+        }
+    }
+    table::write(&["total", "calls", "why it waits"], &rows, out);
+}
+
+fn asked(report: &Report, out: &mut String) {
     let mut rows = Vec::new();
     for wait in report.waits.iter().take(SHOWN) {
         let mean = wait.total_ns.checked_div(wait.calls).unwrap_or(0);
@@ -259,15 +276,24 @@ fn waits(report: &Report, ink: Ink, out: &mut String) {
     table::write(&["total", "calls", "mean", "max", "call"], &rows, out);
 }
 
-fn idleness(idle: &Idle, report: &Report, ink: Ink, out: &mut String) {
-    let share = words::percent(idle.total_ns as f64 / report.wall_ns().max(1) as f64);
+fn idleness(idle: &Idle, ink: Ink, out: &mut String) {
+    let word = if idle.inferred { "" } else { "at least " };
+    let label = if idle.inferred { " (inferred)" } else { "" };
     let title = format!(
-        "GPU idle: process {} had nothing at work for at least {} ({share}) in {}",
+        "GPU idle: process {} had nothing at work for {word}{} in {}{label}",
         idle.pid,
-        duration(idle.total_ns),
+        idle.words(),
         plural(idle.gaps, "gap")
     );
     head(&title, ink, out);
+    if idle.likely_ns.saturating_sub(idle.total_ns) > idle.window_ns / 100 {
+        let _ = writeln!(
+            out,
+            "  {} ({}) if streams that were given nothing for a second are done (inferred)",
+            duration(idle.likely_ns),
+            at_least(idle.likely_ns, idle.window_ns)
+        );
+    }
     for gap in idle.longest.iter().take(3) {
         let mostly = gap
             .mostly_in
@@ -290,10 +316,13 @@ fn idleness(idle: &Idle, report: &Report, ink: Ink, out: &mut String) {
             name => format!("{} in {}", duration(one.ns), escaped(name)),
         })
         .collect();
-    out.push_str(&format!(
-        "  {}",
-        super::wrapped(&format!("the host meanwhile: {}", meanwhile.join(", ")), "  ")
-    ));
+    if !meanwhile.is_empty() {
+        let line = format!(
+            "the host meanwhile, in gaps of 20 µs and more: {}",
+            meanwhile.join(", ")
+        );
+        out.push_str(&format!("  {}", super::wrapped(&line, "  ")));
+    }
 }
 
 fn memory(report: &Report, ink: Ink, out: &mut String) {
@@ -371,7 +400,7 @@ fn processes(report: &Report, ink: Ink, out: &mut String) {
         .iter()
         .take(SHOWN)
         .map(|process| {
-            let busy: u64 = process.threads.iter().map(|thread| thread.in_calls_ns).sum();
+            let busy = sum(process.threads.iter().map(|thread| thread.in_calls_ns));
             vec![
                 process.pid.to_string(),
                 count(process.calls),
@@ -421,7 +450,8 @@ fn honesty(report: &Report, ink: Ink, out: &mut String) {
     for unseen in report.unseen() {
         out.push_str(&super::wrapped(&format!("unseen: {}", escaped(unseen)), "  "));
     }
-    if let Some(cost) = report.exact.as_ref().map(|exact| &exact["cost"]) {
+    let cost = &report.totals.cost;
+    if !cost.is_null() {
         let seconds = |key: &str| cost[key].as_f64().unwrap_or(0.0);
         let line = format!(
             "cost of tracing: about {} in the program, {:.2} s CPU and {} in gpuscope",

@@ -1,5 +1,6 @@
 //! Columns of numbers, and a name behind them.
 
+use crate::sink::fit::GAP;
 use crate::sink::quantity::escaped;
 use std::fmt::Write;
 
@@ -27,7 +28,7 @@ fn line(cells: impl Iterator<Item = String>, widths: &[usize], out: &mut String)
         let last = column + 1 == widths.len();
         let _ = match last {
             true => write!(out, "  {cell}"),
-            false => write!(out, " {cell:>width$}", width = widths[column]),
+            false => write!(out, " {cell:>width$}{GAP}", width = widths[column]),
         };
     }
     out.push('\n');

@@ -9,7 +9,10 @@ use std::collections::BTreeSet;
 
 /// Whether only probes see what it measures.
 pub(super) fn needs_probes(collector: Collector) -> bool {
-    !matches!(collector, Collector::Nvml | Collector::Xid | Collector::Own)
+    !matches!(
+        collector,
+        Collector::Nvml | Collector::Xid | Collector::Own | Collector::Buckets
+    )
 }
 
 /// Those that are on where nobody says anything else.

@@ -43,6 +43,8 @@ pub struct Config {
     pub nvml_interval: Duration,
     /// Never empty; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
+    /// Where health alone is told, to everybody and in clear; empty: nowhere but on [`Self::listen`].
+    pub health_listen: Vec<SocketAddr>,
     /// Begins with a slash.
     pub telemetry_path: String,
     pub web_config: Option<PathBuf>,
@@ -78,6 +80,7 @@ impl Default for Config {
             hooks: Vec::new(),
             nvml_interval: Duration::from_secs(5),
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9748)],
+            health_listen: Vec::new(),
             telemetry_path: "/metrics".to_owned(),
             web_config: None,
             display_interval: None,
@@ -122,6 +125,7 @@ impl Config {
             hooks: self.hooks.clone(),
             nvml_interval: self.nvml_interval,
             listen: self.listen.clone(),
+            health_listen: self.health_listen.clone(),
             telemetry_path: self.telemetry_path.clone(),
             kubelet: self.kubelet.clone(),
             ..new
@@ -136,12 +140,13 @@ impl Config {
 }
 
 /// What a running gpuscope cannot change.
-const FIXED: [&str; 7] = [
+const FIXED: [&str; 8] = [
     "collect",
     "layer",
     "hooks",
     "nvml_interval",
     "listen",
+    "health_listen",
     "telemetry_path",
     "kubelet",
 ];

@@ -17,12 +17,13 @@ pub(super) enum Shape {
 }
 
 /// Name in the file, flag, shape.
-pub(super) const KEYS: [(&str, &str, Shape); 18] = [
+pub(super) const KEYS: [(&str, &str, Shape); 19] = [
     ("collect", "--collect", Shape::Words),
     ("layer", "--layer", Shape::Words),
     ("hooks", "--hooks", Shape::Texts),
     ("nvml_interval", "--nvml-interval", Shape::One),
     ("listen", "--listen", Shape::Words),
+    ("health_listen", "--health-listen", Shape::Words),
     ("telemetry_path", "--telemetry-path", Shape::One),
     ("web_config", "--web-config", Shape::One),
     ("display_interval", "--display-interval", Shape::One),

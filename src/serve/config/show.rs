@@ -17,6 +17,7 @@ pub(super) fn lines(config: &Config) -> Vec<(&'static str, String)> {
         ("hooks", list(config.hooks.iter().map(path))),
         ("nvml_interval", quoted(&time(config.nvml_interval))),
         ("listen", list(&config.listen)),
+        ("health_listen", list(&config.health_listen)),
         ("telemetry_path", quoted(&config.telemetry_path)),
         ("web_config", off(config.web_config.as_ref().map(path))),
         ("display_interval", off(config.display_interval.map(time))),

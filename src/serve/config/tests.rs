@@ -44,9 +44,11 @@ fn a_flag_and_a_key_of_the_file_say_the_same() {
             "listen = [\"[::1]:0\", \"127.0.0.1:80\"]",
         ),
         (&["--metrics-addr", "0.0.0.0:9000"], "listen = \"0.0.0.0:9000\""),
+        (&["--health-listen", "0.0.0.0:9749"], "health_listen = \"0.0.0.0:9749\""),
         (&["--telemetry-path", "/m"], "telemetry_path = \"/m\""),
         (&["--web-config", "/w.yml"], "web_config = \"/w.yml\""),
         (&["--display-interval", "5s"], "display_interval = \"5s\""),
+        (&["--display-interval", "5"], "display_interval = \"5s\""),
         (&["--labels", "pid,env:USER"], "labels = [\"pid\", \"env:USER\"]"),
         (&["--labels", ""], "labels = []"),
         (
@@ -115,7 +117,11 @@ fn flags_of_gpuprobe_name_collectors() {
 #[test]
 fn what_slows_others_down_is_measured_only_where_it_is_asked_for() {
     let usual = flags(&[]).unwrap();
-    for (collector, name) in [(Collector::Getters, "getters"), (Collector::Driver, "driver")] {
+    for (collector, name) in [
+        (Collector::Getters, "getters"),
+        (Collector::Buckets, "buckets"),
+        (Collector::Driver, "driver"),
+    ] {
         assert!(!usual.collect.contains(&collector), "{name}");
         assert_eq!(names(&flags(&["--collect", name]).unwrap()), [name]);
     }
@@ -146,7 +152,10 @@ fn what_is_wrong_with_a_flag_is_said_with_its_name_and_the_cure() {
             &["--collect", "ap"][..],
             "--collect: unknown collector \"ap\"; hint: did you mean api?",
         ),
-        (&["--collect", "xxxxxxx"], "hint: some of api, getters, errors, memory"),
+        (
+            &["--collect", "xxxxxxx"],
+            "hint: some of api, getters, buckets, errors, memory",
+        ),
         (&["--collect", ","], "--collect: nothing is measured; hint: some of"),
         (&["--collect", "api,!api"], "nothing is measured"),
         (
@@ -177,7 +186,7 @@ fn what_is_wrong_with_a_flag_is_said_with_its_name_and_the_cure() {
         ),
         (&["--nvml-interval", "999ms"], "is too short; hint: at least 1s"),
         (&["--nvml-interval", "2h"], "is too long; hint: at most 1h"),
-        (&["--display-interval", "5"], "--display-interval: \"5\" is no duration"),
+        (&["--display-interval", "x"], "--display-interval: \"x\" is no duration"),
         (&["--retain", "1d"], "--retain: \"1d\" is no duration"),
         (
             &["--telemetry-path", "metrics"],
@@ -409,7 +418,7 @@ fn the_documentation_has_the_default_of_every_key() {
         let words = value.trim_matches(['[', ']']).replace(['"', ' '], "");
         let default = row(flag).split('|').nth(2).unwrap().replace('`', "");
         match *key {
-            "collect" => assert_eq!(default.trim(), "all but getters and driver"),
+            "collect" => assert_eq!(default.trim(), "all but getters, buckets and driver"),
             "hooks" | "web_config" => assert_eq!(default.trim(), ""),
             _ => assert_eq!(default.trim(), words, "{key}"),
         }

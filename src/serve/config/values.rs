@@ -32,9 +32,12 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
             words::interval(&word.text, HOUR)
         }),
         listen: read.filled("listen", default.listen, |word| words::address(&word.text)),
+        health_listen: read.list("health_listen", default.health_listen, |word| {
+            words::address(&word.text)
+        }),
         telemetry_path: read.one("telemetry_path", default.telemetry_path, |word| words::page(&word.text)),
         web_config: read.optional("web_config", |word| words::path(&word.text, directory(word))),
-        display_interval: read.optional("display_interval", |word| words::interval(&word.text, HOUR)),
+        display_interval: read.optional("display_interval", |word| words::bare_interval(&word.text, HOUR)),
         labels: read.list("labels", default.labels, |word| labels::label(&word.text)),
         kubelet: read.optional("kubelet", |word| words::url(&word.text, "http://127.0.0.1:10255")),
         top_kernels: read.one("top_kernels", default.top_kernels, |word| {

@@ -28,6 +28,14 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| wrong())
 }
 
+/// As [`interval`]; a bare number is seconds, as GPUprobe has it.
+pub(super) fn bare_interval(text: &str, longest: Duration) -> Result<Duration, String> {
+    match text.parse::<u32>() {
+        Ok(seconds) => interval(&format!("{seconds}s"), longest),
+        Err(_) => interval(text, longest),
+    }
+}
+
 /// At least a second, and at most `longest`.
 pub(super) fn interval(text: &str, longest: Duration) -> Result<Duration, String> {
     let such_as = "hint: a number and s, min or h, such as 15s";

@@ -93,7 +93,9 @@ fn part(sample: &Sample, rates: &Rates) -> Option<(Place, Option<f64>)> {
         },
         "gpuscope_sync_blocked_seconds_total" | "gpuscope_hidden_wait_seconds_total" => |work| &mut work.blocked,
         "gpuscope_memory_held_bytes" => return Some((|work| &mut work.held, Some(number(sample)))),
-        "gpuscope_memory_unattributed_bytes" => return Some((|work| &mut work.unattributed, Some(number(sample)))),
+        "gpuscope_memory_unattributed_bytes" | "gpuscope_memory_earlier_bytes" => {
+            return Some((|work| &mut work.unattributed, Some(number(sample))));
+        }
         _ => return None,
     };
     Some((place, rates.per_second(sample)))

@@ -324,3 +324,21 @@ proptest! {
         prop_assert_eq!(total(&lines, "_total"), f64::from(counted));
     }
 }
+
+#[test]
+fn a_counter_that_was_read_before_says_when() {
+    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(1_700_000_000_042);
+    let gpu = || vec!["0".into(), "GPU-a".into(), "0:1".into()];
+    let read = |at| Sample::new(&device::GPU_ENERGY_JOULES, gpu(), Value::Number(1.5)).read_at(at);
+    let line = |at, format| {
+        let text = render(&[read(at)], format);
+        text.lines()
+            .find(|line| line.starts_with("gpuscope_"))
+            .unwrap()
+            .to_owned()
+    };
+    let series = "gpuscope_gpu_energy_joules_total{gpu=\"0\",uuid=\"GPU-a\",pci_bus_id=\"0:1\"} 1.5";
+    assert_eq!(line(Some(at), Format::OpenMetrics), format!("{series} 1700000000.042"));
+    assert_eq!(line(Some(at), Format::Plain), format!("{series} 1700000000042"));
+    assert_eq!(line(None, Format::Plain), series);
+}

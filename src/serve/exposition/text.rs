@@ -6,6 +6,7 @@ use crate::serve::series::{Family, Series};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The whole text.
 pub(super) fn write(families: &[Family], format: Format) -> String {
@@ -15,7 +16,7 @@ pub(super) fn write(families: &[Family], format: Format) -> String {
     };
     for family in families {
         writer.head(family.metric, format);
-        family.series.iter().for_each(|series| writer.series(series));
+        family.series.iter().for_each(|series| writer.series(series, format));
     }
     if format == Format::OpenMetrics {
         writer.text.push_str("# EOF\n");
@@ -41,7 +42,7 @@ impl Writer {
         }
     }
 
-    fn series(&mut self, series: &Series) {
+    fn series(&mut self, series: &Series, format: Format) {
         let labels = self.labels(series);
         let name = series.metric.name;
         match &series.value {
@@ -49,7 +50,21 @@ impl Writer {
             _ if labels.is_empty() => self.push(&[name, " "]),
             _ => self.push(&[name, "{", &labels, "} "]),
         }
-        self.number(&series.value);
+        match series.read_at {
+            Some(at) => self.number_read_at(&series.value, at, format),
+            None => self.number(&series.value),
+        }
+    }
+
+    /// With the time as the format has it: seconds, or whole milliseconds.
+    fn number_read_at(&mut self, value: &Value, at: SystemTime, format: Format) {
+        self.number(value);
+        self.text.pop();
+        let ms = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let _ = match format {
+            Format::OpenMetrics => writeln!(self.text, " {}.{:03}", ms / 1000, ms % 1000),
+            Format::Plain => writeln!(self.text, " {ms}"),
+        };
     }
 
     fn histogram(&mut self, name: &str, labels: &str, histogram: &Histogram) {

@@ -51,13 +51,14 @@ pub fn samples(
 
 type Values = Vec<Cow<'static, str>>;
 
-/// The labels that name a GPU.
+/// The labels that name a GPU. One that never answered has no number.
 fn of(gpu: &Identity) -> Values {
-    vec![
-        gpu.index.to_string().into(),
-        gpu.uuid.clone().into(),
-        gpu.pci_bus_id.clone().into(),
-    ]
+    let index = if gpu.uuid.is_empty() {
+        String::new()
+    } else {
+        gpu.index.to_string()
+    };
+    vec![index.into(), gpu.uuid.clone().into(), gpu.pci_bus_id.clone().into()]
 }
 
 fn and(gpu: &Identity, more: impl IntoIterator<Item = Cow<'static, str>>) -> Values {
@@ -121,6 +122,7 @@ fn about_nvml(telemetry: &Telemetry, age: Duration, answers: bool, to: &mut Samp
         to.add(&table::NVML_DURATION_SECONDS, Vec::new(), telemetry.took.as_secs_f64());
     }
     let gpus = telemetry.gpus.iter().map(|gpu| &gpu.identity).chain(&telemetry.lost);
+    let gpus = gpus.filter(|gpu| !gpu.uuid.is_empty());
     let mut errors: std::collections::BTreeMap<u32, u64> = gpus.map(|gpu| (gpu.index, 0)).collect();
     errors.extend(&telemetry.errors);
     for (gpu, count) in errors {

@@ -37,6 +37,13 @@ pub(super) fn held(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
             *bytes,
         );
     }
+    for (device, bytes) in &held.earlier_bytes {
+        put(
+            &table::MEMORY_EARLIER_BYTES,
+            traced.place(Some(device)).to_vec(),
+            *bytes,
+        );
+    }
     if !held.families.is_empty() {
         for ((_, age), (count, bytes)) in AGES.iter().zip(held.ages) {
             put(&table::MEMORY_AGE_BYTES, vec![(*age).into()], bytes);

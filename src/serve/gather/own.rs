@@ -60,10 +60,17 @@ pub fn tracing(census: &Census) -> Vec<Sample> {
         count(&table::TRACED_PROCESSES, Vec::new(), census.processes as u64),
         count(&table::ATTACHED_FILES, Vec::new(), census.files as u64),
         count(&table::ATTACHED_FUNCTIONS, Vec::new(), census.functions as u64),
-        count(&table::COVERAGE_GAPS, Vec::new(), census.unseen.len() as u64),
+        count(
+            &table::COVERAGE_GAPS,
+            vec!["machine".into()],
+            (census.unseen.len() - census.unseen_files) as u64,
+        ),
+        count(&table::COVERAGE_GAPS, vec!["files".into()], census.unseen_files as u64),
         count(&table::OWNERS, Vec::new(), census.readings.len() as u64),
         count(&table::OWNERS_RETIRED, Vec::new(), census.retired_owners),
         count(&table::OWNERS_MERGED, Vec::new(), census.merged),
+        count(&table::OWNERS_UNKNOWN, vec!["place".into()], census.unknown.places),
+        count(&table::OWNERS_UNKNOWN, vec!["program".into()], census.unknown.programs),
         count(&table::KERNELS_EVICTED, Vec::new(), census.evicted_kernels),
     ];
     let lost = census.lost.iter();

@@ -5,8 +5,8 @@ use super::limits::PATIENCE;
 use super::negotiate::Format;
 use super::page;
 use super::route::{self, Plan, Question};
-use super::server::Site;
-use crate::serve::{Scrape, Status};
+use super::server::{Door, Site};
+use crate::serve::{Scrape, Status, Stuck};
 use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -23,41 +23,16 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                         form-action 'none'; frame-ancestors 'none'";
 
-/// Answers a request; always with something.
-pub async fn answer<B>(site: &Site, request: &Request<B>) -> Page {
-    let rules = site.protection.rules();
-    let mut page = if is_public(request.uri().path()) {
-        planned(site, request).await
-    } else {
-        match rules
-            .users
-            .judge(&joined(request.headers(), &header::AUTHORIZATION))
-            .await
-        {
-            Verdict::Admitted => planned(site, request).await,
-            Verdict::Refused => with(
-                text(StatusCode::UNAUTHORIZED, "name and password are needed\n"),
-                header::WWW_AUTHENTICATE,
-                "Basic realm=\"gpuscope\", charset=\"UTF-8\"",
-            ),
-            Verdict::Busy => with(
-                text(StatusCode::TOO_MANY_REQUESTS, "too many passwords are being compared\n"),
-                header::RETRY_AFTER,
-                "1",
-            ),
-        }
-    };
-    let headers = rules.headers.iter().cloned();
-    page.headers_mut().extend(headers);
-    page
+/// Answers a request; always with something. With the number of the scrape whose text it is; 0: of none.
+pub async fn answer<B>(site: &Site, door: Door, request: &Request<B>) -> (Page, u64) {
+    let plan = plan(site, request);
+    match door {
+        Door::All => admitted(site, plan, request.headers()).await,
+        Door::Health => (brief(site, plan).unwrap_or_else(|| elsewhere(plan)), 0),
+    }
 }
 
-/// It says nothing but that somebody lives, and who looks after that has no password.
-fn is_public(path: &str) -> bool {
-    path == "/healthz"
-}
-
-async fn planned<B>(site: &Site, request: &Request<B>) -> Page {
+fn plan<B>(site: &Site, request: &Request<B>) -> Plan {
     let headers = request.headers();
     let question = Question {
         method: request.method().as_str(),
@@ -66,20 +41,81 @@ async fn planned<B>(site: &Site, request: &Request<B>) -> Page {
         accept_encoding: &joined(headers, &header::ACCEPT_ENCODING),
         scrape_timeout: &joined(headers, &SCRAPE_TIMEOUT),
     };
-    match route::plan(question, &site.telemetry_path, PATIENCE) {
+    route::plan(question, &site.telemetry_path, PATIENCE)
+}
+
+/// What the web config says that whoever asks may have.
+async fn admitted(site: &Site, plan: Plan, headers: &HeaderMap) -> (Page, u64) {
+    let rules = site.protection.rules();
+    let verdict = rules.users.judge(&joined(headers, &header::AUTHORIZATION)).await;
+    let (mut page, scrape) = match verdict {
+        Verdict::Admitted => planned(site, plan).await,
+        // who looks after the process has no password
+        _ if is_public(plan) => (brief(site, plan).unwrap_or_else(|| elsewhere(plan)), 0),
+        refused => (not_admitted(refused), 0),
+    };
+    let headers = rules.headers.iter().cloned();
+    page.headers_mut().extend(headers);
+    (page, scrape)
+}
+
+fn not_admitted(verdict: Verdict) -> Page {
+    match verdict {
+        Verdict::Busy => with(
+            text(StatusCode::TOO_MANY_REQUESTS, "too many passwords are being compared\n"),
+            header::RETRY_AFTER,
+            "1",
+        ),
+        _ => with(
+            text(StatusCode::UNAUTHORIZED, "name and password are needed\n"),
+            header::WWW_AUTHENTICATE,
+            "Basic realm=\"gpuscope\", charset=\"UTF-8\"",
+        ),
+    }
+}
+
+fn is_public(plan: Plan) -> bool {
+    matches!(plan, Plan::Health | Plan::Ready)
+}
+
+/// Health for everybody: no names of programs or files. `None`: the plan is another.
+fn brief(site: &Site, plan: Plan) -> Option<Page> {
+    match plan {
+        Plan::Health => Some(health(site)),
+        Plan::Ready => Some(match (site.exchange.heart.stuck(), is_ready(&site.exchange.latest())) {
+            (Some(stuck), _) => unavailable(&stuck),
+            (None, true) => text(StatusCode::OK, "ready\n"),
+            (None, false) => text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+        }),
+        _ => None,
+    }
+}
+
+async fn planned(site: &Site, plan: Plan) -> (Page, u64) {
+    match plan {
         Plan::Metrics { format, gzip, patience } => metrics(site, format, gzip, patience).await,
+        plan => (beside(site, plan).await, 0),
+    }
+}
+
+/// The pages beside the metrics.
+async fn beside(site: &Site, plan: Plan) -> Page {
+    match plan {
         Plan::Landing => {
             let scrape = scrape(site, GLANCE).await;
-            landing(&scrape, &site.telemetry_path)
+            landing(&scrape, site)
         }
-        Plan::Health => text(StatusCode::OK, "ok\n"),
-        Plan::Ready => ready(&site.exchange.latest()),
+        Plan::Health => health(site),
+        Plan::Ready => match site.exchange.heart.stuck() {
+            Some(stuck) => unavailable(&stuck),
+            None => ready(&site.exchange.latest()),
+        },
         Plan::Method => with(
             text(StatusCode::METHOD_NOT_ALLOWED, "this is asked with GET or HEAD\n"),
             header::ALLOW,
             "GET, HEAD",
         ),
-        Plan::NotFound => text(
+        Plan::NotFound | Plan::Metrics { .. } => text(
             StatusCode::NOT_FOUND,
             format!(
                 "there is no such page\nhint: {}, /healthz, /readyz or /\n",
@@ -89,23 +125,46 @@ async fn planned<B>(site: &Site, request: &Request<B>) -> Page {
     }
 }
 
+/// Where nothing but health is told.
+fn elsewhere(plan: Plan) -> Page {
+    match plan {
+        Plan::Method => with(
+            text(StatusCode::METHOD_NOT_ALLOWED, "this is asked with GET or HEAD\n"),
+            header::ALLOW,
+            "GET, HEAD",
+        ),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "health alone is told here\nhint: /healthz or /readyz\n",
+        ),
+    }
+}
+
+/// Whether the process does what it is there for, not only whether it answers.
+fn health(site: &Site) -> Page {
+    match site.exchange.heart.stuck() {
+        Some(stuck) => unavailable(&stuck),
+        None => text(StatusCode::OK, "ok\n"),
+    }
+}
+
+fn unavailable(stuck: &Stuck) -> Page {
+    text(StatusCode::SERVICE_UNAVAILABLE, format!("{stuck}\n"))
+}
+
 static SCRAPE_TIMEOUT: HeaderName = HeaderName::from_static("x-prometheus-scrape-timeout-seconds");
 
-async fn metrics(site: &Site, format: Format, gzip: bool, patience: Duration) -> Page {
+async fn metrics(site: &Site, format: Format, gzip: bool, patience: Duration) -> (Page, u64) {
     let scrape = scrape(site, patience).await;
     if scrape.number == 0 {
-        return with(unready(&scrape.status), header::RETRY_AFTER, "1");
+        return (with(unready(&scrape.status), header::RETRY_AFTER, "1"), 0);
     }
-    let page = given(
-        StatusCode::OK,
-        format.content_type(),
-        site.texts.of(&scrape, format, gzip),
-    );
+    let (number, text) = site.texts.of(&scrape, format, gzip, site.seats(Door::All)).await;
+    let page = given(StatusCode::OK, format.content_type(), text);
     let page = with(page, header::VARY, "Accept, Accept-Encoding");
-    if gzip {
-        with(page, header::CONTENT_ENCODING, "gzip")
-    } else {
-        page
+    match gzip {
+        true => (with(page, header::CONTENT_ENCODING, "gzip"), number),
+        false => (page, number),
     }
 }
 
@@ -118,14 +177,18 @@ async fn scrape(site: &Site, patience: Duration) -> Arc<Scrape> {
     }
 }
 
-fn landing(scrape: &Scrape, telemetry_path: &str) -> Page {
-    let body = page::landing(scrape, telemetry_path);
+fn landing(scrape: &Scrape, site: &Site) -> Page {
+    let body = page::landing(scrape, &site.telemetry_path, site.exchange.heart.stuck());
     let page = given(StatusCode::OK, "text/html; charset=utf-8", body.into());
     with(page, header::CONTENT_SECURITY_POLICY, SECURITY)
 }
 
+fn is_ready(scrape: &Scrape) -> bool {
+    scrape.number > 0 && scrape.status.ready
+}
+
 fn ready(scrape: &Scrape) -> Page {
-    if scrape.number > 0 && scrape.status.ready {
+    if is_ready(scrape) {
         return text(StatusCode::OK, "ready\n");
     }
     unready(&scrape.status)

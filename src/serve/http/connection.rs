@@ -3,7 +3,7 @@
 use super::answer::{Page, answer};
 use super::limits::{HEADER_BYTES, HEADER_LINES};
 use super::seats::{Phase, Seat, Taken};
-use super::server::Site;
+use super::server::{Door, Site};
 use super::watched::Watched;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -22,19 +22,20 @@ const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: u64 = 1 << 20;
 
 /// Serves until the client or its seat has had enough.
-pub async fn serve(stream: TcpStream, taken: Taken, site: Arc<Site>) {
+pub async fn serve(stream: TcpStream, door: Door, taken: Taken, site: Arc<Site>) {
     // small answers go out at once
     let _ = stream.set_nodelay(true);
     let seat = &taken.seat;
     tokio::select! {
-        () = open(stream, seat, &site) => {}
+        () = open(stream, door, seat, &site) => {}
         () = seat.sent_away() => {}
     }
 }
 
-async fn open(mut stream: TcpStream, seat: &Arc<Seat>, site: &Site) {
-    let Some(tls) = site.protection.rules().tls.clone() else {
-        return speak(stream, seat, site).await;
+async fn open(mut stream: TcpStream, door: Door, seat: &Arc<Seat>, site: &Site) {
+    let tls = site.protection.rules().tls.clone().filter(|_| door == Door::All);
+    let Some(tls) = tls else {
+        return speak(stream, door, seat, site).await;
     };
     if speaks_clear(&stream).await {
         site.tally.count(400);
@@ -42,7 +43,7 @@ async fn open(mut stream: TcpStream, seat: &Arc<Seat>, site: &Site) {
             linger(stream).await;
         }
     } else if let Ok(stream) = TlsAcceptor::from(tls).accept(stream).await {
-        speak(stream, seat, site).await;
+        speak(stream, door, seat, site).await;
     }
 }
 
@@ -55,12 +56,12 @@ async fn speaks_clear(stream: &TcpStream) -> bool {
     matches!(stream.peek(&mut first).await, Ok(1)) && first[0].is_ascii_uppercase()
 }
 
-async fn speak<S: AsyncRead + AsyncWrite + Unpin>(stream: S, seat: &Arc<Seat>, site: &Site) {
+async fn speak<S: AsyncRead + AsyncWrite + Unpin>(stream: S, door: Door, seat: &Arc<Seat>, site: &Site) {
     let stream = Watched {
         stream,
         seat: Arc::clone(seat),
     };
-    let service = service_fn(|request: Request<Incoming>| one(request, seat, site));
+    let service = service_fn(|request: Request<Incoming>| one(request, door, seat, site));
     let mut connection = http().serve_connection(TokioIo::new(stream), service);
     let ended = tokio::select! {
         ended = &mut connection => ended,
@@ -78,11 +79,11 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(stream: S, seat: &Arc<Seat>, s
     }
 }
 
-async fn one(request: Request<Incoming>, seat: &Seat, site: &Site) -> Result<Page, Infallible> {
+async fn one(request: Request<Incoming>, door: Door, seat: &Seat, site: &Site) -> Result<Page, Infallible> {
     seat.set(Phase::Answered);
-    let page = answer(site, &request).await;
+    let (page, scrape) = answer(site, door, &request).await;
     site.tally.count(page.status().as_u16());
-    seat.set(Phase::Taking);
+    seat.begins_to_take(scrape);
     Ok(page)
 }
 

@@ -1,8 +1,8 @@
 //! Where the server listens, and letting clients in.
 
 use super::connection;
-use super::limits::BACKLOG;
-use super::server::Site;
+use super::limits::{BACKLOG, SEND_BUFFER_BYTES};
+use super::server::{Door, Site};
 use anyhow::{Context, Result};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
@@ -25,9 +25,18 @@ pub fn bind(address: SocketAddr) -> Result<TcpListener> {
     listener
         .set_nonblocking(true)
         .with_context(|| format!("failed to listen on {address}"))?;
+    bound_buffers(&listener);
     // SAFETY: the socket is ours and listens; it does so with a longer queue from here on, or with the old one
     unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
     Ok(listener)
+}
+
+/// Connections that come have the buffers of the socket that they come to. One that keeps its own is slower to bound only.
+fn bound_buffers(listener: &TcpListener) {
+    let bytes = SEND_BUFFER_BYTES;
+    let (value, length) = ((&raw const bytes).cast(), size_of_val(&bytes) as libc::socklen_t);
+    // SAFETY: reads a number of ours
+    unsafe { libc::setsockopt(listener.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUF, value, length) };
 }
 
 fn hint(address: SocketAddr, error: &io::Error) -> String {
@@ -48,17 +57,17 @@ fn hint(address: SocketAddr, error: &io::Error) -> String {
 }
 
 /// Lets clients in until the server stops. No error ends it.
-pub async fn let_in(listener: tokio::net::TcpListener, site: Arc<Site>) {
+pub async fn let_in(listener: tokio::net::TcpListener, door: Door, site: Arc<Site>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                let taken = site.seats.take().await;
-                tokio::spawn(connection::serve(stream, taken, Arc::clone(&site)));
+                let taken = site.seats(door).take().await;
+                tokio::spawn(connection::serve(stream, door, taken, Arc::clone(&site)));
             }
             // of the client that went away
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(_) => {
-                site.seats.make_room();
+                site.seats(door).make_room();
                 tokio::time::sleep(RESPITE).await;
             }
         }

@@ -1,15 +1,18 @@
 //! The page for people: what is seen, what is missing, and where the rest is. It needs nothing from any network.
 
-use crate::serve::Scrape;
+use crate::serve::{Scrape, Stuck};
 use std::fmt::Write;
 use std::time::Duration;
 
 const STYLE: &str = include_str!("page.css");
 
-/// The landing page.
+/// The landing page; `stuck`: the thread that gathers stands still.
 #[must_use]
-pub fn landing(scrape: &Scrape, telemetry_path: &str) -> String {
-    let (state, words) = state(scrape);
+pub fn landing(scrape: &Scrape, telemetry_path: &str, stuck: Option<Stuck>) -> String {
+    let (state, words) = match stuck {
+        Some(_) => ("wait", "stands still"),
+        None => state(scrape),
+    };
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -21,7 +24,7 @@ pub fn landing(scrape: &Scrape, telemetry_path: &str) -> String {
         version = env!("CARGO_PKG_VERSION"),
     );
     links(&mut page, telemetry_path);
-    missing(&mut page, scrape);
+    missing(&mut page, scrape, stuck);
     facts(&mut page, scrape);
     page.push_str("</main>\n</body>\n</html>\n");
     page
@@ -54,12 +57,13 @@ fn links(page: &mut String, telemetry_path: &str) {
     page.push_str("</nav>\n");
 }
 
-fn missing(page: &mut String, scrape: &Scrape) {
-    if scrape.status.missing.is_empty() {
+fn missing(page: &mut String, scrape: &Scrape, stuck: Option<Stuck>) {
+    let stuck: Vec<String> = stuck.iter().map(ToString::to_string).collect();
+    if scrape.status.missing.is_empty() && stuck.is_empty() {
         return;
     }
     page.push_str("<section class=\"missing\">\n<h2>Not seen</h2>\n<ul>\n");
-    for sentence in &scrape.status.missing {
+    for sentence in stuck.iter().chain(&scrape.status.missing) {
         let (what, cure) = sentence.split_once("\nhint: ").unwrap_or((sentence, ""));
         let _ = write!(page, "<li>{}", Text(what));
         if !cure.is_empty() {
@@ -131,7 +135,7 @@ mod tests {
             samples: Vec::new(),
             status,
         };
-        landing(&scrape, "/metrics")
+        landing(&scrape, "/metrics", None)
     }
 
     #[test]

@@ -1,23 +1,29 @@
 //! The web config in force: read at the start, and again when one of its files has changed.
 //!
+//! A thread of its own reads, as the one that serves may open nothing.
+//!
 //! A change that cannot be used is told once, and what was in force stays so.
 
 use super::auth::Users;
 use super::tls;
 use super::web_config::{self, WebConfig};
+use crate::confine::{self, Capability, Keep};
 use crate::refusal;
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use hyper::header::{HeaderName, HeaderValue};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_rustls::rustls::ServerConfig;
 
 /// How often files are looked at, at most.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long who asks waits for a look.
+const LOOK_TAKES: Duration = Duration::from_millis(250);
 const CONFIG_BYTES: u64 = 1 << 20;
 
 /// Called with what an operator should know, one line or with hints on further ones.
@@ -25,6 +31,12 @@ pub type Notice = dyn Fn(&str) + Send + Sync;
 
 /// See the module.
 pub struct Protection {
+    shared: Arc<Shared>,
+    /// To the thread that reads: a look is wanted, and whom to tell that it is done.
+    wish: Sender<SyncSender<()>>,
+}
+
+struct Shared {
     notice: Box<Notice>,
     now: Mutex<Now>,
 }
@@ -60,10 +72,17 @@ impl Protection {
     /// What the file says; without one everybody may ask, in clear.
     ///
     /// # Errors
-    /// The file or one that it names cannot be used.
+    /// The file or one that it names cannot be used, or no thread is left.
     pub fn new(path: Option<&Path>, notice: Box<Notice>) -> Result<Protection> {
         let now = Mutex::new(Now::read(path)?);
-        Ok(Protection { notice, now })
+        let shared = Arc::new(Shared { notice, now });
+        let (wish, wishes) = channel();
+        let own = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("web-config".to_owned());
+        thread
+            .spawn(move || own.look_when_wanted(&wishes))
+            .context("failed to start the thread that reads the web config")?;
+        Ok(Protection { shared, wish })
     }
 
     /// Puts another file in force.
@@ -72,26 +91,63 @@ impl Protection {
     /// It cannot be used, and what was in force stays so.
     pub fn replace(&self, path: Option<&Path>) -> Result<()> {
         let now = Now::read(path)?;
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = now;
+        *self.shared.now() = now;
         Ok(())
     }
 
     /// What holds now.
     pub fn rules(&self) -> Arc<Rules> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        if now.path.is_some() && now.looked.elapsed() >= LOOK_EVERY {
-            now.looked = Instant::now();
-            self.look_again(&mut now);
+        if self.shared.is_look_due() {
+            let (done, looked) = sync_channel(1);
+            if self.wish.send(done).is_ok() {
+                // a file that does not answer changes nothing
+                let _ = looked.recv_timeout(LOOK_TAKES);
+            }
         }
-        Arc::clone(&now.rules)
+        Arc::clone(&self.shared.now().rules)
+    }
+}
+
+impl Shared {
+    /// What serves has no right to open a file; only this thread has, while somebody serves.
+    fn look_when_wanted(&self, wishes: &Receiver<SyncSender<()>>) {
+        confine::this_thread(Keep::Capabilities(&[Capability::DacReadSearch]));
+        for done in wishes {
+            self.look_again();
+            // who waited in vain is gone
+            let _ = done.try_send(());
+        }
     }
 
-    fn look_again(&self, now: &mut Now) {
-        let stamps: Vec<Stamp> = now.stamps.iter().map(|(path, _)| stamp(path)).collect();
-        if stamps == now.stamps {
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_look_due(&self) -> bool {
+        let mut now = self.now();
+        let due = now.path.is_some() && now.looked.elapsed() >= LOOK_EVERY;
+        if due {
+            now.looked = Instant::now();
+        }
+        due
+    }
+
+    fn look_again(&self) {
+        let (path, before) = {
+            let now = self.now();
+            (now.path.clone(), now.stamps.clone())
+        };
+        let stamps: Vec<Stamp> = before.iter().map(|(path, _)| stamp(path)).collect();
+        if stamps == before {
             return;
         }
-        match Now::read(now.path.as_deref()) {
+        let new = Now::read(path.as_deref());
+        let mut now = self.now();
+        if now.path != path {
+            // another file was put in force meanwhile
+            return;
+        }
+        match new {
             Ok(new) => {
                 *now = new;
                 now.rules.warnings.iter().for_each(|warning| (self.notice)(warning));

@@ -3,7 +3,7 @@
 //! One table and one clock for all limits in time. A client is judged by what it does: it is asking, it is being
 //! answered, it takes its answer, or it is idle. Who is being answered is never sent away.
 
-use super::limits::{CONNECTIONS, GRACE, HEADER_TIME, IDLE_TIME, STALL_GRACE, STALL_TIME};
+use super::limits::{GRACE, HEADER_TIME, IDLE_TIME, STALL_GRACE, STALL_TIME, TAKE_TIME};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
@@ -23,6 +23,8 @@ pub enum Phase {
 #[derive(Debug)]
 pub struct Seat {
     doing: Mutex<(Phase, Instant)>,
+    /// The scrape whose text is taken, and since when.
+    takes: Mutex<Option<(u64, Instant)>>,
     leave: Notify,
 }
 
@@ -30,6 +32,7 @@ impl Seat {
     fn new() -> Seat {
         Seat {
             doing: Mutex::new((Phase::Asking, Instant::now())),
+            takes: Mutex::new(None),
             leave: Notify::new(),
         }
     }
@@ -39,7 +42,24 @@ impl Seat {
     }
 
     pub fn set(&self, phase: Phase) {
+        if phase != Phase::Taking {
+            self.take_of(None);
+        }
         *self.doing() = (phase, Instant::now());
+    }
+
+    /// An answer begins to be taken: of the text of this scrape, or of something else.
+    pub fn begins_to_take(&self, scrape: u64) {
+        self.take_of(Some((scrape, Instant::now())));
+        self.set(Phase::Taking);
+    }
+
+    fn take_of(&self, scrape: Option<(u64, Instant)>) {
+        *self.takes.lock().unwrap_or_else(PoisonError::into_inner) = scrape;
+    }
+
+    fn takes(&self) -> Option<(u64, Instant)> {
+        *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// When whoever sits here is sent away.
@@ -59,7 +79,10 @@ impl Seat {
             Phase::Taking => STALL_TIME,
             Phase::Idle => IDLE_TIME,
         };
-        now.saturating_duration_since(since) >= limit
+        let takes_too_long = self
+            .takes()
+            .is_some_and(|(_, began)| now.saturating_duration_since(began) >= TAKE_TIME);
+        takes_too_long || now.saturating_duration_since(since) >= limit
     }
 
     /// How much longer than it must be suffered under a crowd; none: it has its right to stay.
@@ -76,8 +99,9 @@ impl Seat {
 }
 
 /// The table.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Seats {
+    most: usize,
     taken: Mutex<Vec<Arc<Seat>>>,
     left: Notify,
 }
@@ -96,6 +120,15 @@ impl Drop for Taken {
 }
 
 impl Seats {
+    /// A table for `most` clients.
+    pub fn of(most: usize) -> Seats {
+        Seats {
+            most,
+            taken: Mutex::default(),
+            left: Notify::new(),
+        }
+    }
+
     pub fn count(&self) -> usize {
         self.taken().len()
     }
@@ -144,12 +177,22 @@ impl Seats {
         }
     }
 
+    /// Sends away those who take the text of the oldest scrape; false: nobody takes one.
+    pub fn dismiss_oldest(&self) -> bool {
+        let scrape_of = |seat: &Seat| seat.takes().map(|(scrape, _)| scrape).filter(|scrape| *scrape > 0);
+        let oldest = self.taken().iter().filter_map(|seat| scrape_of(seat)).min();
+        if oldest.is_some() {
+            self.send_away(|seat, _| scrape_of(seat) == oldest);
+        }
+        oldest.is_some()
+    }
+
     fn free_seat(&self) -> Option<Arc<Seat>> {
-        if self.count() >= CONNECTIONS {
+        if self.count() >= self.most {
             self.make_room();
         }
         let mut taken = self.taken();
-        (taken.len() < CONNECTIONS).then(|| {
+        (taken.len() < self.most).then(|| {
             let seat = Arc::new(Seat::new());
             taken.push(Arc::clone(&seat));
             seat

@@ -1,12 +1,13 @@
 //! Starting and stopping the web server; its thread.
 
 use super::Render;
-use super::limits::{GRACE, STOP_TIME};
+use super::limits::{CONNECTIONS, GRACE, HEALTH_CONNECTIONS, STOP_TIME};
 use super::listener;
 use super::protection::{Notice, Protection, Rules};
 use super::seats::Seats;
 use super::tally::Tally;
 use super::texts::Texts;
+use crate::confine::{self, Keep};
 use crate::serve::Exchange;
 use anyhow::{Context, Result, bail};
 use std::net::{SocketAddr, TcpListener};
@@ -24,6 +25,8 @@ const SWEEP: Duration = Duration::from_millis(500);
 pub struct Settings {
     /// At least one. Port 0 takes a free one.
     pub listen: Vec<SocketAddr>,
+    /// Where health alone is told, in clear and to everybody; may be empty.
+    pub health: Vec<SocketAddr>,
     /// Where metrics are, `/metrics` as a rule.
     pub telemetry_path: String,
     pub render: Box<Render>,
@@ -36,6 +39,7 @@ pub struct Settings {
 /// A web server that runs until this is dropped.
 pub struct Server {
     addresses: Vec<SocketAddr>,
+    health: Vec<SocketAddr>,
     tally: Arc<Tally>,
     protection: Arc<Protection>,
     stop: watch::Sender<bool>,
@@ -49,11 +53,29 @@ pub struct Site {
     pub texts: Texts,
     pub tally: Arc<Tally>,
     pub protection: Arc<Protection>,
-    pub seats: Arc<Seats>,
+    seats: Arc<Seats>,
+    /// A crowd that wants metrics does not keep out who asks for health.
+    health_seats: Arc<Seats>,
     stopping: watch::Receiver<bool>,
 }
 
+/// What is given where a client came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Door {
+    /// All pages, as the web config says.
+    All,
+    /// Health, to everybody.
+    Health,
+}
+
 impl Site {
+    pub fn seats(&self, door: Door) -> &Arc<Seats> {
+        match door {
+            Door::All => &self.seats,
+            Door::Health => &self.health_seats,
+        }
+    }
+
     /// When the server stops.
     pub async fn stops(&self) {
         // without a server nothing serves either
@@ -70,12 +92,9 @@ impl Server {
         check_path(&settings.telemetry_path)?;
         let protection = Protection::new(settings.web_config.as_deref(), settings.notice)?;
         let protection = Arc::new(protection);
-        let listeners: Vec<_> = settings
-            .listen
-            .iter()
-            .map(|at| listener::bind(*at))
-            .collect::<Result<_>>()?;
-        let addresses = listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>();
+        let listeners = bind(&settings.listen)?;
+        let health = bind(&settings.health)?;
+        let (addresses, health_addresses) = (addresses(&listeners)?, addresses(&health)?);
         let (stop, stopping) = watch::channel(false);
         let tally = Arc::new(Tally::default());
         let site = Arc::new(Site {
@@ -84,7 +103,8 @@ impl Server {
             texts: Texts::new(settings.render),
             tally: Arc::clone(&tally),
             protection: Arc::clone(&protection),
-            seats: Arc::default(),
+            seats: Arc::new(Seats::of(CONNECTIONS)),
+            health_seats: Arc::new(Seats::of(HEALTH_CONNECTIONS)),
             stopping,
         });
         let runtime = Builder::new_current_thread()
@@ -93,13 +113,17 @@ impl Server {
             .build();
         let runtime = runtime.context("failed to start the web server")?;
         let thread = std::thread::Builder::new().name("http".to_owned());
+        let doors = [(Door::All, listeners), (Door::Health, health)];
         let thread = thread.spawn(move || {
-            run(&runtime, listeners, &site);
+            // so do the threads that it starts, which compare passwords
+            confine::this_thread(Keep::DescriptorsAlone);
+            run(&runtime, doors, &site);
             // a password that is still compared is not waited for
             runtime.shutdown_background();
         });
         Ok(Server {
-            addresses: addresses.context("failed to ask for the address that is listened on")?,
+            addresses,
+            health: health_addresses,
             tally,
             protection,
             stop,
@@ -115,6 +139,11 @@ impl Server {
     /// All addresses that are listened on, in the order of [`Settings::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// The same of [`Settings::health`].
+    pub fn health_addresses(&self) -> &[SocketAddr] {
+        &self.health
     }
 
     /// `https` or `http`: what is spoken now.
@@ -143,13 +172,18 @@ impl Server {
         self.tally.all()
     }
 
+    /// Lets nobody in any more, and answers what was asked; [`Self::stop`] waits for that.
+    pub fn begin_stop(&self) {
+        self.stop.send_replace(true);
+    }
+
     /// Lets nobody in any more, answers what was asked, and ends within some two seconds.
     pub fn stop(self) {}
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.begin_stop();
         if let Some(thread) = self.thread.take() {
             // a panic in it was printed
             let _ = thread.join();
@@ -181,13 +215,25 @@ fn check_path(path: &str) -> Result<()> {
     Ok(())
 }
 
-fn run(runtime: &Runtime, listeners: Vec<TcpListener>, site: &Arc<Site>) {
+fn bind(addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+    addresses.iter().map(|at| listener::bind(*at)).collect()
+}
+
+fn addresses(listeners: &[TcpListener]) -> Result<Vec<SocketAddr>> {
+    let addresses: Result<_, _> = listeners.iter().map(TcpListener::local_addr).collect();
+    addresses.context("failed to ask for the address that is listened on")
+}
+
+fn run(runtime: &Runtime, doors: [(Door, Vec<TcpListener>); 2], site: &Arc<Site>) {
     runtime.block_on(async {
         let mut tasks = Vec::new();
-        for listener in listeners {
+        for (door, listener) in doors
+            .into_iter()
+            .flat_map(|(door, all)| all.into_iter().map(move |one| (door, one)))
+        {
             // fails without a runtime, and there is one
             if let Ok(listener) = tokio::net::TcpListener::from_std(listener) {
-                tasks.push(tokio::spawn(listener::let_in(listener, Arc::clone(site))));
+                tasks.push(tokio::spawn(listener::let_in(listener, door, Arc::clone(site))));
             }
         }
         tokio::select! {
@@ -195,7 +241,11 @@ fn run(runtime: &Runtime, listeners: Vec<TcpListener>, site: &Arc<Site>) {
             () = site.stops() => {}
         }
         tasks.iter().for_each(tokio::task::JoinHandle::abort);
-        let _ = tokio::time::timeout(STOP_TIME, emptied(&site.seats)).await;
+        let all_left = async {
+            emptied(&site.seats).await;
+            emptied(&site.health_seats).await;
+        };
+        let _ = tokio::time::timeout(STOP_TIME, all_left).await;
     });
 }
 
@@ -203,6 +253,7 @@ async fn sweep(site: &Site) {
     loop {
         tokio::time::sleep(SWEEP).await;
         site.seats.sweep();
+        site.health_seats.sweep();
     }
 }
 

@@ -8,7 +8,7 @@ pub static GPU_UP: Metric = Metric::new(
     Collector::Nvml,
     Kind::Gauge,
     "gpuscope_gpu_up",
-    "1: the GPU answers; 0: it was seen since gpuscope came and does not answer now",
+    "1: the GPU answers; 0: it answered before, or the PCI bus has it, and it does not answer now",
 )
 .by(&["gpu", "uuid", "pci_bus_id"]);
 pub static NVML_UP: Metric = Metric::new(
@@ -116,7 +116,7 @@ pub static GPU_ENERGY_JOULES: Metric = Metric::new(
     Collector::Nvml,
     Kind::Counter,
     "gpuscope_gpu_energy_joules_total",
-    "Energy drawn since the driver was loaded, asked every 10 s",
+    "Energy drawn since the driver was loaded, asked in every other round",
 )
 .by(&["gpu", "uuid", "pci_bus_id"]);
 pub static GPU_CLOCK_HERTZ: Metric = Metric::new(
@@ -214,7 +214,7 @@ pub static GPU_NVLINK_BYTES: Metric = Metric::new(
     Collector::Nvml,
     Kind::Counter,
     "gpuscope_gpu_nvlink_bytes_total",
-    "Payload over all NVLinks since the driver was loaded, asked every minute",
+    "Payload over all NVLinks since the driver was loaded, asked in every other round",
 )
 .by(&["gpu", "uuid", "pci_bus_id", "direction"]);
 pub static GPU_NVLINK_ERRORS: Metric = Metric::new(

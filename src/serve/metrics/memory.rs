@@ -101,7 +101,15 @@ pub static MEMORY_UNATTRIBUTED_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_unattributed_bytes",
-    "Of these, what no allocation explains: contexts, code, workspaces, what was there before gpuscope came",
+    "Of these, what no allocation explains: contexts, code, workspaces; without gpuscope_memory_earlier_bytes",
+)
+.by(&["gpu", "uuid", "pci_bus_id"])
+.by_owner();
+pub static MEMORY_EARLIER_BYTES: Metric = Metric::new(
+    Collector::Memory,
+    Kind::Gauge,
+    "gpuscope_memory_earlier_bytes",
+    "Of these, what no allocation explains because it was there before gpuscope came, or was before the first call that it saw; at most that",
 )
 .by(&["gpu", "uuid", "pci_bus_id"])
 .by_owner();
@@ -121,4 +129,5 @@ pub static ALL: &[&Metric] = &[
     &MEMORY_AGE_ALLOCATIONS,
     &MEMORY_DRIVER_BYTES,
     &MEMORY_UNATTRIBUTED_BYTES,
+    &MEMORY_EARLIER_BYTES,
 ];

@@ -46,8 +46,9 @@ pub static COVERAGE_GAPS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_coverage_gaps",
-    "What is not seen; the landing page says what and why",
-);
+    "What is not seen, of the machine or of single files that some process maps; the landing page says what and why",
+)
+.by(&["of"]);
 pub static OWNERS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
@@ -66,6 +67,13 @@ pub static OWNERS_MERGED: Metric = Metric::new(
     "gpuscope_owners_merged_total",
     "Processes counted for the owner other, because there were too many owners",
 );
+pub static OWNERS_UNKNOWN: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_owners_unknown_total",
+    "Processes counted for an owner that lacks labels, because they had ended before they were looked at: their place (container, pod, unit, job), or what only the program tells (exe, cmdline, env)",
+)
+.by(&["missing"]);
 pub static KERNELS_EVICTED: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
@@ -145,6 +153,7 @@ pub static ALL: &[&Metric] = &[
     &OWNERS,
     &OWNERS_RETIRED,
     &OWNERS_MERGED,
+    &OWNERS_UNKNOWN,
     &KERNELS_EVICTED,
     &SERIES,
     &SERIES_DROPPED,

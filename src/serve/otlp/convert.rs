@@ -131,7 +131,7 @@ fn number(series: &Series, name: &Name, span: Span) -> Option<otlp::NumberDataPo
     Some(otlp::NumberDataPoint {
         attributes: attributes(series, name),
         start_time_unix_nano: start_ns(name.instrument, span),
-        time_unix_nano: span.end_ns(),
+        time_unix_nano: series.read_at.map_or_else(|| span.end_ns(), nanoseconds),
         value: Some(value),
         ..otlp::NumberDataPoint::default()
     })

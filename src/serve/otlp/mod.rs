@@ -11,12 +11,16 @@ pub mod name;
 mod pusher;
 mod resource;
 mod send;
+mod teller;
 #[cfg(test)]
 mod tests;
 
 pub use pusher::Pusher;
 pub use resource::resource;
 use std::time::Duration;
+
+/// Called with what an operator should know, one line or with hints on further ones.
+pub type Notice = dyn Fn(&str) + Send + Sync;
 
 /// Where metrics go.
 #[derive(Debug, Clone, PartialEq, Eq)]

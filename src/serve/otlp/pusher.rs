@@ -2,22 +2,26 @@
 
 use super::convert::{Span, request};
 use super::send::{Outcome, Sender, packed};
-use super::{Settings, resource};
+use super::teller::Teller;
+use super::{Notice, Settings, resource};
+use crate::confine::{self, Keep};
 use crate::serve::metric::{Sample, Value};
 use crate::serve::metrics::own::OTLP_EXPORTS;
 use crate::serve::{Exchange, Scrape};
 use anyhow::{Context, Result};
+use opentelemetry_proto::tonic::resource::v1::Resource;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender as Stop, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::{Builder, Runtime};
 
 /// Between the first attempt and the second; each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Of the last push, when gpuscope ends.
+const LAST_PUSH: Duration = Duration::from_millis(1500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// What became of pushes.
@@ -31,15 +35,17 @@ struct Tally {
 }
 
 impl Tally {
-    fn note(&self, outcome: &Outcome, endpoint: &str) {
-        let (count, trouble) = match outcome {
-            Outcome::Taken => (&self.taken, None),
-            Outcome::Partly(why) => (&self.partly, Some(why)),
-            Outcome::Refused(why) => (&self.refused, Some(why)),
-            Outcome::Failed(why, _) => (&self.failed, Some(why)),
+    fn count(&self, outcome: &Outcome) {
+        let count = match outcome {
+            Outcome::Taken => &self.taken,
+            Outcome::Partly(_) => &self.partly,
+            Outcome::Refused(_) => &self.refused,
+            Outcome::Failed(..) => &self.failed,
         };
         count.fetch_add(1, Ordering::Relaxed);
-        let trouble = trouble.map(|why| format!("failed to push metrics to {endpoint}: {why}"));
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 }
@@ -49,7 +55,8 @@ impl Tally {
 pub struct Pusher {
     tally: Arc<Tally>,
     stop: Option<Stop<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Closed by the thread when it ends.
+    ended: Receiver<()>,
 }
 
 impl Pusher {
@@ -57,13 +64,19 @@ impl Pusher {
     ///
     /// # Errors
     /// The address or a header is none; no thread is left.
-    pub fn start(settings: &Settings, exchange: Arc<Exchange>) -> Result<Pusher> {
+    pub fn start(settings: &Settings, exchange: Arc<Exchange>, notice: Box<Notice>) -> Result<Pusher> {
         let sender = Sender::new(settings)?;
+        let teller = Teller::new(notice, &sender.endpoint);
+        let (resource, wrong) = resource(Path::new("/"), &|name| std::env::var(name).ok());
+        wrong.iter().for_each(|wrong| teller.say(wrong));
         let waiter = Builder::new_current_thread().enable_time().build();
         let (stop, stopped) = channel();
+        let (ends, ended) = channel();
         let tally = Arc::new(Tally::default());
-        let worker = Worker {
+        let mut worker = Worker {
             sender,
+            teller,
+            resource,
             exchange,
             waiter: waiter.context("failed to make a clock for pushing metrics")?,
             interval: settings.interval,
@@ -72,13 +85,19 @@ impl Pusher {
             stopped,
         };
         let thread = std::thread::Builder::new().name("otlp".to_owned());
-        let thread = thread
-            .spawn(move || worker.run())
+        let run = move || {
+            // told when it goes out of scope, however it does
+            let _ends: Stop<()> = ends;
+            confine::this_thread(Keep::NoCapability);
+            worker.run();
+        };
+        thread
+            .spawn(run)
             .context("failed to start the thread that pushes metrics")?;
         Ok(Pusher {
             tally,
             stop: Some(stop),
-            thread: Some(thread),
+            ended,
         })
     }
 
@@ -112,17 +131,22 @@ impl Pusher {
             .clone()
     }
 
-    /// Pushes what is known once more and ends; takes no longer than the timeout of an attempt under way and another.
-    pub fn stop(mut self) {
+    /// Has what is known pushed once more; [`Self::stop`] waits for it.
+    pub fn begin_stop(&mut self) {
         self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+    }
+
+    /// Ends once what is known has been pushed, or could not be within 1.5 s: an attempt that is under way is left.
+    pub fn stop(mut self) {
+        self.begin_stop();
+        let _ = self.ended.recv_timeout(LAST_PUSH);
     }
 }
 
 struct Worker {
     sender: Sender,
+    teller: Teller,
+    resource: Resource,
     exchange: Arc<Exchange>,
     /// Waits for the exchange.
     waiter: Runtime,
@@ -133,7 +157,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(&self) {
+    fn run(&mut self) {
         let mut due = Instant::now() + self.interval;
         let mut last = 0;
         while self.wait_until(due) {
@@ -146,27 +170,41 @@ impl Worker {
         }
         let scrape = self.exchange.latest();
         if scrape.number != last {
-            self.tally
-                .note(&self.sender.send(&self.body(&scrape)), &self.sender.endpoint);
+            let outcome = self.sender.send(&self.body(&scrape), Some(LAST_PUSH));
+            self.note(&outcome);
         }
     }
 
     /// Tries until `due`, when there will be something newer.
-    fn push(&self, scrape: &Scrape, due: Instant) {
+    fn push(&mut self, scrape: &Scrape, due: Instant) {
         let body = self.body(scrape);
         let mut wait = FIRST_WAIT;
         let outcome = loop {
-            let outcome = self.sender.send(&body);
-            let Outcome::Failed(_, asked) = &outcome else {
+            let outcome = self.sender.send(&body, None);
+            let Outcome::Failed(why, asked) = &outcome else {
                 break outcome;
             };
+            // it is worth a word before the last attempt: that may be an hour away
+            self.tally.set_trouble(Some(self.teller.failed(why)));
             let next = Instant::now() + asked.unwrap_or_else(|| spread(wait));
             if next >= due || !self.wait_until(next) {
                 break outcome;
             }
             wait = (wait * 2).min(LONGEST_WAIT);
         };
-        self.tally.note(&outcome, &self.sender.endpoint);
+        self.note(&outcome);
+    }
+
+    fn note(&mut self, outcome: &Outcome) {
+        let trouble = match outcome {
+            Outcome::Taken => {
+                self.teller.succeeded();
+                None
+            }
+            Outcome::Partly(why) | Outcome::Refused(why) | Outcome::Failed(why, _) => Some(self.teller.failed(why)),
+        };
+        self.tally.set_trouble(trouble);
+        self.tally.count(outcome);
     }
 
     fn body(&self, scrape: &Scrape) -> Vec<u8> {
@@ -175,7 +213,7 @@ impl Worker {
             start: self.started,
             end: end.unwrap_or(self.started),
         };
-        packed(&request(&scrape.samples, span, resource(Path::new("/"))))
+        packed(&request(&scrape.samples, span, self.resource.clone()))
     }
 
     /// Whether to go on.

@@ -33,6 +33,7 @@ pub(super) struct Sender {
     agent: Agent,
     pub(super) endpoint: String,
     headers: Vec<(HeaderName, HeaderValue)>,
+    timeout: Duration,
 }
 
 impl Sender {
@@ -60,14 +61,19 @@ impl Sender {
             agent: config.build().new_agent(),
             endpoint,
             headers,
+            timeout: settings.timeout,
         })
     }
 
-    /// Blocks for no longer than the timeout.
-    pub(super) fn send(&self, body: &[u8]) -> Outcome {
+    /// Blocks for no longer than the timeout, or than `within`.
+    pub(super) fn send(&self, body: &[u8], within: Option<Duration>) -> Outcome {
+        let within = within.map_or(self.timeout, |within| within.min(self.timeout));
         let mut request = self
             .agent
             .post(&self.endpoint)
+            .config()
+            .timeout_global(Some(within))
+            .build()
             .header("Content-Type", "application/x-protobuf")
             .header("Content-Encoding", "gzip");
         for (name, value) in &self.headers {

@@ -17,7 +17,7 @@ use prost::Message;
 use std::collections::{BTreeMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 const START_NS: u64 = 1_000_000_000_000;
@@ -230,11 +230,11 @@ fn the_resource_names_service_and_host() {
         ("host.name", "node-7"),
         ("host.id", "0123"),
     ]);
-    assert_eq!(attributes(&resource(root.path()).attributes), expected);
+    assert_eq!(attributes(&resource(root.path(), &|_| None).0.attributes), expected);
     std::fs::remove_file(root.path().join("etc/machine-id")).unwrap();
     expected.remove("host.id");
     assert_eq!(
-        attributes(&resource(root.path()).attributes),
+        attributes(&resource(root.path(), &|_| None).0.attributes),
         expected,
         "what cannot be read is left out"
     );
@@ -332,6 +332,11 @@ fn settings(listener: &TcpListener, interval: Duration) -> Settings {
     }
 }
 
+/// What is said on stderr is said to nobody.
+fn unheard() -> Box<Notice> {
+    Box::new(|_| {})
+}
+
 fn first_value(received: &Received) -> Option<Number> {
     let metrics = metrics_of(received.message.clone());
     let Some(Data::Sum(sum)) = &metrics[0].data else {
@@ -364,7 +369,7 @@ const NEVER: Duration = Duration::from_secs(100_000);
 fn a_collector_receives_what_is_known() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let before = SystemTime::now();
-    let pusher = Pusher::start(&settings(&listener, SHORT), counting()).unwrap();
+    let pusher = Pusher::start(&settings(&listener, SHORT), counting(), unheard()).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let received = receive(&stream);
     answer(&stream, "200 OK", &[]);
@@ -394,7 +399,7 @@ fn a_collector_receives_what_is_known() {
 #[test]
 fn a_collector_that_is_busy_is_asked_again_with_the_same() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pusher = Pusher::start(&settings(&listener, LONG), counting()).unwrap();
+    let pusher = Pusher::start(&settings(&listener, LONG), counting(), unheard()).unwrap();
     let (stream, _) = listener.accept().unwrap();
     let first = receive(&stream);
     answer(&stream, "503 Service Unavailable\r\nRetry-After: 0", &[]);
@@ -409,7 +414,7 @@ fn a_collector_that_is_busy_is_asked_again_with_the_same() {
 #[test]
 fn a_lost_connection_is_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pusher = Pusher::start(&settings(&listener, LONG), counting()).unwrap();
+    let pusher = Pusher::start(&settings(&listener, LONG), counting(), unheard()).unwrap();
     drop(listener.accept().unwrap());
     let (stream, _) = listener.accept().unwrap();
     receive(&stream);
@@ -425,7 +430,7 @@ fn a_refusal_is_not_repeated_but_the_next_push_is_newer() {
         "302 Found\r\nLocation: /elsewhere",
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let pusher = Pusher::start(&settings(&listener, Duration::from_millis(300)), counting()).unwrap();
+        let pusher = Pusher::start(&settings(&listener, Duration::from_millis(300)), counting(), unheard()).unwrap();
         let (stream, _) = listener.accept().unwrap();
         let first = receive(&stream);
         answer(&stream, refusal, &[]);
@@ -440,7 +445,7 @@ fn a_refusal_is_not_repeated_but_the_next_push_is_newer() {
 #[test]
 fn points_that_were_thrown_away_are_told() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pusher = Pusher::start(&settings(&listener, SHORT), counting()).unwrap();
+    let pusher = Pusher::start(&settings(&listener, SHORT), counting(), unheard()).unwrap();
     let (stream, _) = listener.accept().unwrap();
     receive(&stream);
     let said = ExportMetricsServiceResponse {
@@ -462,7 +467,7 @@ fn points_that_were_thrown_away_are_told() {
 #[test]
 fn the_end_pushes_what_is_known_once_more() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let pusher = Pusher::start(&settings(&listener, NEVER), published(5, 42)).unwrap();
+    let pusher = Pusher::start(&settings(&listener, NEVER), published(5, 42), unheard()).unwrap();
     let collector = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         let received = receive(&stream);
@@ -478,7 +483,7 @@ fn nobody_there_is_a_failure_that_is_counted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let settings = settings(&listener, SHORT);
     drop(listener);
-    let pusher = Pusher::start(&settings, counting()).unwrap();
+    let pusher = Pusher::start(&settings, counting(), unheard()).unwrap();
     until(|| count(&pusher, "failed") != Value::Integer(0));
     assert!(
         pusher
@@ -486,6 +491,46 @@ fn nobody_there_is_a_failure_that_is_counted() {
             .unwrap()
             .starts_with("failed to push metrics to http://127.0.0.1:")
     );
+}
+
+#[test]
+fn failures_and_their_end_are_told_once_each() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    let notice = Box::new(move |words: &str| ear.lock().unwrap().push(words.to_owned()));
+    let pusher = Pusher::start(&settings(&listener, SHORT), counting(), notice).unwrap();
+    for refusal in [
+        "400 Bad Request",
+        "404 Not Found",
+        "400 Bad Request",
+        "200 OK",
+        "200 OK",
+    ] {
+        let (stream, _) = listener.accept().unwrap();
+        receive(&stream);
+        answer(&stream, refusal, &[]);
+    }
+    until(|| count(&pusher, "taken") == Value::Integer(2));
+    let heard = heard.lock().unwrap();
+    let [first, last] = heard.as_slice() else {
+        panic!("{heard:?}")
+    };
+    assert!(first.starts_with("failed to push metrics to http://127.0.0.1:") && first.contains("it answered 400"));
+    assert!(last.starts_with("metrics are pushed again, after "), "{last}");
+}
+
+#[test]
+fn a_collector_that_never_answers_does_not_delay_the_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut settings = settings(&listener, SHORT);
+    settings.timeout = NEVER;
+    let pusher = Pusher::start(&settings, counting(), unheard()).unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    receive(&stream);
+    // it would wait for a day
+    pusher.stop();
+    drop(stream);
 }
 
 #[test]
@@ -504,7 +549,7 @@ fn nonsense_is_an_error_at_the_start() {
         settings("http://c", "a", "secret\n"),
     ];
     for settings in wrong {
-        let error = Pusher::start(&settings, published(1, 1)).unwrap_err();
+        let error = Pusher::start(&settings, published(1, 1), unheard()).unwrap_err();
         let said = format!("{error:#}");
         assert!(said.starts_with("failed to ") && !said.contains("secret"), "{said}");
     }

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// A metric with its series.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) struct Series<'a> {
     pub(crate) values: Values<'a>,
     pub(crate) owner: Arc<Vec<(String, String)>>,
     pub(crate) value: Value,
+    /// When it was read, where that was not with the others.
+    pub(crate) read_at: Option<SystemTime>,
 }
 
 impl Series<'_> {
@@ -80,6 +83,7 @@ pub(crate) fn families(samples: &[Sample]) -> Vec<Family<'_>> {
                     values,
                     owner: labels,
                     value,
+                    read_at: sample.read_at,
                 });
             }
         }

@@ -3,10 +3,11 @@
 use super::process::{held, is_used};
 use super::text::by_size;
 use super::words::{name, place};
-use super::{sites, stack};
+use super::{Apart, sites};
 use crate::model::memory::{Account, HOST, ProcessReport, Report};
 use crate::sink::quantity::{bytes, count, escaped};
 use crate::wire::MemoryLoss;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const PROCESSES: usize = 8;
@@ -41,15 +42,26 @@ fn of_process(report: &Report, process: &ProcessReport, out: &mut String) {
     if is_used(&process.host) {
         line(process, HOST, &process.host, out);
     }
-    for site in sites::held(process).take(SITES) {
-        let at = report.stacks.get(&site.site).and_then(|frames| stack::place(frames));
-        let Some(at) = at else { continue };
-        let (size, number) = (bytes(site.account.held_bytes), count(site.account.outstanding));
-        let _ = writeln!(out, "    {size} in {number} from {at}");
+    for (at, (size, number)) in by_site(report, process).into_iter().take(SITES) {
+        let _ = writeln!(out, "    {} in {} from {at}", bytes(size), count(number));
     }
     if process.lost != MemoryLoss::default() {
         out.push_str("    not exact: some memory calls were lost\n");
     }
+}
+
+/// Bytes and allocations of call sites that are known, most bytes first.
+fn by_site(report: &Report, process: &ProcessReport) -> Vec<(String, (u64, u64))> {
+    let known = || sites::held(process).filter_map(|site| Some((report.stacks.get(&site.site)?, &site.account)));
+    let apart = Apart::of(known().map(|(frames, _)| frames.as_slice()));
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (frames, account) in known().filter(|(frames, _)| !frames.is_empty()) {
+        let sum = sums.entry(apart.label(frames)).or_default();
+        *sum = (sum.0 + account.held_bytes, sum.1 + account.outstanding);
+    }
+    let mut sums: Vec<(String, (u64, u64))> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    sums
 }
 
 fn line(process: &ProcessReport, device: i16, account: &Account, out: &mut String) {

@@ -4,6 +4,7 @@ use super::process::is_used;
 use super::words::{age, explained, place};
 use crate::catalog::Holder;
 use crate::model::memory::{FamilyReport, PoolReport, ProcessReport};
+use crate::sink::fit::GAP;
 use crate::sink::quantity::{bytes, count};
 use std::fmt::Write;
 
@@ -25,7 +26,7 @@ pub fn table(process: &ProcessReport, out: &mut String) {
 fn heading(title: &str, out: &mut String) {
     let _ = writeln!(
         out,
-        "  {title:<26} {:>10} {:>10} {:>11} {:>11} {:>11} {:>7}",
+        "  {title:<26}{GAP} {:>10}{GAP} {:>10}{GAP} {:>11}{GAP} {:>11}{GAP} {:>11}{GAP} {:>7}",
         "held", "peak", "outstanding", "allocations", "frees", "failed"
     );
 }
@@ -34,7 +35,7 @@ fn row(family: &FamilyReport, out: &mut String) {
     let account = &family.account;
     let _ = writeln!(
         out,
-        "    {:<24} {:>10} {:>10} {:>11} {:>11} {:>11} {:>7}  {}",
+        "    {:<24}{GAP} {:>10}{GAP} {:>10}{GAP} {:>11}{GAP} {:>11}{GAP} {:>11}{GAP} {:>7}{GAP}  {}",
         format!("{}, {}", family.family.name(), place(family.device)),
         bytes(account.held_bytes),
         bytes(account.peak_bytes),

@@ -10,7 +10,22 @@ use serde_json::{Map, Value, json};
 
 /// One object of type `memory`, as a line.
 pub fn line(report: &Report, rates: &Rates) -> String {
-    let object = json!({
+    written(&object(report, rates))
+}
+
+/// The same of the last report, with what watching has cost.
+pub fn last_line(report: &Report, rates: &Rates, cost: Value) -> String {
+    let mut object = object(report, rates);
+    object["cost"] = cost;
+    written(&object)
+}
+
+fn written(object: &Value) -> String {
+    harmless(&object.to_string()) + "\n"
+}
+
+fn object(report: &Report, rates: &Rates) -> Value {
+    json!({
         "type": "memory",
         "final": report.last,
         "ts": seconds(report, report.at),
@@ -19,8 +34,7 @@ pub fn line(report: &Report, rates: &Rates) -> String {
         "processes": processes(report, rates),
         "forgotten_processes": report.forgotten,
         "notes": report.notes,
-    });
-    harmless(&object.to_string()) + "\n"
+    })
 }
 
 /// What each process holds, as objects.

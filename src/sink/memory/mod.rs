@@ -2,6 +2,7 @@
 //!
 //! Owns words and layout. What is held is `model::memory`'s business, where it is written to the command's.
 
+mod apart;
 mod brief;
 mod families;
 mod json;
@@ -13,9 +14,10 @@ mod stack;
 mod text;
 mod words;
 
+pub use apart::Apart;
 pub use brief::brief;
-pub use json::{frame as frame_json, frames as frames_json, line, processes};
+pub use json::{frame as frame_json, frames as frames_json, last_line, line, processes};
 pub use live::table;
 pub use pace::{Pace, Rates};
 pub use stack::{lines as frame_lines, place as frame_place};
-pub use text::{View, page};
+pub use text::{View, page, page_within};

@@ -96,6 +96,19 @@ fn own(stack: &[Frame]) -> usize {
         .unwrap_or(0)
 }
 
+/// That frame, as text, and outward of it those of the same kind: what the program itself does, without what it calls
+/// itself through.
+pub(super) fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
+    let first = own(stack);
+    let of_program = |frame: &Frame| match frame.language {
+        Language::Python => !is_installed(frame),
+        Language::Native => !serves(frame),
+    };
+    let all = stack.get(first).is_some_and(|frame| !of_program(frame));
+    let outward = stack.iter().skip(first);
+    outward.filter(move |frame| all || of_program(frame)).map(named)
+}
+
 fn is_installed(frame: &Frame) -> bool {
     let file = frame.file.as_deref().unwrap_or_default();
     INSTALLED.iter().any(|part| file.contains(part))

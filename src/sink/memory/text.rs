@@ -2,12 +2,17 @@
 
 use super::Rates;
 use super::process;
+use super::words::name;
 use crate::model::memory::{ProcessReport, Report};
+use crate::sink::fit::fit;
 use crate::sink::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
 
-/// Processes shown; the rest is one line.
-const SHOWN: usize = 20;
+/// Processes shown with all that there is to say where there are no more.
+const FEW: usize = 8;
+/// Of many those that hold most; of the next ones how much they hold; the rest is one line.
+const OF_MANY: usize = 3;
+const IN_SHORT: usize = 16;
 
 /// How a report is to look.
 #[derive(Debug, Clone, Copy)]
@@ -40,13 +45,31 @@ impl View {
 
 /// The whole report.
 pub fn page(report: &Report, rates: &Rates, view: View) -> String {
+    page_within(report, rates, view, None)
+}
+
+/// The same in lines of at most `columns` characters, for a terminal.
+pub fn page_within(report: &Report, rates: &Rates, view: View, columns: Option<usize>) -> String {
+    fit(&whole_lines(report, rates, view), columns)
+}
+
+fn whole_lines(report: &Report, rates: &Rates, view: View) -> String {
     let mut out = heading(report, view);
     let processes = by_size(report);
-    for process in processes.iter().take(SHOWN) {
+    let whole = if processes.len() > FEW { OF_MANY } else { FEW };
+    let (whole, others) = processes.split_at(whole.min(processes.len()));
+    for process in whole {
         out.push('\n');
         process::block(report, process, rates, view, &mut out);
     }
-    rest(processes.get(SHOWN..).unwrap_or_default(), &mut out);
+    let (in_short, others) = others.split_at(IN_SHORT.min(others.len()));
+    if !in_short.is_empty() {
+        out.push_str("\nothers hold\n");
+    }
+    for process in in_short {
+        let _ = writeln!(out, "{:>12}  {}", bytes(process.held_bytes()), name(process));
+    }
+    rest(others, &mut out);
     if processes.is_empty() {
         out.push_str("\nno call that takes or gives back memory was seen\n");
     }
@@ -89,7 +112,7 @@ fn rest(processes: &[&ProcessReport], out: &mut String) {
     }
     let held: u64 = processes.iter().map(|process| process.held_bytes()).sum();
     let more = plural(processes.len() as u64, "more process");
-    let _ = writeln!(out, "\n{more}, {} held (--json has all)", bytes(held));
+    let _ = writeln!(out, "{:>12}  {more} (--json has all)", bytes(held));
 }
 
 fn notes(report: &Report, out: &mut String) {

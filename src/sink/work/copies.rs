@@ -3,6 +3,7 @@
 use super::words::{bandwidth, direction, host, name, sizes};
 use crate::catalog::CopyKind;
 use crate::model::work::{Bandwidth, Certainty, CopyReport, HostMemory, ProcessReport};
+use crate::sink::fit::GAP;
 use crate::sink::quantity::{bytes, count, duration, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -47,7 +48,7 @@ fn heading(lines: &[CopyReport], out: &mut String) {
     if !lines.is_empty() {
         let _ = writeln!(
             out,
-            "{:>12} {:>10} {:>13} {:>10} {:>13}  copies",
+            "{:>12}{GAP} {:>10}{GAP} {:>13}{GAP} {:>10}{GAP} {:>13}{GAP}  copies",
             "count", "bytes", "bandwidth", "time", "typical size"
         );
     }
@@ -59,7 +60,7 @@ fn row(line: &CopyReport, out: &mut String) {
         .map(|speed| bandwidth(speed.bytes_per_second(), speed.certainty));
     let _ = write!(
         out,
-        "{:>12} {:>10} {:>13} {:>10} {:>13}  {}",
+        "{:>12}{GAP} {:>10}{GAP} {:>13}{GAP} {:>10}{GAP} {:>13}{GAP}  {}",
         count(line.count),
         bytes(line.bytes),
         speed.as_deref().unwrap_or("-"),

@@ -7,8 +7,10 @@ use crate::model::work::{Created, GpuReport, GraphReport, ProcessReport};
 use crate::sink::quantity::{count, duration, escaped, plural};
 use std::fmt::Write;
 
-/// Processes shown; the rest is one line.
-const PROCESSES: usize = 8;
+/// Processes shown where there are no more; the rest is one line.
+const FEW: usize = 8;
+/// Processes shown of many: the others are mostly like them.
+const OF_MANY: usize = 3;
 
 /// A paragraph for each process that gave a device something to do, most of it first.
 pub fn section(processes: &[ProcessReport], out: &mut String) {
@@ -22,11 +24,12 @@ pub fn section(processes: &[ProcessReport], out: &mut String) {
     }
     paragraphs.sort_by_key(|(window_ns, _)| std::cmp::Reverse(*window_ns));
     out.push_str("\nGPU, from the first work given to it until the last that is known of it\n");
-    for (_, words) in paragraphs.iter().take(PROCESSES) {
+    let shown = if paragraphs.len() > FEW { OF_MANY } else { FEW };
+    for (_, words) in paragraphs.iter().take(shown) {
         out.push_str(words);
     }
-    if paragraphs.len() > PROCESSES {
-        let more = plural((paragraphs.len() - PROCESSES) as u64, "more process");
+    if paragraphs.len() > shown {
+        let more = plural((paragraphs.len() - shown) as u64, "more process");
         let _ = writeln!(out, "  {more} (--summary json has all)");
     }
 }
@@ -136,13 +139,18 @@ fn balance(created: &Created, out: &mut String) {
 }
 
 fn graphs(graphs: &GraphReport, out: &mut String) {
-    if graphs.launches > 0 {
-        let _ = writeln!(out, "    {}{}", plural(graphs.launches, "graph launch"), ran(graphs));
+    for line in graph_words(graphs) {
+        let _ = writeln!(out, "    {line}");
     }
-    if graphs.captured > 0 {
-        let launches = plural(graphs.captured, "launch");
-        let _ = writeln!(out, "    {launches} recorded into graphs instead of run");
-    }
+}
+
+/// What graphs did, a line each; none where there are none.
+pub fn graph_words(graphs: &GraphReport) -> Vec<String> {
+    let launched = format!("{}{}", plural(graphs.launches, "graph launch"), ran(graphs));
+    let captured = plural(graphs.captured, "launch") + " recorded into graphs instead of run";
+    let lines = [(graphs.launches, launched), (graphs.captured, captured)];
+    let lines = lines.into_iter().filter(|(number, _)| *number > 0);
+    lines.map(|(_, line)| line).collect()
 }
 
 /// What they ran, as far as that is known.

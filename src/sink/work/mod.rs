@@ -9,7 +9,10 @@ mod streams;
 mod waits;
 mod words;
 
+pub use gpu::graph_words;
 pub use json::to_json;
+pub use words::bandwidth;
+pub use words::hidden as hidden_words;
 
 use crate::model::frame::Frame;
 use crate::model::work::ProcessReport;

@@ -2,6 +2,7 @@
 
 use super::words::titled;
 use crate::model::work::StreamReport;
+use crate::sink::fit::GAP;
 use crate::sink::quantity::{bytes, count, duration, plural};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -16,7 +17,7 @@ pub fn table(streams: &[StreamReport], out: &mut String) {
     }
     let _ = writeln!(
         out,
-        "{:>15} {:>10} {:>13} {:>15} {:>11}  stream",
+        "{:>15}{GAP} {:>10}{GAP} {:>13}{GAP} {:>15}{GAP} {:>11}{GAP}  stream",
         "work given", "copied", "busy at most", "queued at most", "waited for"
     );
     let contexts = streams.iter().map(|stream| stream.context);
@@ -42,7 +43,7 @@ fn row(stream: &StreamReport, several_contexts: bool, out: &mut String) {
     let copied = stream.copied.values().fold(0u64, |sum, size| sum.saturating_add(*size));
     let _ = write!(
         out,
-        "{:>15} {:>10} {:>13} {:>15} {:>11}  {}",
+        "{:>15}{GAP} {:>10}{GAP} {:>13}{GAP} {:>15}{GAP} {:>11}{GAP}  {}",
         count(stream.submissions),
         bytes(copied),
         duration(stream.busy_at_most_ns),

@@ -3,7 +3,7 @@
 use super::Stacks;
 use super::words::{hidden, name, stream};
 use crate::model::work::{Certainty, ProcessReport};
-use crate::sink::memory::frame_place;
+use crate::sink::memory::Apart;
 use crate::sink::quantity::{count, duration, escaped, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -106,11 +106,21 @@ fn row(line: &Line, stacks: &Stacks, out: &mut String) {
 
 /// Time, calls and place of those call sites that are known, most time first.
 fn places(line: &Line, stacks: &Stacks) -> Vec<(u64, u64, String)> {
-    let known = line.sites.iter().filter_map(|(site, (total, calls))| {
-        let place = frame_place(stacks.get(site)?)?;
-        Some((*total, *calls, place))
-    });
-    let mut known: Vec<(u64, u64, String)> = known.collect();
+    let known = || {
+        line.sites
+            .iter()
+            .filter_map(|(site, sum)| Some((stacks.get(site)?, sum)))
+    };
+    let apart = Apart::of(known().map(|(frames, _)| frames.as_slice()));
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (frames, (total, calls)) in known().filter(|(frames, _)| !frames.is_empty()) {
+        let sum = sums.entry(apart.label(frames)).or_default();
+        *sum = (sum.0.saturating_add(*total), sum.1.saturating_add(*calls));
+    }
+    let mut known: Vec<(u64, u64, String)> = sums
+        .into_iter()
+        .map(|(place, (total, calls))| (total, calls, place))
+        .collect();
     known.sort_by(|a, b| b.cmp(a));
     known
 }

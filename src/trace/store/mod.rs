@@ -197,13 +197,5 @@ fn beside(path: &Path, infix: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// Says which file cannot be made, and what to look at.
-fn create_failed(path: &Path) -> String {
-    format!(
-        "failed to create {}\nhint: is its directory there and writable?",
-        path.display()
-    )
-}
-
 #[cfg(test)]
 mod tests;

@@ -2,10 +2,11 @@
 
 use super::segment::{Ended, Segment};
 use super::stream::{Group, Stream, joined};
-use super::{Keeper, Kept, beside, create_failed};
+use super::{Keeper, Kept, beside};
+use crate::output::file;
 use crate::trace::alarm::Alarm;
 use crate::trace::schema::Piece;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
@@ -25,8 +26,12 @@ pub(super) struct Parts {
     path: PathBuf,
     rotate: Rotate,
     budget: u64,
+    /// The first, until the stream begins.
+    first: Option<File>,
     current: Option<Segment>,
     begun: Instant,
+    /// When the last batch came, CLOCK_MONOTONIC ns: whatever was entered later is in the next ones.
+    last: Option<u64>,
     number: u32,
     older: VecDeque<Ended>,
     deleted: u64,
@@ -49,14 +54,14 @@ impl Parts {
                 old.1.display()
             );
         }
-        let first = part_path(path, 1);
-        File::create(&first).with_context(|| create_failed(&first))?;
         Ok(Parts {
+            first: Some(file::create_new(&part_path(path, 1))?),
             path: path.to_owned(),
             rotate,
             budget: budget.unwrap_or(u64::MAX),
             current: None,
             begun: Instant::now(),
+            last: None,
             number: 0,
             older: VecDeque::new(),
             deleted: 0,
@@ -80,7 +85,11 @@ impl Parts {
         self.number += 1;
         self.begun = Instant::now();
         let path = part_path(&self.path, self.number);
-        let mut segment = Segment::create(&path, &stream.header(Piece::Part)?)?;
+        let header = stream.header(Piece::Part, self.last)?;
+        let mut segment = match self.first.take() {
+            Some(file) => Segment::of(file, &path, &header)?,
+            None => Segment::create(&path, &header)?,
+        };
         let written = segment.write(&joined(stream.texts(), &first.batch), first.rows);
         self.current = Some(segment);
         written
@@ -112,17 +121,16 @@ impl Keeper for Parts {
     fn take(&mut self, stream: &Stream, group: &Group) -> io::Result<()> {
         let bytes = group.bytes();
         self.make_room(bytes.len())?;
-        match self
-            .current
-            .as_ref()
-            .is_some_and(|current| !self.is_due(current, bytes.len()))
-        {
+        let fits = |current: &Segment| !self.is_due(current, bytes.len());
+        let written = match self.current.as_ref().is_some_and(fits) {
             true => self
                 .current
                 .as_mut()
                 .map_or(Ok(()), |current| current.write(&bytes, group.rows)),
             false => self.turn_over(stream, group),
-        }
+        };
+        self.last = Some(crate::tracer::monotonic_ns());
+        written
     }
 
     fn end(&mut self, _stream: &Stream, _alarm: &Alarm) -> io::Result<()> {

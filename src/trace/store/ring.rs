@@ -2,13 +2,14 @@
 
 use super::segment::{Ended, Segment};
 use super::stream::{Group, Stream, Texts, joined};
-use super::{Keeper, Kept, beside, create_failed};
+use super::{Keeper, Kept, beside};
+use crate::output::file::{Target, create_failed};
+use crate::refusal::message;
 use crate::sink::quantity;
 use crate::trace::alarm::{Alarm, Cause};
 use crate::trace::schema::Piece;
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -49,6 +50,8 @@ pub(super) struct Dumps {
     budget: u64,
     groups: VecDeque<(Instant, Group)>,
     bytes: u64,
+    /// When the last batch came that is forgotten, CLOCK_MONOTONIC ns: whatever was entered later is kept.
+    from: Option<u64>,
     /// Those that the oldest batch refers to and does not bring along.
     texts: Texts,
     pending: Option<Pending>,
@@ -72,28 +75,34 @@ fn dump_path(path: &Path, number: u32) -> PathBuf {
     beside(path, &format!("dump-{number:04}"))
 }
 
+/// The first name from that number on which nothing has.
+fn free(path: &Path, from: u32) -> Result<(u32, Target)> {
+    let mut number = from;
+    loop {
+        let target = Target::of(&dump_path(path, number))?;
+        if !target.is_taken() {
+            return Ok((number, target));
+        }
+        number += 1;
+    }
+}
+
 impl Dumps {
     /// Looks whether a file could be made.
     ///
     /// # Errors
     /// It could not.
     pub(super) fn create(path: &Path, ring: Ring, budget: Option<u64>) -> Result<Dumps> {
-        let first = dump_path(path, 1);
-        let is_new = !first.exists();
-        File::options()
-            .append(true)
-            .create(true)
-            .open(&first)
-            .with_context(|| create_failed(&first))?;
-        if is_new {
-            std::fs::remove_file(&first).with_context(|| create_failed(&first))?;
-        }
+        let first = free(path, 1)?.1;
+        first.create_new().with_context(|| create_failed(first.path()))?;
+        first.remove().with_context(|| create_failed(first.path()))?;
         Ok(Dumps {
             path: path.to_owned(),
             ring,
             budget: budget.unwrap_or(u64::MAX),
             groups: VecDeque::new(),
             bytes: 0,
+            from: None,
             texts: Texts::new(),
             pending: None,
             next: None,
@@ -107,10 +116,12 @@ impl Dumps {
     /// Forgets what is too old or too much.
     fn forget(&mut self) {
         let is_old = |at: &Instant| at.elapsed() > self.ring.time;
-        while let Some((_, group)) = self
+        while let Some((at, group)) = self
             .groups
             .pop_front_if(|(at, _)| is_old(at) || self.bytes > self.ring.bytes)
         {
+            let ago = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.from = Some(crate::tracer::monotonic_ns().saturating_sub(ago));
             self.bytes -= size(&group);
             self.texts.extend(group.changed);
         }
@@ -119,8 +130,8 @@ impl Dumps {
     /// Writes what is kept; what there is to be said of it.
     fn dump(&mut self, stream: &Stream, cause: Cause) -> io::Result<String> {
         self.next = Some(Instant::now() + self.ring.time);
-        let path = self.free_path();
-        let mut bytes = stream.header(Piece::Dump)?;
+        let path = self.free_path()?;
+        let mut bytes = stream.header(Piece::Dump, self.from)?;
         bytes.extend(joined(&self.texts, &[]));
         let mut rows = 0;
         for (_, group) in &self.groups {
@@ -147,14 +158,10 @@ impl Dumps {
     }
 
     /// The next name that nobody has.
-    fn free_path(&mut self) -> PathBuf {
-        loop {
-            self.number += 1;
-            let path = dump_path(&self.path, self.number);
-            if !path.exists() {
-                return path;
-            }
-        }
+    fn free_path(&mut self) -> io::Result<PathBuf> {
+        let free = free(&self.path, self.number + 1).map_err(|error| io::Error::other(message(&error)))?;
+        self.number = free.0;
+        Ok(free.1.path().to_owned())
     }
 
     fn make_room(&mut self, more: u64) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! One file of a recording: whole messages alone, brought to the disk each second.
 
+use crate::output::file;
 use crate::trace::frame::END;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -24,12 +25,13 @@ pub(super) struct Ended {
 }
 
 impl Segment {
-    /// Makes or empties the file, and writes what describes the trace.
+    /// Makes a file that is not there yet, and writes what describes the trace.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// Something is there, or it cannot be written.
     pub(super) fn create(path: &Path, header: &[u8]) -> io::Result<Segment> {
-        Segment::of(File::create(path)?, path, header)
+        let file = file::create_new(path).map_err(|error| io::Error::other(crate::refusal::message(&error)))?;
+        Segment::of(file, path, header)
     }
 
     /// The same of a file that is open.
@@ -42,7 +44,7 @@ impl Segment {
             bytes: 0,
             rows: 0,
             file,
-            disk: syncing(),
+            disk: syncing()?,
         };
         segment.write(header, 0)?;
         Ok(segment)
@@ -101,13 +103,13 @@ impl Segment {
     }
 }
 
-fn syncing() -> SyncSender<File> {
+fn syncing() -> io::Result<SyncSender<File>> {
     let (disk, written) = sync_channel::<File>(1);
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         for file in written {
             // what the disk does not take is reported by the next write or by the end
             let _ = file.sync_data();
         }
-    });
-    disk
+    })?;
+    Ok(disk)
 }

@@ -67,13 +67,14 @@ impl Stream {
         Ok(None)
     }
 
-    /// What a file with `piece` of the trace begins with.
+    /// What a file with `piece` of the trace begins with, which has all that happened from `from` on, CLOCK_MONOTONIC ns;
+    /// `None`: from its start.
     ///
     /// # Errors
     /// The stream has not begun.
-    pub(super) fn header(&self, piece: Piece) -> io::Result<Vec<u8>> {
+    pub(super) fn header(&self, piece: Piece, from: Option<u64>) -> io::Result<Vec<u8>> {
         let schema = self.schema.as_ref().ok_or_else(|| io::Error::other("no columns yet"))?;
-        let schema = schema::of_piece(schema, piece);
+        let schema = schema::of_piece(schema, piece, from);
         let writer = StreamWriter::try_new_with_options(Vec::new(), &schema, IpcWriteOptions::default());
         let mut writer = writer.map_err(io::Error::other)?;
         Ok(std::mem::take(writer.get_mut()))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::trace::schema::Piece;
 use crate::trace::tests::{full, meta};
-use crate::trace::{End, Event, Kind, Reader, Recorder, Taker};
+use crate::trace::{Covers, End, Event, Kind, Reader, Recorder, Taker};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -263,6 +263,35 @@ fn what_is_older_than_wanted_is_gone() {
     bench.end();
     // the totals' batch comes last; that of the first rows has left, the texts that it brought have not
     assert_eq!(bench.read("x.dump-0001.arrows").0, (10..20).collect::<Vec<_>>());
+    let start = meta().clock.start_monotonic_ns as i64;
+    let now = crate::tracer::monotonic_ns() as i64 - start;
+    match covers(&bench.path("x.dump-0001.arrows")) {
+        Covers::From(from) => assert!(
+            from > now - 5_000_000_000 && from <= now - 300_000_000,
+            "{from} of {now}"
+        ),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn covers(path: &Path) -> Covers {
+    Reader::open(path).unwrap().covers()
+}
+
+#[test]
+fn a_file_says_from_when_on_it_has_everything() {
+    let mut whole = bench(Keeping::Whole, None);
+    let mut dump = bench(ring(HOUR, 1 << 20), None);
+    let mut parts = bench(Keeping::Parts(Rotate::Bytes(1)), None);
+    for bench in [&mut whole, &mut dump, &mut parts] {
+        (0..3).for_each(|batch| bench.batch(batch * 10, 10));
+        bench.end();
+    }
+    assert_eq!(covers(&whole.path("x.arrows")), Covers::All);
+    assert_eq!(covers(&dump.path("x.dump-0001.arrows")), Covers::From(0));
+    assert_eq!(covers(&parts.path("x.0001.arrows")), Covers::From(0));
+    assert!(matches!(covers(&parts.path("x.0002.arrows")), Covers::From(from) if from > 0));
+    assert_eq!(covers(&parts.path("x.arrows")), Covers::All);
 }
 
 #[test]
@@ -282,7 +311,7 @@ fn a_disk_that_is_full_is_an_error_that_names_the_file() {
 fn a_file_says_which_piece_it_is() {
     let schema = crate::trace::schema::schema(&meta());
     for piece in [Piece::Whole, Piece::Part, Piece::Dump] {
-        let of = crate::trace::schema::of_piece(&schema, piece);
+        let of = crate::trace::schema::of_piece(&schema, piece, None);
         assert_eq!(crate::trace::schema::piece(&of), piece);
     }
     assert_eq!(crate::trace::schema::piece(&schema), Piece::Whole);

@@ -2,7 +2,8 @@
 
 use super::segment::Segment;
 use super::stream::{Group, Stream};
-use super::{Keeper, Kept, create_failed};
+use super::{Keeper, Kept};
+use crate::output::file;
 use crate::trace::alarm::Alarm;
 use crate::trace::schema::Piece;
 use anyhow::{Context, Result};
@@ -32,12 +33,16 @@ impl Whole {
     pub(super) fn create(path: &Path, budget: Option<u64>) -> Result<Whole> {
         let file = match path == Path::new("-") {
             // a descriptor of its own: closing it must not close that of the program
-            true => io::stdout().as_fd().try_clone_to_owned().map(File::from),
-            false => File::create(path),
+            true => io::stdout()
+                .as_fd()
+                .try_clone_to_owned()
+                .map(File::from)
+                .context("failed to open stdout")?,
+            false => file::create(path)?,
         };
         Ok(Whole {
             path: path.to_owned(),
-            file: Some(file.with_context(|| create_failed(path))?),
+            file: Some(file),
             segment: None,
             budget: budget.unwrap_or(u64::MAX),
             largest: TOTALS,
@@ -54,7 +59,7 @@ impl Whole {
 impl Keeper for Whole {
     fn begin(&mut self, stream: &Stream) -> io::Result<()> {
         if let Some(file) = self.file.take() {
-            self.segment = Some(Segment::of(file, &self.path, &stream.header(Piece::Whole)?)?);
+            self.segment = Some(Segment::of(file, &self.path, &stream.header(Piece::Whole, None)?)?);
         }
         Ok(())
     }

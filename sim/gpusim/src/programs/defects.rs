@@ -21,18 +21,23 @@ type Step = fn(&mut Loop, u64) -> Result<(), u32>;
 /// (what is wrong, the step)
 const KINDS: &[(&str, Step)] = &[
     ("none", Loop::healthy),
+    ("full-queue", Loop::full_queue),
+    ("late-rank", Loop::late_rank),
     ("alloc-churn", Loop::alloc_churn),
     ("alloc-retry", Loop::alloc_retry),
     ("chatty-getters", Loop::chatty_getters),
     ("fragmentation", Loop::fragmentation),
     ("hidden-sync", Loop::hidden_sync),
+    ("host-bound", Loop::host_bound),
     ("host-contention", Loop::host_contention),
     ("idle-gaps", Loop::idle_gaps),
+    ("killed", Loop::killed),
     ("late-jit", Loop::late_jit),
     ("launch-bound", Loop::launch_bound),
     ("launch-storm", Loop::launch_storm),
     ("leak-growth", Loop::leak_growth),
     ("no-overlap", Loop::no_overlap),
+    ("out-of-memory", Loop::out_of_memory),
     ("pageable-copy", Loop::pageable_copy),
     ("sticky-error", Loop::sticky_error),
     ("sync-copy", Loop::sync_copy),
@@ -179,6 +184,12 @@ impl Loop {
         self.wait(number)
     }
 
+    /// Nothing is wrong with it either: kernels of 20 µs, launched as fast as it goes, until launches wait for room.
+    fn full_queue(&mut self, _: u64) -> Result<(), u32> {
+        self.driver.kernel_ns(20_000);
+        (0..100).try_for_each(|_| self.driver.launch(self.function))
+    }
+
     /// A gigabyte for each batch. `GPUSIM_ALLOC_US` has it take time, as it does.
     fn alloc_churn(&mut self, number: u64) -> Result<(), u32> {
         let scratch = cuda::malloc(1 << 30)?;
@@ -229,6 +240,32 @@ impl Loop {
         Ok(())
     }
 
+    /// Two launches, what the host makes of them, and only then a wait. Before the first step comes what `import torch`
+    /// does: work for the device, and then long nothing.
+    fn host_bound(&mut self, number: u64) -> Result<(), u32> {
+        if number == 0 {
+            cuda::launch(0, 128, 256, self.compute)?;
+            cuda::stream_synchronize(self.compute)?;
+            std::thread::sleep(Duration::from_secs(2));
+        }
+        self.driver.kernel_ns(150_000);
+        for kernel in 0..2 {
+            cuda::launch(kernel, 128, 256, self.compute)?;
+        }
+        spin(5000);
+        cuda::stream_synchronize(self.compute)
+    }
+
+    /// Launches that nobody ever waits for, and a rank that comes late to each step: what NVML calls a third of the time.
+    fn late_rank(&mut self, _: u64) -> Result<(), u32> {
+        self.driver.kernel_ns(20_000);
+        for kernel in 0..100 {
+            cuda::launch(kernel, 128, 256, self.compute)?;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        Ok(())
+    }
+
     /// Steps are long enough for the device not to notice.
     fn host_contention(&mut self, number: u64) -> Result<(), u32> {
         if number == 0 {
@@ -246,6 +283,21 @@ impl Loop {
         self.wait(number + 1)?;
         std::thread::sleep(Duration::from_millis(5));
         Ok(())
+    }
+
+    /// An error of the program's own, in the middle of its work.
+    fn killed(&mut self, number: u64) -> Result<(), u32> {
+        if number == 20 {
+            // SAFETY: nothing is ever mapped there, and the process ends of it, as is wanted.
+            unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) };
+        }
+        self.healthy(number)
+    }
+
+    /// Keeps more in each step until there is no more. Needs `GPUSIM_MEMORY=2GiB`.
+    fn out_of_memory(&mut self, number: u64) -> Result<(), u32> {
+        self.kept.push(cuda::malloc(256 << 20)?);
+        self.healthy(number)
     }
 
     /// Needs `GPUSIM_LOAD_US=20000`.

@@ -1,0 +1,23 @@
+#!/bin/bash
+# torture.sh - hostile programs, kills, shortages and forged files against gpuscope: tests/torture. Adds up what was tried.
+# usage: torture.sh [short|full|long]     a run before a commit (minutes), of an evening, of a day; the default is full
+# TORTURE_KERNELS="6.1 6.12 newest": also in guests with these kernels, in the short form.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. scripts/privileged.sh
+effort=${1:-full}
+case $effort in short | full | long) ;; *) sed -n '3s/^# //p' "$0" >&2; exit 2 ;; esac
+scripts/setup.sh test
+sim/build.sh
+can_bpf || { echo "NOT RUN: it hooks programs, which needs root (or sudo) with CAP_BPF and CAP_PERFMON." >&2; exit 1; }
+program=$(cargo test --locked --no-run --quiet --test torture --message-format=json |
+  jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .executable')
+log=$(mktemp); trap 'rm -f "$log"' EXIT
+status=0
+as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_TORTURE=$effort" "$program" --include-ignored --test-threads=1 --nocapture \
+  </dev/null 2>&1 | tee "$log" || status=$?
+echo
+echo "tried, by kind:"
+sed -n 's/.*TRIED \([0-9]*\) \(.*\)/\2\t\1/p' "$log" | awk -F'\t' '{ sum[$1] += $2 } END { for (kind in sum) printf "%10d  %s\n", sum[kind], kind }' | sort -rn
+[ -z "${TORTURE_KERNELS:-}" ] || KERNELS=$TORTURE_KERNELS scripts/vm/torture.sh "$program" || status=$?
+exit "$status"

@@ -1,0 +1,62 @@
+//! What commands give up once they need it no more, started as root or not. The exporter's is its own.
+
+use crate::confine::{self, Capability, Keep};
+use crate::tracer::Tracer;
+
+/// To attach to what comes and look into it; to write where the user may; to hand signals on to a command of another user,
+/// and to do for a user what is that user's.
+const TRACING: &[Capability] = &[
+    Capability::Bpf,
+    Capability::Perfmon,
+    Capability::SysPtrace,
+    Capability::DacReadSearch,
+    Capability::Lease,
+    Capability::CheckpointRestore,
+    Capability::DacOverride,
+    Capability::Chown,
+    Capability::Fowner,
+    Capability::Kill,
+    Capability::SetUid,
+    Capability::SetGid,
+];
+/// And where a probe is a perf event of its own: kernels that restrict these want the first, old ones the other.
+const SINGLE_EVENTS: &[Capability] = &[
+    Capability::Bpf,
+    Capability::Perfmon,
+    Capability::SysPtrace,
+    Capability::DacReadSearch,
+    Capability::Lease,
+    Capability::CheckpointRestore,
+    Capability::DacOverride,
+    Capability::Chown,
+    Capability::Fowner,
+    Capability::Kill,
+    Capability::SetUid,
+    Capability::SetGid,
+    Capability::SysAdmin,
+    Capability::SysResource,
+];
+/// To read a recording and write what it says, for whoever asks.
+#[cfg(feature = "record")]
+const FILES: &[Capability] = &[
+    Capability::DacReadSearch,
+    Capability::DacOverride,
+    Capability::Chown,
+    Capability::Fowner,
+    Capability::SetUid,
+    Capability::SetGid,
+];
+
+/// Once everything is attached that is there, and the command, if there is one, is started: it keeps what it had.
+pub(super) fn after_attaching(tracer: &Tracer) {
+    confine::this_thread(Keep::Capabilities(match tracer.makes_single_events() {
+        true => SINGLE_EVENTS,
+        false => TRACING,
+    }));
+}
+
+/// Before a recording is read, which anybody may have written.
+#[cfg(feature = "record")]
+pub(super) fn for_files() {
+    confine::this_thread(Keep::Capabilities(FILES));
+}

@@ -1,0 +1,236 @@
+//! The device has been given work, and is done with it long before the host comes back from what it does outside CUDA.
+//!
+//! How long the device worked is not seen; that it was done is, when the host asks for it: by a short wait, or as launches
+//! without end have never filled the queue. So the host sets the pace, and what it did outside CUDA is lost at most.
+
+use crate::catalog::Class;
+use crate::findings::cases::{Phased, Sum};
+use crate::findings::course::Stretch;
+use crate::findings::evidence::{End, Evidence};
+use crate::findings::pace::Verdict;
+use crate::findings::scene::{OUTSIDE_NS, Seen};
+use crate::findings::table::Bounded;
+use crate::findings::{Finding, Rule, Wants};
+use crate::model::work::Certainty;
+use crate::sink::quantity::{duration, plural};
+use crate::trace::Kind;
+
+const AT_LEAST: u64 = 10;
+const PERCENT: u64 = 10;
+const PROCESSES: usize = 1024;
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Longest {
+    ns: u64,
+    tid: u32,
+}
+
+impl Sum for Longest {
+    fn join(&mut self, other: &Longest) {
+        if other.ns > self.ns {
+            *self = *other;
+        }
+    }
+}
+
+/// Since the last wait, by stretch of the life of its process.
+type Open = Vec<(Stretch, Evidence, Longest)>;
+
+/// See the module.
+#[derive(Debug)]
+pub struct HostBound {
+    cases: Phased<Longest>,
+    open: Bounded<Open>,
+}
+
+impl Default for HostBound {
+    fn default() -> HostBound {
+        HostBound {
+            cases: Phased::default(),
+            open: Bounded::new(PROCESSES),
+        }
+    }
+}
+
+impl HostBound {
+    fn note(&mut self, seen: &Seen<'_>) {
+        let Some(open) = self.open.entry(u64::from(seen.event.pid)) else {
+            return;
+        };
+        if open.last().is_none_or(|(stretch, ..)| *stretch != seen.stretch) {
+            open.push((seen.stretch, Evidence::default(), Longest::default()));
+        }
+        if let Some((_, evidence, longest)) = open.last_mut() {
+            evidence.add_outside(seen);
+            let (ns, tid) = (seen.outside_ns, seen.event.tid);
+            longest.join(&Longest { ns, tid });
+        }
+    }
+
+    fn settle(&mut self, seen: &Seen<'_>) {
+        let open = self.open.get_mut(u64::from(seen.event.pid));
+        for (stretch, evidence, longest) in open.map(std::mem::take).unwrap_or_default() {
+            if let (Verdict::Ahead, Some((sum, more))) = (seen.step, self.cases.at(seen.event.pid, stretch)) {
+                sum.merge(&evidence);
+                more.join(&longest);
+            }
+        }
+    }
+
+    /// What nobody has waited for since long counts where the device has kept up all the same.
+    fn with_open(&self, end: &End<'_>, pid: u32, evidence: &mut Evidence, longest: &mut Longest) {
+        let open = self
+            .open
+            .get(u64::from(pid))
+            .filter(|_| end.courses.keeps_up_unasked(pid));
+        let steady = open.into_iter().flatten();
+        for (_, more, one) in steady.filter(|(stretch, ..)| end.courses.is_steady(pid, *stretch)) {
+            evidence.merge(more);
+            longest.join(one);
+        }
+    }
+
+    fn costliest(&self, end: &End<'_>) -> Option<(Evidence, Longest)> {
+        let mut all: Vec<(u32, Evidence, Longest)> = self.cases.steady(end).collect();
+        for (pid, _) in self.open.iter() {
+            let pid = pid as u32;
+            if all.iter().all(|(known, ..)| *known != pid) {
+                all.push((pid, Evidence::default(), Longest::default()));
+            }
+        }
+        for (pid, evidence, longest) in &mut all {
+            self.with_open(end, *pid, evidence, longest);
+        }
+        let worst = all
+            .into_iter()
+            .max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid));
+        worst.map(|(_, evidence, longest)| (evidence, longest))
+    }
+}
+
+impl Rule for HostBound {
+    fn name(&self) -> &'static str {
+        "host-bound"
+    }
+
+    fn wants(&self, kind: Kind, _: Class) -> Wants {
+        match kind {
+            Kind::Call => Wants::Work,
+            _ => Wants::Nothing,
+        }
+    }
+
+    fn take(&mut self, seen: &Seen<'_>) {
+        if seen.outside_ns > 0 {
+            self.note(seen);
+        }
+        if seen.step != Verdict::Unproven {
+            self.settle(seen);
+        }
+    }
+
+    fn conclude(&self, end: &End<'_>) -> Option<Finding> {
+        let (evidence, longest) = self.costliest(end)?;
+        if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
+            return None;
+        }
+        Some(Finding {
+            certainty: Certainty::Bound,
+            title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
+            what: format!(
+                "the host was outside CUDA for {} in all, {} of {} or more, the longest {} (thread {}); when it came \
+                 back, the device had done everything it had been given: at most that time is lost",
+                duration(evidence.ns),
+                plural(evidence.count, "time"),
+                duration(OUTSIDE_NS),
+                duration(longest.ns),
+                longest.tid
+            ),
+            cure:
+                "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give \
+                   the device more before it: then it works meanwhile"
+                    .to_owned(),
+            thresholds: format!(
+                "at least {AT_LEAST} times {} or more without a call, with work given to the device, that it had done when \
+                 the host waited for it (or that never filled its queue); {PERCENT} % of the steady part",
+                duration(OUTSIDE_NS)
+            ),
+            weakened: end.weakness(&[Class::Launch, Class::Sync]),
+            ..evidence.finding(self.name(), end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::stage::{MS, Stage, US};
+
+    /// Two launches, five milliseconds of something else, a wait.
+    fn steps(stage: &mut Stage, number: u64, wait_ns: u64) {
+        for _ in 0..number {
+            stage.launch();
+            stage.launch();
+            stage.pass(5 * MS);
+            stage.sync(wait_ns);
+        }
+    }
+
+    #[test]
+    fn what_the_host_does_while_the_device_is_long_done_is_lost() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 10 * US);
+        let finding = stage.finding();
+        assert_eq!((finding.count, finding.cost_ns), (300, 300 * 5 * MS));
+        assert_eq!(finding.certainty, Certainty::Bound);
+        let moment = &finding.moments[0];
+        assert_eq!((moment.name.as_str(), moment.ns), ("outside CUDA", 5 * MS));
+    }
+
+    #[test]
+    fn beside_a_device_that_is_not_done_the_host_may_do_what_it_likes() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 2 * MS);
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn a_program_that_never_waits_is_its_hosts_where_its_queue_never_fills() {
+        let steps = |steps: u64| {
+            let mut stage = Stage::of(HostBound::default());
+            for _ in 0..steps {
+                (0..200).for_each(|_| stage.launch());
+                stage.pass(5 * MS);
+            }
+            stage.findings()
+        };
+        assert_eq!(steps(51), [], "its queue may have held nearly all");
+        let findings = steps(100);
+        assert_eq!((findings.len(), findings[0].count), (1, 99));
+    }
+
+    #[test]
+    fn start_up_and_end_are_not_counted() {
+        let mut stage = Stage::of(HostBound::default());
+        stage.launch();
+        stage.pass(3000 * MS);
+        (0..1000).for_each(|_| stage.launch());
+        stage.sync(10 * US);
+        stage.launch();
+        stage.pass(3000 * MS);
+        stage.sync(10 * US);
+        steps(&mut stage, 9, 10 * US);
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn where_the_device_has_nothing_idle_gaps_say_so() {
+        let mut stage = Stage::of(HostBound::default());
+        for _ in 0..300 {
+            stage.launch();
+            stage.sync(10 * US);
+            stage.idle(5 * MS);
+        }
+        assert_eq!(stage.findings(), []);
+    }
+}

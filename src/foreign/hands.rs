@@ -1,0 +1,193 @@
+//! The process that touches files and memory of others: it may be stuck for ever, or end, and nothing else does.
+
+use super::handle::Handle;
+use super::order::{Answer, Facts, Order};
+use super::worker::{Channel, Role, SHARED_BYTES};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+/// Without a question for so long it closes what it has open: a file system with an open file cannot be unmounted.
+const IDLE: Duration = Duration::from_secs(1);
+/// Open files that it keeps.
+const MOST_OPEN: usize = 64;
+/// Names of a folder that are looked at.
+const MOST_NAMES: usize = 1 << 16;
+const FRAME_BITS: u64 = (1 << 55) - 1;
+
+/// See the module.
+pub const HANDS: Role = Role {
+    name: "gpuscope-reader",
+    speaks: false,
+    serve,
+};
+
+fn serve(channel: Channel) {
+    let mut hands = Hands::default();
+    loop {
+        let patience = (!hands.open.is_empty()).then_some(IDLE);
+        let (order, descriptor) = match channel.receive::<Order>(patience) {
+            Ok(message) => message,
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                hands = Hands::default();
+                continue;
+            }
+            Err(_) => return,
+        };
+        let mut found = None;
+        let answer = match order {
+            Order::Find(place) => place.find().and_then(|handle| {
+                let facts = Facts::of(&handle)?;
+                found = Some(handle);
+                Ok(Answer::Found(facts))
+            }),
+            order => hands.obey(order, descriptor, &channel),
+        };
+        let answer = answer.unwrap_or_else(|error| Answer::from(&error));
+        if channel.send(&answer, found.as_ref().map(AsFd::as_fd)).is_err() {
+            return;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Hands {
+    open: HashMap<u64, File>,
+    buffer: Vec<u8>,
+}
+
+impl Hands {
+    fn obey(&mut self, order: Order, descriptor: Option<OwnedFd>, channel: &Channel) -> io::Result<Answer> {
+        match order {
+            Order::Read { number, offset, size } => {
+                self.open(number, descriptor)?;
+                let (file, buffer) = (&self.open[&number], &mut self.buffer);
+                buffer.resize(size.min(SHARED_BYTES), 0);
+                file.read_exact_at(buffer, offset)?;
+                Ok(Answer::Bytes(channel.copy_in(buffer)))
+            }
+            Order::Frame { number } => {
+                self.open(number, descriptor)?;
+                first_frame(&self.open[&number]).map(Answer::Frame)
+            }
+            Order::Touch { number, offsets } => {
+                self.open(number, descriptor)?;
+                touch(&self.open[&number], &offsets).map(|()| Answer::Done)
+            }
+            Order::Memory { pid, address, size } => {
+                self.buffer.resize(size.min(SHARED_BYTES), 0);
+                read_memory(pid, address, &mut self.buffer)?;
+                Ok(Answer::Bytes(channel.copy_in(&self.buffer)))
+            }
+            Order::Text { path, limit } => {
+                self.buffer.clear();
+                let limit = limit.min(SHARED_BYTES) as u64;
+                File::open(path)?.take(limit).read_to_end(&mut self.buffer)?;
+                Ok(Answer::Bytes(channel.copy_in(&self.buffer)))
+            }
+            Order::Names { path } => {
+                self.buffer.clear();
+                for entry in std::fs::read_dir(path)?.take(MOST_NAMES).flatten() {
+                    self.buffer.extend_from_slice(entry.file_name().as_bytes());
+                    self.buffer.push(0);
+                }
+                Ok(Answer::Bytes(channel.copy_in(&self.buffer)))
+            }
+            Order::Find(_) => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn open(&mut self, number: u64, descriptor: Option<OwnedFd>) -> io::Result<()> {
+        if !self.open.contains_key(&number) {
+            if self.open.len() >= MOST_OPEN {
+                self.open.clear();
+            }
+            let found = descriptor.ok_or(io::ErrorKind::InvalidInput)?;
+            self.open.insert(number, Handle::from(found).open()?);
+        }
+        Ok(())
+    }
+}
+
+fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<()> {
+    let unreadable = || io::Error::from_raw_os_error(libc::EFAULT);
+    let local = libc::iovec {
+        iov_base: into.as_mut_ptr().cast(),
+        iov_len: into.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(usize::try_from(address).map_err(|_| unreadable())?),
+        iov_len: into.len(),
+    };
+    let pid = i32::try_from(pid).map_err(|_| unreadable())?;
+    // SAFETY: the kernel writes to `into` alone, and checks the other process's addresses itself
+    let read = unsafe { libc::process_vm_readv(pid, &raw const local, 1, &raw const remote, 1, 0) };
+    match usize::try_from(read) {
+        Ok(read) if read == into.len() => Ok(()),
+        Ok(_) => Err(unreadable()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// A page of a file in our address space.
+struct Page {
+    address: *mut libc::c_void,
+    size: usize,
+}
+
+impl Page {
+    /// That of `offset`. Only one that lies inside of the file may be read.
+    fn map(file: &File, offset: u64, flags: i32) -> io::Result<Page> {
+        // SAFETY: makes a new mapping that nothing else uses
+        let (address, size) = unsafe {
+            let size = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+            let start = offset / size as u64 * size as u64;
+            let file = file.as_raw_fd();
+            let address = libc::mmap(
+                std::ptr::null_mut(),
+                size,
+                libc::PROT_READ,
+                flags,
+                file,
+                start as libc::off_t,
+            );
+            (address, size)
+        };
+        match address {
+            libc::MAP_FAILED => Err(io::Error::last_os_error()),
+            _ => Ok(Page { address, size }),
+        }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `map` mapped
+        unsafe { libc::munmap(self.address, self.size) };
+    }
+}
+
+/// The number of the physical page that holds the first page of a file; 0 where the kernel hides it.
+pub(super) fn first_frame(file: &File) -> io::Result<u64> {
+    let page = Page::map(file, 0, libc::MAP_SHARED | libc::MAP_POPULATE)?;
+    let pagemap = File::open("/proc/self/pagemap")?;
+    let mut entry = [0; 8];
+    pagemap.read_exact_at(&mut entry, (page.address as usize / page.size * 8) as u64)?;
+    Ok(u64::from_ne_bytes(entry) & FRAME_BITS)
+}
+
+/// Has the kernel read the pages of these bytes: who puts a probe there need not wait for them.
+fn touch(file: &File, offsets: &[u64]) -> io::Result<()> {
+    let mut pages: Vec<u64> = offsets.iter().map(|offset| offset / 4096 * 4096).collect();
+    pages.sort_unstable();
+    pages.dedup();
+    for offset in pages {
+        // unlike a read it goes through the page cache on every file system
+        drop(Page::map(file, offset, libc::MAP_PRIVATE | libc::MAP_POPULATE)?);
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! Has calls that do not return told of while they hang, and at the end.
+//!
+//! Owns when threads are looked at. Which calls are long is [`crate::model::open`]'s business.
+
+use super::Tracer;
+use super::lines::layer_of;
+use crate::decode::Call;
+use crate::model::open::OpenCall;
+use crate::model::order::Numbered;
+use crate::model::totals::Switches;
+use crate::probe::discover;
+use crate::probe::open_calls::{self, NotSeen};
+use crate::sink::{Entry, Facts};
+
+/// Threads that are looked at each second.
+const MOST_THREADS: usize = 4096;
+
+impl Tracer {
+    /// Looks which calls have been open for long. To be called each second.
+    pub(super) fn look_for_hanging(&mut self, now: u64) {
+        if self.fleet.is_some() {
+            return;
+        }
+        let threads = self.open.threads();
+        if threads.len() > MOST_THREADS {
+            let words =
+                format!("calls that do not return, in threads beyond {MOST_THREADS}, are told of only if they do");
+            self.attacher.gap(words);
+        }
+        for (tid, pid) in threads.into_iter().take(MOST_THREADS) {
+            match self.session.open_calls(pid, tid) {
+                Ok(calls) => self.note_open((tid, pid), &calls, now),
+                Err(NotSeen::Gone) => self.open.gone(tid, None),
+                Err(NotSeen::OldKernel) => {
+                    let words = "calls that do not return, in other threads than the first: that needs Linux 6.9";
+                    self.attacher.gap(words.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Context switches of all threads that have called.
+    pub(super) fn switches(&self) -> Switches {
+        let (voluntary, involuntary, threads) = self.session.switches_of_ended();
+        let mut sum = Switches {
+            threads,
+            voluntary,
+            involuntary,
+            unknown_threads: 0,
+        };
+        for (tid, pid) in self.open.threads() {
+            match self.session.switches(pid, tid) {
+                Ok((voluntary, involuntary)) => {
+                    sum.threads += 1;
+                    sum.voluntary += voluntary;
+                    sum.involuntary += involuntary;
+                }
+                // counted at its end
+                Err(NotSeen::Gone) => {}
+                Err(NotSeen::OldKernel) => sum.unknown_threads += 1,
+            }
+        }
+        sum
+    }
+
+    fn note_open(&mut self, thread: (u32, u32), calls: &[open_calls::OpenCall], now: u64) {
+        let known: Vec<(u32, u64)> = calls.iter().map(|call| (call.row, call.entered)).collect();
+        let fresh = self.open.look(thread, &known, now);
+        let told = calls.iter().filter(|call| call.streamed);
+        for call in told.filter(|call| fresh.contains(&(thread.0, call.entered))) {
+            self.tell_open(&call.event, now);
+        }
+    }
+
+    fn tell_open(&mut self, event: &[u8], now: u64) {
+        let Some(sink) = self.sink.as_mut() else { return };
+        let Some(call) = Call::decode(event, &self.rows.catalog, &self.rows.plans) else {
+            return;
+        };
+        let header = &call.header;
+        let number = Numbered {
+            id: self.numbers.announce(header.tid, header.depth, header.entered),
+            caller: self.numbers.caller_of(header.tid, header.depth, header.caller),
+        };
+        let comm = self
+            .comms
+            .entry(header.tid)
+            .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
+        let entry = Entry {
+            call: &call,
+            number,
+            comm,
+            layer: layer_of(&self.rows.catalog, &call),
+            kernel: None,
+            asked: None,
+            stack: None,
+            facts: Facts::default(),
+        };
+        sink.open(&entry, now.saturating_sub(header.entered), &mut self.buffer);
+    }
+
+    /// Calls that have not returned up to now.
+    pub(super) fn open_calls(&self) -> Vec<OpenCall> {
+        let catalog = &self.rows.catalog;
+        let calls = self.open.open().into_iter();
+        let calls = calls.filter_map(|open| {
+            let row = catalog.rows.get(open.row as usize)?;
+            Some(OpenCall {
+                layer: catalog.library_with(row.library)?.name.clone(),
+                function: row.symbol.clone(),
+                pid: open.pid,
+                tid: open.tid,
+                comm: discover::comm(open.pid, open.tid)
+                    .or_else(|| self.comms.get(&open.tid).cloned())
+                    .unwrap_or_default(),
+                ns: open.until.saturating_sub(open.entered),
+                ended: open.ended,
+            })
+        });
+        calls.collect()
+    }
+}

@@ -1,0 +1,405 @@
+//! One list of nasty texts, through every name that a program or a crafted file controls, into every format.
+
+use gpuscope::catalog::{Catalog, Class, CopyKind};
+use gpuscope::export::{Ending, Form, chrome, csv::Csv, jsonl::Jsonl, perfetto};
+use gpuscope::filter::Filter;
+use gpuscope::model::summary::{Copies, Failure, Summary};
+use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
+use gpuscope::sink::{Clock, summary};
+use gpuscope::timeline::{Bins, Look, Survey, Window, draw};
+use gpuscope::trace::{Event, Kind, Meta, Reader, Recorder, Taker};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+/// Terminals, HTML, spreadsheets, JSON, labels, Perfetto, Markdown, bytes that are no UTF-8, writing from right to left.
+const NASTY: [&str; 26] = [
+    "\u{1b}[2J",
+    "\u{1b}]0;x\u{7}",
+    "\u{9b}2J",
+    "\u{7f}",
+    "\r",
+    "\n",
+    "\t",
+    "\0",
+    "\u{202e}gnp",
+    "\u{2066}",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"><b>",
+    "&lt;",
+    "</title></style></script>",
+    "=HYPERLINK(\"http://x\")",
+    "+1",
+    "-1",
+    "@SUM(A1)",
+    "\",\"injected\":\"x",
+    "\"}\n{\"type\":\"summary\"}",
+    "\\",
+    "a|b|c",
+    "[x](javascript:alert(1))`*_~",
+    "\u{fffd}\u{fffd}",
+    "a=\"b\",c=\"\\\n\"} 1\n# EOF",
+];
+const PLAIN: &str = "plain";
+
+fn meta(text: &str) -> Meta {
+    Meta {
+        clock: Clock {
+            start_monotonic_ns: 0,
+            start_unix_ns: 1_700_000_000_000_000_000,
+        },
+        command: vec!["app".to_owned(), text.to_owned()],
+        tier: text.to_owned(),
+        host: text.to_owned(),
+        tool: text.to_owned(),
+    }
+}
+
+/// Rows of each type, with the text wherever a text may stand. `crafted`: also where only JSON should.
+fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Event<'a>> {
+    const MS: i64 = 1_000_000;
+    let call = |at: i64, name: &'a str, class| Event {
+        ns: Some(2 * MS as u64),
+        tid: 8,
+        comm: text,
+        layer: "driver",
+        name,
+        class,
+        result: Some(2),
+        error: Some(text),
+        failed: class == Class::Alloc,
+        bytes: Some(1 << 20),
+        stack: Some(frames),
+        args: Some(args),
+        ..Event::new(Kind::Call, at, 7)
+    };
+    let of = |kind, at| Event {
+        comm: text,
+        name: text,
+        args: Some(args),
+        ..Event::new(kind, at, 7)
+    };
+    vec![
+        of(Kind::Process, 0),
+        call(MS, "cuMemAlloc_v2", Class::Alloc),
+        Event {
+            address: Some(0x7f00),
+            held: Some(1 << 20),
+            failed: false,
+            ..call(4 * MS, "cuMemAlloc_v2", Class::Alloc)
+        },
+        Event {
+            kernel: Some(text),
+            stream: Some(0),
+            ..call(8 * MS, "cuLaunchKernel", Class::Launch)
+        },
+        Event {
+            direction: Some(CopyKind::HtoD),
+            ..call(12 * MS, "cuMemcpyHtoD_v2", Class::Copy)
+        },
+        Event {
+            layer: text,
+            ..call(16 * MS, text, Class::Other)
+        },
+        Event {
+            layer: "kernel",
+            kind: Kind::Kernel,
+            ..call(17 * MS, text, Class::Ioctl)
+        },
+        call(20 * MS, "cuStreamSynchronize", Class::Sync),
+        of(Kind::Sample, 24 * MS),
+        of(Kind::Count, 24 * MS),
+        of(Kind::Lost, 25 * MS),
+        of(Kind::Xid, 26 * MS),
+        Event {
+            ns: Some(5 * MS as u64),
+            ..of(Kind::Idle, 27 * MS)
+        },
+    ]
+}
+
+/// Frames and arguments as we write them, or as a crafted file may have them.
+fn within_json(text: &str, crafted: bool) -> (String, String) {
+    if crafted {
+        return (text.to_owned(), text.to_owned());
+    }
+    let frame = serde_json::json!([{"function": text, "file": text, "line": 3, "module": text, "language": "python",
+        "offset": null, "inlined": false}]);
+    (
+        frame.to_string(),
+        serde_json::json!({text: text, "path": text}).to_string(),
+    )
+}
+
+fn totals(text: &str) -> Summary {
+    let mut summary = Summary {
+        seconds: 1.0,
+        unseen: vec![text.to_owned()],
+        counted_only: vec![text.to_owned()],
+        ..Summary::default()
+    };
+    summary.failures = vec![Failure {
+        function: text.to_owned(),
+        error: text.to_owned(),
+        code: 2,
+        count: 1,
+    }];
+    summary.copies = vec![Copies {
+        layer: text.to_owned(),
+        direction: None,
+        calls: 1,
+        bytes: 1,
+    }];
+    summary
+}
+
+/// What is made of a recording with that text in it.
+struct Made {
+    rows: Vec<u8>,
+    totals: Summary,
+    host: String,
+}
+
+impl Made {
+    fn of(text: &str, crafted: bool) -> Made {
+        let (frames, args) = within_json(text, crafted);
+        let mut recorder = Recorder::new(&meta(text)).expect("a recorder");
+        let mut bytes = Vec::new();
+        rows(text, &frames, &args)
+            .iter()
+            .for_each(|row| recorder.push(row, &mut bytes));
+        let totals = totals(text);
+        let exact = summary::to_json_line(&totals);
+        let last = Event {
+            args: Some(&exact),
+            ..Event::new(Kind::Summary, 40_000_000, 0)
+        };
+        recorder.push(&last, &mut bytes);
+        recorder.end(&mut bytes);
+        Made {
+            rows: bytes,
+            totals,
+            host: text.to_owned(),
+        }
+    }
+
+    fn read(&self, taker: &mut dyn Taker) -> Option<String> {
+        Reader::new(&self.rows[..]).expect("a recording").read(taker).summary
+    }
+
+    fn report(&self) -> Report {
+        let mut collector = Collector::new();
+        let exact = self.read(&mut collector);
+        let source = Source {
+            name: self.host.clone(),
+            cut: Some(self.host.clone()),
+            ..Source::default()
+        };
+        collector.report(source, exact.as_deref())
+    }
+
+    fn exported(&self, form: Box<dyn Form>) -> Vec<u8> {
+        struct Written(Box<dyn Form>, Vec<u8>);
+        impl Taker for Written {
+            fn start(&mut self, meta: &Meta) {
+                self.0.start(meta, &mut self.1);
+            }
+            fn take(&mut self, event: &Event<'_>) {
+                self.0.take(event, &mut self.1);
+            }
+        }
+        let mut written = Written(form, Vec::new());
+        let exact = self.read(&mut written);
+        let ending = Ending {
+            summary: exact.as_deref(),
+            cut: None,
+        };
+        written.0.finish(&ending, &mut written.1);
+        written.1
+    }
+
+    fn picture(&self) -> String {
+        let filter = Filter::parse(&[], &[]).expect("a filter");
+        let limits = Window {
+            from: i64::MIN,
+            to: i64::MAX,
+        };
+        let mut survey = Survey::new(&filter, limits);
+        self.read(&mut survey);
+        let lanes = survey.busiest(24);
+        let look = Look {
+            width: 80,
+            colour: false,
+        };
+        let mut bins = Bins::new(&filter, survey.window().expect("rows"), look.columns(), &lanes);
+        self.read(&mut bins);
+        draw::draw(&self.host, &survey, &bins, look)
+    }
+}
+
+fn lines_of(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// Whether a terminal would obey something in it, or show it in another order.
+fn drives_a_terminal(text: &str) -> bool {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().any(|c| c != '\n' && (c.is_control() || turns(c)))
+}
+
+/// As RFC 4180 has them.
+fn cells(csv: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut rest = csv.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' if quoted && rest.peek() == Some(&'"') => cell.extend(rest.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            c => cell.push(c),
+        }
+    }
+    rows
+}
+
+/// Elements of a page, each with its attributes.
+fn elements(page: &str) -> Vec<&str> {
+    let tags = page.split('<').skip(1);
+    tags.map(|rest| rest.split('>').next().unwrap_or_default()).collect()
+}
+
+/// Names of elements, and how many of those that may run something.
+fn kinds(page: &str) -> (BTreeSet<String>, usize) {
+    let name = |tag: &&str| {
+        let end = tag.find(|c: char| !c.is_ascii_alphanumeric() && c != '/' && c != '!');
+        tag[..end.unwrap_or(tag.len())].to_ascii_lowercase()
+    };
+    let names: Vec<String> = elements(page).iter().map(name).collect();
+    let scripts = names.iter().filter(|name| *name == "script").count();
+    (names.into_iter().collect(), scripts)
+}
+
+/// Cells of each row of a table, by bars that are not escaped.
+fn bars(page: &str) -> Vec<usize> {
+    let rows = page.lines().filter(|line| line.starts_with('|'));
+    rows.map(|row| row.replace("\\|", "").matches('|').count()).collect()
+}
+
+fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
+    let (made, plain) = (Made::of(text, crafted), Made::of(PLAIN, crafted));
+    let report = made.report();
+    for (what, shown) in [
+        ("report", text::page(&report, false)),
+        ("diff", diff::page(&diff::diff(&report, &report), false)),
+        ("picture", made.picture()),
+        ("summary", summary::to_text(&made.totals)),
+        ("markdown", markdown::page(&report)),
+        ("html", html::page(&report)),
+        ("diff as markdown", diff::markdown(&diff::diff(&report, &report))),
+    ] {
+        prop_assert!(!drives_a_terminal(&shown), "{what} of {text:?}: {shown}");
+    }
+    for (what, line) in [
+        ("report", json::to_line(&report)),
+        ("diff", diff::to_line(&diff::diff(&report, &report))),
+        ("summary", summary::to_json_line(&made.totals)),
+    ] {
+        prop_assert!(
+            serde_json::from_str::<serde_json::Value>(&line).is_ok(),
+            "{what}: {line}"
+        );
+        prop_assert!(!line.trim_end().contains(char::is_control), "{what}: {line:?}");
+    }
+    check_lines(text, &made)?;
+    check_tables(text, &made, &plain)?;
+    check_traces(&made)
+}
+
+fn check_lines(text: &str, made: &Made) -> Result<(), TestCaseError> {
+    let lines = lines_of(&made.exported(Box::new(Jsonl::new(&Catalog::builtin().expect("a catalogue")))));
+    prop_assert_eq!(lines.lines().count(), rows("", "", "").len() + 2);
+    for line in lines.lines() {
+        let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        prop_assert!(!line.contains(char::is_control), "{line:?}");
+        if record["type"] == "userspace" {
+            prop_assert_eq!(record["comm"].as_str(), Some(text));
+        }
+    }
+    Ok(())
+}
+
+fn check_tables(text: &str, made: &Made, plain: &Made) -> Result<(), TestCaseError> {
+    let csv = lines_of(&made.exported(Box::new(Csv::default())));
+    let rows = cells(&csv);
+    prop_assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{csv}");
+    for cell in rows.iter().flatten() {
+        let is_number = cell.parse::<i64>().is_ok() && !text.contains(cell.as_str());
+        prop_assert!(
+            is_number || !cell.starts_with(['=', '+', '-', '@', '\t', '\r']),
+            "{cell:?}"
+        );
+        prop_assert!(!drives_a_terminal(cell) && !cell.contains('\n'), "{cell:?}");
+    }
+    let (page, plain_page) = (html::page(&made.report()), html::page(&plain.report()));
+    prop_assert_eq!(kinds(&page), kinds(&plain_page), "{}", text);
+    let runs = |tag: &&str| {
+        ["onerror", "javascript:", "alert("]
+            .iter()
+            .any(|word| tag.contains(word))
+    };
+    // an attribute may show a text; quotes that would end it are escaped
+    let loose = elements(&page)
+        .into_iter()
+        .filter(runs)
+        .filter(|tag| tag.matches('"').count() % 2 == 1)
+        .count();
+    prop_assert_eq!(loose, 0);
+    let (page, plain_page) = (markdown::page(&made.report()), markdown::page(&plain.report()));
+    prop_assert_eq!(bars(&page), bars(&plain_page), "{}", page);
+    // what begins outside of code would be an element
+    let outside = |line: &str| {
+        line.split('`')
+            .step_by(2)
+            .any(|part| part.contains("<script") || part.contains("<img"))
+    };
+    let plain_lines = page.lines().filter(|line| !line.contains("``"));
+    prop_assert!(!plain_lines.into_iter().any(outside), "{}", page);
+    Ok(())
+}
+
+fn check_traces(made: &Made) -> Result<(), TestCaseError> {
+    let chrome = lines_of(&made.exported(Box::new(chrome::form())));
+    prop_assert!(serde_json::from_str::<serde_json::Value>(&chrome).is_ok(), "{chrome}");
+    prop_assert!(!chrome.replace('\n', "").contains(char::is_control), "{chrome:?}");
+    let perfetto = made.exported(Box::new(perfetto::form()));
+    let bytes = String::from_utf8_lossy(&perfetto);
+    for driver in ["\u{1b}[2J", "\u{1b}]0;", "\u{202e}gnp"] {
+        prop_assert!(!bytes.contains(driver), "Perfetto has {:?}", driver);
+    }
+    Ok(())
+}
+
+#[test]
+fn each_nasty_text_is_harmless_everywhere() {
+    for text in NASTY {
+        for crafted in [false, true] {
+            check(text, crafted).unwrap_or_else(|why| panic!("{text:?}, crafted: {crafted}: {why}"));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_mixture_of_them_is(parts in proptest::collection::vec(prop_oneof![
+        3 => proptest::sample::select(&NASTY[..]).prop_map(str::to_owned),
+        1 => any::<String>(),
+    ], 1..5), crafted: bool) {
+        check(&parts.concat(), crafted)?;
+    }
+}

@@ -1,0 +1,121 @@
+//! Programs that are gone before anybody can look at them: whose they were is known all the same.
+
+use super::exporter::Exporter;
+use super::support::{Ledger, eventually, sim_folder};
+use super::workload::Workloads;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const SHORT: usize = 60;
+
+/// A job as Slurm's daemon makes one, in one hierarchy; removed when dropped.
+struct Job {
+    folders: [PathBuf; 3],
+}
+
+impl Job {
+    fn below(hierarchy: &Path, number: usize) -> Job {
+        let slurm = hierarchy.join(format!("slurm_test{}", std::process::id()));
+        let job = slurm.join(format!("job_{number}"));
+        let step = job.join("step_batch");
+        std::fs::create_dir_all(&step).expect("a cgroup");
+        Job {
+            folders: [step, job, slurm],
+        }
+    }
+
+    /// A batch script that runs a program many times, as quickly as it can; what they did.
+    fn run(&self, program: &Path, times: usize) -> Ledger {
+        let ledger = tempfile::tempdir().expect("a folder");
+        let script =
+            "echo $$ > \"$1\" && n=0 && while [ $n -lt \"$2\" ]; do \"$3\" train 1 || exit 1; n=$((n + 1)); done";
+        let status = Command::new("sh")
+            .args(["-c", script, "batch"])
+            .arg(self.folders[0].join("cgroup.procs"))
+            .arg(times.to_string())
+            .arg(program)
+            .env("LD_LIBRARY_PATH", sim_folder())
+            .env("GPUSIM_LEDGER", ledger.path().join("%p"))
+            .stdout(Stdio::null())
+            .status();
+        assert!(status.expect("a shell").success());
+        Ledger::read(ledger.path())
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        for folder in &self.folders {
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+/// Where the unified hierarchy is, and one of version 1 that Slurm uses, where these are mounted.
+fn hierarchies() -> Vec<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mounts").expect("a file");
+    let is_used = |fields: &&Vec<&str>| match fields[2] {
+        "cgroup2" => true,
+        "cgroup" => fields[3].split(',').any(|option| option == "freezer"),
+        _ => false,
+    };
+    let mounts: Vec<Vec<&str>> = mounts.lines().map(|line| line.split(' ').collect()).collect();
+    mounts
+        .iter()
+        .filter(is_used)
+        .map(|fields| PathBuf::from(fields[1]))
+        .collect()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn short_programs_are_counted_for_the_job_that_they_ran_in() {
+    let exporter = Exporter::start(&["--collect", "api,self"]);
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let hierarchies = hierarchies();
+    assert!(!hierarchies.is_empty(), "no cgroups are mounted");
+    for (number, hierarchy) in (4711..).zip(&hierarchies) {
+        let job = Job::below(hierarchy, number);
+        let name = format!("o-short{number}");
+        workloads.command(&name, "");
+        let calls = exporter.calls_of(&job.run(&workloads.file(&name), SHORT)) as f64;
+        let of = |labels: &[&str]| exporter.sum("gpuscope_api_calls_total", labels);
+        let comm = format!("comm=\"{name}\"");
+        eventually("all calls are counted", || of(&[&comm]) == Some(calls));
+        let of_job = of(&[&comm, &format!("slurm_job=\"{number}\"")]);
+        assert_eq!(of_job, Some(calls), "{}", hierarchy.display());
+    }
+    // of the whole machine, where others may run programs, too
+    assert!(
+        exporter
+            .sum("gpuscope_owners_unknown_total", &["missing=\"place\""])
+            .is_some()
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_nobody_could_read_of_a_program_is_counted() {
+    let exporter = Exporter::start(&["--collect", "api,self", "--labels", "comm,cmdline"]);
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let unread = || exporter.sum("gpuscope_owners_unknown_total", &["missing=\"program\""]);
+    let before = unread();
+    for _ in 0..SHORT {
+        workloads.run("o-unread", "train 1");
+    }
+    eventually(
+        "there are series without a command line if, and only if, some were not read",
+        || {
+            let text = exporter.scrape(super::exporter::PLAIN);
+            text.contains("comm=\"o-unread\"") && lacks_command_line(&text) == (unread() > before)
+        },
+    );
+}
+
+/// Whether calls of it are shown without its command line.
+fn lacks_command_line(text: &str) -> bool {
+    let of_it = |line: &&str| line.starts_with("gpuscope_api_calls_total{") && line.contains("comm=\"o-unread\"");
+    text.lines().filter(of_it).any(|line| !line.contains("cmdline="))
+}

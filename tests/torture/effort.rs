@@ -1,0 +1,47 @@
+//! How much is tried, and chance that can be repeated.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How many rounds: of a run before a commit, of an evening, of a day.
+pub fn rounds(short: u64, full: u64, long: u64) -> u64 {
+    match std::env::var("GPUSCOPE_TORTURE").as_deref() {
+        Ok("full") => full,
+        Ok("long") => long,
+        Ok("short") | Err(_) => short,
+        Ok(other) => panic!("GPUSCOPE_TORTURE={other}: short, full or long"),
+    }
+}
+
+/// Says what was tried and how often, for the sum of all.
+pub fn tried(count: u64, what: &str) {
+    println!("TRIED {count} {what}");
+}
+
+/// Numbers that follow from a seed, which is printed (`GPUSCOPE_TORTURE_SEED` sets it).
+pub struct Chance(u64);
+
+impl Chance {
+    pub fn new() -> Chance {
+        let given = std::env::var("GPUSCOPE_TORTURE_SEED").ok();
+        let seed = given.map_or_else(seed_of_now, |text| text.parse().expect("a number"));
+        println!("seed {seed}");
+        Chance(seed | 1)
+    }
+
+    /// At least 0, less than `end`.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end.max(1)
+    }
+
+    pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+fn seed_of_now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    now.as_nanos() as u64
+}

@@ -1,0 +1,61 @@
+//! gpuscope is killed at any moment: what it started or watched goes on to its end as if nothing had been.
+
+use crate::effort::{Chance, rounds, tried};
+use crate::subject::{Subject, assert_no_probe_is_left};
+use crate::tracer::Tracer;
+use std::time::Duration;
+
+const STARTING: [&[&str]; 4] = [
+    &["run", "-q"],
+    &["run", "-o", "OUT/t.jsonl"],
+    &["record", "-o", "OUT/t.arrows"],
+    &["leaks", "-o", "OUT/t.jsonl"],
+];
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_it_started_goes_on_when_it_is_killed() {
+    let (times, mut chance) = (rounds(8, 200, 5000), Chance::new());
+    let mut unstarted = 0;
+    for _ in 0..times {
+        let subject = Subject::new(chance.one_of(&["signals", "threads", "jumping", "waiting"]), &[]);
+        let way = chance.one_of(&STARTING);
+        let mut tracer = Tracer::start(&[way, &["--"], &subject.command()].concat());
+        std::thread::sleep(Duration::from_millis(chance.below(1200)));
+        tracer.signal(libc::SIGKILL);
+        tracer.wait();
+        tracer.assert_session_is_over();
+        // killed before it was ready, it starts nothing
+        if tracer.stdout().is_empty() {
+            unstarted += 1;
+        } else {
+            subject.assert_said(&tracer.stdout(), &format!("{way:?} was killed"));
+        }
+    }
+    assert_no_probe_is_left();
+    println!("{unstarted} were killed before they had started the program");
+    tried(times, "kills of a gpuscope that has started a program");
+}
+
+/// Two and five on one process; some are killed, all others stay right.
+#[test]
+#[ignore = "needs root and BPF"]
+fn several_on_one_process_and_some_are_killed() {
+    let (times, mut chance) = (rounds(2, 40, 1000), Chance::new());
+    for _ in 0..times {
+        let subject = Subject::new("signals", &[]);
+        let child = subject.start();
+        let pid = child.id().to_string();
+        let count = chance.one_of(&[2, 5]);
+        let start = |_| Tracer::start(&["trace", "-p", &pid, "-o", "OUT/t.jsonl"]);
+        let tracers: Vec<Tracer> = (0..count).map(start).collect();
+        std::thread::sleep(Duration::from_millis(300 + chance.below(500)));
+        for tracer in &tracers {
+            tracer.signal(chance.one_of(&[libc::SIGKILL, libc::SIGTERM]));
+        }
+        drop(tracers);
+        subject.assert_as_alone(&child.wait_with_output().expect("it ends"), "several at once");
+    }
+    assert_no_probe_is_left();
+    tried(times, "programs watched by several at once, some of them killed");
+}

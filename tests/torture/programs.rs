@@ -1,0 +1,80 @@
+//! Programs that do what few programs do, in each way in which gpuscope can watch one from its start.
+
+use crate::effort::{rounds, tried};
+use crate::subject::{Subject, assert_no_probe_is_left};
+use crate::tracer::Tracer;
+
+/// All that starts a program; `OUT` is a folder for what is written.
+const WAYS: [&[&str]; 5] = [
+    &["run", "-q", "--summary", "none"],
+    &["run", "--chatty", "-o", "OUT/t.jsonl"],
+    &["run", "--stacks", "all", "-o", "OUT/t.jsonl"],
+    &["record", "-o", "OUT/t.arrows"],
+    &["leaks", "-o", "OUT/t.jsonl"],
+];
+
+/// Runs a program without and with gpuscope: both must be the same, and nothing may be left.
+pub fn traced_in_every_way(name: &str, arguments: &[&str]) {
+    let subject = Subject::new(name, arguments);
+    for way in WAYS {
+        let tracer = Tracer::start(&[way, &["--"], &subject.command()].concat());
+        let output = tracer.finish();
+        subject.assert_as_alone(&output, &format!("{way:?}"));
+    }
+    assert_no_probe_is_left();
+}
+
+fn many(name: &str, arguments: &[&str], what: &str) {
+    let times = rounds(1, 10, 200);
+    for _ in 0..times {
+        traced_in_every_way(name, arguments);
+    }
+    tried(times * WAYS.len() as u64, what);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_storm_of_signals_in_hooked_calls_changes_nothing() {
+    many("signals", &[], "programs under a storm of signals");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn ten_thousand_threads_come_and_go() {
+    many("threads", &[], "programs of ten thousand threads with small stacks");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn five_hundred_children_fork_vfork_exec_and_end_in_mid_call() {
+    many("forks", &[], "programs with five hundred children");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn filters_of_system_calls_neither_kill_nor_fail() {
+    many("sandbox", &["kill"], "programs in a sandbox that kills");
+    many("sandbox", &["errno"], "programs in a sandbox that refuses");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn code_may_be_rewritten_and_the_library_unloaded() {
+    many(
+        "rewriting",
+        &[],
+        "programs that write their library's code and load it anew",
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_program_may_follow_its_own_child() {
+    many("followed", &[], "programs that follow a child by ptrace");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn no_wait_is_interrupted() {
+    many("waiting", &[], "programs that wait in system calls with a time limit");
+}

@@ -1,0 +1,137 @@
+//! The programs that are traced, with a libcuda of their own that nobody else on the machine probes.
+
+use crate::support::{changed_code, compile, compile_as, eventually};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const HEADER: &str = include_str!("programs/cuda.h");
+
+/// (name, source, language)
+const SOURCES: &[(&str, &str, &str)] = &[
+    ("throwing", include_str!("programs/throwing.cpp"), "c++"),
+    ("fibers", include_str!("programs/fibers.c"), "c"),
+    ("jumping", include_str!("programs/jumping.c"), "c"),
+    ("signals", include_str!("programs/signals.c"), "c"),
+    ("threads", include_str!("programs/threads.c"), "c"),
+    ("forks", include_str!("programs/forks.c"), "c"),
+    ("sandbox", include_str!("programs/sandbox.c"), "c"),
+    ("rewriting", include_str!("programs/rewriting.c"), "c"),
+    ("followed", include_str!("programs/followed.c"), "c"),
+    ("waiting", include_str!("programs/waiting.c"), "c"),
+    ("many", include_str!("programs/many.c"), "c"),
+];
+
+/// A program and what it does when nobody watches.
+pub struct Subject {
+    command: Vec<String>,
+    alone: Output,
+}
+
+impl Subject {
+    /// `NAME ARGUMENTS…`, run once without gpuscope.
+    pub fn new(name: &str, arguments: &[&str]) -> Subject {
+        let program = folder().join(name).to_str().expect("UTF-8").to_owned();
+        let arguments = arguments.iter().map(|text| (*text).to_owned());
+        let command: Vec<String> = std::iter::once(program).chain(arguments).collect();
+        let alone = start(&command).wait_with_output().expect("it runs");
+        assert!(alone.status.success(), "{name}: {alone:?}");
+        Subject { command, alone }
+    }
+
+    pub fn command(&self) -> Vec<&str> {
+        self.command.iter().map(String::as_str).collect()
+    }
+
+    /// Starts it by itself.
+    pub fn start(&self) -> Child {
+        start(&self.command)
+    }
+
+    /// Fails the test unless this is what it does by itself.
+    pub fn assert_as_alone(&self, output: &Output, how: &str) {
+        assert_eq!(output.status.code(), self.alone.status.code(), "{how}: {output:?}");
+        self.assert_said(&output.stdout, how);
+    }
+
+    /// Fails the test unless this is what it writes by itself.
+    pub fn assert_said(&self, stdout: &[u8], how: &str) {
+        let (expected, got) = (text(&self.alone.stdout), text(stdout));
+        assert_eq!(expected, got, "{how}: {:?}", self.command);
+    }
+}
+
+fn start(command: &[String]) -> Child {
+    let mut child = Command::new(&command[0]);
+    child.args(&command[1..]).env("LD_LIBRARY_PATH", folder());
+    child
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Where the library and the programs lie: built here, or once for all in `GPUSCOPE_TORTURE_SUBJECTS`.
+pub fn folder() -> &'static Path {
+    static FOLDER: OnceLock<(Option<TempDir>, PathBuf)> = OnceLock::new();
+    &FOLDER.get_or_init(built).1
+}
+
+fn built() -> (Option<TempDir>, PathBuf) {
+    let given = std::env::var_os("GPUSCOPE_TORTURE_SUBJECTS").map(PathBuf::from);
+    let own = given.is_none().then(|| tempfile::tempdir().expect("a folder"));
+    let path = given.or_else(|| own.as_ref().map(|folder| folder.path().to_owned()));
+    let path = path.expect("one of both");
+    if !path.join("libcuda.so.1").exists() {
+        build(&path);
+    }
+    (own, path)
+}
+
+fn build(folder: &Path) {
+    std::fs::write(folder.join("cuda.h"), HEADER).expect("a file");
+    let flags = ["-shared", "-fPIC", "-fexceptions", "-Wl,-soname,libcuda.so.1"];
+    let library = compile(folder, "libcuda.so.1", include_str!("programs/cuda.c"), &flags);
+    let library = library.to_str().expect("UTF-8");
+    for (name, source, language) in SOURCES {
+        let flags = [library, "-ldl", "-lstdc++"];
+        compile_as(
+            language,
+            folder,
+            name,
+            source,
+            &flags[..if *language == "c" { 2 } else { 3 }],
+        );
+    }
+}
+
+/// Fails the test unless the library's code is as in its file for who maps it now.
+pub fn assert_no_probe_is_left() {
+    let mut witness = Command::new("sh");
+    witness
+        .args(["-c", "read line"])
+        .env("LD_PRELOAD", folder().join("libcuda.so.1"));
+    let mut witness = witness.stdin(Stdio::piped()).spawn().expect("a shell");
+    let pid = witness.id();
+    let maps = || std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    eventually("the witness maps the library", || maps().contains("libcuda.so.1"));
+    eventually("no probe is left", || changed_code(pid, "libcuda.so.1") == 0);
+    drop(witness.stdin.take());
+    witness.wait().expect("it ends");
+}
+
+/// They print the same and end well each time: what is compared with must not change by itself.
+#[test]
+fn every_program_does_the_same_each_time_alone() {
+    for (name, ..) in SOURCES {
+        let subject = Subject::new(name, &[]);
+        let again = subject.start().wait_with_output().expect("it ends");
+        subject.assert_as_alone(&again, "alone");
+    }
+}
