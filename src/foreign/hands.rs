@@ -4,14 +4,16 @@ use super::handle::Handle;
 use super::order::{Answer, Facts, Order};
 use super::worker::{Channel, Role, SHARED_BYTES};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// Without a question for so long it closes what it has open: a file system with an open file cannot be unmounted.
+/// A file that nobody asks about for so long is closed, whatever else is asked: a file system with an open file cannot be
+/// unmounted.
 const IDLE: Duration = Duration::from_secs(1);
 /// Open files that it keeps.
 const MOST_OPEN: usize = 64;
@@ -33,11 +35,12 @@ fn serve(channel: Channel) {
         let (order, descriptor) = match channel.receive::<Order>(patience) {
             Ok(message) => message,
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                hands = Hands::default();
+                hands.close_unused(Instant::now());
                 continue;
             }
             Err(_) => return,
         };
+        hands.close_unused(Instant::now());
         let mut found = None;
         let answer = match order {
             Order::Find(place) => place.find().and_then(|handle| {
@@ -56,7 +59,8 @@ fn serve(channel: Channel) {
 
 #[derive(Default)]
 struct Hands {
-    open: HashMap<u64, File>,
+    /// With when each was asked about last.
+    open: HashMap<u64, (File, Instant)>,
     buffer: Vec<u8>,
 }
 
@@ -64,19 +68,15 @@ impl Hands {
     fn obey(&mut self, order: Order, descriptor: Option<OwnedFd>, channel: &Channel) -> io::Result<Answer> {
         match order {
             Order::Read { number, offset, size } => {
-                self.open(number, descriptor)?;
-                let (file, buffer) = (&self.open[&number], &mut self.buffer);
+                let mut buffer = std::mem::take(&mut self.buffer);
                 buffer.resize(size.min(SHARED_BYTES), 0);
-                file.read_exact_at(buffer, offset)?;
-                Ok(Answer::Bytes(channel.copy_in(buffer)))
+                self.opened(number, descriptor)?.read_exact_at(&mut buffer, offset)?;
+                self.buffer = buffer;
+                Ok(Answer::Bytes(channel.copy_in(&self.buffer)))
             }
-            Order::Frame { number } => {
-                self.open(number, descriptor)?;
-                first_frame(&self.open[&number]).map(Answer::Frame)
-            }
+            Order::Frame { number } => first_frame(self.opened(number, descriptor)?).map(Answer::Frame),
             Order::Touch { number, offsets } => {
-                self.open(number, descriptor)?;
-                touch(&self.open[&number], &offsets).map(|()| Answer::Done)
+                touch(self.opened(number, descriptor)?, &offsets).map(|()| Answer::Done)
             }
             Order::Memory { pid, address, size } => {
                 self.buffer.resize(size.min(SHARED_BYTES), 0);
@@ -101,15 +101,25 @@ impl Hands {
         }
     }
 
-    fn open(&mut self, number: u64, descriptor: Option<OwnedFd>) -> io::Result<()> {
-        if !self.open.contains_key(&number) {
-            if self.open.len() >= MOST_OPEN {
-                self.open.clear();
-            }
-            let found = descriptor.ok_or(io::ErrorKind::InvalidInput)?;
-            self.open.insert(number, Handle::from(found).open()?);
+    fn opened(&mut self, number: u64, descriptor: Option<OwnedFd>) -> io::Result<&File> {
+        if self.open.len() >= MOST_OPEN && !self.open.contains_key(&number) {
+            self.open.clear();
         }
-        Ok(())
+        let now = Instant::now();
+        let file = match self.open.entry(number) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => {
+                let found = descriptor.ok_or(io::ErrorKind::InvalidInput)?;
+                unknown.insert((Handle::from(found).open()?, now))
+            }
+        };
+        file.1 = now;
+        Ok(&file.0)
+    }
+
+    fn close_unused(&mut self, now: Instant) {
+        self.open
+            .retain(|_, (_, asked)| now.saturating_duration_since(*asked) < IDLE);
     }
 }
 
@@ -190,4 +200,21 @@ fn touch(file: &File, offsets: &[u64]) -> io::Result<()> {
         drop(Page::map(file, offset, libc::MAP_PRIVATE | libc::MAP_POPULATE)?);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_closed_while_others_are_asked_about() {
+        let mut hands = Hands::default();
+        let descriptor = || Some(OwnedFd::from(tempfile::tempfile().unwrap()));
+        hands.opened(1, descriptor()).unwrap();
+        hands.opened(2, descriptor()).unwrap();
+        let asked = hands.open[&1].1;
+        hands.open.get_mut(&2).unwrap().1 = asked + IDLE / 2;
+        hands.close_unused(asked + IDLE);
+        assert!(!hands.open.contains_key(&1) && hands.open.contains_key(&2));
+    }
 }

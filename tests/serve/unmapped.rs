@@ -75,19 +75,17 @@ fn files_are_let_go_of_when_no_process_maps_them_and_found_again_when_one_does()
     drop(goes_on);
     eventually("its own, too", || attached_files(&exporter) <= before);
 
-    let mut number = 0;
-    eventually(
-        "a file that comes again is probed again, from a program's first call to its last",
-        || {
-            number += 1;
-            let name = format!("u-kept{number}");
-            std::fs::copy(kept.path().join("u-kept"), kept.path().join(&name)).expect("a copy");
-            let ledger: Ledger = started(kept.path(), &name, "train 2").finish().ledger;
-            let made = exporter.calls_of(&ledger) as f64;
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            calls(&exporter, &name) == made
-        },
-    );
+    let again = started(kept.path(), "u-kept", "hammer 500 60");
+    eventually("the same files are attached again", || {
+        attached_files(&exporter) >= before + 2.0
+    });
+    std::fs::copy(kept.path().join("u-kept"), kept.path().join("u-second")).expect("a copy");
+    let ledger: Ledger = started(kept.path(), "u-second", "train 2").finish().ledger;
+    let made = exporter.calls_of(&ledger) as f64;
+    eventually("a program is counted from its first call to its last", || {
+        calls(&exporter, "u-second") == made
+    });
+    drop(again);
 }
 
 /// A file system that is unmounted when dropped, at the latest.
