@@ -29,15 +29,16 @@ fn union_ns<'a>(operations: impl Iterator<Item = &'a Operation>, until: u64) -> 
     union(operations, until).iter().map(|(start, end)| end - start).sum()
 }
 
-/// Time between the first submission and the last end in which nothing ran: all of it, and the longest piece.
-fn idle_ns(log: &Log) -> (u64, u64) {
+/// Time between the first submission and `until` in which nothing ran: all of it, and the longest piece.
+fn idle_ns(log: &Log, until: u64) -> (u64, u64) {
     let first = log.operations.iter().map(|operation| operation.submitted_ns).min();
     let mut since = first.expect("work");
     let mut gaps = Vec::new();
-    for (start, end) in union(log.operations.iter(), u64::MAX) {
+    for (start, end) in union(log.operations.iter(), until) {
         gaps.push(start.saturating_sub(since));
         since = end;
     }
+    gaps.push(until.saturating_sub(since));
     (gaps.iter().sum(), gaps.into_iter().max().unwrap_or(0))
 }
 
@@ -119,7 +120,8 @@ pub fn assert_bounds(run: &Run) {
     let gpu = &run.report()["gpu"];
     let [window, busy, idle] = ["window_us", "busy_at_most_us", "idle_at_least_us"].map(|field| ns(gpu, field));
     assert_eq!(window, busy + idle, "{}: {gpu}", run.name);
-    let (truly_idle, truly_longest) = idle_ns(&run.log);
+    let until = number(gpu, "window_end_ns");
+    let (truly_idle, truly_longest) = idle_ns(&run.log, until);
     assert!(
         idle <= truly_idle,
         "{}: idle {idle}, truly {truly_idle}: {gpu}",
@@ -192,7 +194,9 @@ fn of_the_time_that_a_device_waits_for_its_host_most_is_seen() {
         );
         let run = watch(&text, &[], &[]);
         assert_all(&run);
-        let (idle, truly) = (ns(&run.report()["gpu"], "idle_at_least_us"), idle_ns(&run.log).0);
+        let gpu = &run.report()["gpu"];
+        let truly = idle_ns(&run.log, number(gpu, "window_end_ns")).0;
+        let idle = ns(gpu, "idle_at_least_us");
         assert!(idle * 10 >= truly * 8, "{text}: idle {idle}, truly {truly}");
         assert_eq!(number(&run.report()["gpu"], "idle_gaps"), 29, "{text}");
     }
