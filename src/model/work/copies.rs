@@ -96,9 +96,9 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// A copy was put into the stream that `lane` stands for. Whether it is the first one told of its call: the others
-    /// of a batch took no time of their own.
-    pub fn copy(&mut self, call: &Call<'_>, lane: usize, class: CopyClass) -> bool {
+    /// A copy was put into the stream that `lane` stands for; `None`: one that is not told apart. Whether it is the first
+    /// one told of its call: the others of a batch took no time of their own.
+    pub fn copy(&mut self, call: &Call<'_>, lane: Option<usize>, class: CopyClass) -> bool {
         let leads = call.step != Step::CopyBatch || self.leads(call);
         let tally = self.classes.entry(class).or_default();
         tally.count += 1;
@@ -115,9 +115,9 @@ impl Copies {
         leads
     }
 
-    fn move_bytes(&mut self, call: &Call<'_>, lane: usize, class: CopyClass, bytes: u64) {
-        let lane = self.lanes.entry(lane).or_default();
-        if let Some(direction) = class.direction {
+    fn move_bytes(&mut self, call: &Call<'_>, lane: Option<usize>, class: CopyClass, bytes: u64) {
+        let mut lane = lane.map(|lane| self.lanes.entry(lane).or_default());
+        if let (Some(direction), Some(lane)) = (class.direction, &mut lane) {
             let copied = lane.copied.entry(direction).or_default();
             *copied = copied.saturating_add(bytes);
         }
@@ -129,6 +129,7 @@ impl Copies {
             self.classes.entry(class).or_default().time(bytes, call.duration_ns());
             return;
         }
+        let Some(lane) = lane else { return };
         let pending = lane.pending.entry(class).or_insert(Pending { bytes: 0, entered });
         pending.bytes = pending.bytes.saturating_add(bytes);
         pending.entered = pending.entered.min(entered);

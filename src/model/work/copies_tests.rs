@@ -36,9 +36,9 @@ fn batched(tid: u32, entered: u64, copies: u32, bytes: u64) -> WorkCall {
 #[test]
 fn a_copy_that_blocks_is_as_fast_as_its_call_is_long() {
     let mut copies = Copies::default();
-    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 4000, 100, 500)), 0, BLOCKING);
-    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 2000, 700, 500)), 0, BLOCKING);
-    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 0, 2000, 500)), 0, BLOCKING);
+    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 4000, 100, 500)), Some(0), BLOCKING);
+    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 2000, 700, 500)), Some(0), BLOCKING);
+    copies.copy(&decoded(&sized("cuMemcpyHtoD_v2", 0, 2000, 500)), Some(0), BLOCKING);
     let report = copies.report().remove(0);
     assert_eq!((report.count, report.bytes, report.call_ns), (3, 6000, 1500));
     assert_eq!((report.sizes[11], report.sizes[10], report.sizes[0]), (1, 1, 1));
@@ -57,7 +57,7 @@ fn one_that_does_not_is_at_least_as_fast_as_from_its_call_until_its_stream_is_dr
     let copy = |copies: &mut Copies, lane, entered| {
         copies.copy(
             &decoded(&sized("cuMemcpyHtoDAsync_v2", 1 << 20, entered, 10)),
-            lane,
+            Some(lane),
             TO_DEVICE,
         );
     };
@@ -83,9 +83,9 @@ fn a_stream_knows_what_was_copied_in_it_by_direction() {
         direction: Some(CopyKind::DtoH),
         ..TO_DEVICE
     };
-    copies.copy(&decoded(&sized("cuMemcpyHtoDAsync_v2", 30, 1, 1)), 4, TO_DEVICE);
-    copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 7, 2, 1)), 4, back);
-    copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 5, 3, 1)), 5, back);
+    copies.copy(&decoded(&sized("cuMemcpyHtoDAsync_v2", 30, 1, 1)), Some(4), TO_DEVICE);
+    copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 7, 2, 1)), Some(4), back);
+    copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 5, 3, 1)), Some(5), back);
     assert_eq!(
         copies.of_lane(4),
         BTreeMap::from([(CopyKind::HtoD, 30), (CopyKind::DtoH, 7)])
@@ -96,10 +96,10 @@ fn a_stream_knows_what_was_copied_in_it_by_direction() {
 #[test]
 fn a_copy_whose_size_no_argument_says_is_counted_as_such() {
     let mut copies = Copies::default();
-    copies.copy(&decoded(&raw("cuFabricCpyBatchAsync", &[])), 0, TO_DEVICE);
+    copies.copy(&decoded(&raw("cuFabricCpyBatchAsync", &[])), Some(0), TO_DEVICE);
     let mut unreadable = batched(7, 1, 1, 99);
     unreadable.unreadable = u32::MAX;
-    copies.copy(&decoded(&unreadable), 0, TO_DEVICE);
+    copies.copy(&decoded(&unreadable), Some(0), TO_DEVICE);
     let report = copies.report().remove(0);
     assert_eq!((report.count, report.unsized_count, report.bytes), (2, 2, 0));
     assert_eq!(report.sizes, [0; SIZE_BUCKETS]);
@@ -110,7 +110,7 @@ fn of_a_batch_each_copy_counts_and_its_call_once() {
     let mut copies = Copies::default();
     for (bytes, first) in [(16, true), (32, false), (64, false)] {
         for tid in [7, 8] {
-            let leads = copies.copy(&decoded(&batched(tid, 100, 3, bytes)), 0, TO_DEVICE);
+            let leads = copies.copy(&decoded(&batched(tid, 100, 3, bytes)), Some(0), TO_DEVICE);
             assert_eq!(leads, first);
         }
     }
@@ -123,7 +123,7 @@ fn of_a_batch_each_copy_counts_and_its_call_once() {
 fn of_a_large_batch_what_is_not_told_is_counted_without_a_size() {
     let mut copies = Copies::default();
     for _ in 0..256 {
-        copies.copy(&decoded(&batched(7, 100, 1000, 2)), 0, TO_DEVICE);
+        copies.copy(&decoded(&batched(7, 100, 1000, 2)), Some(0), TO_DEVICE);
     }
     let report = copies.report();
     assert_eq!(
@@ -148,7 +148,7 @@ proptest! {
             let direction = direction.map(|one| CopyKind::ALL[usize::from(one) % CopyKind::ALL.len()]);
             let call = decoded(raw);
             let class = CopyClass { direction, blocking: *blocking, ..TO_DEVICE };
-            copies.copy(&call, *lane, class);
+            copies.copy(&call, Some(*lane), class);
             copies.closed(*lane, *done_at);
             told += 1;
             bytes = bytes.saturating_add(size(&call).unwrap_or(0));

@@ -13,7 +13,7 @@ use crate::catalog::WorkPart;
 use crate::wire;
 use std::collections::HashMap;
 
-/// Streams that are told apart; what goes to others can never be known to be done.
+/// Streams that are told apart; what goes to others is never known to be done.
 const MOST: usize = 1 << 16;
 /// As many waiting calls as a driver takes before one has to wait, nearly: 1,021 on driver 580.
 const FULL: u64 = 1000;
@@ -48,31 +48,39 @@ pub struct Lanes {
     unknown_since: Option<u64>,
     /// See [`Lanes::submit_anywhere`].
     elsewhere: bool,
+    crowded: bool,
     pub doubts: u64,
     closed: Vec<(usize, u64)>,
 }
 
 impl Lanes {
-    /// The stream that `call` goes to.
-    pub fn lane(&mut self, call: &Call<'_>) -> usize {
-        let index = self.named(Stream::of(call));
+    /// The stream that `call` goes to; `None`: one that is not told apart.
+    pub fn lane(&mut self, call: &Call<'_>) -> Option<usize> {
+        let index = self.named(Stream::of(call))?;
         let lane = &mut self.lanes[index];
         if lane.context == 0 {
             lane.context = call.raw.context;
         }
-        index
+        Some(index)
     }
 
-    fn named(&mut self, name: Stream) -> usize {
+    fn named(&mut self, name: Stream) -> Option<usize> {
         if let Some(index) = self.names.get(&name) {
-            return *index;
+            return Some(*index);
         }
         if self.lanes.len() >= MOST {
-            return 0;
+            self.crowded = true;
+            return None;
         }
         self.lanes.push(Lane::new(name));
         self.names.insert(name, self.lanes.len() - 1);
-        self.lanes.len() - 1
+        Some(self.lanes.len() - 1)
+    }
+
+    /// Whether there were more streams than are told apart.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.crowded
     }
 
     /// To be called for each record, before anything else: what was lost casts doubt on what is known.
@@ -96,7 +104,9 @@ impl Lanes {
 
     /// Something was put into a stream.
     pub fn submit(&mut self, call: &Call<'_>) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else {
+            return self.submit_anywhere(call);
+        };
         self.put(lane, call, call.raw.entered, call.raw.generation);
         let depth = self.lanes[lane].depth();
         if call.duration_ns() >= wire::SLOW_NS && depth >= FULL {
@@ -164,7 +174,9 @@ impl Lanes {
 
     /// A copy. `waited`: the call waited for what its stream had before; `done`: and for itself.
     pub fn copy(&mut self, call: &Call<'_>, waited: bool, done: bool) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else {
+            return self.submit_anywhere(call);
+        };
         let (generation, at) = (call.raw.generation, call.raw.returned);
         if done {
             self.begin(call);
@@ -188,8 +200,9 @@ impl Lanes {
                 self.reach(mark, at);
             }
         } else if call.has_stream {
-            let lane = self.lane(call);
-            self.drain_with_default(lane, generation, at);
+            if let Some(lane) = self.lane(call) {
+                self.drain_with_default(lane, generation, at);
+            }
         } else {
             let named = call.number(WorkPart::Context);
             self.drain_context(if named == 0 { call.raw.context } else { named }, generation, at);
@@ -200,7 +213,7 @@ impl Lanes {
     pub fn blocked(&mut self, call: &Call<'_>) -> Option<u64> {
         let lane = match call.part(WorkPart::Event) {
             Some(event) => self.events.mark(event, call.raw.entered)?.lane,
-            None if call.has_stream => self.lane(call),
+            None if call.has_stream => self.lane(call)?,
             None => return None,
         };
         self.lanes[lane].blocked_ns += call.duration_ns();
@@ -218,7 +231,9 @@ impl Lanes {
 
     /// An event marks how far a stream has come.
     pub fn record(&mut self, call: &Call<'_>) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else {
+            return self.forget_event(call); // it may have marked another stream before
+        };
         let mark = Mark {
             lane,
             generation: call.raw.generation,
@@ -231,7 +246,7 @@ impl Lanes {
 
     /// A stream waits for an event.
     pub fn wait(&mut self, call: &Call<'_>) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else { return };
         if let Some(mark) = self
             .events
             .mark(call.number(WorkPart::Event), call.raw.entered)
@@ -250,7 +265,7 @@ impl Lanes {
     pub fn create(&mut self, call: &Call<'_>) {
         let name = Stream::named(call.number(WorkPart::Key), call.raw.context, call.raw.tid);
         self.names.remove(&name);
-        let index = self.named(name);
+        let Some(index) = self.named(name) else { return };
         let lane = &mut self.lanes[index];
         lane.context = call.raw.context;
         lane.nonblocking = call.part(WorkPart::Flags).map(|flags| flags & 1 != 0);
@@ -259,7 +274,7 @@ impl Lanes {
 
     /// The end of a stream; its work goes on.
     pub fn destroy(&mut self, call: &Call<'_>) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else { return };
         self.lanes[lane].alive = false;
         self.lanes[lane].count(call.raw.submitted);
         self.names.remove(&Stream::of(call));
@@ -267,7 +282,7 @@ impl Lanes {
 
     /// One more of its calls became a node of a graph.
     pub fn capture(&mut self, call: &Call<'_>) {
-        let lane = self.lane(call);
+        let Some(lane) = self.lane(call) else { return };
         self.lanes[lane].captured += 1;
         let submitted = call.raw.submitted;
         self.lanes[lane].count(submitted);

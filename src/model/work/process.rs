@@ -310,6 +310,9 @@ impl Process {
         if self.lanes.doubts > 0 {
             notes.push("records were lost: no idle time is claimed over a loss".to_owned());
         }
+        if self.lanes.is_crowded() {
+            notes.push("more streams than are told apart: no idle time is claimed since".to_owned());
+        }
         notes
     }
 }

@@ -464,3 +464,22 @@ proptest! {
         prop_assert!(!work.knows(7));
     }
 }
+
+#[test]
+fn a_stream_that_is_not_told_apart_is_never_done() {
+    const TOLD_APART: u64 = 1 << 16;
+    let (mut teller, mut at) = (Teller::default(), 0);
+    let mut call = |symbol, stream| {
+        let open = teller.enter(symbol, 1, at);
+        teller.end(open, at + 1, stream, &[]);
+        at += 10;
+    };
+    (1..=TOLD_APART).for_each(|stream| call("cuLaunchKernel", stream));
+    call("cuCtxSynchronize", 0);
+    call("cuLaunchKernel", TOLD_APART + 1);
+    call("cuStreamSynchronize", 1);
+    let mut lanes = Lanes::default();
+    teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    assert!(lanes.is_crowded() && lanes.is_busy());
+    assert_eq!(lanes.gaps().0, 1, "that before the last launch");
+}
