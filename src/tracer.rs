@@ -3,6 +3,7 @@
 //! Owns what a run consists of, and the order of things within it: `step` by step, and once a second. How it begins is
 //! `start`'s, how it ends `report`'s; what is attached is `probe`'s business, what a line looks like a sink's.
 
+mod aside;
 mod burden;
 mod clock;
 mod devices;

@@ -1,14 +1,15 @@
-//! What the kernel programs could not read, because its page was not there, is read by a thread of its own.
+//! What the kernel programs could not read, because its page was not there, is read aside.
 //!
-//! Owns what is asked and not answered yet. How it is read is [`crate::probe::late_read`]'s business.
+//! Owns what is asked, and what an answer means. How it is read is [`crate::probe::late_read`]'s business.
 
 use super::Tracer;
+use super::aside::Aside;
 use crate::decode::Call;
 use crate::model::launches::Launches;
 use crate::probe::late_read::{constant_text, kernel_name};
 use crate::wire::{self, CallHeader, KernelEvent};
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
 /// A run ends without what takes longer.
@@ -40,11 +41,18 @@ struct Answer {
 }
 
 /// See the module.
-#[derive(Default)]
 pub(super) struct LatePlane {
-    thread: Option<(Sender<Question>, Receiver<Answer>)>,
-    unanswered: usize,
+    reads: Aside<Question, Answer>,
     texts: HashMap<TextKey, Vec<u8>>,
+}
+
+impl Default for LatePlane {
+    fn default() -> LatePlane {
+        LatePlane {
+            reads: Aside::new("late-reads", work),
+            texts: HashMap::new(),
+        }
+    }
 }
 
 impl LatePlane {
@@ -61,20 +69,17 @@ impl LatePlane {
     }
 
     fn ask(&mut self, question: Question) -> bool {
-        let thread = self.thread.get_or_insert_with(start);
-        let sent = self.unanswered < MOST_UNANSWERED && thread.0.send(question).is_ok();
-        self.unanswered += usize::from(sent);
-        sent
+        self.reads.unanswered() < MOST_UNANSWERED && self.reads.ask(question)
     }
 
     /// Whether answers are still to come.
     pub(super) fn is_busy(&self) -> bool {
-        self.unanswered > 0
+        self.reads.unanswered() > 0
     }
 
     /// Takes in what was read.
     pub(super) fn follow(&mut self, launches: &mut Launches) {
-        while let Some(answer) = self.thread.as_ref().and_then(|(_, answers)| answers.try_recv().ok()) {
+        while let Some(answer) = self.reads.take() {
             self.apply(answer, launches);
         }
     }
@@ -82,16 +87,12 @@ impl LatePlane {
     /// Waits a moment for what is being read.
     pub(super) fn finish(&mut self, launches: &mut Launches) {
         let end = Instant::now() + PATIENCE;
-        while self.is_busy() {
-            let left = end.saturating_duration_since(Instant::now());
-            let answer = self.thread.as_ref().map(|(_, answers)| answers.recv_timeout(left));
-            let Some(Ok(answer)) = answer else { return };
+        while let Some(answer) = self.reads.wait(end) {
             self.apply(answer, launches);
         }
     }
 
     fn apply(&mut self, answer: Answer, launches: &mut Launches) {
-        self.unanswered = self.unanswered.saturating_sub(1);
         match (answer.about, answer.text) {
             (About::Kernel(id), Ok((name, cut))) => launches.learn(&KernelEvent {
                 tgid: answer.pid,
@@ -153,14 +154,6 @@ impl Tracer {
             }
         }
     }
-}
-
-fn start() -> (Sender<Question>, Receiver<Answer>) {
-    let ((ask, questions), (answer, answers)) = (channel(), channel());
-    let named = std::thread::Builder::new().name("late-reads".to_owned());
-    // without a thread nobody listens: what could not be read stays so
-    drop(named.spawn(move || work(&questions, &answer)));
-    (ask, answers)
 }
 
 fn work(questions: &Receiver<Question>, answers: &Sender<Answer>) {

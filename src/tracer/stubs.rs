@@ -1,17 +1,18 @@
-//! Names for functions of the host that launch kernels, looked for in their files by a thread of its own.
+//! Names for functions of the host that launch kernels, looked for in their files aside.
 //!
-//! Owns what is asked and not answered yet. How a file says which kernel is whose is [`crate::elf`]'s business.
+//! Owns what is asked, and for how long files stay open for it. How a file says which kernel is whose is [`crate::elf`]'s business.
 
+use super::aside::Aside;
 use crate::elf::{ElfFile, KernelStubs};
 use crate::model::launches::Launches;
 use crate::stack::Located;
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Files that are kept open with what they register.
 const MOST_FILES: usize = 64;
-/// For so long after the last question: a file system with an open file cannot be unmounted.
+/// A file that nobody asks about for so long is closed: a file system with an open file cannot be unmounted.
 const KEPT: Duration = Duration::from_secs(10);
 /// A run ends without names that take longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -30,90 +31,72 @@ struct Answer {
 }
 
 /// See the module.
-#[derive(Default)]
-pub(super) struct StubPlane {
-    thread: Option<(Sender<Question>, Receiver<Answer>)>,
-    unanswered: usize,
+pub(super) struct StubPlane(Aside<Question, Answer>);
+
+impl Default for StubPlane {
+    fn default() -> StubPlane {
+        StubPlane(Aside::new("stubs", work))
+    }
 }
 
 impl StubPlane {
     /// A function launches a kernel for the first time.
     pub(super) fn ask(&mut self, tgid: u32, id: u64, stub: Located, launches: &mut Launches) {
-        let thread = self.thread.get_or_insert_with(start);
         let place = stub.shown();
-        if thread.0.send(Question { tgid, id, stub }).is_ok() {
-            self.unanswered += 1;
-        } else {
+        if !self.0.ask(Question { tgid, id, stub }) {
             launches.place(tgid, id, &place);
         }
     }
 
     /// Whether names are being looked for.
     pub(super) fn is_busy(&self) -> bool {
-        self.unanswered > 0
+        self.0.unanswered() > 0
     }
 
     /// Takes in what was found.
     pub(super) fn follow(&mut self, launches: &mut Launches) {
-        while let Some(answer) = self.thread.as_ref().and_then(|(_, answers)| answers.try_recv().ok()) {
-            self.apply(answer, launches);
+        while let Some(answer) = self.0.take() {
+            apply(answer, launches);
         }
     }
 
     /// Waits for what is being looked for.
     pub(super) fn finish(&mut self, launches: &mut Launches) {
         let end = Instant::now() + PATIENCE;
-        while self.is_busy() {
-            let left = end.saturating_duration_since(Instant::now());
-            let answer = self.thread.as_ref().map(|(_, answers)| answers.recv_timeout(left));
-            let Some(Ok(answer)) = answer else { return };
-            self.apply(answer, launches);
-        }
-    }
-
-    fn apply(&mut self, answer: Answer, launches: &mut Launches) {
-        self.unanswered = self.unanswered.saturating_sub(1);
-        match answer.name {
-            Ok(name) => launches.name_stub(answer.tgid, answer.id, name.as_bytes()),
-            Err(place) => launches.place(answer.tgid, answer.id, &place),
+        while let Some(answer) = self.0.wait(end) {
+            apply(answer, launches);
         }
     }
 }
 
-fn start() -> (Sender<Question>, Receiver<Answer>) {
-    let ((ask, questions), (answer, answers)) = (channel(), channel());
-    let named = std::thread::Builder::new().name("stubs".to_owned());
-    // without a thread nobody listens: each stub is told by its place
-    drop(named.spawn(move || work(&questions, &answer)));
-    (ask, answers)
+fn apply(answer: Answer, launches: &mut Launches) {
+    match answer.name {
+        Ok(name) => launches.name_stub(answer.tgid, answer.id, name.as_bytes()),
+        Err(place) => launches.place(answer.tgid, answer.id, &place),
+    }
 }
 
 /// A file with the kernels that its code registers; `None`: it cannot be read.
 type Looked = Option<(ElfFile, KernelStubs)>;
 
+/// By number, with when each was asked about last.
+type Files = HashMap<u32, (Looked, Instant)>;
+
 fn work(questions: &Receiver<Question>, answers: &Sender<Answer>) {
-    let mut files: HashMap<u32, Looked> = HashMap::new();
+    let mut files = Files::new();
     loop {
         let first = match questions.recv_timeout(KEPT) {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => {
-                files.clear();
-                continue;
-            }
+            Ok(first) => Some(first),
+            Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
+        files.retain(|_, (_, asked)| asked.elapsed() < KEPT);
         let mut of_file: HashMap<Option<u32>, Vec<Question>> = HashMap::new();
-        for question in [first].into_iter().chain(questions.try_iter()) {
+        for question in first.into_iter().chain(questions.try_iter()) {
             of_file.entry(question.stub.number).or_default().push(question);
         }
         for (number, questions) in of_file {
-            if files.len() >= MOST_FILES {
-                files.clear();
-            }
-            let looked = match number {
-                Some(number) => files.entry(number).or_insert_with(|| look(&questions)).as_ref(),
-                None => None,
-            };
+            let looked = number.and_then(|number| known(&mut files, number, &questions));
             for answer in answer(looked, questions) {
                 if answers.send(answer).is_err() {
                     return;
@@ -121,6 +104,16 @@ fn work(questions: &Receiver<Question>, answers: &Sender<Answer>) {
             }
         }
     }
+}
+
+fn known<'a>(files: &'a mut Files, number: u32, questions: &[Question]) -> Option<&'a (ElfFile, KernelStubs)> {
+    if files.len() >= MOST_FILES && !files.contains_key(&number) {
+        files.clear();
+    }
+    let now = Instant::now();
+    let (looked, asked) = files.entry(number).or_insert_with(|| (look(questions), now));
+    *asked = now;
+    looked.as_ref()
 }
 
 fn look(questions: &[Question]) -> Looked {
