@@ -1,7 +1,7 @@
 //! gpuscope as a process whose output lies in files of its own.
 
 use super::trace::Trace;
-use super::{PATIENCE, eventually, sim_folder};
+use super::{PATIENCE, changed_code, eventually, probes_of, sim_folder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -184,6 +184,12 @@ impl Running {
             self.stderr().contains("gpuscope: tracing ")
         });
         self
+    }
+
+    /// How many probes it has itself in files named `name`; where the kernel does not tell that, how many bytes of those
+    /// that process `pid` maps are changed, by whomever.
+    pub fn probes_in(&self, pid: u32, name: &str) -> usize {
+        probes_of(self.pid(), name).map_or_else(|| changed_code(pid, name), |offsets| offsets.len())
     }
 
     /// Waits until the output file contains `text`.
