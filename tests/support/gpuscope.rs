@@ -96,6 +96,21 @@ impl Gpuscope {
         self.env("GPUSCOPE_TIER", name)
     }
 
+    /// Has another program start it: `WRAPPER… gpuscope …`.
+    pub fn under(mut self, wrapper: &[&str]) -> Gpuscope {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(self.command.get_program());
+        command.args(self.command.get_args()).stdin(Stdio::null());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
+        self
+    }
+
     /// Sets a variable for gpuscope and what it starts.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Gpuscope {
         self.command.env(name, value);
