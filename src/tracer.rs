@@ -14,6 +14,7 @@ mod fleet;
 mod fold;
 mod hanging;
 mod heartbeat;
+mod intact;
 mod late;
 mod let_go;
 mod lines;
@@ -128,6 +129,7 @@ pub struct Tracer {
     shown: bool,
     heartbeat: Arc<Heartbeat>,
     let_go: LetGo,
+    watch: intact::Watch,
 }
 
 impl Tracer {
@@ -298,6 +300,7 @@ impl Tracer {
         }
         self.attacher.follow_modules(&self.session, &mut self.rows);
         self.attacher.retry(&self.session, &mut self.rows);
+        self.look_at_code();
         let released = self.attacher.release_wanted();
         self.let_go.lines(&released, Instant::now()).iter().for_each(say);
         if matches!(self.scope, Scope::All) {

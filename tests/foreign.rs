@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Gpuscope, Hanging, Running, Stepper, Trace, changed_code, compile, eventually, sim};
+use support::{Gpuscope, Hanging, Running, Stepper, Trace, changed_beyond, compile, eventually, sim};
 
 const RUNTIME: &str = "libcudart.so.13";
 
@@ -102,14 +102,14 @@ fn a_library_that_is_open_for_writing_is_probed_when_it_no_longer_is() {
     stepper.load(0);
     let running = trace_of(stepper.pid()).until_attached();
     stepper.call(1);
-    assert_eq!(changed_code(stepper.pid(), RUNTIME), 0, "it is not probed");
+    assert_eq!(running.probes_in(stepper.pid(), RUNTIME), 0, "it is not probed");
     overwrite(&path);
     let mut next = Stepper::start(&[path.as_os_str()]);
     next.load(0);
     next.call(1);
     assert!(next.end().success(), "who loads what was overwritten runs");
     drop(writer);
-    eventually("it is probed", || changed_code(stepper.pid(), RUNTIME) > 0);
+    eventually("it is probed", || running.probes_in(stepper.pid(), RUNTIME) > 0);
     stepper.call(2);
     let trace = running.stop().ok();
     assert_eq!(calls(&trace, stepper.pid()), 2);
@@ -139,12 +139,15 @@ fn a_library_that_is_overwritten_while_gpuscope_is_stopped_harms_no_program() {
     stepper.load(0);
     let running = trace_of(stepper.pid()).until_attached();
     stepper.call(1);
+    let unknown = tempfile::tempdir().expect("a folder");
+    let mut control = Stepper::start(&[copy_of_runtime(unknown.path()).as_os_str()]);
+    control.load(0);
     running.signal(libc::SIGSTOP);
     overwrite(&path);
     assert_eq!(
-        changed_code(stepper.pid(), RUNTIME),
-        0,
-        "no probe is left when it is written to"
+        changed_beyond(control.pid(), stepper.pid(), RUNTIME),
+        [0_u64; 0],
+        "no probe of ours is left when it is written to"
     );
     let mut next = Stepper::start(&[path.as_os_str()]);
     next.load(0);
@@ -194,7 +197,7 @@ fn a_library_is_probed_when_its_file_system_answers_again() {
     hanging.hang();
     let running = trace_of(stepper.pid()).until_attached();
     hanging.go_on();
-    eventually("it is probed", || changed_code(stepper.pid(), "/file") > 0);
+    eventually("it is probed", || running.probes_in(stepper.pid(), "/file") > 0);
     stepper.call(2);
     let trace = running.stop().ok();
     assert_eq!(calls(&trace, stepper.pid()), 2, "{:?}", trace.unseen());

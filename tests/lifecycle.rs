@@ -7,8 +7,8 @@ mod support;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use support::{
-    Ended, Gpuscope, Program, Running, Trace, assert_same, changed_code, eventually, kernel_objects_of, sim_text,
-    still_there,
+    Ended, Gpuscope, OwnSim, Program, Running, Trace, assert_same, changed_beyond, changed_code, eventually,
+    kernel_objects_of, sim_text, still_there,
 };
 
 const RUNTIME: &str = "libcudart.so.13";
@@ -31,20 +31,24 @@ fn assert_unharmed(ended: &Ended) {
     assert!(ended.ledger.errors.is_empty(), "{:?}", ended.ledger.errors);
 }
 
-/// Attaches to a program in mid-run, ends gpuscope by `signal`, and looks at what is left.
+/// Attaches to a program in mid-run, ends gpuscope by `signal`, and looks at what is left: no more than in a program that
+/// it never knew, which only others may trace.
 fn trace_ended_by(signal: i32) -> Option<Trace> {
-    let mut program = Program::sim(&["train", "0"]);
+    let (own, unknown) = (OwnSim::new(), OwnSim::new());
+    let (mut program, control) = (own.program(&["train", "0"]), unknown.program(&["train", "0"]));
     let pid = program.pid().to_string();
     let running = Gpuscope::trace(&["-p", &pid]).start().until_attached();
     running.until_written("cudaLaunchKernel");
     let objects = kernel_objects_of(running.pid());
-    assert!(changed_code(program.pid(), RUNTIME) > 400, "it is probed");
+    assert!(running.probes_in(program.pid(), RUNTIME) > 400, "it is probed");
+    assert!(changed_code(program.pid(), RUNTIME) > 400, "and its code is changed");
     assert!(still_there(&objects) > 1, "{objects:?}");
     running.signal(signal);
     let ended = ended(running, signal);
     eventually("every link and program is gone", || still_there(&objects) == 0);
-    // another tracer of all processes, if there is one, has its own probes there
-    eventually("the code is as it was", || changed_code(program.pid(), RUNTIME) == 0);
+    eventually("the code is as it was", || {
+        changed_beyond(control.pid(), program.pid(), RUNTIME).is_empty()
+    });
     assert!(program.is_running(), "it lives on");
     program.signal(libc::SIGTERM);
     assert_unharmed(&program.finish());

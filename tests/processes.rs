@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::{Counts, Gpuscope, Program, Stepper, Trace, assert_same, changed_code, eventually, sim, text};
+use support::{Counts, Gpuscope, Program, Stepper, Trace, assert_same, eventually, sim, text};
 use tempfile::TempDir;
 
 const RUNTIME: &str = "libcudart.so.13";
@@ -99,7 +99,9 @@ fn trace_all_picks_up_new_processes_and_libraries() {
         .until_attached();
     let mut stepper = Stepper::start(&[path.as_os_str()]);
     stepper.load(0);
-    eventually("the new library is probed", || changed_code(stepper.pid(), RUNTIME) > 0);
+    eventually("the new library is probed", || {
+        running.probes_in(stepper.pid(), "new/libcudart.so.13") > 0
+    });
     stepper.call(9);
     let mut second = Stepper::start(&[path.as_os_str()]);
     second.load(0);
@@ -235,7 +237,7 @@ fn a_library_overwritten_in_place_is_let_go_of() {
     stepper.call(1);
     let running = trace_of(&stepper, &[]);
     stepper.call(2);
-    assert!(changed_code(stepper.pid(), RUNTIME) > 0, "it is probed");
+    assert!(running.probes_in(stepper.pid(), RUNTIME) > 0, "it is probed");
     let copied = Command::new("dd")
         .arg(format!("if={}", sim(RUNTIME).display()))
         .arg(format!("of={}", path.display()))
@@ -243,7 +245,7 @@ fn a_library_overwritten_in_place_is_let_go_of() {
         .status();
     assert!(copied.expect("dd runs").success());
     assert_eq!(
-        changed_code(stepper.pid(), RUNTIME),
+        running.probes_in(stepper.pid(), RUNTIME),
         0,
         "it was let go of before it was written"
     );

@@ -5,12 +5,14 @@
 //! business, which row describes it `rows`', where it is probed `points`'.
 
 mod found;
+mod intact;
 mod linkers;
 mod points;
 mod rows;
 mod unmapped;
 
 pub(super) use found::{Found, functions_of, may_embed_runtime};
+pub use intact::Unprobed;
 pub use rows::Rows;
 pub use unmapped::Name;
 
@@ -19,7 +21,7 @@ use super::kernel::KernelHooks;
 use super::lease::{self, Guard, OpenForWriting};
 use super::machine::ldcache;
 use super::static_probe::Sites;
-use super::{Session, identity, links};
+use super::{Point, Session, identity, links};
 use crate::catalog::{Catalog, Layer, Library};
 use crate::elf::Method;
 use crate::foreign::{self, ForeignFile};
@@ -51,6 +53,10 @@ struct Probes {
     file: ForeignFile,
     guard: Guard,
     stay: Stay,
+    /// Where they are, in order.
+    sites: Vec<u64>,
+    /// What the file has there; empty: it was not asked for yet.
+    original: Vec<Option<u8>>,
 }
 
 impl Probes {
@@ -92,6 +98,8 @@ const MORE_FILES: &str = "more files are not seen than are listed here";
 #[derive(Default)]
 pub struct Attacher {
     attached: HashMap<(u64, u64), Attached>,
+    /// Attached files by what maps call them.
+    named: HashMap<Name, (u64, u64)>,
     linkers: HashMap<(u64, u64), (PathBuf, Probes)>,
     /// What was open for writing when a process mapped it.
     waiting: Vec<(u32, Mapping)>,
@@ -203,8 +211,9 @@ impl Attacher {
         mapping: Option<&Mapping>,
     ) -> Result<bool> {
         let key = key_of(&file);
-        if let Some(known) = self.known(key, &file) {
+        if let Some((key, known)) = self.known(key, &file) {
             known.probes.stay.note(mapping);
+            self.named.extend(mapping.map(|mapping| (mapping.name(), key)));
             return Ok(false);
         }
         // first: nothing that is read of it may change before it is probed
@@ -247,20 +256,23 @@ impl Attacher {
                 file,
                 guard,
                 stay: Stay::for_mapping(mapping),
+                sites: sites_of(&points),
+                original: Vec::new(),
             },
         };
         self.attached.insert(key, attached);
+        self.named.extend(mapping.map(|mapping| (mapping.name(), key)));
         Ok(true)
     }
 
     /// The file where it is attached already, perhaps under other numbers.
-    fn known(&mut self, key: (u64, u64), file: &ForeignFile) -> Option<&mut Attached> {
+    fn known(&mut self, key: (u64, u64), file: &ForeignFile) -> Option<((u64, u64), &mut Attached)> {
         if self.attached.contains_key(&key) {
-            return self.attached.get_mut(&key);
+            return self.attached.get_mut(&key).map(|known| (key, known));
         }
-        self.attached
-            .values_mut()
-            .find(|other| identity::is_same(&other.probes.file, file))
+        let mut others = self.attached.iter_mut();
+        let same = others.find(|(_, other)| identity::is_same(&other.probes.file, file));
+        same.map(|(key, known)| (*key, known))
     }
 
     /// Attaches to the libraries that programs of this machine would find, before any process maps them.
@@ -349,6 +361,11 @@ impl Attacher {
         self.blind
     }
 
+    /// Functions that give work are not seen everywhere.
+    pub fn be_blind(&mut self) {
+        self.blind = true;
+    }
+
     /// Notes something that is not seen.
     pub fn gap(&mut self, text: String) {
         let gap = Gap(text);
@@ -359,6 +376,12 @@ impl Attacher {
             self.gaps.insert(Gap(MORE_FILES.to_owned()));
         }
     }
+}
+
+/// The offsets of probes, in order, each once.
+fn sites_of(points: &[Point]) -> Vec<u64> {
+    let sites: BTreeSet<u64> = points.iter().map(|point| point.offset).collect();
+    sites.into_iter().collect()
 }
 
 /// Device and inode.

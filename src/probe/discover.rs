@@ -19,12 +19,22 @@ pub struct Mapping {
     pub deleted: bool,
     /// Address range, as in the name of its `map_files` entry.
     pub range: String,
+    /// Where in the file it begins.
+    pub offset: u64,
 }
 
 impl Mapping {
     /// The last part of its path.
     pub fn base_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Its first address, and the one behind it.
+    #[must_use]
+    pub fn addresses(&self) -> Option<(u64, u64)> {
+        let (start, end) = self.range.split_once('-')?;
+        let address = |digits: &str| u64::from_str_radix(digits, 16).ok();
+        address(start).zip(address(end))
     }
 
     /// The mapped file itself.
@@ -75,7 +85,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     let mut rest = line;
     let range = next_field(&mut rest)?;
     let permissions = next_field(&mut rest)?;
-    let _offset = next_field(&mut rest)?;
+    let offset = next_field(&mut rest)?;
     let device = next_field(&mut rest)?;
     let inode: u64 = text(next_field(&mut rest)?)?.parse().ok()?;
     let name = rest.trim_ascii_start();
@@ -91,6 +101,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
         inode,
         deleted,
         range: map_files_name(text(range)?)?,
+        offset: u64::from_str_radix(text(offset)?, 16).ok()?,
     })
 }
 
@@ -213,8 +224,10 @@ mod tests {
                 inode,
                 deleted: false,
                 range: format!("{start:x}-{end:x}"),
+                offset: 0,
             };
             prop_assert_eq!(&maps[0], &expected);
+            prop_assert_eq!(maps[0].addresses(), Some((start, end)));
         }
     }
 }

@@ -8,7 +8,7 @@ mod kernel;
 pub mod ldcache;
 mod library;
 mod nvidia;
-mod process;
+pub mod process;
 mod tiers;
 mod version;
 mod xids;

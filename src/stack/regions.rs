@@ -35,6 +35,7 @@ impl Region {
     /// The same as `discover` sees it, to be opened.
     pub fn mapping(&self) -> Mapping {
         Mapping {
+            offset: self.offset,
             path: PathBuf::from(OsStr::from_bytes(&self.name)),
             device: self.device.clone(),
             inode: self.inode,

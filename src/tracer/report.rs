@@ -22,6 +22,7 @@ impl Tracer {
         self.look_for_hanging(monotonic_ns());
         let open = self.open_calls();
         let switches = self.switches();
+        self.look_at_all_code();
         let attached: Vec<String> = self.attacher.attached().map(describe).collect();
         let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
         unseen.extend(nameless_functions(&self.attacher));

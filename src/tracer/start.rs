@@ -104,6 +104,7 @@ impl Tracer {
             shown: false,
             heartbeat: Arc::default(),
             let_go: LetGo::default(),
+            watch: super::intact::Watch::default(),
         })
     }
 }

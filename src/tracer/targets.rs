@@ -5,9 +5,11 @@
 
 use super::{Scope, Tracer};
 use crate::foreign::ForeignFile;
+use crate::output::say;
 use crate::probe::attach::News;
 use crate::probe::discover;
 use crate::probe::gate::Arrival;
+use crate::probe::machine::process::debugger_of;
 use anyhow::{Context, Result};
 
 impl Tracer {
@@ -20,6 +22,7 @@ impl Tracer {
         let uses_gpu = self
             .look_at(pid)
             .with_context(|| format!("failed to look at process {pid}"))?;
+        self.warn_of_debugger(pid);
         if uses_gpu {
             self.memory.meet(pid);
         } else {
@@ -35,7 +38,10 @@ impl Tracer {
         for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
             self.note_width(pid, "");
             match self.look_at(pid) {
-                Ok(true) => self.memory.meet(pid),
+                Ok(true) => {
+                    self.memory.meet(pid);
+                    self.warn_of_debugger(pid);
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
                 _ => {}
             }
@@ -66,6 +72,14 @@ impl Tracer {
         }
     }
 
+    /// Says where a debugger follows a process that is traced from now on.
+    fn warn_of_debugger(&mut self, pid: u32) {
+        if let Some(words) = debugger_of(pid) {
+            say(&format!("gpuscope: {words}"));
+            self.attacher.gap(words);
+        }
+    }
+
     /// Attaches to what a process maps; whether that includes a library of the catalogue.
     fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
         let news = self.attacher.news(&self.rows.catalog, pid)?;
@@ -74,6 +88,9 @@ impl Tracer {
         }
         for mapping in &news.mappings {
             self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+        }
+        if news.has_library {
+            self.watch.meet(pid);
         }
         Ok(news.has_library)
     }
@@ -99,6 +116,9 @@ impl Tracer {
             mappings: Vec::new(),
             has_library: true,
         });
+        if news.has_library {
+            self.watch.meet(pid);
+        }
         let stacks = self.rows.takes_stacks();
         let is_new = stacks && news.has_library && !self.memory.sites.has_looked_at(pid);
         if news.mappings.is_empty() && !is_new {

@@ -1,7 +1,7 @@
 //! gpuscope as a process whose output lies in files of its own.
 
 use super::trace::Trace;
-use super::{PATIENCE, eventually, sim_folder};
+use super::{PATIENCE, changed_code, eventually, probes_of, sim_folder};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -96,6 +96,21 @@ impl Gpuscope {
         self.env("GPUSCOPE_TIER", name)
     }
 
+    /// Has another program start it: `WRAPPER… gpuscope …`.
+    pub fn under(mut self, wrapper: &[&str]) -> Gpuscope {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(self.command.get_program());
+        command.args(self.command.get_args()).stdin(Stdio::null());
+        for (name, value) in self.command.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        self.command = command;
+        self
+    }
+
     /// Sets a variable for gpuscope and what it starts.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Gpuscope {
         self.command.env(name, value);
@@ -184,6 +199,12 @@ impl Running {
             self.stderr().contains("gpuscope: tracing ")
         });
         self
+    }
+
+    /// How many probes it has itself in files named `name`; where the kernel does not tell that, how many bytes of those
+    /// that process `pid` maps are changed, by whomever.
+    pub fn probes_in(&self, pid: u32, name: &str) -> usize {
+        probes_of(self.pid(), name).map_or_else(|| changed_code(pid, name), |offsets| offsets.len())
     }
 
     /// Waits until the output file contains `text`.

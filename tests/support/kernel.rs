@@ -1,7 +1,8 @@
 //! What the running kernel is, and what gpuscope has left in it.
 
-use libbpf_rs::query::{LinkInfoIter, ProgInfoIter};
+use libbpf_rs::query::{LinkInfo, LinkInfoIter, LinkTypeInfo, PerfEventType, ProgInfoIter};
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 
 /// A way of attaching.
 pub struct Tier {
@@ -59,4 +60,44 @@ pub fn still_there(objects: &(BTreeSet<u32>, BTreeSet<u32>)) -> usize {
         .filter(|program| objects.1.contains(&program.id))
         .count();
     links + programs
+}
+
+/// Since this kernel a link says where its probes are.
+const TELLS_PROBES: (u32, u32) = (6, 8);
+
+/// The offsets in files named `name` at which process `pid` itself has probes, whoever else has some there; `None`: this
+/// kernel does not tell.
+pub fn probes_of(pid: u32, name: &str) -> Option<BTreeSet<u64>> {
+    let (links, _) = kernel_objects_of(pid);
+    let own = LinkInfoIter::default().filter(|link| links.contains(&link.id));
+    let offsets = own.flat_map(|link| offsets_of(&link, name)).collect();
+    (kernel_version() >= TELLS_PROBES).then_some(offsets)
+}
+
+fn offsets_of(link: &LinkInfo, name: &str) -> Vec<u64> {
+    let is_named = |path: &[u8]| {
+        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
+        path.ends_with(name.as_bytes())
+    };
+    match &link.info {
+        LinkTypeInfo::UprobeMulti(multi) => {
+            let path = multi.path.as_ref().map(|path| path.as_os_str().as_bytes());
+            if path.is_some_and(is_named) {
+                multi.offsets.clone()
+            } else {
+                Vec::new()
+            }
+        }
+        LinkTypeInfo::PerfEvent(event) => match &event.event_type {
+            PerfEventType::Uprobe {
+                file_name: Some(path),
+                offset,
+                ..
+            } if is_named(path.as_bytes()) => {
+                vec![u64::from(*offset)]
+            }
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
 }

@@ -1,6 +1,10 @@
 //! What the tests of whole runs share: gpuscope and programs as processes, and what both wrote.
 //!
 //! Nothing here knows what is right; that is said by the tests.
+//!
+//! Others may trace this machine meanwhile, all of its processes, too. So what a test says of probes is about those of its
+//! own gpuscope ([`probes_of`], [`Running::probes_in`]), and of code about how it differs from that of a program which
+//! only the others trace ([`OwnSim`]).
 
 #![allow(dead_code, unused_imports, reason = "each test program uses its own part")]
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
@@ -13,15 +17,17 @@ mod kernel;
 pub mod large_library;
 mod ledger;
 mod machine;
+mod own_sim;
 mod program;
 mod trace;
 
 pub use gpuscope::{Gpuscope, Running};
 pub use hanging::Hanging;
-pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, still_there};
+pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, probes_of, still_there};
 pub use ledger::{Counts, Ledger, ledgers_of};
 pub use machine::on_machine;
-pub use program::{Ended, Program, Stepper, changed_code, compile, compile_as};
+pub use own_sim::OwnSim;
+pub use program::{Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as};
 pub use trace::{Trace, number, text};
 
 use std::collections::BTreeMap;

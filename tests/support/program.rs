@@ -2,6 +2,7 @@
 
 use super::ledger::Ledger;
 use super::{PATIENCE, eventually, sim, sim_folder};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -38,12 +39,17 @@ impl Program {
     }
 
     pub fn start(command: &mut Command) -> Program {
+        Program::start_with(&sim_folder(), command)
+    }
+
+    /// As [`Program::start`], with the libraries of another folder.
+    pub fn start_with(libraries: &Path, command: &mut Command) -> Program {
         let folder = tempfile::tempdir().expect("a folder");
         let stdout = File::create(folder.path().join("stdout")).expect("a file");
         std::fs::create_dir(folder.path().join("ledger")).expect("a folder");
         let child = command
             .stdout(stdout)
-            .env("LD_LIBRARY_PATH", sim_folder())
+            .env("LD_LIBRARY_PATH", libraries)
             .env("GPUSIM_LEDGER", folder.path().join("ledger/%p"))
             .spawn()
             .expect("the program starts");
@@ -213,18 +219,29 @@ pub fn compile_as(language: &str, folder: &Path, name: &str, source: &str, flags
     output
 }
 
-/// How many bytes of the code that process `pid` maps from files named `name` are not as in the file.
-pub fn changed_code(pid: u32, name: &str) -> usize {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("a process");
-    let code = maps
-        .lines()
-        .filter(|line| line.contains(" r-xp ") && line.ends_with(name));
-    let changed: Vec<usize> = code.map(|line| changed_in(pid, line)).collect();
-    assert!(!changed.is_empty(), "{name} is not mapped:\n{maps}");
-    changed.iter().sum()
+/// Where that of process `pid` is changed and that of `control` is not, a program that only others may trace.
+pub fn changed_beyond(control: u32, pid: u32, name: &str) -> Vec<u64> {
+    let by_others = changed_places(control, name);
+    changed_places(pid, name).difference(&by_others).copied().collect()
 }
 
-fn changed_in(pid: u32, line: &str) -> usize {
+/// How many bytes of the code that process `pid` maps from files named `name` are not as in the file.
+pub fn changed_code(pid: u32, name: &str) -> usize {
+    changed_places(pid, name).len()
+}
+
+/// Where they are: offsets in the file. Whoever has probes there has changed them.
+pub fn changed_places(pid: u32, name: &str) -> BTreeSet<u64> {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("a process");
+    let code: Vec<&str> = maps
+        .lines()
+        .filter(|line| line.contains(" r-xp ") && line.ends_with(name))
+        .collect();
+    assert!(!code.is_empty(), "{name} is not mapped:\n{maps}");
+    code.into_iter().flat_map(|line| changed_in(pid, line)).collect()
+}
+
+fn changed_in(pid: u32, line: &str) -> Vec<u64> {
     let mut fields = line.split_whitespace();
     let range = fields.next().and_then(|range| range.split_once('-')).expect("a range");
     let hex = |digits: &str| u64::from_str_radix(digits, 16).expect("a number");
@@ -232,7 +249,9 @@ fn changed_in(pid: u32, line: &str) -> usize {
     let length = usize::try_from(end - start).expect("small");
     let memory = read_at(Path::new(&format!("/proc/{pid}/mem")), start, length);
     let file = read_at(Path::new(fields.nth(2).expect("a path")), offset, length);
-    memory.iter().zip(&file).filter(|(memory, file)| memory != file).count()
+    let bytes = (offset..).zip(memory.iter().zip(&file));
+    let changed = bytes.filter(|(_, (memory, file))| memory != file);
+    changed.map(|(at, _)| at).collect()
 }
 
 fn read_at(path: &Path, offset: u64, length: usize) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! The programs that are traced, with a libcuda of their own that nobody else on the machine probes.
 
-use crate::support::{changed_code, compile, compile_as, eventually};
+use crate::support::{changed_beyond, compile, compile_as, eventually};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -111,19 +111,36 @@ fn build(folder: &Path) {
     }
 }
 
-/// Fails the test unless the library's code is as in its file for who maps it now.
+/// Fails the test unless the library's code is, for who maps it now, as that of a copy that was never traced.
 pub fn assert_no_probe_is_left() {
-    let mut witness = Command::new("sh");
-    witness
-        .args(["-c", "read line"])
-        .env("LD_PRELOAD", folder().join("libcuda.so.1"));
-    let mut witness = witness.stdin(Stdio::piped()).spawn().expect("a shell");
-    let pid = witness.id();
-    let maps = || std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    eventually("the witness maps the library", || maps().contains("libcuda.so.1"));
-    eventually("no probe is left", || changed_code(pid, "libcuda.so.1") == 0);
-    drop(witness.stdin.take());
-    witness.wait().expect("it ends");
+    let unknown = tempfile::tempdir().expect("a folder");
+    let copy = unknown.path().join("libcuda.so.1");
+    std::fs::copy(folder().join("libcuda.so.1"), &copy).expect("a copy");
+    let (control, witness) = (Witness::of(&copy), Witness::of(&folder().join("libcuda.so.1")));
+    eventually("no probe is left", || {
+        changed_beyond(control.0.id(), witness.0.id(), "libcuda.so.1").is_empty()
+    });
+}
+
+/// A program that maps a library and waits; ended when dropped.
+struct Witness(Child);
+
+impl Witness {
+    fn of(library: &Path) -> Witness {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "read line"]).env("LD_PRELOAD", library);
+        let witness = Witness(shell.stdin(Stdio::piped()).spawn().expect("a shell"));
+        let maps = || std::fs::read_to_string(format!("/proc/{}/maps", witness.0.id())).unwrap_or_default();
+        eventually("the witness maps the library", || maps().contains("libcuda.so.1"));
+        witness
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
 }
 
 /// They print the same and end well each time: what is compared with must not change by itself.

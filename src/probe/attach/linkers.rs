@@ -78,5 +78,7 @@ fn probe(session: &Session, file: &ForeignFile, offset: u64, mapping: Option<&Ma
         links: vec![session.attach_linker(&file.path(), offset)?],
         file: file.clone(),
         stay: Stay::for_mapping(mapping),
+        sites: Vec::new(),
+        original: Vec::new(),
     })
 }

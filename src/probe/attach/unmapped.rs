@@ -156,6 +156,9 @@ impl Attacher {
         let linkers = linkers.map(|(_, (_, probes))| probes);
         let files = self.attached.extract_if(|_, file| file.probes.stay.is_over(mapped));
         let_go(files.map(|(_, file)| file.probes).chain(linkers).collect());
+        let attached = &self.attached;
+        self.named
+            .retain(|name, key| mapped.contains(name) && attached.contains_key(key));
     }
 }
 
@@ -171,6 +174,7 @@ mod tests {
             inode,
             deleted: false,
             range: String::new(),
+            offset: 0,
         }
     }
 

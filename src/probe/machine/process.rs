@@ -5,19 +5,28 @@ use std::fs;
 
 /// `PF_KTHREAD` in the kernel's `sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
+const OWN_NAME: &str = "gpuscope";
 /// Fields of `/proc/PID/stat` between the thread's name and the flags.
 const FIELDS_BEFORE_FLAGS: usize = 6;
 
 /// One process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Process {
+pub struct Process {
+    /// Its name; not escaped.
     pub comm: String,
+    /// It is one of the kernel's own.
     pub kernel_thread: bool,
+    /// Its parent has not asked for its status yet.
     pub ended: bool,
+    /// Its system calls are filtered.
     pub seccomp: bool,
+    /// Its return addresses are kept twice.
     pub shadow_stack: bool,
+    /// Who follows it, as a debugger does.
+    pub traced_by: Option<u32>,
     /// Its number in its own PID namespace, where that differs.
     pub inner_pid: Option<u32>,
+    /// The file system view of its own.
     pub mount_namespace_differs: bool,
 }
 
@@ -40,14 +49,22 @@ pub(super) fn read(pid: u32) -> Result<Process> {
     }
     Ok(Process {
         comm: comm(pid),
-        kernel_thread: is_kernel_thread(&fs::read(format!("/proc/{pid}/stat")).unwrap_or_default()),
         mount_namespace_differs: mount_namespace_differs(pid),
-        ..from_status(pid, &status)
+        ..of_texts(pid, &status, &fs::read(format!("/proc/{pid}/stat")).unwrap_or_default())
     })
 }
 
 fn is_gone(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
+}
+
+/// What the texts of its `status` and `stat` say.
+#[must_use]
+pub fn of_texts(pid: u32, status: &str, stat: &[u8]) -> Process {
+    Process {
+        kernel_thread: is_kernel_thread(stat),
+        ..from_status(pid, status)
+    }
 }
 
 fn from_status(pid: u32, status: &str) -> Process {
@@ -56,6 +73,7 @@ fn from_status(pid: u32, status: &str) -> Process {
         ended: value(status, "State").is_some_and(|state| state.starts_with(['Z', 'X'])),
         seccomp: number(status, "Seccomp").is_some_and(|mode| mode != 0),
         shadow_stack: value(status, "x86_Thread_features").is_some_and(|features| features.contains("shstk")),
+        traced_by: number(status, "TracerPid").filter(|tracer| *tracer != 0),
         inner_pid: inner_pid.filter(|inner| *inner != pid),
         ..Process::default()
     }
@@ -68,6 +86,28 @@ fn value<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 
 fn number(status: &str, name: &str) -> Option<u32> {
     value(status, name)?.parse().ok()
+}
+
+/// What is to be known where a debugger follows a process that is traced; `None`: nobody follows it, or another gpuscope
+/// holds it for a moment.
+#[must_use]
+pub fn debugger_of(pid: u32) -> Option<String> {
+    let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let process = from_status(pid, &String::from_utf8_lossy(&status));
+    debugger(pid, process.traced_by?)
+}
+
+/// As [`debugger_of`], where it is known who follows.
+pub(super) fn debugger(pid: u32, traced_by: u32) -> Option<String> {
+    let tracer = comm(traced_by);
+    (tracer != OWN_NAME).then(|| {
+        format!(
+            "process {pid} ({}) is followed by {tracer} ({traced_by}): where that has a breakpoint at a traced function, \
+             whoever leaves first breaks the other's: calls are missed, or the program ends with SIGTRAP; \
+             hint: remove such breakpoints, and end {tracer} before gpuscope",
+            comm(pid)
+        )
+    })
 }
 
 fn comm(pid: u32) -> String {
@@ -108,13 +148,13 @@ mod tests {
     #[test]
     fn a_status_is_read() {
         let status =
-            "Name:\tx\nState:\tZ (zombie)\nTgid:\t40\nNSpid:\t40\t7\nSeccomp:\t2\nx86_Thread_features:\tshstk \n";
+            "Name:\tx\nTracerPid:\t9\nState:\tZ (zombie)\nTgid:\t40\nNSpid:\t40\t7\nSeccomp:\t2\nx86_Thread_features:\tshstk \n";
         let process = from_status(40, status);
         assert!(process.ended && process.seccomp && process.shadow_stack);
-        assert_eq!(process.inner_pid, Some(7));
+        assert_eq!((process.inner_pid, process.traced_by), (Some(7), Some(9)));
         let plain = from_status(
             40,
-            "State:\tS (sleeping)\nNSpid:\t40\nSeccomp:\t0\nx86_Thread_features:\t\n",
+            "State:\tS (sleeping)\nTracerPid:\t0\nNSpid:\t40\nSeccomp:\t0\nx86_Thread_features:\t\n",
         );
         assert_eq!(plain, Process::default());
     }
