@@ -112,7 +112,7 @@ fn calls_nested_too_deeply_are_counted_and_declared() {
             "{:?}",
             trace.unseen()
         );
-        assert!(trace.stderr.contains("never returned"), "{}", trace.stderr);
+        assert!(trace.stderr.contains("had not returned"), "{}", trace.stderr);
     });
 }
 

@@ -79,6 +79,31 @@ static __always_inline __u64 entered_at(struct pt_regs *ctx, bool session, __u64
 	return session ? *session_cookie(ctx) : now;
 }
 
+/* Whether the call that returns was entered before calls counted. A session keeps no time of entry then; without one, and
+ * without a frame, its entry was not seen where it returns to a place above all that were.
+ */
+static __always_inline bool entered_before(struct pt_regs *ctx, const struct thread *thread,
+					   const struct frame *frame, bool session)
+{
+	if (session)
+		return !*session_cookie(ctx);
+	if (frame)
+		return frame->marks & FRAME_BEFORE;
+	return !thread || PT_REGS_SP(ctx) - 8 > thread->top;
+}
+
+/* Whether the call that returns counts: entered and left while calls do. */
+static __always_inline bool counted_return(const struct spec *spec, struct pt_regs *ctx, __u32 row,
+					   struct thread *thread, const struct frame *frame, bool session)
+{
+	if (!entered_before(ctx, thread, frame, session))
+		return counting();
+	count_before(row);
+	if (thread && spec->launch.role == ROLE_STUB)
+		thread->stub = 0;
+	return false;
+}
+
 static __always_inline void at_return(const struct spec *spec, struct pt_regs *ctx, __u32 row, bool session)
 {
 	struct thread *thread = needs_frame(spec) || !session ? thread_known() : NULL;
@@ -86,6 +111,10 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
 	struct frame *frame = thread ? frame_returned(thread, PT_REGS_SP(ctx) - 8, row) : NULL;
 
+	if (!counted_return(spec, ctx, row, thread, frame, session)) {
+		left(frame, ids);
+		return;
+	}
 	if (!frame && thread)
 		frame = frame_missing(thread, row, entered_at(ctx, session, now), &call);
 	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
@@ -93,8 +122,8 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	left(frame, ids);
 }
 
-/* At entry: counts it and says whose it is. False: this call is none of ours. */
-static __always_inline bool enter(__u32 row, __u64 cookie, __u64 *ids, struct thread **thread)
+/* At entry: counts it, if calls count, and says whose it is. False: this call is none of ours. */
+static __always_inline bool enter(__u32 row, __u64 cookie, __u64 *ids, struct thread **thread, bool counts)
 {
 	*thread = thread_known();
 	*ids = *thread ? (*thread)->ids : bpf_get_current_pid_tgid();
@@ -102,7 +131,8 @@ static __always_inline bool enter(__u32 row, __u64 cookie, __u64 *ids, struct th
 		return false;
 	if (!*thread)
 		*thread = thread_made(*ids);
-	count_entry(row, cookie);
+	if (counts)
+		count_entry(row, cookie);
 	return true;
 }
 
@@ -112,6 +142,7 @@ int call_session(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 row = (__u32)cookie;
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
+	bool counts = counting();
 	struct thread *thread;
 	__u64 ids, now;
 
@@ -122,18 +153,19 @@ int call_session(struct pt_regs *ctx)
 		at_return(spec, ctx, row, true);
 		return 0;
 	}
-	if (!enter(row, cookie, &ids, &thread))
+	if (!enter(row, cookie, &ids, &thread, counts))
 		return 1;
 	if (!(spec->flags & SPEC_RETURN)) {
-		at_entry_only(spec, ctx, row, ids, thread, 0);
+		if (counts)
+			at_entry_only(spec, ctx, row, ids, thread, 0);
 		return 1; /* no return probe for this call */
 	}
 	now = bpf_ktime_get_ns();
-	*session_cookie(ctx) = now;
+	*session_cookie(ctx) = counts ? now : 0;
 	if (thread && spec->launch.role == ROLE_STUB)
 		enter_stub(thread, spec, ctx);
 	if (thread && needs_frame(spec))
-		frame_open(thread, ctx, spec, row, now);
+		frame_open(thread, ctx, spec, row, now, counts);
 	return 0;
 }
 
@@ -142,18 +174,21 @@ static __always_inline int entry_body(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 row = (__u32)cookie, site = COOKIE_SITE(cookie);
 	const struct spec *spec = bpf_map_lookup_elem(&specs, &row);
+	bool counts = counting();
 	struct thread *thread;
 	__u64 ids;
 
 	keep_own_stack(ctx, &nowhere);
-	if (!spec || !enter(row, cookie, &ids, &thread))
+	if (!spec || !enter(row, cookie, &ids, &thread, counts))
 		return 0;
 	if (thread && spec->launch.role == ROLE_STUB)
 		enter_stub(thread, spec, ctx);
-	if (!(spec->flags & SPEC_RETURN))
+	if (spec->flags & SPEC_RETURN) {
+		if (thread)
+			frame_open(thread, ctx, spec, row, bpf_ktime_get_ns(), counts);
+	} else if (counts) {
 		at_entry_only(spec, ctx, row, ids, thread, site);
-	else if (thread)
-		frame_open(thread, ctx, spec, row, bpf_ktime_get_ns());
+	}
 	return 0;
 }
 

@@ -74,6 +74,15 @@ static __noinline int count_failure(__u32 tgid, __u32 row, __s32 code)
 	return 0;
 }
 
+/* A call has returned that was entered before calls counted. */
+static __always_inline void count_before(__u32 row)
+{
+	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
+
+	if (counter && counting())
+		__sync_fetch_and_add(&counter->before, 1);
+}
+
 static __always_inline void count_entry(__u32 row, __u64 cookie)
 {
 	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);

@@ -56,11 +56,12 @@ static __always_inline struct thread *asking(void)
 	return thread ? thread : thread_made(bpf_get_current_pid_tgid());
 }
 
-static __always_inline void count_entered(__u32 row)
+static __always_inline void count_entered(const struct asked *asked)
 {
+	__u32 row = asked->row;
 	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
 
-	if (counter)
+	if (counter && !asked->early)
 		__sync_fetch_and_add(&counter->entered, 1);
 }
 
@@ -71,6 +72,7 @@ static __always_inline void begin(struct thread *thread, struct asked *asked, __
 	asked->seen = 0;
 	asked->wrapped = 0;
 	asked->has_subject = 0;
+	asked->early = !counting();
 	asked->row = options.driver_row[step];
 	asked->sp = stack_of_program();
 	set_caller(thread, open_calls(thread, asked->sp), &thread->spare);

@@ -34,7 +34,7 @@ static __always_inline int enter_by(__u32 fd, __u32 word, __u64 argument, __u8 s
 	thread->asked.nr = 0;
 	thread->asked.bytes = 0;
 	begin(thread, &thread->asked, step);
-	count_entered(thread->asked.row);
+	count_entered(&thread->asked);
 	return 1;
 }
 
@@ -89,7 +89,7 @@ static __always_inline int open_body(__u64 path)
 	asked->argument = path;
 	begin(thread, asked, STEP_OPEN);
 	if (read_path(asked))
-		count_entered(asked->row);
+		count_entered(asked);
 	return 0;
 }
 

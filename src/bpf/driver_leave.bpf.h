@@ -126,7 +126,7 @@ static __noinline int opened(struct asked *asked, __s64 result)
 	if (!(asked->seen & SEEN_BEFORE)) {
 		if (!read_path(asked))
 			return 0;
-		count_entered(asked->row);
+		count_entered(asked);
 	}
 	if (result >= 0) {
 		find_device(&device, result);
@@ -152,6 +152,12 @@ static __always_inline int leave(__s64 result)
 	if (asked->step == STEP_IOCTL && !(asked->seen & SEEN_BEFORE))
 		read_again(asked);
 	if (asked->step == STEP_OPEN && !opened(asked, result)) {
+		asked->entered = 0;
+		return 0;
+	}
+	if (asked->early || !counting()) {
+		if (asked->early)
+			count_before(asked->row);
 		asked->entered = 0;
 		return 0;
 	}

@@ -29,7 +29,7 @@ static __noinline int count_open(__u32 tgid, __s64 more)
 /* To be called when everything that the call did has been told. */
 static __always_inline void left(const struct frame *frame, __u64 ids)
 {
-	if (frame && frame->submits)
+	if (frame && (frame->marks & FRAME_SUBMITS))
 		count_open(ids >> 32, -1);
 }
 
@@ -42,7 +42,7 @@ static __noinline int leave_all(struct task_struct *task)
 	if (!thread)
 		return 0;
 	for (__u32 i = 0; i < WIRE_FRAMES; i++)
-		if (i < thread->depth && thread->frames[i].submits)
+		if (i < thread->depth && (thread->frames[i].marks & FRAME_SUBMITS))
 			open++;
 	thread->depth = 0;
 	if (open)
@@ -95,13 +95,17 @@ static __noinline __u64 next_generation(__u32 tgid)
 	return flow ? __sync_fetch_and_add(&flow->generation, 1) + 1 : 0;
 }
 
-/* A new open call that returns to `sp`; NULL: too many are open, its return will count without arguments. */
+/* A new open call that returns to `sp`; NULL: too many are open, its return will count without arguments. `counts`: else
+ * it was entered before calls counted, and no record of it will come.
+ */
 static __always_inline struct frame *frame_pushed(struct thread *thread, const struct spec *spec, __u64 sp,
-						  __u32 row, __u64 now)
+						  __u32 row, __u64 now, bool counts)
 {
 	struct frame *frame;
 	__u32 depth;
 
+	if (sp > thread->top && !(sp >> 63))
+		thread->top = sp;
 	depth = thread->depth;
 	if (depth - 1 < WIRE_FRAMES && thread->frames[depth - 1].sp <= sp) {
 		drop_abandoned(thread, sp, row);
@@ -114,9 +118,11 @@ static __always_inline struct frame *frame_pushed(struct thread *thread, const s
 	frame->entered = now;
 	frame->sp = sp;
 	frame->row = row;
-	frame->streamed = !!(spec->flags & SPEC_STREAM);
-	frame->submits = options.fleet && spec->work.step >= WORK_SUBMIT;
-	if (frame->submits)
+	frame->streamed = counts && (spec->flags & SPEC_STREAM);
+	frame->marks = counts ? 0 : FRAME_BEFORE;
+	if (options.fleet && spec->work.step >= WORK_SUBMIT)
+		frame->marks |= FRAME_SUBMITS;
+	if (frame->marks & FRAME_SUBMITS)
 		count_open(thread->ids >> 32, 1);
 	if (spec->work.flags & WORK_ANCHOR)
 		frame->generation = next_generation(thread->ids >> 32);
@@ -125,9 +131,9 @@ static __always_inline struct frame *frame_pushed(struct thread *thread, const s
 }
 
 static __always_inline void frame_open(struct thread *thread, struct pt_regs *ctx, const struct spec *spec,
-				       __u32 row, __u64 now)
+				       __u32 row, __u64 now, bool counts)
 {
-	struct frame *frame = frame_pushed(thread, spec, PT_REGS_SP(ctx), row, now);
+	struct frame *frame = frame_pushed(thread, spec, PT_REGS_SP(ctx), row, now, counts);
 
 	if (frame)
 		save_words(frame, spec, ctx);
@@ -152,7 +158,7 @@ __noinline __u32 frame_close(struct thread *thread, __u64 sp, __u32 row)
 				count_open(thread->ids >> 32, -abandoned);
 			return index;
 		}
-		abandoned += thread->frames[index].submits;
+		abandoned += thread->frames[index].marks & FRAME_SUBMITS;
 	}
 	return WIRE_FRAMES;
 }

@@ -80,7 +80,7 @@ static __always_inline void kernel_opened(const struct spec *spec, struct frame 
 		bpf_map_update_elem(&kernel_calls, &key, words, BPF_ANY);
 		return;
 	}
-	frame = thread ? frame_pushed(thread, spec, sp, row, words->entered) : NULL;
+	frame = thread ? frame_pushed(thread, spec, sp, row, words->entered, true) : NULL;
 	if (!frame)
 		return;
 	frame->pad = (__u16)flags;
@@ -157,7 +157,7 @@ static __always_inline int kernel_entry(void *ctx, enum kernel_way way)
 	struct thread *thread;
 	struct desk *desk;
 
-	if (!spec || !kernel_admits(spec, &ids, &thread))
+	if (!spec || !counting() || !kernel_admits(spec, &ids, &thread))
 		return 0;
 	taken = take_desk();
 	desk = desk_at(taken);
@@ -207,7 +207,7 @@ static __always_inline int kernel_return(void *ctx, __u64 result, enum kernel_wa
 	struct thread *thread;
 	struct desk *desk;
 
-	if (!spec || !(spec->flags & SPEC_RETURN) || !kernel_admits(spec, &ids, &thread))
+	if (!spec || !counting() || !(spec->flags & SPEC_RETURN) || !kernel_admits(spec, &ids, &thread))
 		return 0;
 	taken = take_desk();
 	desk = desk_at(taken);

@@ -48,6 +48,11 @@ extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 /* Words of a call, numbered as in the catalogue's captures: registers, stack, values. */
 #define WORDS (WIRE_REGS + WIRE_STACK + WIRE_VALUES)
 
+enum frame_mark {
+	FRAME_SUBMITS = 1, /* counted in the open calls of its process */
+	FRAME_BEFORE = 2,  /* entered before calls counted */
+};
+
 struct frame {
 	__u64 entered;
 	__u64 sp;
@@ -56,7 +61,7 @@ struct frame {
 	__u32 row;
 	__u8 depth; /* streamed calls around this one */
 	__u8 streamed;
-	__u8 submits; /* counted in the open calls of its process */
+	__u8 marks; /* enum frame_mark */
 	__u8 pad;
 	__u64 word[WORDS];
 };
@@ -80,7 +85,8 @@ struct asked {
 	__u8 seen;
 	__u8 depth;
 	__u8 has_subject;
-	__u8 pad[2];
+	__u8 early; /* entered before calls counted */
+	__u8 pad;
 	__u32 pad2;
 	__u64 before[2][WIRE_PIECE / 8];
 };
@@ -95,6 +101,7 @@ struct thread {
 	__u64 stub;      /* of the runtime's launch that is open, 0: none */
 	__u64 stub_sp;   /* where that returns to */
 	__u64 launched;  /* the kernel that the driver has launched within it */
+	__u64 top;       /* the highest stack pointer that a call was entered with */
 	__u64 voluntary; /* context switches before its first call */
 	__u64 involuntary;
 	struct frame frames[WIRE_FRAMES];
@@ -229,6 +236,14 @@ static __always_inline __u64 mix(__u64 hash, __u64 word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
 	return hash ^ (hash >> 32);
+}
+
+/* Calls count from the moment on at which everything is attached, to the one at which all is about to be detached: those
+ * that are entered and return in between.
+ */
+static __always_inline bool counting(void)
+{
+	return ((volatile struct control *)&control)->counting;
 }
 
 static const struct total NO_TOTAL;

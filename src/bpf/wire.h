@@ -488,13 +488,14 @@ struct failure_key {
 	__u32 pad;
 };
 
-/* Per row and CPU. Calls entered and not in a total have never returned to their caller. */
+/* Per row and CPU. Calls entered and not in a total have not returned to their caller. */
 struct row_counter {
 	__u64 entered;
 	__u64 lost;     /* events that found the ring full */
 	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
 	__u64 stepped; /* of the entered ones: at a site whose instruction is single-stepped */
 	__u64 nop5;    /* the same: at a nop of five bytes */
+	__u64 before;  /* calls that returned, and were entered before calls counted */
 };
 
 /* The attach cookie: the row, from bit 32 on the number of a static probe, and from bit 48 on how the kernel runs the
@@ -671,6 +672,7 @@ struct control {
 	__u64 voluntary;     /* context switches of these, from their first call on */
 	__u64 involuntary;
 	__u64 desks_missed; /* calls in the kernel, or returns of them, that too many others on their CPU were within */
+	__u64 counting; /* whether calls count: one switch for all programs, so that all stop at one moment */
 };
 
 #endif

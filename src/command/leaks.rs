@@ -10,6 +10,7 @@ use crate::cli::LeaksArgs;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::refusal::Usage;
+use crate::sink::summary::under_way_text;
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
 use reporter::Reporter;
@@ -77,5 +78,9 @@ fn last(mut summary: Summary) -> (Report, Summary) {
     let mut report = std::mem::take(&mut summary.memory);
     let unseen = summary.unseen.iter().map(|what| format!("not seen: {what}"));
     report.notes.extend(unseen);
+    let under_way = under_way_text(&summary.under_way);
+    report
+        .notes
+        .extend((!under_way.is_empty()).then(|| under_way.trim_end().to_owned()));
     (report, summary)
 }

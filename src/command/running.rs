@@ -39,6 +39,7 @@ impl Running<'_> {
         if self.all {
             tracer.add_running();
         }
+        tracer.begin_counting();
         rights::after_attaching(tracer);
         say(format_args!(
             "gpuscope: tracing {} functions by {}; Ctrl-C ends it",

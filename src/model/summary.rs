@@ -26,7 +26,7 @@ pub struct Function {
     /// From a histogram with four buckets per power of two: at most 25 % too high.
     pub p50_ns: u64,
     pub p99_ns: u64,
-    /// Entered and never returned to their caller: process end, exec, longjmp, or still running.
+    /// Entered and not returned to their caller: process end, exec, longjmp, or under way at the end.
     pub unfinished: u64,
     /// Events that did not fit into the ring.
     pub lost: u64,
@@ -57,6 +57,17 @@ pub struct Copies {
     pub direction: Option<CopyKind>,
     pub calls: u64,
     pub bytes: u64,
+}
+
+/// Calls that lie across an end of the time in which calls count: they are not among the calls of a layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Name of the layer: that of the library.
+    pub layer: String,
+    /// Entered before that time, after they were hooked, and returned within it.
+    pub at_begin: u64,
+    /// Entered within it, and not returned by its end.
+    pub at_end: u64,
 }
 
 /// Everything that the end of a run reports.
@@ -92,6 +103,8 @@ pub struct Summary {
     /// What rows of users' files have summed up.
     pub aggregates: Vec<super::aggregate::Report>,
     pub totals: super::totals::Totals,
+    /// By layer; those without such calls are left out.
+    pub under_way: Vec<UnderWay>,
     /// Calls that had been open for a second or more, and have not returned.
     pub open: Vec<super::open::OpenCall>,
     /// What is wrong.
@@ -215,6 +228,25 @@ impl Tally {
         }
         functions.sort_by(|a, b| (a.layer, b.total_ns, b.calls, &a.name).cmp(&(b.layer, a.total_ns, a.calls, &b.name)));
         functions
+    }
+
+    /// Calls across the ends of the time in which calls count, by layer.
+    pub fn under_way(&self, catalog: &Catalog, counters: &[RowCounter], functions: &[Function]) -> Vec<UnderWay> {
+        let mut layers: BTreeMap<(Layer, &str), (u64, u64)> = BTreeMap::new();
+        for (row, counter) in catalog.rows.iter().zip(counters) {
+            if let Some(library) = catalog.library_with(row.library).filter(|_| counter.before > 0) {
+                layers.entry((library.layer, &library.name)).or_default().0 += counter.before;
+            }
+        }
+        for function in functions.iter().filter(|function| function.unfinished > 0) {
+            layers.entry((function.layer, &function.label)).or_default().1 += function.unfinished;
+        }
+        let under_way = |((_, layer), (at_begin, at_end)): ((Layer, &str), (u64, u64))| UnderWay {
+            layer: layer.to_owned(),
+            at_begin,
+            at_end,
+        };
+        layers.into_iter().map(under_way).collect()
     }
 
     /// One for each variant; the first of them has what is known of the row alone.

@@ -30,6 +30,13 @@ impl Control {
         word.store(now, Ordering::SeqCst);
     }
 
+    /// Has calls count from now on, or no longer.
+    pub(super) fn count(self, on: bool) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).counting) };
+        word.store(u64::from(on), Ordering::SeqCst);
+    }
+
     /// There is room for so many more kernels.
     pub(super) fn free_kernel_totals(self, count: u64) {
         // SAFETY: an aligned word of shared memory

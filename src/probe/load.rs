@@ -34,6 +34,8 @@ pub struct Setup {
     /// The same of the ring of work.
     pub work_ring_bytes: u32,
     pub only_targets: bool,
+    /// Calls count once [`Session::count_calls`] says so, and not before.
+    pub paused: bool,
     pub follow_forks: bool,
     pub wait_for_attach: bool,
     pub uid: Option<u32>,
@@ -159,6 +161,7 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
         ways: setup.kernel.functions.clone().unwrap_or_else(Ways::none),
     };
     trial_attach(&session)?;
+    session.count_calls(!setup.paused);
     for (row, spec) in setup.specs.iter().enumerate() {
         session.set_spec(row as u32, spec)?;
     }

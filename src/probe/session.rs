@@ -162,6 +162,12 @@ impl Session {
         self.control
     }
 
+    /// Has calls count from now on, or no longer, in all programs at the same moment. A call counts that is entered and
+    /// returns in between.
+    pub fn count_calls(&self, on: bool) {
+        self.control.count(on);
+    }
+
     /// A sign of life at `now`, CLOCK_MONOTONIC ns: without one, nobody waits for us.
     pub fn alive(&self, now: u64) {
         self.control.alive(now);

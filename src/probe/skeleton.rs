@@ -60,7 +60,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 19));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 20));
     assert!(size_of::<types::ioctl_key>() == size_of::<wire::IoctlKey>());
     assert!(size_of::<types::ioctl_plan>() == size_of::<wire::IoctlPlan>());
     assert!(offset_of!(types::ioctl_plan, row) == offset_of!(wire::IoctlPlan, row));
@@ -74,7 +74,7 @@ const _: () = {
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
     assert!(offset_of!(types::notice, open) == offset_of!(wire::Notice, open));
     assert!(offset_of!(types::open_call, row) == offset_of!(wire::OpenCall, row));
-    assert!(offset_of!(types::row_counter, nop5) == offset_of!(wire::RowCounter, nop5));
+    assert!(offset_of!(types::row_counter, before) == offset_of!(wire::RowCounter, before));
     assert!(offset_of!(types::spec, keep_open) == offset_of!(wire::Spec, keep_open));
     assert!(size_of::<types::cgroup_path>() == 8 + wire::CGROUP + wire::CGROUP_NAME);
     assert!(offset_of!(types::cgroup_path, text) == 8);

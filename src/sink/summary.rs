@@ -12,7 +12,7 @@ use super::totals;
 use super::work;
 use super::xid;
 use crate::catalog::{Class, Layer};
-use crate::model::summary::{Copies, Function, Summary};
+use crate::model::summary::{Copies, Function, Summary, UnderWay};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -35,6 +35,10 @@ pub fn to_json(summary: &Summary) -> Value {
             "open_us": call.ns as f64 / 1e3, "ended": call.ended,
         })
     });
+    let under_way = summary
+        .under_way
+        .iter()
+        .map(|layer| json!({"layer": layer.layer, "at_begin": layer.at_begin, "at_end": layer.at_end}));
     let (findings, no_findings) = findings::to_json(&summary.findings);
     json!({
         "type": "summary",
@@ -45,6 +49,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "aggregates": aggregate::to_json(&summary.aggregates, &summary.memory.stacks),
         "copies": copies.collect::<Vec<_>>(),
         "totals": totals::to_json(&summary.totals),
+        "under_way": under_way.collect::<Vec<_>>(),
         "open_calls": open.collect::<Vec<_>>(),
         "lost_events": summary.lost_events,
         "malformed_events": summary.malformed,
@@ -235,7 +240,7 @@ fn function_text(function: &Function, out: &mut String) {
         let _ = write!(out, "  ({} of it waiting for probes)", duration(function.standstill_ns));
     }
     if function.unfinished > 0 {
-        let _ = write!(out, "  ({} never returned)", count(function.unfinished));
+        let _ = write!(out, "  ({} had not returned)", count(function.unfinished));
     }
     out.push('\n');
 }
@@ -310,6 +315,29 @@ fn open_text(summary: &Summary, out: &mut String) {
     }
 }
 
+/// What is not among the calls of each layer, because it lies across an end of the trace.
+pub fn under_way_text(layers: &[UnderWay]) -> String {
+    let listed = |number: fn(&UnderWay) -> u64| -> Option<String> {
+        let layers = layers.iter().filter(|layer| number(layer) > 0);
+        let words: Vec<String> = layers
+            .map(|layer| format!("{} {}", escaped(&layer.layer), count(number(layer))))
+            .collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let ends = [
+        ("entered before counting began", listed(|layer| layer.at_begin)),
+        ("not returned when it ended", listed(|layer| layer.at_end)),
+    ];
+    let ends = ends
+        .into_iter()
+        .filter_map(|(what, listed)| Some(format!("{what} ({})", listed?)));
+    let ends: Vec<String> = ends.collect();
+    match ends.is_empty() {
+        true => String::new(),
+        false => format!("calls under way, not among those above: {}\n", ends.join("; ")),
+    }
+}
+
 fn honesty_text(summary: &Summary, out: &mut String) {
     if summary.lost_events > 0 {
         let _ = writeln!(
@@ -320,6 +348,7 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     } else {
         out.push_str("\nlost: nothing\n");
     }
+    out.push_str(&under_way_text(&summary.under_way));
     if !summary.counted_only.is_empty() {
         let _ = writeln!(
             out,

@@ -68,16 +68,33 @@ impl MemoryPlane {
         self.calls.bell()
     }
 
-    /// A process holds nothing yet.
-    pub(super) fn born(&mut self, pid: u32) {
-        self.born.insert(pid);
+    /// Calls count from now on: what is there by now was there before us.
+    pub(super) fn begin(&mut self) {
+        self.started_at = super::monotonic_ns();
+        self.started_ticks = boot_ticks();
+    }
+
+    /// Whether calls counted at `at`.
+    pub(super) fn has_begun(&self, at: u64) -> bool {
+        at >= self.started_at
+    }
+
+    /// A process held nothing at `at`.
+    pub(super) fn born(&mut self, pid: u32, at: u64) {
+        if self.has_begun(at) {
+            self.born.insert(pid);
+        } else {
+            self.meet(pid);
+        }
     }
 
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
         self.sites.executed(notice.tgid);
         self.ends.push((notice.at, notice.tgid, String::new()));
-        self.born.insert(notice.tgid);
+        if self.has_begun(notice.at) {
+            self.born.insert(notice.tgid);
+        }
     }
 
     pub(super) fn exited(&mut self, notice: &Notice) {

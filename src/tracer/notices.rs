@@ -49,7 +49,7 @@ impl Tracer {
                 }
             }
             wire::NOTICE_FORK => {
-                self.memory.born(notice.tgid);
+                self.memory.born(notice.tgid, notice.at);
                 self.happened(notice, &comm, Happening::Forked { parent: notice.parent });
             }
             wire::NOTICE_EXEC => {

@@ -18,6 +18,8 @@ impl Tracer {
     /// The totals cannot be read, or the output cannot be written.
     pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
         let seconds = self.started.elapsed().as_secs_f64();
+        // first, and for all at once: probes go one after the other
+        self.session.count_calls(false);
         self.handle_remaining();
         self.look_for_hanging(monotonic_ns());
         let open = self.open_calls();
@@ -46,6 +48,9 @@ impl Tracer {
         let mut summary = self.summarise(&snapshot.counters, seconds);
         summary.attached = attached;
         summary.open = open;
+        summary.under_way = self
+            .tally
+            .under_way(&self.rows.catalog, &snapshot.counters, &summary.functions);
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         self.sum_xids(&mut summary);

@@ -3,7 +3,7 @@
 //! Owns when a process is looked at. What of a file is probed is [`crate::probe::attach`]'s business; that a process has
 //! come or has mapped something is told by [`super::notices`].
 
-use super::{Scope, Tracer};
+use super::{Scope, Tracer, monotonic_ns};
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::attach::News;
@@ -11,6 +11,7 @@ use crate::probe::discover;
 use crate::probe::gate::Arrival;
 use crate::probe::machine::process::debugger_of;
 use anyhow::{Context, Result};
+use std::time::Instant;
 
 impl Tracer {
     /// Adds a process to those traced and attaches to what it maps.
@@ -26,7 +27,7 @@ impl Tracer {
         if uses_gpu {
             self.memory.meet(pid);
         } else {
-            self.memory.born(pid);
+            self.memory.born(pid, monotonic_ns());
         }
         Ok(())
     }
@@ -51,6 +52,13 @@ impl Tracer {
                 "{hidden} of the running processes may not be looked at; hint: run as root of the host, or with cap_sys_ptrace"
             ));
         }
+    }
+
+    /// Has calls count from now on, where [`crate::probe::Setup::paused`] has kept them from it until all is attached.
+    pub fn begin_counting(&mut self) {
+        self.memory.begin();
+        self.started = Instant::now();
+        self.session.count_calls(true);
     }
 
     /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
@@ -107,6 +115,10 @@ impl Tracer {
     fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
         let pid = arrival.notice.tgid;
         let news = self.attacher.news(&self.rows.catalog, pid);
+        // it may have called what was probed already, while that did not count
+        if !self.memory.has_begun(arrival.notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
+            self.memory.meet(pid);
+        }
         self.note_unread(&news);
         if news.is_err() && self.fleet.is_some() {
             return self.gate.pass(&arrival);

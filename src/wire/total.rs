@@ -77,6 +77,8 @@ pub struct RowCounter {
     pub stepped: u64,
     /// The same: at a nop of five bytes.
     pub nop5: u64,
+    /// Calls that returned, and were entered before calls counted; not among the entered ones.
+    pub before: u64,
 }
 
 impl RowCounter {
@@ -88,6 +90,7 @@ impl RowCounter {
             no_frame: self.no_frame + u64_at(bytes, 16),
             stepped: self.stepped + u64_at(bytes, 24),
             nop5: self.nop5 + u64_at(bytes, 32),
+            before: self.before + u64_at(bytes, 40),
         }
     }
 }

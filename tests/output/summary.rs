@@ -7,7 +7,7 @@ use gpuscope::model::cost::{Cost, Hits, Records, Standstill};
 use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::open::OpenCall;
-use gpuscope::model::summary::{Copies, Failure, Function, Summary};
+use gpuscope::model::summary::{Copies, Failure, Function, Summary, UnderWay};
 use gpuscope::model::totals::{Spent, Totals};
 use gpuscope::model::xid::{Faults, Report, Source, Tally};
 use gpuscope::sink::summary::{to_json, to_text, to_text_within};
@@ -199,6 +199,11 @@ fn summary() -> Summary {
         attached: vec!["/lib/libcuda.so.1 (712 functions)".to_owned()],
         cost: cost(),
         open: open(),
+        under_way: vec![UnderWay {
+            layer: "runtime".to_owned(),
+            at_begin: 2,
+            at_end: 3,
+        }],
         totals: Totals {
             ioctls: Some(Spent {
                 calls: 1_204,

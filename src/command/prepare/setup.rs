@@ -41,6 +41,14 @@ pub(super) fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
 /// Of a trace of every process without events, with rings of so many bytes for memory and for work.
 ///
 /// # Errors
+/// What runs already is attached to file by file; whoever starts a command has all in place before its first call.
+fn is_about_running(scope: &Scope) -> bool {
+    match scope {
+        Scope::All => true,
+        Scope::Processes(pids) => !pids.is_empty(),
+    }
+}
+
 /// `GPUSCOPE_TIER` is wrong.
 pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
     Ok(Setup {
@@ -64,6 +72,7 @@ pub(super) fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,
+        paused: is_about_running(scope),
         uid: whose.uid,
         cgroup: whose.cgroup.as_deref().map(cgroup_id).transpose()?,
         comms: whose.comm.clone(),
