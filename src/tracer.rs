@@ -7,6 +7,7 @@ mod burden;
 mod clock;
 mod devices;
 mod driver;
+mod early;
 mod facts;
 mod findings;
 mod fleet;
@@ -53,6 +54,7 @@ use crate::sink::{Clock, Sink};
 use anyhow::Result;
 use burden::Burden;
 use driver::DriverPlane;
+use early::Early;
 use findings::FindingPlane;
 use fleet::FleetPlane;
 use let_go::LetGo;
@@ -111,6 +113,7 @@ pub struct Tracer {
     /// Processes that have made calls.
     callers: HashSet<u32>,
     notices_lost: u64,
+    early: Early,
     tally: Tally,
     burden: Burden,
     open: OpenCalls,
@@ -296,7 +299,9 @@ impl Tracer {
             self.session.look_up_uvm();
         }
         self.attacher.follow_modules(&self.session, &mut self.rows);
-        self.attacher.retry(&self.session, &mut self.rows);
+        for pid in self.attacher.retry(&self.session, &mut self.rows) {
+            self.doubt(pid, None);
+        }
         let released = self.attacher.release_wanted();
         self.let_go.lines(&released, Instant::now()).iter().for_each(say);
         if matches!(self.scope, Scope::All) {
