@@ -8,6 +8,7 @@ mod burden;
 mod clock;
 mod devices;
 mod driver;
+mod early;
 mod facts;
 mod findings;
 mod fleet;
@@ -55,6 +56,7 @@ use crate::sink::{Clock, Sink};
 use anyhow::Result;
 use burden::Burden;
 use driver::DriverPlane;
+use early::Early;
 use findings::FindingPlane;
 use fleet::FleetPlane;
 use let_go::LetGo;
@@ -113,6 +115,7 @@ pub struct Tracer {
     /// Processes that have made calls.
     callers: HashSet<u32>,
     notices_lost: u64,
+    early: Early,
     tally: Tally,
     burden: Burden,
     open: OpenCalls,
@@ -299,7 +302,9 @@ impl Tracer {
             self.session.look_up_uvm();
         }
         self.attacher.follow_modules(&self.session, &mut self.rows);
-        self.attacher.retry(&self.session, &mut self.rows);
+        for pid in self.attacher.retry(&self.session, &mut self.rows) {
+            self.doubt(pid, None);
+        }
         self.look_at_code();
         let released = self.attacher.release_wanted();
         self.let_go.lines(&released, Instant::now()).iter().for_each(say);

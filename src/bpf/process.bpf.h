@@ -54,6 +54,7 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	__u64 ids = bpf_get_current_pid_tgid();
 	struct notice *notice;
 	struct wait wait = {};
+	bool waits;
 
 	if (!watched(ids >> 32))
 		return 0;
@@ -63,10 +64,12 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
 	wait.deadline = notice->at + WAIT_NS;
 	wait.readable = PT_REGS_SP(ctx);
+	waits = options.wait_for_attach && control.alive + ALIVE_NS >= notice->at;
 	notice->sequence = wait.sequence;
+	notice->waits = waits;
 	name_open_calls(notice);
 	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
-	if (!options.wait_for_attach || control.alive + ALIVE_NS < bpf_ktime_get_ns())
+	if (!waits)
 		return 0;
 	bpf_loop(MAX_SPINS, spin, &wait, 0);
 	if (!acknowledged(wait.sequence))

@@ -40,7 +40,6 @@ extern __u64 *bpf_session_cookie___ctx(void *ctx) __weak __ksym;
 /* An entry whose stack pointer lies this far above an open one's runs on another stack. */
 #define STACK_SPAN (8ull << 20)
 #define KERNEL_STACK (16ull << 10)
-#define WAIT_NS (1000ull * 1000 * 1000)
 #define ALIVE_NS (1000ull * 1000 * 1000)
 #define MAX_SPINS (1 << 23)
 #define CONTEXTS 8 /* of a thread's stack of contexts that are remembered */

@@ -584,6 +584,7 @@ struct driver_share {
 
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };
 
+#define WAIT_NS (1000ull * 1000 * 1000) /* how long the thread of a notice waits in the kernel at most */
 #define WIRE_OPEN 4 /* open calls that a notice names */
 
 /* A call that has not returned. */
@@ -602,6 +603,8 @@ struct notice {
 	__u64 at;       /* CLOCK_MONOTONIC ns */
 	__u64 sequence; /* NOTICE_LIBRARY: to be stored in its slot of `control.acknowledged` */
 	__u64 place;    /* NOTICE_THREAD: the key of its cgroups' path, 0: not known */
+	__u32 waits;    /* NOTICE_LIBRARY: its thread waits until `sequence` is acknowledged */
+	__u32 pad;
 	char comm[WIRE_COMM];
 	struct open_call
 		open[WIRE_OPEN]; /* NOTICE_LIBRARY: calls that the thread is in, the outermost first */

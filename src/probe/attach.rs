@@ -8,6 +8,7 @@ mod found;
 mod intact;
 mod linkers;
 mod points;
+mod recent;
 mod rows;
 mod unmapped;
 
@@ -28,6 +29,7 @@ use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
 use points::Target;
+use recent::Recent;
 use rows::missing;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -83,6 +85,8 @@ pub struct News {
     pub mappings: Vec<Mapping>,
     /// Whether a library of the catalogue is mapped, new or not.
     pub has_library: bool,
+    /// Whether a file among what it maps was probed after the time that was asked about.
+    pub is_behind: bool,
 }
 
 /// Files that are remembered as looked at: more than a machine's processes map at a time.
@@ -108,6 +112,7 @@ pub struct Attacher {
     sites: Sites,
     kernel: KernelHooks,
     round: Round,
+    recent: Recent,
     gaps: BTreeSet<Gap>,
     blind: bool,
 }
@@ -123,11 +128,11 @@ impl Attacher {
         self.gaps.iter()
     }
 
-    /// What process `pid` maps, in one look.
+    /// What process `pid` maps, in one look. `since`: when it mapped it at the latest, CLOCK_MONOTONIC ns.
     ///
     /// # Errors
     /// The process is gone or may not be looked at.
-    pub fn news(&mut self, catalog: &Catalog, pid: u32) -> std::io::Result<News> {
+    pub fn news(&mut self, catalog: &Catalog, pid: u32, since: u64) -> std::io::Result<News> {
         let mut mappings = discover::mappings(pid)?;
         let is_library = |mapping: &Mapping| {
             let path = mapping.path.to_string_lossy();
@@ -135,15 +140,21 @@ impl Attacher {
         };
         let has_library = mappings.iter().any(is_library);
         self.round.note(mappings.iter());
+        let is_behind = self.recent.has_any_since(since, &mappings);
         if self.looked_at.len() > MOST_LOOKED_AT {
             self.looked_at.clear(); // what is attached is known all the same
         }
         mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
-        Ok(News { mappings, has_library })
+        Ok(News {
+            mappings,
+            has_library,
+            is_behind,
+        })
     }
 
-    /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue.
-    pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) {
+    /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue. Whether what
+    /// the process called there until now was not seen.
+    pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) -> bool {
         let attached = match mapping.open(pid) {
             Ok(file) => self.attach_to(session, rows, file, mapping.path.clone(), Some(mapping)),
             Err(error) => {
@@ -158,6 +169,7 @@ impl Attacher {
         if attached.as_ref().is_err_and(passes) {
             self.wait_for(pid, mapping);
         }
+        let unprobed = *attached.as_ref().unwrap_or(&wanted);
         // but where we lack something ourselves, or are not answered, who knows what it is
         if let Err(error) = attached
             && (wanted || passes(&error))
@@ -165,6 +177,7 @@ impl Attacher {
             self.gap(format!("{}: {error:#}", mapping.path.display()));
             self.blind |= wanted;
         }
+        unprobed
     }
 
     /// Has a file looked at again until nobody has it open for writing.
@@ -176,15 +189,20 @@ impl Attacher {
         }
     }
 
-    /// Looks again at what could not be probed for a reason that passes. To be called once a second.
-    pub fn retry(&mut self, session: &Session, rows: &mut dyn Rows) {
+    /// Looks again at what could not be probed for a reason that passes. To be called once a second. Processes that ran with
+    /// it meanwhile.
+    pub fn retry(&mut self, session: &Session, rows: &mut dyn Rows) -> Vec<u32> {
+        let mut early = Vec::new();
         let now: Vec<(u32, Mapping)> = self.waiting.drain(..self.waiting.len().min(RETRIED)).collect();
         for (pid, mapping) in now {
             if !discover::is_gone(pid) && !self.looked_at.contains(&mapping.name()) {
                 self.looked_at.insert(mapping.name());
-                self.consider(session, rows, pid, &mapping);
+                if self.consider(session, rows, pid, &mapping) {
+                    early.push(pid);
+                }
             }
         }
+        early
     }
 
     /// Attaches to `file` if it holds functions of the catalogue, for as long as the trace runs.
@@ -261,7 +279,10 @@ impl Attacher {
             },
         };
         self.attached.insert(key, attached);
-        self.named.extend(mapping.map(|mapping| (mapping.name(), key)));
+        if let Some(mapping) = mapping {
+            self.named.insert(mapping.name(), key);
+            self.recent.note(mapping.name(), crate::tracer::monotonic_ns());
+        }
         Ok(true)
     }
 

@@ -5,6 +5,8 @@
 //! two seconds. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
+mod resume;
+
 use super::poll::wait_readable;
 use anyhow::{Context, Result};
 use std::fs::File;
@@ -235,6 +237,9 @@ fn detached(tid: libc::pid_t, wait: i32) -> bool {
         if libc::WIFSTOPPED(status) {
             let of_ptrace = status >> 16 != 0;
             let signal = if of_ptrace { 0 } else { libc::WSTOPSIG(status) };
+            if of_ptrace {
+                resume::resume_call(tid);
+            }
             let none = std::ptr::null_mut::<libc::c_void>();
             libc::ptrace(libc::PTRACE_DETACH, tid, none, signal as *mut libc::c_void);
         }

@@ -71,6 +71,7 @@ const _: () = {
     assert!(offset_of!(types::driver_event, family) == wire::HEADER_BYTES + offset_of!(wire::DriverCall, family));
     assert!(offset_of!(types::driver_event, after) == wire::HEADER_BYTES + offset_of!(wire::DriverCall, after));
     assert!(size_of::<types::notice>() == size_of::<wire::Notice>());
+    assert!(offset_of!(types::notice, waits) == offset_of!(wire::Notice, waits));
     assert!(offset_of!(types::notice, comm) == offset_of!(wire::Notice, comm));
     assert!(offset_of!(types::notice, open) == offset_of!(wire::Notice, open));
     assert!(offset_of!(types::open_call, row) == offset_of!(wire::OpenCall, row));

@@ -319,7 +319,7 @@ impl Tracer {
             ("driver_shares", self.session.driver_shares_lost()),
             ("notices", losses.notices),
             ("process_table", losses.unattributed),
-            ("late_probes", losses.waits_expired + self.gate.overdue()),
+            ("late_probes", self.early_loads(losses.waits_expired)),
             ("nested_too_deeply", nested),
             (
                 "malformed",

@@ -26,6 +26,8 @@ pub(super) struct MemoryPlane {
     book: Book,
     /// Processes that did nothing with a GPU before they were watched.
     born: HashSet<u32>,
+    /// Those that ran code of a library before it was probed.
+    early: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
     ends: Vec<(u64, u32, String)>,
     pub(super) sites: SitePlane,
@@ -52,6 +54,7 @@ impl MemoryPlane {
             calls: Records::of_memory(session)?,
             book: Book::default(),
             born: HashSet::new(),
+            early: HashSet::new(),
             ends: Vec::new(),
             sites: SitePlane::default(),
             stubs: StubPlane::default(),
@@ -83,8 +86,18 @@ impl MemoryPlane {
     pub(super) fn born(&mut self, pid: u32, at: u64) {
         if self.has_begun(at) {
             self.born.insert(pid);
+            self.early.remove(&pid);
         } else {
             self.meet(pid);
+        }
+    }
+
+    /// A process has made calls that were not seen.
+    pub(super) fn doubt(&mut self, pid: u32) {
+        self.early.insert(pid);
+        // what is known may be of the program that it was before
+        if !self.ends.iter().any(|(_, ended, _)| *ended == pid) {
+            self.book.doubt(pid);
         }
     }
 
@@ -94,6 +107,7 @@ impl MemoryPlane {
         self.ends.push((notice.at, notice.tgid, String::new()));
         if self.has_begun(notice.at) {
             self.born.insert(notice.tgid);
+            self.early.remove(&notice.tgid);
         }
     }
 
@@ -204,7 +218,9 @@ impl MemoryPlane {
             return origin;
         }
         let young = || start_ticks(Path::new("/proc"), pid).is_some_and(|ticks| ticks > self.started_ticks);
-        if self.descendants || self.born.contains(&pid) || young() {
+        if self.early.contains(&pid) {
+            Origin::Late
+        } else if self.descendants || self.born.contains(&pid) || young() {
             Origin::Start
         } else {
             Origin::Late
@@ -225,6 +241,7 @@ impl MemoryPlane {
         // an exec leaves the process where it was born
         if discover::is_gone(pid) {
             self.born.remove(&pid);
+            self.early.remove(&pid);
             self.sites.ended(pid);
         }
     }

@@ -167,8 +167,8 @@ impl Tracer {
             }
         };
         note(
-            snapshot.waits_expired + self.gate.overdue(),
-            "library loads did not wait until their probes were in place: first calls may be missing",
+            self.early_loads(snapshot.waits_expired),
+            "loads of libraries did not wait until their probes were in place: first calls may be missing",
         );
         note(
             snapshot.notices_lost,
@@ -207,7 +207,7 @@ impl Tracer {
 
     /// That nothing was running follows only where every way of giving work is seen.
     fn doubt_idleness(&self, waits_expired: u64, work: &mut [ProcessReport]) {
-        let early = waits_expired + self.gate.overdue() > 0;
+        let early = self.early_loads(waits_expired) > 0;
         let reasons = [
             (
                 self.attacher.is_blind(),

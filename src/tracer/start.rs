@@ -5,6 +5,7 @@
 
 use super::burden::Burden;
 use super::driver::DriverPlane;
+use super::early::Early;
 use super::let_go::LetGo;
 use super::memory::MemoryPlane;
 use super::work::WorkPlane;
@@ -88,6 +89,7 @@ impl Tracer {
             descendants: BTreeMap::new(),
             callers: HashSet::new(),
             notices_lost: 0,
+            early: Early::default(),
             tally: Tally::default(),
             burden: Burden::default(),
             open: OpenCalls::default(),

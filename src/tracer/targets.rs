@@ -90,7 +90,7 @@ impl Tracer {
 
     /// Attaches to what a process maps; whether that includes a library of the catalogue.
     fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
-        let news = self.attacher.news(&self.rows.catalog, pid)?;
+        let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX)?;
         if news.has_library && self.rows.takes_stacks() {
             self.memory.sites.look_at(&self.session, pid);
         }
@@ -113,10 +113,11 @@ impl Tracer {
 
     /// When the thread went on, CLOCK_MONOTONIC ns, if it stood still until then.
     fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
-        let pid = arrival.notice.tgid;
-        let news = self.attacher.news(&self.rows.catalog, pid);
+        let notice = arrival.notice;
+        let pid = notice.tgid;
+        let news = self.attacher.news(&self.rows.catalog, pid, notice.at);
         // it may have called what was probed already, while that did not count
-        if !self.memory.has_begun(arrival.notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
+        if !self.memory.has_begun(notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
             self.memory.meet(pid);
         }
         self.note_unread(&news);
@@ -127,6 +128,7 @@ impl Tracer {
         let news = news.unwrap_or(News {
             mappings: Vec::new(),
             has_library: true,
+            is_behind: false,
         });
         if news.has_library {
             self.watch.meet(pid);
@@ -134,17 +136,22 @@ impl Tracer {
         let stacks = self.rows.takes_stacks();
         let is_new = stacks && news.has_library && !self.memory.sites.has_looked_at(pid);
         if news.mappings.is_empty() && !is_new {
-            return self.gate.pass(&arrival);
+            let until = self.gate.pass(&arrival);
+            self.judge(&notice, until, news.is_behind);
+            return until;
         }
-        self.gate.during(arrival, || {
+        let mut is_behind = news.is_behind;
+        let until = self.gate.during(arrival, || {
             for mapping in &news.mappings {
-                self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+                is_behind |= self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
             }
             // last: a thread that waits no longer must not miss the probes
             if is_new || stacks && self.memory.sites.has_looked_at(pid) {
                 self.memory.sites.look_at(&self.session, pid);
             }
-        })
+        });
+        self.judge(&notice, until, is_behind);
+        until
     }
 
     /// What a process maps could not be told, although it is there.

@@ -64,6 +64,14 @@ pub(super) struct WorkPlane {
 }
 
 impl WorkPlane {
+    /// A process has made calls that were not seen.
+    pub(super) fn doubt(&mut self, pid: u32) {
+        if self.model.knows(pid) {
+            self.model.doubt(pid);
+            self.seed(pid);
+        }
+    }
+
     /// Opens the ring.
     ///
     /// # Errors

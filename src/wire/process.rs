@@ -9,6 +9,9 @@ pub const COMMS: usize = 4;
 /// Library loads that can wait at the same time.
 pub const WAITS: usize = 64;
 
+/// How long one waits in the kernel at most.
+pub const WAIT_NS: u64 = 1_000_000_000;
+
 pub const NOTICE_THREAD: u32 = 1;
 pub const NOTICE_FORK: u32 = 2;
 pub const NOTICE_EXEC: u32 = 3;
@@ -38,6 +41,9 @@ pub struct Notice {
     pub sequence: u64,
     /// The key of where it runs; 0: not known.
     pub place: u64,
+    /// Not 0: its thread waits until it is acknowledged.
+    pub waits: u32,
+    pub pad: u32,
     pub comm: [u8; COMM],
     /// Of a library: the calls that its thread is in, the outermost first.
     pub open: [OpenCall; OPEN],
@@ -53,13 +59,15 @@ impl Notice {
         let start = offset_of!(Notice, comm);
         comm.copy_from_slice(&bytes[start..start + COMM]);
         Some(Notice {
-            kind: u32_at(bytes, 0),
-            tgid: u32_at(bytes, 4),
-            tid: u32_at(bytes, 8),
-            parent: u32_at(bytes, 12),
-            at: u64_at(bytes, 16),
-            sequence: u64_at(bytes, 24),
-            place: u64_at(bytes, 32),
+            kind: u32_at(bytes, offset_of!(Notice, kind)),
+            tgid: u32_at(bytes, offset_of!(Notice, tgid)),
+            tid: u32_at(bytes, offset_of!(Notice, tid)),
+            parent: u32_at(bytes, offset_of!(Notice, parent)),
+            at: u64_at(bytes, offset_of!(Notice, at)),
+            sequence: u64_at(bytes, offset_of!(Notice, sequence)),
+            place: u64_at(bytes, offset_of!(Notice, place)),
+            waits: u32_at(bytes, offset_of!(Notice, waits)),
+            pad: 0,
             comm,
             open: std::array::from_fn(|index| {
                 let start = offset_of!(Notice, open) + index * size_of::<OpenCall>();

@@ -66,6 +66,13 @@ impl Book {
         self.processes.entry(tgid).or_insert_with(|| Process::new(origin, at));
     }
 
+    /// Calls of `tgid` may be missing.
+    pub fn doubt(&mut self, tgid: u32) {
+        if let Some(process) = self.processes.get_mut(&tgid) {
+            process.origin = Origin::Late;
+        }
+    }
+
     /// The name of a process is known, or has changed.
     pub fn name(&mut self, tgid: u32, comm: &str) {
         if let Some(process) = self.processes.get_mut(&tgid).filter(|process| process.comm != comm) {

@@ -211,6 +211,17 @@ fn what_was_there_before_us_is_not_invented() {
 }
 
 #[test]
+fn a_process_whose_first_calls_are_missing_is_not_exact_from_then_on() {
+    let mut world = World::new(Origin::Start);
+    world.alloc(0x1000, 100);
+    assert!(world.report().is_exact());
+    world.book.doubt(PID);
+    world.alloc(0x2000, 30);
+    assert_eq!((world.held(NOWHERE), world.report().origin), (130, Origin::Late));
+    assert!(!world.report().is_exact());
+}
+
+#[test]
 fn an_address_handed_out_again_before_its_free_is_told_of() {
     let mut world = World::new(Origin::Start);
     world.alloc(0x1000, 100);

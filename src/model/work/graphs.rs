@@ -42,6 +42,12 @@ impl Graphs {
         }
     }
 
+    /// Graphs that were not seen made may consist of anything, and those that were may have more in them.
+    pub fn watched_late(&mut self) {
+        self.plans.watched_late();
+        self.doubt();
+    }
+
     /// Whether what is put into a stream becomes part of a graph.
     #[must_use]
     pub fn is_captured(&self, stream: Stream) -> bool {

@@ -50,6 +50,11 @@ impl Plans {
         }
     }
 
+    /// From now on, graphs that were not seen made may consist of anything.
+    pub fn watched_late(&mut self) {
+        self.late = true;
+    }
+
     /// A graph was made by a call that returned at `at`.
     pub fn put(&mut self, graph: u64, content: Arc<Content>, at: u64) {
         let doubts = self.graph_doubts;

@@ -65,6 +65,12 @@ impl Process {
         }
     }
 
+    /// Calls of it may be missing: what lies at an address, and what is in a graph, was perhaps not told.
+    pub fn doubt(&mut self) {
+        self.origin = Origin::Late;
+        self.graphs.watched_late();
+    }
+
     /// Does what `call` did. What it was, if it was a copy.
     pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
         let doubts = self.lanes.doubts;

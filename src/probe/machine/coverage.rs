@@ -141,7 +141,9 @@ fn look(found: &mut Coverage, files: &[Mapping], process: &Process, catalog: &Ca
     for library in &mut found.libraries {
         library.mount_namespace_differs = process.mount_namespace_differs;
     }
-    let debugger = process.traced_by.and_then(|tracer| process::debugger(found.pid, tracer));
+    let debugger = process
+        .traced_by
+        .and_then(|tracer| process::debugger(found.pid, tracer));
     found.gaps.extend(debugger);
     found.gaps.extend(layer_gaps(&found.libraries));
     found.gaps.extend(

@@ -147,8 +147,7 @@ mod tests {
 
     #[test]
     fn a_status_is_read() {
-        let status =
-            "Name:\tx\nTracerPid:\t9\nState:\tZ (zombie)\nTgid:\t40\nNSpid:\t40\t7\nSeccomp:\t2\nx86_Thread_features:\tshstk \n";
+        let status = "Name:\tx\nTracerPid:\t9\nState:\tZ (zombie)\nTgid:\t40\nNSpid:\t40\t7\nSeccomp:\t2\nx86_Thread_features:\tshstk \n";
         let process = from_status(40, status);
         assert!(process.ended && process.seccomp && process.shadow_stack);
         assert_eq!((process.inner_pid, process.traced_by), (Some(7), Some(9)));
