@@ -28,6 +28,7 @@ elf_seeds() {
 seed() {
   local to=$1
   mkdir -p "$to"
+  [ ! -d "fuzz/seeds/$2" ] || cp "fuzz/seeds/$2"/* "$to"
   case $2 in
     hooks) cp catalog/cuda_errors.toml docs/examples/*.toml "$to" ;;
     elf) elf_seeds "$to" ;;

@@ -1,6 +1,7 @@
 //! What the fuzz targets share: a catalogue with its capture plans, and ELF files around the bytes under test.
 
 mod elf;
+pub mod memory;
 
 pub use elf::{Part, library};
 

@@ -50,7 +50,8 @@ impl Environment {
 /// How long the environment is; `None`: inside `exec` there is none for a moment, nor after the end.
 ///
 /// `/proc/PID/environ` just stops there, be it in the middle.
-pub(super) fn length_in(stat: &[u8]) -> Option<u64> {
+#[must_use]
+pub fn length_in(stat: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(stat);
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace().skip(FIELDS_BEFORE_START);
@@ -58,7 +59,9 @@ pub(super) fn length_in(stat: &[u8]) -> Option<u64> {
     end.checked_sub(start).filter(|_| end != 0)
 }
 
-pub(super) fn parse(environ: &[u8]) -> Environment {
+/// What the text of `environ` says.
+#[must_use]
+pub fn parse(environ: &[u8]) -> Environment {
     // As getenv does: the first of several.
     let value = |name: &str| {
         let mut entries = environ.split(|byte| *byte == 0);

@@ -31,7 +31,7 @@
 mod absent;
 mod access;
 mod ask;
-mod environment;
+pub mod environment;
 mod identifier;
 mod inventory;
 mod merge;

@@ -4,9 +4,12 @@ use super::cgroup::Place;
 use super::container::{Names, Pods};
 use super::value::clean;
 use crate::confine::{self, Keep};
-use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, de::DeserializeOwned};
 use std::collections::HashMap;
+use std::fmt;
 use std::io::{BufReader, Read};
+use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -16,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// All pods of a node; some twenty KiB each.
 const BODY_BYTES: u64 = 64 << 20;
 const MOST_CONTAINERS: usize = 20_000;
+/// Containers of one kind in one pod.
+const MOST_IN_POD: usize = 1000;
 
 /// Why a URL cannot be one of the read-only API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -147,7 +152,62 @@ fn ask(agent: &ureq::Agent, url: &str) -> Result<HashMap<String, Names>, String>
 
 #[derive(Deserialize)]
 struct PodList {
-    items: Option<Vec<Pod>>,
+    items: Option<Containers>,
+}
+
+/// The containers of a list of pods, of which only one is kept at a time: a list may be long.
+struct Containers(HashMap<String, Names>);
+
+impl<'de> Deserialize<'de> for Containers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Containers, D::Error> {
+        let mut found = HashMap::new();
+        let take = |pod| {
+            let room = MOST_CONTAINERS.saturating_sub(found.len());
+            found.extend(containers_of(pod).take(room));
+        };
+        from.deserialize_seq(Each(take, PhantomData))?;
+        Ok(Containers(found))
+    }
+}
+
+/// The first of a list; those beyond [`MOST_IN_POD`] are read and forgotten.
+struct First<T>(Vec<T>);
+
+impl<T> Default for First<T> {
+    fn default() -> First<T> {
+        First(Vec::new())
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for First<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<First<T>, D::Error> {
+        let mut first = Vec::new();
+        let take = |one| {
+            if first.len() < MOST_IN_POD {
+                first.push(one);
+            }
+        };
+        from.deserialize_seq(Each(take, PhantomData))?;
+        Ok(First(first))
+    }
+}
+
+/// Hands each element of a list on.
+struct Each<T, F: FnMut(T)>(F, PhantomData<T>);
+
+impl<'de, T: DeserializeOwned, F: FnMut(T)> Visitor<'de> for Each<T, F> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<(), A::Error> {
+        while let Some(one) = list.next_element()? {
+            (self.0)(one);
+        }
+        Ok(())
+    }
 }
 
 #[derive(Deserialize)]
@@ -168,9 +228,9 @@ struct Metadata {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct Status {
-    container_statuses: Vec<ContainerStatus>,
-    init_container_statuses: Vec<ContainerStatus>,
-    ephemeral_container_statuses: Vec<ContainerStatus>,
+    container_statuses: First<ContainerStatus>,
+    init_container_statuses: First<ContainerStatus>,
+    ephemeral_container_statuses: First<ContainerStatus>,
 }
 
 #[derive(Deserialize)]
@@ -182,11 +242,13 @@ struct ContainerStatus {
     container_id: String,
 }
 
-/// The names of all containers in the text of `/pods`.
-fn names_in(text: impl Read) -> Result<HashMap<String, Names>, String> {
+/// The names of all containers in the text of `/pods`, by id.
+///
+/// # Errors
+/// It is no list of pods.
+pub fn names_in(text: impl Read) -> Result<HashMap<String, Names>, String> {
     let list: PodList = serde_json::from_reader(text).map_err(|error| format!("no list of pods: {error}"))?;
-    let named = list.items.unwrap_or_default().into_iter().flat_map(containers_of);
-    Ok(named.take(MOST_CONTAINERS).collect())
+    Ok(list.items.map(|items| items.0).unwrap_or_default())
 }
 
 fn containers_of(pod: Pod) -> impl Iterator<Item = (String, Names)> {
@@ -194,9 +256,10 @@ fn containers_of(pod: Pod) -> impl Iterator<Item = (String, Names)> {
     let status = pod.status;
     let all = status
         .container_statuses
+        .0
         .into_iter()
-        .chain(status.init_container_statuses);
-    all.chain(status.ephemeral_container_statuses)
+        .chain(status.init_container_statuses.0);
+    all.chain(status.ephemeral_container_statuses.0)
         .filter_map(move |container| {
             let (_, id) = container.container_id.split_once("://")?;
             let names = Names {

@@ -24,7 +24,7 @@ pub use directory::Directory;
 #[cfg(feature = "serve")]
 pub use kubelet::Kubelet;
 pub use label::{Label, Wanted};
-pub use process::start_ticks;
+pub use process::{Stat, start_ticks};
 
 /// Labels that processes share. A process keeps those that it was first seen with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

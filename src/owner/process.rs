@@ -131,11 +131,15 @@ fn variable(environ: &[u8], name: &str) -> String {
     clean(value.unwrap_or_default())
 }
 
-struct Stat {
-    comm: Vec<u8>,
+/// What `/proc/PID/stat` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// The name of its first thread.
+    pub comm: Vec<u8>,
     /// Its parent has not asked for its status yet, or its first thread has ended before the others.
-    ended: bool,
-    start_ticks: u64,
+    pub ended: bool,
+    /// When it began, in clock ticks since the machine did.
+    pub start_ticks: u64,
 }
 
 impl Stat {
@@ -143,8 +147,9 @@ impl Stat {
         Stat::parse(&read(&folder.join("stat"), STAT_BYTES).ok()?)
     }
 
-    /// The name may itself hold parentheses, spaces and newlines.
-    fn parse(text: &[u8]) -> Option<Stat> {
+    /// Reads the text; the name may itself hold parentheses, spaces and newlines. `None`: it is not of a process.
+    #[must_use]
+    pub fn parse(text: &[u8]) -> Option<Stat> {
         let first = text.iter().position(|byte| *byte == b'(')?;
         let last = text.iter().rposition(|byte| *byte == b')')?;
         let comm = text.get(first + 1..last)?.to_vec();

@@ -3,6 +3,9 @@
 use serde::de::IgnoredAny;
 use std::borrow::Cow;
 
+/// A line of ours has some fifty: whatever it is, one with more is not ours, and would take more room than it has itself.
+const MOST_MEMBERS: usize = 4096;
+
 /// An object's members: names, and values as JSON.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
@@ -28,6 +31,9 @@ impl<'a> Line<'a> {
                     .ok_or_else(no_object)?
                     .trim_start(),
             );
+            if members.len() == MOST_MEMBERS {
+                return Err(format!("a line has more than {MOST_MEMBERS} members"));
+            }
             // names of ours have nothing that is escaped
             members.push((name.trim_matches('"'), value));
             rest = behind.trim_start().trim_start_matches(',').trim_start();
@@ -129,6 +135,13 @@ mod tests {
         );
         assert!(line.is_true("ok") && line.json("no").is_none() && line.json("b").is_none());
         assert_eq!(line.members().len(), 9 - 1);
+    }
+
+    #[test]
+    fn more_members_than_any_line_of_ours_has_are_refused() {
+        let of = |count: usize| format!("{{{}}}", vec!["\"\":1"; count].join(","));
+        assert!(Line::of(&of(MOST_MEMBERS)).is_ok());
+        assert!(Line::of(&of(MOST_MEMBERS + 1)).unwrap_err().contains("4096 members"));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use std::sync::OnceLock;
 
 /// The longest is that of the totals.
 const LONGEST: u64 = 256 << 20;
+/// Threads whose last calls are known; when there are more, nothing is known of any for a moment.
+const MOST_THREADS: usize = 1 << 16;
 /// What stands in the line of a call of the kernel driver beside what it was asked.
 const OF_EVERY_CALL: [&str; 22] = [
     "event_id",
@@ -47,7 +49,8 @@ pub struct Lines<R: BufRead> {
     from: R,
     meta: Meta,
     functions: &'static Functions,
-    callers: HashMap<u32, Vec<(u64, i64)>>,
+    /// Calls of each thread that may be around the next one of it: depth, number, time.
+    callers: HashMap<u32, Vec<(u8, u64, i64)>>,
 }
 
 /// What a line is about.
@@ -196,13 +199,15 @@ impl<R: BufRead> Lines<R> {
 
     /// How long before it the call around it was entered, where that has a line.
     fn since_caller(&mut self, line: &Line<'_>, tid: u32, depth: u8, own: (u64, i64)) -> Option<u64> {
+        if self.callers.len() >= MOST_THREADS && !self.callers.contains_key(&tid) {
+            self.callers.clear();
+        }
         let around = self.callers.entry(tid).or_default();
-        around.truncate(depth.into());
+        while around.pop_if(|(other, ..)| *other >= depth).is_some() {}
         let caller: Option<u64> = line.number("parent_id");
-        let found = around.iter().rev().find(|(id, _)| Some(*id) == caller);
-        let since = found.map(|(_, at)| own.1.abs_diff(*at));
-        around.resize(depth.into(), (0, 0));
-        around.push(own);
+        let found = around.iter().rev().find(|(_, id, _)| Some(*id) == caller);
+        let since = found.map(|(_, _, at)| own.1.abs_diff(*at));
+        around.push((depth, own.0, own.1));
         since
     }
 }
