@@ -198,7 +198,7 @@ fn slow_readers_of_long_pages_do_not_add_up() {
 /// Each asks for a page of its own and takes a little of it again and again.
 fn with_slow_readers() {
     let world = World::with(
-        |settings| settings.render = Box::new(|scrape, _| scrape.number.to_string() + &" ".repeat(PAGE_BYTES)),
+        |settings| settings.render = Box::new(|scrape, _| (scrape.number.to_string() + &" ".repeat(PAGE_BYTES)).into()),
         0,
     );
     let mut readers: Vec<TcpStream> = Vec::new();

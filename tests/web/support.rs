@@ -40,7 +40,7 @@ pub fn settings(size: usize, rendered: &Arc<AtomicU64>) -> Settings {
             let line = text.len();
             text.push_str(&format!("gpuscope_x{{line=\"{line}\"}} 1\n"));
         }
-        text
+        Arc::new(text)
     };
     Settings {
         listen: vec![loopback()],

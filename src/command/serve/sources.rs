@@ -16,7 +16,7 @@ use crate::serve::{Exchange, exposition, http};
 use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// For records of memory, and as much for those of work, that wait for their reader: ten thousand.
 const RING: u32 = 2 << 20;
@@ -150,10 +150,19 @@ pub(super) fn web(config: &Config) -> http::Settings {
         listen: config.listen.clone(),
         health: config.health_listen.clone(),
         telemetry_path: config.telemetry_path.clone(),
-        render: Box::new(|scrape, format| exposition::render(&scrape.samples, format)),
+        render: renderer(),
         web_config: config.web_config.clone(),
         notice: Box::new(|words| say(format_args!("gpuscope: {words}"))),
     }
+}
+
+/// Copies what has not changed since the last scrape.
+fn renderer() -> Box<http::Render> {
+    let kept = Mutex::new(exposition::Kept::default());
+    Box::new(move |scrape, format| {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.render(&scrape.samples, format)
+    })
 }
 
 /// Starts what pushes metrics; `None`: nobody wants it.

@@ -6,9 +6,14 @@
 //!
 //! Owns what is valid in a text. Knows neither HTTP nor how many series there may be.
 
+mod kept;
+#[cfg(test)]
+mod kept_tests;
 #[cfg(test)]
 mod tests;
 mod text;
+
+pub use kept::Kept;
 
 use super::metric::Sample;
 use super::series;

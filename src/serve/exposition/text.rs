@@ -5,34 +5,54 @@ use crate::serve::metric::{Histogram, Kind, Metric, Value};
 use crate::serve::series::{Family, Series};
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The whole text.
 pub(super) fn write(families: &[Family], format: Format) -> String {
-    let mut writer = Writer {
-        text: String::new(),
-        owners: HashMap::new(),
-    };
-    for family in families {
-        writer.head(family.metric, format);
-        family.series.iter().for_each(|series| writer.series(series, format));
-    }
-    if format == Format::OpenMetrics {
-        writer.text.push_str("# EOF\n");
-    }
-    writer.text
+    let mut writer = Writer::new(format, 0);
+    writer.families(families);
+    writer.finish()
 }
 
-struct Writer {
-    text: String,
+/// A text that grows.
+pub(super) struct Writer {
+    format: Format,
+    pub(super) text: String,
     /// Labels of owners as text, each beginning with a comma.
     owners: HashMap<*const Vec<(String, String)>, Arc<str>>,
 }
 
 impl Writer {
-    fn head(&mut self, metric: &Metric, format: Format) {
-        let (name, kind, unit) = match format {
+    /// `bytes`: that the text may have.
+    pub(super) fn new(format: Format, bytes: usize) -> Writer {
+        Writer {
+            format,
+            text: String::with_capacity(bytes),
+            owners: HashMap::new(),
+        }
+    }
+
+    pub(super) fn families(&mut self, families: &[Family]) {
+        for family in families {
+            self.head(family.metric);
+            family.series.iter().for_each(|series| self.series(series));
+        }
+        // the next families may have others in their place
+        self.owners.clear();
+    }
+
+    /// The text with its end.
+    pub(super) fn finish(mut self) -> String {
+        if self.format == Format::OpenMetrics {
+            self.text.push_str("# EOF\n");
+        }
+        self.text
+    }
+
+    pub(super) fn head(&mut self, metric: &Metric) {
+        let (name, kind, unit) = match self.format {
             Format::OpenMetrics => (family_name(metric), open_kind(metric.kind), metric.unit()),
             Format::Plain => (metric.name, plain_kind(metric.kind), ""),
         };
@@ -42,32 +62,51 @@ impl Writer {
         }
     }
 
-    fn series(&mut self, series: &Series, format: Format) {
+    fn series(&mut self, series: &Series) {
         let labels = self.labels(series);
-        let name = series.metric.name;
-        match &series.value {
-            Value::Histogram(histogram) => return self.histogram(name, &labels, histogram),
-            _ if labels.is_empty() => self.push(&[name, " "]),
-            _ => self.push(&[name, "{", &labels, "} "]),
+        self.lines(series.metric, &labels, &series.value, series.read_at);
+    }
+
+    /// The lines of one series; `labels` without braces. Where in the text these stand then.
+    pub(super) fn lines(
+        &mut self,
+        metric: &Metric,
+        labels: &str,
+        value: &Value,
+        read_at: Option<SystemTime>,
+    ) -> Range<usize> {
+        let name = metric.name;
+        if let Value::Histogram(histogram) = value {
+            return self.histogram(name, labels, histogram);
         }
-        match series.read_at {
-            Some(at) => self.number_read_at(&series.value, at, format),
-            None => self.number(&series.value),
+        let place = self.labelled(name, "", labels);
+        match read_at {
+            Some(at) => self.number_read_at(value, at),
+            None => self.number(value),
         }
+        place
+    }
+
+    /// A name with its labels, and where these stand.
+    fn labelled(&mut self, name: &str, suffix: &str, labels: &str) -> Range<usize> {
+        let (open, close) = if labels.is_empty() { ("", " ") } else { ("{", "} ") };
+        self.push(&[name, suffix, open, labels, close]);
+        let end = self.text.len() - close.len();
+        end - labels.len()..end
     }
 
     /// With the time as the format has it: seconds, or whole milliseconds.
-    fn number_read_at(&mut self, value: &Value, at: SystemTime, format: Format) {
+    fn number_read_at(&mut self, value: &Value, at: SystemTime) {
         self.number(value);
         self.text.pop();
         let ms = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let _ = match format {
+        let _ = match self.format {
             Format::OpenMetrics => writeln!(self.text, " {}.{:03}", ms / 1000, ms % 1000),
             Format::Plain => writeln!(self.text, " {ms}"),
         };
     }
 
-    fn histogram(&mut self, name: &str, labels: &str, histogram: &Histogram) {
+    fn histogram(&mut self, name: &str, labels: &str, histogram: &Histogram) -> Range<usize> {
         let comma = if labels.is_empty() { "" } else { "," };
         let mut so_far = 0;
         for (edge, count) in &histogram.buckets {
@@ -79,11 +118,11 @@ impl Writer {
         }
         self.push(&[name, "_bucket{", labels, comma, "le=\"+Inf\"} "]);
         self.whole(histogram.count);
-        let (open, close) = if labels.is_empty() { ("", "") } else { ("{", "}") };
-        self.push(&[name, "_sum", open, labels, close, " "]);
+        self.labelled(name, "_sum", labels);
         self.number(&Value::Number(histogram.sum));
-        self.push(&[name, "_count", open, labels, close, " "]);
+        let place = self.labelled(name, "_count", labels);
         self.whole(histogram.count);
+        place
     }
 
     /// Without braces.
@@ -93,12 +132,8 @@ impl Writer {
             push_label(&mut text, name, value);
         }
         let owner = self.owners.entry(Arc::as_ptr(&series.owner)).or_insert_with(|| {
-            let mut text = String::new();
-            series
-                .owner
-                .iter()
-                .for_each(|(name, value)| push_label(&mut text, name, value));
-            text.into()
+            let owner = series.owner.iter();
+            labels_text(owner.map(|(name, value)| (name.as_str(), value.as_str()))).into()
         });
         text.push_str(owner);
         if !text.is_empty() {
@@ -131,8 +166,15 @@ impl Writer {
     }
 }
 
+/// Each label as `,name="value"`.
+pub(super) fn labels_text<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let mut text = String::new();
+    labels.for_each(|(name, value)| push_label(&mut text, name, value));
+    text
+}
+
 /// `,name="value"`
-fn push_label(text: &mut String, name: &str, value: &str) {
+pub(super) fn push_label(text: &mut String, name: &str, value: &str) {
     [",", name, "=\""].into_iter().for_each(|part| text.push_str(part));
     let mut rest = value;
     while let Some(at) = rest.find(['\\', '"', '\n']) {

@@ -31,6 +31,7 @@ pub use protection::{Notice, check_web_config};
 pub use server::{Server, Settings};
 
 use super::Scrape;
+use std::sync::Arc;
 
 /// Writes a scrape as text.
-pub type Render = dyn Fn(&Scrape, Format) -> String + Send + Sync;
+pub type Render = dyn Fn(&Scrape, Format) -> Arc<String> + Send + Sync;

@@ -39,20 +39,47 @@ struct Last {
 }
 
 /// A text that is counted until its last holder drops it.
-struct Counted {
-    text: Vec<u8>,
+struct Counted<T: Text> {
+    text: T,
     alive: Arc<AtomicUsize>,
 }
 
-impl AsRef<[u8]> for Counted {
-    fn as_ref(&self) -> &[u8] {
-        &self.text
+/// What a text is kept in.
+trait Text: Send + 'static {
+    fn bytes(&self) -> &[u8];
+    /// That it takes.
+    fn size(&self) -> usize;
+}
+
+impl Text for Arc<String> {
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+
+    fn size(&self) -> usize {
+        self.capacity()
     }
 }
 
-impl Drop for Counted {
+impl Text for Vec<u8> {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+
+    fn size(&self) -> usize {
+        self.capacity()
+    }
+}
+
+impl<T: Text> AsRef<[u8]> for Counted<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.text.bytes()
+    }
+}
+
+impl<T: Text> Drop for Counted<T> {
     fn drop(&mut self) {
-        self.alive.fetch_sub(self.text.capacity(), Ordering::Relaxed);
+        self.alive.fetch_sub(self.text.size(), Ordering::Relaxed);
     }
 }
 
@@ -89,10 +116,7 @@ impl Texts {
             return text;
         }
         let plain = last.find(format, false);
-        let plain = plain.unwrap_or_else(|| {
-            let text = (self.render)(scrape, format).into_bytes();
-            last.keep(format, false, self.counted(text))
-        });
+        let plain = plain.unwrap_or_else(|| last.keep(format, false, self.counted((self.render)(scrape, format))));
         if gzip {
             last.keep(format, true, self.counted(compressed(&plain)))
         } else {
@@ -100,10 +124,9 @@ impl Texts {
         }
     }
 
-    fn counted(&self, mut text: Vec<u8>) -> Bytes {
-        text.shrink_to_fit();
-        self.longest.fetch_max(text.capacity(), Ordering::Relaxed);
-        self.alive.fetch_add(text.capacity(), Ordering::Relaxed);
+    fn counted(&self, text: impl Text) -> Bytes {
+        self.longest.fetch_max(text.size(), Ordering::Relaxed);
+        self.alive.fetch_add(text.size(), Ordering::Relaxed);
         Bytes::from_owner(Counted {
             text,
             alive: Arc::clone(&self.alive),
@@ -169,5 +192,7 @@ fn compressed(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
     // a vector takes everything
     let written = encoder.write_all(text).and_then(|()| encoder.finish());
-    written.unwrap_or_default()
+    let mut packed = written.unwrap_or_default();
+    packed.shrink_to_fit();
+    packed
 }

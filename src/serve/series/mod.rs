@@ -134,6 +134,40 @@ impl Owners {
     }
 }
 
+/// Whether a text may show the value as it is; else [`families`] makes one of it, or leaves it out.
+pub(crate) fn is_valid(metric: &Metric, value: &Value) -> bool {
+    match (metric.kind, value) {
+        (Kind::Histogram, Value::Histogram(histogram)) => is_in_order(histogram),
+        (Kind::Histogram, _) | (_, Value::Histogram(_)) => false,
+        (_, Value::Integer(_)) => true,
+        (kind, Value::Number(number)) => number.is_finite() && !(kind == Kind::Counter && *number < 0.0),
+    }
+}
+
+fn is_in_order(histogram: &Histogram) -> bool {
+    let counts = histogram.buckets.iter().map(|(_, count)| *count);
+    let within = counts.fold(Some(0u64), |sum, count| sum?.checked_add(count));
+    let edges = || histogram.buckets.iter().map(|(edge, _)| *edge);
+    histogram.sum.is_finite()
+        && histogram.sum >= 0.0
+        && edges().all(|edge| edge.is_finite() && edge >= 0.0)
+        && edges().is_sorted_by(|one, other| one < other)
+        && within.is_some_and(|within| within <= histogram.count)
+}
+
+/// Values of the metric's own labels as they are, if a text may show them so.
+pub(crate) fn clean_values(sample: &Sample) -> Option<&[Cow<'static, str>]> {
+    match values_of(sample) {
+        Cow::Borrowed(values) => Some(values),
+        Cow::Owned(_) => None,
+    }
+}
+
+/// The labels of an owner, clean.
+pub(crate) fn labels_of(owner: &Owner) -> Vec<(String, String)> {
+    label::labels_of(owner)
+}
+
 /// The value as a text may show it.
 fn valid(metric: &Metric, value: &Value) -> Option<Value> {
     let grows = metric.kind == Kind::Counter;
