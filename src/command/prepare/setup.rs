@@ -49,6 +49,7 @@ pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
         memory_ring_bytes: ring_bytes,
         work_ring_bytes: ring_bytes,
         driver_counted: true,
+        wait_for_new: true,
         tier: forced_tier()?,
         ..Setup::default()
     })
@@ -64,6 +65,7 @@ pub(super) fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
         only_targets: processes,
         follow_forks: processes,
         wait_for_attach: processes,
+        wait_for_new: !processes,
         uid: whose.uid,
         cgroup: whose.cgroup.as_deref().map(cgroup_id).transpose()?,
         comms: whose.comm.clone(),
