@@ -306,12 +306,15 @@ impl Tracer {
             self.doubt(pid, None);
         }
         self.look_at_code();
-        let released = self.attacher.release_wanted();
+        self.look_at_unsure();
+        let released = self.attacher.release_wanted(&self.session);
         self.let_go.lines(&released, Instant::now()).iter().for_each(say);
         if matches!(self.scope, Scope::All) {
             // what nobody names later need not be kept for that
             let keeps_files = self.fleet.is_some() && self.memory.sites.keeps_files();
-            let mapped = self.attacher.release_unmapped(&self.callers, keeps_files);
+            let mapped = self
+                .attacher
+                .release_unmapped(&self.session, &self.callers, keeps_files);
             if let (Some(mapped), true) = (mapped, keeps_files) {
                 self.memory.sites.keep_only(&mapped);
             }

@@ -2,6 +2,7 @@
 #ifndef GPUSCOPE_PROCESS_BPF_H
 #define GPUSCOPE_PROCESS_BPF_H
 
+#include "files.bpf.h"
 #include "frame.bpf.h"
 #include "launch.bpf.h"
 #include "site.bpf.h"
@@ -44,6 +45,32 @@ static __always_inline void name_open_calls(struct notice *notice)
 	}
 }
 
+/* Of user space: it cannot wait for itself, nor for those that read for it. */
+static __noinline bool is_own(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	for (int i = 0; i < 3 && task; i++) {
+		if (BPF_CORE_READ(task, tgid) == (int)options.own)
+			return true;
+		task = BPF_CORE_READ(task, real_parent);
+	}
+	return false;
+}
+
+static __noinline __u32 waits(__u64 sequence)
+{
+	if (options.wait_for_new) {
+		if (!can_look_at_files() || is_own())
+			return WAITS_NOT;
+		if (!maps_unknown_files(sequence))
+			return WAITS_FOR_NONE;
+	} else if (!options.wait_for_attach) {
+		return WAITS_NOT;
+	}
+	return control.alive + ALIVE_NS >= bpf_ktime_get_ns() ? WAITS : WAITS_NOT;
+}
+
 /* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs. The
  * thread waits here until user space has looked at them, for a bounded time and only while user space shows
  * signs of life. Is there something to attach to, user space arranges for the thread to stop once it leaves the
@@ -54,22 +81,23 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	__u64 ids = bpf_get_current_pid_tgid();
 	struct notice *notice;
 	struct wait wait = {};
-	bool waits;
+	__u32 how;
 
 	if (!watched(ids >> 32))
 		return 0;
+	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
+	/* before there is a notice: what is reserved in the ring holds up the others */
+	how = waits(wait.sequence);
 	notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
 	if (!notice)
 		return 0;
-	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
 	wait.deadline = notice->at + WAIT_NS;
 	wait.readable = PT_REGS_SP(ctx);
-	waits = options.wait_for_attach && control.alive + ALIVE_NS >= notice->at;
 	notice->sequence = wait.sequence;
-	notice->waits = waits;
+	notice->waits = how;
 	name_open_calls(notice);
 	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
-	if (!waits)
+	if (how != WAITS)
 		return 0;
 	bpf_loop(MAX_SPINS, spin, &wait, 0);
 	if (!acknowledged(wait.sequence))

@@ -24,6 +24,7 @@ struct task_struct {
 	__u64 self_exec_id;
 	__u64 start_boottime;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	int exit_code;

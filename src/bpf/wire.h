@@ -584,8 +584,15 @@ struct driver_share {
 
 enum notice_kind { NOTICE_THREAD = 1, NOTICE_FORK, NOTICE_EXEC, NOTICE_EXIT, NOTICE_LIBRARY };
 
+/* What a thread does that has mapped libraries. */
+enum waits {
+	WAITS_NOT,     /* it goes on */
+	WAITS,         /* it waits until its sequence is acknowledged */
+	WAITS_FOR_NONE /* it goes on: all that it maps has been looked at before */
+};
+
 #define WAIT_NS (1000ull * 1000 * 1000) /* how long the thread of a notice waits in the kernel at most */
-#define WIRE_OPEN 4 /* open calls that a notice names */
+#define WIRE_OPEN 4                     /* open calls that a notice names */
 
 /* A call that has not returned. */
 struct open_call {
@@ -603,7 +610,7 @@ struct notice {
 	__u64 at;       /* CLOCK_MONOTONIC ns */
 	__u64 sequence; /* NOTICE_LIBRARY: to be stored in its slot of `control.acknowledged` */
 	__u64 place;    /* NOTICE_THREAD: the key of its cgroups' path, 0: not known */
-	__u32 waits;    /* NOTICE_LIBRARY: its thread waits until `sequence` is acknowledged */
+	__u32 waits;    /* NOTICE_LIBRARY: enum waits */
 	__u32 pad;
 	char comm[WIRE_COMM];
 	struct open_call
@@ -637,6 +644,7 @@ struct options {
 	__u64 work_soft_limit;   /* and of the ring of work */
 	__u32 uid;
 	__u32 comms;
+	__u32 own;                       /* user space's own process, which never waits */
 	__u32 driver_row[STEP_POLL + 1]; /* by step; of ioctls: those of the front end that no plan has */
 	__u32 uvm_row;                   /* the same of UVM's */
 	__u8 only_targets;
@@ -644,9 +652,10 @@ struct options {
 	__u8 by_uid;
 	__u8 by_cgroup;
 	__u8 only_errors;
-	__u8 wait_for_attach;
-	__u8 never;       /* 0, which the compiler does not know */
-	__u8 every_frame; /* calls that are only counted are remembered while they are open, too */
+	__u8 wait_for_attach; /* threads wait whenever they map something */
+	__u8 wait_for_new;    /* they wait if that was not looked at before */
+	__u8 never;           /* 0, which the compiler does not know */
+	__u8 every_frame;     /* calls that are only counted are remembered while they are open, too */
 	__u8 fleet; /* threads that call for the first time say where they run, open submissions are counted */
 	__u8 driver_counted; /* system calls on the driver's devices are counted, and none is told of */
 	char comm[WIRE_COMMS][WIRE_COMM]; /* names, or beginnings of names */
@@ -674,6 +683,7 @@ struct control {
 	__u64 threads_ended; /* that had called */
 	__u64 voluntary;     /* context switches of these, from their first call on */
 	__u64 involuntary;
+	__u64 known_files; /* what was looked at is known as long as this does not change */
 	__u64 desks_missed; /* calls in the kernel, or returns of them, that too many others on their CPU were within */
 	__u64 counting; /* whether calls count: one switch for all programs, so that all stop at one moment */
 };

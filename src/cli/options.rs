@@ -18,6 +18,10 @@ pub struct Whose {
     /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
     #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
     pub cgroup: Option<PathBuf>,
+    /// Let no program wait until its libraries are hooked: for those that look at their TracerPid; first calls are missed, and
+    /// that is said
+    #[arg(long, help_heading = "Whose calls")]
+    pub no_hold: bool,
 }
 
 /// Which calls are traced.

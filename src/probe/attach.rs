@@ -87,6 +87,20 @@ pub struct News {
     pub has_library: bool,
     /// Whether a file among what it maps was probed after the time that was asked about.
     pub is_behind: bool,
+    /// Whether it has to pass a hook at its dynamic linker before it runs code of what that loads.
+    pub is_met_at_linker: bool,
+}
+
+impl News {
+    /// Of a process that is gone: what it had mapped cannot be told.
+    pub fn unread() -> News {
+        News {
+            mappings: Vec::new(),
+            has_library: true,
+            is_behind: false,
+            is_met_at_linker: false,
+        }
+    }
 }
 
 /// Files that are remembered as looked at: more than a machine's processes map at a time.
@@ -113,6 +127,8 @@ pub struct Attacher {
     kernel: KernelHooks,
     round: Round,
     recent: Recent,
+    recent_linkers: Recent,
+    linkers_met: u64,
     gaps: BTreeSet<Gap>,
     blind: bool,
 }
@@ -141,6 +157,8 @@ impl Attacher {
         let has_library = mappings.iter().any(is_library);
         self.round.note(mappings.iter());
         let is_behind = self.recent.has_any_since(since, &mappings);
+        let is_met_at_linker = mappings.iter().any(|mapping| linkers::is_linker(&mapping.path))
+            && !self.recent_linkers.has_any_since(since, &mappings);
         if self.looked_at.len() > MOST_LOOKED_AT {
             self.looked_at.clear(); // what is attached is known all the same
         }
@@ -149,7 +167,20 @@ impl Attacher {
             mappings,
             has_library,
             is_behind,
+            is_met_at_linker,
         })
+    }
+
+    /// Linkers that were hooked since a process had mapped them, so far.
+    #[must_use]
+    pub fn linkers_met(&self) -> u64 {
+        self.linkers_met
+    }
+
+    /// Whether none of these is to be looked at again.
+    #[must_use]
+    pub fn is_done_with(&self, mappings: &[Mapping]) -> bool {
+        mappings.iter().all(|mapping| self.looked_at.contains(&mapping.name()))
     }
 
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue. Whether what
@@ -331,7 +362,7 @@ impl Attacher {
     }
 
     /// Lets go of files that somebody wants to overwrite; names them.
-    pub fn release_wanted(&mut self) -> Vec<PathBuf> {
+    pub fn release_wanted(&mut self, session: &Session) -> Vec<PathBuf> {
         let files = self.attached.extract_if(|_, file| file.probes.is_in_the_way());
         let mut wanted: Vec<(PathBuf, Probes)> = files.map(|(_, file)| (file.path, file.probes)).collect();
         let linkers = self.linkers.extract_if(|_, (_, probes)| probes.is_in_the_way());
@@ -340,6 +371,7 @@ impl Attacher {
             return Vec::new();
         }
         let (paths, probes): (Vec<PathBuf>, Vec<Probes>) = wanted.into_iter().unzip();
+        session.forget_files();
         let_go(probes);
         self.looked_at.clear();
         self.blind = true;

@@ -37,6 +37,13 @@ impl Control {
         word.store(u64::from(on), Ordering::SeqCst);
     }
 
+    /// What was looked at so far has to be looked at again.
+    pub(super) fn forget_files(self) {
+        // SAFETY: an aligned word of shared memory
+        let word = unsafe { AtomicU64::from_ptr(&raw mut (*self.0.as_ptr()).known_files) };
+        word.fetch_add(1, Ordering::SeqCst);
+    }
+
     /// There is room for so many more kernels.
     pub(super) fn free_kernel_totals(self, count: u64) {
         // SAFETY: an aligned word of shared memory

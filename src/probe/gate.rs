@@ -3,7 +3,9 @@
 //! A thread that has mapped a library waits in the kernel program for a moment. If nothing new was mapped it goes
 //! on at once. Otherwise it is held ([`super::hold`]) while we attach: a thread that waits in the kernel keeps
 //! its CPU and the locks that attaching needs. As attaching keeps us busy, a thread of its own attends to those
-//! that arrive meanwhile. What is new and where to attach is [`super::attach`]'s business.
+//! that arrive meanwhile. Where every process of the machine is watched, only those wait that have mapped what nobody had
+//! before ([`super::files`]), and they are held as soon as they arrive, for two seconds at most: their number has no bound.
+//! What is new and where to attach is [`super::attach`]'s business.
 
 use super::Session;
 use super::control::Control;
@@ -17,12 +19,19 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
+
+/// Who is held while the gate's owner attaches goes on when that is stuck for so long, and a little.
+const STUCK_NS: u64 = 1_000_000_000;
+/// A gate whose owner has not looked at arrivals for so long holds nobody.
+const PATIENCE_NS: u64 = 5_000_000_000;
+/// Until then a thread surely waits in the kernel, if it does at all.
+const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
 
 /// A notice, and whether its thread is held.
 pub struct Arrival {
@@ -36,12 +45,38 @@ pub struct Gate {
     attendant: Option<JoinHandle<()>>,
 }
 
+/// Who is held when.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// Whoever arrives while the gate's owner attaches, for as long as that takes.
+    Traced,
+    /// The same, but at its dynamic linker alone: a thread that runs may be about to become a setuid program, which would
+    /// get no rights while somebody follows it who has not CAP_SYS_PTRACE.
+    AtLinker,
+    /// Whoever waits for a new file, from its arrival on.
+    New,
+}
+
+impl Keep {
+    fn may_hold(self, notice: &Notice, waited_ns: u64) -> bool {
+        match self {
+            Keep::Traced => matches!(notice.kind, wire::NOTICE_LIBRARY | wire::NOTICE_EXEC),
+            Keep::AtLinker => notice.kind == wire::NOTICE_LIBRARY && waited_ns < STILL_WAITS_NS,
+            // others run already
+            Keep::New => notice.waits == wire::WAITS_HERE && waited_ns < STILL_WAITS_NS,
+        }
+    }
+}
+
 struct Shared {
     control: Control,
+    keep: Keep,
     door: Mutex<Door>,
     /// The owner of the gate attaches and does not look at arrivals.
     busy: AtomicBool,
     closing: AtomicBool,
+    /// When the gate's owner was last seen at work, CLOCK_MONOTONIC ns.
+    looked_at: AtomicU64,
     /// Counts arrivals that the gate's owner has not been woken for.
     bell: File,
     /// Makes the attendant look at `busy` and `closing`.
@@ -64,10 +99,11 @@ impl Gate {
     ///
     /// # Errors
     /// The kernel refuses a ring, an event descriptor or a thread.
-    pub fn open(session: &Session, holder: Option<Holder>) -> Result<Gate> {
+    pub fn open(session: &Session, holder: Option<Holder>, keep: Keep) -> Result<Gate> {
         let (notices, inbox) = ring::notices(session)?;
         let shared = Arc::new(Shared {
             control: session.control(),
+            keep,
             epoll: notices.epoll_fd(),
             door: Mutex::new(Door {
                 notices,
@@ -79,6 +115,7 @@ impl Gate {
             }),
             busy: AtomicBool::new(false),
             closing: AtomicBool::new(false),
+            looked_at: AtomicU64::new(crate::tracer::monotonic_ns()),
             bell: event_descriptor()?,
             elbow: event_descriptor()?,
         });
@@ -118,8 +155,15 @@ impl Gate {
         self.shared.door().overdue
     }
 
+    /// The gate's owner is not stuck: those who are held are not so in vain.
+    pub fn show_progress(&self) {
+        let now = crate::tracer::monotonic_ns();
+        self.shared.looked_at.store(now, Ordering::SeqCst);
+    }
+
     /// Has the bell silenced before arrivals are taken.
     pub fn silence(&self) {
+        self.show_progress();
         empty(&self.shared.bell);
     }
 
@@ -154,8 +198,7 @@ impl Gate {
         } else {
             self.shared.acknowledge(&arrival.notice);
             // the kernel's program counts those that it could not keep until now
-            let waited = crate::tracer::monotonic_ns().saturating_sub(arrival.notice.at);
-            arrival.notice.waits != 0 && waited < wire::WAIT_NS
+            arrival.notice.waits == wire::WAITS_HERE && waited_ns(&arrival.notice) < wire::WAIT_NS
         }
     }
 }
@@ -184,7 +227,7 @@ impl Shared {
         door.malformed += came.malformed;
         for notice in came.notices {
             let mut arrival = Arrival { notice, held: false };
-            if self.busy.load(Ordering::SeqCst) {
+            if self.keep == Keep::New || self.busy.load(Ordering::SeqCst) {
                 self.hold(&mut door.holder, &mut arrival);
             }
             door.arrivals.push_back(arrival);
@@ -204,9 +247,21 @@ impl Shared {
         }
     }
 
+    /// Whether who is held from its arrival on will not be so in vain.
+    fn is_soon_looked_at(&self) -> bool {
+        self.keep == Keep::New && self.since_progress_ns() < PATIENCE_NS
+    }
+
+    fn since_progress_ns(&self) -> u64 {
+        crate::tracer::monotonic_ns().saturating_sub(self.looked_at.load(Ordering::SeqCst))
+    }
+
     fn show_life(&self) {
         self.control.alive(crate::tracer::monotonic_ns());
-        if let Some(holder) = self.door().holder.as_mut() {
+        if self.keep != Keep::New
+            && self.since_progress_ns() < STUCK_NS
+            && let Some(holder) = self.door().holder.as_mut()
+        {
             holder.hold_on();
         }
     }
@@ -217,7 +272,7 @@ impl Shared {
 
     fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
         let notice = &arrival.notice;
-        if arrival.held || !matches!(notice.kind, wire::NOTICE_LIBRARY | wire::NOTICE_EXEC) {
+        if arrival.held || !self.keep.may_hold(notice, waited_ns(notice)) {
             return;
         }
         arrival.held = holder.as_mut().is_some_and(|holder| holder.hold(notice.tid));
@@ -233,14 +288,24 @@ impl Shared {
     }
 }
 
+/// How long the thread of a notice has waited, if it has.
+fn waited_ns(notice: &Notice) -> u64 {
+    crate::tracer::monotonic_ns().saturating_sub(notice.at)
+}
+
 /// The attendant: takes in what arrives and rings the bell.
 fn attend(shared: &Shared) {
     while !shared.closing.load(Ordering::SeqCst) {
         let busy = shared.busy.load(Ordering::SeqCst);
-        if busy {
+        let lives = busy || shared.is_soon_looked_at();
+        if lives {
             shared.show_life();
         }
-        let millis = if busy { HEARTBEAT_MS } else { -1 };
+        let millis = if lives || shared.keep == Keep::New {
+            HEARTBEAT_MS
+        } else {
+            -1
+        };
         wait_readable([shared.epoll, shared.elbow.as_raw_fd()], millis);
         empty(&shared.elbow);
         if !shared.take_in().arrivals.is_empty() {
@@ -263,5 +328,38 @@ fn event_descriptor() -> Result<File> {
             return Err(std::io::Error::last_os_error()).context("failed to make an event descriptor");
         }
         Ok(File::from_raw_fd(fd))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notice(kind: u32, waits: u32) -> Notice {
+        Notice {
+            kind,
+            waits,
+            ..Notice::default()
+        }
+    }
+
+    #[test]
+    fn of_all_processes_only_those_are_held_that_still_wait_at_their_linker() {
+        let waiting = notice(wire::NOTICE_LIBRARY, wire::WAITS_HERE);
+        assert!(Keep::New.may_hold(&waiting, 1_000));
+        assert!(!Keep::New.may_hold(&waiting, wire::WAIT_NS), "it runs by now");
+        assert!(!Keep::New.may_hold(&notice(wire::NOTICE_LIBRARY, wire::WAITS_FOR_NONE), 1_000));
+        assert!(!Keep::New.may_hold(&notice(wire::NOTICE_EXEC, 0), 1_000));
+    }
+
+    #[test]
+    fn without_the_right_to_follow_everybody_no_thread_is_held_that_could_become_another_program() {
+        let (waiting, runs) = (
+            notice(wire::NOTICE_LIBRARY, wire::WAITS_HERE),
+            notice(wire::NOTICE_EXEC, 0),
+        );
+        assert!(Keep::AtLinker.may_hold(&waiting, 1_000) && !Keep::AtLinker.may_hold(&waiting, wire::WAIT_NS));
+        assert!(!Keep::AtLinker.may_hold(&runs, 1_000) && Keep::Traced.may_hold(&runs, 1_000));
+        assert!(!Keep::Traced.may_hold(&notice(wire::NOTICE_FORK, 0), 1_000));
     }
 }

@@ -37,7 +37,10 @@ pub struct Setup {
     /// Calls count once [`Session::count_calls`] says so, and not before.
     pub paused: bool,
     pub follow_forks: bool,
+    /// Threads wait whenever they have mapped something.
     pub wait_for_attach: bool,
+    /// They wait if that was not looked at before.
+    pub wait_for_new: bool,
     pub uid: Option<u32>,
     pub cgroup: Option<u64>,
     /// Thread names; a trailing `*` selects a prefix.
@@ -207,6 +210,16 @@ fn size_maps(open: &mut OpenCallsSkel<'_>, setup: &Setup, rows: usize) -> Result
         .aggregate_texts
         .set_max_entries(groups)
         .context("failed to size the table of texts")?;
+    if !setup.wait_for_new {
+        open.maps
+            .known_files
+            .set_max_entries(1)
+            .context("failed to size the table of known files")?;
+        open.maps
+            .fresh_files
+            .set_max_entries(1)
+            .context("failed to size the table of new files")?;
+    }
     if !setup.fleet {
         open.maps
             .places
@@ -275,6 +288,8 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
     options.only_targets = setup.only_targets.into();
     options.follow_forks = setup.follow_forks.into();
     options.wait_for_attach = setup.wait_for_attach.into();
+    options.wait_for_new = setup.wait_for_new.into();
+    options.own = std::process::id();
     options.only_errors = setup.only_errors.into();
     options.driver_counted = setup.driver_counted.into();
     options.fleet = setup.fleet.into();

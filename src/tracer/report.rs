@@ -171,6 +171,10 @@ impl Tracer {
             "loads of libraries did not wait until their probes were in place: first calls may be missing",
         );
         note(
+            self.early.unread,
+            "loads of libraries were not looked at before their process had ended: calls may be missing",
+        );
+        note(
             snapshot.notices_lost,
             "notices of process life were lost: libraries may have been attached late",
         );

@@ -19,11 +19,11 @@ use crate::model::summary::Tally;
 use crate::model::window::Window;
 use crate::output::Output;
 use crate::probe::attach::Attacher;
-use crate::probe::gate::Gate;
+use crate::probe::gate::{Gate, Keep};
 use crate::probe::hold::Holder;
 use crate::probe::kernel::{Types, Way, Ways};
 use crate::probe::ring::Events;
-use crate::probe::{KernelUse, Session, Setup};
+use crate::probe::{KernelUse, Session, Setup, privilege};
 use crate::refusal;
 use crate::rows::RunRows;
 use anyhow::Result;
@@ -41,9 +41,15 @@ impl Tracer {
     /// The kernel or our privileges do not allow it.
     pub fn start(mut rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
         fill_in(&mut setup, &rows)?;
-        let holder = setup.wait_for_attach.then(Holder::fork).transpose()?;
+        let holds = setup.wait_for_attach || setup.wait_for_new;
+        let holder = holds.then(Holder::fork).transpose()?;
+        let keep = match setup.wait_for_new {
+            true => Keep::New,
+            false if privilege::has("CAP_SYS_PTRACE") => Keep::Traced,
+            false => Keep::AtLinker,
+        };
         let session = Session::load(&setup)?;
-        let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder)?);
+        let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder, keep)?);
         let memory = MemoryPlane::open(&session, &scope)?;
         let work = WorkPlane::open(&session, rows.follows_work())?;
         let mut attacher = Attacher::default();

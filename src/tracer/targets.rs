@@ -7,9 +7,10 @@ use super::{Scope, Tracer, monotonic_ns};
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::attach::News;
-use crate::probe::discover;
 use crate::probe::gate::Arrival;
 use crate::probe::machine::process::debugger_of;
+use crate::probe::{Session, discover};
+use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -114,44 +115,65 @@ impl Tracer {
     /// When the thread went on, CLOCK_MONOTONIC ns, if it stood still until then.
     fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
         let notice = arrival.notice;
-        let pid = notice.tgid;
-        let news = self.attacher.news(&self.rows.catalog, pid, notice.at);
+        let news = self.attacher.news(&self.rows.catalog, notice.tgid, notice.at);
         // it may have called what was probed already, while that did not count
         if !self.memory.has_begun(notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
-            self.memory.meet(pid);
+            self.memory.meet(notice.tgid);
         }
         self.note_unread(&news);
-        if news.is_err() && self.fleet.is_some() {
-            return self.gate.pass(&arrival);
+        let is_read = news.is_ok();
+        if !is_read {
+            self.note_gone(&notice);
         }
-        // the process may be gone already: what it had mapped cannot be told
-        let news = news.unwrap_or(News {
-            mappings: Vec::new(),
-            has_library: true,
-            is_behind: false,
-        });
+        let mut news = news.unwrap_or_else(|_| News::unread());
         if news.has_library {
-            self.watch.meet(pid);
+            self.watch.meet(notice.tgid);
         }
-        let stacks = self.rows.takes_stacks();
-        let is_new = stacks && news.has_library && !self.memory.sites.has_looked_at(pid);
-        if news.mappings.is_empty() && !is_new {
-            let until = self.gate.pass(&arrival);
-            self.judge(&notice, until, news.is_behind);
-            return until;
+        let looks = self.looks_at_stacks(notice.tgid, &news);
+        let passes = news.mappings.is_empty() && !looks || !is_read && self.fleet.is_some();
+        let linkers = self.attacher.linkers_met();
+        let until = if passes {
+            settle(&self.session, &notice, is_read);
+            self.gate.pass(&arrival)
+        } else {
+            self.attach_while_held(arrival, &mut news, looks, is_read)
+        };
+        if until.is_none() && self.attacher.linkers_met() > linkers {
+            self.early.look_again(notice.tgid);
         }
-        let mut is_behind = news.is_behind;
-        let until = self.gate.during(arrival, || {
-            for mapping in &news.mappings {
-                is_behind |= self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
-            }
-            // last: a thread that waits no longer must not miss the probes
-            if is_new || stacks && self.memory.sites.has_looked_at(pid) {
-                self.memory.sites.look_at(&self.session, pid);
-            }
-        });
-        self.judge(&notice, until, is_behind);
+        // where it stops at its linker, that tells what it had loaded by then
+        if news.is_behind && (notice.kind == wire::NOTICE_LIBRARY || !news.is_met_at_linker) {
+            self.judge(&notice, until);
+        }
         until
+    }
+
+    /// Whether the stacks of process `pid` have to be made readable for the first time.
+    fn looks_at_stacks(&self, pid: u32, news: &News) -> bool {
+        self.rows.takes_stacks() && news.has_library && !self.memory.sites.has_looked_at(pid)
+    }
+
+    fn attach_while_held(&mut self, arrival: Arrival, news: &mut News, looks: bool, is_read: bool) -> Option<u64> {
+        let notice = arrival.notice;
+        let stacks = self.rows.takes_stacks();
+        let gate = &self.gate;
+        gate.during(arrival, || {
+            for mapping in &news.mappings {
+                gate.show_progress();
+                news.is_behind |= self
+                    .attacher
+                    .consider(&self.session, &mut self.rows, notice.tgid, mapping);
+            }
+            settle(
+                &self.session,
+                &notice,
+                is_read && self.attacher.is_done_with(&news.mappings),
+            );
+            // last: a thread that waits no longer must not miss the probes
+            if looks || stacks && self.memory.sites.has_looked_at(notice.tgid) {
+                self.memory.sites.look_at(&self.session, notice.tgid);
+            }
+        })
     }
 
     /// What a process maps could not be told, although it is there.
@@ -176,5 +198,13 @@ impl Tracer {
             Scope::Processes(_) => format!("{comm} {pid} is a 32-bit program: its calls {unseen}"),
             Scope::All => format!("32-bit programs run: their calls {unseen}"),
         });
+    }
+}
+
+/// What the thread of `notice` had mapped was looked at. `known`: all of it, so that nobody has to wait for it again.
+fn settle(session: &Session, notice: &Notice, known: bool) {
+    if notice.waits == wire::WAITS_HERE {
+        // whoever maps a file that is not known waits once more
+        let _ = session.settle_files(notice.sequence, known);
     }
 }

@@ -9,6 +9,11 @@ pub const COMMS: usize = 4;
 /// Library loads that can wait at the same time.
 pub const WAITS: usize = 64;
 
+/// It waits until it is acknowledged.
+pub const WAITS_HERE: u32 = 1;
+/// It goes on: all that it maps has been looked at before.
+pub const WAITS_FOR_NONE: u32 = 2;
+
 /// How long one waits in the kernel at most.
 pub const WAIT_NS: u64 = 1_000_000_000;
 
@@ -41,7 +46,7 @@ pub struct Notice {
     pub sequence: u64,
     /// The key of where it runs; 0: not known.
     pub place: u64,
-    /// Not 0: its thread waits until it is acknowledged.
+    /// What its thread does: `WAITS_HERE`, `WAITS_FOR_NONE` or 0.
     pub waits: u32,
     pub pad: u32,
     pub comm: [u8; COMM],

@@ -11,6 +11,7 @@ mod expression;
 mod frozen;
 mod hanging;
 mod hardware;
+mod held;
 mod idle;
 mod links;
 mod numbers;

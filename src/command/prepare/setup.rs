@@ -57,6 +57,7 @@ pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
         memory_ring_bytes: ring_bytes,
         work_ring_bytes: ring_bytes,
         driver_counted: true,
+        wait_for_new: true,
         tier: forced_tier()?,
         ..Setup::default()
     })
@@ -71,8 +72,9 @@ pub(super) fn setup(whose: &Whose, scope: &Scope) -> Result<Setup> {
         work_ring_bytes: WORK_RING,
         only_targets: processes,
         follow_forks: processes,
-        wait_for_attach: processes,
         paused: is_about_running(scope),
+        wait_for_attach: processes && !whose.no_hold,
+        wait_for_new: !processes && !whose.no_hold,
         uid: whose.uid,
         cgroup: whose.cgroup.as_deref().map(cgroup_id).transpose()?,
         comms: whose.comm.clone(),

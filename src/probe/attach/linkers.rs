@@ -41,7 +41,13 @@ impl Attacher {
         };
         let probed = probe(session, file, symbol.file_offset, mapping);
         match probed {
-            Ok(probes) => drop(self.linkers.insert(key, (path.to_owned(), probes))),
+            Ok(probes) => {
+                self.linkers.insert(key, (path.to_owned(), probes));
+                if let Some(mapping) = mapping {
+                    self.linkers_met += 1;
+                    self.recent_linkers.note(mapping.name(), crate::tracer::monotonic_ns());
+                }
+            }
             Err(error) => self.gap(format!(
                 "{}: {error:#}: libraries loaded later are noticed with a delay",
                 path.display()

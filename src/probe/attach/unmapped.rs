@@ -6,8 +6,9 @@
 //! Looks at processes for a hundredth of its time. A process that was born meanwhile of one that is gone again may be missed in
 //! one round, so a file goes when two rounds in a row found nobody.
 
-use super::{Attacher, let_go};
+use super::{Attacher, Probes, let_go};
 use crate::cli::parse_duration;
+use crate::probe::Session;
 use crate::probe::discover::{self, Mapping};
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -130,7 +131,12 @@ impl Round {
 impl Attacher {
     /// Lets go of files that no process maps any more. To be called once a second. `callers`: processes that make calls.
     /// `asked`: whether what is mapped is wanted in any case. `Some`: what is mapped, by all processes together.
-    pub fn release_unmapped(&mut self, callers: &HashSet<u32>, asked: bool) -> Option<HashSet<Name>> {
+    pub fn release_unmapped(
+        &mut self,
+        session: &Session,
+        callers: &HashSet<u32>,
+        asked: bool,
+    ) -> Option<HashSet<Name>> {
         let linkers = self.linkers.values().map(|(_, probes)| probes);
         let mut probes = self.attached.values().map(|file| &file.probes).chain(linkers);
         if !asked && probes.all(|probes| matches!(probes.stay, Stay::Always)) {
@@ -145,17 +151,21 @@ impl Attacher {
         if self.round.hidden {
             return None;
         }
-        self.keep_only(&mapped);
+        self.keep_only(session, &mapped);
         Some(mapped)
     }
 
     /// Numbers of files that are gone may come again, for others.
-    fn keep_only(&mut self, mapped: &HashSet<Name>) {
+    fn keep_only(&mut self, session: &Session, mapped: &HashSet<Name>) {
         self.looked_at.retain(|name| mapped.contains(name));
         let linkers = self.linkers.extract_if(|_, (_, probes)| probes.stay.is_over(mapped));
         let linkers = linkers.map(|(_, (_, probes))| probes);
         let files = self.attached.extract_if(|_, file| file.probes.stay.is_over(mapped));
-        let_go(files.map(|(_, file)| file.probes).chain(linkers).collect());
+        let gone: Vec<Probes> = files.map(|(_, file)| file.probes).chain(linkers).collect();
+        if !gone.is_empty() {
+            session.forget_files();
+            let_go(gone);
+        }
         let attached = &self.attached;
         self.named
             .retain(|name, key| mapped.contains(name) && attached.contains_key(key));
