@@ -22,6 +22,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
@@ -32,6 +33,11 @@ const STUCK_NS: u64 = 1_000_000_000;
 const PATIENCE_NS: u64 = 5_000_000_000;
 /// Until then a thread surely waits in the kernel, if it does at all.
 const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
+/// Notices that wait to be acted on. Those beyond stay in the kernel's ring, which counts what it has no room for: a storm of
+/// processes takes bounded memory, and what comes after it is not acted on minutes later.
+const MOST_ARRIVALS: usize = 16_384;
+/// How soon the attendant looks again when there are so many.
+const RESPITE: Duration = Duration::from_millis(10);
 
 /// A notice, and whether its thread is held.
 pub struct Arrival {
@@ -221,6 +227,9 @@ impl Shared {
     /// Takes new notices out of the ring.
     fn take_in(&self) -> MutexGuard<'_, Door> {
         let mut door = self.door();
+        if door.is_full() {
+            return door;
+        }
         // an interrupted call leaves the rest for the next one
         let _ = door.notices.consume();
         let came = std::mem::take(&mut *door.inbox.lock().unwrap_or_else(PoisonError::into_inner));
@@ -293,6 +302,12 @@ fn waited_ns(notice: &Notice) -> u64 {
     crate::tracer::monotonic_ns().saturating_sub(notice.at)
 }
 
+impl Door {
+    fn is_full(&self) -> bool {
+        self.arrivals.len() >= MOST_ARRIVALS
+    }
+}
+
 /// The attendant: takes in what arrives and rings the bell.
 fn attend(shared: &Shared) {
     while !shared.closing.load(Ordering::SeqCst) {
@@ -308,8 +323,14 @@ fn attend(shared: &Shared) {
         };
         wait_readable([shared.epoll, shared.elbow.as_raw_fd()], millis);
         empty(&shared.elbow);
-        if !shared.take_in().arrivals.is_empty() {
+        let door = shared.take_in();
+        let (waiting, is_full) = (!door.arrivals.is_empty(), door.is_full());
+        drop(door);
+        if waiting {
             let _ = (&shared.bell).write_all(&1u64.to_ne_bytes());
+        }
+        if is_full {
+            std::thread::sleep(RESPITE);
         }
     }
 }

@@ -16,20 +16,24 @@ use crate::probe::ring::Records;
 use crate::probe::{Session, discover};
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+
+const MOST_BORN: usize = 1 << 15;
 
 /// See the module.
 pub(super) struct MemoryPlane {
     calls: Records,
     book: Book,
-    /// Processes that did nothing with a GPU before they were watched.
-    born: HashSet<u32>,
+    /// Living processes that did nothing with a GPU before they were watched, and when they were born, CLOCK_MONOTONIC ns.
+    born: HashMap<u32, u64>,
     /// Those that ran code of a library before it was probed.
     early: HashSet<u32>,
+    /// When there are so many, those are looked for whose end was not told.
+    most_born: usize,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
-    ends: Vec<(u64, u32, String)>,
+    ends: Vec<End>,
     pub(super) sites: SitePlane,
     pub(super) stubs: StubPlane,
     pub(super) late: LatePlane,
@@ -43,6 +47,36 @@ pub(super) struct MemoryPlane {
     pub(super) malformed: u64,
 }
 
+/// The end of a process, or of the program that it ran.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    at: u64,
+    pid: u32,
+    comm: String,
+    is_exit: bool,
+}
+
+impl End {
+    fn of(notice: &Notice, comm: String) -> End {
+        End {
+            at: notice.at,
+            pid: notice.tgid,
+            comm,
+            is_exit: notice.kind == wire::NOTICE_EXIT,
+        }
+    }
+}
+
+/// A process that ended at `at` is not among the living any more, unless its number is another's by now: whether it is
+/// not. Whether `/proc` still has it says nothing: it does until its parent has asked for its status.
+fn forget_birth(born: &mut HashMap<u32, u64>, pid: u32, at: u64) -> bool {
+    let is_gone = born.get(&pid).is_none_or(|born_at| *born_at <= at);
+    if is_gone {
+        born.remove(&pid);
+    }
+    is_gone
+}
+
 impl MemoryPlane {
     /// Opens the ring.
     ///
@@ -53,8 +87,9 @@ impl MemoryPlane {
             descendants: matches!(scope, Scope::Processes(_)),
             calls: Records::of_memory(session)?,
             book: Book::default(),
-            born: HashSet::new(),
+            born: HashMap::new(),
             early: HashSet::new(),
+            most_born: MOST_BORN,
             ends: Vec::new(),
             sites: SitePlane::default(),
             stubs: StubPlane::default(),
@@ -85,7 +120,7 @@ impl MemoryPlane {
     /// A process held nothing at `at`.
     pub(super) fn born(&mut self, pid: u32, at: u64) {
         if self.has_begun(at) {
-            self.born.insert(pid);
+            self.born.insert(pid, at);
             self.early.remove(&pid);
         } else {
             self.meet(pid);
@@ -96,7 +131,7 @@ impl MemoryPlane {
     pub(super) fn doubt(&mut self, pid: u32) {
         self.early.insert(pid);
         // what is known may be of the program that it was before
-        if !self.ends.iter().any(|(_, ended, _)| *ended == pid) {
+        if !self.ends.iter().any(|end| end.pid == pid) {
             self.book.doubt(pid);
         }
     }
@@ -104,16 +139,16 @@ impl MemoryPlane {
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
         self.sites.executed(notice.tgid);
-        self.ends.push((notice.at, notice.tgid, String::new()));
+        self.ends.push(End::of(notice, String::new()));
         if self.has_begun(notice.at) {
-            self.born.insert(notice.tgid);
+            self.born.insert(notice.tgid, notice.at);
             self.early.remove(&notice.tgid);
         }
     }
 
     pub(super) fn exited(&mut self, notice: &Notice) {
         let comm = wire::text_of(&notice.comm);
-        self.ends.push((notice.at, notice.tgid, comm));
+        self.ends.push(End::of(notice, comm));
     }
 
     /// A process that uses a GPU was there before us.
@@ -158,8 +193,8 @@ impl MemoryPlane {
                 self.malformed += 1;
                 continue;
             };
-            while let Some((at, pid, comm)) = ends.next_if(|(at, ..)| *at < raw.entered) {
-                self.end(session, pid, at, &comm);
+            while let Some(end) = ends.next_if(|end| end.at < raw.entered) {
+                self.end(session, &end);
             }
             match Call::decode(&raw, catalog) {
                 Some(call) => {
@@ -178,8 +213,8 @@ impl MemoryPlane {
         self.late.follow(launches);
         self.sites.name_fresh();
         self.sites.tell_interpreters(session);
-        for (at, pid, comm) in ends {
-            self.end(session, pid, at, &comm);
+        for end in ends {
+            self.end(session, &end);
         }
     }
 
@@ -220,17 +255,18 @@ impl MemoryPlane {
         let young = || start_ticks(Path::new("/proc"), pid).is_some_and(|ticks| ticks > self.started_ticks);
         if self.early.contains(&pid) {
             Origin::Late
-        } else if self.descendants || self.born.contains(&pid) || young() {
+        } else if self.descendants || self.born.contains_key(&pid) || young() {
             Origin::Start
         } else {
             Origin::Late
         }
     }
 
-    fn end(&mut self, session: &Session, pid: u32, at: u64, comm: &str) {
+    fn end(&mut self, session: &Session, end: &End) {
+        let End { pid, at, .. } = *end;
         // of one that ended before it could be looked at
         if !self.book.is_named(pid) {
-            self.book.name(pid, comm);
+            self.book.name(pid, &end.comm);
         }
         self.note_losses(session);
         self.book.end(pid, at);
@@ -239,9 +275,10 @@ impl MemoryPlane {
             devices.forget(pid);
         }
         // an exec leaves the process where it was born
-        if discover::is_gone(pid) {
-            self.born.remove(&pid);
+        if end.is_exit && forget_birth(&mut self.born, pid, at) {
             self.early.remove(&pid);
+        }
+        if end.is_exit {
             self.sites.ended(pid);
         }
     }
@@ -270,6 +307,10 @@ impl MemoryPlane {
         let ended: Vec<u32> = self.book.alive().filter(|pid| discover::is_gone(*pid)).collect();
         for pid in ended {
             self.book.end(pid, now);
+        }
+        if self.born.len() >= self.most_born {
+            self.born.retain(|pid, _| !discover::is_gone(*pid));
+            self.most_born = MOST_BORN.max(2 * self.born.len());
         }
     }
 
@@ -360,4 +401,22 @@ fn boot_ticks() -> u64 {
     // SAFETY: asks for a constant of the system
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u128;
     (u128::from(super::clock::since_boot_ns()) * per_second / 1_000_000_000) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn births_take_room_for_the_living_alone_and_a_number_may_come_again() {
+        let mut born = HashMap::new();
+        for pid in 0..10_000 {
+            born.insert(pid, 100);
+            forget_birth(&mut born, pid, 200);
+        }
+        assert!(born.is_empty());
+        born.insert(7, 300);
+        forget_birth(&mut born, 7, 200);
+        assert_eq!(born.len(), 1, "the end is that of an earlier process");
+    }
 }

@@ -25,7 +25,9 @@ pub(super) struct SitePlane {
     resolver: Resolver,
     /// By id.
     sites: HashMap<u64, Kept>,
-    /// Processes whose call sites still take room in the kernel.
+    /// Processes that have call sites.
+    owners: HashSet<u32>,
+    /// Those of them that have ended, whose call sites still take room in the kernel.
     ended: HashSet<u32>,
     sites_before: u64,
     /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
@@ -84,7 +86,10 @@ impl SitePlane {
     /// A process has ended.
     pub(super) fn ended(&mut self, pid: u32) {
         self.resolver.forget(pid);
-        self.ended.insert(pid);
+        // most processes of a machine have none
+        if self.owners.remove(&pid) {
+            self.ended.insert(pid);
+        }
     }
 
     /// Keeps a stack; false: `record` is none.
@@ -92,6 +97,7 @@ impl SitePlane {
         let Some(site) = SiteEvent::parse(record) else {
             return false;
         };
+        self.owners.insert(site.tgid);
         self.sites.insert(site.id, self.resolver.keep(&site));
         self.shown.remove(&site.id);
         if self.recent.is_some() {
