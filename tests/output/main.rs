@@ -10,6 +10,7 @@ mod driver;
 mod event;
 mod lines;
 mod listing;
+mod malformed;
 mod memory;
 #[cfg(feature = "record")]
 mod nasty;
