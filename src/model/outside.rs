@@ -10,7 +10,7 @@ pub const SAMPLE: &str = "host.outside";
 const PLACES: usize = 256;
 const PROCESSES: usize = 1024;
 /// Stands for places beyond these, and for stacks without a name.
-const ELSEWHERE: &str = "elsewhere";
+pub const ELSEWHERE: &str = "elsewhere";
 
 /// Time by place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

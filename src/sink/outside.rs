@@ -1,7 +1,7 @@
 //! Where the host was outside CUDA, as text and as JSON.
 
 use super::quantity::{duration, plural};
-use crate::model::outside::{Outside, Placed, Places};
+use crate::model::outside::{ELSEWHERE, Outside, Placed, Places};
 use serde_json::{Value, json};
 
 /// Above the lines.
@@ -15,7 +15,10 @@ const FEW: usize = 8;
 
 /// `97 % in train.py:10 load_batch, 2 % in train.py:20 log`; places are escaped where they are made.
 pub fn shares(places: &[Placed]) -> String {
-    let one = |placed: &Placed| format!("{} % in {}", placed.percent, placed.place);
+    let one = |placed: &Placed| match placed.place.as_str() {
+        ELSEWHERE => format!("{} % {ELSEWHERE}", placed.percent),
+        place => format!("{} % in {place}", placed.percent),
+    };
     let all: Vec<String> = places.iter().map(one).collect();
     all.join(", ")
 }

@@ -151,7 +151,10 @@ fn a_rank_that_sleeps_in_each_step() {
     assert!(number(&all[0], "cost_ns") >= 190 * 5_000_000, "{all:#?}");
     // where it sleeps, by samples
     let place = &all[0]["places"][0];
-    assert!(text(place, "where").contains("late_rank") && number(place, "percent") >= 80, "{place:#}");
+    assert!(
+        text(place, "where").contains("late_rank") && number(place, "percent") >= 80,
+        "{place:#}"
+    );
 }
 
 #[test]
