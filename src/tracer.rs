@@ -24,6 +24,7 @@ mod memory;
 mod notices;
 mod report;
 mod room;
+mod samples;
 mod sites;
 mod start;
 mod stubs;
@@ -62,6 +63,7 @@ use fleet::FleetPlane;
 use let_go::LetGo;
 use measures::MeasurePlane;
 use memory::MemoryPlane;
+use samples::SamplePlane;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -84,6 +86,8 @@ pub enum Scope {
 pub struct Tracer {
     /// Dropped before the session whose memory it uses.
     gate: Gate,
+    /// `None`: nobody asks, or this kernel does not let us.
+    samples: Option<SamplePlane>,
     session: Session,
     events: Events,
     memory: MemoryPlane,
@@ -249,6 +253,7 @@ impl Tracer {
         self.hold();
         let now = monotonic_ns();
         self.measure_threads(now);
+        self.take_samples(samples::Wanted::Named);
         self.emit(self.horizon(now));
         if self.last_second.elapsed() >= SECOND {
             self.each_second(now, followed);
@@ -287,6 +292,7 @@ impl Tracer {
         if let Some(xids) = self.xids.as_mut() {
             xids.look_for_driver(&self.session);
         }
+        self.settle_samples();
         self.look_for_hanging(now);
         self.look_for_ended();
         if self.fleet.is_some() {

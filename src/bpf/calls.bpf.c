@@ -9,6 +9,7 @@
 #include "kernel.bpf.h"
 #include "place.bpf.h"
 #include "process.bpf.h"
+#include "sample.bpf.h"
 #include "watch.bpf.h"
 #include "xid.bpf.h"
 
@@ -60,6 +61,8 @@ static __always_inline void at_entry_only(const struct spec *spec, struct pt_reg
 			without_words(&call, row);
 	}
 	finish(ctx, spec, frame, thread, &call, row);
+	if (frame && !thread->depth)
+		thread->returned = frame->entered;
 }
 
 static __always_inline __u64 *session_cookie(void *ctx)
@@ -120,6 +123,8 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
 	finish(ctx, spec, frame, thread, &call, row);
 	left(frame, ids);
+	if (thread && !thread->depth)
+		thread->returned = now;
 }
 
 /* At entry: counts it, if calls count, and says whose it is. False: this call is none of ours. */

@@ -172,6 +172,7 @@ int process_executed(struct bpf_raw_tracepoint_args *ctx)
 	count_switches();
 	bpf_task_storage_delete(&threads, task);
 	bpf_task_storage_delete(&site_scratches, task);
+	bpf_task_storage_delete(&sampled_threads, task);
 	bpf_task_storage_delete(&kernel_scratches, task);
 	bpf_map_delete_elem(&pythons, &tgid);
 	if (options.only_targets && !bpf_map_lookup_elem(&targets, &tgid))

@@ -141,26 +141,38 @@ static __always_inline __u64 announce(struct site_scratch *scratch, __u64 id)
 	return id;
 }
 
-/* `bytes`: of the native stack in `scratch`; `flags`: what is known of it. */
-__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 sp)
+/* What is known of the stack of the current thread, without its number. `bytes`: of the native stack in `scratch`;
+ * `flags`: what is known of it.
+ */
+__noinline int fill_site(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags)
 {
 	__u32 count = bytes / 8;
-	__u64 id;
 
 	if (!scratch)
-		return SITE_UNKNOWN;
+		return 0;
 	scratch->event.kind = MEMORY_SITE;
 	scratch->event.tgid = ids >> 32;
 	scratch->event.tid = (__u32)ids;
 	scratch->event.flags = flags | (count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0);
-	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
-	if (flags & SITE_AT_ENTRY)
-		scratch->event.native[0] = read_word(sp);
 	scratch->event.python = PYTHON_NONE;
 	scratch->event.python_count = 0;
 	scratch->event.native_count = checked(scratch, count);
 	if (site_options.python)
 		python_stack(scratch, ids >> 32);
+	return 0;
+}
+
+/* The same of a call, announced: the number of its site. */
+__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 sp)
+{
+	__u64 id;
+
+	if (!scratch)
+		return SITE_UNKNOWN;
+	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
+	if (flags & SITE_AT_ENTRY)
+		scratch->event.native[0] = read_word(sp);
+	fill_site(scratch, ids, bytes, flags);
 	id = site_id(scratch);
 	if (bpf_map_lookup_elem(&known_sites, &id))
 		return id;

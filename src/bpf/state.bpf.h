@@ -104,6 +104,7 @@ struct thread {
 	__u64 top;       /* the highest stack pointer that a call was entered with */
 	__u64 voluntary; /* context switches before its first call */
 	__u64 involuntary;
+	__u64 returned; /* when the last of its open calls did, CLOCK_MONOTONIC ns; 0: none has */
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */

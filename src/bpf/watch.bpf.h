@@ -3,6 +3,7 @@
 #define GPUSCOPE_WATCH_BPF_H
 
 #include "cgroup.bpf.h"
+#include "sampled.bpf.h"
 #include "state.bpf.h"
 
 /* Global, as are others that are long or loop: the verifier looks at each once, not on every path to it. */
@@ -74,6 +75,7 @@ static __noinline struct thread *thread_made(__u64 ids)
 	thread->image = image_of(task, ids >> 32);
 	thread->voluntary = BPF_CORE_READ(task, nvcsw);
 	thread->involuntary = BPF_CORE_READ(task, nivcsw);
+	begin_samples(task);
 	/* before there is a notice: what is reserved in the ring holds up the others */
 	place = options.fleet ? place_of(task) : 0;
 	notice = notice_start(NOTICE_THREAD, ids >> 32, (__u32)ids);

@@ -658,6 +658,7 @@ struct options {
 	__u8 every_frame;     /* calls that are only counted are remembered while they are open, too */
 	__u8 fleet; /* threads that call for the first time say where they run, open submissions are counted */
 	__u8 driver_counted; /* system calls on the driver's devices are counted, and none is told of */
+	__u8 samples;        /* stacks of threads are sampled, see sample.bpf.h */
 	char comm[WIRE_COMMS][WIRE_COMM]; /* names, or beginnings of names */
 	__u8 comm_length[WIRE_COMMS];     /* bytes compared; NUL included when exact */
 };
@@ -686,6 +687,7 @@ struct control {
 	__u64 known_files; /* what was looked at is known as long as this does not change */
 	__u64 desks_missed; /* calls in the kernel, or returns of them, that too many others on their CPU were within */
 	__u64 counting; /* whether calls count: one switch for all programs, so that all stop at one moment */
+	__u64 samples_lost; /* stacks of threads outside CUDA that found their ring full */
 };
 
 #endif

@@ -85,7 +85,14 @@ impl Jsonl {
             number_of(",\"count\":", Some(event.count), out);
             micros(",\"total_us\":", event.ns, out);
         }
-        number_of(",\"value\":", event.bytes.filter(|_| event.kind == Kind::Sample), out);
+        if event.kind == Kind::Sample {
+            number_of(",\"value\":", event.bytes, out);
+            micros(",\"outside_us\":", event.ns, out);
+            if let Some(stack) = event.stack {
+                out.extend_from_slice(b",\"stack\":");
+                object_into(stack, out);
+            }
+        }
         number_of(",\"pid\":", Some(event.pid.into()), out);
         let of_thread = event.kind != Kind::Process && event.tid != 0;
         number_of(",\"tid\":", Some(event.tid.into()).filter(|_| of_thread), out);

@@ -175,6 +175,19 @@ impl Courses {
         stretch(phases.saturating_sub(1), false)
     }
 
+    /// Where in the life of a process that time was; `None`: before its first launch.
+    #[must_use]
+    pub fn stretch_of(&self, pid: u32, at: i64, until: i64) -> Option<Stretch> {
+        let course = self.0.get(u64::from(pid))?;
+        let (phase, next) = (course.phase_at(at), course.phase_at(until));
+        let load = course
+            .phases
+            .get(phase)
+            .filter(|load| load.first.is_some_and(|first| first <= at))?;
+        let paused = phase != next || at.saturating_sub(load.last) >= PAUSE_NS as i64;
+        Some(stretch(phase, paused))
+    }
+
     /// When a process has launched first, also if it is gone.
     #[must_use]
     pub fn first(&self, pid: u32) -> Option<i64> {

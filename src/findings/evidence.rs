@@ -117,6 +117,7 @@ impl Evidence {
             cure: String::new(),
             thresholds: String::new(),
             weakened: None,
+            places: Vec::new(),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::book::Book;
 use super::devices::Busy;
 use super::scene::Past;
 use crate::catalog::Class;
+use crate::model::outside::Placed;
 use crate::model::work::Certainty;
 use crate::sink::quantity::{form, plural};
 use crate::trace::Event;
@@ -34,6 +35,8 @@ pub struct Finding {
     pub moments: Vec<Moment>,
     /// Where most of them were called from: JSON array of frames, innermost first; `None`: not known.
     pub site: Option<String>,
+    /// Where the host was meanwhile, most time first: of samples. Empty: they are not of use, or there are none.
+    pub places: Vec<Placed>,
     /// One thing to do.
     pub cure: String,
     /// The thresholds that were passed, in words.

@@ -15,6 +15,7 @@ pub mod finding;
 mod load;
 mod pace;
 mod past;
+mod places;
 mod rules;
 mod scene;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::pace::Verdict;
 use super::past::Recent;
 use super::table::Bounded;
 use crate::catalog::{Class, CopyKind};
+use crate::model::outside;
 use crate::model::work::HostMemory;
 use crate::trace::{Event, Kind};
 
@@ -32,6 +33,8 @@ pub const PROMPT_NS: u64 = 20_000;
 const TELLING_BYTES: u64 = 1 << 20;
 /// GB/s of pinned memory over PCIe 4.0 x16, where none is measured.
 const USUAL_GBPS: f64 = 25.0;
+/// In no part of a process's life: before it has launched anything.
+pub const UNPLACED: Stretch = Stretch::MAX;
 const PROCESSES: usize = 4096;
 const THREADS: usize = 1024;
 /// `CUDA_ERROR_OUT_OF_MEMORY`, `cudaErrorMemoryAllocation`.
@@ -173,7 +176,12 @@ impl Scene {
             event,
             counts,
             part: Part::Other,
-            site: self.book.site_id(event.stack),
+            // samples have very many, which would take the room of others
+            site: if event.kind == Kind::Sample {
+                0
+            } else {
+                self.book.site_id(event.stack)
+            },
             name: 0,
             process: Process::default(),
             copy: None,
@@ -187,6 +195,7 @@ impl Scene {
         }
         match event.kind {
             Kind::Call if counts => self.take(&mut seen),
+            Kind::Sample if event.name == outside::SAMPLE => self.place(&mut seen),
             Kind::Call | Kind::Idle | Kind::Sample => self.look_beside(&mut seen),
             Kind::Process if event.name == "exit" || event.name == "exec" => {
                 self.processes.remove(u64::from(event.pid));
@@ -206,6 +215,12 @@ impl Scene {
         }
         self.runtime_calls = self.runtime_calls.saturating_add(1);
         event.depth == 0 && self.runtime_calls > UNDECIDED_CALLS
+    }
+
+    fn place(&mut self, seen: &mut Seen<'_>) {
+        let event = seen.event;
+        let stretch = self.courses.stretch_of(event.pid, event.at, event.end());
+        seen.stretch = stretch.unwrap_or(UNPLACED);
     }
 
     fn look_beside(&mut self, seen: &mut Seen<'_>) {

@@ -70,6 +70,18 @@ impl Stage {
         self.at = self.at.saturating_add_unsigned(ns);
     }
 
+    /// Nothing is called for `ns`; a sample of all of it has that stack.
+    pub fn outside(&mut self, ns: u64, stack: &'static str) {
+        self.row(&Event {
+            ns: Some(ns),
+            tid: self.tid,
+            name: crate::model::outside::SAMPLE,
+            stack: Some(stack),
+            ..Event::new(Kind::Sample, self.at, PID)
+        });
+        self.pass(ns);
+    }
+
     /// Nothing is called for `ns`, and no device can have worked.
     pub fn idle(&mut self, ns: u64) {
         let since = self.at;

@@ -105,6 +105,7 @@ mod tests {
             cure: String::new(),
             thresholds: String::new(),
             weakened: None,
+            places: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ pub mod launches;
 pub mod memory;
 pub mod open;
 pub mod order;
+pub mod outside;
 pub mod snapshot;
 pub mod summary;
 pub mod totals;

@@ -2,6 +2,7 @@
 //!
 //! Owns which calls are open as far as is known; does not know how that is found out.
 
+use super::frame::Frame;
 use std::collections::HashMap;
 
 /// From then on a call is told of.
@@ -24,6 +25,8 @@ pub struct Open {
     pub until: u64,
     /// Its thread ended within it.
     pub ended: bool,
+    /// Where its thread was within it when it was last seen: the number of a call site.
+    pub site: Option<u64>,
 }
 
 /// The same for people.
@@ -38,6 +41,8 @@ pub struct OpenCall {
     pub ns: u64,
     /// Its thread ended within it.
     pub ended: bool,
+    /// Where its thread was when it was last seen within it, innermost first; `None`: it was not.
+    pub stack: Option<Vec<Frame>>,
 }
 
 /// See the module.
@@ -77,12 +82,47 @@ impl OpenCalls {
                     entered: *entered,
                     until: now,
                     ended: false,
+                    site: None,
                 };
                 self.calls.insert(key, call);
                 fresh.push(key);
             }
         }
         fresh
+    }
+
+    /// A call has returned.
+    pub fn returned(&mut self, key: CallKey) {
+        if !self.calls.is_empty() {
+            self.calls.remove(&key);
+        }
+    }
+
+    /// Whether a thread has called and is not known to have ended.
+    #[must_use]
+    pub fn knows(&self, tid: u32) -> bool {
+        self.threads.contains_key(&tid)
+    }
+
+    /// Whether a thread is in a long call.
+    #[must_use]
+    pub fn hangs(&self, tid: u32) -> bool {
+        self.calls.values().any(|call| call.tid == tid && !call.ended)
+    }
+
+    /// At `at` the thread was at that site. It says nothing of calls that were entered later.
+    pub fn seen_at(&mut self, tid: u32, at: u64, site: u64) {
+        let within = |call: &&mut Open| call.tid == tid && !call.ended && call.entered <= at;
+        self.calls
+            .values_mut()
+            .filter(within)
+            .for_each(|call| call.site = Some(site));
+    }
+
+    /// Where the thread was within a call when it was last seen.
+    #[must_use]
+    pub fn site_of(&self, key: CallKey) -> Option<u64> {
+        self.calls.get(&key)?.site
     }
 
     /// A thread has ended; `at`: when, if that is known.
@@ -129,6 +169,25 @@ mod tests {
         assert_eq!(calls.look(THREAD, &call, 100 + LONG_NS), [(7, 100)]);
         assert!(calls.look(THREAD, &call, 100 + 2 * LONG_NS).is_empty());
         assert_eq!(calls.open()[0].until, 100 + 2 * LONG_NS);
+    }
+
+    #[test]
+    fn a_call_that_has_returned_is_not_open_though_its_thread_ends_before_the_next_look() {
+        let mut calls = OpenCalls::default();
+        calls.meet(1, 7);
+        drop(calls.look(THREAD, &[(3, 100)], 100 + LONG_NS));
+        calls.returned((7, 100));
+        calls.exited(1, 200 + LONG_NS);
+        assert!(calls.open().is_empty());
+    }
+
+    #[test]
+    fn where_a_thread_was_is_said_of_the_calls_that_it_was_in_by_then() {
+        let mut calls = OpenCalls::default();
+        calls.meet(1, 7);
+        drop(calls.look(THREAD, &[(3, 100), (4, 200)], 200 + LONG_NS));
+        calls.seen_at(7, 150, 42);
+        assert_eq!((calls.site_of((7, 100)), calls.site_of((7, 200))), (Some(42), None));
     }
 
     #[test]

@@ -107,6 +107,8 @@ pub struct Summary {
     pub under_way: Vec<UnderWay>,
     /// Calls that had been open for a second or more, and have not returned.
     pub open: Vec<super::open::OpenCall>,
+    /// Where threads were outside CUDA; `None`: not sampled.
+    pub outside: Option<super::outside::Outside>,
     /// What is wrong.
     pub findings: crate::findings::Diagnosis,
 }

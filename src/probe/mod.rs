@@ -31,6 +31,7 @@ mod poll;
 pub mod privilege;
 pub mod returns;
 pub mod ring;
+pub mod samples;
 pub mod session;
 pub mod sites;
 #[rustfmt::skip]

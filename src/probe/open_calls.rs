@@ -87,7 +87,7 @@ impl Session {
     }
 }
 
-fn descriptor_of(tid: u32) -> Result<OwnedFd, NotSeen> {
+pub(super) fn descriptor_of(tid: u32) -> Result<OwnedFd, NotSeen> {
     for flags in [PIDFD_THREAD, 0] {
         // SAFETY: makes a descriptor that nobody else owns
         unsafe {

@@ -131,6 +131,14 @@ impl Records {
         Records::open(&session.skel.maps.xids)
     }
 
+    /// Opens its ring of samples.
+    ///
+    /// # Errors
+    /// The kernel refuses to map it.
+    pub fn of_samples(session: &Session) -> Result<Records> {
+        Records::open(&session.skel.maps.samples)
+    }
+
     /// Opens its ring of system calls on the driver's devices.
     ///
     /// # Errors

@@ -86,6 +86,8 @@ pub struct Session {
     pub(super) aggregate_counters: AggregateCounters,
     /// How functions of the kernel are hooked.
     pub(super) ways: Ways,
+    /// Why stacks of threads are not sampled, where that was asked for.
+    pub(super) unsampled: Option<String>,
 }
 
 impl Session {

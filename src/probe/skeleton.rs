@@ -60,7 +60,7 @@ const _: () = {
     assert!(offset_of!(types::total, bucket) == offset_of!(wire::Total, bucket));
     assert!(size_of::<types::failure_key>() == size_of::<wire::FailureKey>());
     assert!(size_of::<types::row_counter>() == size_of::<wire::RowCounter>());
-    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 21));
+    assert!(size_of::<types::control>() == 8 * (wire::WAITS + 22));
     assert!(size_of::<types::ioctl_key>() == size_of::<wire::IoctlKey>());
     assert!(size_of::<types::ioctl_plan>() == size_of::<wire::IoctlPlan>());
     assert!(offset_of!(types::ioctl_plan, row) == offset_of!(wire::IoctlPlan, row));

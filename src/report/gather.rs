@@ -15,6 +15,7 @@ use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
 use crate::findings::{Finding, Run};
+use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::sink::Clock;
 use crate::sink::quantity::{count, duration, plural};
@@ -66,6 +67,7 @@ pub struct Gatherer {
     waits: Waits,
     driver: DriverTally,
     idle: IdleTally,
+    outside: Outside,
     rates: RateTally,
     failures: Failures,
     people: People,
@@ -166,6 +168,10 @@ impl Gatherer {
             ("memory.held", Some(bytes)) => self.memory.hold(event.pid, event.at, bytes, self.origin(event)),
             ("gpu.idle_at_least_ns", Some(ns)) => self.idle.measured(event, ns, 0),
             ("gpu.busy_at_most_ns", Some(ns)) => self.idle.measured(event, ns, 1),
+            (SAMPLE, _) => {
+                let place = event.stack.and_then(crate::sink::findings::place);
+                self.outside.add(event.pid, place.as_deref(), event.ns.unwrap_or(0));
+            }
             ("thread.cpu_ns", _) => self.people.measure(event, 0),
             ("thread.runnable_ns", _) => self.people.measure(event, 1),
             _ => {}
@@ -201,6 +207,7 @@ impl Gatherer {
             waits: waited.waits,
             hidden: waited.hidden,
             wait_calls: waited.calls,
+            outside: self.outside.clone(),
             idle: self.idle.list(&self.functions, &self.covers((from_ns, to_ns)), told),
             rates: self
                 .rates

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::model::snapshot::{Figure, Graphs};
 use crate::sink::findings::finding_json;
+use crate::sink::outside;
 use crate::sink::quantity::harmless;
 use serde::Serialize;
 use serde_json::Value;
@@ -50,6 +51,8 @@ struct Document<'a> {
     hidden: &'a [Hidden],
     driver: Option<&'a DriverShare>,
     idle: &'a [Idle],
+    /// Null: not sampled.
+    outside_cuda: Option<Value>,
     rates: &'a Rates,
     failures: &'a [Failure],
     lost: &'a Losses,
@@ -115,6 +118,7 @@ pub fn to_line(report: &Report) -> String {
         hidden: &report.hidden,
         driver: report.driver.as_ref(),
         idle: &report.idle,
+        outside_cuda: Some(outside::to_json(&report.outside)).filter(|sampled| sampled != &Value::Array(Vec::new())),
         rates: &report.rates,
         failures: &report.failures,
         lost: &report.losses,

@@ -2,6 +2,7 @@
 
 use super::{Report, words};
 use crate::findings::Finding;
+use crate::sink::outside;
 use crate::sink::quantity::{bytes, count, duration, escaped};
 use std::fmt::Write;
 
@@ -80,6 +81,9 @@ fn totals(report: &Report, out: &mut String) {
     for idle in report.idle.iter().take(IDLE) {
         let word = if idle.inferred { "inferred" } else { "at least" };
         line(&format!("GPU idle, process {}, {word}", idle.pid), cell(&idle.words()));
+    }
+    for sampled in outside::lines(&report.outside).iter().take(IDLE) {
+        line("outside CUDA, sampled", cell(sampled));
     }
     if let Some(peak) = report.memory.peak_bytes() {
         line("memory peak of one process", bytes(peak));

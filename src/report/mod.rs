@@ -48,6 +48,7 @@ pub use slowest::Slow;
 pub use waits::{Hidden, Wait, WaitSite};
 
 use crate::findings::{Finding, Run};
+use crate::model::outside::Outside;
 use crate::model::snapshot::{Figure, Graphs, Snapshot};
 use std::collections::HashMap;
 
@@ -87,6 +88,8 @@ pub struct Report {
     pub wait_calls: Figure,
     pub driver: Option<DriverShare>,
     pub idle: Vec<Idle>,
+    /// Where threads that call CUDA were while they were outside of it, by samples; without any it was not sampled.
+    pub outside: Outside,
     pub rates: Rates,
     pub failures: Vec<Failure>,
     pub losses: Losses,

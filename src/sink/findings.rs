@@ -1,6 +1,7 @@
 //! What is wrong, as text and as JSON.
 
 use super::memory::{frame_lines, frame_place};
+use super::outside;
 use super::quantity::{count, duration, escaped};
 use crate::findings::{Diagnosis, Finding, Moment, Run};
 use crate::model::frame::{Frame, Language};
@@ -46,6 +47,7 @@ pub fn finding_json(finding: &Finding, run: &Run) -> Value {
         "worst": finding.moments.iter().map(moment_json).collect::<Vec<Value>>(),
         "where": finding.site.as_deref().and_then(|stack| frame_lines(&frames(stack)).into_iter().next()),
         "stack": finding.site.as_deref().and_then(|stack| serde_json::from_str::<Value>(stack).ok()),
+        "places": outside::places_json(&finding.places),
         "do": finding.cure,
         "thresholds": finding.thresholds,
         "weakened": finding.weakened,
@@ -209,6 +211,7 @@ mod tests {
             cure: "keep it".to_owned(),
             thresholds: "10 times".to_owned(),
             weakened: None,
+            places: Vec::new(),
         }
     }
 

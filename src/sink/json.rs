@@ -7,6 +7,7 @@ use super::quantity::drives_a_terminal;
 use super::{Clock, Entry, Happening, Measure, Measured, Sink};
 use crate::catalog::Class;
 use crate::decode::{Call, Value};
+use crate::model::outside;
 use crate::model::summary::Summary;
 use crate::model::xid::Report;
 use std::io::Write;
@@ -369,7 +370,7 @@ impl Sink for Json {
         self.whose(entry, out);
         out.extend_from_slice(b",\"args\":");
         self.values.args(entry.call, out);
-        out.extend_from_slice(b"}\n");
+        end_with_stack(entry, out);
     }
 
     fn passed(&mut self, at: u64, out: &mut Vec<u8>) {
@@ -449,6 +450,16 @@ impl Sink for Json {
             Measured::Idle { ns } => {
                 out.extend_from_slice(b",\"type\":\"idle\",\"idle_us\":");
                 self.micros(*ns, out);
+            }
+            Measured::Outside { ns, stack } => {
+                out.extend_from_slice(b",\"type\":\"sample\",\"name\":");
+                string(outside::SAMPLE, out);
+                out.extend_from_slice(b",\"outside_us\":");
+                self.micros(*ns, out);
+                if !stack.is_empty() {
+                    out.extend_from_slice(b",\"stack\":");
+                    out.extend_from_slice(stack.as_bytes());
+                }
             }
         }
         self.key_number(",\"pid\":", u64::from(measure.pid), out);

@@ -8,6 +8,7 @@ pub mod fit;
 pub mod json;
 pub mod kernels;
 pub mod memory;
+pub mod outside;
 mod phases;
 pub mod quantity;
 pub mod summary;
@@ -24,6 +25,7 @@ use crate::model::order::Numbered;
 use crate::model::summary::Summary;
 use crate::model::work::HostMemory;
 use crate::model::xid::Report;
+use std::rc::Rc;
 
 /// A call with everything that its line needs.
 #[derive(Debug, Clone, Copy)]
@@ -159,6 +161,8 @@ pub enum Measured {
     Value { name: String, value: u64 },
     /// Nothing that was submitted can have been running.
     Idle { ns: u64 },
+    /// A sample of a thread outside CUDA, which stands for so long. The stack: as rows have it; empty: not known.
+    Outside { ns: u64, stack: Rc<str> },
 }
 
 /// No line at all: of the calls only sums and findings are wanted.

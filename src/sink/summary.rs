@@ -7,6 +7,7 @@ use super::findings;
 use super::fit::{GAP, fit};
 use super::kernels;
 use super::memory::{self, Rates};
+use super::outside;
 use super::quantity::{bytes, count, duration, escaped, harmless};
 use super::totals;
 use super::work;
@@ -18,6 +19,8 @@ use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
 const SHOWN: usize = 25;
+/// Lines of the stack of a call that has not returned.
+const OPEN_FRAMES: usize = 6;
 
 /// The summary as one JSON object of type `summary`.
 pub fn to_json(summary: &Summary) -> Value {
@@ -33,6 +36,7 @@ pub fn to_json(summary: &Summary) -> Value {
         json!({
             "layer": call.layer, "name": call.function, "pid": call.pid, "tid": call.tid, "comm": call.comm,
             "open_us": call.ns as f64 / 1e3, "ended": call.ended,
+            "stack": call.stack.as_ref().map(|stack| stack.iter().map(memory::frame_json).collect::<Vec<_>>()),
         })
     });
     let under_way = summary
@@ -51,6 +55,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "totals": totals::to_json(&summary.totals),
         "under_way": under_way.collect::<Vec<_>>(),
         "open_calls": open.collect::<Vec<_>>(),
+        "outside_cuda": summary.outside.as_ref().map(outside::to_json),
         "lost_events": summary.lost_events,
         "malformed_events": summary.malformed,
         "processes": summary.processes,
@@ -128,6 +133,7 @@ fn whole_lines(summary: &Summary) -> String {
     out.push_str(&aggregate::to_text(&summary.aggregates, &summary.memory.stacks));
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
     out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
+    out.push_str(&summary.outside.as_ref().map(outside::to_text).unwrap_or_default());
     copies_text(summary, &mut out);
     out.push_str(&summary.driver.as_ref().map(driver::to_text).unwrap_or_default());
     failures_text(summary, &mut out);
@@ -305,6 +311,10 @@ fn open_text(summary: &Summary, out: &mut String) {
             call.pid,
             call.tid
         );
+        let lines = call.stack.as_deref().map(memory::frame_lines);
+        for line in lines.unwrap_or_default().iter().take(OPEN_FRAMES) {
+            let _ = writeln!(out, "{:>12}    {line}", "");
+        }
     }
     if summary.open.len() > SHOWN {
         let _ = writeln!(

@@ -122,6 +122,17 @@ impl Text {
         escape_into(entry.name(), out);
         self.paint(if entry.failed() { "" } else { RESET }, out);
     }
+
+    fn stack(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
+        let indent = 22 + 2 * usize::from(entry.call.header.depth);
+        let lines = entry.stack.map(|stack| super::memory::frame_lines(&stack.frames));
+        for line in lines.unwrap_or_default() {
+            self.paint(DIM, out);
+            let _ = write!(out, "{:indent$}{line}", "");
+            self.paint(RESET, out);
+            out.push(b'\n');
+        }
+    }
 }
 
 impl Sink for Text {
@@ -140,13 +151,7 @@ impl Sink for Text {
         }
         self.paint(RESET, out);
         out.push(b'\n');
-        let lines = entry.stack.map(|stack| super::memory::frame_lines(&stack.frames));
-        for line in lines.unwrap_or_default() {
-            self.paint(DIM, out);
-            let _ = write!(out, "{:width$}{line}", "", width = 22 + 2 * usize::from(header.depth));
-            self.paint(RESET, out);
-            out.push(b'\n');
-        }
+        self.stack(entry, out);
     }
 
     fn open(&mut self, entry: &Entry<'_>, ns: u64, out: &mut Vec<u8>) {
@@ -156,6 +161,7 @@ impl Sink for Text {
         let _ = write!(out, " … has not returned after {}", duration(ns));
         self.paint(RESET, out);
         out.push(b'\n');
+        self.stack(entry, out);
     }
 
     fn xid(&mut self, report: &Report, out: &mut Vec<u8>) {

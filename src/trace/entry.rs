@@ -3,6 +3,7 @@
 use super::event::{Event, Kind};
 use crate::catalog::Class;
 use crate::decode::Value;
+use crate::model::outside;
 use crate::model::xid::Report;
 use crate::sink::memory::frames_json;
 use crate::sink::{Clock, Entry, Happening, Measure, Measured, json};
@@ -134,6 +135,12 @@ impl Entries {
             Measured::Idle { ns } => Event {
                 ns: Some(*ns),
                 ..row(Kind::Idle)
+            },
+            Measured::Outside { ns, stack } => Event {
+                name: outside::SAMPLE,
+                ns: Some(*ns),
+                stack: Some(&**stack).filter(|stack| !stack.is_empty()),
+                ..row(Kind::Sample)
             },
         }
     }

@@ -160,6 +160,8 @@ impl<R: BufRead> Lines<R> {
             },
             Kind::Sample => Event {
                 bytes: line.number("value"),
+                ns: micros(line, "outside_us"),
+                stack: texts.stack,
                 ..base
             },
             Kind::Count => Event {
@@ -304,7 +306,7 @@ fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
     let is_own = |name: &str| match kind {
         Kind::Kernel => !OF_EVERY_CALL.contains(&name),
         Kind::Xid => !["ts", "type", "layer"].contains(&name),
-        _ => !["ts", "type", "name", "pid", "tid", "comm"].contains(&name),
+        _ => !["ts", "type", "name", "pid", "tid", "comm", "stack"].contains(&name),
     };
     if kind == Kind::Call {
         return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));

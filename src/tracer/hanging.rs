@@ -66,9 +66,21 @@ impl Tracer {
     fn note_open(&mut self, thread: (u32, u32), calls: &[open_calls::OpenCall], now: u64) {
         let known: Vec<(u32, u64)> = calls.iter().map(|call| (call.row, call.entered)).collect();
         let fresh = self.open.look(thread, &known, now);
+        self.note_place(thread.0);
         let told = calls.iter().filter(|call| call.streamed);
         for call in told.filter(|call| fresh.contains(&(thread.0, call.entered))) {
             self.tell_open(&call.event, now);
+        }
+    }
+
+    /// Where a thread is that hangs.
+    fn note_place(&mut self, tid: u32) {
+        if self.samples.is_none() || !self.open.hangs(tid) {
+            return;
+        }
+        if let Some(seen) = self.session.last_stack(tid) {
+            let site = self.memory.sites.keep_sampled(&seen.stack);
+            self.open.seen_at(tid, seen.at, site);
         }
     }
 
@@ -86,6 +98,8 @@ impl Tracer {
             .comms
             .entry(header.tid)
             .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
+        let site = self.open.site_of((header.tid, header.entered));
+        let stack = site.and_then(|site| self.memory.sites.frames(site));
         let entry = Entry {
             call: &call,
             number,
@@ -93,15 +107,16 @@ impl Tracer {
             layer: layer_of(&self.rows.catalog, &call),
             kernel: None,
             asked: None,
-            stack: None,
+            stack: stack.as_deref(),
             facts: Facts::default(),
         };
         sink.open(&entry, now.saturating_sub(header.entered), &mut self.buffer);
     }
 
     /// Calls that have not returned up to now.
-    pub(super) fn open_calls(&self) -> Vec<OpenCall> {
+    pub(super) fn open_calls(&mut self) -> Vec<OpenCall> {
         let catalog = &self.rows.catalog;
+        let sites = &mut self.memory.sites;
         let calls = self.open.open().into_iter();
         let calls = calls.filter_map(|open| {
             let row = catalog.rows.get(open.row as usize)?;
@@ -115,6 +130,7 @@ impl Tracer {
                     .unwrap_or_default(),
                 ns: open.until.saturating_sub(open.entered),
                 ended: open.ended,
+                stack: open.site.and_then(|site| Some(sites.frames(site)?.frames.clone())),
             })
         });
         calls.collect()

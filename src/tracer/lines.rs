@@ -88,6 +88,9 @@ impl Tracer {
             return;
         };
         let header = &call.header;
+        if call.returned() {
+            self.open.returned((header.tid, header.entered));
+        }
         let number = self
             .numbers
             .number(header.tid, header.depth, header.entered, header.caller);

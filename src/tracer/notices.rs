@@ -37,6 +37,7 @@ impl Tracer {
                 self.callers.insert(notice.tgid);
                 self.burden.meet(notice.tgid);
                 self.open.meet(notice.tgid, notice.tid);
+                self.begin_clock(notice.tid);
                 if let Some(measures) = self.measures.as_mut() {
                     measures.meet(notice.tgid, notice.tid);
                 }

@@ -37,6 +37,7 @@ impl Tracer {
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
         self.measure_all(monotonic_ns(), true);
+        self.take_samples(super::samples::Wanted::All);
         self.emit(u64::MAX);
         let snapshot = self.session.snapshot()?;
         self.add_to_tally(&snapshot);
@@ -54,6 +55,7 @@ impl Tracer {
         summary.unseen = unseen;
         self.note_gaps(&snapshot, &mut summary);
         self.sum_xids(&mut summary);
+        summary.outside = self.report_samples(&mut summary.unseen);
         summary.cost = self.cost(&summary, &snapshot.counters);
         summary.aggregates = self.report_sums(&snapshot, &mut summary.unseen)?;
         summary.work = self.work.report(&self.session, monotonic_ns());

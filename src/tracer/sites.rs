@@ -2,7 +2,7 @@
 //!
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
-use crate::model::frame::Shown;
+use crate::model::frame::{Frame, Shown};
 use crate::model::memory::Report;
 use crate::probe::Session;
 use crate::probe::attach::Name;
@@ -104,6 +104,24 @@ impl SitePlane {
             self.fresh.push(site.id);
         }
         true
+    }
+
+    /// Keeps the stack of a sample; its number.
+    pub(super) fn keep_sampled(&mut self, seen: &SiteEvent) -> u64 {
+        if !self.sites.contains_key(&seen.id) {
+            self.sites.insert(seen.id, self.resolver.keep(seen));
+        }
+        seen.id
+    }
+
+    /// The frames of sampled stacks, each with its number.
+    pub(super) fn name_sampled(&mut self, mut ids: Vec<u64>) -> Vec<(u64, Vec<Frame>)> {
+        ids.sort_unstable();
+        ids.dedup();
+        let kept = ids.iter().filter_map(|id| Some((*id, self.sites.get(id)?)));
+        let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.unzip();
+        let stacks = self.resolver.name_all(kept).into_iter();
+        ids.into_iter().zip(stacks.map(|stack| stack.frames)).collect()
     }
 
     /// Names what came since the last time, all at once: lines will ask for each.

@@ -8,6 +8,7 @@ use super::driver::DriverPlane;
 use super::early::Early;
 use super::let_go::LetGo;
 use super::memory::MemoryPlane;
+use super::samples::SamplePlane;
 use super::work::WorkPlane;
 use super::{Scope, Tracer, monotonic_ns};
 use crate::catalog::SiteKind;
@@ -65,11 +66,21 @@ impl Tracer {
             }
             driver => driver?,
         };
+        let samples = match setup.samples.then(|| SamplePlane::open(&session)) {
+            Some(Err(why)) => {
+                attacher.gap(format!(
+                    "where threads are outside CUDA, or in calls that do not return: {why}"
+                ));
+                None
+            }
+            opened => opened.and_then(Result::ok),
+        };
         attacher.watch_system_linkers(&session);
         attacher.attach_kernel(&session, &mut rows);
         let lost = vec![0; session.row_capacity()];
         Ok(Tracer {
             gate,
+            samples,
             session,
             events,
             memory,

@@ -149,6 +149,12 @@ fn a_rank_that_sleeps_in_each_step() {
     let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
     assert_eq!(of_program, ["host-bound"], "{all:#?}");
     assert!(number(&all[0], "cost_ns") >= 190 * 5_000_000, "{all:#?}");
+    // where it sleeps, by samples
+    let place = &all[0]["places"][0];
+    assert!(
+        text(place, "where").contains("late_rank") && number(place, "percent") >= 80,
+        "{place:#}"
+    );
 }
 
 #[test]

@@ -10,5 +10,6 @@ mod support;
 
 mod defects;
 mod outputs;
+mod places;
 mod program;
 mod recorded;

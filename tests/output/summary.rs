@@ -4,9 +4,11 @@ use gpuscope::catalog::{Class, CopyKind, Layer};
 use gpuscope::driver::xid::Xid;
 use gpuscope::elf::Cost as Place;
 use gpuscope::model::cost::{Cost, Hits, Records, Standstill};
+use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::open::OpenCall;
+use gpuscope::model::outside::Outside;
 use gpuscope::model::summary::{Copies, Failure, Function, Summary, UnderWay};
 use gpuscope::model::totals::{Spent, Totals};
 use gpuscope::model::xid::{Faults, Report, Source, Tally};
@@ -35,6 +37,25 @@ pub fn function(layer: Layer, label: &str, name: &str, class: Class, calls: u64)
     }
 }
 
+fn frame(function: &str) -> Frame {
+    Frame {
+        function: function.to_owned(),
+        module: Some("app".to_owned()),
+        offset: Some(0x1234),
+        file: None,
+        line: None,
+        language: Language::Native,
+        inlined: false,
+    }
+}
+
+fn outside() -> Outside {
+    let mut outside = Outside::default();
+    outside.add(1234, Some("train.py:10 load_batch"), 970_000_000);
+    outside.add(1234, None, 30_000_000);
+    outside
+}
+
 fn open() -> Vec<OpenCall> {
     let call = |function: &str, ns, ended| OpenCall {
         layer: "driver".to_owned(),
@@ -44,9 +65,13 @@ fn open() -> Vec<OpenCall> {
         comm: "hostile\u{1b}[2J".to_owned(),
         ns,
         ended,
+        stack: None,
     };
     vec![
-        call("cuCtxSynchronize", 7_200_000_000, false),
+        OpenCall {
+            stack: Some(vec![frame("poll"), frame("wait\u{1b}[2J")]),
+            ..call("cuCtxSynchronize", 7_200_000_000, false)
+        },
         call("cuStreamSynchronize", 1_500_000_000, true),
     ]
 }
@@ -204,6 +229,7 @@ fn summary() -> Summary {
             at_begin: 2,
             at_end: 3,
         }],
+        outside: Some(outside()),
         totals: Totals {
             ioctls: Some(Spent {
                 calls: 1_204,

@@ -34,6 +34,7 @@ fn finding() -> Finding {
         cure: "allocate once before the loop, or use a caching allocator".to_owned(),
         thresholds: "more than 10 a second or 1 % of the time".to_owned(),
         weakened: None,
+        places: Vec::new(),
     }
 }
 

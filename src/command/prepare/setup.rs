@@ -2,7 +2,7 @@
 //!
 //! Owns the sizes. Which functions are hooked is said by the rows.
 
-use crate::cli::{Options, Whose};
+use crate::cli::{Options, Stacks, Whose};
 use crate::probe::{Setup, Tier};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
@@ -34,6 +34,7 @@ pub(super) fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
         ring_bytes: ring as u32,
         only_errors: options.which.errors,
         min_ns: options.which.min_duration.map_or(0, |time| time.as_nanos() as u64),
+        samples: options.stacks != Some(Stacks::None),
         ..setup(&options.which.whose, scope)?
     })
 }

@@ -8,16 +8,21 @@ use crate::findings::cases::{Phased, Sum};
 use crate::findings::course::Stretch;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::pace::Verdict;
+use crate::findings::places::Samples;
 use crate::findings::scene::{OUTSIDE_NS, Seen};
 use crate::findings::table::Bounded;
 use crate::findings::{Finding, Rule, Wants};
+use crate::model::outside::{Placed, SAMPLE};
 use crate::model::work::Certainty;
+use crate::sink::outside::shares;
 use crate::sink::quantity::{duration, plural};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 10;
 const PROCESSES: usize = 1024;
+/// Places that the sentence names.
+const NAMED: usize = 3;
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Longest {
@@ -41,6 +46,7 @@ type Open = Vec<(Stretch, Evidence, Longest)>;
 pub struct HostBound {
     cases: Phased<Longest>,
     open: Bounded<Open>,
+    samples: Samples,
 }
 
 impl Default for HostBound {
@@ -48,6 +54,7 @@ impl Default for HostBound {
         HostBound {
             cases: Phased::default(),
             open: Bounded::new(PROCESSES),
+            samples: Samples::default(),
         }
     }
 }
@@ -90,7 +97,7 @@ impl HostBound {
         }
     }
 
-    fn costliest(&self, end: &End<'_>) -> Option<(Evidence, Longest)> {
+    fn costliest(&self, end: &End<'_>) -> Option<(u32, Evidence, Longest)> {
         let mut all: Vec<(u32, Evidence, Longest)> = self.cases.steady(end).collect();
         for (pid, _) in self.open.iter() {
             let pid = pid as u32;
@@ -101,10 +108,20 @@ impl HostBound {
         for (pid, evidence, longest) in &mut all {
             self.with_open(end, *pid, evidence, longest);
         }
-        let worst = all
-            .into_iter()
-            .max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid));
-        worst.map(|(_, evidence, longest)| (evidence, longest))
+        all.into_iter()
+            .max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid))
+    }
+}
+
+/// What the host did meanwhile, as far as that was sampled.
+fn meanwhile(places: &[Placed], samples: u64) -> String {
+    match places {
+        [] => "what it did there was not sampled".to_owned(),
+        _ => format!(
+            "where it was: {} (of {})",
+            shares(&places[..places.len().min(NAMED)]),
+            plural(samples, "sample")
+        ),
     }
 }
 
@@ -115,12 +132,18 @@ impl Rule for HostBound {
 
     fn wants(&self, kind: Kind, _: Class) -> Wants {
         match kind {
-            Kind::Call => Wants::Work,
+            Kind::Call | Kind::Sample => Wants::Work,
             _ => Wants::Nothing,
         }
     }
 
     fn take(&mut self, seen: &Seen<'_>) {
+        if seen.event.kind == Kind::Sample {
+            if seen.event.name == SAMPLE {
+                self.samples.take(seen);
+            }
+            return;
+        }
         if seen.outside_ns > 0 {
             self.note(seen);
         }
@@ -130,22 +153,26 @@ impl Rule for HostBound {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, longest) = self.costliest(end)?;
+        let (pid, evidence, longest) = self.costliest(end)?;
         if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
+        let (places, samples) = self.samples.of(end, pid);
         Some(Finding {
             certainty: Certainty::Bound,
             title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
             what: format!(
                 "the host was outside CUDA for {} in all, {} of {} or more, the longest {} (thread {}); when it came \
-                 back, the device had done everything it had been given: at most that time is lost",
+                 back, the device had done everything it had been given: at most that time is lost; {}",
                 duration(evidence.ns),
                 plural(evidence.count, "time"),
                 duration(OUTSIDE_NS),
                 duration(longest.ns),
-                longest.tid
+                longest.tid,
+                meanwhile(&places, samples)
             ),
+            site: places.first().and_then(|placed| self.samples.stack(placed)),
+            places,
             cure:
                 "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give \
                    the device more before it: then it works meanwhile"
@@ -185,6 +212,50 @@ mod tests {
         assert_eq!(finding.certainty, Certainty::Bound);
         let moment = &finding.moments[0];
         assert_eq!((moment.name.as_str(), moment.ns), ("outside CUDA", 5 * MS));
+    }
+
+    /// Steps that sleep where a stack says.
+    fn sampled_steps(stage: &mut Stage, number: u64, stack: &'static str) {
+        for _ in 0..number {
+            stage.launch();
+            stage.launch();
+            stage.outside(5 * MS, stack);
+            stage.sync(10 * US);
+        }
+    }
+
+    const LOADS: &str = r#"[{"function":"sleep","module":"libc.so.6"},{"function":"load_batch","file":"/x/train.py","line":10,"language":"python"}]"#;
+    const LOGS: &str = r#"[{"function":"log","file":"/x/train.py","line":20,"language":"python"}]"#;
+
+    #[test]
+    fn where_the_host_was_is_said_by_its_shares_of_the_samples() {
+        let mut stage = Stage::of(HostBound::default());
+        stage.outside(3000 * MS, LOGS); // before anything was launched
+        sampled_steps(&mut stage, 291, LOADS);
+        sampled_steps(&mut stage, 9, LOGS);
+        let finding = stage.finding();
+        let places: Vec<(&str, u64)> = finding
+            .places
+            .iter()
+            .map(|placed| (placed.place.as_str(), placed.percent))
+            .collect();
+        assert_eq!(places, [("train.py:10 load_batch", 97), ("train.py:20 log", 3)]);
+        assert_eq!(finding.site.as_deref(), Some(LOADS));
+        let said = "where it was: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (of 300 samples)";
+        assert!(finding.what.ends_with(said), "{}", finding.what);
+    }
+
+    #[test]
+    fn without_samples_that_is_said_and_no_place() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 10 * US);
+        let finding = stage.finding();
+        assert!(finding.places.is_empty() && finding.site.is_none());
+        assert!(
+            finding.what.ends_with("what it did there was not sampled"),
+            "{}",
+            finding.what
+        );
     }
 
     #[test]

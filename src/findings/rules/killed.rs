@@ -209,6 +209,7 @@ impl Rule for Killed {
             count: self.deaths,
             moments: death.moments().list(end.book),
             site: None,
+            places: Vec::new(),
             cure: cure.to_owned(),
             thresholds: format!(
                 "a process that called CUDA is ended by {}",

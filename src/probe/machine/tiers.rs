@@ -7,6 +7,7 @@ use anyhow::Result;
 /// The smallest ring that the kernel takes on any page size in use on x86-64.
 const TRIAL_RING: u32 = 4096;
 const LIFECYCLE: &str = "process lifecycle";
+const SAMPLES: &str = "stack samples";
 
 /// The best way of probing among `checks`.
 pub fn best_tier(checks: &[Check]) -> Option<Tier> {
@@ -32,17 +33,21 @@ pub(super) fn checks() -> Vec<Check> {
         .map(|(tier, trial)| judge(tier, best, trial.err()))
         .collect();
     checks.extend(lifecycle);
+    checks.extend(best.map(samples));
     checks
 }
 
 fn load(tier: Tier) -> Result<Session> {
-    let setup = Setup {
+    Session::load(&trial(tier))
+}
+
+fn trial(tier: Tier) -> Setup {
+    Setup {
         tier: Some(tier),
         ring_bytes: TRIAL_RING,
         spare_rows: 1,
         ..Default::default()
-    };
-    Session::load(&setup)
+    }
 }
 
 fn judge(tier: Tier, best: Option<Tier>, failure: Option<anyhow::Error>) -> Check {
@@ -87,6 +92,24 @@ fn lifecycle(session: &Session) -> Check {
                 error.root_cause()
             ),
             "run with sudo",
+        ),
+    }
+}
+
+fn samples(tier: Tier) -> Check {
+    let setup = Setup {
+        samples: true,
+        ..trial(tier)
+    };
+    match Session::load(&setup).and_then(|session| session.attach_samples()) {
+        Ok(_) => Check::ok(
+            SAMPLES,
+            "threads are seen where they are outside CUDA, and where calls hang",
+        ),
+        Err(error) => Check::limited(
+            SAMPLES,
+            format!("{error:#}: what threads do outside CUDA is not seen, nor where calls hang"),
+            "use Linux 6.1 or newer, and run with sudo",
         ),
     }
 }

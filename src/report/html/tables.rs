@@ -3,6 +3,7 @@
 use super::super::{Kernel, Layer, Report, Slow, site, sum, words};
 use super::table::{self, Cell, bar, code, markup, number, optional, text};
 use super::written::Text;
+use crate::sink::outside;
 use crate::sink::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 
@@ -16,6 +17,7 @@ pub(super) fn write(report: &Report, page: &mut String) {
     copies(report, page);
     waits(report, page);
     idle(report, page);
+    outside(report, page);
     memory(report, page);
     failures(report, page);
     processes(report, page);
@@ -301,6 +303,18 @@ fn idle(report: &Report, page: &mut String) {
             };
             let rows: Vec<Vec<Cell>> = idle.meanwhile.iter().filter(|one| one.ns > 0).map(row).collect();
             table::write(&["meanwhile", "time, all threads together"], &rows, page);
+        }
+    });
+}
+
+fn outside(report: &Report, page: &mut String) {
+    let lines = outside::lines(&report.outside);
+    if lines.is_empty() {
+        return;
+    }
+    section("outside", "Where the host was outside CUDA (sampled)", page, |page| {
+        for line in &lines {
+            let _ = writeln!(page, "<p>{}</p>", Text(line));
         }
     });
 }

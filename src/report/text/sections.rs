@@ -2,6 +2,7 @@
 
 use super::super::{Function, Idle, Kernel, Layer, Report, Slow, at_least, sum, words};
 use super::{Ink, table};
+use crate::sink::outside;
 use crate::sink::quantity::{bytes, count, duration, escaped, plural};
 use std::fmt::Write;
 
@@ -18,6 +19,7 @@ pub(super) fn write(report: &Report, ink: Ink, out: &mut String) {
     copies(report, ink, out);
     waits(report, ink, out);
     report.idle.iter().for_each(|idle| idleness(idle, ink, out));
+    outside(report, ink, out);
     memory(report, ink, out);
     failures(report, ink, out);
     processes(report, ink, out);
@@ -274,6 +276,16 @@ fn asked(report: &Report, out: &mut String) {
         }
     }
     table::write(&["total", "calls", "mean", "max", "call"], &rows, out);
+}
+
+fn outside(report: &Report, ink: Ink, out: &mut String) {
+    let lines = outside::lines(&report.outside);
+    if !lines.is_empty() {
+        head(outside::TITLE, ink, out);
+    }
+    for line in lines {
+        let _ = writeln!(out, "  {line}");
+    }
 }
 
 fn idleness(idle: &Idle, ink: Ink, out: &mut String) {

@@ -1,0 +1,34 @@
+/* The stack that a thread was seen with last, of threads that call CUDA. When it is taken is sample.bpf.h's business. */
+#ifndef GPUSCOPE_SAMPLED_BPF_H
+#define GPUSCOPE_SAMPLED_BPF_H
+
+#include "site.bpf.h"
+
+/* Only the programs of sample.bpf.h write it, which run for their own thread with interrupts off: one at a time. */
+struct sampled {
+	__u64 sequence;  /* odd: it is being changed */
+	__u64 off_since; /* when the thread left its CPU, 0: it is on one; CLOCK_MONOTONIC ns, as the others */
+	__u64 next;      /* when stacks would be taken at their greatest rate, were each taken in its turn */
+	/* from here on it goes to user space */
+	__u64 at; /* when the stack was taken, 0: none was; of a sample: when it ends */
+	__u64 ns; /* of a sample: the time that it stands for */
+	struct site_scratch stack;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct sampled);
+} sampled_threads SEC(".maps");
+
+/* keeps the type in the object's BTF, for the skeleton */
+const struct sampled *sampled_type __attribute__((unused));
+
+static __always_inline void begin_samples(struct task_struct *task)
+{
+	if (options.samples)
+		bpf_task_storage_get(&sampled_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+#endif

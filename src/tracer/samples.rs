@@ -1,0 +1,238 @@
+//! Where threads are that call CUDA, by samples of their stacks.
+//!
+//! Owns which threads have a clock, and samples until their stacks are named: that is done for all new ones together, once a
+//! second or less often, as it may take a while. How stacks are taken is `src/bpf/sample.bpf.h`'s business, how they are named that of
+//! [`super::sites`].
+
+use super::Tracer;
+use super::sites::SitePlane;
+use crate::model::outside::Outside;
+use crate::probe::ring::Records;
+use crate::probe::samples::Sample;
+use crate::probe::{Links, Session};
+use crate::sink::memory::{frame_place, frames_json};
+use crate::sink::{Measure, Measured};
+use libbpf_rs::Link;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Threads that have a clock: each takes a descriptor.
+const CLOCKS: usize = 512;
+/// Different stacks that are named; samples beyond have none.
+const STACKS: usize = 8192;
+/// Samples that wait for names.
+const PENDING: usize = 1 << 16;
+/// Names take one part of so many of our time, at most: who names waits, and events with it.
+const NAMING_SHARE: u32 = 20;
+
+/// What is shown of a stack.
+struct Known {
+    /// As rows have it.
+    stack: Rc<str>,
+    place: Option<String>,
+}
+
+/// A sample whose stack has no name yet.
+struct Pending {
+    site: u64,
+    until: u64,
+    ns: u64,
+    thread: (u32, u32),
+}
+
+/// Which samples are to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// Those whose stacks have names.
+    Named,
+    /// All, if new stacks have not just been named.
+    Due,
+    All,
+}
+
+/// See the module.
+pub(super) struct SamplePlane {
+    /// Dropped before the rings that its programs write to.
+    _switches: Links,
+    clocks: HashMap<u32, Link>,
+    records: Records,
+    known: HashMap<u64, Known>,
+    pending: Vec<Pending>,
+    outside: Outside,
+    /// New stacks are named from then on.
+    due: Instant,
+    /// What of threads is not sampled, not said yet.
+    notes: Vec<String>,
+    full: bool,
+    malformed: u64,
+}
+
+impl SamplePlane {
+    /// Begins to sample.
+    ///
+    /// # Errors
+    /// In words: why that cannot be done here.
+    pub(super) fn open(session: &Session) -> Result<SamplePlane, String> {
+        let words = |error: anyhow::Error| format!("{error:#}");
+        let records = Records::of_samples(session).map_err(words)?;
+        Ok(SamplePlane {
+            _switches: session.attach_samples().map_err(words)?,
+            clocks: HashMap::new(),
+            records,
+            known: HashMap::new(),
+            pending: Vec::new(),
+            outside: Outside::default(),
+            due: Instant::now(),
+            notes: Vec::new(),
+            full: false,
+            malformed: 0,
+        })
+    }
+
+    /// A thread has called for the first time.
+    fn meet(&mut self, session: &Session, tid: u32) {
+        if self.clocks.len() >= CLOCKS {
+            if !std::mem::replace(&mut self.full, true) {
+                let words = format!("what threads beyond {CLOCKS} do on their CPU outside CUDA: only that they wait");
+                self.notes.push(words);
+            }
+            return;
+        }
+        // it may have ended
+        if let Ok(clock) = session.attach_clock(tid) {
+            self.clocks.insert(tid, clock);
+        }
+    }
+
+    /// Lets go of threads that have ended.
+    fn keep_only(&mut self, living: impl Fn(u32) -> bool) {
+        self.clocks.retain(|tid, _| living(*tid));
+    }
+
+    /// Takes in what has come.
+    fn take_in(&mut self, sites: &mut SitePlane) {
+        let inbox = Rc::clone(self.records.drain());
+        for record in inbox.borrow().records() {
+            match Sample::parse(record) {
+                Some(sample) => self.take(sample, sites),
+                None => self.malformed += 1,
+            }
+        }
+        inbox.borrow_mut().clear();
+    }
+
+    fn take(&mut self, sample: Sample, sites: &mut SitePlane) {
+        let thread = (sample.stack.tgid, sample.stack.tid);
+        let stack = coarse(sample.stack, sample.running);
+        // of what has no room the time counts
+        let room = self.known.len() + self.pending.len() < STACKS;
+        let site = match room || self.known.contains_key(&stack.id) {
+            true => sites.keep_sampled(&stack),
+            false => 0,
+        };
+        self.pending.push(Pending {
+            site,
+            until: sample.until,
+            ns: sample.ns,
+            thread,
+        });
+    }
+
+    /// Samples with their stacks; those whose stacks have no names yet stay, unless all are wanted.
+    fn told(&mut self, sites: &mut SitePlane, wanted: Wanted) -> Vec<Measure> {
+        let full = self.pending.len() >= PENDING;
+        let all = full || wanted == Wanted::All || wanted == Wanted::Due && Instant::now() >= self.due;
+        if all {
+            self.name(sites);
+        }
+        let known = &self.known;
+        let is_told = |sample: &mut Pending| all || known.contains_key(&sample.site);
+        let told: Vec<Pending> = self.pending.extract_if(.., is_told).collect();
+        told.into_iter().map(|sample| self.tell(&sample)).collect()
+    }
+
+    fn name(&mut self, sites: &mut SitePlane) {
+        let begun = Instant::now();
+        let fresh = self.pending.iter().map(|sample| sample.site);
+        let fresh: Vec<u64> = fresh.filter(|site| !self.known.contains_key(site)).collect();
+        for (site, frames) in sites.name_sampled(fresh) {
+            let known = Known {
+                stack: frames_json(&frames).into(),
+                place: frame_place(&frames),
+            };
+            self.known.insert(site, known);
+        }
+        self.due = Instant::now() + begun.elapsed() * NAMING_SHARE;
+    }
+
+    fn tell(&mut self, sample: &Pending) -> Measure {
+        let known = self.known.get(&sample.site);
+        let (pid, tid) = sample.thread;
+        self.outside
+            .add(pid, known.and_then(|known| known.place.as_deref()), sample.ns);
+        Measure {
+            at: sample.until.saturating_sub(sample.ns),
+            pid,
+            tid,
+            what: Measured::Outside {
+                ns: sample.ns,
+                stack: known.map_or_else(|| "".into(), |known| Rc::clone(&known.stack)),
+            },
+        }
+    }
+}
+
+/// A thread that works is at another instruction each time: where it runs Python, its line says enough.
+fn coarse(mut stack: crate::stack::wire::SiteEvent, running: bool) -> crate::stack::wire::SiteEvent {
+    if running && !stack.frames.is_empty() {
+        stack.native.clear();
+        let words = stack.frames.iter().flat_map(|frame| [frame.code, frame.instruction]);
+        let mix = |sum: u64, word: u64| (sum.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        stack.id = words.fold(u64::from(stack.tgid), mix);
+    }
+    stack
+}
+
+impl Tracer {
+    /// Where this thread is will be sampled from now on.
+    pub(super) fn begin_clock(&mut self, tid: u32) {
+        if let Some(samples) = self.samples.as_mut() {
+            samples.meet(&self.session, tid);
+        }
+    }
+
+    /// Takes in what has come, and tells what is wanted.
+    pub(super) fn take_samples(&mut self, wanted: Wanted) {
+        let Some(samples) = self.samples.as_mut() else { return };
+        let sites = &mut self.memory.sites;
+        samples.take_in(sites);
+        for measure in samples.told(sites, wanted) {
+            if self.measures.is_some() {
+                self.window.measure(measure);
+            }
+        }
+    }
+
+    /// To be called each second.
+    pub(super) fn settle_samples(&mut self) {
+        self.take_samples(Wanted::Due);
+        let Some(samples) = self.samples.as_mut() else { return };
+        samples.keep_only(|tid| self.open.knows(tid));
+        for note in std::mem::take(&mut samples.notes) {
+            self.attacher.gap(note);
+        }
+    }
+
+    /// Where threads were outside CUDA, and what is missing there.
+    pub(super) fn report_samples(&self, unseen: &mut Vec<String>) -> Option<Outside> {
+        let samples = self.samples.as_ref()?;
+        let lost = self.session.samples_lost() + samples.malformed;
+        if lost > 0 {
+            unseen.push(format!(
+                "{lost} samples of threads outside CUDA did not fit into their ring"
+            ));
+        }
+        Some(samples.outside.clone())
+    }
+}

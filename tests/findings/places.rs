@@ -1,0 +1,105 @@
+//! Where the host is while it keeps its device waiting is named: file, line, function.
+
+use super::program::findings;
+use super::support::{Gpuscope, Trace, eventually, number, sim_text, text};
+use gpuscope::findings::Engine;
+use gpuscope::trace::Reader;
+use serde_json::Value;
+
+const LOAD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/load.py");
+const ASLEEP: &str = "load.py:21 load_batch";
+
+fn command<'a>(driver: &'a str, how: &'a str) -> [&'a str; 5] {
+    ["python3", LOAD, driver, "200", how]
+}
+
+fn run(options: &[&str], how: &str) -> Trace {
+    Gpuscope::run(options, &command(&sim_text("libcuda.so.1"), how))
+        .finish()
+        .ok()
+}
+
+fn host_bound(findings: &[Value]) -> &Value {
+    let found = findings.iter().find(|finding| finding["rule"] == "host-bound");
+    found.unwrap_or_else(|| panic!("{findings:#?}"))
+}
+
+/// Per cent of the samples that lie in places whose name ends so.
+fn percent(places: &Value, end: &str) -> u64 {
+    let places = places.as_array().expect("places").iter();
+    let there = places.filter(|place| text(place, "where").ends_with(end));
+    there.map(|place| number(place, "percent")).sum()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_host_that_sleeps_is_named_by_the_line_it_sleeps_in() {
+    let trace = run(&[], "sleep");
+    let finding = host_bound(findings(trace.summary()));
+    assert!(percent(&finding["places"], ASLEEP) >= 80, "{finding:#}");
+    assert_eq!(finding["where"], ASLEEP);
+    assert!(
+        text(finding, "what").contains(&format!(" % in {ASLEEP}")),
+        "{finding:#}"
+    );
+    let outside = &trace.summary()["outside_cuda"];
+    assert_eq!(outside.as_array().map(Vec::len), Some(1), "{outside:#}");
+    assert!(percent(&outside[0]["places"], ASLEEP) >= 50, "{outside:#}");
+    assert!(trace.stderr.contains(&format!(" % in {ASLEEP}")), "{}", trace.stderr);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_host_that_works_is_named_by_its_function() {
+    let trace = run(&[], "work");
+    let finding = host_bound(findings(trace.summary()));
+    assert!(percent(&finding["places"], " load_batch") >= 80, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn without_stacks_no_place_is_named_and_that_is_said() {
+    let trace = run(&["--stacks", "none"], "sleep");
+    let finding = host_bound(findings(trace.summary()));
+    assert_eq!(finding["places"], Value::Array(Vec::new()));
+    assert!(text(finding, "what").contains("not sampled"), "{finding:#}");
+    assert_eq!(trace.summary()["outside_cuda"], Value::Null);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_recording_names_the_places_of_its_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("t.arrows");
+    let path = file.to_str().expect("UTF-8");
+    let driver = sim_text("libcuda.so.1");
+    let words = ["run", "-o", path, "--"].into_iter().chain(command(&driver, "sleep"));
+    let trace = Gpuscope::new(words).finish();
+    assert_eq!(trace.code(), 0, "{}", trace.stderr);
+    let mut engine = Engine::new();
+    let end = Reader::open(&file).expect("a recording").read(&mut engine);
+    let summary: Value = end.summary.expect("a summary").parse().expect("JSON");
+    let again = engine.findings();
+    let again = again
+        .iter()
+        .find(|finding| finding.rule == "host-bound")
+        .expect("the finding");
+    let live = host_bound(findings(&summary));
+    assert_eq!(again.places[0].place, ASLEEP);
+    assert_eq!(live["places"][0]["where"], ASLEEP);
+    assert_eq!(number(&live["places"][0], "ns"), again.places[0].ns);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_call_that_hangs_says_the_line_of_python_that_waits() {
+    let driver = sim_text("libcuda.so.1");
+    let words = ["run", "--"].into_iter().chain(command(&driver, "sleep"));
+    let run = Gpuscope::new(words).env("GPUSIM_KERNEL_US", "600000000").start();
+    eventually("a line of the call, and where it is", || {
+        let told = run.stdout();
+        let below = told.split_once("cuCtxSynchronize() … has not returned after ");
+        below.is_some_and(|(_, below)| below.contains("load.py:39 train"))
+    });
+    run.signal(libc::SIGTERM);
+}
