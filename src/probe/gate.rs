@@ -27,10 +27,8 @@ use std::time::Duration;
 /// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
 
-/// Who is held while the gate's owner attaches goes on when that is stuck for so long, and a little.
-const STUCK_NS: u64 = 1_000_000_000;
 /// A gate whose owner has not looked at arrivals for so long holds nobody.
-const PATIENCE_NS: u64 = 5_000_000_000;
+const PATIENCE_NS: u64 = 2_000_000_000;
 /// Until then a thread surely waits in the kernel, if it does at all.
 const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
 /// Notices that wait to be acted on. Those beyond stay in the kernel's ring, which counts what it has no room for: a storm of
@@ -81,7 +79,7 @@ struct Shared {
     /// The owner of the gate attaches and does not look at arrivals.
     busy: AtomicBool,
     closing: AtomicBool,
-    /// When the gate's owner was last seen at work, CLOCK_MONOTONIC ns.
+    /// When the gate's owner was last seen at work, CLOCK_MONOTONIC ns; 0: it has not begun, and nobody waits for it.
     looked_at: AtomicU64,
     /// Counts arrivals that the gate's owner has not been woken for.
     bell: File,
@@ -121,7 +119,7 @@ impl Gate {
             }),
             busy: AtomicBool::new(false),
             closing: AtomicBool::new(false),
-            looked_at: AtomicU64::new(crate::tracer::monotonic_ns()),
+            looked_at: AtomicU64::new(0),
             bell: event_descriptor()?,
             elbow: event_descriptor()?,
         });
@@ -143,6 +141,7 @@ impl Gate {
 
     /// The next notice to act on.
     pub fn next_arrival(&self) -> Option<Arrival> {
+        self.show_progress();
         self.shared.take_in().arrivals.pop_front()
     }
 
@@ -161,8 +160,8 @@ impl Gate {
         self.shared.door().overdue
     }
 
-    /// The gate's owner is not stuck: those who are held are not so in vain.
-    pub fn show_progress(&self) {
+    /// The gate's owner is at work: those who wait for it do not do so in vain.
+    fn show_progress(&self) {
         let now = crate::tracer::monotonic_ns();
         self.shared.looked_at.store(now, Ordering::SeqCst);
     }
@@ -268,7 +267,6 @@ impl Shared {
     fn show_life(&self) {
         self.control.alive(crate::tracer::monotonic_ns());
         if self.keep != Keep::New
-            && self.since_progress_ns() < STUCK_NS
             && let Some(holder) = self.door().holder.as_mut()
         {
             holder.hold_on();

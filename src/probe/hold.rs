@@ -2,7 +2,7 @@
 //!
 //! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
 //! leaves a thread held: when we are killed it lets go at once, when we show no sign of life it lets go after
-//! two seconds, and after ten whatever we show. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
+//! two seconds. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
 mod resume;
@@ -14,10 +14,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
-/// Without a sign of life.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Whatever signs there are.
-const LONGEST_HOLD: Duration = Duration::from_secs(10);
+const LONGEST_HOLD: Duration = Duration::from_secs(2);
 /// How soon a thread is looked at again that is to go on but has not stopped yet.
 const RETRY: Duration = Duration::from_millis(1);
 const MOST_HELD: usize = 256;
@@ -107,23 +104,6 @@ struct HeldThread {
     /// Who wants it held; 0: it goes on as soon as it has stopped.
     holds: u32,
     deadline: Instant,
-    /// It is not put off beyond that.
-    latest: Instant,
-}
-
-impl HeldThread {
-    fn new(tid: libc::pid_t, now: Instant) -> HeldThread {
-        HeldThread {
-            tid,
-            holds: 1,
-            deadline: now + PATIENCE,
-            latest: now + LONGEST_HOLD,
-        }
-    }
-
-    fn put_off(&mut self, now: Instant) {
-        self.deadline = self.latest.min(now + PATIENCE);
-    }
 }
 
 /// The holding process: obeys until the channel closes.
@@ -197,13 +177,17 @@ fn obey(packet: u64, held: &mut Vec<HeldThread>) -> i32 {
     match (packet as u32, place) {
         (1, Some(place)) => {
             held[place].holds += 1;
-            held[place].put_off(Instant::now());
+            held[place].deadline = Instant::now() + LONGEST_HOLD;
             0
         }
         (1, None) if held.len() < MOST_HELD => {
             let result = seize(tid);
             if result == 0 {
-                held.push(HeldThread::new(tid, Instant::now()));
+                held.push(HeldThread {
+                    tid,
+                    holds: 1,
+                    deadline: Instant::now() + LONGEST_HOLD,
+                });
             }
             result
         }
@@ -213,7 +197,7 @@ fn obey(packet: u64, held: &mut Vec<HeldThread>) -> i32 {
         }
         (3, _) => {
             for thread in held {
-                thread.put_off(Instant::now());
+                thread.deadline = Instant::now() + LONGEST_HOLD;
             }
             0
         }
@@ -314,18 +298,6 @@ mod tests {
         assert!(!holder.let_go(child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn signs_of_life_put_its_end_off_but_not_for_ever() {
-        let begun = Instant::now();
-        let mut thread = HeldThread::new(7, begun);
-        for second in 1..=8 {
-            thread.put_off(begun + Duration::from_secs(second));
-            assert_eq!(thread.deadline, begun + Duration::from_secs(second) + PATIENCE);
-        }
-        thread.put_off(begun + Duration::from_secs(9));
-        assert_eq!(thread.deadline, begun + LONGEST_HOLD);
     }
 
     #[test]

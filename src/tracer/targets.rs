@@ -156,10 +156,8 @@ impl Tracer {
     fn attach_while_held(&mut self, arrival: Arrival, news: &mut News, looks: bool, is_read: bool) -> Option<u64> {
         let notice = arrival.notice;
         let stacks = self.rows.takes_stacks();
-        let gate = &self.gate;
-        gate.during(arrival, || {
+        self.gate.during(arrival, || {
             for mapping in &news.mappings {
-                gate.show_progress();
                 news.is_behind |= self
                     .attacher
                     .consider(&self.session, &mut self.rows, notice.tgid, mapping);

@@ -31,7 +31,9 @@ fn programs_with_new_libraries_are_counted_from_their_first_call() {
         let name = format!("held-{number}");
         let ledger = run(installed(&name).path(), &name);
         let made = exporter.calls_of(&ledger) as f64;
-        eventually("all of its calls are counted", || calls(&name) == Some(made));
+        eventually(&format!("{name}: all of {made} calls are counted"), || {
+            calls(&name) == Some(made)
+        });
     }
     let late = exporter.sum("gpuscope_lost_records_total", &["reason=\"late_probes\""]);
     assert_eq!(late.unwrap_or(0.0), 0.0);

@@ -187,9 +187,11 @@ mod tests {
         }
     }
 
+    type Case = (&'static str, fn() -> i32);
+
     #[test]
     fn a_call_with_a_timeout_does_not_notice_that_its_thread_was_held() {
-        let calls: [(&str, fn() -> i32); 4] = [
+        let calls: [Case; 4] = [
             ("epoll_wait", waits_for_events),
             ("semtimedop", waits_for_a_semaphore),
             ("sigtimedwait", waits_for_a_signal),
