@@ -73,9 +73,10 @@ static __always_inline bool is_outside(const struct thread *thread, __u64 now)
 	return !thread->depth && thread->returned && now - thread->returned >= OUTSIDE_NS;
 }
 
-static __always_inline void switched_out(void *ctx, struct task_struct *task, __u64 now)
+static __always_inline void switched_out(void *ctx, struct task_struct *task)
 {
 	struct sampled *sampled = bpf_task_storage_get(&sampled_threads, task, 0, 0);
+	__u64 now = bpf_ktime_get_ns();
 
 	if (!sampled)
 		return;
@@ -84,11 +85,11 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task, __
 		look_at_stack(ctx, sampled, bpf_get_current_pid_tgid(), now);
 }
 
-static __always_inline void switched_in(struct task_struct *task, __u64 now)
+static __always_inline void switched_in(struct task_struct *task)
 {
 	struct sampled *sampled = bpf_task_storage_get(&sampled_threads, task, 0, 0);
+	__u64 since, now = bpf_ktime_get_ns();
 	struct thread *thread;
-	__u64 since;
 
 	if (!sampled || !sampled->off_since)
 		return;
@@ -100,14 +101,20 @@ static __always_inline void switched_in(struct task_struct *task, __u64 now)
 		send_sample(sampled, now, now - since);
 }
 
+static __always_inline bool is_marked(const struct task_struct *task)
+{
+	return may_be_sampled[(__u32)task->pid & (SAMPLED_SLOTS - 1)];
+}
+
 SEC("tp_btf/sched_switch")
 int thread_switched(__u64 *ctx)
 {
 	struct task_struct *previous = (void *)ctx[1], *next = (void *)ctx[2];
-	__u64 now = bpf_ktime_get_ns();
 
-	switched_out(ctx, previous, now);
-	switched_in(next, now);
+	if (is_marked(previous))
+		switched_out(ctx, previous);
+	if (is_marked(next))
+		switched_in(next);
 	return 0;
 }
 

@@ -25,10 +25,16 @@ struct {
 /* keeps the type in the object's BTF, for the skeleton */
 const struct sampled *sampled_type __attribute__((unused));
 
+/* Threads that may be sampled, by the lower bits of their ids: others, which are most, cost no look into a table. */
+#define SAMPLED_SLOTS 4096
+__u8 may_be_sampled[SAMPLED_SLOTS];
+
 static __always_inline void begin_samples(struct task_struct *task)
 {
-	if (options.samples)
-		bpf_task_storage_get(&sampled_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!options.samples)
+		return;
+	bpf_task_storage_get(&sampled_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	may_be_sampled[(__u32)task->pid & (SAMPLED_SLOTS - 1)] = 1;
 }
 
 #endif
