@@ -7,12 +7,14 @@ use super::{Scope, Tracer};
 use crate::probe::attach::Unprobed;
 use crate::probe::discover;
 use std::collections::{HashSet, VecDeque};
+use std::time::{Duration, Instant};
 
 /// Newcomers that wait to be looked at, and how many are each second.
 const MOST_WAITING: usize = 256;
 const EACH_SECOND: usize = 8;
-/// Processes that are looked at once more at the end.
+/// Processes that are looked at once more at the end, and how long at most: nobody waits for who does not answer.
 const MOST_AT_END: usize = 64;
+const FOR_AT_END: Duration = Duration::from_millis(300);
 
 /// Who is looked at next.
 #[derive(Debug, Default)]
@@ -57,8 +59,11 @@ impl Tracer {
             Scope::All => &[],
         };
         let all: HashSet<u32> = self.callers.iter().chain(asked).copied().collect();
+        let begun = Instant::now();
         for pid in all.into_iter().take(MOST_AT_END) {
-            self.look_at_code_of(pid);
+            if begun.elapsed() < FOR_AT_END {
+                self.look_at_code_of(pid);
+            }
         }
     }
 
