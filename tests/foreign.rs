@@ -204,6 +204,77 @@ fn a_library_is_probed_when_its_file_system_answers_again() {
     assert!(said(&trace, "no lease"), "{:?}", trace.unseen());
 }
 
+/// An overlay whose file lies in the layer below; gone when dropped.
+struct Overlay(tempfile::TempDir);
+
+impl Overlay {
+    fn over(file: &Path) -> Overlay {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [top, merged] = ["top", "merged"].map(|name| folder.path().join(name));
+        for path in [&top, &merged] {
+            std::fs::create_dir(path).expect("a folder");
+        }
+        let below = file.parent().expect("a folder");
+        let layers = format!("lowerdir={}:{}", top.display(), below.display());
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "overlay", "overlay", "-o", &layers]).arg(&merged);
+        assert!(mount.status().expect("mount").success());
+        Overlay(folder)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("merged/file")
+    }
+}
+
+impl Drop for Overlay {
+    fn drop(&mut self) {
+        let _ = Command::new("umount")
+            .arg("-l")
+            .arg(self.0.path().join("merged"))
+            .status();
+    }
+}
+
+/// Opening and closing a file of an overlay is left to the layer below.
+#[test]
+#[ignore = "needs root and BPF"]
+fn an_overlay_hangs_as_the_file_system_below_it_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = copy_of_runtime(folder.path());
+    let hanging = Hanging::with(&path);
+    let overlay = Overlay::over(&hanging.file());
+    let mut stuck = Stepper::start(&[overlay.file().as_os_str()]);
+    stuck.load(0);
+    let mut other = Stepper::start(&[path.as_os_str()]);
+    hanging.hang();
+    let (one, two) = (stuck.pid().to_string(), other.pid().to_string());
+    let running = Gpuscope::trace(&["-p", &one, "-p", &two]).start().until_attached();
+    other.load(0);
+    other.call(3);
+    let trace = running.stop().ok();
+    assert_eq!(calls(&trace, other.pid()), 3, "{:?}", trace.unseen());
+    assert!(said(&trace, "does not answer"), "{:?}", trace.unseen());
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn an_overlay_keeps_a_lease_where_the_file_systems_below_it_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::copy(sim(RUNTIME), folder.path().join("file")).expect("a copy");
+    let hanging = Hanging::with(&sim(RUNTIME));
+    for (file, leased) in [(folder.path().join("file"), true), (hanging.file(), false)] {
+        let overlay = Overlay::over(&file);
+        let mut stepper = Stepper::start(&[overlay.file().as_os_str()]);
+        stepper.load(0);
+        let running = trace_of(stepper.pid()).until_attached();
+        stepper.call(2);
+        let trace = running.stop().ok();
+        assert_eq!(calls(&trace, stepper.pid()), 2, "{:?}", trace.unseen());
+        assert_eq!(!said(&trace, "no lease"), leased, "{:?}", trace.unseen());
+    }
+}
+
 /// What looks like an interpreter has its memory in a file that cannot be read: reading it would never end.
 #[test]
 #[ignore = "needs root and BPF"]

@@ -112,7 +112,7 @@ impl ForeignFile {
     /// # Errors
     /// We may not read it.
     pub fn open_here(&self) -> io::Result<Option<File>> {
-        if !handle::is_local(self.0.facts.file_system) {
+        if !self.0.facts.is_local {
             return Ok(None);
         }
         handle::open(self.0.handle.as_fd()).map(Some)

@@ -44,7 +44,7 @@ fn serve(channel: Channel) {
         let mut found = None;
         let answer = match order {
             Order::Find(place) => place.find().and_then(|handle| {
-                let facts = Facts::of(&handle)?;
+                let facts = Facts::of(&handle, &place)?;
                 found = Some(handle);
                 Ok(Answer::Found(facts))
             }),

@@ -15,6 +15,7 @@ pub mod confine;
 mod file;
 pub mod handle;
 mod hands;
+mod layers;
 mod order;
 mod reader;
 mod stuck;

@@ -1,6 +1,7 @@
 //! What is asked of the process that touches what others control, and what it answers.
 
 use super::handle::{Handle, Links};
+use super::layers;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;
@@ -72,14 +73,16 @@ pub struct Facts {
     pub modified: (i64, i64),
     /// As in `linux/magic.h`; 0: the file system does not tell.
     pub file_system: i64,
+    /// Whether reads and closes are answered by this machine's kernel alone.
+    pub is_local: bool,
 }
 
 impl Facts {
-    /// Of a file that was found.
+    /// Of a file that was found at `place`.
     ///
     /// # Errors
     /// Its file system does not tell.
-    pub fn of(found: &Handle) -> io::Result<Facts> {
+    pub fn of(found: &Handle, place: &Place) -> io::Result<Facts> {
         let data = found.metadata()?;
         Ok(Facts {
             device: data.dev(),
@@ -87,6 +90,7 @@ impl Facts {
             bytes: data.len(),
             modified: (data.mtime(), data.mtime_nsec()),
             file_system: found.file_system().unwrap_or_default(),
+            is_local: layers::are_local(found, place.pid()),
         })
     }
 }
@@ -101,6 +105,14 @@ impl From<&io::Error> for Answer {
 }
 
 impl Place {
+    /// The process that maps it, where it is known by that.
+    fn pid(&self) -> Option<u32> {
+        match self {
+            Place::Path(_) => None,
+            Place::Mapped(mapped) => Some(mapped.pid),
+        }
+    }
+
     /// Finds the file.
     ///
     /// # Errors

@@ -145,8 +145,8 @@ pub(crate) fn is_valid(metric: &Metric, value: &Value) -> bool {
 }
 
 fn is_in_order(histogram: &Histogram) -> bool {
-    let counts = histogram.buckets.iter().map(|(_, count)| *count);
-    let within = counts.fold(Some(0u64), |sum, count| sum?.checked_add(count));
+    let mut counts = histogram.buckets.iter().map(|(_, count)| *count);
+    let within = counts.try_fold(0u64, u64::checked_add);
     let edges = || histogram.buckets.iter().map(|(edge, _)| *edge);
     histogram.sum.is_finite()
         && histogram.sum >= 0.0
