@@ -11,7 +11,6 @@ mod expression;
 mod frozen;
 mod hanging;
 mod hardware;
-mod held;
 mod idle;
 mod links;
 mod numbers;
