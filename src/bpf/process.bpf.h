@@ -71,6 +71,24 @@ static __noinline __u32 waits(__u64 sequence)
 	return control.alive + ALIVE_NS >= bpf_ktime_get_ns() ? WAITS : WAITS_NOT;
 }
 
+/* When it was, CLOCK_MONOTONIC ns; 0: the ring has no room. A function of its own: what gives way to others while it runs
+ * may have a small stack only.
+ */
+static __noinline __u64 tell_of_libraries(__u64 ids, __u64 sequence, __u32 how)
+{
+	struct notice *notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
+	__u64 at;
+
+	if (!notice)
+		return 0;
+	at = notice->at;
+	notice->sequence = sequence;
+	notice->waits = how;
+	name_open_calls(notice);
+	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
+	return at;
+}
+
 /* The dynamic linker calls this hook after it has mapped libraries and before any of their code runs. The
  * thread waits here until user space has looked at them, for a bounded time and only while user space shows
  * signs of life. Is there something to attach to, user space arranges for the thread to stop once it leaves the
@@ -78,8 +96,7 @@ static __noinline __u32 waits(__u64 sequence)
  */
 static __always_inline int library_body(struct pt_regs *ctx)
 {
-	__u64 ids = bpf_get_current_pid_tgid();
-	struct notice *notice;
+	__u64 ids = bpf_get_current_pid_tgid(), at;
 	struct wait wait = {};
 	__u32 how;
 
@@ -88,17 +105,11 @@ static __always_inline int library_body(struct pt_regs *ctx)
 	wait.sequence = __sync_fetch_and_add(&control.sequence, 1) + 1;
 	/* before there is a notice: what is reserved in the ring holds up the others */
 	how = waits(wait.sequence);
-	notice = notice_start(NOTICE_LIBRARY, ids >> 32, (__u32)ids);
-	if (!notice)
+	at = tell_of_libraries(ids, wait.sequence, how);
+	if (!at || how != WAITS)
 		return 0;
-	wait.deadline = notice->at + WAIT_NS;
+	wait.deadline = at + WAIT_NS;
 	wait.readable = PT_REGS_SP(ctx);
-	notice->sequence = wait.sequence;
-	notice->waits = how;
-	name_open_calls(notice);
-	bpf_ringbuf_submit(notice, BPF_RB_FORCE_WAKEUP);
-	if (how != WAITS)
-		return 0;
 	bpf_loop(MAX_SPINS, spin, &wait, 0);
 	if (!acknowledged(wait.sequence))
 		__sync_fetch_and_add(&control.waits_expired, 1);
