@@ -107,7 +107,7 @@ fn calls_are_counted_from_the_first_one() {
     let early: Vec<String> = trace
         .unseen()
         .into_iter()
-        .filter(|words| words.contains("probed"))
+        .filter(|words| words.contains("were probed"))
         .collect();
     assert_eq!(early, Vec::<String>::new());
 }
