@@ -74,34 +74,36 @@ static __always_inline __u64 know(const struct kernel_key *key, const struct kno
 __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 {
 	struct kernel_key key = { .handle = handle };
-	struct known_kernel known = { .name = name };
 	struct kernel_scratch *scratch;
-	struct known_kernel *before;
+	struct known_kernel *known, *before;
 	__u64 missing;
 	__u32 tag = 0;
 
 	if (!thread)
 		return KERNEL_FULL;
-	known.unloads = control.unloads;
-	known.tgid = thread->ids >> 32;
 	key.image = thread->image;
 	scratch = kernel_scratch();
 	if (!scratch)
 		return KERNEL_FULL;
+	known = &scratch->met;
+	__builtin_memset(known, 0, sizeof(*known));
+	known->name = name;
+	known->unloads = control.unloads;
+	known->tgid = thread->ids >> 32;
 	missing = read_own_name(scratch, handle, name, &tag);
 	if (missing) {
-		known.id = named_otherwise(thread, handle);
-		if (!known.id && missing != KERNEL_FOREIGN)
-			known.id = meet_unread(thread, handle, name);
-		return known.id ? know(&key, &known) : missing;
+		known->id = named_otherwise(thread, handle);
+		if (!known->id && missing != KERNEL_FOREIGN)
+			known->id = meet_unread(thread, handle, name);
+		return known->id ? know(&key, known) : missing;
 	}
-	known.id = hash_name(scratch, thread->image);
+	known->id = hash_name(scratch, thread->image);
 	before = bpf_map_lookup_elem(&kernels, &key);
 	/* what could not be told is told at the next launch */
-	if ((!before || before->id != known.id || !before->name) &&
-	    !announce_kernel(scratch, known.tgid, known.id, handle, tag))
-		known.name = 0;
-	return know(&key, &known);
+	if ((!before || before->id != known->id || !before->name) &&
+	    !announce_kernel(scratch, known->tgid, known->id, handle, tag))
+		known->name = 0;
+	return know(&key, known);
 }
 
 /* What is known of the kernel that `handle` stands for; NULL: `id` says why nothing is. A handle is given to another

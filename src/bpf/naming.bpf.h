@@ -21,6 +21,7 @@
 struct kernel_scratch {
 	struct kernel_event event;
 	struct known_kernel stub;
+	struct known_kernel met; /* by a launch, which has no room for it on its stack */
 };
 
 struct {
