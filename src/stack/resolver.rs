@@ -225,6 +225,14 @@ impl Resolver {
         stacks
     }
 
+    /// As [`Resolver::name_all`], of stacks that were taken anywhere: what the kernel hides of some is of no importance.
+    pub fn name_sampled<'a>(&mut self, kept: impl IntoIterator<Item = &'a Kept>) -> Vec<Stack> {
+        let notes = self.notes.clone();
+        let stacks = self.name_all(kept);
+        self.notes = notes;
+        stacks
+    }
+
     fn merge(&mut self, kept: &Kept) -> Stack {
         let native: Vec<merge::Native> = kept.native.iter().map(|place| self.natives.name(*place)).collect();
         if native

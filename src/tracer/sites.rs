@@ -120,7 +120,7 @@ impl SitePlane {
         ids.dedup();
         let kept = ids.iter().filter_map(|id| Some((*id, self.sites.get(id)?)));
         let (ids, kept): (Vec<u64>, Vec<&Kept>) = kept.unzip();
-        let stacks = self.resolver.name_all(kept).into_iter();
+        let stacks = self.resolver.name_sampled(kept).into_iter();
         ids.into_iter().zip(stacks.map(|stack| stack.frames)).collect()
     }
 
