@@ -102,7 +102,10 @@ impl Resolver {
     /// Looks at what process `pid` maps: to be called when it has loaded a program or a library.
     pub fn learn(&mut self, pid: u32) {
         // it may have ended: then what was learned before has to do
-        let Ok(mapped) = regions(pid) else { return };
+        let mapped = regions(pid).unwrap_or_default();
+        if mapped.is_empty() {
+            return;
+        }
         self.natives.keep_files(pid, &mapped);
         let process = self.processes.entry(pid).or_default();
         process.regions = mapped;

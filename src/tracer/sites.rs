@@ -10,6 +10,7 @@ use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
 const SITES_KEPT: u64 = 16384;
@@ -18,6 +19,8 @@ const REMEMBERED_NS: u64 = 60_000_000_000;
 
 /// Stacks whose frames are kept for the next line.
 const MOST_SHOWN: usize = 16384;
+/// Stacks of a process that has ended may still come for so long.
+const LEAVING: Duration = Duration::from_secs(2);
 
 /// See the module.
 #[derive(Default)]
@@ -29,6 +32,8 @@ pub(super) struct SitePlane {
     owners: HashSet<u32>,
     /// Those of them that have ended, whose call sites still take room in the kernel.
     ended: HashSet<u32>,
+    /// Processes that have ended, and when it was noticed: what they mapped is needed until their last stacks are kept.
+    leaving: Vec<(u32, Instant)>,
     sites_before: u64,
     /// Sites of recent calls, by thread and entry; `None`: nobody asks for them.
     recent: Option<HashMap<(u32, u64), u64>>,
@@ -85,7 +90,7 @@ impl SitePlane {
 
     /// A process has ended.
     pub(super) fn ended(&mut self, pid: u32) {
-        self.resolver.forget(pid);
+        self.leaving.push((pid, Instant::now()));
         // most processes of a machine have none
         if self.owners.remove(&pid) {
             self.ended.insert(pid);
@@ -180,6 +185,9 @@ impl SitePlane {
     pub(super) fn settle(&mut self, session: &Session, now: u64) {
         if let Some(recent) = self.recent.as_mut() {
             recent.retain(|(_, entered), _| *entered + REMEMBERED_NS > now);
+        }
+        for (pid, _) in self.leaving.extract_if(.., |(_, noticed)| noticed.elapsed() >= LEAVING) {
+            self.resolver.forget(pid);
         }
         let sent = session.site_counters().sent;
         if self.ended.is_empty() || sent < self.sites_before + SITES_KEPT {
