@@ -8,7 +8,7 @@ scripts/setup.sh build
 scripts/setup.sh vm
 cargo build --release --locked
 sim/build.sh
-export LIMIT=${LIMIT:-600}
+export LIMIT=${LIMIT:-900}
 scripts/vm/matrix.sh scripts/vm/guest.sh target/release/gpuscope sim/out/gpusim* sim/out/lib*.so.*
 programs=$(mktemp -d); trap 'rm -rf "$programs"' EXIT
 gcc -O1 -static -o "$programs/requests" tests/vm/nvidia/requests.c

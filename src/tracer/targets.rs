@@ -84,7 +84,7 @@ impl Tracer {
     /// Says where a debugger follows a process that is traced from now on.
     fn warn_of_debugger(&mut self, pid: u32) {
         if let Some(words) = debugger_of(pid) {
-            say(&format!("gpuscope: {words}"));
+            say(format!("gpuscope: {words}"));
             self.attacher.gap(words);
         }
     }
