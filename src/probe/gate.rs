@@ -4,7 +4,7 @@
 //! on at once. Otherwise it is held ([`super::hold`]) while we attach: a thread that waits in the kernel keeps
 //! its CPU and the locks that attaching needs. As attaching keeps us busy, a thread of its own attends to those
 //! that arrive meanwhile. Where every process of the machine is watched, only those wait that have mapped what nobody had
-//! before ([`super::files`]), and they are held as soon as they arrive, for two seconds at most: their number has no bound.
+//! before (`files`), and they are held as soon as they arrive, for two seconds at most: their number has no bound.
 //! What is new and where to attach is [`super::attach`]'s business.
 
 use super::Session;
