@@ -8,6 +8,7 @@ mod driver;
 mod exporter;
 #[path = "../deploy/expression.rs"]
 mod expression;
+mod fresh;
 mod frozen;
 mod hanging;
 mod hardware;

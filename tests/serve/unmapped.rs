@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A container's own libraries, with its own program.
-fn installed_as(name: &str) -> tempfile::TempDir {
+pub fn installed_as(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     install(name, folder.path());
     folder
@@ -28,7 +28,7 @@ fn install(name: &str, folder: &Path) {
     }
 }
 
-fn started(folder: &Path, name: &str, arguments: &str) -> Program {
+pub fn started(folder: &Path, name: &str, arguments: &str) -> Program {
     let script = format!("cd {} && LD_LIBRARY_PATH=. exec ./{name} {arguments}", folder.display());
     Program::start(Command::new("sh").args(["-c", &script]))
 }
