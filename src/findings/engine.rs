@@ -88,7 +88,7 @@ impl Engine {
         self.run.unreturned = calls;
     }
 
-    /// What probes have cost the program, about.
+    /// What probes have cost the program's calls, about. Loading a library took longer, too, but before its first call.
     pub fn tracing_took(&mut self, ns: u64) {
         self.run.tracing_ns = ns;
     }

@@ -62,8 +62,7 @@ impl Collector {
         if exact.as_ref().is_some_and(idleness_is_inferred) {
             self.engine.doubt_idleness();
         }
-        let cost = exact.as_ref().and_then(|exact| exact.cost["program_seconds"].as_f64());
-        self.engine.tracing_took((cost.unwrap_or(0.0) * 1e9) as u64);
+        self.engine.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
         self.engine
             .did_not_return(exact.as_ref().map(unreturned).unwrap_or_default());
         let untold = exact.as_ref().and_then(|exact| exact.no_findings.clone());
@@ -102,6 +101,12 @@ fn unreturned(exact: &Snapshot) -> BTreeMap<String, u64> {
     functions
         .map(|function| (function.name.clone(), function.unfinished))
         .collect()
+}
+
+/// What tracing cost the program's calls. Of the whole, that it stood still while libraries were loaded is none of them.
+fn in_calls_ns(exact: &Snapshot) -> u64 {
+    let seconds = |key: &str| exact.cost[key].as_f64().unwrap_or(0.0);
+    ((seconds("program_seconds") - seconds("standstill_seconds")).max(0.0) * 1e9).round() as u64
 }
 
 /// Not everything that gives devices work was seen.

@@ -61,7 +61,7 @@ impl Tracer {
         summary.work = self.work.report(&self.session, monotonic_ns());
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
-        summary.findings = self.diagnose(blind, summary.cost.in_program_ns(), &summary.functions);
+        summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
         let mut sites = sites_of(&summary.work);
         sites.extend(sites_of_groups(&summary.aggregates));
         summary.driver = self.driver.as_mut().map(super::driver::DriverPlane::report);
