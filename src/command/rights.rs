@@ -4,22 +4,8 @@ use crate::confine::{self, Capability, Keep};
 use crate::tracer::Tracer;
 
 /// To attach to what comes and look into it; to write where the user may; to hand signals on to a command of another user,
-/// and to do for a user what is that user's.
-const TRACING: &[Capability] = &[
-    Capability::Bpf,
-    Capability::Perfmon,
-    Capability::SysPtrace,
-    Capability::DacReadSearch,
-    Capability::Lease,
-    Capability::CheckpointRestore,
-    Capability::DacOverride,
-    Capability::Chown,
-    Capability::Fowner,
-    Capability::Kill,
-    Capability::SetUid,
-    Capability::SetGid,
-];
-/// And where a probe is a perf event of its own: kernels that restrict these want the first, old ones the other.
+/// and to do for a user what is that user's. And where a probe is a perf event of its own: kernels that restrict these want
+/// the last but one, old ones the last.
 const SINGLE_EVENTS: &[Capability] = &[
     Capability::Bpf,
     Capability::Perfmon,
@@ -36,6 +22,7 @@ const SINGLE_EVENTS: &[Capability] = &[
     Capability::SysAdmin,
     Capability::SysResource,
 ];
+const TRACING: &[Capability] = SINGLE_EVENTS.split_at(SINGLE_EVENTS.len() - 2).0;
 /// To read a recording and write what it says, for whoever asks.
 #[cfg(feature = "record")]
 const FILES: &[Capability] = &[
