@@ -351,21 +351,26 @@ fn become_worker(role: Role, name: &std::ffi::CStr, channel: &OwnedFd, memory: &
     serve(role)
 }
 
-/// Serves until the channel closes. What ends those that a terminal or a supervisor ends does not end it; if it dies of
-/// what it reads, who started it says so.
+/// What ends processes that a terminal or a supervisor ends does not end this one: it ends with who started it.
+pub fn ignore_ends_from_outside() {
+    for signal in [
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGQUIT,
+        libc::SIGPIPE,
+        libc::SIGTSTP,
+    ] {
+        // SAFETY: a plain system call, which changes what this process does with a signal
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+}
+
+/// Serves until the channel closes. If it dies of what it reads, who started it says so.
 fn serve(role: Role) -> ! {
     // SAFETY: plain system calls; both descriptors were put there for us
     unsafe {
-        for signal in [
-            libc::SIGINT,
-            libc::SIGTERM,
-            libc::SIGHUP,
-            libc::SIGQUIT,
-            libc::SIGPIPE,
-            libc::SIGTSTP,
-        ] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
+        ignore_ends_from_outside();
         let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
         for standard in 0..if role.speaks { libc::STDERR_FILENO } else { CHANNEL } {
             libc::dup2(nowhere, standard);

@@ -8,6 +8,7 @@
 mod resume;
 
 use super::poll::wait_readable;
+use crate::foreign::worker;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -137,16 +138,7 @@ fn hold_for(channel: File) -> ! {
 fn step_aside(channel: i32) {
     // SAFETY: plain system calls; the descriptors closed here are not used by this process
     unsafe {
-        for signal in [
-            libc::SIGINT,
-            libc::SIGTERM,
-            libc::SIGHUP,
-            libc::SIGQUIT,
-            libc::SIGPIPE,
-            libc::SIGTSTP,
-        ] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
+        worker::ignore_ends_from_outside();
         libc::prctl(libc::PR_SET_NAME, c"gpuscope-hold".as_ptr());
         let (below, above) = (channel as libc::c_uint, channel as libc::c_uint);
         if below > 0 {
