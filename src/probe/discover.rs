@@ -24,6 +24,19 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Of the library that tests know, in the file with that number.
+    #[cfg(test)]
+    pub fn example(inode: u64) -> Mapping {
+        Mapping {
+            path: PathBuf::from("/opt/libcudart.so.13"),
+            device: "fe:00".to_owned(),
+            inode,
+            deleted: false,
+            range: String::new(),
+            offset: 0,
+        }
+    }
+
     /// The last part of its path.
     pub fn base_name(&self) -> String {
         self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -275,10 +275,10 @@ impl MemoryPlane {
             devices.forget(pid);
         }
         // an exec leaves the process where it was born
-        if end.is_exit && forget_birth(&mut self.born, pid, at) {
-            self.early.remove(&pid);
-        }
         if end.is_exit {
+            if forget_birth(&mut self.born, pid, at) {
+                self.early.remove(&pid);
+            }
             self.sites.ended(pid);
         }
     }

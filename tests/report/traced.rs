@@ -97,16 +97,14 @@ fn sum(of: &Value, key: &str) -> u64 {
         .sum()
 }
 
+fn rules(findings: &Value) -> Vec<Value> {
+    let findings = findings.as_array().into_iter().flatten();
+    findings.map(|finding| finding["rule"].clone()).collect()
+}
+
 /// What both say: failures, launches by kernel, graphs, waits, hidden waits, idle time and its window, findings.
 fn told_by_summary(summary: &Value) -> Value {
     let work = &summary["work"][0];
-    let names = |of: &Value| -> Vec<Value> {
-        of.as_array()
-            .into_iter()
-            .flatten()
-            .map(|one| one["rule"].clone())
-            .collect()
-    };
     json!({
         "kernels": [sum(&summary["kernels"], "launches"), sum(&summary["kernels"], "in_graphs")],
         "graphs": work["graphs"],
@@ -114,18 +112,11 @@ fn told_by_summary(summary: &Value) -> Value {
         "hidden": [sum(&work["hidden"], "count"), sum(&work["hidden"], "total_us")],
         "idle": sum(&json!([work["gpu"]]), "idle_at_least_us"),
         "failures": sum(&summary["failures"], "count"),
-        "findings": names(&summary["findings"]),
+        "findings": rules(&summary["findings"]),
     })
 }
 
 fn told_by_report(report: &Value) -> Value {
-    let names = |of: &Value| -> Vec<Value> {
-        of.as_array()
-            .into_iter()
-            .flatten()
-            .map(|one| one["rule"].clone())
-            .collect()
-    };
     json!({
         "kernels": [sum(&report["kernels"], "launches"), sum(&report["kernels"], "in_graphs")],
         "graphs": report["graphs"],
@@ -133,7 +124,7 @@ fn told_by_report(report: &Value) -> Value {
         "hidden": [sum(&report["hidden"], "calls"), sum(&report["hidden"], "total_ns")],
         "idle": sum(&report["idle"], "total_ns"),
         "failures": sum(&report["failures"], "count"),
-        "findings": names(&report["findings"]),
+        "findings": rules(&report["findings"]),
     })
 }
 

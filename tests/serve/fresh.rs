@@ -31,8 +31,16 @@ fn each_is_counted_from_its_first_call() {
         });
         let bytes = |label| of(&exporter, "gpuscope_copy_bytes_total", &name, label);
         // a training loop copies from and to pinned memory alone
-        assert_eq!((bytes(""), bytes("host_memory=\"pinned\"")), (copied(&ledger), copied(&ledger)));
-        let allocated = of(&exporter, "gpuscope_memory_allocated_bytes_total", &name, "family=\"device\"");
+        assert_eq!(
+            (bytes(""), bytes("host_memory=\"pinned\"")),
+            (copied(&ledger), copied(&ledger))
+        );
+        let allocated = of(
+            &exporter,
+            "gpuscope_memory_allocated_bytes_total",
+            &name,
+            "family=\"device\"",
+        );
         assert_eq!(allocated, ledger.bytes["alloc"], "{name}");
     }
     let late = exporter.sum("gpuscope_lost_records_total", &["reason=\"late_probes\""]);

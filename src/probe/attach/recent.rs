@@ -32,26 +32,14 @@ impl Recent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn mapping(inode: u64) -> Mapping {
-        Mapping {
-            path: PathBuf::from("/opt/libcudart.so.13"),
-            device: "fe:00".to_owned(),
-            inode,
-            deleted: false,
-            range: String::new(),
-            offset: 0,
-        }
-    }
 
     #[test]
     fn whoever_mapped_a_file_before_it_was_probed_is_behind() {
         let mut recent = Recent::default();
         for (inode, at) in [(1, 10), (2, 20), (3, 30)] {
-            recent.note(mapping(inode).name(), at);
+            recent.note(Mapping::example(inode).name(), at);
         }
-        let behind = |since, inode| recent.has_any_since(since, &[mapping(9), mapping(inode)]);
+        let behind = |since, inode| recent.has_any_since(since, &[Mapping::example(9), Mapping::example(inode)]);
         assert!(behind(5, 1) && behind(19, 2) && behind(19, 3));
         assert!(!behind(10, 1) && !behind(20, 2) && !behind(0, 4));
     }
@@ -60,8 +48,8 @@ mod tests {
     fn only_so_many_are_remembered() {
         let mut recent = Recent::default();
         for at in 1..=MOST as u64 + 1 {
-            recent.note(mapping(at).name(), at);
+            recent.note(Mapping::example(at).name(), at);
         }
-        assert!(!recent.has_any_since(0, &[mapping(1)]) && recent.has_any_since(0, &[mapping(2)]));
+        assert!(!recent.has_any_since(0, &[Mapping::example(1)]) && recent.has_any_since(0, &[Mapping::example(2)]));
     }
 }

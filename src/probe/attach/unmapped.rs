@@ -175,39 +175,27 @@ impl Attacher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
-
-    fn mapping(inode: u64) -> Mapping {
-        Mapping {
-            path: PathBuf::from("/opt/libcudart.so.13"),
-            device: "fe:00".to_owned(),
-            inode,
-            deleted: false,
-            range: String::new(),
-            offset: 0,
-        }
-    }
 
     fn names(inodes: &[u64]) -> HashSet<Name> {
-        inodes.iter().map(|inode| mapping(*inode).name()).collect()
+        inodes.iter().map(|inode| Mapping::example(*inode).name()).collect()
     }
 
     #[test]
     fn a_file_goes_when_two_rounds_in_a_row_found_nobody() {
-        let mut stay = Stay::for_mapping(Some(&mapping(1)));
+        let mut stay = Stay::for_mapping(Some(&Mapping::example(1)));
         assert!(!stay.is_over(&names(&[1, 2])));
         assert!(!stay.is_over(&names(&[2])));
         assert!(!stay.is_over(&names(&[1])), "somebody again");
         assert!(!stay.is_over(&names(&[])));
-        stay.note(Some(&mapping(3)));
+        stay.note(Some(&Mapping::example(3)));
         assert!(!stay.is_over(&names(&[])), "a process came with it between two rounds");
         assert!(stay.is_over(&names(&[2])));
     }
 
     #[test]
     fn any_of_its_names_keeps_it_and_what_is_installed_stays() {
-        let mut stay = Stay::for_mapping(Some(&mapping(1)));
-        stay.note(Some(&mapping(9)));
+        let mut stay = Stay::for_mapping(Some(&Mapping::example(1)));
+        stay.note(Some(&Mapping::example(9)));
         assert!(!stay.is_over(&names(&[9])) && !stay.is_over(&names(&[9])));
         let mut installed = Stay::for_mapping(None);
         assert!(!installed.is_over(&names(&[])) && !installed.is_over(&names(&[])));
