@@ -37,6 +37,7 @@ struct file___key {
 
 struct vm_area_struct___key {
 	struct file___key *vm_file;
+	unsigned long vm_start;
 	unsigned long vm_flags;
 } __attribute__((preserve_access_index));
 
@@ -69,15 +70,22 @@ struct {
 	__type(value, __u64);
 } known_files SEC(".maps");
 
-/* Others that are mapped: the sequence of the notice whose thread waits for them to be looked at. */
+/* Whose thread waits for a file to be looked at: its notice's sequence, and where that thread has mapped it first. */
+struct fresh_file {
+	__u64 sequence;
+	__u64 address;
+};
+
+/* Files that are mapped and not known. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct file_key);
-	__type(value, __u64);
+	__type(value, struct fresh_file);
 } fresh_files SEC(".maps");
 
 const struct file_key *file_key_type __attribute__((unused));
+const struct fresh_file *fresh_file_type __attribute__((unused));
 
 static __always_inline __u64 changed_at(struct inode___key *inode)
 {
@@ -102,6 +110,8 @@ static __noinline bool is_unknown(struct vm_area_struct___key *vma, __u64 sequen
 	struct file_key key;
 	struct inode___key *inode;
 	struct file___key *file = vma->vm_file;
+	struct fresh_file fresh = {.sequence = sequence, .address = vma->vm_start};
+	struct fresh_file *met;
 	__u64 *known;
 
 	if (!file || !(vma->vm_flags & VM_EXEC))
@@ -116,7 +126,9 @@ static __noinline bool is_unknown(struct vm_area_struct___key *vma, __u64 sequen
 	known = bpf_map_lookup_elem(&known_files, &key);
 	if (known && *known == control.known_files)
 		return false;
-	bpf_map_update_elem(&fresh_files, &key, &sequence, BPF_ANY);
+	met = bpf_map_lookup_elem(&fresh_files, &key);
+	if (!met || met->sequence != sequence)
+		bpf_map_update_elem(&fresh_files, &key, &fresh, BPF_ANY);
 	return true;
 }
 

@@ -107,6 +107,13 @@ impl News {
 const MOST_LOOKED_AT: usize = 1 << 16;
 /// Sentences about what is not seen.
 const MOST_GAPS: usize = 1000;
+/// A file as a process maps it. Of one that was deleted the numbers may come again: its path tells it apart, mostly.
+type Looked = (Name, PathBuf);
+
+fn looked(mapping: &Mapping) -> Looked {
+    (mapping.name(), mapping.path.clone())
+}
+
 /// Files that wait to be looked at again, and how many of them are each second.
 const MOST_WAITING: usize = 64;
 const RETRIED: usize = 8;
@@ -121,8 +128,8 @@ pub struct Attacher {
     linkers: HashMap<(u64, u64), (PathBuf, Probes)>,
     /// What was open for writing when a process mapped it.
     waiting: Vec<(u32, Mapping)>,
-    /// Mappings already looked at, so that a process's hundreds of files are opened once.
-    looked_at: HashSet<(String, u64)>,
+    /// Files already looked at, so that a process's hundreds of them are opened once.
+    looked_at: HashSet<Looked>,
     sites: Sites,
     kernel: KernelHooks,
     round: Round,
@@ -144,11 +151,12 @@ impl Attacher {
         self.gaps.iter()
     }
 
-    /// What process `pid` maps, in one look. `since`: when it mapped it at the latest, CLOCK_MONOTONIC ns.
+    /// What process `pid` maps, in one look. `since`: when it mapped it at the latest, CLOCK_MONOTONIC ns. `fresh`: where it
+    /// has mapped what the kernel has not seen before, whatever it is called.
     ///
     /// # Errors
     /// The process is gone or may not be looked at.
-    pub fn news(&mut self, catalog: &Catalog, pid: u32, since: u64) -> std::io::Result<News> {
+    pub fn news(&mut self, catalog: &Catalog, pid: u32, since: u64, fresh: &[u64]) -> std::io::Result<News> {
         let mut mappings = discover::mappings(pid)?;
         let is_library = |mapping: &Mapping| {
             let path = mapping.path.to_string_lossy();
@@ -162,7 +170,10 @@ impl Attacher {
         if self.looked_at.len() > MOST_LOOKED_AT {
             self.looked_at.clear(); // what is attached is known all the same
         }
-        mappings.retain(|mapping| self.looked_at.insert((mapping.device.clone(), mapping.inode)));
+        mappings.retain(|mapping| {
+            let is_fresh = mapping.addresses().is_some_and(|(start, _)| fresh.contains(&start));
+            self.looked_at.insert(looked(mapping)) || is_fresh
+        });
         Ok(News {
             mappings,
             has_library,
@@ -180,7 +191,7 @@ impl Attacher {
     /// Whether none of these is to be looked at again.
     #[must_use]
     pub fn is_done_with(&self, mappings: &[Mapping]) -> bool {
-        mappings.iter().all(|mapping| self.looked_at.contains(&mapping.name()))
+        mappings.iter().all(|mapping| self.looked_at.contains(&looked(mapping)))
     }
 
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue. Whether what
@@ -190,7 +201,7 @@ impl Attacher {
             Ok(file) => self.attach_to(session, rows, file, mapping.path.clone(), Some(mapping)),
             Err(error) => {
                 // another process that maps it may let us in
-                self.looked_at.remove(&(mapping.device.clone(), mapping.inode));
+                self.looked_at.remove(&looked(mapping));
                 Err(error).context("cannot be opened")
             }
         };
@@ -213,7 +224,7 @@ impl Attacher {
 
     /// Has a file looked at again until nobody has it open for writing.
     fn wait_for(&mut self, pid: u32, mapping: &Mapping) {
-        self.looked_at.remove(&mapping.name());
+        self.looked_at.remove(&looked(mapping));
         let known = |(_, other): &(u32, Mapping)| other.name() == mapping.name();
         if self.waiting.len() < MOST_WAITING && !self.waiting.iter().any(known) {
             self.waiting.push((pid, mapping.clone()));
@@ -226,8 +237,8 @@ impl Attacher {
         let mut early = Vec::new();
         let now: Vec<(u32, Mapping)> = self.waiting.drain(..self.waiting.len().min(RETRIED)).collect();
         for (pid, mapping) in now {
-            if !discover::is_gone(pid) && !self.looked_at.contains(&mapping.name()) {
-                self.looked_at.insert(mapping.name());
+            if !discover::is_gone(pid) && !self.looked_at.contains(&looked(&mapping)) {
+                self.looked_at.insert(looked(&mapping));
                 if self.consider(session, rows, pid, &mapping) {
                     early.push(pid);
                 }

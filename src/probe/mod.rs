@@ -12,7 +12,7 @@ mod control;
 pub mod discover;
 pub mod driver;
 pub mod environment;
-mod files;
+pub mod files;
 pub mod gate;
 pub mod hold;
 mod identity;

@@ -74,7 +74,7 @@ impl Tracer {
     /// Attaches to what processes have loaded through a linker that was hooked too late to tell. To be called once a second.
     pub(super) fn look_at_unsure(&mut self) {
         for pid in std::mem::take(&mut self.early.unsure) {
-            let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX);
+            let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX, &[]);
             let Ok(news) = news else { continue };
             let mut is_behind = false;
             for mapping in &news.mappings {

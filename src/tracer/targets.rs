@@ -7,10 +7,11 @@ use super::{Scope, Tracer, monotonic_ns};
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::attach::News;
+use crate::probe::files::Fresh;
 use crate::probe::gate::Arrival;
 use crate::probe::machine::process::debugger_of;
 use crate::probe::{Session, discover};
-use crate::wire::{self, Notice};
+use crate::wire;
 use anyhow::{Context, Result};
 use std::time::Instant;
 
@@ -91,7 +92,7 @@ impl Tracer {
 
     /// Attaches to what a process maps; whether that includes a library of the catalogue.
     fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
-        let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX)?;
+        let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX, &[])?;
         if news.has_library && self.rows.takes_stacks() {
             self.memory.sites.look_at(&self.session, pid);
         }
@@ -115,7 +116,11 @@ impl Tracer {
     /// When the thread went on, CLOCK_MONOTONIC ns, if it stood still until then.
     fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
         let notice = arrival.notice;
-        let news = self.attacher.news(&self.rows.catalog, notice.tgid, notice.at);
+        let fresh = self.session.fresh_files(&notice);
+        let addresses: Vec<u64> = fresh.addresses().collect();
+        let news = self
+            .attacher
+            .news(&self.rows.catalog, notice.tgid, notice.at, &addresses);
         // it may have called what was probed already, while that did not count
         if !self.memory.has_begun(notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
             self.memory.meet(notice.tgid);
@@ -133,10 +138,10 @@ impl Tracer {
         let passes = news.mappings.is_empty() && !looks || !is_read && self.fleet.is_some();
         let linkers = self.attacher.linkers_met();
         let until = if passes {
-            settle(&self.session, &notice, is_read);
+            settle(&self.session, &fresh, is_read);
             self.gate.pass(&arrival)
         } else {
-            self.attach_while_held(arrival, &mut news, looks, is_read)
+            self.attach_while_held(arrival, &mut news, looks, (&fresh, is_read))
         };
         if until.is_none() && self.attacher.linkers_met() > linkers {
             self.early.look_again(notice.tgid);
@@ -153,7 +158,14 @@ impl Tracer {
         self.rows.takes_stacks() && news.has_library && !self.memory.sites.has_looked_at(pid)
     }
 
-    fn attach_while_held(&mut self, arrival: Arrival, news: &mut News, looks: bool, is_read: bool) -> Option<u64> {
+    /// `fresh`: what is known afterwards, if all of it could be read.
+    fn attach_while_held(
+        &mut self,
+        arrival: Arrival,
+        news: &mut News,
+        looks: bool,
+        (fresh, is_read): (&Fresh, bool),
+    ) -> Option<u64> {
         let notice = arrival.notice;
         let stacks = self.rows.takes_stacks();
         self.gate.during(arrival, || {
@@ -162,11 +174,8 @@ impl Tracer {
                     .attacher
                     .consider(&self.session, &mut self.rows, notice.tgid, mapping);
             }
-            settle(
-                &self.session,
-                &notice,
-                is_read && self.attacher.is_done_with(&news.mappings),
-            );
+            let is_known = is_read && self.attacher.is_done_with(&news.mappings);
+            settle(&self.session, fresh, is_known);
             // last: a thread that waits no longer must not miss the probes
             if looks || stacks && self.memory.sites.has_looked_at(notice.tgid) {
                 self.memory.sites.look_at(&self.session, notice.tgid);
@@ -199,10 +208,8 @@ impl Tracer {
     }
 }
 
-/// What the thread of `notice` had mapped was looked at. `known`: all of it, so that nobody has to wait for it again.
-fn settle(session: &Session, notice: &Notice, known: bool) {
-    if notice.waits == wire::WAITS_HERE {
-        // whoever maps a file that is not known waits once more
-        let _ = session.settle_files(notice.sequence, known);
-    }
+/// These were looked at. `known`: all of them, so that nobody has to wait for them again.
+fn settle(session: &Session, fresh: &Fresh, known: bool) {
+    // whoever maps a file that is not known waits once more
+    let _ = session.settle_files(fresh, known);
 }

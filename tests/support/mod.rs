@@ -56,12 +56,20 @@ pub fn sim_text(name: &str) -> String {
 }
 
 /// Waits until `holds`; a test whose condition never holds fails with `what`.
-pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    assert!(comes_true(holds), "waited in vain: {what}");
+}
+
+/// Waits until `holds`; false: that was too long.
+pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
-    while !holds() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+    while start.elapsed() < PATIENCE {
+        if holds() {
+            return true;
+        }
         std::thread::sleep(Duration::from_millis(5));
     }
+    false
 }
 
 /// Fails with the entries that differ, rather than with both tables.

@@ -157,7 +157,7 @@ impl Attacher {
 
     /// Numbers of files that are gone may come again, for others.
     fn keep_only(&mut self, session: &Session, mapped: &HashSet<Name>) {
-        self.looked_at.retain(|name| mapped.contains(name));
+        self.looked_at.retain(|(name, _)| mapped.contains(name));
         let linkers = self.linkers.extract_if(|_, (_, probes)| probes.stay.is_over(mapped));
         let linkers = linkers.map(|(_, (_, probes))| probes);
         let files = self.attached.extract_if(|_, file| file.probes.stay.is_over(mapped));
