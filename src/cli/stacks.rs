@@ -13,7 +13,7 @@ pub enum Stacks {
     Sync,
     /// Of all these
     All,
-    /// Of none, for the summary either; costs less
+    /// Of none, for the summary either; nor samples of threads that are outside CUDA or in a call that hangs. Costs less
     None,
 }
 
