@@ -1,5 +1,5 @@
 #!/bin/bash
-# fetch-interpreters.sh - download the CPython versions that tests/call_sites.rs reads; nothing is installed.
+# fetch-interpreters.sh - download the CPython versions that tests/real/interpreters.rs reads; nothing is installed.
 # usage: fetch-interpreters.sh DIR
 # result: DIR/3.10 … DIR/3.14: a root directory each, with usr/bin/python3.N and what it needs, as Debian and Ubuntu
 #         ship them (stripped, 3.10 and 3.12 of Ubuntu, the others of Debian); run with chroot.

@@ -1,5 +1,5 @@
 #!/bin/bash
-# fetch-libraries.sh - download the real CUDA libraries for tests/real_libraries.rs and tests/real_runtime.rs; nothing
+# fetch-libraries.sh - download the real CUDA libraries for tests/real/libraries.rs and tests/real/runtime.rs; nothing
 # is installed.
 # usage: fetch-libraries.sh DIR
 # result: DIR/runtime/<version>/libcudart.so.*   exported runtime, one per release

@@ -25,7 +25,7 @@ programs=$(cargo test --locked --no-run --quiet --message-format=json |
 cargo build --release --locked # what is promised of many allocations is promised of this one
 failed=
 while read -r name program; do
-  [[ $name != real_* ]] || continue
+  [[ $name != real ]] || continue
   echo "     Running $name: the tests that need root"
   as_root env "CARGO_MANIFEST_DIR=$PWD" "$program" --ignored --test-threads=1 </dev/null || failed+=" $name"
 done <<<"$programs"
@@ -34,21 +34,20 @@ if [ -n "$failed" ]; then
   exit 1
 fi
 
+real=$(sed -n 's/^real //p' <<<"$programs")
 if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
   GPUSCOPE_LIBRARIES=$(cd "$GPUSCOPE_LIBRARIES" && pwd)
-  cargo test --locked --test real_libraries -- --ignored
-  runtime=$(sed -n 's/^real_runtime //p' <<<"$programs")
-  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_LIBRARIES=$GPUSCOPE_LIBRARIES" "$runtime" --ignored --test-threads=1
+  cargo test --locked --test real -- --ignored libraries::
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_LIBRARIES=$GPUSCOPE_LIBRARIES" "$real" --ignored --test-threads=1 runtime::
 else
-  echo "not asked for: tests/real_libraries.rs and tests/real_runtime.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
+  echo "not asked for: tests/real/libraries.rs and tests/real/runtime.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"
 fi
 
 if [ -n "${GPUSCOPE_INTERPRETERS:-}" ]; then
   GPUSCOPE_INTERPRETERS=$(cd "$GPUSCOPE_INTERPRETERS" && pwd)
-  interpreters=$(sed -n 's/^real_interpreters //p' <<<"$programs")
-  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_INTERPRETERS=$GPUSCOPE_INTERPRETERS" "$interpreters" --ignored --test-threads=1
+  as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_INTERPRETERS=$GPUSCOPE_INTERPRETERS" "$real" --ignored --test-threads=1 interpreters::
 else
-  echo "not asked for: tests/real_interpreters.rs (scripts/fetch-interpreters.sh DIR, then GPUSCOPE_INTERPRETERS=DIR make test)"
+  echo "not asked for: tests/real/interpreters.rs (scripts/fetch-interpreters.sh DIR, then GPUSCOPE_INTERPRETERS=DIR make test)"
 fi
 
-echo "not asked for: tests/real_engines.rs (scripts/verify-readers.sh)"
+echo "not asked for: tests/real/engines.rs (scripts/verify-readers.sh)"

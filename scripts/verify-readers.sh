@@ -21,4 +21,4 @@ if [ "$(cat "$tools/engines/versions" 2>/dev/null)" != "${wheels[*]}" ]; then
   rm -rf "$tools/engines"
   mv "$scratch/engines" "$tools/engines"
 fi
-cargo test --locked --test real_engines -- --ignored --test-threads=1
+cargo test --locked --test real -- --ignored --test-threads=1 engines::

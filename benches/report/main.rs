@@ -6,7 +6,7 @@
 
 #![allow(clippy::expect_used, reason = "the file that is made is a test's, too")]
 
-#[path = "../../tests/report/specimen.rs"]
+#[path = "../../tests/recording/report/specimen.rs"]
 mod specimen;
 
 use anyhow::{Context, Result, anyhow};

@@ -1,12 +1,13 @@
 //! `gpuscope serve` beside the programs it is made for: Prometheus from Debian, a browser, a collector of
-//! OpenTelemetry. What they got is held against the simulated CUDA's own counts.
+//! OpenTelemetry. What they got is held against the simulated CUDA's own counts. Its web server by itself, its sampler of
+//! NVML, and what lies in `deploy/`.
 
 #![cfg(feature = "serve")]
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
+mod deploy;
 mod driver;
 mod exporter;
-#[path = "../deploy/expression.rs"]
 mod expression;
 mod fresh;
 mod frozen;
@@ -26,5 +27,7 @@ mod rights;
 mod soak;
 #[path = "../support/mod.rs"]
 mod support;
+mod telemetry;
 mod unmapped;
+mod web;
 mod workload;

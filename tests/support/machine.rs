@@ -12,7 +12,7 @@ pub fn on_machine(name: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
     }
     let state = tempfile::tempdir().expect("a folder");
     let output = Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", name, "--nocapture"])
+        .args([&format!("::{name}"), "--nocapture"])
         .env(INSIDE, "1")
         .env("GPUSIM_STATE", state.path())
         .env("GPUSCOPE_NVML", sim("libnvidia-ml.so.1"))
@@ -21,5 +21,5 @@ pub fn on_machine(name: &str, settings: &[(&str, &str)], body: impl FnOnce()) {
         .output()
         .expect("this program starts");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert!(output.status.success() && said.contains("ok. 1 passed"), "{said}");
 }

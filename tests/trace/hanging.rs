@@ -1,0 +1,201 @@
+//! A call that does not return is told of while it hangs, and at the end.
+
+use crate::support::{self, Gpuscope, compile, number, text};
+use serde_json::Value;
+use std::path::Path;
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+const HOOKS: &str = r#"
+[[library]]
+name = "hanging"
+match = "libhanging.so*"
+[[function]]
+library = "hanging"
+symbol = "hang_ms"
+class = "context"
+args = ["ms: i32"]
+returns = "i32"
+[[function]]
+library = "hanging"
+symbol = "hang_not"
+class = "context"
+args = ["value: i32"]
+returns = "i32"
+[[function]]
+library = "hanging"
+symbol = "hang_around"
+class = "context"
+args = ["ms: i32"]
+returns = "i32"
+[[function]]
+library = "hanging"
+symbol = "spin_ms"
+class = "context"
+args = ["ms: i32"]
+returns = "i32"
+"#;
+
+fn folder() -> &'static Path {
+    static FOLDER: OnceLock<TempDir> = OnceLock::new();
+    let folder = FOLDER.get_or_init(|| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path();
+        let library = compile(
+            path,
+            "libhanging.so.1",
+            include_str!("../support/not_returning.c"),
+            &["-shared", "-fPIC"],
+        );
+        let library = library.to_str().expect("UTF-8");
+        let user = include_str!("../support/hanging_user.c");
+        compile(path, "user", user, &[library, "-Wl,-rpath,$ORIGIN"]);
+        let spinning = include_str!("../support/spinning_user.c");
+        compile(path, "spinning", spinning, &[library, "-Wl,-rpath,$ORIGIN"]);
+        let switching = include_str!("../support/switching_user.c");
+        compile(path, "switching", switching, &[library, "-Wl,-rpath,$ORIGIN"]);
+        std::fs::write(path.join("hooks.toml"), HOOKS).expect("a file");
+        folder
+    });
+    folder.path()
+}
+
+fn file(name: &str) -> String {
+    folder().join(name).to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_call_that_hangs_is_a_line_while_it_does() {
+    let (hooks, user) = (file("hooks.toml"), file("user"));
+    let run = Gpuscope::new(["run", "--hooks", &hooks, "--", &user, "600000"]).start();
+    support::eventually("a line of the open call", || {
+        run.stdout().contains("hang_ms(ms=600000) … has not returned after ")
+    });
+    assert!(
+        run.stdout()
+            .contains("hang_around(ms=600000) … has not returned after "),
+        "{}",
+        run.stdout()
+    );
+    assert!(!run.stdout().contains("hang_not(value=3) … "), "{}", run.stdout());
+    // the innermost function whose frame is kept, as the C library keeps none, and who called it
+    let told = run.stdout();
+    let (_, below) = told.split_once("hang_ms(ms=600000) … ").expect("the line");
+    assert!(below.contains("hang_around") && below.contains("main (user)"), "{told}");
+    run.signal(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_call_that_never_leaves_its_cpu_says_where_it_is_all_the_same() {
+    let (hooks, spinning) = (file("hooks.toml"), file("spinning"));
+    let run = Gpuscope::new(["run", "--hooks", &hooks, "--", &spinning, "120000"]).start();
+    support::eventually("a line of the open call, and where it is", || {
+        let told = run.stdout();
+        let below = told.split_once("spin_ms(ms=120000) … has not returned after ");
+        below.is_some_and(|(_, below)| below.contains("turn (libhanging.so.1)") && below.contains("main (spinning)"))
+    });
+    run.signal(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn with_phases_each_call_begins_and_ends_by_time_even_if_it_hangs_in_between() {
+    let (hooks, user) = (file("hooks.toml"), file("user"));
+    let run = Gpuscope::run(&["--hooks", &hooks, "--phases"], &[&user, "3000"]).start();
+    support::eventually("the entry of the open call", || {
+        run.lines()
+            .lines()
+            .any(|line| line.contains("\"hang_ms\"") && line.contains("\"phase\":\"B\""))
+    });
+    let has_ended = |line: &str| line.contains("\"hang_ms\"") && line.contains("\"phase\":\"E\"");
+    assert!(!run.lines().lines().any(has_ended), "it hangs still:\n{}", run.lines());
+    let trace = run.finish().ok();
+    let calls: Vec<&Value> = trace.calls().collect();
+    let of = |phase: &str| {
+        calls
+            .iter()
+            .filter(|call| call["phase"] == phase)
+            .map(|call| number(call, "event_id"))
+            .collect::<Vec<_>>()
+    };
+    let (mut entries, mut returns) = (of("B"), of("E"));
+    assert_eq!(calls.len(), 2 * 23, "20 quick calls, and one around two");
+    entries.sort_unstable();
+    returns.sort_unstable();
+    assert_eq!(entries, returns);
+    let open = |name: &str, phase: &str| {
+        let mut named = calls
+            .iter()
+            .filter(|call| text(call, "name") == name && call["phase"] == phase);
+        *named.next().expect("the record")
+    };
+    let (begin, end) = (open("hang_ms", "B"), open("hang_ms", "E"));
+    assert_eq!((number(&begin["args"], "ms"), number(end, "ret")), (3000, 3000));
+    assert_eq!(begin["parent_id"], open("hang_around", "B")["event_id"]);
+    assert!(functions_of(&begin["stack"]).contains(&"main".to_owned()), "{begin:#}");
+    assert!(begin["duration_us"].is_null() && end["duration_us"].as_f64() >= Some(3e6));
+    let lasts = end["ts"].as_f64().expect("a time") - begin["ts"].as_f64().expect("a time");
+    assert!((lasts * 1e6 - end["duration_us"].as_f64().expect("a duration")).abs() < 0.01);
+    let quick: Vec<f64> = calls
+        .iter()
+        .take(40)
+        .map(|call| call["ts"].as_f64().expect("a time"))
+        .collect();
+    assert!(quick.is_sorted(), "{quick:?}");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn the_summary_says_which_calls_have_not_returned_and_for_how_long() {
+    let (hooks, user) = (file("hooks.toml"), file("user"));
+    let script = format!("{user} 600000 & sleep 3; kill -9 $!; wait");
+    let options = ["-q", "--summary", "json", "--hooks", &hooks];
+    let trace = Gpuscope::script(&options, &script).finish();
+    let summary = trace
+        .stderr
+        .lines()
+        .find(|line| line.starts_with('{'))
+        .expect("a summary");
+    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    let open = summary["open_calls"].as_array().expect("open calls");
+    let names: Vec<String> = open.iter().map(|call| text(call, "name")).collect();
+    assert_eq!(names, ["hang_around", "hang_ms"], "{summary:#}");
+    for call in open {
+        assert_eq!(call["ended"], true, "{call:#}");
+        assert!(call["open_us"].as_f64() > Some(1e6), "{call:#}");
+        let functions = functions_of(&call["stack"]);
+        assert!(
+            ["hang_around", "main"]
+                .iter()
+                .all(|name| functions.iter().any(|one| one == name)),
+            "{call:#}"
+        );
+    }
+}
+
+/// Names of the frames of a stack, innermost first.
+fn functions_of(stack: &Value) -> Vec<String> {
+    let frames = stack.as_array().expect("a stack").iter();
+    frames.map(|frame| text(frame, "function")).collect()
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn context_switches_are_those_of_threads_that_call_from_their_first_call_on() {
+    let (hooks, switching) = (file("hooks.toml"), file("switching"));
+    let trace = Gpuscope::run(&["--hooks", &hooks], &[&switching]).finish().ok();
+    let told: u64 = trace.stdout.trim().parse().expect("a number");
+    let switches = &trace.summary()["totals"]["context_switches"];
+    assert_eq!(
+        (number(switches, "threads"), number(switches, "unknown_threads")),
+        (2, 0)
+    );
+    // the end of each thread comes after the program has looked
+    let (seen, slack) = (number(switches, "voluntary"), 20);
+    assert!(
+        (100..).contains(&told) && (told..=told + slack).contains(&seen),
+        "{told} told, {switches:#}"
+    );
+}

@@ -1,0 +1,147 @@
+//! Libraries that no process has mapped before, and programs that nobody announced: what of them is counted, and what is
+//! said where something is missing.
+
+use crate::support::{Counts, Ended, Gpuscope, Program, Running, Trace, assert_same, number, sim_folder, text};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// The simulated program and its libraries, in files that nobody has ever mapped.
+struct Fresh(TempDir);
+
+impl Fresh {
+    fn new() -> Fresh {
+        let folder = tempfile::tempdir().expect("a folder");
+        for file in std::fs::read_dir(sim_folder()).expect("a folder") {
+            let file = file.expect("a file").path();
+            let name = file.file_name().expect("a name").to_string_lossy().into_owned();
+            if name.contains(".so.") || name == "gpusim" {
+                std::fs::copy(&file, folder.path().join(&name)).expect("a copy");
+            }
+        }
+        Fresh(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn program(&self) -> PathBuf {
+        self.path().join("gpusim")
+    }
+
+    /// `gpusim ARGUMENTS…` with its own libraries, from its first instruction to its end.
+    fn run(&self, arguments: &[&str]) -> (u32, Ended) {
+        let script = "exec env LD_LIBRARY_PATH=\"$0\" \"$@\"";
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).arg(self.path()).arg(self.program());
+        let program = Program::start(shell.args(arguments));
+        let pid = program.pid();
+        let ended = program.finish();
+        assert!(ended.status.success(), "{}", ended.status);
+        (pid, ended)
+    }
+}
+
+/// The process of the last report of `leaks`, if it was seen at all.
+fn held_by(trace: &Trace, pid: u32) -> Option<&Value> {
+    let last = trace.records.last().expect("a report");
+    let processes = last["processes"].as_array().expect("processes");
+    processes
+        .iter()
+        .find(|process| number(process, "pid") == u64::from(pid))
+}
+
+/// What the driver was asked for and what it was given back, as far as was seen.
+fn allocated(process: &Value) -> (u64, u64) {
+    let families = process["families"].as_array().expect("families").iter();
+    let own: Vec<&Value> = families
+        .filter(|one| !["registered", "mapped", "reserved"].contains(&text(one, "family").as_str()))
+        .collect();
+    let sum = |field| own.iter().map(|family| number(family, field)).sum();
+    (sum("allocated_bytes"), sum("freed_bytes"))
+}
+
+fn watching(gpuscope: Gpuscope) -> Running {
+    gpuscope.start().until_attached()
+}
+
+/// Every time other files than those that were there before.
+const TIMES: usize = 20;
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_a_process_holds_is_exact_from_its_first_call() {
+    let running = watching(Gpuscope::leaks(&["--all"], &[]));
+    let ran: Vec<(u32, Ended)> = (0..TIMES).map(|_| Fresh::new().run(&["leak", "20"])).collect();
+    let trace = running.stop().ok();
+    for (pid, ended) in ran {
+        let process = held_by(&trace, pid).unwrap_or_else(|| panic!("{pid}\n{}", trace.stderr));
+        let truth = (ended.ledger.bytes["alloc"], ended.ledger.bytes["free"]);
+        assert_eq!(allocated(process), truth);
+        let said = (&process["late"], &process["exact"]);
+        assert_eq!(
+            said,
+            (&false.into(), &true.into()),
+            "{pid}: {}",
+            trace.records.last().expect("a report")["notes"]
+        );
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn calls_are_counted_from_the_first_one() {
+    let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
+    let ran: Vec<(u32, Ended)> = (0..TIMES).map(|_| Fresh::new().run(&["leak", "20"])).collect();
+    let trace = running.stop().ok();
+    for (pid, ended) in ran {
+        let seen: Counts = trace.written_by(&[u64::from(pid)].into());
+        assert_same(&format!("process {pid}"), &ended.ledger.visible(), &seen);
+    }
+    let early: Vec<String> = trace
+        .unseen()
+        .into_iter()
+        .filter(|words| words.contains("were probed"))
+        .collect();
+    assert_eq!(early, Vec::<String>::new());
+}
+
+/// All of them stop for the same files, for two seconds at most: on a busy machine some may have to be called late.
+#[test]
+#[ignore = "needs root and BPF"]
+fn many_that_come_at_once_are_each_counted_from_the_first_call_or_it_is_said() {
+    let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
+    let fresh = Fresh::new();
+    let ran: Vec<(u32, Ended)> = std::thread::scope(|scope| {
+        let each: Vec<_> = (0..TIMES).map(|_| scope.spawn(|| fresh.run(&["train", "1"]))).collect();
+        each.into_iter().map(|one| one.join().expect("a run")).collect()
+    });
+    let trace = running.stop().ok();
+    let unseen = trace.unseen().join("\n");
+    for (pid, ended) in ran {
+        // what ended before it could be looked at has no name
+        let is_said = unseen.contains(&format!("gpusim {pid} ran for")) || unseen.contains("were not looked at before");
+        if !is_said {
+            let seen: Counts = trace.written_by(&[u64::from(pid)].into());
+            assert_same(&format!("process {pid}; {unseen}"), &ended.ledger.visible(), &seen);
+        }
+    }
+}
+
+/// A debugger holds the thread already: it cannot be held once more, and waits in the kernel instead.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_process_that_is_debugged_is_counted_from_its_first_call_too() {
+    let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
+    let fresh = Fresh::new();
+    let script = "exec strace -f -o /dev/null env LD_LIBRARY_PATH=\"$0\" \"$@\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).arg(fresh.path()).arg(fresh.program());
+    let ended = Program::start(shell.args(["leak", "20"])).finish();
+    let trace = running.stop().ok();
+    assert!(ended.status.success());
+    let pids = ended.ledger.pids.iter().copied().collect();
+    assert_same("a debugged process", &ended.ledger.visible(), &trace.written_by(&pids));
+}
