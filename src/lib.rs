@@ -55,6 +55,7 @@ pub mod secret;
 pub mod serve;
 pub mod sink;
 pub mod stack;
+pub mod text;
 #[cfg(feature = "record")]
 pub mod timeline;
 pub mod trace;

@@ -2,11 +2,11 @@
 //!
 //! One gate over one model: both are judged by the same [`Snapshot`].
 
-use crate::cli::parse_size;
 use crate::findings;
 use crate::model::memory::Report;
 use crate::model::snapshot::{Failure, Function, Holder, Snapshot, View};
-use crate::sink::quantity::{bytes, count, escaped, plural};
+use crate::text::parse::parse_size;
+use crate::text::quantity::{bytes, count, escaped, plural};
 
 /// The layers whose failures are those of CUDA.
 const CUDA: [View; 2] = [View::Runtime, View::Driver];

@@ -1,7 +1,8 @@
 //! Options of `gpuscope leaks`.
 
-use super::{Paint, Start, Whose, parse_interval, parse_seconds};
+use super::{Paint, Start, Whose};
 use crate::rule::Rule;
+use crate::text::parse::{parse_interval, parse_seconds};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

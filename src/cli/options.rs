@@ -1,7 +1,8 @@
 //! Options of every command that traces calls: which calls of whom, and where they go.
 
-use super::{Stacks, parse_duration, parse_size};
+use super::Stacks;
 use crate::rule::Rule;
+use crate::text::parse::{parse_duration, parse_size};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;

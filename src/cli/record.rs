@@ -1,10 +1,8 @@
 //! `gpuscope record`: its options.
 
-use super::{
-    Colour, Format, Options, Paint, Stacks, Start, SummaryFormat, Which, parse_duration, parse_period, parse_seconds,
-    parse_size,
-};
+use super::{Colour, Format, Options, Paint, Stacks, Start, SummaryFormat, Which};
 use crate::rule::Rule;
+use crate::text::parse::{parse_duration, parse_period, parse_seconds, parse_size};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! The command line of `report` and `diff`.
 
-use super::{Paint, Stacks, parse_seconds};
+use super::{Paint, Stacks};
+use crate::text::parse::parse_seconds;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Options of `gpuscope timeline`.
 
-use super::{Colour, parse_duration};
+use super::Colour;
+use crate::text::parse::parse_duration;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Options of `gpuscope trace`.
 
-use super::{Options, parse_seconds};
+use super::Options;
+use crate::text::parse::parse_seconds;
 use clap::Args;
 use std::time::Duration;
 

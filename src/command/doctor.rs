@@ -5,7 +5,7 @@
 use crate::catalog::Catalog;
 use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
 use crate::probe::machine::{self, Check, State};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
 use serde::Serialize;

@@ -10,7 +10,7 @@ use crate::elf::{Cost, ElfError, ElfFile, Site, by_offset, is_trampoline, probe_
 use crate::probe::discover::Mapping;
 use crate::probe::machine::ldcache;
 use crate::probe::{discover, kernel, machine, place, returns, static_probe};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::wire;
 use anyhow::{Context, Result};
 use serde_json::json;

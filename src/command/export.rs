@@ -10,7 +10,7 @@ use crate::export::jsonl::Jsonl;
 use crate::export::{Ending, Form, Writing, chrome, perfetto};
 use crate::output::say;
 use crate::refusal::Usage;
-use crate::sink::quantity::{bytes, escaped, plural};
+use crate::text::quantity::{bytes, escaped, plural};
 use crate::trace::{End, Recording};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;

@@ -9,7 +9,7 @@ use crate::filter::known_class;
 use crate::probe::discover;
 use crate::probe::static_probe::site_of;
 use crate::refusal::Usage;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
 use std::path::Path;

@@ -5,7 +5,7 @@ use crate::catalog::{Catalog, KERNEL_GROUPS};
 use crate::cli::FunctionsArgs;
 use crate::output::say;
 use crate::probe::kernel::listing::{Listed, Lister};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::io::Write;

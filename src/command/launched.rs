@@ -8,7 +8,7 @@ use crate::output::say;
 use crate::probe::launch::{Held, Runner, shell_status};
 use crate::refusal::message;
 use crate::rule::Rule;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::tracer::Tracer;
 use anyhow::Result;
 use std::ffi::{OsStr, OsString};

@@ -7,7 +7,7 @@ use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};
 use crate::refusal::Usage;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
 use crate::trace::Recording;
 use anyhow::{Result, bail};

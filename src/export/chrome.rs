@@ -8,7 +8,7 @@ use super::object::object_into;
 use super::scene::{Arrows, Painter, Scene, Span, Track};
 use super::sums::Counter;
 use crate::sink::json::{hex, padded, string};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::trace::{Event, Meta};
 use std::collections::HashMap;
 use std::io::Write;

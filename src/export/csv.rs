@@ -4,7 +4,7 @@
 
 use super::object::object;
 use super::{Ending, Form};
-use crate::sink::quantity::escape_into;
+use crate::text::quantity::escape_into;
 use crate::trace::{Event, Kind, Meta};
 use itoa::Integer;
 

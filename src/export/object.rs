@@ -1,6 +1,7 @@
 //! Texts that should be JSON: whether they are.
 
-use crate::sink::{json, quantity};
+use crate::sink::json;
+use crate::text::quantity;
 use std::borrow::Cow;
 
 /// Beyond so many objects and arrays within each other a text is not plain.

@@ -2,7 +2,7 @@
 //! read as one.
 
 use super::{Ending, Form};
-use crate::sink::quantity::date;
+use crate::text::quantity::date;
 use crate::trace::columns::Columns;
 use crate::trace::{Event, Kind, Meta, schema};
 use ::parquet::arrow::ArrowWriter;

@@ -7,7 +7,7 @@ use super::nest::{Flow, Nest, Over};
 use super::sums::{Counter, Sums};
 use super::{Ending, Form, Map};
 use crate::catalog::Class;
-use crate::sink::quantity;
+use crate::text::quantity;
 use crate::trace::{Event, Kind, Meta};
 
 /// Where something is drawn.

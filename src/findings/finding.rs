@@ -6,7 +6,7 @@ use super::scene::Past;
 use crate::catalog::Class;
 use crate::model::outside::Placed;
 use crate::model::work::Certainty;
-use crate::sink::quantity::{form, plural};
+use crate::text::quantity::{form, plural};
 use crate::trace::Event;
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use super::devices::Busy;
 use super::finding::{Finding, Run};
 use super::table::{is_percent, percent_of};
-use crate::sink::quantity::{duration, plural};
+use crate::text::quantity::{duration, plural};
 
 /// Of the steady part: less is left to chance.
 const PERCENT: u64 = 30;

@@ -9,7 +9,7 @@ pub use text::{page, page_within};
 use super::{Function, Idle, Report, sum, words};
 use crate::findings::Finding;
 use crate::sink::findings::finding_json;
-use crate::sink::quantity::{bytes, count, duration, harmless};
+use crate::text::quantity::{bytes, count, duration, harmless};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;

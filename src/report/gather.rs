@@ -18,7 +18,7 @@ use crate::findings::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::sink::Clock;
-use crate::sink::quantity::{count, duration, plural};
+use crate::text::quantity::{count, duration, plural};
 use crate::trace::{Event, Kind, Meta, Taker};
 
 /// A row this much earlier than one before it is no matter of order.

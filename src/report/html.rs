@@ -10,7 +10,7 @@ mod tables;
 mod written;
 
 use super::{Report, words};
-use crate::sink::quantity::{bytes, count, duration, plural};
+use crate::text::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 use written::Text;
 

@@ -4,7 +4,7 @@ use super::bins::Bins;
 use super::functions::Functions;
 use crate::model::snapshot::{Gpu, Snapshot};
 use crate::model::work::Certainty;
-use crate::sink::quantity::duration;
+use crate::text::quantity::duration;
 use crate::trace::Event;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

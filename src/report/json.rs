@@ -6,7 +6,7 @@ use super::{
 use crate::model::snapshot::{Figure, Graphs};
 use crate::sink::findings::finding_json;
 use crate::sink::outside;
-use crate::sink::quantity::harmless;
+use crate::text::quantity::harmless;
 use serde::Serialize;
 use serde_json::Value;
 

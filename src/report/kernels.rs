@@ -5,7 +5,7 @@ use super::functions::View;
 use super::histogram::Histogram;
 use super::texts::Texts;
 use crate::model::snapshot::{self, Shape, Snapshot};
-use crate::sink::quantity::count;
+use crate::text::quantity::count;
 use crate::trace::Event;
 use serde::Serialize;
 
@@ -136,7 +136,7 @@ fn shape(shape: &Shape) -> String {
     };
     let shared = match shape.shared_bytes {
         0 => String::new(),
-        bytes => format!(", {}", crate::sink::quantity::bytes(bytes)),
+        bytes => format!(", {}", crate::text::quantity::bytes(bytes)),
     };
     format!("<<<{}, {}{shared}>>>", words(&shape.grid), words(&shape.block))
 }

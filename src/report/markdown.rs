@@ -3,7 +3,7 @@
 use super::{Report, words};
 use crate::findings::Finding;
 use crate::sink::outside;
-use crate::sink::quantity::{bytes, count, duration, escaped};
+use crate::text::quantity::{bytes, count, duration, escaped};
 use std::fmt::Write;
 
 /// Rows of a table.

@@ -5,8 +5,8 @@ mod sections;
 pub(super) mod table;
 
 use super::{Report, words};
-use crate::sink::fit::fit;
-use crate::sink::quantity::escaped;
+use crate::text::fit::fit;
+use crate::text::quantity::escaped;
 use std::fmt::Write;
 
 /// Columns of running text.

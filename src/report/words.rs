@@ -4,8 +4,8 @@ use super::{Copies, Hidden, Report, site, sum};
 use crate::findings::{Finding, Moment, Run};
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
-use crate::sink::quantity::{count, date, duration, plural};
 use crate::sink::work::{graph_words, hidden_words};
+use crate::text::quantity::{count, date, duration, plural};
 
 /// The traced command, or the file.
 #[must_use]

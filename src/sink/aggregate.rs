@@ -1,10 +1,10 @@
 //! What rows of users' files have summed up, as text and as JSON.
 
 use super::memory::{frame_json, frame_lines};
-use super::quantity::{bytes, count, duration, escaped, plural};
 use crate::catalog::Fold;
 use crate::model::aggregate::{Bucket, GroupName, GroupSums, Kinded, Report, Unit};
 use crate::model::frame::Frame;
+use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::Write;

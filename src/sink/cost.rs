@@ -1,9 +1,9 @@
 //! What tracing cost, as text and as JSON.
 
-use super::quantity::{bytes, duration, plural};
 use crate::elf::Cost as Place;
 use crate::model::cost::{Cost, Hits};
 use crate::model::summary::Summary;
+use crate::text::quantity::{bytes, duration, plural};
 use serde_json::{Value, json};
 
 /// Of the time, from which on it is worth a word what getters cost.

@@ -1,11 +1,11 @@
 //! What was asked of the kernel driver: one call in a line, and who held what.
 
 use super::Asked;
-use super::quantity::{bytes, count, duration, escape_into, escaped};
 use super::text::Sizes;
 use crate::driver::Value;
 use crate::driver::rows::errno_name;
 use crate::model::driver::{Held, ProcessReport, Report, Unseen};
+use crate::text::quantity::{bytes, count, duration, escape_into, escaped};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -69,7 +69,11 @@ pub(super) fn fields_json(asked: &Asked, out: &mut Vec<u8>) {
     ];
     for (name, value) in fields {
         if let Some(value) = value {
-            let _ = write!(out, ",\"{name}\":{}", super::quantity::harmless(&value.to_string()));
+            let _ = write!(
+                out,
+                ",\"{name}\":{}",
+                crate::text::quantity::harmless(&value.to_string())
+            );
         }
     }
 }

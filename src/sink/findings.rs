@@ -2,9 +2,9 @@
 
 use super::memory::{frame_lines, frame_place};
 use super::outside;
-use super::quantity::{count, duration, escaped};
 use crate::findings::{Diagnosis, Finding, Moment, Run};
 use crate::model::frame::{Frame, Language};
+use crate::text::quantity::{count, duration, escaped};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

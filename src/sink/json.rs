@@ -3,13 +3,13 @@
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
 use super::phases::Phases;
-use super::quantity::drives_a_terminal;
 use super::{Clock, Entry, Happening, Measure, Measured, Sink};
 use crate::catalog::Class;
 use crate::decode::{Call, Value};
 use crate::model::outside;
 use crate::model::summary::Summary;
 use crate::model::xid::Report;
+use crate::text::quantity::drives_a_terminal;
 use std::io::Write;
 
 /// Writes JSON lines.
@@ -403,7 +403,7 @@ impl Sink for Json {
         self.seconds(report.at, out);
         out.extend_from_slice(b",\"type\":\"xid\",\"layer\":\"kernel\"");
         let fields = serde_json::Value::Object(super::xid::fields(report)).to_string();
-        let fields = super::quantity::harmless(&fields);
+        let fields = crate::text::quantity::harmless(&fields);
         out.push(b',');
         out.extend_from_slice(fields.trim_start_matches('{').as_bytes());
         out.push(b'\n');

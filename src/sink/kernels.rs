@@ -1,8 +1,8 @@
 //! Launches by kernel, in the summary: as text and as JSON.
 
-use super::quantity::{bytes, count, duration, escaped};
 use crate::model::launches::{Kernel, Shape, Streams};
-use crate::sink::fit::GAP;
+use crate::text::fit::GAP;
+use crate::text::quantity::{bytes, count, duration, escaped};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

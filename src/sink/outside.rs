@@ -1,7 +1,7 @@
 //! Where the host was outside CUDA, as text and as JSON.
 
-use super::quantity::{duration, plural};
 use crate::model::outside::{ELSEWHERE, Outside, Placed, Places};
+use crate::text::quantity::{duration, plural};
 use serde_json::{Value, json};
 
 /// Above the lines.

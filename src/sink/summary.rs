@@ -4,16 +4,16 @@ use super::aggregate;
 use super::cost;
 use super::driver;
 use super::findings;
-use super::fit::{GAP, fit};
 use super::kernels;
 use super::memory::{self, Rates};
 use super::outside;
-use super::quantity::{bytes, count, duration, escaped, harmless};
 use super::totals;
 use super::work;
 use super::xid;
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary, UnderWay};
+use crate::text::fit::{GAP, fit};
+use crate::text::quantity::{bytes, count, duration, escaped, harmless};
 use serde_json::{Value, json};
 use std::fmt::Write;
 

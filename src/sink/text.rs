@@ -1,11 +1,11 @@
 //! Text, one line per completed call, readable as strace's is.
 
-use super::quantity::{bytes, duration, escape_into, quote_into};
 use super::work::bandwidth;
 use super::{Clock, Entry, Sink};
 use crate::decode::Value;
 use crate::model::work::Certainty;
 use crate::model::xid::Report;
+use crate::text::quantity::{bytes, duration, escape_into, quote_into};
 use std::io::Write;
 
 const RED: &str = "\x1b[1;31m";

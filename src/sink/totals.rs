@@ -1,7 +1,7 @@
 //! Single totals of a run, as text and as JSON.
 
-use super::quantity::{bytes, count, duration, plural};
 use crate::model::totals::{Spent, Switches, Taken, Totals};
+use crate::text::quantity::{bytes, count, duration, plural};
 use serde_json::{Value, json};
 
 /// The object `totals` of a summary.

@@ -1,8 +1,8 @@
 //! Xids in words: of a line, of the summary, of `doctor`.
 
-use super::quantity::{count, escaped};
 use crate::driver::xid::{Reporter, Xid};
 use crate::model::xid::{Faults, Report, title};
+use crate::text::quantity::{count, escaped};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 

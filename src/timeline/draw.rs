@@ -4,7 +4,7 @@ use super::axis::axis;
 use super::bins::{Bins, CATEGORIES, Cell, Row};
 use super::lane::Lane;
 use super::survey::Survey;
-use crate::sink::quantity::{count, duration, escaped, plural};
+use crate::text::quantity::{count, duration, escaped, plural};
 use std::collections::BTreeSet;
 
 const LABEL: usize = 17;

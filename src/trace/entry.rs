@@ -98,7 +98,7 @@ impl Entries {
     /// The row of a fault.
     pub fn xid(&mut self, report: &Report) -> Event<'_> {
         let fields = serde_json::Value::Object(crate::sink::xid::fields(report)).to_string();
-        self.args = crate::sink::quantity::harmless(&fields).into_bytes();
+        self.args = crate::text::quantity::harmless(&fields).into_bytes();
         Event {
             name: "Xid",
             layer: "kernel",

@@ -1,7 +1,7 @@
 //! Recordings are what happened, for gpuscope and for everybody's readers, however the recording ended.
 
 use crate::support::{self, Counts, Gpuscope, Program, Trace, assert_same, eventually, number, sim_text, text};
-use gpuscope::sink::quantity::plural;
+use gpuscope::text::quantity::plural;
 use gpuscope::trace::{End, Event, Kind, Meta, Reader, Taker};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -84,13 +84,13 @@ fn condition(text: &str, scope: &Scope<'_>) -> Result<Condition, String> {
 /// Reads `12`, `-1`, `0x10`, `1MiB`, `10us`, `true`, `NULL`, or a name of the number's enum.
 fn constant(text: &str, number: Number, catalog: &Catalog) -> Result<u64, String> {
     if number.operand == Operand::Duration {
-        let time = crate::cli::parse_duration(text)?;
+        let time = crate::text::parse::parse_duration(text)?;
         return u64::try_from(time.as_nanos()).map_err(|_| format!("{text:?} is too long"));
     }
     let value = match text {
         "true" => Some(1),
         "false" | "NULL" | "null" => Some(0),
-        _ => integer(text).or_else(|| crate::cli::parse_size(text).ok().map(i128::from)),
+        _ => integer(text).or_else(|| crate::text::parse::parse_size(text).ok().map(i128::from)),
     };
     let named = || match number.kind {
         Kind::Enum(id) => {

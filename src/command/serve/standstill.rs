@@ -59,7 +59,7 @@ impl Standstill {
 /// Looks at the name alone: the file itself may be what does not answer.
 fn file_of(descriptor: u64) -> Option<String> {
     let path = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
-    Some(crate::sink::quantity::escaped(&path.display().to_string()))
+    Some(crate::text::quantity::escaped(&path.display().to_string()))
 }
 
 /// From a line of `/proc/PID/syscall`: number, arguments, stack pointer, program counter.

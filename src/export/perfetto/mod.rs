@@ -9,7 +9,7 @@ use super::Ending;
 use super::object::object;
 use super::scene::{Arrows, Painter, Scene, Span};
 use super::sums::Counter;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::trace::{self, Meta};
 use event::{BEGIN, COUNTER, END, Event, INSTANT, Value};
 use names::{Key, Names};

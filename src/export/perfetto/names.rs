@@ -3,7 +3,7 @@
 use super::event::Value;
 use super::proto::{Interned, Name};
 use crate::export::Map;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 
 /// Beyond so many names of a kind each is written where it is used: memory stays bounded.
 const MOST: usize = 1 << 16;

@@ -5,7 +5,7 @@ use super::proto::{self, Packet, TrackDescriptor};
 use crate::export::Map;
 use crate::export::scene::Track;
 use crate::export::sums::{Counter, Unit};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 
 /// Those that are described already.
 #[derive(Default)]

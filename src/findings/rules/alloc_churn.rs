@@ -14,7 +14,7 @@ use crate::findings::scene::{Fault, PROMPT_NS, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{bytes, count, duration, plural};
+use crate::text::quantity::{bytes, count, duration, plural};
 use crate::trace::Kind;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::findings::scene::{Part, Seen};
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{bytes, duration, plural};
+use crate::text::quantity::{bytes, duration, plural};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 3;

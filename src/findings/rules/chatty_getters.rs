@@ -7,7 +7,7 @@ use crate::findings::scene::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{duration, form, plural};
+use crate::text::quantity::{duration, form, plural};
 use crate::trace::Kind;
 
 const RATE: f64 = 10_000.0;

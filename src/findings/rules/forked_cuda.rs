@@ -6,7 +6,7 @@ use crate::findings::evidence::End;
 use crate::findings::scene::Seen;
 use crate::findings::table::Bounded;
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::plural;
+use crate::text::quantity::plural;
 use crate::trace::{Event, Kind};
 
 /// `CUDA_ERROR_NOT_INITIALIZED`, `cudaErrorInitializationError`.

@@ -6,7 +6,7 @@ use crate::findings::evidence::End;
 use crate::findings::scene::{OUT_OF_MEMORY, Seen};
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{bytes, plural};
+use crate::text::quantity::{bytes, plural};
 use crate::trace::Kind;
 
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use crate::findings::scene::{Fault, ITEM_BYTES, ITEM_GAP_NS, Part, Seen};
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{duration, form, plural};
+use crate::text::quantity::{duration, form, plural};
 use crate::trace::Kind;
 
 /// Values a second.

@@ -15,7 +15,7 @@ use crate::findings::{Finding, Rule, Wants};
 use crate::model::outside::{Placed, SAMPLE};
 use crate::model::work::Certainty;
 use crate::sink::outside::shares;
-use crate::sink::quantity::{duration, plural};
+use crate::text::quantity::{duration, plural};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 10;

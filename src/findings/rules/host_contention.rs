@@ -5,7 +5,7 @@ use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::Seen;
 use crate::findings::table::{Bounded, is_percent, percent_of};
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::duration;
+use crate::text::quantity::duration;
 use crate::trace::Kind;
 
 /// Of the time of a thread.

@@ -7,7 +7,7 @@ use crate::findings::past::LONG_NS;
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::{Bounded, Grow, percent_of};
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::{duration, plural};
+use crate::text::quantity::{duration, plural};
 use crate::trace::Kind;
 
 const PERCENT: u64 = 10;

@@ -7,7 +7,7 @@ use crate::findings::scene::Seen;
 use crate::findings::table::Bounded;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{count, duration, plural};
+use crate::text::quantity::{count, duration, plural};
 use crate::trace::{Event, Kind};
 
 /// Signals that end what went wrong; others are how programs are asked to end.

@@ -6,7 +6,7 @@ use crate::findings::evidence::End;
 use crate::findings::scene::{Part, Seen};
 use crate::findings::table::hash;
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::{count, duration, plural};
+use crate::text::quantity::{count, duration, plural};
 use crate::trace::Kind;
 
 /// Shorter ones are look-ups.

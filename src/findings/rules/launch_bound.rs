@@ -9,7 +9,7 @@ use crate::findings::scene::{PROMPT_NS, Part, Seen};
 use crate::findings::table::is_percent;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{count, duration};
+use crate::text::quantity::{count, duration};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 20;

@@ -11,7 +11,7 @@ use crate::findings::evidence::End;
 use crate::findings::scene::Seen;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{count, duration};
+use crate::text::quantity::{count, duration};
 use crate::trace::Kind;
 
 const RATE: f64 = 10_000.0;

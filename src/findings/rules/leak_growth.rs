@@ -9,7 +9,7 @@ use crate::findings::scene::{Part, Past, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::{bytes, count, duration};
+use crate::text::quantity::{bytes, count, duration};
 use crate::trace::Kind;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::findings::scene::{Part, Seen};
 use crate::findings::table::{Grow, is_percent};
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::{Certainty, HostMemory};
-use crate::sink::quantity::{bytes, count, duration};
+use crate::text::quantity::{bytes, count, duration};
 use crate::trace::Kind;
 
 /// At 25 GB/s it takes 100 µs.

@@ -8,7 +8,7 @@ use crate::findings::scene::{OUT_OF_MEMORY, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Finding, Rule, Wants};
 use crate::sink::findings::place;
-use crate::sink::quantity::{bytes, plural};
+use crate::text::quantity::{bytes, plural};
 use crate::trace::Kind;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use crate::findings::scene::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::HostMemory;
-use crate::sink::quantity::{bytes, count, duration};
+use crate::text::quantity::{bytes, count, duration};
 use crate::trace::Kind;
 
 /// Smaller ones are staged at once.

@@ -5,7 +5,7 @@ use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
 use crate::findings::scene::Seen;
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::plural;
+use crate::text::quantity::plural;
 use crate::trace::Kind;
 
 /// CUDA says of each: "the process must be terminated and relaunched", or that the device is lost to it.

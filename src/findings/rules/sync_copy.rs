@@ -6,7 +6,7 @@ use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::Grow;
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::{bytes, count, duration};
+use crate::text::quantity::{bytes, count, duration};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 10;

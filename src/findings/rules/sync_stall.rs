@@ -6,7 +6,7 @@ use crate::findings::evidence::End;
 use crate::findings::past::{LONG_NS, SHORT_NS};
 use crate::findings::scene::{Fault, PROMPT_NS, Seen};
 use crate::findings::{Finding, Rule, Wants};
-use crate::sink::quantity::{count, duration, plural};
+use crate::text::quantity::{count, duration, plural};
 use crate::trace::Kind;
 
 const AT_LEAST: u64 = 10;

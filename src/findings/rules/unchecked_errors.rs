@@ -8,7 +8,7 @@ use crate::findings::scene::{OUT_OF_MEMORY, Past, Seen};
 use crate::findings::table::Bounded;
 use crate::findings::{Finding, Rule, Wants};
 use crate::model::work::Certainty;
-use crate::sink::quantity::plural;
+use crate::text::quantity::plural;
 use crate::trace::Kind;
 
 /// Calls of the same thread behind a failure among which one asks for the error, if anybody does.

@@ -4,7 +4,7 @@ use super::super::markdown::{cell, code};
 use super::super::words;
 use super::{Diff, FunctionChange, Measure};
 use crate::findings::{Finding, Run};
-use crate::sink::quantity::{count, duration};
+use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 
 /// Functions shown.

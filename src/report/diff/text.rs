@@ -4,8 +4,8 @@ use super::super::text::{Ink, table, wrapped};
 use super::super::{Report, words};
 use super::{Diff, FunctionChange, Measure};
 use crate::findings::{Finding, Run};
-use crate::sink::fit::fit;
-use crate::sink::quantity::{count, duration, escaped};
+use crate::text::fit::fit;
+use crate::text::quantity::{count, duration, escaped};
 use std::fmt::Write;
 
 /// Functions shown.

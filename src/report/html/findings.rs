@@ -3,7 +3,7 @@
 use super::super::{Report, site, words};
 use super::written::Text;
 use crate::findings::Finding;
-use crate::sink::quantity::{count, duration};
+use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 
 pub(super) fn write(report: &Report, page: &mut String) {

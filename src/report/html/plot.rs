@@ -2,7 +2,7 @@
 
 use super::super::words;
 use super::written::Text;
-use crate::sink::quantity;
+use crate::text::quantity;
 use std::fmt::Write;
 
 /// The drawing's own units; the page stretches it.

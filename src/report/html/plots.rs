@@ -3,7 +3,7 @@
 use super::super::{DIRECTIONS, Point, Report, Step, words};
 use super::plot::{Series, Span, Unit, figure};
 use super::written::Text;
-use crate::sink::quantity::{count, duration};
+use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 
 /// Processes drawn.

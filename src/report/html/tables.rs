@@ -4,7 +4,7 @@ use super::super::{Kernel, Layer, Report, Slow, site, sum, words};
 use super::table::{self, Cell, bar, code, markup, number, optional, text};
 use super::written::Text;
 use crate::sink::outside;
-use crate::sink::quantity::{bytes, count, duration, plural};
+use crate::text::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 
 /// Characters of arguments shown.

@@ -1,6 +1,6 @@
 //! Text that stays text, whatever is in it.
 
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use std::fmt::{Display, Formatter, Result, Write};
 
 /// Neither markup nor the end of an attribute; control characters are visible.

@@ -3,7 +3,7 @@
 use super::super::{Report, words};
 use super::{Ink, wrapped};
 use crate::findings::Finding;
-use crate::sink::quantity::{count, escaped};
+use crate::text::quantity::{count, escaped};
 use std::fmt::Write;
 
 const INDENT: &str = "      ";

@@ -3,7 +3,7 @@
 use super::super::{Function, Idle, Kernel, Layer, Report, Slow, at_least, sum, words};
 use super::{Ink, table};
 use crate::sink::outside;
-use crate::sink::quantity::{bytes, count, duration, escaped, plural};
+use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use std::fmt::Write;
 
 /// Rows of a table; the rest is one line.

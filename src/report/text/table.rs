@@ -1,7 +1,7 @@
 //! Columns of numbers, and a name behind them.
 
-use crate::sink::fit::GAP;
-use crate::sink::quantity::escaped;
+use crate::text::fit::GAP;
+use crate::text::quantity::escaped;
 use std::fmt::Write;
 
 /// Characters of a name in the last column.

@@ -3,7 +3,7 @@
 use super::place::{Mistakes, Place, quoted};
 use super::settings::{KEYS, Setting, Settings, Shape, Word, words};
 use crate::catalog::hint;
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;

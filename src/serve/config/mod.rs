@@ -164,7 +164,7 @@ pub fn check(args: &ServeArgs) -> Result<Config> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     let failed = || {
-        let name = crate::sink::quantity::escaped(&path.display().to_string());
+        let name = crate::text::quantity::escaped(&path.display().to_string());
         format!("failed to read the configuration {name}\nhint: does --config name a file that gpuscope may read?")
     };
     let mut bytes = Vec::new();

@@ -1,6 +1,6 @@
 //! Where a value was written, and what is wrong with it.
 
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;

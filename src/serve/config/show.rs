@@ -2,7 +2,7 @@
 
 use super::Config;
 use super::words::OFF;
-use crate::sink::quantity::harmless;
+use crate::text::quantity::harmless;
 use std::fmt::Display;
 use std::fmt::Write;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! From one text to one value, within its bounds; who is refused learns what would do.
 
 use super::place::quoted;
-use crate::cli::parse_duration;
+use crate::text::parse::parse_duration;
 use hyper::header::{HeaderName, HeaderValue};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;

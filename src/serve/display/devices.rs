@@ -5,7 +5,7 @@ use super::reading::{label, number, of};
 use super::units::{part, percent};
 use super::{Line, Look};
 use crate::serve::metric::{Collector, Sample};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What says that nothing holds clocks down.

@@ -17,7 +17,7 @@ mod units;
 pub use pace::{Pace, Rates};
 
 use super::metric::Sample;
-use crate::sink::quantity::plural;
+use crate::text::quantity::plural;
 use std::fmt::Write;
 
 /// How a page is laid out.

@@ -6,7 +6,7 @@ use super::reading::{label, number, of, total};
 use super::units::percent;
 use super::{Line, Look};
 use crate::serve::metric::Sample;
-use crate::sink::quantity::{bytes, count as whole, escaped, plural};
+use crate::text::quantity::{bytes, count as whole, escaped, plural};
 
 /// Errors shown by name.
 const ERRORS: usize = 4;

@@ -7,7 +7,7 @@ use super::units::{bytes, count, percent};
 use super::{Line, Look};
 use crate::owner::Owner;
 use crate::serve::metric::Sample;
-use crate::sink::quantity::{count as whole, escaped};
+use crate::text::quantity::{count as whole, escaped};
 use std::collections::HashMap;
 
 /// Of the number of a container.

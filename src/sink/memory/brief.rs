@@ -5,7 +5,7 @@ use super::text::by_size;
 use super::words::{name, place};
 use super::{Apart, sites};
 use crate::model::memory::{Account, HOST, ProcessReport, Report};
-use crate::sink::quantity::{bytes, count, escaped};
+use crate::text::quantity::{bytes, count, escaped};
 use crate::wire::MemoryLoss;
 use std::collections::BTreeMap;
 use std::fmt::Write;

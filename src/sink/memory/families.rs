@@ -4,8 +4,8 @@ use super::process::is_used;
 use super::words::{age, explained, place};
 use crate::catalog::Holder;
 use crate::model::memory::{FamilyReport, PoolReport, ProcessReport};
-use crate::sink::fit::GAP;
-use crate::sink::quantity::{bytes, count};
+use crate::text::fit::GAP;
+use crate::text::quantity::{bytes, count};
 use std::fmt::Write;
 
 /// A line for each family on each device; what others hold, or nobody, is shown apart.

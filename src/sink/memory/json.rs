@@ -5,7 +5,7 @@ use crate::model::frame::Frame;
 use crate::model::memory::{
     Account, DeviceReport, HOST, Origin, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
 };
-use crate::sink::quantity::harmless;
+use crate::text::quantity::harmless;
 use serde_json::{Map, Value, json};
 
 /// One object of type `memory`, as a line.

@@ -5,7 +5,7 @@ use super::text::by_size;
 use super::words::{name, place};
 use super::{Rates, sites, stack};
 use crate::model::memory::{Account, HOST, ProcessReport, Report, SiteReport};
-use crate::sink::quantity::{bytes, count};
+use crate::text::quantity::{bytes, count};
 
 const SITES: usize = 5;
 

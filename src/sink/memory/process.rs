@@ -6,7 +6,7 @@ use super::{Rates, families, sites};
 use crate::model::memory::{
     Account, Anomalies, DeviceReport, Ending, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE,
 };
-use crate::sink::quantity::{bytes, count, escaped, plural};
+use crate::text::quantity::{bytes, count, escaped, plural};
 use crate::wire::MemoryLoss;
 use std::fmt::Write;
 

@@ -7,7 +7,7 @@ use super::words::place;
 use crate::catalog::{Family, Holder};
 use crate::model::frame::Language;
 use crate::model::memory::{Origin, PeakReport, ProcessReport, Report, SiteReport, Sum};
-use crate::sink::quantity::{bytes, escaped, plural};
+use crate::text::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
 
 /// One call site in a list.

@@ -1,7 +1,7 @@
 //! A call stack as a person reads it: first the line of their program that asked for the memory.
 
 use crate::model::frame::{Frame, Language};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 
 /// Characters of a function's name; templates can be thousands long.
 const NAME: usize = 96;

@@ -4,8 +4,8 @@ use super::Rates;
 use super::process;
 use super::words::name;
 use crate::model::memory::{ProcessReport, Report};
-use crate::sink::fit::fit;
-use crate::sink::quantity::{bytes, escaped, plural};
+use crate::text::fit::fit;
+use crate::text::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
 
 /// Processes shown with all that there is to say where there are no more.

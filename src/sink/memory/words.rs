@@ -2,7 +2,7 @@
 
 use crate::catalog::Family;
 use crate::model::memory::{HOST, ProcessReport, UNKNOWN_DEVICE};
-use crate::sink::quantity::{count, duration, escaped};
+use crate::text::quantity::{count, duration, escaped};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const HOUR_NS: u64 = 60 * MINUTE_NS;

@@ -3,8 +3,8 @@
 use super::words::{bandwidth, direction, host, name, sizes};
 use crate::catalog::CopyKind;
 use crate::model::work::{Bandwidth, Certainty, CopyReport, HostMemory, ProcessReport};
-use crate::sink::fit::GAP;
-use crate::sink::quantity::{bytes, count, duration, plural};
+use crate::text::fit::GAP;
+use crate::text::quantity::{bytes, count, duration, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

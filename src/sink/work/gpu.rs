@@ -4,7 +4,7 @@ use super::streams;
 use super::words::name;
 use crate::model::memory::Origin;
 use crate::model::work::{Created, GpuReport, GraphReport, ProcessReport};
-use crate::sink::quantity::{count, duration, escaped, plural};
+use crate::text::quantity::{count, duration, escaped, plural};
 use std::fmt::Write;
 
 /// Processes shown where there are no more; the rest is one line.

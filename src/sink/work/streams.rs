@@ -2,8 +2,8 @@
 
 use super::words::titled;
 use crate::model::work::StreamReport;
-use crate::sink::fit::GAP;
-use crate::sink::quantity::{bytes, count, duration, plural};
+use crate::text::fit::GAP;
+use crate::text::quantity::{bytes, count, duration, plural};
 use std::collections::HashSet;
 use std::fmt::Write;
 

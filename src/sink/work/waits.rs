@@ -4,7 +4,7 @@ use super::Stacks;
 use super::words::{hidden, name, stream};
 use crate::model::work::{Certainty, ProcessReport};
 use crate::sink::memory::Apart;
-use crate::sink::quantity::{count, duration, escaped, plural};
+use crate::text::quantity::{count, duration, escaped, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use crate::catalog::CopyKind;
 use crate::model::work::{Certainty, HiddenKind, HostMemory, ProcessReport, StreamReport};
-use crate::sink::quantity::escaped;
+use crate::text::quantity::escaped;
 use crate::wire::PER_THREAD;
 
 /// Handles that CUDA gives to default streams; others are addresses.

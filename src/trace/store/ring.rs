@@ -5,7 +5,7 @@ use super::stream::{Group, Stream, Texts, joined};
 use super::{Keeper, Kept, beside};
 use crate::output::file::{Target, create_failed};
 use crate::refusal::message;
-use crate::sink::quantity;
+use crate::text::quantity;
 use crate::trace::alarm::{Alarm, Cause};
 use crate::trace::schema::Piece;
 use anyhow::{Context, Result};

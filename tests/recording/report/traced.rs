@@ -3,7 +3,7 @@
 use super::support::{Counts, Gpuscope, Ledger, Program, assert_same, sim_text};
 use gpuscope::catalog::{Catalog, Row};
 use gpuscope::filter::Filter;
-use gpuscope::sink::quantity::plural;
+use gpuscope::text::quantity::plural;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

@@ -121,7 +121,7 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{parse_duration, parse_size};
+    use crate::text::parse::{parse_duration, parse_size};
     use proptest::prelude::*;
     use std::time::Duration;
 
