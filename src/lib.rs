@@ -30,6 +30,7 @@
 pub mod capture;
 pub mod catalog;
 pub mod cli;
+pub mod clock;
 pub mod command;
 pub mod confine;
 pub mod decode;

@@ -5,7 +5,6 @@
 
 mod aside;
 mod burden;
-mod clock;
 mod devices;
 mod driver;
 mod early;
@@ -32,12 +31,12 @@ mod targets;
 mod work;
 mod xids;
 
-pub use clock::{clock_now, monotonic_ns};
 pub use fleet::Census;
 pub use heartbeat::Heartbeat;
 pub use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
+use crate::clock::{Clock, monotonic_ns};
 use crate::device::telemetry::Sampler;
 use crate::foreign;
 use crate::model::aggregate;
@@ -53,7 +52,7 @@ use crate::probe::gate::Gate;
 use crate::probe::ring::Events;
 use crate::probe::{Links, Session, Tier};
 use crate::rows::RunRows;
-use crate::sink::{Clock, Sink};
+use crate::sink::Sink;
 use anyhow::Result;
 use burden::Burden;
 use driver::DriverPlane;

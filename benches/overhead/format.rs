@@ -5,15 +5,16 @@ use crate::idle::{attached_to, everything};
 use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::{Context, Result};
+use gpuscope::clock::Clock;
+use gpuscope::clock::clock_now;
 use gpuscope::decode::Call;
 use gpuscope::findings::Engine;
 use gpuscope::model::order::Numbers;
 use gpuscope::probe::ring::{Events, Inbox};
 use gpuscope::rows::RunRows;
-use gpuscope::sink::{Clock, Entry, Facts, Sink, json::Json, text};
+use gpuscope::sink::{Entry, Facts, Sink, json::Json, text};
 use gpuscope::trace::entry::Entries;
 use gpuscope::trace::{Meta, Recorder, Taker};
-use gpuscope::tracer::clock_now;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 

@@ -8,9 +8,9 @@ use crate::format::cpu_time;
 use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::Result;
+use gpuscope::clock::clock_now;
 use gpuscope::trace::store::{Keeping, Plan, Store};
 use gpuscope::trace::{End, Event, Meta, Reader, Recorder, Taker};
-use gpuscope::tracer::clock_now;
 use std::path::Path;
 use training::{Row, Training};
 

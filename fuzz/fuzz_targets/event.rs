@@ -3,7 +3,8 @@
 
 use gpuscope::decode::Call;
 use gpuscope::model::order::Numbered;
-use gpuscope::sink::{Clock, Entry, Sink, json::Json, text::Text};
+use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
+use gpuscope::clock::Clock;
 use gpuscope::wire::Notice;
 use gpuscope_fuzz::World;
 use libfuzzer_sys::fuzz_target;

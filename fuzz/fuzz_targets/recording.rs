@@ -2,7 +2,7 @@
 #![no_main]
 
 use gpuscope::catalog::Class;
-use gpuscope::sink::Clock;
+use gpuscope::clock::Clock;
 use gpuscope::trace::{Event, Kind, Meta, Reader, Recorder, Taker};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;

@@ -2,8 +2,8 @@
 
 use super::{Ending, Form};
 use crate::catalog::{Class, CopyKind};
+use crate::clock::Clock;
 use crate::model::work::HostMemory;
-use crate::sink::Clock;
 use crate::trace::{Event, Kind, Meta};
 
 pub fn meta() -> Meta {

@@ -323,7 +323,7 @@ impl Attacher {
         self.attached.insert(key, attached);
         if let Some(mapping) = mapping {
             self.named.insert(mapping.name(), key);
-            self.recent.note(mapping.name(), crate::tracer::monotonic_ns());
+            self.recent.note(mapping.name(), crate::clock::monotonic_ns());
         }
         Ok(true)
     }

@@ -162,7 +162,7 @@ impl Gate {
 
     /// The gate's owner is at work: those who wait for it do not do so in vain.
     fn show_progress(&self) {
-        let now = crate::tracer::monotonic_ns();
+        let now = crate::clock::monotonic_ns();
         self.shared.looked_at.store(now, Ordering::SeqCst);
     }
 
@@ -187,7 +187,7 @@ impl Gate {
     /// Lets the thread of `arrival` go on. When that was, CLOCK_MONOTONIC ns, if it stood still until then.
     pub fn pass(&self, arrival: &Arrival) -> Option<u64> {
         // before: afterwards it runs while we may have to wait for a processor
-        let now = crate::tracer::monotonic_ns();
+        let now = crate::clock::monotonic_ns();
         self.let_pass(arrival).then_some(now)
     }
 
@@ -261,11 +261,11 @@ impl Shared {
     }
 
     fn since_progress_ns(&self) -> u64 {
-        crate::tracer::monotonic_ns().saturating_sub(self.looked_at.load(Ordering::SeqCst))
+        crate::clock::monotonic_ns().saturating_sub(self.looked_at.load(Ordering::SeqCst))
     }
 
     fn show_life(&self) {
-        self.control.alive(crate::tracer::monotonic_ns());
+        self.control.alive(crate::clock::monotonic_ns());
         if self.keep != Keep::New
             && let Some(holder) = self.door().holder.as_mut()
         {
@@ -297,7 +297,7 @@ impl Shared {
 
 /// How long the thread of a notice has waited, if it has.
 fn waited_ns(notice: &Notice) -> u64 {
-    crate::tracer::monotonic_ns().saturating_sub(notice.at)
+    crate::clock::monotonic_ns().saturating_sub(notice.at)
 }
 
 impl Door {

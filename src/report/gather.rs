@@ -14,10 +14,10 @@ use super::slowest::Slowest;
 use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
+use crate::clock::Clock;
 use crate::findings::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
-use crate::sink::Clock;
 use crate::text::quantity::{count, duration, plural};
 use crate::trace::{Event, Kind, Meta, Taker};
 

@@ -3,8 +3,9 @@
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
 use super::phases::Phases;
-use super::{Clock, Entry, Happening, Measure, Measured, Sink};
+use super::{Entry, Happening, Measure, Measured, Sink};
 use crate::catalog::Class;
+use crate::clock::Clock;
 use crate::decode::{Call, Value};
 use crate::model::outside;
 use crate::model::summary::Summary;

@@ -206,12 +206,3 @@ pub trait Sink {
     /// After everything else.
     fn finish(&mut self, _summary: &Summary, _out: &mut Vec<u8>) {}
 }
-
-/// Where the clock of events stands in the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Clock {
-    /// CLOCK_MONOTONIC at the start of the trace, ns.
-    pub start_monotonic_ns: u64,
-    /// The same moment, ns since 1970.
-    pub start_unix_ns: u64,
-}

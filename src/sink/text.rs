@@ -1,7 +1,8 @@
 //! Text, one line per completed call, readable as strace's is.
 
 use super::work::bandwidth;
-use super::{Clock, Entry, Sink};
+use super::{Entry, Sink};
+use crate::clock::Clock;
 use crate::decode::Value;
 use crate::model::work::Certainty;
 use crate::model::xid::Report;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::catalog::Class;
+use crate::clock::Clock;
 use crate::filter::Filter;
-use crate::sink::Clock;
 use crate::trace::{Event, Kind, Meta, Taker};
 
 const ALL: Window = Window {

@@ -2,11 +2,12 @@
 
 use super::event::{Event, Kind};
 use crate::catalog::Class;
+use crate::clock::Clock;
 use crate::decode::Value;
 use crate::model::outside;
 use crate::model::xid::Report;
 use crate::sink::memory::frames_json;
-use crate::sink::{Clock, Entry, Happening, Measure, Measured, json};
+use crate::sink::{Entry, Happening, Measure, Measured, json};
 
 /// Makes rows; keeps the memory of their texts.
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! One row of a trace, live or recorded. Plain data; borrows its texts.
 
 use crate::catalog::{Class, CopyKind};
+use crate::clock::Clock;
 use crate::model::work::HostMemory;
-use crate::sink::Clock;
 
 macro_rules! kinds {
     ($($variant:ident $name:literal $doc:literal),+ $(,)?) => {

@@ -144,7 +144,7 @@ impl Sink for Recorder {
             self.columns.push(&self.entries.lost(&function, count, from, to));
         }
         let args = crate::sink::summary::to_json_line(summary).to_string();
-        let now = self.entries.since(crate::tracer::monotonic_ns());
+        let now = self.entries.since(crate::clock::monotonic_ns());
         self.columns.push(&Event {
             args: Some(&args),
             ..Event::new(Kind::Summary, now, 0)

@@ -3,7 +3,7 @@
 //! A new column goes to the end and may be missing in older files; one that changes its meaning raises [`VERSION`].
 
 use super::event::Meta;
-use crate::sink::Clock;
+use crate::clock::Clock;
 use arrow_schema::{DataType, Field, Schema};
 use std::collections::HashMap;
 

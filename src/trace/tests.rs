@@ -1,8 +1,8 @@
 use super::recorder::Memory;
 use super::*;
 use crate::catalog::{Class, CopyKind};
+use crate::clock::Clock;
 use crate::model::work::HostMemory;
-use crate::sink::Clock;
 
 pub(in crate::trace) fn meta() -> Meta {
     Meta {

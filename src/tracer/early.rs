@@ -3,7 +3,8 @@
 //! Owns what is said of them. Whether a thread stood still until its probes were in place is told by
 //! [`crate::probe::gate`].
 
-use super::{Tracer, monotonic_ns};
+use super::Tracer;
+use crate::clock::monotonic_ns;
 use crate::wire::{self, Notice};
 use std::time::Duration;
 

@@ -1,9 +1,11 @@
 //! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
 
-use super::{Tracer, clock_now};
+use super::Tracer;
+use crate::clock::Clock;
+use crate::clock::clock_now;
 use crate::findings::{Diagnosis, Engine, Report};
 use crate::model::summary::Function;
-use crate::sink::{Clock, Entry, Happening, Measure};
+use crate::sink::{Entry, Happening, Measure};
 use crate::trace::Taker;
 use crate::trace::entry::Entries;
 

@@ -199,7 +199,7 @@ impl Tracer {
     /// Moves what calls of ended processes have spent in the kernel driver to their owners.
     pub(super) fn fold_shares(&mut self, taken: &[(ShareKey, DriverShare)]) {
         if let Some(fleet) = self.fleet.as_mut() {
-            fleet.fold_shares(taken, &self.rows.catalog, super::monotonic_ns());
+            fleet.fold_shares(taken, &self.rows.catalog, crate::clock::monotonic_ns());
         }
     }
 
@@ -255,7 +255,7 @@ impl Tracer {
     /// Follows everything until now, also how long devices have had nothing to do while nobody called. When that was.
     pub(super) fn follow_idle(&mut self) -> u64 {
         let quiet = self.work.look_for_quiet(&self.session);
-        let now = super::monotonic_ns();
+        let now = crate::clock::monotonic_ns();
         self.follow(now);
         self.work.settle_quiet(&quiet);
         now

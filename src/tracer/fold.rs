@@ -2,7 +2,8 @@
 //!
 //! Owns when that is done and what is forgotten with it. Where owners are followed, their sums are [`super::fleet`]'s.
 
-use super::{Tracer, monotonic_ns};
+use super::Tracer;
+use crate::clock::monotonic_ns;
 use crate::probe::discover;
 use crate::probe::totals::Snapshot;
 use crate::wire;

@@ -1,6 +1,6 @@
 //! A sign of life that other threads can look at: when the tracer last had its turn.
 
-use super::monotonic_ns;
+use crate::clock::monotonic_ns;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -96,7 +96,7 @@ impl MemoryPlane {
             late: LatePlane::default(),
             devices: None,
             lost: 0,
-            started_at: super::monotonic_ns(),
+            started_at: crate::clock::monotonic_ns(),
             started_ticks: boot_ticks(),
             malformed: 0,
         })
@@ -108,7 +108,7 @@ impl MemoryPlane {
 
     /// Calls count from now on: what is there by now was there before us.
     pub(super) fn begin(&mut self) {
-        self.started_at = super::monotonic_ns();
+        self.started_at = crate::clock::monotonic_ns();
         self.started_ticks = boot_ticks();
     }
 
@@ -153,7 +153,7 @@ impl MemoryPlane {
 
     /// A process that uses a GPU was there before us.
     pub(super) fn meet(&mut self, pid: u32) {
-        self.book.introduce(pid, Origin::Late, super::monotonic_ns());
+        self.book.introduce(pid, Origin::Late, crate::clock::monotonic_ns());
         self.name(pid);
     }
 
@@ -172,7 +172,7 @@ impl MemoryPlane {
             self.take_in(session, catalog, launches, work);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
-            devices.compare(&self.book, super::monotonic_ns());
+            devices.compare(&self.book, crate::clock::monotonic_ns());
         }
     }
 
@@ -400,7 +400,7 @@ fn name_functions(process: &mut ProcessReport, catalog: &Catalog) {
 fn boot_ticks() -> u64 {
     // SAFETY: asks for a constant of the system
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u128;
-    (u128::from(super::clock::since_boot_ns()) * per_second / 1_000_000_000) as u64
+    (u128::from(crate::clock::since_boot_ns()) * per_second / 1_000_000_000) as u64
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The end of a run: what was counted, what was not seen, what it cost.
 
-use super::{Tracer, monotonic_ns};
+use super::Tracer;
 use crate::catalog::Layer;
+use crate::clock::monotonic_ns;
 use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::Summary;

@@ -3,7 +3,8 @@
 //! Owns when a process is looked at. What of a file is probed is [`crate::probe::attach`]'s business; that a process has
 //! come or has mapped something is told by [`super::notices`].
 
-use super::{Scope, Tracer, monotonic_ns};
+use super::{Scope, Tracer};
+use crate::clock::monotonic_ns;
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::attach::News;

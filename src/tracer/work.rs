@@ -114,7 +114,7 @@ impl WorkPlane {
     /// taken in: then that is all there was.
     pub(super) fn look_for_quiet(&self, session: &Session) -> Vec<Quiet> {
         let look = |pid: u32| {
-            let at = super::monotonic_ns();
+            let at = crate::clock::monotonic_ns();
             let flow = session.flow(pid).filter(|flow| flow.open == 0)?;
             Some(Quiet {
                 pid,
@@ -291,7 +291,7 @@ impl WorkPlane {
     /// A process has ended, and nobody told.
     pub(super) fn lost_sight(&mut self, pid: u32) {
         let comm = String::new();
-        self.held.push((super::monotonic_ns(), Item::End { pid, comm }));
+        self.held.push((crate::clock::monotonic_ns(), Item::End { pid, comm }));
     }
 
     /// To be called each second.

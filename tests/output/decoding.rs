@@ -3,9 +3,10 @@
 use crate::event::{Event, World};
 use gpuscope::capture::{Field, Plan, Show};
 use gpuscope::catalog::{Kind, Pass, StructId};
+use gpuscope::clock::Clock;
 use gpuscope::decode::{Call, Value};
 use gpuscope::model::order::Numbered;
-use gpuscope::sink::{Clock, Entry, Sink, json::Json, text::Text};
+use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
 use gpuscope::wire;
 use proptest::collection::vec;
 use proptest::prelude::*;

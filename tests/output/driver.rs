@@ -3,13 +3,14 @@
 use crate::summary::function;
 use gpuscope::capture::{Use, plan};
 use gpuscope::catalog::{Catalog, Class, Layer, LibraryId};
+use gpuscope::clock::Clock;
 use gpuscope::decode::Call;
 use gpuscope::driver::{Act, Branch, Device, Dialect, DriverRows, Ioctl, NvStatus, Record, Request, Value};
 use gpuscope::model::driver::{Caller, FileId, Objects};
 use gpuscope::model::order::Numbered;
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::summary::{to_json, to_text};
-use gpuscope::sink::{Asked, Clock, Entry, Sink, json::Json, text::Text};
+use gpuscope::sink::{Asked, Entry, Sink, json::Json, text::Text};
 use gpuscope::wire::{self, DRIVER_BYTES, DriverShare};
 
 const DIALECT: Dialect = Dialect {

@@ -1,10 +1,11 @@
 //! The text and JSON line formats.
 
 use crate::event::{Event, World};
+use gpuscope::clock::Clock;
 use gpuscope::model::frame::{Frame, Language, Shown};
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
-use gpuscope::sink::{Clock, Entry, Happening, Sink, json::Json, text::Text};
+use gpuscope::sink::{Entry, Happening, Sink, json::Json, text::Text};
 use gpuscope::wire;
 
 /// 2026-03-01 17:35:41 UTC stands at 1 s of the monotonic clock.

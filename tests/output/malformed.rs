@@ -2,10 +2,11 @@
 //! one line without a negative number of seconds.
 
 use super::event::World;
+use gpuscope::clock::Clock;
 use gpuscope::decode::Call;
 use gpuscope::model::order::Numbered;
 use gpuscope::sink::json::Json;
-use gpuscope::sink::{Clock, Entry, Facts, Sink};
+use gpuscope::sink::{Entry, Facts, Sink};
 use gpuscope::wire::{CallHeader, DriverCall, Flow, KernelEvent, MemoryCall, Notice, WorkCall, XidEvent};
 use proptest::prelude::*;
 use std::sync::LazyLock;

@@ -1,11 +1,12 @@
 //! One list of nasty texts, through every name that a program or a crafted file controls, into every format.
 
 use gpuscope::catalog::{Catalog, Class, CopyKind};
+use gpuscope::clock::Clock;
 use gpuscope::export::{Ending, Form, chrome, csv::Csv, jsonl::Jsonl, perfetto};
 use gpuscope::filter::Filter;
 use gpuscope::model::summary::{Copies, Failure, Summary};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
-use gpuscope::sink::{Clock, summary};
+use gpuscope::sink::summary;
 use gpuscope::timeline::{Bins, Look, Survey, Window, draw};
 use gpuscope::trace::{Event, Kind, Meta, Reader, Recorder, Taker};
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 #[path = "../support/training.rs"]
 mod training;
 
-use gpuscope::sink::Clock;
+use gpuscope::clock::Clock;
 use gpuscope::trace::{Meta, Recorder};
 use training::Training;
 

@@ -3,13 +3,14 @@
 //! Owns the choice. What a line looks like is a sink's business.
 
 use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::clock::Clock;
 use crate::command::content::Content;
 use crate::command::leaks::screen;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::refusal::Usage;
 use crate::secret;
-use crate::sink::{Clock, Sink, json::Json, summary, text};
+use crate::sink::{Sink, json::Json, summary, text};
 use crate::trace::Meta;
 use anyhow::{Result, bail};
 use std::ffi::OsString;

@@ -1,5 +1,6 @@
 //! Xids of a running exporter: those of the boot, and those that come.
 
+use crate::clock::clock_now;
 use crate::driver::xid::Xid;
 use crate::model::xid::title;
 use crate::output::say;
@@ -8,7 +9,7 @@ use crate::probe::discover;
 use crate::probe::kernel_log::{From, KernelLog, Logged};
 use crate::serve::gather::Xids;
 use crate::sink::xid;
-use crate::tracer::{Tracer, clock_now};
+use crate::tracer::Tracer;
 use anyhow::Result;
 use std::sync::Arc;
 

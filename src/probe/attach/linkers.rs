@@ -45,7 +45,7 @@ impl Attacher {
                 self.linkers.insert(key, (path.to_owned(), probes));
                 if let Some(mapping) = mapping {
                     self.linkers_met += 1;
-                    self.recent_linkers.note(mapping.name(), crate::tracer::monotonic_ns());
+                    self.recent_linkers.note(mapping.name(), crate::clock::monotonic_ns());
                 }
             }
             Err(error) => self.gap(format!(

@@ -38,7 +38,7 @@ pub(super) fn xids() -> Check {
         logged: &logged,
         reaches_to_boot: log.reaches_to_boot(),
         missed: log.missed(),
-        now_us: crate::tracer::monotonic_ns() / 1000,
+        now_us: crate::clock::monotonic_ns() / 1000,
     };
     let has_tracepoint = TRACEPOINTS.iter().any(|path| std::path::Path::new(path).exists());
     judge(&past, has_tracepoint)

@@ -129,7 +129,7 @@ impl Keeper for Parts {
                 .map_or(Ok(()), |current| current.write(&bytes, group.rows)),
             false => self.turn_over(stream, group),
         };
-        self.last = Some(crate::tracer::monotonic_ns());
+        self.last = Some(crate::clock::monotonic_ns());
         written
     }
 

@@ -121,7 +121,7 @@ impl Dumps {
             .pop_front_if(|(at, _)| is_old(at) || self.bytes > self.ring.bytes)
         {
             let ago = u64::try_from(at.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.from = Some(crate::tracer::monotonic_ns().saturating_sub(ago));
+            self.from = Some(crate::clock::monotonic_ns().saturating_sub(ago));
             self.bytes -= size(&group);
             self.texts.extend(group.changed);
         }

@@ -264,7 +264,7 @@ fn what_is_older_than_wanted_is_gone() {
     // the totals' batch comes last; that of the first rows has left, the texts that it brought have not
     assert_eq!(bench.read("x.dump-0001.arrows").0, (10..20).collect::<Vec<_>>());
     let start = meta().clock.start_monotonic_ns as i64;
-    let now = crate::tracer::monotonic_ns() as i64 - start;
+    let now = crate::clock::monotonic_ns() as i64 - start;
     match covers(&bench.path("x.dump-0001.arrows")) {
         Covers::From(from) => assert!(
             from > now - 5_000_000_000 && from <= now - 300_000_000,

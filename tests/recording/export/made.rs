@@ -1,7 +1,7 @@
 //! Made-up traces, and what must be seen of them.
 
 use gpuscope::catalog::Class;
-use gpuscope::sink::Clock;
+use gpuscope::clock::Clock;
 use gpuscope::trace::recorder::Memory;
 use gpuscope::trace::{Event, Kind, Meta, Taker};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! A recording of a training loop that never was: what it does is known to the last call.
 
 use gpuscope::catalog::{Class, CopyKind};
+use gpuscope::clock::Clock;
 use gpuscope::model::work::HostMemory;
-use gpuscope::sink::Clock;
 use gpuscope::trace::{Event, Kind, Meta, Recorder};
 
 /// Kernels of one step.

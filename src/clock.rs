@@ -1,7 +1,15 @@
-//! The clocks of a trace.
+//! The clocks of a trace. Knows nobody.
 
-use crate::sink::Clock;
 use std::sync::OnceLock;
+
+/// Where the clock of events stands in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// CLOCK_MONOTONIC at the start of the trace, ns.
+    pub start_monotonic_ns: u64,
+    /// The same moment, ns since 1970.
+    pub start_unix_ns: u64,
+}
 
 /// CLOCK_MONOTONIC as the kernel itself has it, ns: the clock of all events.
 pub fn monotonic_ns() -> u64 {
@@ -23,7 +31,7 @@ fn ahead_in(offsets: &str) -> Option<i64> {
 }
 
 /// CLOCK_BOOTTIME, ns: the clock of the times at which processes start.
-pub(super) fn since_boot_ns() -> u64 {
+pub(crate) fn since_boot_ns() -> u64 {
     clock_ns(libc::CLOCK_BOOTTIME)
 }
 
