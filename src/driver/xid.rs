@@ -13,6 +13,8 @@
 //! nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress …
 //! ```
 
+pub mod words;
+
 use super::tables::{self, XidMeaning};
 
 /// What reported the fault.

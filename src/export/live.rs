@@ -1,9 +1,10 @@
 //! A form as a sink: the rows of calls that were just traced.
 
 use super::{Ending, Form};
+use crate::model::beside::{Happening, Measure};
 use crate::model::summary::Summary;
 use crate::model::xid::Report;
-use crate::sink::{Entry, Happening, Measure, Sink};
+use crate::sink::{Entry, Sink};
 use crate::trace::Meta;
 use crate::trace::entry::Entries;
 

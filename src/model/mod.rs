@@ -1,6 +1,7 @@
 //! What events mean, added up. Pure: no I/O, no kernel.
 
 pub mod aggregate;
+pub mod beside;
 pub mod cost;
 pub mod driver;
 pub mod fleet;

@@ -4,7 +4,7 @@
 //! Owns the bytes of events; does not know what they mean.
 
 use super::xid::Report;
-use crate::sink::{Happening, Measure};
+use crate::model::beside::{Happening, Measure};
 use crate::wire;
 
 /// Where one event lies in [`Inbox::bytes`].

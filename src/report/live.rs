@@ -1,9 +1,10 @@
 //! The report of a trace that runs: rows as they come, nothing written.
 
 use super::{Collector, Report, Source};
+use crate::model::beside::{Happening, Measure};
 use crate::model::summary::Summary;
 use crate::model::xid::Report as Fault;
-use crate::sink::{Entry, Happening, Measure, Sink};
+use crate::sink::{Entry, Sink};
 use crate::trace::entry::Entries;
 use crate::trace::{Event, Meta, Taker};
 use std::cell::RefCell;

@@ -3,10 +3,11 @@
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
 use super::phases::Phases;
-use super::{Entry, Happening, Measure, Measured, Sink};
+use super::{Entry, Sink};
 use crate::catalog::Class;
 use crate::clock::Clock;
 use crate::decode::{Call, Value};
+use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
 use crate::model::summary::Summary;
 use crate::model::xid::Report;

@@ -18,12 +18,12 @@ pub mod xid;
 use crate::catalog::{Class, CopyKind};
 use crate::decode::Call;
 use crate::driver::{Device, Dialect, Ioctl, Record};
+use crate::model::beside::{Happening, Measure};
 use crate::model::frame::Shown;
 use crate::model::order::Numbered;
 use crate::model::summary::Summary;
 use crate::model::work::HostMemory;
 use crate::model::xid::Report;
-use std::rc::Rc;
 
 /// A call with everything that its line needs.
 #[derive(Debug, Clone, Copy)]
@@ -117,50 +117,6 @@ impl Asked {
             ioctl: record.decode(dialect),
         }
     }
-}
-
-/// What happened to a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Happening {
-    Forked {
-        parent: u32,
-    },
-    Executed,
-    Exited,
-    /// It was ended by a signal.
-    Killed {
-        signal: u32,
-    },
-}
-
-/// What was measured beside calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Measure {
-    /// CLOCK_MONOTONIC ns; of what lasts, its begin.
-    pub at: u64,
-    /// 0: of several processes.
-    pub pid: u32,
-    /// 0: of no single thread.
-    pub tid: u32,
-    pub what: Measured,
-}
-
-/// See [`Measure`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Measured {
-    /// Calls of a function since it was last told of, which become no lines.
-    Count {
-        layer: String,
-        function: String,
-        class: Class,
-        calls: u64,
-    },
-    /// A number at a moment.
-    Value { name: String, value: u64 },
-    /// Nothing that was submitted can have been running.
-    Idle { ns: u64 },
-    /// A sample of a thread outside CUDA, which stands for so long. The stack: as rows have it; empty: not known.
-    Outside { ns: u64, stack: Rc<str> },
 }
 
 /// No line at all: of the calls only sums and findings are wanted.

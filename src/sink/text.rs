@@ -168,7 +168,7 @@ impl Sink for Text {
     fn xid(&mut self, report: &Report, out: &mut Vec<u8>) {
         self.paint(DIM, out);
         self.time(report.at, out);
-        let process = super::xid::process(&report.xid);
+        let process = crate::driver::xid::words::process(&report.xid);
         let _ = write!(out, "  {}", process.as_deref().unwrap_or("no process named"));
         self.paint(RESET, out);
         self.paint(RED, out);

@@ -4,8 +4,9 @@ use super::Tracer;
 use crate::clock::Clock;
 use crate::clock::clock_now;
 use crate::findings::{Diagnosis, Engine, Report};
+use crate::model::beside::{Happening, Measure};
 use crate::model::summary::Function;
-use crate::sink::{Entry, Happening, Measure};
+use crate::sink::Entry;
 use crate::trace::Taker;
 use crate::trace::entry::Entries;
 

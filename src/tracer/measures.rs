@@ -5,7 +5,7 @@
 
 use super::Tracer;
 use crate::device::telemetry::{Gpu, Sampler, Telemetry};
-use crate::sink::{Measure, Measured};
+use crate::model::beside::{Measure, Measured};
 use crate::wire::RowCounter;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};

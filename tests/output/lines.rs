@@ -2,10 +2,11 @@
 
 use crate::event::{Event, World};
 use gpuscope::clock::Clock;
+use gpuscope::model::beside::Happening;
 use gpuscope::model::frame::{Frame, Language, Shown};
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
-use gpuscope::sink::{Entry, Happening, Sink, json::Json, text::Text};
+use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
 use gpuscope::wire;
 
 /// 2026-03-01 17:35:41 UTC stands at 1 s of the monotonic clock.

@@ -1,14 +1,12 @@
 //! Xids of a running exporter: those of the boot, and those that come.
 
 use crate::clock::clock_now;
-use crate::driver::xid::Xid;
-use crate::model::xid::title;
+use crate::driver::xid::{self, Xid};
 use crate::output::say;
 use crate::owner::{Directory, Owner};
 use crate::probe::discover;
 use crate::probe::kernel_log::{From, KernelLog, Logged};
 use crate::serve::gather::Xids;
-use crate::sink::xid;
 use crate::tracer::Tracer;
 use anyhow::Result;
 use std::sync::Arc;
@@ -115,12 +113,12 @@ fn owner_of(xid: &Xid, directory: &mut Directory) -> Option<Arc<Owner>> {
 }
 
 fn words(found: &Xid) -> String {
-    let who = xid::process(found).map_or_else(String::new, |process| format!(", {process}"));
+    let who = xid::words::process(found).map_or_else(String::new, |process| format!(", {process}"));
     format!(
         "{} of {}{who}: {}",
-        title(found),
-        xid::place(found),
-        xid::meaning(found)
+        xid::words::title(found),
+        xid::words::place(found),
+        xid::words::meaning(found)
     )
 }
 

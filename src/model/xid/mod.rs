@@ -10,7 +10,7 @@ mod tests;
 pub use pairing::Pairing;
 pub use tally::{Faults, Tally};
 
-use crate::driver::xid::{Reporter, Xid};
+use crate::driver::xid::{Xid, words};
 
 /// Who told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +60,6 @@ impl Report {
     /// `Xid 31` or `SXid 12028`.
     #[must_use]
     pub fn title(&self) -> String {
-        title(&self.xid)
-    }
-}
-
-/// `Xid 31` or `SXid 12028`.
-#[must_use]
-pub fn title(xid: &Xid) -> String {
-    match xid.reporter {
-        Reporter::Gpu => format!("Xid {}", xid.code),
-        Reporter::Switch => format!("SXid {}", xid.code),
+        words::title(&self.xid)
     }
 }

@@ -2,9 +2,8 @@
 
 use super::Check;
 use crate::driver::xid::Xid;
-use crate::model::xid::title;
+use crate::driver::xid::words::{meaning, place, process, title};
 use crate::probe::kernel_log::{From, KernelLog, Logged, Missed};
-use crate::sink::xid::{meaning, place, process};
 
 const NAME: &str = "xids";
 const TRACEPOINTS: [&str; 2] = [
