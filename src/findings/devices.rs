@@ -1,6 +1,7 @@
 //! How busy NVML says that the devices of the program were: what findings have to explain.
 
 use super::table::{Bounded, Grow};
+use crate::model::finding::Busy;
 use crate::trace::Event;
 
 /// Devices of one host.
@@ -18,16 +19,6 @@ struct Device {
     used: bool,
     /// When, and per cent of the time before.
     samples: Vec<(i64, u64)>,
-}
-
-/// How busy a device was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy {
-    /// As NVML counts them.
-    pub device: u32,
-    /// Of the time, in mean.
-    pub percent: u64,
-    pub samples: u64,
 }
 
 /// See the module.

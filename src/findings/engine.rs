@@ -2,12 +2,12 @@
 
 use super::devices::Devices;
 use super::evidence::End;
-use super::finding::{Finding, Run};
 use super::rules;
 use super::scene::Scene;
 use super::table::Grow;
 use super::{Rule, Wants};
 use crate::catalog::{Catalog, Class};
+use crate::model::finding::{Finding, Run};
 use crate::trace::{Event, Kind, Taker};
 
 /// Rules that want a row, one bit each.

@@ -1,10 +1,11 @@
 //! What a rule has counted so far, and the finding that it becomes.
 
 use super::book::{Book, Id};
-use super::finding::{Finding, Moments, Run};
+use super::finding::Moments;
 use super::scene::{Past, Seen};
 use super::table::{Grow, is_percent};
 use crate::catalog::Class;
+use crate::model::finding::{Finding, Run};
 use crate::model::work::Certainty;
 
 /// Call sites that one rule tells apart.

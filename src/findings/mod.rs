@@ -24,10 +24,10 @@ mod table;
 mod unexplained;
 
 pub use engine::Engine;
-pub use finding::{Diagnosis, Finding, Moment, Report, Run};
 pub use rules::NAMES;
 
 use crate::catalog::Class;
+use crate::model::finding::Finding;
 use crate::trace::Kind;
 use evidence::End;
 use scene::Seen;

@@ -6,11 +6,11 @@
 use super::book::{Book, Id};
 use super::course::{Courses, Stretch};
 use super::evidence::Bandwidth;
-use super::finding::Moment;
 use super::pace::Verdict;
 use super::past::Recent;
 use super::table::Bounded;
 use crate::catalog::{Class, CopyKind};
+use crate::model::finding::Moment;
 use crate::model::outside;
 use crate::model::work::HostMemory;
 use crate::trace::{Event, Kind};

@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod beside;
 pub mod cost;
 pub mod driver;
+pub mod finding;
 pub mod fleet;
 pub mod frame;
 pub mod kernel_name;

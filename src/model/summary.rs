@@ -110,7 +110,7 @@ pub struct Summary {
     /// Where threads were outside CUDA; `None`: not sampled.
     pub outside: Option<super::outside::Outside>,
     /// What is wrong.
-    pub findings: crate::findings::Diagnosis,
+    pub findings: super::finding::Diagnosis,
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].

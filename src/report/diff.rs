@@ -7,7 +7,7 @@ pub use markdown::markdown;
 pub use text::{page, page_within};
 
 use super::{Function, Idle, Report, sum, words};
-use crate::findings::Finding;
+use crate::model::finding::Finding;
 use crate::sink::findings::finding_json;
 use crate::text::quantity::{bytes, count, duration, harmless};
 use serde::Serialize;

@@ -15,7 +15,7 @@ use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
 use crate::clock::Clock;
-use crate::findings::{Finding, Run};
+use crate::model::finding::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::text::quantity::{count, duration, plural};

@@ -1,7 +1,7 @@
 //! The report for a pull request or an issue: Markdown as GitHub and GitLab read it.
 
 use super::{Report, words};
-use crate::findings::Finding;
+use crate::model::finding::Finding;
 use crate::sink::outside;
 use crate::text::quantity::{bytes, count, duration, escaped};
 use std::fmt::Write;

@@ -47,7 +47,7 @@ pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
 pub use waits::{Hidden, Wait, WaitSite};
 
-use crate::findings::{Finding, Run};
+use crate::model::finding::{Finding, Run};
 use crate::model::outside::Outside;
 use crate::model::snapshot::{Figure, Graphs, Snapshot};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Words that every output of a report shares. What comes from the trace is not escaped here.
 
 use super::{Copies, Hidden, Report, site, sum};
-use crate::findings::{Finding, Moment, Run};
+use crate::model::finding::{Finding, Moment, Run};
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
 use crate::sink::work::{graph_words, hidden_words};

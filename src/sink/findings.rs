@@ -2,7 +2,7 @@
 
 use super::memory::{frame_lines, frame_place};
 use super::outside;
-use crate::findings::{Diagnosis, Finding, Moment, Run};
+use crate::model::finding::{Diagnosis, Finding, Moment, Run};
 use crate::model::frame::{Frame, Language};
 use crate::text::quantity::{count, duration, escaped};
 use serde_json::{Value, json};
@@ -188,7 +188,7 @@ pub fn frame(value: &Value) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::Report;
+    use crate::model::finding::Report;
     use crate::model::work::Certainty;
 
     fn finding(rule: &'static str) -> Finding {

@@ -3,8 +3,9 @@
 use super::Tracer;
 use crate::clock::Clock;
 use crate::clock::clock_now;
-use crate::findings::{Diagnosis, Engine, Report};
+use crate::findings::Engine;
 use crate::model::beside::{Happening, Measure};
+use crate::model::finding::{Diagnosis, Report};
 use crate::model::summary::Function;
 use crate::sink::Entry;
 use crate::trace::Taker;

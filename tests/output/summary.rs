@@ -191,7 +191,7 @@ fn summary() -> Summary {
     Summary {
         driver: None,
         aggregates: Vec::new(),
-        findings: gpuscope::findings::Diagnosis::default(),
+        findings: gpuscope::model::finding::Diagnosis::default(),
         kernels: kernels(),
         full_names: false,
         seconds: 12.5,

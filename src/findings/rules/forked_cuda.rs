@@ -5,7 +5,8 @@ use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
 use crate::findings::scene::Seen;
 use crate::findings::table::Bounded;
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::plural;
 use crate::trace::{Event, Kind};
 

@@ -4,7 +4,8 @@ use crate::catalog::Class;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::Seen;
 use crate::findings::table::{Bounded, is_percent, percent_of};
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::duration;
 use crate::trace::Kind;
 

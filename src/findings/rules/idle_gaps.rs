@@ -6,7 +6,8 @@ use crate::findings::evidence::End;
 use crate::findings::past::LONG_NS;
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::{Bounded, Grow, percent_of};
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::{duration, plural};
 use crate::trace::Kind;
 

@@ -2,10 +2,12 @@
 
 use crate::catalog::Class;
 use crate::findings::evidence::End;
-use crate::findings::finding::{Moment, Moments};
+use crate::findings::finding::Moments;
 use crate::findings::scene::Seen;
 use crate::findings::table::Bounded;
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
+use crate::model::finding::Moment;
 use crate::model::work::Certainty;
 use crate::text::quantity::{count, duration, plural};
 use crate::trace::{Event, Kind};

@@ -5,7 +5,8 @@ use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
 use crate::findings::scene::{Part, Seen};
 use crate::findings::table::hash;
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::{count, duration, plural};
 use crate::trace::Kind;
 

@@ -5,7 +5,8 @@ use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Fault, Seen};
 use crate::findings::table::Grow;
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::{bytes, count, duration};
 use crate::trace::Kind;
 

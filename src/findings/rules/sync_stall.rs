@@ -5,7 +5,8 @@ use crate::findings::cases::Phased;
 use crate::findings::evidence::End;
 use crate::findings::past::{LONG_NS, SHORT_NS};
 use crate::findings::scene::{Fault, PROMPT_NS, Seen};
-use crate::findings::{Finding, Rule, Wants};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
 use crate::text::quantity::{count, duration, plural};
 use crate::trace::Kind;
 

@@ -3,7 +3,7 @@
 use super::super::markdown::{cell, code};
 use super::super::words;
 use super::{Diff, FunctionChange, Measure};
-use crate::findings::{Finding, Run};
+use crate::model::finding::{Finding, Run};
 use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 use super::super::text::{Ink, table, wrapped};
 use super::super::{Report, words};
 use super::{Diff, FunctionChange, Measure};
-use crate::findings::{Finding, Run};
+use crate::model::finding::{Finding, Run};
 use crate::text::fit::fit;
 use crate::text::quantity::{count, duration, escaped};
 use std::fmt::Write;

@@ -2,7 +2,7 @@
 
 use super::super::{Report, site, words};
 use super::written::Text;
-use crate::findings::Finding;
+use crate::model::finding::Finding;
 use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 

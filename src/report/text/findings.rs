@@ -2,7 +2,7 @@
 
 use super::super::{Report, words};
 use super::{Ink, wrapped};
-use crate::findings::Finding;
+use crate::model::finding::Finding;
 use crate::text::quantity::{count, escaped};
 use std::fmt::Write;
 

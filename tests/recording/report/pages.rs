@@ -2,7 +2,7 @@
 
 use super::specimen::Loop;
 use super::support::browser::Browser;
-use gpuscope::findings::{Finding, Moment};
+use gpuscope::model::finding::{Finding, Moment};
 use gpuscope::model::work::Certainty;
 use gpuscope::report::{Report, html, load, markdown, text};
 use gpuscope::trace::{Event, Kind};
