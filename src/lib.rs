@@ -9,7 +9,7 @@
 //!                   │                        ├─► memory plane: ring ─► model::memory ─► sink::memory
 //!                   │                        │     call sites ─► stack ──┘    └── device (NVML)
 //!                   │                        └─► work plane: ring ─► model::work ─► sink::work
-//!   probe::{discover, attach} ─ elf: which functions lie where in the files that processes map
+//!   discover, probe::attach ─ elf: which functions lie where in the files that processes map
 //!  ioctl ─► tracepoints ─► bpf/driver.bpf.h ─► counting plane; ring ─► driver: decoded ─► model::driver, lines
 //!  functions of the kernel, tracepoints ─► bpf/kernel.bpf.h ─► both planes, as any row
 //!  kernel log, nvidia_dev_xid ─► driver::xid ─► model::xid ─► lines, summary, serve
@@ -35,6 +35,7 @@ pub mod command;
 pub mod confine;
 pub mod decode;
 pub mod device;
+pub mod discover;
 pub mod driver;
 pub mod elf;
 #[cfg(feature = "record")]

@@ -2,7 +2,7 @@
 #![no_main]
 
 use gpuscope::probe::address_space;
-use gpuscope::probe::discover::parse_maps;
+use gpuscope::discover::parse_maps;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

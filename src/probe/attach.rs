@@ -17,13 +17,13 @@ pub use intact::Unprobed;
 pub use rows::Rows;
 pub use unmapped::Name;
 
-use super::discover::{self, Mapping};
 use super::kernel::KernelHooks;
 use super::lease::{self, Guard, OpenForWriting};
 use super::machine::ldcache;
 use super::static_probe::Sites;
 use super::{Point, Session, identity, links};
 use crate::catalog::{Catalog, Layer, Library};
+use crate::discover::{self, Mapping};
 use crate::elf::Method;
 use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};

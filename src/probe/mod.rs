@@ -1,6 +1,6 @@
-//! The only user of libbpf: which processes map what, where to attach, and the data that comes back.
+//! The only user of libbpf: where to attach, and the data that comes back.
 //!
-//! Owns every kernel object and every `/proc` look at a traced process. Does not know what an event means.
+//! Owns every kernel object. Does not know what an event means.
 
 pub mod address_space;
 mod aggregates;
@@ -9,7 +9,6 @@ pub mod attach;
 mod batch;
 pub mod calibrate;
 mod control;
-pub mod discover;
 pub mod driver;
 pub mod environment;
 pub mod files;

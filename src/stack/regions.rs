@@ -1,6 +1,6 @@
 //! The address space of a process, kept after the process has ended.
 
-use crate::probe::discover::{self, Mapping, map_files_name, unescape};
+use crate::discover::{self, Mapping, map_files_name, unescape};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;

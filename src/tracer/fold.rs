@@ -4,7 +4,7 @@
 
 use super::Tracer;
 use crate::clock::monotonic_ns;
-use crate::probe::discover;
+use crate::discover;
 use crate::probe::totals::Snapshot;
 use crate::wire;
 use std::collections::HashSet;

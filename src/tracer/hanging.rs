@@ -5,10 +5,10 @@
 use super::Tracer;
 use super::lines::layer_of;
 use crate::decode::Call;
+use crate::discover;
 use crate::model::open::OpenCall;
 use crate::model::order::Numbered;
 use crate::model::totals::Switches;
-use crate::probe::discover;
 use crate::probe::open_calls::{self, NotSeen};
 use crate::sink::{Entry, Facts};
 

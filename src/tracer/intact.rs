@@ -4,8 +4,8 @@
 //! is compared is [`crate::probe::attach`]'s business.
 
 use super::{Scope, Tracer};
+use crate::discover;
 use crate::probe::attach::Unprobed;
-use crate::probe::discover;
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
 

@@ -5,11 +5,11 @@
 use super::Tracer;
 use crate::catalog::Catalog;
 use crate::decode::Call;
+use crate::discover;
 use crate::driver::Record;
 use crate::model::beside::Measure;
 use crate::model::window::{Due, Happened};
 use crate::model::xid::Report;
-use crate::probe::discover;
 use crate::sink::{Asked, Entry, Facts};
 use anyhow::Result;
 

@@ -3,9 +3,9 @@
 //! Owns who is told of a birth, a new program, an end. What is attached then is [`super::targets`]' business.
 
 use super::{Scope, Tracer};
+use crate::discover;
 use crate::model::beside::Happening;
 use crate::model::window::Happened;
-use crate::probe::discover;
 use crate::probe::gate::Arrival;
 use crate::wire::{self, Notice};
 use std::time::{Duration, Instant};

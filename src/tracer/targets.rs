@@ -5,13 +5,14 @@
 
 use super::{Scope, Tracer};
 use crate::clock::monotonic_ns;
+use crate::discover;
 use crate::foreign::ForeignFile;
 use crate::output::say;
+use crate::probe::Session;
 use crate::probe::attach::News;
 use crate::probe::files::Fresh;
 use crate::probe::gate::Arrival;
 use crate::probe::machine::process::debugger_of;
-use crate::probe::{Session, discover};
 use crate::wire;
 use anyhow::{Context, Result};
 use std::time::Instant;

@@ -3,12 +3,13 @@
 use super::facts::FactBook;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
+use crate::discover;
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
 use crate::model::work::{Call, Gap, ProcessReport, Stream, Work};
 use crate::probe::ring::Records;
-use crate::probe::{Session, address_space, discover};
+use crate::probe::{Session, address_space};
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
 

@@ -1,10 +1,10 @@
 //! Xids of a running exporter: those of the boot, and those that come.
 
 use crate::clock::clock_now;
+use crate::discover;
 use crate::driver::xid::{self, Xid};
 use crate::output::say;
 use crate::owner::{Directory, Owner};
-use crate::probe::discover;
 use crate::probe::kernel_log::{From, KernelLog, Logged};
 use crate::serve::gather::Xids;
 use crate::tracer::Tracer;

@@ -6,8 +6,8 @@
 //! probe, whether the kernel had put a breakpoint or a jump there.
 
 use super::{Attacher, Probes};
+use crate::discover::{self, Mapping};
 use crate::elf::ReadAt;
-use crate::probe::discover::{self, Mapping};
 use crate::stack::memory::{Memory, ProcessMemory};
 use std::io;
 use std::path::PathBuf;

@@ -2,9 +2,9 @@
 
 use super::unmapped::Stay;
 use super::{Attacher, Probes, key_of};
+use crate::discover::Mapping;
 use crate::elf::ElfFile;
 use crate::foreign::ForeignFile;
-use crate::probe::discover::Mapping;
 use crate::probe::{Session, lease};
 use anyhow::Result;
 use std::path::Path;

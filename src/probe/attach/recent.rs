@@ -3,7 +3,7 @@
 //! Owns when. Which files are probed is the attacher's business.
 
 use super::Name;
-use crate::probe::discover::Mapping;
+use crate::discover::Mapping;
 use std::collections::VecDeque;
 
 /// What was probed before these is older than any notice that is still unread.

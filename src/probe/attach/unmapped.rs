@@ -7,8 +7,8 @@
 //! one round, so a file goes when two rounds in a row found nobody.
 
 use super::{Attacher, Probes, let_go};
+use crate::discover::{self, Mapping};
 use crate::probe::Session;
-use crate::probe::discover::{self, Mapping};
 use crate::text::parse::parse_duration;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};

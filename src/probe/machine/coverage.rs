@@ -1,10 +1,10 @@
 //! What can be seen of one running process, and what cannot.
 
-use super::super::discover::{self, Mapping};
 use super::library::{self, Finding};
 use super::process::{self, Process};
 use super::version::{self, Version};
 use crate::catalog::Catalog;
+use crate::discover::{self, Mapping};
 use anyhow::Result;
 use serde::Serialize;
 use std::io;

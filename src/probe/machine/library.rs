@@ -1,9 +1,9 @@
 //! What of one mapped file can be probed; decided by the code that attaches.
 
 use super::super::attach::{self, Found};
-use super::super::discover::Mapping;
 use super::coverage::{Kind, MappedLibrary};
 use crate::catalog::{Catalog, Library, LibraryId};
+use crate::discover::Mapping;
 use crate::elf::{ElfFile, Method, is_trampoline};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, HashSet};
