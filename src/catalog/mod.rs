@@ -7,6 +7,7 @@
 mod arg;
 mod class;
 mod codes;
+mod driver;
 mod form;
 pub(crate) mod hint;
 mod hook;
@@ -28,7 +29,7 @@ mod work;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::driver::{self, Dialect, DriverRows};
+use crate::driver::DriverRows;
 
 pub use arg::{Arg, Pass};
 pub use class::Class;
@@ -106,34 +107,6 @@ impl Catalog {
     /// then hold part of the file and should be dropped.
     pub fn add_hooks(&mut self, label: &str, text: &str) -> Result<(), CatalogError> {
         parse::add(self, label, text, parse::Origin::User)
-    }
-
-    /// Adds the calls of NVIDIA's kernel driver, as a library that no file is.
-    ///
-    /// # Errors
-    /// The catalogue is full, or has a library of that name.
-    pub fn add_driver(&mut self, dialect: Dialect) -> Result<(), String> {
-        let name = driver::rows::LIBRARY;
-        if self.library(name).is_some() {
-            return Err(format!("library \"{name}\" is already defined; choose another name"));
-        }
-        let full = |_| "too many definitions".to_owned();
-        let library = u16::try_from(self.libraries.len()).map(LibraryId).map_err(full)?;
-        let errors = u16::try_from(self.enums.len()).map(EnumId).map_err(full)?;
-        self.enums.push(driver::rows::answers(dialect));
-        self.libraries.push(Library {
-            name: name.to_owned(),
-            // no file is called so
-            pattern: "/".to_owned(),
-            errors: Some(errors),
-            ended: None,
-            layer: Layer::Kernel,
-        });
-        self.symbols.push(HashMap::new());
-        let (rows, made) = DriverRows::make(self.rows.len() as u32, library, dialect);
-        self.rows.extend(made);
-        self.driver = Some(rows);
-        Ok(())
     }
 
     /// What calls of a row with that variant of the totals are called.

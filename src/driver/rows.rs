@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use super::branch::Dialect;
 use super::layout::FieldKind;
 use super::tables::{self, Entry};
-use crate::catalog::{Class, EnumTable, LibraryId, Returns, Row};
 use crate::wire;
 
 /// The layer's name, and its library's.
@@ -50,17 +49,15 @@ pub struct DriverRows {
 }
 
 impl DriverRows {
-    /// The rows from index `first` on, with their answers' names.
+    /// Those from index `first` on.
     #[must_use]
-    pub fn make(first: u32, library: LibraryId, dialect: Dialect) -> (Self, Vec<Row>) {
-        let names = OTHERS.into_iter().chain(entries().map(|entry| entry.name));
-        let row = |name| Row {
-            class: Class::Ioctl,
-            returns: Returns::Error,
-            raw: false,
-            ..Row::unknown(library, name)
-        };
-        (Self { first, dialect }, names.map(row).collect())
+    pub fn new(first: u32, dialect: Dialect) -> Self {
+        Self { first, dialect }
+    }
+
+    /// What each is called, in their order.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        OTHERS.into_iter().chain(entries().map(|entry| entry.name))
     }
 
     /// Whether a row is one of these.
@@ -133,10 +130,9 @@ pub fn errno_name(errno: i64) -> Option<&'static str> {
 }
 
 /// What the driver answers, and what a system call is refused with, by name.
-#[must_use]
-pub fn answers(dialect: Dialect) -> EnumTable {
+pub fn answers(dialect: Dialect) -> impl Iterator<Item = (i64, String)> {
     let status = (0..=u32::from(u16::MAX))
-        .filter_map(|code| Some((i64::from(code), tables::status(code, dialect.branch)?.to_owned())));
+        .filter_map(move |code| Some((i64::from(code), tables::status(code, dialect.branch)?.to_owned())));
     let errno = ERRNO.iter().map(|(code, name)| (-i64::from(*code), (*name).to_owned()));
-    EnumTable::new("NV_STATUS".to_owned(), status.chain(errno).collect())
+    status.chain(errno)
 }

@@ -1,7 +1,7 @@
 //! Calls as rows of the catalogue, and what the kernel side is told of each.
 
 use super::dialect;
-use crate::catalog::{Catalog, Layer, LibraryId};
+use crate::catalog::{Catalog, Layer};
 use crate::driver::plan::{classes, plans};
 use crate::driver::rows::errno_name;
 use crate::driver::{Branch, Dialect, DriverRows, reads};
@@ -72,7 +72,7 @@ fn answers_and_refusals_have_names() {
 fn what_is_copied_fits_and_is_what_the_decoder_asks_for() {
     let dialects = Branch::ALL.map(Dialect::of);
     for dialect in dialects.into_iter().chain([Dialect::unknown()]) {
-        let (rows, _) = DriverRows::make(7, LibraryId(0), dialect);
+        let rows = DriverRows::new(7, dialect);
         let plans = all(&rows);
         for (key, plan) in &plans {
             let mut pieces = plan.before.iter().chain(&plan.after);
