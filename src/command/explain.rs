@@ -135,7 +135,10 @@ fn at_path(path: PathBuf) -> Source {
 }
 
 fn mapped(pid: u32, mapping: Mapping) -> Source {
-    let elf = mapping.open(pid).map_err(ElfError::from).and_then(|file| file.elf());
+    let elf = mapping
+        .open(pid)
+        .map_err(ElfError::from)
+        .and_then(|file| ElfFile::of_foreign(&file));
     (mapping.path, elf)
 }
 

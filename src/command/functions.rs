@@ -154,7 +154,7 @@ fn list_process(catalog: &Catalog, pid: u32, args: &FunctionsArgs, out: &mut dyn
     for mapping in mappings {
         let Ok(file) = mapping.open(pid) else { continue };
         // a process maps many files that have nothing to do with CUDA
-        let Ok(elf) = file.elf() else { continue };
+        let Ok(elf) = ElfFile::of_foreign(&file) else { continue };
         listed += list_file(catalog, &elf, &mapping.path, args, out).unwrap_or(0);
     }
     if listed == 0 {

@@ -1,7 +1,7 @@
 //! Processes that already run: which are there, and attaching to them.
 
 use super::rights;
-use crate::elf::ElfError;
+use crate::elf::{ElfError, ElfFile};
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::machine;
@@ -66,7 +66,7 @@ fn check_process(pid: u32) -> Result<()> {
     }
     let exe = Path::new("/proc").join(pid.to_string()).join("exe");
     let exe = ForeignFile::find(&exe).map_err(ElfError::from);
-    let file = match exe.and_then(|exe| exe.elf()) {
+    let file = match exe.and_then(|exe| ElfFile::of_foreign(&exe)) {
         Ok(_) => return Ok(()),
         Err(error) => error,
     };

@@ -14,6 +14,7 @@ mod debug;
 mod dynamic;
 mod error;
 mod file;
+mod foreign;
 mod function;
 mod instruction;
 mod kernel_stubs;

@@ -3,7 +3,6 @@
 use super::handle;
 use super::order::{Answer, Facts, Mapped, Order, Place};
 use super::reader::{self, Subject};
-use crate::elf::{ElfError, ElfFile, ReadAt};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -71,15 +70,6 @@ impl ForeignFile {
         handle::descriptor_path(self.0.handle.as_fd())
     }
 
-    /// As an ELF file.
-    ///
-    /// # Errors
-    /// It is none, or is cut off or damaged, or its file system does not answer.
-    pub fn elf(&self) -> Result<ElfFile, ElfError> {
-        let identity = (self.0.facts.device, self.0.facts.inode);
-        ElfFile::read_from(Box::new(self.clone()), self.0.facts.bytes, Some(identity))
-    }
-
     /// In which page of the machine's memory it begins; 0: the kernel does not tell.
     ///
     /// # Errors
@@ -107,6 +97,23 @@ impl ForeignFile {
         Ok(())
     }
 
+    /// Fills `into` with what lies at `offset`.
+    ///
+    /// # Errors
+    /// Not all of it can be read, or its file system does not answer.
+    pub fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let found = &self.0;
+        for (at, piece) in (0..).zip(into.chunks_mut(super::worker::SHARED_BYTES)) {
+            let order = Order::Read {
+                number: found.number,
+                offset: offset + at * super::worker::SHARED_BYTES as u64,
+                size: piece.len(),
+            };
+            reader::ask(&found.subject, &order, Some(found.handle.as_fd()), Some(piece))?;
+        }
+        Ok(())
+    }
+
     /// Opens it in this process. `None`: its file system may never answer, be it to be closed.
     ///
     /// # Errors
@@ -127,20 +134,5 @@ impl ForeignFile {
 impl AsFd for ForeignFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.handle.as_fd()
-    }
-}
-
-impl ReadAt for ForeignFile {
-    fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        let found = &self.0;
-        for (at, piece) in (0..).zip(into.chunks_mut(super::worker::SHARED_BYTES)) {
-            let order = Order::Read {
-                number: found.number,
-                offset: offset + at * super::worker::SHARED_BYTES as u64,
-                size: piece.len(),
-            };
-            reader::ask(&found.subject, &order, Some(found.handle.as_fd()), Some(piece))?;
-        }
-        Ok(())
     }
 }

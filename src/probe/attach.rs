@@ -24,7 +24,7 @@ use super::static_probe::Sites;
 use super::{Point, Session, identity, links};
 use crate::catalog::{Catalog, Layer, Library};
 use crate::discover::{self, Mapping};
-use crate::elf::Method;
+use crate::elf::{ElfFile, Method};
 use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};
 use libbpf_rs::Link;
@@ -278,7 +278,7 @@ impl Attacher {
         }
         // first: nothing that is read of it may change before it is probed
         let guard = lease::take(&file);
-        let elf = file.elf()?;
+        let elf = ElfFile::of_foreign(&file)?;
         if linkers::is_linker(&path) {
             self.watch_linker(session, &elf, &file, &path, mapping);
         }

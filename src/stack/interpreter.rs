@@ -95,7 +95,7 @@ impl Finder {
 }
 
 fn open(pid: u32, region: &Region) -> Option<ElfFile> {
-    region.mapping().open(pid).ok()?.elf().ok()
+    ElfFile::of_foreign(&region.mapping().open(pid).ok()?).ok()
 }
 
 fn facts_of(elf: &ElfFile) -> Option<Facts> {

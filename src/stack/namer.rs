@@ -5,7 +5,6 @@
 
 use super::debug_info::may_belong;
 use super::naming::{NAMER, Named, Said, Task, Told, Which};
-use crate::elf::ReadAt;
 use crate::foreign::ForeignFile;
 use crate::foreign::worker::{Channel, Worker};
 use std::cell::RefCell;

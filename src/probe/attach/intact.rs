@@ -7,7 +7,6 @@
 
 use super::{Attacher, Probes};
 use crate::discover::{self, Mapping};
-use crate::elf::ReadAt;
 use crate::stack::memory::{Memory, ProcessMemory};
 use std::io;
 use std::path::PathBuf;

@@ -68,7 +68,7 @@ impl Attacher {
             let Ok(file) = ForeignFile::find(&path) else {
                 continue;
             };
-            if let Ok(elf) = file.elf() {
+            if let Ok(elf) = ElfFile::of_foreign(&file) {
                 self.watch_linker(session, &elf, &file, &path, None);
             }
         }

@@ -22,7 +22,7 @@ pub(super) enum Finding {
 /// What `mapping` of process `pid` offers of the libraries in `catalog`.
 pub(super) fn examine(pid: u32, mapping: &Mapping, catalog: &Catalog) -> Result<Finding> {
     let file = mapping.open(pid).context("cannot be opened")?;
-    let elf = file.elf()?;
+    let elf = ElfFile::of_foreign(&file)?;
     let Some((id, functions, embedded)) = attach::functions_of(catalog, &elf, &mapping.path)? else {
         return Ok(if too_large(&elf) {
             Finding::NotSearched
