@@ -7,9 +7,11 @@ cargo fmt --check
 cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
 clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h tests/torture/programs/*
+scripts/imports.py
 cargo clippy --locked --all-targets --quiet -- -D warnings
 sim/build.sh >/dev/null
-(cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
+(cd sim && scripts/imports.py
+cargo clippy --locked --all-targets --quiet -- -D warnings)
 RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --quiet
 if cargo deny --version >/dev/null 2>&1; then
   cargo deny --log-level error check
