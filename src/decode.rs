@@ -3,7 +3,7 @@
 //! Pure and total: any bytes yield a call or `None`, never a panic. Nothing is allocated but for text.
 
 use crate::capture::{Field, Plan, Show, direction, kind_bytes};
-use crate::catalog::{Catalog, Class, CopyKind, EnumId, Kind, Loc, Returns, Row, StructField, StructTable};
+use crate::catalog::{Catalog, Class, CopyKind, EnumId, Kind, Returns, Row, StructField, StructTable};
 use crate::wire::{self, CallHeader};
 use std::borrow::Cow;
 
@@ -359,11 +359,6 @@ fn scalar(catalog: &Catalog, kind: Kind, raw: u64, bytes: u8) -> Value<'_> {
 
 fn named(catalog: &Catalog, id: EnumId, value: i64) -> Value<'_> {
     catalog.enum_name(id, value).map_or(Value::Signed(value), Value::Name)
-}
-
-/// Whether a function's arguments include one that no probe can read.
-pub fn has_unreadable(row: &Row) -> bool {
-    row.args.iter().any(|arg| matches!(arg.loc, Loc::Float { .. }))
 }
 
 /// Whether a call of this class belongs to a class name or category as written after `@`.

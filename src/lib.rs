@@ -32,7 +32,7 @@ pub mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod command;
-pub mod confine;
+pub(crate) mod confine;
 pub mod decode;
 pub mod device;
 pub mod discover;
@@ -51,8 +51,8 @@ pub mod refusal;
 #[cfg(feature = "record")]
 pub mod report;
 pub mod rows;
-pub mod rule;
-pub mod secret;
+pub(crate) mod rule;
+pub(crate) mod secret;
 #[cfg(feature = "serve")]
 pub mod serve;
 pub mod sink;
@@ -61,6 +61,6 @@ pub mod text;
 #[cfg(feature = "record")]
 pub mod timeline;
 pub mod trace;
-pub mod tracer;
-pub mod user;
+pub(crate) mod tracer;
+pub(crate) mod user;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! Where lines go: stdout or a file, and stderr for all else. A destination that breaks never stops the trace:
 //! the first failure is remembered.
 
-pub mod file;
+pub(crate) mod file;
 mod walk;
 
 use anyhow::{Result, anyhow};

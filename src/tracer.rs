@@ -13,7 +13,6 @@ mod findings;
 mod fleet;
 mod fold;
 mod hanging;
-mod heartbeat;
 mod intact;
 mod late;
 mod let_go;
@@ -32,7 +31,6 @@ mod work;
 mod xids;
 
 pub use fleet::Census;
-pub use heartbeat::Heartbeat;
 pub use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
@@ -133,7 +131,6 @@ pub struct Tracer {
     started: Instant,
     wait: Duration,
     shown: bool,
-    heartbeat: Arc<Heartbeat>,
     let_go: LetGo,
     watch: intact::Watch,
 }
@@ -153,11 +150,6 @@ impl Tracer {
     pub fn makes_single_events(&self) -> bool {
         let in_kernel = |row: &Row| row.site.is_in_kernel();
         self.session.tier == Tier::PerfLink || self.driver.is_some() || self.rows.catalog.rows.iter().any(in_kernel)
-    }
-
-    /// Beats as long as steps are taken.
-    pub fn heartbeat(&self) -> Arc<Heartbeat> {
-        Arc::clone(&self.heartbeat)
     }
 
     /// What does not answer now, in words: files and memory of others.
@@ -237,7 +229,6 @@ impl Tracer {
     /// # Errors
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
-        self.heartbeat.beat();
         self.session.alive(monotonic_ns());
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());

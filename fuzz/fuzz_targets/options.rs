@@ -1,7 +1,7 @@
 //! Durations, sizes, filters and layers of the command line.
 #![no_main]
 
-use gpuscope::cli::{parse_duration, parse_size};
+use gpuscope::text::parse::{parse_duration, parse_size};
 use gpuscope::filter::Filter;
 use libfuzzer_sys::fuzz_target;
 

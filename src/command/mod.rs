@@ -3,33 +3,33 @@
 mod content;
 mod coverage;
 #[cfg(feature = "record")]
-pub mod diff;
-pub mod doctor;
+pub(crate) mod diff;
+pub(crate) mod doctor;
 mod explain;
 #[cfg(feature = "record")]
-pub mod export;
-pub mod functions;
+pub(crate) mod export;
+pub(crate) mod functions;
 mod functions_kernel;
 pub mod launched;
-pub mod leaks;
-pub mod man;
-pub mod prepare;
+pub(crate) mod leaks;
+pub(crate) mod man;
+pub(crate) mod prepare;
 #[cfg(feature = "record")]
 mod progress;
 #[cfg(feature = "record")]
 mod reading;
 #[cfg_attr(not(feature = "record"), path = "no_record.rs")]
-pub mod record;
+pub(crate) mod record;
 #[cfg(feature = "record")]
-pub mod report;
+pub(crate) mod report;
 mod rights;
-pub mod run;
-pub mod running;
+pub(crate) mod run;
+pub(crate) mod running;
 #[cfg(feature = "serve")]
-pub mod serve;
+pub(crate) mod serve;
 #[cfg(feature = "record")]
-pub mod timeline;
-pub mod trace;
+pub(crate) mod timeline;
+pub(crate) mod trace;
 #[cfg(feature = "record")]
 mod whole_file;
 

@@ -12,7 +12,7 @@ mod verdict;
 pub use destination::{coloured, destination, print_summary, words};
 pub use runner::runner;
 pub use setup::{SPARE_ROWS, quiet_setup};
-pub use stop::{StopFlag, stop_flag, stop_flag_of};
+pub use stop::{StopFlag, stop_flag};
 pub use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;

@@ -18,7 +18,6 @@ pub enum Capability {
     SysAdmin = 21,
     SysResource = 24,
     Lease = 28,
-    Syslog = 34,
     Perfmon = 38,
     Bpf = 39,
     CheckpointRestore = 40,

@@ -7,7 +7,7 @@
 
 use super::branch::Dialect;
 use super::layout::{Direction, FieldKind, Layout, Role, Size};
-use super::request::{Device, Request};
+use super::request::Request;
 use super::tables::{self, Entry};
 
 /// The most bytes that are copied at one time.
@@ -201,11 +201,4 @@ pub fn classes() -> Vec<(u32, Piece)> {
         .iter()
         .filter_map(|class| Some((class.number, piece(class)?)))
         .collect()
-}
-
-/// Whether a request of this device may be one that the plan knows, told from its word alone: the first and cheapest
-/// test. Any other is another device's.
-#[must_use]
-pub fn may_be_known(device: Device, word: u32) -> bool {
-    entry(&Request::new(device, word)).is_some()
 }

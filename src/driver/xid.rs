@@ -13,7 +13,7 @@
 //! nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32 egress …
 //! ```
 
-pub mod words;
+pub(crate) mod words;
 
 use super::tables::{self, XidMeaning};
 

@@ -7,15 +7,15 @@
 pub mod chrome;
 pub mod csv;
 pub mod jsonl;
-pub mod live;
+pub(crate) mod live;
 mod nest;
 mod object;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
-pub mod scene;
+pub(crate) mod scene;
 mod sums;
-pub mod writing;
+pub(crate) mod writing;
 
 #[cfg(test)]
 pub(crate) mod sample;

@@ -11,7 +11,7 @@ mod course;
 mod devices;
 mod engine;
 mod evidence;
-pub mod finding;
+pub(crate) mod finding;
 mod load;
 mod pace;
 mod past;

@@ -11,9 +11,9 @@
 //! the end of the process that reads. So another process does it, which is given up when it takes too long. Even closing
 //! such a file may take for ever: this process has only descriptors that can do nothing (`O_PATH`).
 
-pub mod confine;
+pub(crate) mod confine;
 mod file;
-pub mod handle;
+pub(crate) mod handle;
 mod hands;
 mod layers;
 mod order;

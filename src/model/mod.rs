@@ -1,11 +1,11 @@
 //! What events mean, added up. Pure: no I/O, no kernel.
 
-pub mod aggregate;
+pub(crate) mod aggregate;
 pub mod beside;
 pub mod cost;
 pub mod driver;
 pub mod finding;
-pub mod fleet;
+pub(crate) mod fleet;
 pub mod frame;
 pub mod kernel_name;
 pub mod launches;
@@ -13,9 +13,9 @@ pub mod memory;
 pub mod open;
 pub mod order;
 pub mod outside;
-pub mod snapshot;
+pub(crate) mod snapshot;
 pub mod summary;
 pub mod totals;
-pub mod window;
+pub(crate) mod window;
 pub mod work;
 pub mod xid;

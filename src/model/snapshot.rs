@@ -7,7 +7,7 @@ mod figure;
 mod work;
 
 pub use figure::{Figure, View};
-pub use work::{Copies, Gpu, Graphs, Hidden, Wait, Work};
+pub use work::{Copies, Gpu, Graphs, Work};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;

@@ -10,10 +10,10 @@
 
 pub mod cgroup;
 pub mod container;
-pub mod directory;
+pub(crate) mod directory;
 #[cfg(feature = "serve")]
 pub mod kubelet;
-pub mod label;
+pub(crate) mod label;
 mod process;
 mod register;
 #[cfg(test)]

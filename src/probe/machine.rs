@@ -2,7 +2,7 @@
 //!
 //! Owns the list of checks and the cures. [`coverage`] says the same of one traced process. `doctor` prints both.
 
-pub mod coverage;
+pub(crate) mod coverage;
 mod hooks;
 mod kernel;
 pub mod ldcache;

@@ -17,13 +17,13 @@ pub mod exposition;
 pub mod gather;
 mod heartbeat;
 pub mod http;
-pub mod limit;
+pub(crate) mod limit;
 pub mod metric;
 pub mod metrics;
 #[cfg(all(test, feature = "otlp"))]
 mod metrics_doc;
 #[cfg(feature = "otlp")]
-pub mod otlp;
+pub(crate) mod otlp;
 mod series;
 #[cfg(test)]
 mod specimen;

@@ -1,19 +1,19 @@
 //! One output format per file. A sink turns calls into bytes; where they go is the tracer's business.
 
-pub mod aggregate;
-pub mod cost;
+pub(crate) mod aggregate;
+pub(crate) mod cost;
 pub(crate) mod driver;
 pub mod findings;
 pub mod json;
-pub mod kernels;
+pub(crate) mod kernels;
 pub mod memory;
-pub mod outside;
+pub(crate) mod outside;
 mod phases;
 pub mod summary;
 pub mod text;
-pub mod totals;
-pub mod work;
-pub mod xid;
+pub(crate) mod totals;
+pub(crate) mod work;
+pub(crate) mod xid;
 
 use crate::catalog::{Class, CopyKind};
 use crate::decode::Call;

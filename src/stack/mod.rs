@@ -14,7 +14,7 @@
 
 pub mod code;
 mod debug_info;
-pub mod demangle;
+pub(crate) mod demangle;
 mod interpreter;
 pub mod layout;
 pub mod lines;

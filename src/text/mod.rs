@@ -3,6 +3,6 @@
 //!
 //! Knows no other module and what nothing is about. Pure.
 
-pub mod fit;
+pub(crate) mod fit;
 pub mod parse;
 pub mod quantity;

@@ -5,7 +5,7 @@
 //! the file.
 
 #[cfg(feature = "record")]
-pub mod alarm;
+pub(crate) mod alarm;
 #[cfg(feature = "record")]
 mod batch;
 #[cfg(feature = "record")]
@@ -13,7 +13,7 @@ mod check;
 #[cfg(feature = "record")]
 pub(crate) mod columns;
 pub mod entry;
-pub mod event;
+pub(crate) mod event;
 #[cfg(feature = "record")]
 mod frame;
 #[cfg(feature = "record")]
@@ -21,13 +21,13 @@ mod line;
 #[cfg(feature = "record")]
 pub mod lines;
 #[cfg(feature = "record")]
-pub mod reader;
+pub(crate) mod reader;
 #[cfg(feature = "record")]
 pub mod recorder;
 #[cfg(feature = "record")]
-pub mod recording;
+pub(crate) mod recording;
 #[cfg(feature = "record")]
-pub mod schema;
+pub(crate) mod schema;
 #[cfg(feature = "record")]
 pub mod store;
 #[cfg(feature = "record")]

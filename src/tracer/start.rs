@@ -30,7 +30,6 @@ use crate::refusal;
 use crate::rows::RunRows;
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// In place of a thread: whoever is current has nothing to do with it.
@@ -122,7 +121,6 @@ impl Tracer {
             started: Instant::now(),
             wait: Duration::from_millis(1),
             shown: false,
-            heartbeat: Arc::default(),
             let_go: LetGo::default(),
             watch: super::intact::Watch::default(),
         })

@@ -19,7 +19,7 @@ pub fn stop_flag() -> Result<StopFlag> {
 ///
 /// # Errors
 /// A handler cannot be installed.
-pub fn stop_flag_of(signals: &[i32]) -> Result<StopFlag> {
+fn stop_flag_of(signals: &[i32]) -> Result<StopFlag> {
     let flag = StopFlag::default();
     for signal in signals.iter().copied() {
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&flag.set))

@@ -66,6 +66,7 @@ pub fn classes() -> &'static [Class] {
 }
 
 /// Every method, by number.
+#[cfg(test)]
 #[must_use]
 pub fn controls() -> &'static [Named] {
     &CONTROL_TABLE

@@ -2,8 +2,8 @@
 
 use super::{every_layout, place};
 use crate::driver::layout::Size;
-use crate::driver::reads::{MOST, Piece, Pieces, classes, may_be_known, reads, table};
-use crate::driver::{Branch, Device, Dialect};
+use crate::driver::reads::{MOST, Piece, Pieces, classes, reads, table};
+use crate::driver::{Branch, Dialect};
 
 fn inside(pieces: Pieces, place: &std::ops::Range<usize>) -> bool {
     let holds = |piece: Piece| {
@@ -122,15 +122,6 @@ fn parameters_of_memory_and_channels_lie_behind() {
         (Some((128, 4)), Some((12, 4)), Some((0, 4)))
     );
     assert!(classes.iter().all(|row| row.1.length <= 8));
-}
-
-#[test]
-fn a_request_of_another_device_is_told_by_its_word() {
-    assert!(may_be_known(Device::Control, 0xc030_462b));
-    assert!(!may_be_known(Device::Control, 0x5463));
-    assert!(may_be_known(Device::Uvm, 0x3000_0001));
-    assert!(!may_be_known(Device::Uvm, 0x5401));
-    assert!(!may_be_known(Device::Caps, 0x21));
 }
 
 #[test]

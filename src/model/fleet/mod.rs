@@ -9,7 +9,7 @@ mod top;
 
 pub use distinct::OTHER_CODE;
 pub use earlier::Earlier;
-pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Launched, Sums, Used, Waited};
+pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Sums, Used, Waited};
 pub use top::Shown;
 
 use crate::catalog::Family;
@@ -134,6 +134,7 @@ impl Fleet {
     }
 
     /// Owners with figures.
+    #[cfg(test)]
     #[must_use]
     pub fn owners(&self) -> usize {
         self.past.len()

@@ -10,7 +10,7 @@ mod tests;
 pub use pairing::Pairing;
 pub use tally::{Faults, Tally};
 
-use crate::driver::xid::{Xid, words};
+use crate::driver::xid::Xid;
 
 /// Who told of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,11 +55,5 @@ impl Report {
             source,
             traced: false,
         }
-    }
-
-    /// `Xid 31` or `SXid 12028`.
-    #[must_use]
-    pub fn title(&self) -> String {
-        words::title(&self.xid)
     }
 }

@@ -1,5 +1,5 @@
 use super::{Pairing, Report, Source, Tally};
-use crate::driver::xid::Xid;
+use crate::driver::xid::{Xid, words};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -88,7 +88,7 @@ fn counts_are_by_device_code_and_process() {
     let counts = tally.faults();
     let counts: Vec<_> = counts
         .iter()
-        .map(|faults| (faults.last.title(), faults.last.xid.pid, faults.count))
+        .map(|faults| (words::title(&faults.last.xid), faults.last.xid.pid, faults.count))
         .collect();
     let expected = [("Xid 31", Some(7), 2), ("Xid 31", Some(8), 1), ("SXid 31", None, 1)];
     assert_eq!(

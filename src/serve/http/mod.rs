@@ -14,7 +14,7 @@ pub mod auth;
 mod connection;
 mod limits;
 mod listener;
-pub mod negotiate;
+pub(crate) mod negotiate;
 pub mod page;
 mod protection;
 pub mod route;

@@ -2,11 +2,11 @@
 
 pub mod api;
 pub mod device;
-pub mod driver;
+pub(crate) mod driver;
 pub mod memory;
 pub mod own;
 pub mod work;
-pub mod xid;
+pub(crate) mod xid;
 
 use super::metric::Metric;
 

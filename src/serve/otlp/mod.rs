@@ -6,8 +6,8 @@
 //!
 //! [`convert`] is pure; [`Pusher`] has a thread of its own, on which alone it waits for the network.
 
-pub mod convert;
-pub mod name;
+pub(crate) mod convert;
+pub(crate) mod name;
 mod pusher;
 mod resource;
 mod send;
