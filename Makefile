@@ -1,4 +1,4 @@
-.PHONY: help build demo test check fuzz test-vm torture torture-long bench clean
+.PHONY: help build demo quick test check fuzz test-vm torture torture-long bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -9,6 +9,14 @@ build: ## gpuscope itself: target/release/gpuscope
 
 demo: ## builds all, then traces a simulated CUDA program (root, or sudo)
 	scripts/demo.sh
+
+quick: ## before a commit: formatting, imports, lints, every test that needs no root
+	scripts/setup.sh check
+	cargo fmt --check
+	scripts/imports.py
+	cargo clippy --locked --all-targets --quiet -- -D warnings
+	sim/build.sh >/dev/null
+	cargo test --locked --quiet
 
 test: ## every test; those that hook programs need root and BPF
 	scripts/test.sh

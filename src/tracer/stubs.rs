@@ -118,7 +118,7 @@ fn known<'a>(files: &'a mut Files, number: u32, questions: &[Question]) -> Optio
 
 fn look(questions: &[Question]) -> Looked {
     let file = questions.iter().find_map(|question| question.stub.file.as_ref())?;
-    let elf = ElfFile::of_foreign(&file).ok()?;
+    let elf = ElfFile::of_foreign(file).ok()?;
     let stubs = elf.kernel_stubs().unwrap_or_default();
     Some((elf, stubs))
 }
