@@ -2,6 +2,10 @@
 //! they never notice.
 //!
 //! Not in here: what programs do at their worst (`torture`), and `serve`.
+//!
+//! `scripts/test.sh` runs two at a time, which may trace the same library: what a test says of probes, of changed code or of
+//! counters in a library must be about a file of its own. What traces the whole machine, fills it or judges time stands in
+//! that script's list and runs alone.
 
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 

@@ -74,35 +74,27 @@ args = []
 
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path();
-        std::fs::write(path.join("static_probe.h"), include_str!("../support/static_probe.h")).expect("a file");
-        std::fs::write(path.join("marked.toml"), MARKED).expect("a file");
-        let shared = ["-shared", "-fPIC"];
-        compile(path, "libmarked.so", include_str!("../support/marked.c"), &shared);
-        let tensors = include_str!("../support/tensors.cpp");
-        compile_as(
-            "c++",
-            path,
-            "libc10_cuda.so",
-            tensors,
-            &["-shared", "-fPIC", "-lstdc++"],
-        );
-        let with = |library: &str| path.join(library).to_str().expect("UTF-8").to_owned();
-        let flags = [&with("libmarked.so"), "-Wl,-rpath,$ORIGIN"];
-        compile(path, "marked_user", include_str!("../support/marked_user.c"), &flags);
-        let flags = [&with("libc10_cuda.so"), "-Wl,-rpath,$ORIGIN", "-lstdc++"];
-        compile_as(
-            "c++",
-            path,
-            "tensor_user",
-            include_str!("../support/tensor_user.cpp"),
-            &flags,
-        );
-        folder
-    });
-    folder.path()
+    FOLDER.get_or_init(built).path()
+}
+
+/// The libraries and programs in a folder of their own.
+fn built() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path();
+    std::fs::write(path.join("static_probe.h"), include_str!("../support/static_probe.h")).expect("a file");
+    std::fs::write(path.join("marked.toml"), MARKED).expect("a file");
+    let shared = ["-shared", "-fPIC"];
+    compile(path, "libmarked.so", include_str!("../support/marked.c"), &shared);
+    let tensors = include_str!("../support/tensors.cpp");
+    let flags = ["-shared", "-fPIC", "-lstdc++"];
+    compile_as("c++", path, "libc10_cuda.so", tensors, &flags);
+    let with = |library: &str| path.join(library).to_str().expect("UTF-8").to_owned();
+    let flags = [&with("libmarked.so"), "-Wl,-rpath,$ORIGIN"];
+    compile(path, "marked_user", include_str!("../support/marked_user.c"), &flags);
+    let user = include_str!("../support/tensor_user.cpp");
+    let flags = [&with("libc10_cuda.so"), "-Wl,-rpath,$ORIGIN", "-lstdc++"];
+    compile_as("c++", path, "tensor_user", user, &flags);
+    folder
 }
 
 fn text_of(path: PathBuf) -> String {
@@ -287,9 +279,11 @@ fn tensors_balance_to_the_byte_and_failures_pass() {
 #[test]
 #[ignore = "needs root and BPF"]
 fn semaphores_are_raised_late_and_lowered_at_the_end() {
+    // whoever probes the file of another test raises the counters of all who map it
+    let own = built();
     for tier in tiers() {
         for signal in [libc::SIGINT, libc::SIGKILL] {
-            let program = Program::start(Command::new(file("tensor_user")).arg("wait"));
+            let program = Program::start(Command::new(own.path().join("tensor_user")).arg("wait"));
             let (hooks, pid) = (pytorch_hooks(), program.pid().to_string());
             let options = ["--hooks", &hooks, "--chatty", "-p", &pid];
             let tracer = Gpuscope::trace(&options).tier(tier).start().until_attached();
