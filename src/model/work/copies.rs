@@ -1,6 +1,6 @@
 //! What copies move, and how fast.
 //!
-//! Owns counts by class and by stream. Where a copy goes is [`super::classify`]'s business, when a stream has done
+//! Owns counts by class and by stream. Where a copy goes is [`super::classify()`]'s business, when a stream has done
 //! what it was given to do the lanes'. A copy that blocks is as fast as its call is long. One that does not has begun
 //! after its call did and was over when its stream was seen drained: it was at least as fast.
 
