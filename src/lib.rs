@@ -43,6 +43,7 @@ pub mod export;
 pub mod filter;
 pub mod findings;
 pub mod foreign;
+pub mod frame;
 pub mod model;
 pub mod output;
 pub mod owner;

@@ -5,8 +5,8 @@ use super::cases::{Phased, Sum};
 use super::evidence::End;
 use super::scene::Seen;
 use super::table::{Bounded, hash};
+use crate::frame::json::place_of;
 use crate::model::outside::{Placed, Places};
-use crate::sink::findings::place;
 
 /// Stacks whose places are known without looking again.
 const STACKS: usize = 4096;
@@ -55,7 +55,7 @@ impl Samples {
     fn number(&mut self, stack: &str) -> Option<usize> {
         let known = self.by_stack.entry(hash(stack))?;
         if *known == 0 {
-            let name = place(stack)?;
+            let name = place_of(stack)?;
             let index = self
                 .places
                 .iter()

@@ -6,7 +6,6 @@ pub mod cost;
 pub mod driver;
 pub mod finding;
 pub(crate) mod fleet;
-pub mod frame;
 pub mod kernel_name;
 pub mod launches;
 pub mod memory;

@@ -2,7 +2,7 @@
 //!
 //! Owns which calls are open as far as is known; does not know how that is found out.
 
-use super::frame::Frame;
+use crate::frame::Frame;
 use std::collections::HashMap;
 
 /// From then on a call is told of.

@@ -91,6 +91,16 @@ impl Outside {
     }
 }
 
+/// `97 % in train.py:10 load_batch, 2 % in train.py:20 log`; places are escaped where they are made.
+pub fn shares(places: &[Placed]) -> String {
+    let one = |placed: &Placed| match placed.place.as_str() {
+        ELSEWHERE => format!("{} % {ELSEWHERE}", placed.percent),
+        place => format!("{} % in {place}", placed.percent),
+    };
+    let all: Vec<String> = places.iter().map(one).collect();
+    all.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

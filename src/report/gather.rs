@@ -169,7 +169,7 @@ impl Gatherer {
             ("gpu.idle_at_least_ns", Some(ns)) => self.idle.measured(event, ns, 0),
             ("gpu.busy_at_most_ns", Some(ns)) => self.idle.measured(event, ns, 1),
             (SAMPLE, _) => {
-                let place = event.stack.and_then(crate::sink::findings::place);
+                let place = event.stack.and_then(crate::frame::json::place_of);
                 self.outside.add(event.pid, place.as_deref(), event.ns.unwrap_or(0));
             }
             ("thread.cpu_ns", _) => self.people.measure(event, 0),

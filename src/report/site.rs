@@ -1,8 +1,8 @@
 //! Call stacks of rows as a person reads them.
 
-use crate::model::frame::Frame;
-use crate::sink::findings;
-use crate::sink::memory::{frame_lines, frame_place};
+use crate::frame::Frame;
+use crate::frame::json::{frame_of, frames_of as frames_in};
+use crate::frame::lines::{frame_lines, frame_place};
 use serde_json::Value;
 
 pub use crate::sink::memory::Apart;
@@ -10,13 +10,13 @@ pub use crate::sink::memory::Apart;
 /// The frames of a stack as a row has it, innermost first; of what is none, nothing.
 #[must_use]
 pub fn frames(stack: &str) -> Vec<Frame> {
-    findings::frames(stack)
+    frames_in(stack)
 }
 
 /// The same of a stack as a summary has it.
 #[must_use]
 pub fn frames_of(stack: &[Value]) -> Vec<Frame> {
-    stack.iter().map(findings::frame).collect()
+    stack.iter().map(frame_of).collect()
 }
 
 /// The frame that a person looks for, as `train.py:42 forward`. `None`: there is no stack in it.

@@ -5,7 +5,7 @@ use super::kernels::{fuller, index};
 use super::site::{self, Apart};
 use super::texts::Texts;
 use crate::catalog::Class;
-use crate::model::frame::Frame;
+use crate::frame::Frame;
 use crate::model::snapshot::{self, Figure, Snapshot};
 use crate::model::work::{Certainty, HiddenKind};
 use crate::trace::Event;

@@ -1,9 +1,10 @@
 //! What rows of users' files have summed up, as text and as JSON.
 
-use super::memory::{frame_json, frame_lines};
 use crate::catalog::Fold;
+use crate::frame::Frame;
+use crate::frame::json::frame_json;
+use crate::frame::lines::frame_lines;
 use crate::model::aggregate::{Bucket, GroupName, GroupSums, Kinded, Report, Unit};
-use crate::model::frame::Frame;
 use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use serde_json::{Value, json};
 use std::collections::HashMap;

@@ -1,9 +1,9 @@
 //! What is wrong, as text and as JSON.
 
-use super::memory::{frame_lines, frame_place};
 use super::outside;
+use crate::frame::json::frames_of;
+use crate::frame::lines::{frame_lines, frame_place};
 use crate::model::finding::{Diagnosis, Finding, Moment, Run};
-use crate::model::frame::{Frame, Language};
 use crate::text::quantity::{count, duration, escaped};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -45,7 +45,7 @@ pub fn finding_json(finding: &Finding, run: &Run) -> Value {
         "certainty": finding.certainty.name(),
         "count": finding.count,
         "worst": finding.moments.iter().map(moment_json).collect::<Vec<Value>>(),
-        "where": finding.site.as_deref().and_then(|stack| frame_lines(&frames(stack)).into_iter().next()),
+        "where": finding.site.as_deref().and_then(|stack| frame_lines(&frames_of(stack)).into_iter().next()),
         "stack": finding.site.as_deref().and_then(|stack| serde_json::from_str::<Value>(stack).ok()),
         "places": outside::places_json(&finding.places),
         "do": finding.cure,
@@ -92,7 +92,7 @@ pub fn to_text(diagnosis: &Diagnosis) -> String {
 pub fn headline(finding: &Finding) -> String {
     let title = escaped(&finding.title);
     // escaped where frames are named
-    let place = finding.site.as_deref().and_then(|stack| frame_place(&frames(stack)));
+    let place = finding.site.as_deref().and_then(|stack| frame_place(&frames_of(stack)));
     place.map_or_else(|| title.to_string(), |place| format!("{title}, at {place}"))
 }
 
@@ -107,7 +107,7 @@ pub fn finding_text(number: usize, finding: &Finding, run: &Run, out: &mut Strin
     let site = finding
         .site
         .as_deref()
-        .map(|stack| frame_lines(&frames(stack)))
+        .map(|stack| frame_lines(&frames_of(stack)))
         .unwrap_or_default();
     for (index, line) in site.iter().take(SITE).enumerate() {
         let before = if index == 0 { "where:" } else { "      " };
@@ -155,34 +155,6 @@ fn moments(finding: &Finding) -> Option<String> {
         first.tid,
         all.join(", ")
     ))
-}
-
-/// The frame of a stack that a row has which a person looks for.
-pub fn place(stack: &str) -> Option<String> {
-    frame_place(&frames(stack))
-}
-
-/// The frames of a stack that a row has; of what is none, nothing.
-pub fn frames(stack: &str) -> Vec<Frame> {
-    let frames: Vec<Value> = serde_json::from_str(stack).unwrap_or_default();
-    frames.iter().map(frame).collect()
-}
-
-/// One frame of it.
-pub fn frame(value: &Value) -> Frame {
-    let text = |key: &str| value[key].as_str().map(str::to_owned);
-    Frame {
-        function: text("function").unwrap_or_else(|| "?".to_owned()),
-        module: text("module"),
-        offset: value["offset"].as_u64(),
-        file: text("file"),
-        line: value["line"].as_u64().and_then(|line| line.try_into().ok()),
-        language: match value["language"].as_str() {
-            Some("python") => Language::Python,
-            _ => Language::Native,
-        },
-        inlined: value["inlined"].as_bool().unwrap_or(false),
-    }
 }
 
 #[cfg(test)]

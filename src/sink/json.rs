@@ -246,7 +246,7 @@ impl Phase {
 fn end_with_stack(entry: &Entry<'_>, out: &mut Vec<u8>) {
     if let Some(stack) = entry.stack {
         out.extend_from_slice(b",\"stack\":");
-        out.extend_from_slice(stack.text(super::memory::frames_json).as_bytes());
+        out.extend_from_slice(stack.text(crate::frame::json::frames_json).as_bytes());
     }
     out.extend_from_slice(b"}\n");
 }

@@ -1,6 +1,6 @@
 //! Where the host was outside CUDA, as text and as JSON.
 
-use crate::model::outside::{ELSEWHERE, Outside, Placed, Places};
+use crate::model::outside::{Outside, Placed, Places, shares};
 use crate::text::quantity::{duration, plural};
 use serde_json::{Value, json};
 
@@ -12,16 +12,6 @@ const TOP: usize = 3;
 const MOST: usize = 32;
 /// Processes that a summary shows.
 const FEW: usize = 8;
-
-/// `97 % in train.py:10 load_batch, 2 % in train.py:20 log`; places are escaped where they are made.
-pub fn shares(places: &[Placed]) -> String {
-    let one = |placed: &Placed| match placed.place.as_str() {
-        ELSEWHERE => format!("{} % {ELSEWHERE}", placed.percent),
-        place => format!("{} % in {place}", placed.percent),
-    };
-    let all: Vec<String> = places.iter().map(one).collect();
-    all.join(", ")
-}
 
 /// Each process with its samples.
 pub fn to_json(outside: &Outside) -> Value {

@@ -36,7 +36,7 @@ pub fn to_json(summary: &Summary) -> Value {
         json!({
             "layer": call.layer, "name": call.function, "pid": call.pid, "tid": call.tid, "comm": call.comm,
             "open_us": call.ns as f64 / 1e3, "ended": call.ended,
-            "stack": call.stack.as_ref().map(|stack| stack.iter().map(memory::frame_json).collect::<Vec<_>>()),
+            "stack": call.stack.as_ref().map(|stack| stack.iter().map(crate::frame::json::frame_json).collect::<Vec<_>>()),
         })
     });
     let under_way = summary
@@ -311,7 +311,7 @@ fn open_text(summary: &Summary, out: &mut String) {
             call.pid,
             call.tid
         );
-        let lines = call.stack.as_deref().map(memory::frame_lines);
+        let lines = call.stack.as_deref().map(crate::frame::lines::frame_lines);
         for line in lines.unwrap_or_default().iter().take(OPEN_FRAMES) {
             let _ = writeln!(out, "{:>12}    {line}", "");
         }

@@ -126,7 +126,7 @@ impl Text {
 
     fn stack(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
         let indent = 22 + 2 * usize::from(entry.call.header.depth);
-        let lines = entry.stack.map(|stack| super::memory::frame_lines(&stack.frames));
+        let lines = entry.stack.map(|stack| crate::frame::lines::frame_lines(&stack.frames));
         for line in lines.unwrap_or_default() {
             self.paint(DIM, out);
             let _ = write!(out, "{:indent$}{line}", "");

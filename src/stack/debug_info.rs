@@ -4,7 +4,7 @@ use super::demangle::demangle;
 use super::names::short;
 use crate::elf::{DebugFile, DebugSections, ElfFile};
 use crate::foreign::handle::descriptor_path;
-use crate::model::frame::{Frame, Language};
+use crate::frame::{Frame, Language};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use std::fs::File;

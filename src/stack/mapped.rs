@@ -5,7 +5,7 @@ use super::merge::{Native, Part, part_of};
 use super::namer::{self, Question};
 use super::naming::{Named, Place};
 use crate::foreign::ForeignFile;
-use crate::model::frame::{Frame, Language};
+use crate::frame::{Frame, Language};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;

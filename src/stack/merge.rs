@@ -1,6 +1,6 @@
 //! One stack of two: the native functions, and the Python functions that some of them run.
 
-use crate::model::frame::Frame;
+use crate::frame::Frame;
 use std::rc::Rc;
 
 /// What a native frame does for the Python stack.
@@ -84,7 +84,7 @@ fn replace<'a>(run: Vec<Native>, python: &mut impl Iterator<Item = &'a Python>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::frame::Language;
+    use crate::frame::Language;
     use proptest::prelude::*;
 
     fn frame(function: &str, language: Language) -> Frame {

@@ -11,7 +11,7 @@ use super::names::short;
 use crate::elf::{DebugFile, ElfFile, ReadAt};
 use crate::foreign::confine;
 use crate::foreign::worker::{Channel, Role};
-use crate::model::frame::{Frame, Language};
+use crate::frame::{Frame, Language};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::io;

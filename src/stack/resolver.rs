@@ -8,7 +8,7 @@ use super::native::{MOST_KNOWN, Natives, Place};
 use super::regions::{FileId, Region, region_at, regions};
 use super::wire::{self, Python, PythonFrame, SiteEvent};
 use crate::foreign::ForeignFile;
-use crate::model::frame::{Frame, Language};
+use crate::frame::{Frame, Language};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;

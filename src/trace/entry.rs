@@ -4,10 +4,10 @@ use super::event::{Event, Kind};
 use crate::catalog::Class;
 use crate::clock::Clock;
 use crate::decode::Value;
+use crate::frame::json::frames_json;
 use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
 use crate::model::xid::Report;
-use crate::sink::memory::frames_json;
 use crate::sink::{Entry, json};
 
 /// Makes rows; keeps the memory of their texts.

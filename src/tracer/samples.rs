@@ -6,12 +6,13 @@
 
 use super::Tracer;
 use super::sites::SitePlane;
+use crate::frame::json::frames_json;
+use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::Outside;
 use crate::probe::ring::Records;
 use crate::probe::samples::Sample;
 use crate::probe::{Links, Session};
-use crate::sink::memory::{frame_place, frames_json};
 use libbpf_rs::Link;
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -2,7 +2,7 @@
 //!
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
-use crate::model::frame::{Frame, Shown};
+use crate::frame::{Frame, Shown};
 use crate::model::memory::Report;
 use crate::probe::Session;
 use crate::probe::attach::Name;

@@ -2,8 +2,8 @@
 
 use crate::event::{Event, World};
 use gpuscope::clock::Clock;
+use gpuscope::frame::{Frame, Language, Shown};
 use gpuscope::model::beside::Happening;
-use gpuscope::model::frame::{Frame, Language, Shown};
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::{Entry, Sink, json::Json, text::Text};

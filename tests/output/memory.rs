@@ -1,7 +1,7 @@
 //! Reports of who holds memory, as text, as JSON, as a live table and in the summary.
 
 use gpuscope::catalog::Family;
-use gpuscope::model::frame::{Frame, Language};
+use gpuscope::frame::{Frame, Language};
 use gpuscope::model::memory::{
     Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, FreedBy, HOST, Origin, PeakReport, PoolReport,
     ProcessReport, Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,

@@ -3,8 +3,8 @@
 use gpuscope::catalog::{Class, CopyKind, Layer};
 use gpuscope::driver::xid::Xid;
 use gpuscope::elf::Cost as Place;
+use gpuscope::frame::{Frame, Language};
 use gpuscope::model::cost::{Cost, Hits, Records, Standstill};
-use gpuscope::model::frame::{Frame, Language};
 use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::open::OpenCall;

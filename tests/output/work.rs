@@ -1,7 +1,7 @@
 //! What is shown of the work of devices: copies, waits, when they were surely idle.
 
 use gpuscope::catalog::{CopyKind, Layer};
-use gpuscope::model::frame::{Frame, Language};
+use gpuscope::frame::{Frame, Language};
 use gpuscope::model::memory::{Origin, Report};
 use gpuscope::model::summary::{Copies, Summary};
 use gpuscope::model::work::{

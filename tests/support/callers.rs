@@ -1,7 +1,7 @@
 //! Who calls a function of a library: the kernel programs at that function alone, and names for what they send.
 
 use gpuscope::elf::ElfFile;
-use gpuscope::model::frame::{Frame, Language};
+use gpuscope::frame::{Frame, Language};
 
 use gpuscope::probe::ring::Records;
 use gpuscope::probe::{Links, Point, Session, Setup, Sites, Tier};

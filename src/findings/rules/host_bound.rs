@@ -13,9 +13,9 @@ use crate::findings::scene::{OUTSIDE_NS, Seen};
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
+use crate::model::outside::shares;
 use crate::model::outside::{Placed, SAMPLE};
 use crate::model::work::Certainty;
-use crate::sink::outside::shares;
 use crate::text::quantity::{duration, plural};
 use crate::trace::Kind;
 

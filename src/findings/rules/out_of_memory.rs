@@ -7,8 +7,8 @@ use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{OUT_OF_MEMORY, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
+use crate::frame::json::place_of;
 use crate::model::finding::Finding;
-use crate::sink::findings::place;
 use crate::text::quantity::{bytes, plural};
 use crate::trace::Kind;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ impl OutOfMemory {
         let mut sites: Vec<(Id, u64)> = sites.into_iter().filter(|(site, _)| *site != 0).collect();
         sites.sort_by_key(|(site, size)| (u64::MAX - size, *site));
         let named = sites.iter().take(SITES).filter_map(|(site, size)| {
-            let place = place(end.book.site(*site)?)?;
+            let place = place_of(end.book.site(*site)?)?;
             Some(format!("{} by {place}", bytes(*size)))
         });
         let named: Vec<String> = named.collect();

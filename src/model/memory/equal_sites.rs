@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::report::{self, Report, SiteReport};
 use crate::catalog::Family;
-use crate::model::frame::{Frame, Language};
+use crate::frame::{Frame, Language};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

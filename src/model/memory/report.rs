@@ -5,7 +5,7 @@ use super::ledger::{GroupKey, Live};
 use super::peak::{Peak, Sum};
 use super::process::{Origin, Process};
 use crate::catalog::{Family, Holder};
-use crate::model::frame::Frame;
+use crate::frame::Frame;
 use crate::wire::MemoryLoss;
 use std::collections::{HashMap, HashSet};
 

@@ -1,8 +1,8 @@
 //! One line for a call site, with the frames that tell it from the others in a list: an `alloc()` that everybody calls is
 //! not one site.
 
-use super::stack::own_path;
-use crate::model::frame::Frame;
+use crate::frame::Frame;
+use crate::frame::lines::own_path;
 use std::collections::HashMap;
 
 /// Frames of a line beside the first.
@@ -89,7 +89,7 @@ impl Apart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::frame::Language;
+    use crate::frame::Language;
 
     fn frame(file: &str, line: u32, function: &str) -> Frame {
         Frame {

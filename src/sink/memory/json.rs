@@ -1,7 +1,7 @@
 //! The report as one JSON object, by the contract in docs/output.md.
 
 use super::Rates;
-use crate::model::frame::Frame;
+use crate::frame::json::frame_json;
 use crate::model::memory::{
     Account, DeviceReport, HOST, Origin, PeakReport, PoolReport, ProcessReport, Report, SiteReport, TensorReport,
 };
@@ -171,25 +171,7 @@ fn of_site(report: &Report, site: &SiteReport) -> Value {
         "bytes_at_peak": site.peak_bytes,
         "outstanding_at_peak": site.peak_count,
         "truncated": report.truncated.contains(&site.site),
-        "stack": stack.map(|frames| frames.iter().map(frame).collect::<Vec<_>>()),
-    })
-}
-
-/// A stack as an array of such objects, as text.
-pub fn frames(frames: &[Frame]) -> String {
-    harmless(&frames.iter().map(frame).collect::<Value>().to_string())
-}
-
-/// A frame as an object.
-pub fn frame(frame: &Frame) -> Value {
-    json!({
-        "function": frame.function,
-        "module": frame.module,
-        "offset": frame.offset,
-        "file": frame.file,
-        "line": frame.line,
-        "language": frame.language.name(),
-        "inlined": frame.inlined,
+        "stack": stack.map(|frames| frames.iter().map(frame_json).collect::<Vec<_>>()),
     })
 }
 

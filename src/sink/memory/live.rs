@@ -3,7 +3,8 @@
 use super::process::is_used;
 use super::text::by_size;
 use super::words::{name, place};
-use super::{Rates, sites, stack};
+use super::{Rates, sites};
+use crate::frame::lines::frame_place;
 use crate::model::memory::{Account, HOST, ProcessReport, Report, SiteReport};
 use crate::text::quantity::{bytes, count};
 
@@ -94,7 +95,7 @@ fn largest(report: &Report, processes: &[&ProcessReport]) -> Vec<String> {
     let mut known: Vec<(&SiteReport, String)> = processes
         .iter()
         .flat_map(|process| sites::held(process))
-        .filter_map(|site| Some((site, stack::place(report.stacks.get(&site.site)?)?)))
+        .filter_map(|site| Some((site, frame_place(report.stacks.get(&site.site)?)?)))
         .collect();
     known.sort_by_key(|(site, _)| std::cmp::Reverse(site.account.held_bytes));
     let line = |(site, place): &(&SiteReport, String)| {

@@ -10,14 +10,12 @@ mod live;
 mod pace;
 mod process;
 mod sites;
-mod stack;
 mod text;
 mod words;
 
 pub use apart::Apart;
 pub use brief::brief;
-pub use json::{frame as frame_json, frames as frames_json, last_line, line, processes};
+pub use json::{last_line, line, processes};
 pub use live::table;
 pub use pace::{Pace, Rates};
-pub use stack::{lines as frame_lines, place as frame_place};
 pub use text::{View, page, page_within};

@@ -1,11 +1,11 @@
 //! Who asked for what is outstanding, most bytes first.
 
 use super::process::{ages, since};
-use super::stack;
 use super::text::View;
 use super::words::place;
 use crate::catalog::{Family, Holder};
-use crate::model::frame::Language;
+use crate::frame::Language;
+use crate::frame::lines::frame_lines;
 use crate::model::memory::{Origin, PeakReport, ProcessReport, Report, SiteReport, Sum};
 use crate::text::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
@@ -157,8 +157,8 @@ fn of_all(site: &SiteReport) -> String {
     }
 }
 
-fn write_stack(frames: &[crate::model::frame::Frame], view: View, out: &mut String) {
-    for (index, line) in stack::lines(frames).iter().enumerate() {
+fn write_stack(frames: &[crate::frame::Frame], view: View, out: &mut String) {
+    for (index, line) in frame_lines(frames).iter().enumerate() {
         let line = match index {
             0 => line.clone(),
             _ => view.dim(line),

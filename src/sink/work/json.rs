@@ -1,12 +1,12 @@
 //! The reports as objects, by the contract in docs/output.md.
 
 use super::Stacks;
+use crate::frame::json::frame_json;
 use crate::model::memory::Origin;
 use crate::model::work::{
     Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenWait, ProcessReport, SIZE_BUCKETS, StreamReport,
     WaitReport,
 };
-use crate::sink::memory::frame_json;
 use serde_json::{Map, Value, json};
 
 /// One object for each process.

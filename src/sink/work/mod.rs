@@ -14,7 +14,7 @@ pub use json::to_json;
 pub use words::bandwidth;
 pub use words::hidden as hidden_words;
 
-use crate::model::frame::Frame;
+use crate::frame::Frame;
 use crate::model::work::ProcessReport;
 use std::collections::HashMap;
 

@@ -1,4 +1,9 @@
-//! One frame of a call stack, as it is shown.
+//! Frames of call stacks: as they are shown, in words and in JSON.
+//!
+//! How they are found is [`crate::stack`]'s business.
+
+pub(crate) mod json;
+pub(crate) mod lines;
 
 use std::cell::OnceCell;
 

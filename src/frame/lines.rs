@@ -1,6 +1,6 @@
 //! A call stack as a person reads it: first the line of their program that asked for the memory.
 
-use crate::model::frame::{Frame, Language};
+use super::{Frame, Language};
 use crate::text::quantity::escaped;
 
 /// Characters of a function's name; templates can be thousands long.
@@ -36,12 +36,12 @@ const SERVANTS: &[&str] = &[
 const INSTALLED: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "];
 
 /// The frame that a person looks for, as `train.py:42 forward`.
-pub fn place(stack: &[Frame]) -> Option<String> {
+pub fn frame_place(stack: &[Frame]) -> Option<String> {
     stack.get(own(stack)).map(named)
 }
 
 /// The frame that a person looks for, those that led to it, and last the way from there into the driver.
-pub fn lines(stack: &[Frame]) -> Vec<String> {
+pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
     let own = own(stack);
     let (inward, outward) = stack.split_at(own.min(stack.len()));
     let mut lines: Vec<String> = outward.iter().take(1 + OUTWARD).map(named).collect();
@@ -98,7 +98,7 @@ fn own(stack: &[Frame]) -> usize {
 
 /// That frame, as text, and outward of it those of the same kind: what the program itself does, without what it calls
 /// itself through.
-pub(super) fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
+pub fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
     let first = own(stack);
     let of_program = |frame: &Frame| match frame.language {
         Language::Python => !is_installed(frame),
@@ -209,7 +209,7 @@ mod tests {
         };
         stack.push(Frame { module: None, ..line });
         assert_eq!(
-            lines(&stack),
+            frame_lines(&stack),
             ["train.py:42 forward", "by libcublas.so.13 (3 frames without names)"]
         );
     }
@@ -223,14 +223,14 @@ mod tests {
             python("forward", "/home/me/train.py", 42),
             python("<module>", "/home/me/train.py", 99),
         ];
-        let shown = lines(&stack);
+        let shown = frame_lines(&stack);
         let expected = [
             "train.py:42 forward",
             "train.py:99 <module>",
             "by functional.py:9 linear → at::native::empty → cuMemAlloc_v2",
         ];
         assert_eq!(shown, expected);
-        assert_eq!(place(&stack).as_deref(), Some("train.py:42 forward"));
+        assert_eq!(frame_place(&stack).as_deref(), Some("train.py:42 forward"));
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             native("cudaMalloc", "app"),
             native("step", "app"),
         ];
-        assert_eq!(lines(&stack), ["step (app)", "by cudaMalloc → cuMemCreate"]);
+        assert_eq!(frame_lines(&stack), ["step (app)", "by cudaMalloc → cuMemCreate"]);
     }
 
     #[test]
@@ -250,27 +250,27 @@ mod tests {
             native("0x1234", "libcublas.so.12"),
         ];
         assert_eq!(
-            lines(&stack),
+            frame_lines(&stack),
             ["cuMemAlloc_v2 (libcuda.so.1)", "0x1234 (libcublas.so.12+0x1234)"]
         );
-        assert!(lines(&[]).is_empty() && place(&[]).is_none());
+        assert!(frame_lines(&[]).is_empty() && frame_place(&[]).is_none());
     }
 
     #[test]
     fn long_stacks_and_names_are_cut_and_say_so() {
         let deep: Vec<Frame> = (0..300).map(|line| python("f", "a.py", line)).collect();
-        let shown = lines(&deep);
+        let shown = frame_lines(&deep);
         assert_eq!((shown.len(), shown.last().map(String::as_str)), (6, Some("… 295 more")));
         let inner = (0..9).map(|number| native(&format!("n{number}"), "libtorch.so"));
         let stack: Vec<Frame> = inner.chain([python("f", "a.py", 1)]).collect();
-        assert_eq!(lines(&stack)[1], "by n8 → n7 → … 5 more → n1 → n0");
-        let huge = lines(&[native(&"x".repeat(9000), "app")]);
+        assert_eq!(frame_lines(&stack)[1], "by n8 → n7 → … 5 more → n1 → n0");
+        let huge = frame_lines(&[native(&"x".repeat(9000), "app")]);
         assert!(huge[0].chars().count() < 120 && huge[0].contains('…'));
     }
 
     #[test]
     fn hostile_names_drive_no_terminal() {
         let stack = [python("f\u{1b}[2J", "/x\u{1b}]0;\u{7}.py", 1), native("g\n", "m\u{9b}")];
-        assert!(!lines(&stack).join("").contains(char::is_control));
+        assert!(!frame_lines(&stack).join("").contains(char::is_control));
     }
 }
