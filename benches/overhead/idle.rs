@@ -92,7 +92,7 @@ pub fn everything(ring_bytes: u32) -> Result<(RunRows, Session)> {
 /// It cannot be looked at.
 pub fn attached_to(pid: u32, session: &Session, rows: &mut RunRows) -> Result<Attacher> {
     let mut attacher = Attacher::default();
-    for mapping in attacher.news(&rows.catalog, pid, u64::MAX)?.mappings {
+    for mapping in attacher.news(&rows.catalog, pid, u64::MAX, &[])?.mappings {
         attacher.consider(session, rows, pid, &mapping);
     }
     Ok(attacher)
