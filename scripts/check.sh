@@ -10,8 +10,7 @@ clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h tests/torture/programs/*
 scripts/imports.py
 cargo clippy --locked --all-targets --quiet -- -D warnings
 sim/build.sh >/dev/null
-(cd sim && scripts/imports.py
-cargo clippy --locked --all-targets --quiet -- -D warnings)
+(cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
 # who reads it changes the code: links may lead to what only the crate uses
 RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --no-deps --document-private-items --quiet
 if cargo deny --version >/dev/null 2>&1; then
