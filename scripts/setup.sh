@@ -33,6 +33,8 @@ unshare setpriv prlimit taskset | util-linux | util-linux
 mount            | mount            | util-linux
 setcap           | libcap2-bin      | libcap
 ps               | procps           | procps-ng
+strace           | strace           | strace
+gdb              | gdb              | gdb
 curl             | curl             | curl
 systemd-analyze  | systemd          | systemd
 node             | nodejs           | nodejs

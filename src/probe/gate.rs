@@ -2,14 +2,14 @@
 //!
 //! A thread that has mapped a library waits in the kernel program for a moment. If nothing new was mapped it goes
 //! on at once. Otherwise it is held ([`super::hold`]) while we attach: a thread that waits in the kernel keeps
-//! its CPU and the locks that attaching needs. As attaching keeps us busy, a thread of its own attends to those
-//! that arrive meanwhile. Where every process of the machine is watched, only those wait that have mapped what nobody had
-//! before (`files`), and they are held as soon as they arrive, for two seconds at most: their number has no bound.
+//! its CPU and the locks that attaching needs, for two seconds at most. As attaching keeps us busy, a thread of its own
+//! attends to those that arrive meanwhile. Where every process of the machine is watched, only those wait that have mapped
+//! what nobody had before (`files`), and they are held as soon as they arrive.
 //! What is new and where to attach is [`super::attach`]'s business.
 
 use super::Session;
 use super::control::Control;
-use super::hold::Holder;
+use super::hold::{Hold, Holder};
 use super::poll::wait_readable;
 use super::ring;
 use crate::wire::{self, Notice};
@@ -27,10 +27,13 @@ use std::time::Duration;
 /// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
 
-/// A gate whose owner has not looked at arrivals for so long holds nobody.
+/// A gate whose owner has not looked at arrivals for so long lets nobody wait.
 const PATIENCE_NS: u64 = 2_000_000_000;
 /// Until then a thread surely waits in the kernel, if it does at all.
 const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
+/// Until then a process that has become another program has hardly begun: later, to hold it would keep nothing from
+/// being missed, and would disturb whatever it does.
+const HARDLY_BEGUN_NS: u64 = 10_000_000;
 /// Notices that wait to be acted on. Those beyond stay in the kernel's ring, which counts what it has no room for: a storm of
 /// processes takes bounded memory, and what comes after it is not acted on minutes later.
 const MOST_ARRIVALS: usize = 16_384;
@@ -40,7 +43,7 @@ const RESPITE: Duration = Duration::from_millis(10);
 /// A notice, and whether its thread is held.
 pub struct Arrival {
     pub notice: Notice,
-    held: bool,
+    held: Option<Hold>,
 }
 
 /// What has arrived, in order, and the thread that attends to it.
@@ -52,7 +55,7 @@ pub struct Gate {
 /// Who is held when.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Whoever arrives while the gate's owner attaches, for as long as that takes.
+    /// Whoever arrives while the gate's owner attaches.
     Traced,
     /// The same, but at its dynamic linker alone: a thread that runs may be about to become a setuid program, which would
     /// get no rights while somebody follows it who has not CAP_SYS_PTRACE.
@@ -62,12 +65,12 @@ pub enum Keep {
 }
 
 impl Keep {
-    fn may_hold(self, notice: &Notice, waited_ns: u64) -> bool {
-        match self {
-            Keep::Traced => matches!(notice.kind, wire::NOTICE_LIBRARY | wire::NOTICE_EXEC),
-            Keep::AtLinker => notice.kind == wire::NOTICE_LIBRARY && waited_ns < STILL_WAITS_NS,
-            // others run already
-            Keep::New => notice.waits == wire::WAITS_HERE && waited_ns < STILL_WAITS_NS,
+    /// Others run already: what they call meanwhile is missed all the same.
+    fn may_hold(self, notice: &Notice, since_ns: u64) -> bool {
+        match notice.kind {
+            wire::NOTICE_LIBRARY => notice.waits == wire::WAITS_HERE && since_ns < STILL_WAITS_NS,
+            wire::NOTICE_EXEC => self == Keep::Traced && since_ns < HARDLY_BEGUN_NS,
+            _ => false,
         }
     }
 }
@@ -192,18 +195,15 @@ impl Gate {
     }
 
     fn let_pass(&self, arrival: &Arrival) -> bool {
-        if arrival.held {
+        if let Some(hold) = arrival.held {
             let mut door = self.shared.door();
-            let in_time = door
-                .holder
-                .as_mut()
-                .is_some_and(|holder| holder.let_go(arrival.notice.tid));
+            let in_time = door.holder.as_mut().is_some_and(|holder| holder.let_go(hold));
             door.overdue += u64::from(!in_time);
             in_time
         } else {
             self.shared.acknowledge(&arrival.notice);
             // the kernel's program counts those that it could not keep until now
-            arrival.notice.waits == wire::WAITS_HERE && waited_ns(&arrival.notice) < wire::WAIT_NS
+            arrival.notice.waits == wire::WAITS_HERE && since_ns(&arrival.notice) < wire::WAIT_NS
         }
     }
 }
@@ -234,8 +234,8 @@ impl Shared {
         let came = std::mem::take(&mut *door.inbox.lock().unwrap_or_else(PoisonError::into_inner));
         door.malformed += came.malformed;
         for notice in came.notices {
-            let mut arrival = Arrival { notice, held: false };
-            if self.keep == Keep::New || self.busy.load(Ordering::SeqCst) {
+            let mut arrival = Arrival { notice, held: None };
+            if self.is_soon_looked_at() {
                 self.hold(&mut door.holder, &mut arrival);
             }
             door.arrivals.push_back(arrival);
@@ -255,22 +255,14 @@ impl Shared {
         }
     }
 
-    /// Whether who is held from its arrival on will not be so in vain.
+    /// Whether who has to wait from its arrival on will not do so in vain.
     fn is_soon_looked_at(&self) -> bool {
-        self.keep == Keep::New && self.since_progress_ns() < PATIENCE_NS
+        let is_attended = self.keep == Keep::New || self.busy.load(Ordering::SeqCst);
+        is_attended && self.since_progress_ns() < PATIENCE_NS
     }
 
     fn since_progress_ns(&self) -> u64 {
         crate::clock::monotonic_ns().saturating_sub(self.looked_at.load(Ordering::SeqCst))
-    }
-
-    fn show_life(&self) {
-        self.control.alive(crate::clock::monotonic_ns());
-        if self.keep != Keep::New
-            && let Some(holder) = self.door().holder.as_mut()
-        {
-            holder.hold_on();
-        }
     }
 
     fn nudge(&self) {
@@ -279,11 +271,11 @@ impl Shared {
 
     fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
         let notice = &arrival.notice;
-        if arrival.held || !self.keep.may_hold(notice, waited_ns(notice)) {
+        if arrival.held.is_some() || !self.keep.may_hold(notice, since_ns(notice)) {
             return;
         }
-        arrival.held = holder.as_mut().is_some_and(|holder| holder.hold(notice.tid));
-        if arrival.held {
+        arrival.held = holder.as_mut().and_then(|holder| holder.hold(notice.tid));
+        if arrival.held.is_some() {
             self.acknowledge(notice);
         }
     }
@@ -295,8 +287,8 @@ impl Shared {
     }
 }
 
-/// How long the thread of a notice has waited, if it has.
-fn waited_ns(notice: &Notice) -> u64 {
+/// How long the thread of a notice has waited, or has run.
+fn since_ns(notice: &Notice) -> u64 {
     crate::clock::monotonic_ns().saturating_sub(notice.at)
 }
 
@@ -309,10 +301,9 @@ impl Door {
 /// The attendant: takes in what arrives and rings the bell.
 fn attend(shared: &Shared) {
     while !shared.closing.load(Ordering::SeqCst) {
-        let busy = shared.busy.load(Ordering::SeqCst);
-        let lives = busy || shared.is_soon_looked_at();
+        let lives = shared.is_soon_looked_at();
         if lives {
-            shared.show_life();
+            shared.control.alive(crate::clock::monotonic_ns());
         }
         let millis = if lives || shared.keep == Keep::New {
             HEARTBEAT_MS
@@ -363,22 +354,25 @@ mod tests {
     }
 
     #[test]
-    fn of_all_processes_only_those_are_held_that_still_wait_at_their_linker() {
+    fn only_those_are_held_that_still_wait_at_their_linker() {
         let waiting = notice(wire::NOTICE_LIBRARY, wire::WAITS_HERE);
-        assert!(Keep::New.may_hold(&waiting, 1_000));
-        assert!(!Keep::New.may_hold(&waiting, wire::WAIT_NS), "it runs by now");
-        assert!(!Keep::New.may_hold(&notice(wire::NOTICE_LIBRARY, wire::WAITS_FOR_NONE), 1_000));
-        assert!(!Keep::New.may_hold(&notice(wire::NOTICE_EXEC, 0), 1_000));
+        for keep in [Keep::Traced, Keep::AtLinker, Keep::New] {
+            assert!(keep.may_hold(&waiting, 1_000));
+            assert!(!keep.may_hold(&waiting, wire::WAIT_NS), "it runs by now");
+            assert!(!keep.may_hold(&notice(wire::NOTICE_LIBRARY, wire::WAITS_FOR_NONE), 1_000));
+            assert!(
+                !keep.may_hold(&notice(wire::NOTICE_LIBRARY, 0), 1_000),
+                "it never waited"
+            );
+            assert!(!keep.may_hold(&notice(wire::NOTICE_FORK, 0), 1_000));
+        }
     }
 
     #[test]
-    fn without_the_right_to_follow_everybody_no_thread_is_held_that_could_become_another_program() {
-        let (waiting, runs) = (
-            notice(wire::NOTICE_LIBRARY, wire::WAITS_HERE),
-            notice(wire::NOTICE_EXEC, 0),
-        );
-        assert!(Keep::AtLinker.may_hold(&waiting, 1_000) && !Keep::AtLinker.may_hold(&waiting, wire::WAIT_NS));
-        assert!(!Keep::AtLinker.may_hold(&runs, 1_000) && Keep::Traced.may_hold(&runs, 1_000));
-        assert!(!Keep::Traced.may_hold(&notice(wire::NOTICE_FORK, 0), 1_000));
+    fn a_new_program_is_held_at_its_begin_by_who_may_follow_everybody() {
+        let new = notice(wire::NOTICE_EXEC, 0);
+        assert!(Keep::Traced.may_hold(&new, 1_000));
+        assert!(!Keep::Traced.may_hold(&new, HARDLY_BEGUN_NS), "it runs by now");
+        assert!(!Keep::AtLinker.may_hold(&new, 1_000) && !Keep::New.may_hold(&new, 1_000));
     }
 }

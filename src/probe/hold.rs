@@ -1,8 +1,8 @@
 //! Holds single threads of the traced program for the moment in which probes are put in place.
 //!
 //! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
-//! leaves a thread held: when we are killed it lets go at once, when we show no sign of life it lets go after
-//! two seconds. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
+//! leaves a thread held: when we are killed it lets go at once, and no thread stands longer than two seconds,
+//! whatever we do. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
 mod resume;
@@ -20,12 +20,26 @@ const LONGEST_HOLD: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_millis(1);
 const MOST_HELD: usize = 256;
 
-/// What we ask of the holding process; it answers each with 0 or an errno.
+/// What we ask of the holding process; where it cannot, it answers with a negative errno.
 #[derive(Clone, Copy)]
 enum Order {
+    /// A thread; the answer is the number of its hold.
     Hold = 1,
+    /// A hold, by its number.
     LetGo = 2,
-    HoldOn = 3,
+}
+
+/// A thread that is held, from its stop until it goes on. Who is held again later is so by another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hold(u32);
+
+impl Hold {
+    /// Answers and errors share one number.
+    const MOST: u32 = i32::MAX as u32;
+
+    fn next(self) -> Hold {
+        Hold(self.0 % Hold::MOST + 1)
+    }
 }
 
 /// The holding process, seen from ours.
@@ -50,26 +64,22 @@ impl Holder {
     }
 
     /// Asks for thread `tid` to stop before its next instruction in user space. It stops by itself once it is
-    /// out of the kernel; nothing waits for that here.
-    pub fn hold(&mut self, tid: u32) -> bool {
-        self.order(Order::Hold, tid)
+    /// out of the kernel; nothing waits for that here. It goes on by itself two seconds later; to hold it once more
+    /// meanwhile does not change that.
+    pub fn hold(&mut self, tid: u32) -> Option<Hold> {
+        self.order(Order::Hold, tid).map(Hold)
     }
 
-    /// A sign of life: whatever is held may be held for two seconds more.
-    pub fn hold_on(&mut self) {
-        self.order(Order::HoldOn, 0);
+    /// Lets a thread go on, when nobody else wants it held; false: it went on by itself some time ago.
+    pub fn let_go(&mut self, hold: Hold) -> bool {
+        self.order(Order::LetGo, hold.0).is_some()
     }
 
-    /// Lets thread `tid` go on, when nobody else wants it held; false: it went on by itself some time ago.
-    pub fn let_go(&mut self, tid: u32) -> bool {
-        self.order(Order::LetGo, tid)
-    }
-
-    fn order(&mut self, order: Order, tid: u32) -> bool {
+    fn order(&mut self, order: Order, of: u32) -> Option<u32> {
         let mut answer = [0; 4];
-        self.channel.write_all(&packet(order, tid)).is_ok()
-            && self.channel.read_exact(&mut answer).is_ok()
-            && answer == [0; 4]
+        self.channel.write_all(&packet(order, of)).ok()?;
+        self.channel.read_exact(&mut answer).ok()?;
+        u32::try_from(i32::from_le_bytes(answer)).ok()
     }
 }
 
@@ -83,8 +93,8 @@ impl Drop for Holder {
     }
 }
 
-fn packet(order: Order, tid: u32) -> [u8; 8] {
-    (u64::from(tid) << 32 | order as u64).to_le_bytes()
+fn packet(order: Order, of: u32) -> [u8; 8] {
+    (u64::from(of) << 32 | order as u64).to_le_bytes()
 }
 
 fn channel() -> io::Result<(File, File)> {
@@ -101,18 +111,28 @@ fn channel() -> io::Result<(File, File)> {
 
 /// A thread that is followed.
 struct HeldThread {
+    hold: Hold,
     tid: libc::pid_t,
     /// Who wants it held; 0: it goes on as soon as it has stopped.
     holds: u32,
     deadline: Instant,
 }
 
+/// Those that are followed now, and the latest hold of all.
+struct Held {
+    threads: Vec<HeldThread>,
+    latest: Hold,
+}
+
 /// The holding process: obeys until the channel closes.
 fn hold_for(channel: File) -> ! {
     step_aside(channel.as_raw_fd());
-    let mut held: Vec<HeldThread> = Vec::with_capacity(MOST_HELD);
+    let mut held = Held {
+        threads: Vec::with_capacity(MOST_HELD),
+        latest: Hold(0),
+    };
     loop {
-        let wait = let_go_of_unwanted(&mut held);
+        let wait = let_go_of_unwanted(&mut held.threads);
         let millis = wait.map_or(-1, |wait| wait.as_millis() as i32 + 1);
         if !wait_readable([channel.as_raw_fd()], millis) {
             continue;
@@ -122,12 +142,12 @@ fn hold_for(channel: File) -> ! {
         if !matches!(came, Ok(8)) {
             break;
         }
-        let answer = obey(u64::from_le_bytes(bytes), &mut held);
+        let answer = held.obey(u64::from_le_bytes(bytes));
         if (&channel).write_all(&answer.to_le_bytes()).is_err() {
             break;
         }
     }
-    for thread in held {
+    for thread in held.threads {
         detached(thread.tid, 0);
     }
     // SAFETY: ends this process without running what the parent has registered for its own end
@@ -162,55 +182,60 @@ fn let_go_of_unwanted(held: &mut Vec<HeldThread>) -> Option<Duration> {
     held.iter().map(next).min()
 }
 
-/// Does what a packet says; 0 or the reason why not.
-fn obey(packet: u64, held: &mut Vec<HeldThread>) -> i32 {
-    let tid = (packet >> 32) as libc::pid_t;
-    let place = held.iter().position(|thread| thread.tid == tid);
-    match (packet as u32, place) {
-        (1, Some(place)) => {
-            held[place].holds += 1;
-            held[place].deadline = Instant::now() + LONGEST_HOLD;
-            0
+impl Held {
+    /// Does what a packet says: the number of a hold, 0, or the reason why not.
+    fn obey(&mut self, packet: u64) -> i32 {
+        let of = (packet >> 32) as u32;
+        let done = match packet as u32 {
+            1 => self.hold(of as libc::pid_t),
+            2 => self.let_go(Hold(of)),
+            _ => Err(libc::EINVAL),
+        };
+        done.unwrap_or_else(|errno| -errno)
+    }
+
+    fn hold(&mut self, tid: libc::pid_t) -> Result<i32, i32> {
+        if let Some(known) = self.threads.iter_mut().find(|thread| thread.tid == tid) {
+            known.holds += 1;
+            return Ok(known.hold.0 as i32);
         }
-        (1, None) if held.len() < MOST_HELD => {
-            let result = seize(tid);
-            if result == 0 {
-                held.push(HeldThread {
-                    tid,
-                    holds: 1,
-                    deadline: Instant::now() + LONGEST_HOLD,
-                });
-            }
-            result
+        if self.threads.len() == MOST_HELD {
+            return Err(libc::EAGAIN);
         }
-        (2, Some(place)) => {
-            held[place].holds = held[place].holds.saturating_sub(1);
-            0
-        }
-        (3, _) => {
-            for thread in held {
-                thread.deadline = Instant::now() + LONGEST_HOLD;
-            }
-            0
-        }
-        _ => libc::EINVAL,
+        let deadline = Instant::now() + LONGEST_HOLD;
+        seize(tid)?;
+        self.latest = self.latest.next();
+        self.threads.push(HeldThread {
+            hold: self.latest,
+            tid,
+            holds: 1,
+            deadline,
+        });
+        Ok(self.latest.0 as i32)
+    }
+
+    fn let_go(&mut self, hold: Hold) -> Result<i32, i32> {
+        let known = self.threads.iter_mut().find(|thread| thread.hold == hold);
+        let thread = known.ok_or(libc::ESRCH)?;
+        thread.holds = thread.holds.saturating_sub(1);
+        Ok(0)
     }
 }
 
-fn seize(tid: libc::pid_t) -> i32 {
+fn seize(tid: libc::pid_t) -> Result<(), i32> {
     let none = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: ptrace requests that touch no memory of this process
     unsafe {
         if libc::ptrace(libc::PTRACE_SEIZE, tid, none, none) != 0 {
-            return *libc::__errno_location();
+            return Err(*libc::__errno_location());
         }
         if libc::ptrace(libc::PTRACE_INTERRUPT, tid, none, none) != 0 {
             let error = *libc::__errno_location();
             detached(tid, 0);
-            return error;
+            return Err(error);
         }
     }
-    0
+    Ok(())
 }
 
 /// Ends the stop of a thread; false: it has not stopped yet. A signal that arrived meanwhile is passed on.
@@ -257,53 +282,80 @@ mod tests {
     }
 
     /// A process that has stopped because it is held.
-    fn held_sleeper() -> (Holder, Child) {
+    fn held_sleeper() -> (Holder, Child, Hold) {
         let mut holder = Holder::fork().unwrap();
         let child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
-        assert!(holder.hold(child.id()));
+        let hold = holder.hold(child.id()).unwrap();
         wait_for(child.id(), 't');
-        (holder, child)
+        (holder, child, hold)
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
     fn a_held_thread_stands_still_until_it_is_let_go() {
-        let (mut holder, mut child) = held_sleeper();
-        assert!(holder.let_go(child.id()));
+        let (mut holder, child, hold) = held_sleeper();
+        assert!(holder.let_go(hold));
         wait_for(child.id(), 'S');
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(child);
     }
 
     #[test]
     fn the_end_of_the_holding_process_lets_everything_go() {
-        let (holder, mut child) = held_sleeper();
+        let (holder, child, _) = held_sleeper();
         drop(holder);
         wait_for(child.id(), 'S');
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(child);
     }
 
     #[test]
-    fn a_thread_goes_on_when_there_is_no_sign_of_life() {
-        let (mut holder, mut child) = held_sleeper();
+    fn a_thread_goes_on_by_itself_however_often_it_was_to_be_held() {
+        let (mut holder, child, hold) = held_sleeper();
+        while state(child.id()).contains("\tt") {
+            let again = holder.hold(child.id()).unwrap();
+            if again != hold {
+                break; // it went on, and stands again
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert!(!holder.let_go(hold));
+        end(child);
+    }
+
+    #[test]
+    fn a_later_hold_is_another_one() {
+        let (mut holder, child, hold) = held_sleeper();
         wait_for(child.id(), 'S');
-        assert!(!holder.let_go(child.id()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let later = holder.hold(child.id()).unwrap();
+        wait_for(child.id(), 't');
+        assert!(!holder.let_go(hold));
+        assert!(state(child.id()).contains("\tt"));
+        assert!(holder.let_go(later));
+        wait_for(child.id(), 'S');
+        end(child);
     }
 
     #[test]
     fn a_thread_that_does_not_exist_or_is_not_held_is_refused() {
         let mut holder = Holder::fork().unwrap();
-        assert!(!holder.hold(0x3fff_fff0));
-        assert!(!holder.let_go(1));
+        assert_eq!(holder.hold(0x3fff_fff0), None);
+        assert!(!holder.let_go(Hold(1)));
     }
 
     #[test]
     fn a_held_process_that_is_killed_ends() {
-        let (mut holder, mut child) = held_sleeper();
+        let (mut holder, mut child, hold) = held_sleeper();
         child.kill().unwrap();
-        assert!(holder.let_go(child.id()));
+        assert!(holder.let_go(hold));
         assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn numbers_of_holds_come_round_and_are_no_errors() {
+        assert_eq!(Hold(0).next(), Hold(1));
+        assert_eq!(Hold(Hold::MOST).next(), Hold(1));
     }
 }

@@ -1,10 +1,10 @@
 //! Libraries that no process has mapped before, and programs that nobody announced: what of them is counted, and what is
 //! said where something is missing.
 
-use crate::support::{Counts, Ended, Gpuscope, Program, Running, Trace, assert_same, number, sim_folder, text};
+use crate::support::{Counts, Ended, Gpuscope, Program, Running, Trace, assert_same, eventually, number, sim_folder, text};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use tempfile::TempDir;
 
 /// The simulated program and its libraries, in files that nobody has ever mapped.
@@ -144,4 +144,114 @@ fn a_process_that_is_debugged_is_counted_from_its_first_call_too() {
     assert!(ended.status.success());
     let pids = ended.ledger.pids.iter().copied().collect();
     assert_same("a debugged process", &ended.ledger.visible(), &trace.written_by(&pids));
+}
+
+/// Has each lease that a thread takes, which it does of each file that it attaches to, take longer than anybody is held;
+/// ended when dropped.
+struct Slowed(Child);
+
+impl Slowed {
+    fn new(pid: u32) -> Slowed {
+        let mut strace = Command::new("strace");
+        strace.args(["-qq", "-o", "/dev/null", "-e", "inject=fcntl:delay_enter=2500000"]);
+        let slowed = Slowed(strace.args(["-p", &pid.to_string()]).spawn().expect("strace starts"));
+        let follower = slowed.0.id().to_string();
+        eventually("strace to follow gpuscope", || status(pid, "TracerPid") == follower);
+        slowed
+    }
+}
+
+impl Drop for Slowed {
+    fn drop(&mut self) {
+        // SAFETY: plain numbers; the child has not been waited for
+        unsafe { libc::kill(self.0.id() as i32, libc::SIGTERM) };
+        let _ = self.0.wait();
+    }
+}
+
+fn status(pid: u32, field: &str) -> String {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let value = |line: &str| Some(line.strip_prefix(field)?.strip_prefix(":")?.trim().to_owned());
+    text.lines().find_map(value).expect("a field")
+}
+
+/// `sh -c …`: says which process it is, and becomes the program when it is told to.
+fn told_to_start(fresh: &Fresh) -> Vec<String> {
+    let script = "mkfifo \"$0/go\"; echo $$ >\"$0/new\"; mv \"$0/new\" \"$0/pid\"; \
+        read go <\"$0/go\"; export LD_LIBRARY_PATH=\"$0\"; exec \"$@\"";
+    let (folder, program) = (
+        fresh.path().display().to_string(),
+        fresh.program().display().to_string(),
+    );
+    ["sh", "-c", script, &folder, &program, "threads", "2", "0"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+/// Lets that program start while `gpuscope` is slow, and ends it once it is probed.
+fn start_beside_a_slow_one(fresh: &Fresh, gpuscope: &Running) -> u32 {
+    let file = |name| fresh.path().join(name);
+    eventually("the script", || file("pid").exists());
+    let pid = std::fs::read_to_string(file("pid")).expect("a file");
+    let pid: u32 = pid.trim().parse().expect("a number");
+    let slowed = Slowed::new(gpuscope.pid());
+    std::fs::write(file("go"), "go\n").expect("a pipe");
+    eventually("it runs, whatever gpuscope does", || status(pid, "Threads") == "3");
+    assert_eq!(status(pid, "TracerPid"), "0");
+    drop(slowed);
+    eventually("it is probed", || gpuscope.probes_in(pid, "libcuda.so.1") > 0);
+    // SAFETY: plain numbers; nobody has waited for it
+    unsafe { libc::kill(pid as i32, libc::SIGTERM) };
+    pid
+}
+
+fn assert_is_called_late(trace: &Trace, pid: u32, how: &str) {
+    let unseen = trace.unseen().join("\n");
+    let words = [
+        &format!("gpusim {pid} ran for "),
+        "did not wait until their probes were in place",
+    ];
+    for words in words {
+        assert!(unseen.contains(words), "{how}: {unseen}");
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn whoever_waits_too_long_is_let_go_and_called_late() {
+    let fresh = Fresh::new();
+    let script = told_to_start(&fresh);
+    let command: Vec<&str> = script.iter().map(String::as_str).collect();
+    let running = Gpuscope::run(&[], &command).start();
+    let pid = start_beside_a_slow_one(&fresh, &running);
+    assert_is_called_late(&running.finish().ok(), pid, "run");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn whoever_waits_too_long_is_called_late_also_where_it_or_all_are_traced() {
+    for all in [false, true] {
+        let fresh = Fresh::new();
+        let script = told_to_start(&fresh);
+        let program = Program::start(Command::new(&script[0]).args(&script[1..]));
+        let pid = program.pid().to_string();
+        let whom: &[&str] = if all { &["--all"] } else { &["-p", &pid] };
+        let running = watching(Gpuscope::trace(whom));
+        let pid = start_beside_a_slow_one(&fresh, &running);
+        assert!(program.finish().status.success());
+        assert_is_called_late(&running.stop().ok(), pid, &format!("{whom:?}"));
+    }
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_a_process_holds_that_was_let_go_is_not_exact() {
+    let fresh = Fresh::new();
+    let script = told_to_start(&fresh);
+    let command: Vec<&str> = script.iter().map(String::as_str).collect();
+    let running = Gpuscope::leaks(&[], &command).start();
+    let pid = start_beside_a_slow_one(&fresh, &running);
+    let trace = running.finish().ok();
+    let process = held_by(&trace, pid).unwrap_or_else(|| panic!("{pid}: {:?}", trace.records.last()));
+    assert_eq!((&process["late"], &process["exact"]), (&true.into(), &false.into()));
 }

@@ -104,13 +104,13 @@ mod tests {
             pid => pid,
         };
         until_state(pid, 'S');
-        assert!(holder.hold(pid as u32));
+        let hold = holder.hold(pid as u32).unwrap();
         until_state(pid, 't');
         if let Some(signal) = disturb {
             // SAFETY: plain numbers; the child has not been waited for
             assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
         }
-        assert!(holder.let_go(pid as u32));
+        assert!(holder.let_go(hold));
         let mut status = 0;
         // SAFETY: waits for a child of this process
         assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
