@@ -18,3 +18,4 @@ mod subject;
 #[path = "../support/mod.rs"]
 mod support;
 mod tracer;
+mod waits;

@@ -72,9 +72,3 @@ fn code_may_be_rewritten_and_the_library_unloaded() {
 fn a_program_may_follow_its_own_child() {
     many("followed", &[], "programs that follow a child by ptrace");
 }
-
-#[test]
-#[ignore = "needs root and BPF"]
-fn no_wait_is_interrupted() {
-    many("waiting", &[], "programs that wait in system calls with a time limit");
-}

@@ -99,6 +99,9 @@ fn build(folder: &Path) {
     let flags = ["-shared", "-fPIC", "-fexceptions", "-Wl,-soname,libcuda.so.1"];
     let library = compile(folder, "libcuda.so.1", include_str!("programs/cuda.c"), &flags);
     let library = library.to_str().expect("UTF-8");
+    std::fs::write(folder.join("cuda.c"), include_str!("programs/cuda.c")).expect("a file");
+    let flags = ["-static", "-DSTATIC"];
+    compile(folder, "waiting-static", include_str!("programs/waiting.c"), &flags);
     for (name, source, language) in SOURCES {
         let flags = [library, "-ldl", "-lstdc++"];
         compile_as(

@@ -1,59 +1,187 @@
-/* Waits of all kinds that a signal or a tracer would interrupt: none may end before its time, none with EINTR. */
+/* Waits of all kinds that a signal or a tracer would interrupt: none may end before its time, none with EINTR. Threads that load
+ * a library which nobody has mapped before wait, and so do programs that have just begun. Argument: one kind, to wait so once.
+ */
 #define _GNU_SOURCE
 #include "cuda.h"
+#ifdef STATIC
+#include "cuda.c"
+#else
+#include <dlfcn.h>
+#endif
 #include <errno.h>
-#include <poll.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ipc.h>
 #include <sys/sem.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-static int interrupted;
+#define ROUNDS 20
+#define MILLIS 100
 
-static void check(const char *what, long result, int expected)
+static const struct timespec moment = { 0, MILLIS * 1000 * 1000 };
+
+static long in_epoll_wait(void)
 {
-	int error = errno;
+	struct epoll_event event;
+	int epoll = epoll_create1(0);
+	long result = epoll_wait(epoll, &event, 1, MILLIS);
 
-	if (result >= 0 && expected)
-		printf("%s: returned %ld\n", what, result);
-	else if (result < 0 && error != expected)
-		printf("%s: errno %d\n", what, error);
-	else
-		return;
-	interrupted++;
+	close(epoll);
+	errno = result ? errno : EAGAIN;
+	return result ? result : -1;
 }
 
-int main(void)
+static long in_semtimedop(void)
 {
-	struct timespec moment = { 0, 30 * 1000 * 1000 };
-	struct timeval patience = { 0, 30 * 1000 };
 	struct sembuf down = { 0, -1, 0 };
-	struct epoll_event event;
-	int ends[2], set = semget(IPC_PRIVATE, 1, 0600), epoll = epoll_create1(0);
-	unsigned long long address;
-	sigset_t none;
-	char byte;
+	int set = semget(IPC_PRIVATE, 1, 0600), error;
+	long result = semtimedop(set, &down, 1, &moment);
 
-	if (cuInit(0) || socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-		return 2;
-	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	error = errno;
+	semctl(set, 0, IPC_RMID);
+	errno = error;
+	return result;
+}
+
+static long in_sigtimedwait(void)
+{
+	sigset_t none;
+
 	sigemptyset(&none);
 	sigaddset(&none, SIGUSR2);
-	sigprocmask(SIG_BLOCK, &none, NULL);
-	for (int i = 0; i < 5; i++) {
+	pthread_sigmask(SIG_BLOCK, &none, NULL);
+	return sigtimedwait(&none, NULL, &moment);
+}
+
+static long in_recv(void)
+{
+	struct timeval patience = { 0, MILLIS * 1000 };
+	int ends[2], error;
+	long result;
+	char byte;
+
+	socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+	setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	result = recv(ends[0], &byte, 1, 0);
+	error = errno;
+	close(ends[0]);
+	close(ends[1]);
+	errno = error;
+	return result;
+}
+
+static const struct kind {
+	const char *name;
+	long (*wait)(void);
+} kinds[] = { { "epoll_wait", in_epoll_wait },
+	      { "semtimedop", in_semtimedop },
+	      { "sigtimedwait", in_sigtimedwait },
+	      { "recv", in_recv } };
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static double now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* Whether it was interrupted. */
+static int wait_once(const struct kind *kind)
+{
+	double begun = now();
+	long result = kind->wait();
+	int error = errno, early = now() - begun < MILLIS - 1;
+
+	if (result == -1 && error == EAGAIN && !early)
+		return 0;
+	printf("%s: result %ld, errno %d%s\n", kind->name, result, error, early ? ", too early" : "");
+	return 1;
+}
+
+/* Maps a library that nobody has mapped before. */
+static void load(void)
+{
+#ifndef STATIC
+	char path[] = "/tmp/libcuda.so.1.XXXXXX";
+	int copy = mkstemp(path), library;
+	Dl_info info;
+	struct stat about;
+
+	dladdr((void *)cuInit, &info);
+	library = open(info.dli_fname, O_RDONLY);
+	fstat(library, &about);
+	if (sendfile(copy, library, NULL, (size_t)about.st_size) != about.st_size)
+		abort();
+	close(library);
+	close(copy);
+	if (!dlopen(path, RTLD_NOW | RTLD_LOCAL))
+		abort();
+	unlink(path);
+#endif
+}
+
+static void *wait_again_and_again(void *kind)
+{
+	unsigned long long address;
+	long interrupted = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		load();
+		interrupted += wait_once(kind);
 		cuMemAlloc_v2(&address, 64);
-		check("epoll_wait", epoll_wait(epoll, &event, 1, 30), 0);
-		check("semtimedop", semtimedop(set, &down, 1, &moment), EAGAIN);
-		check("sigtimedwait", sigtimedwait(&none, NULL, &moment), EAGAIN);
-		check("recv", recv(ends[0], &byte, 1, 0), EAGAIN);
-		check("nanosleep", nanosleep(&moment, NULL), 0);
 		cuMemFree_v2(address);
 	}
-	semctl(set, 0, IPC_RMID);
-	printf("interrupted %d\n", interrupted);
+	return (void *)interrupted;
+}
+
+/* Programs that wait as soon as they run, one of each kind. */
+static int start_each(void)
+{
+	int interrupted = 0, status;
+	pid_t children[KINDS];
+
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		children[kind] = vfork();
+		if (!children[kind]) {
+			execl("/proc/self/exe", "waiting", kinds[kind].name, NULL);
+			_exit(9);
+		}
+	}
+	for (size_t kind = 0; kind < KINDS; kind++)
+		interrupted += waitpid(children[kind], &status, 0) != children[kind] || status != 0;
 	return interrupted;
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t threads[KINDS];
+	long interrupted = 0, by_thread;
+
+	for (size_t kind = 0; kind < KINDS; kind++)
+		if (count > 1 && !strcmp(arguments[1], kinds[kind].name))
+			return wait_once(&kinds[kind]);
+	if (cuInit(0))
+		return 2;
+	for (size_t kind = 0; kind < KINDS; kind++)
+		pthread_create(&threads[kind], NULL, wait_again_and_again, (void *)&kinds[kind]);
+	for (int i = 0; i < ROUNDS; i++)
+		interrupted += start_each();
+	for (size_t kind = 0; kind < KINDS; kind++) {
+		pthread_join(threads[kind], (void **)&by_thread);
+		interrupted += by_thread;
+	}
+	printf("interrupted %ld\n", interrupted);
+	return interrupted != 0;
 }
