@@ -13,6 +13,7 @@ mod effort;
 mod forged;
 mod kills;
 mod programs;
+mod rights;
 mod starved;
 mod subject;
 #[path = "../support/mod.rs"]

@@ -21,6 +21,12 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("followed", include_str!("programs/followed.c"), "c"),
     ("waiting", include_str!("programs/waiting.c"), "c"),
     ("many", include_str!("programs/many.c"), "c"),
+    ("twice", include_str!("programs/twice.c"), "c"),
+];
+/// Those that are built without a dynamic linker, too, with the library in them.
+const STATIC: &[(&str, &str)] = &[
+    ("waiting-static", include_str!("programs/waiting.c")),
+    ("twice-static", include_str!("programs/twice.c")),
 ];
 
 /// A program and what it does when nobody watches.
@@ -100,8 +106,9 @@ fn build(folder: &Path) {
     let library = compile(folder, "libcuda.so.1", include_str!("programs/cuda.c"), &flags);
     let library = library.to_str().expect("UTF-8");
     std::fs::write(folder.join("cuda.c"), include_str!("programs/cuda.c")).expect("a file");
-    let flags = ["-static", "-DSTATIC"];
-    compile(folder, "waiting-static", include_str!("programs/waiting.c"), &flags);
+    for (name, source) in STATIC {
+        compile(folder, name, source, &["-static", "-DSTATIC"]);
+    }
     for (name, source, language) in SOURCES {
         let flags = [library, "-ldl", "-lstdc++"];
         compile_as(
