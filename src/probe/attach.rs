@@ -83,6 +83,8 @@ impl Gap {
 pub struct News {
     /// What was not looked at before.
     pub mappings: Vec<Mapping>,
+    /// Whether nothing is mapped at all.
+    is_empty: bool,
     /// Whether a library of the catalogue is mapped, new or not.
     pub has_library: bool,
     /// Whether a file among what it maps was probed after the time that was asked about.
@@ -96,9 +98,19 @@ impl News {
     pub fn unread() -> News {
         News {
             mappings: Vec::new(),
+            is_empty: true,
             has_library: true,
             is_behind: false,
             is_met_at_linker: false,
+        }
+    }
+
+    /// # Errors
+    /// The process has ended, and nobody has asked for its status yet.
+    pub fn of_living(self) -> std::io::Result<News> {
+        match self.is_empty {
+            true => Err(std::io::ErrorKind::NotFound.into()),
+            false => Ok(self),
         }
     }
 }
@@ -158,6 +170,7 @@ impl Attacher {
     /// The process is gone or may not be looked at.
     pub fn news(&mut self, catalog: &Catalog, pid: u32, since: u64, fresh: &[u64]) -> std::io::Result<News> {
         let mut mappings = discover::mappings(pid)?;
+        let is_empty = mappings.is_empty();
         let is_library = |mapping: &Mapping| {
             let path = mapping.path.to_string_lossy();
             catalog.libraries.iter().any(|library| library.matches(&path))
@@ -176,6 +189,7 @@ impl Attacher {
         });
         Ok(News {
             mappings,
+            is_empty,
             has_library,
             is_behind,
             is_met_at_linker,

@@ -5,11 +5,13 @@
 
 use super::Tracer;
 use crate::clock::monotonic_ns;
+use crate::probe::attach::News;
 use crate::wire::{self, Notice};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// Processes that are named.
-const MOST: usize = 20;
+const MOST: usize = 100;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -19,19 +21,62 @@ pub(super) struct Early {
     /// Processes that did not wait and were gone when they were looked at.
     pub(super) unread: u64,
     named: usize,
-    /// Processes whose own linker was hooked while it may have been at work already.
-    unsure: Vec<u32>,
+    /// Processes beyond those that are named.
+    pub(super) unnamed: u64,
+    unsure: Vec<Unsure>,
+}
+
+/// A process of which no linker may have told what it loads.
+#[derive(Debug)]
+struct Unsure {
+    pid: u32,
+    comm: String,
+    /// Since when it ran, CLOCK_MONOTONIC ns.
+    since: u64,
+    why: Why,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// Its own linker was hooked while that may have been at work already.
+    HookedLate,
+    /// It had ended before it was looked at, or may end before its linker tells.
+    Gone,
 }
 
 /// Processes that are looked at again.
 const MOST_UNSURE: usize = 256;
 
 impl Early {
-    /// What the linker of process `pid` loads may not be told of.
-    pub(super) fn look_again(&mut self, pid: u32) {
-        if self.unsure.len() < MOST_UNSURE {
-            self.unsure.push(pid);
+    /// What the linker of the process of `notice` loads may not be told of.
+    pub(super) fn look_again(&mut self, notice: &Notice) {
+        self.be_unsure(notice, Why::HookedLate);
+    }
+
+    /// It may end without passing its linker's hook.
+    pub(super) fn await_linker(&mut self, notice: &Notice) {
+        self.be_unsure(notice, Why::Gone);
+    }
+
+    /// A linker tells of the process of `notice`: who is gone has nothing else to tell.
+    pub(super) fn told(&mut self, notice: &Notice) {
+        self.unsure
+            .retain(|unsure| unsure.pid != notice.tgid || unsure.why != Why::Gone);
+    }
+
+    fn be_unsure(&mut self, notice: &Notice, why: Why) {
+        // of a process that has become another program since, that is told
+        self.unsure.retain(|unsure| unsure.pid != notice.tgid);
+        if self.unsure.len() == MOST_UNSURE {
+            self.unnamed += 1;
+            return;
         }
+        self.unsure.push(Unsure {
+            pid: notice.tgid,
+            comm: wire::text_of(&notice.comm),
+            since: notice.at,
+            why,
+        });
     }
 }
 
@@ -53,38 +98,64 @@ impl Tracer {
     pub(super) fn doubt(&mut self, pid: u32, known: Option<(Duration, String)>) {
         self.memory.doubt(pid);
         self.work.doubt(pid);
-        // a daemon counts them: their number has no bound
-        if self.fleet.is_some() || self.early.named == MOST {
-            return;
-        }
         if let Some((ran, comm)) = known {
-            self.early.named += 1;
-            self.attacher.gap(format!(
+            self.name(format!(
                 "{comm} {pid} ran for {:.1} ms before its libraries were probed: its first calls may be missing",
                 ran.as_secs_f64() * 1e3
             ));
         }
     }
 
+    /// A daemon counts them: their number has no bound.
+    fn name(&mut self, words: String) {
+        if self.fleet.is_some() {
+            return;
+        }
+        if self.early.named == MOST {
+            self.early.unnamed += 1;
+            return;
+        }
+        self.early.named += 1;
+        self.attacher.gap(words);
+    }
+
     /// What a process had mapped when `notice` was sent cannot be told any more.
     pub(super) fn note_gone(&mut self, notice: &Notice) {
         let ran_on = notice.kind == wire::NOTICE_LIBRARY && notice.waits == 0;
         self.early.unread += u64::from(ran_on);
+        if notice.kind == wire::NOTICE_EXEC && self.fleet.is_none() {
+            self.early.be_unsure(notice, Why::Gone);
+        }
     }
 
-    /// Attaches to what processes have loaded through a linker that was hooked too late to tell. To be called once a second.
+    /// Attaches to what processes have loaded without a linker that told of it, and names them. To be called once a second,
+    /// and at the end.
     pub(super) fn look_at_unsure(&mut self) {
-        for pid in std::mem::take(&mut self.early.unsure) {
-            let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX, &[]);
-            let Ok(news) = news else { continue };
-            let mut is_behind = false;
-            for mapping in &news.mappings {
-                is_behind |= self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+        for unsure in std::mem::take(&mut self.early.unsure) {
+            let news = self.attacher.news(&self.rows.catalog, unsure.pid, u64::MAX, &[]);
+            match news.and_then(News::of_living) {
+                Ok(news) if unsure.why == Why::HookedLate => self.attach_late(&unsure, &news),
+                Err(error) if error.kind() != ErrorKind::PermissionDenied => self.name(format!(
+                    "{} {} ended before it was known what it had loaded: its calls may be missing",
+                    unsure.comm, unsure.pid
+                )),
+                // another one of that number, or one that may not be looked at
+                _ => {}
             }
-            if is_behind {
-                self.early.unheld += 1;
-                self.doubt(pid, None);
-            }
+        }
+    }
+
+    fn attach_late(&mut self, unsure: &Unsure, news: &News) {
+        let mut is_behind = false;
+        for mapping in &news.mappings {
+            is_behind |= self
+                .attacher
+                .consider(&self.session, &mut self.rows, unsure.pid, mapping);
+        }
+        if is_behind {
+            self.early.unheld += 1;
+            let ran = Duration::from_nanos(monotonic_ns().saturating_sub(unsure.since));
+            self.doubt(unsure.pid, Some((ran, unsure.comm.clone())));
         }
     }
 

@@ -26,6 +26,7 @@ impl Tracer {
         let open = self.open_calls();
         let switches = self.switches();
         self.look_at_all_code();
+        self.look_at_unsure();
         let attached: Vec<String> = self.attacher.attached().map(describe).collect();
         let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
         unseen.extend(nameless_functions(&self.attacher));
@@ -176,6 +177,10 @@ impl Tracer {
         note(
             self.early.unread,
             "loads of libraries were not looked at before their process had ended: calls may be missing",
+        );
+        note(
+            self.early.unnamed,
+            "more processes may have run before their libraries were probed: calls may be missing",
         );
         note(
             snapshot.notices_lost,

@@ -110,6 +110,9 @@ impl Tracer {
     /// Attaches to what a thread has newly mapped, while it waits.
     pub(super) fn prepare_for(&mut self, arrival: Arrival) {
         let notice = arrival.notice;
+        if notice.kind == wire::NOTICE_LIBRARY {
+            self.early.told(&notice);
+        }
         if let Some(until) = self.prepare(arrival) {
             self.burden.stood_still(&notice, until);
         }
@@ -123,6 +126,7 @@ impl Tracer {
         let news = self
             .attacher
             .news(&self.rows.catalog, notice.tgid, notice.at, &addresses);
+        let news = news.and_then(News::of_living);
         // it may have called what was probed already, while that did not count
         if !self.memory.has_begun(notice.at) && news.as_ref().is_ok_and(|news| news.has_library) {
             self.memory.meet(notice.tgid);
@@ -145,11 +149,15 @@ impl Tracer {
         } else {
             self.attach_while_held(arrival, &mut news, looks, (&fresh, is_read))
         };
-        if until.is_none() && self.attacher.linkers_met() > linkers {
-            self.early.look_again(notice.tgid);
-        }
+        let is_met_late = until.is_none() && self.attacher.linkers_met() > linkers;
         // where it stops at its linker, that tells what it had loaded by then
-        if news.is_behind && (notice.kind == wire::NOTICE_LIBRARY || !news.is_met_at_linker) {
+        let tells = notice.kind == wire::NOTICE_EXEC && news.is_met_at_linker;
+        match (is_met_late, tells) {
+            (true, _) => self.early.look_again(&notice),
+            (false, true) => self.early.await_linker(&notice),
+            (false, false) => {}
+        }
+        if news.is_behind && (is_met_late || !tells) {
             self.judge(&notice, until);
         }
         until

@@ -9,6 +9,7 @@
 mod beside;
 mod bounds;
 mod callbacks;
+mod chroots;
 mod effort;
 mod forged;
 mod kills;

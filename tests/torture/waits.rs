@@ -31,10 +31,7 @@ impl Way {
             Way::Trace => {
                 let child = subject.start();
                 let pid = child.id().to_string();
-                (
-                    Tracer::start(&[&["trace", "-p", &pid], &out[..]].concat()),
-                    Some(child),
-                )
+                (Tracer::start(&[&["trace", "-p", &pid], &out[..]].concat()), Some(child))
             }
             Way::All => {
                 let tracer = Tracer::start(&[&["trace", "--all"], &out[..]].concat()).until_attached();
