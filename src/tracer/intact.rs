@@ -22,6 +22,8 @@ pub(super) struct Watch {
     new: VecDeque<u32>,
     /// Of those that make calls.
     last: u32,
+    /// Those of which it was said that a debugger follows them.
+    followed: HashSet<u32>,
 }
 
 impl Watch {
@@ -68,11 +70,20 @@ impl Tracer {
     }
 
     fn look_at_code_of(&mut self, pid: u32) {
+        self.warn_once_of_debugger(pid);
         // whoever is gone, or may not be looked at, is not missed here
         for file in self.attacher.unprobed_in(pid).unwrap_or_default() {
             let comm = discover::comm(pid, pid).unwrap_or_default();
             self.attacher.gap(words(&file, pid, &comm));
             self.attacher.be_blind();
+        }
+    }
+
+    /// One that came later: it knows the probes' bytes as the program's, and may put one back when nobody handles it any more.
+    pub(super) fn warn_once_of_debugger(&mut self, pid: u32) {
+        let known = &self.watch.followed;
+        if known.len() < MOST_WAITING && !known.contains(&pid) && self.warn_of_debugger(pid) {
+            self.watch.followed.insert(pid);
         }
     }
 }

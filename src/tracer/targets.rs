@@ -27,7 +27,7 @@ impl Tracer {
         let uses_gpu = self
             .look_at(pid)
             .with_context(|| format!("failed to look at process {pid}"))?;
-        self.warn_of_debugger(pid);
+        self.warn_once_of_debugger(pid);
         if uses_gpu {
             self.memory.meet(pid);
         } else {
@@ -45,7 +45,7 @@ impl Tracer {
             match self.look_at(pid) {
                 Ok(true) => {
                     self.memory.meet(pid);
-                    self.warn_of_debugger(pid);
+                    self.warn_once_of_debugger(pid);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
                 _ => {}
@@ -84,12 +84,14 @@ impl Tracer {
         }
     }
 
-    /// Says where a debugger follows a process that is traced from now on.
-    fn warn_of_debugger(&mut self, pid: u32) {
-        if let Some(words) = debugger_of(pid) {
+    /// Says where a debugger follows a process that is traced; whether one does.
+    pub(super) fn warn_of_debugger(&mut self, pid: u32) -> bool {
+        let words = debugger_of(pid);
+        if let Some(words) = &words {
             say(format!("gpuscope: {words}"));
-            self.attacher.gap(words);
+            self.attacher.gap(words.clone());
         }
+        words.is_some()
     }
 
     /// Attaches to what a process maps; whether that includes a library of the catalogue.

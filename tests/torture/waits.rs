@@ -3,6 +3,7 @@
 use crate::effort::{Chance, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::tracer::Tracer;
+use serde_json::Value;
 use std::process::Child;
 use std::time::Duration;
 
@@ -20,21 +21,25 @@ enum Way {
 }
 
 impl Way {
-    /// The program under gpuscope, and where that has not started it the program.
     fn start(self, subject: &Subject) -> (Tracer, Option<Child>) {
-        let out = ["-o", "OUT/t.jsonl"];
+        self.start_with(subject, &[])
+    }
+
+    /// The program under gpuscope, and where that has not started it the program.
+    fn start_with(self, subject: &Subject, options: &[&str]) -> (Tracer, Option<Child>) {
+        let options = [options, &["-o", "OUT/t.jsonl"]].concat();
+        let trace = |whom: &[&str]| Tracer::start(&[&["trace"], whom, &options[..]].concat());
         match self {
-            Way::Run => (
-                Tracer::start(&[&["run"], &out[..], &["--"], &subject.command()].concat()),
-                None,
-            ),
+            Way::Run => {
+                let run = [&["run"], &options[..], &["--"], &subject.command()].concat();
+                (Tracer::start(&run), None)
+            }
             Way::Trace => {
                 let child = subject.start();
-                let pid = child.id().to_string();
-                (Tracer::start(&[&["trace", "-p", &pid], &out[..]].concat()), Some(child))
+                (trace(&["-p", &child.id().to_string()]), Some(child))
             }
             Way::All => {
-                let tracer = Tracer::start(&[&["trace", "--all"], &out[..]].concat()).until_attached();
+                let tracer = trace(&["--all"]).until_attached();
                 (tracer, Some(subject.start()))
             }
         }
@@ -51,6 +56,38 @@ fn assert_waits(subject: &Subject, way: Way, stop: impl FnOnce(&Tracer)) {
     }
     let traced = tracer.finish();
     subject.assert_as_alone(ended.as_ref().unwrap_or(&traced), &format!("{way:?}"));
+}
+
+/// Runs a program that looks whether it is followed, beside `gpuscope WAY OPTION…`; what it said, and what gpuscope has not seen.
+fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
+    let subject = Subject::new("followed_by", &[]);
+    let (mut tracer, child) = way.start_with(&subject, options);
+    let ended = child.map(|child| child.wait_with_output().expect("it ends"));
+    if ended.is_some() {
+        tracer.signal(libc::SIGINT);
+    }
+    assert!(tracer.wait().success(), "{way:?}: {}", tracer.stderr());
+    let said = ended.map_or_else(|| tracer.stdout(), |output| output.stdout);
+    let lines = std::fs::read_to_string(tracer.out("t.jsonl")).expect("lines");
+    let last: Value = serde_json::from_str(lines.lines().last().expect("a summary")).expect("JSON");
+    (String::from_utf8_lossy(&said).into_owned(), last["unseen"].to_string())
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn without_holds_nobody_is_followed_and_it_is_said_what_that_costs() {
+    let times = rounds(1, 10, 200);
+    for _ in 0..times {
+        for way in [Way::Run, Way::Trace, Way::All] {
+            let (said, unseen) = looking_at_itself(way, &["--no-hold"]);
+            assert_eq!(said, "not followed, 0 failed\n", "{way:?}");
+            assert!(unseen.contains(" ran for "), "{way:?}: {unseen}");
+            assert!(unseen.contains("did not wait until their probes"), "{way:?}: {unseen}");
+        }
+        let (said, unseen) = looking_at_itself(Way::Run, &[]);
+        assert_eq!(said, "followed, 0 failed\n", "{unseen}");
+    }
+    tried(3 * times, "programs that look whether they are followed, --no-hold");
 }
 
 fn in_every_way(stop: &mut impl FnMut(&Tracer)) -> u64 {

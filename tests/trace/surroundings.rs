@@ -1,12 +1,13 @@
 //! Who else touches the code of traced programs, and where gpuscope itself runs: what is missed is named, what is not is exact.
 
-use crate::support::{Gpuscope, OwnSim, Running, Stepper, Trace, assert_same, number, sim, sim_text};
+use crate::support::{Gpuscope, OwnSim, Running, Stepper, Trace, assert_same, eventually, number, sim, sim_text};
 use gpuscope::elf::{ElfFile, probe_site};
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
 const RUNTIME: &str = "libcudart.so.13";
@@ -58,8 +59,8 @@ fn place_of(library: &Path, function: &str) -> u64 {
     probe_site(&elf, offset).expect("a place").offset
 }
 
-/// Puts back what the file has there, as a debugger does that takes its breakpoint away.
-fn put_back(pid: u32, library: &Path, offset: u64) {
+/// Where process `pid` has that code.
+fn address_of(pid: u32, library: &Path, offset: u64) -> u64 {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).expect("a process");
     let path = library.to_str().expect("UTF-8");
     let line = maps
@@ -68,6 +69,11 @@ fn put_back(pid: u32, library: &Path, offset: u64) {
     let fields: Vec<&str> = line.expect("mapped code").split_whitespace().collect();
     let hex = |digits: &str| u64::from_str_radix(digits, 16).expect("a number");
     let start = hex(fields[0].split('-').next().expect("an address"));
+    start + offset - hex(fields[2])
+}
+
+/// Puts back what the file has there, as a debugger does that takes its breakpoint away.
+fn put_back(pid: u32, library: &Path, offset: u64) {
     let mut byte = [0];
     let file = File::open(library).expect("a file");
     file.read_exact_at(&mut byte, offset).expect("a byte");
@@ -76,7 +82,7 @@ fn put_back(pid: u32, library: &Path, offset: u64) {
         .open(format!("/proc/{pid}/mem"))
         .expect("its memory");
     memory
-        .write_all_at(&byte, start + offset - hex(fields[2]))
+        .write_all_at(&byte, address_of(pid, library, offset))
         .expect("a process that lets us");
 }
 
@@ -97,6 +103,120 @@ fn a_probe_that_a_debugger_takes_away_is_missed_by_name() {
     let words = [library.to_str().expect("UTF-8"), ": 1 of ", &pid, "a debugger"];
     assert!(is_named(&trace, &words), "{:?}", trace.unseen());
     assert!(stepper.end().success());
+}
+
+/// gdb, told what to do line by line; ended when dropped.
+struct Gdb {
+    child: Child,
+    told: TempDir,
+    steps: usize,
+}
+
+impl Gdb {
+    fn follow(pid: u32) -> Gdb {
+        let mut gdb = Command::new("gdb");
+        gdb.args(["-nx", "-q", "-p", &pid.to_string()]);
+        gdb.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let told = tempfile::tempdir().expect("a folder");
+        let mut gdb = Gdb {
+            child: gdb.spawn().expect("gdb starts"),
+            told,
+            steps: 0,
+        };
+        gdb.tell("set pagination off");
+        gdb.done();
+        gdb
+    }
+
+    fn tell(&mut self, command: &str) {
+        let stdin = self.child.stdin.as_mut().expect("a pipe");
+        writeln!(stdin, "{command}").expect("gdb reads");
+    }
+
+    /// Waits until it has done all that it was told.
+    fn done(&mut self) {
+        self.steps += 1;
+        let file = self.told.path().join(self.steps.to_string());
+        self.tell(&format!("shell touch {}", file.display()));
+        eventually("gdb does as it is told", || file.exists());
+    }
+}
+
+impl Drop for Gdb {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program that is traced, and gdb, which came later and has a breakpoint where cudaMalloc is probed.
+fn with_breakpoint(stepper: &mut Stepper, library: &Path) -> (Running, Gdb) {
+    stepper.load(0);
+    let running = trace_of(stepper.pid());
+    stepper.call(3);
+    let mut gdb = Gdb::follow(stepper.pid());
+    let address = address_of(stepper.pid(), library, place_of(library, "cudaMalloc"));
+    gdb.tell(&format!("break *{address:#x}"));
+    gdb.done();
+    gdb.tell("continue");
+    // of those who share the byte the kernel asks gpuscope alone
+    stepper.call(1);
+    (running, gdb)
+}
+
+/// Has gdb stop the program.
+fn stop(gdb: &mut Gdb, stepper: &Stepper) {
+    // SAFETY: plain numbers; the program has not been waited for
+    assert_eq!(unsafe { libc::kill(stepper.pid() as i32, libc::SIGINT) }, 0);
+    gdb.done();
+}
+
+fn detach(mut gdb: Gdb, stepper: &Stepper) {
+    stop(&mut gdb, stepper);
+    gdb.tell("detach");
+    gdb.done();
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_breakpoint_of_gdb_that_is_deleted_before_gpuscope_ends_harms_nobody() {
+    let own = OwnSim::new();
+    let library = own.file(RUNTIME);
+    let mut stepper = Stepper::start(&[library.as_os_str()]);
+    let (running, mut gdb) = with_breakpoint(&mut stepper, &library);
+    stop(&mut gdb, &stepper);
+    gdb.tell("delete");
+    gdb.tell("continue");
+    stepper.call(4);
+    let trace = running.stop().ok();
+    assert!(
+        is_named(&trace, &["is followed by gdb", "SIGTRAP"]),
+        "{:?}",
+        trace.unseen()
+    );
+    let lacks_probes = is_named(&trace, &["probes are not in the code"]);
+    assert!(seen(&trace, stepper.pid()) == 8 || lacks_probes, "{:?}", trace.unseen());
+    detach(gdb, &stepper);
+    stepper.call(5);
+    assert!(stepper.end().success());
+}
+
+/// gdb puts back what it has found, which is our byte: nobody can keep it from that. What can be done is to say so in time.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_breakpoint_of_gdb_that_outlives_gpuscope_is_warned_of() {
+    let own = OwnSim::new();
+    let library = own.file(RUNTIME);
+    let mut stepper = Stepper::start(&[library.as_os_str()]);
+    let (running, gdb) = with_breakpoint(&mut stepper, &library);
+    let trace = running.stop().ok();
+    assert!(
+        is_named(&trace, &["is followed by gdb", "SIGTRAP"]),
+        "{:?}",
+        trace.unseen()
+    );
+    detach(gdb, &stepper);
+    assert!(stepper.end().success(), "it has called nothing since");
 }
 
 #[test]
