@@ -3,6 +3,8 @@
 use crate::effort::{rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::tracer::Tracer;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// All that starts a program; `OUT` is a folder for what is written.
 const WAYS: [&[&str]; 5] = [
@@ -71,4 +73,33 @@ fn code_may_be_rewritten_and_the_library_unloaded() {
 #[ignore = "needs root and BPF"]
 fn a_program_may_follow_its_own_child() {
     many("followed", &[], "programs that follow a child by ptrace");
+}
+
+/// By process, how often it was seen to allocate.
+fn allocations(lines: &str) -> BTreeMap<u64, u64> {
+    let mut counts = BTreeMap::new();
+    let records = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    for call in records.filter(|record| record["name"] == "cuMemAlloc_v2") {
+        *counts.entry(call["pid"].as_u64().expect("a number")).or_default() += 1;
+    }
+    counts
+}
+
+/// Processes that share their memory are told apart, and one that a thread ends has made the calls that it had made.
+#[test]
+#[ignore = "needs root and BPF"]
+fn children_that_share_memory_or_are_ended_by_a_thread() {
+    many(
+        "cloned",
+        &[],
+        "programs whose children share memory or are ended by a thread",
+    );
+    let subject = Subject::new("cloned", &[]);
+    let mut tracer = Tracer::start(&[&["run", "-o", "OUT/t.jsonl", "--"], &subject.command()[..]].concat());
+    assert!(tracer.wait().success());
+    let lines = std::fs::read_to_string(tracer.out("t.jsonl")).expect("lines");
+    let each: Vec<u64> = allocations(&lines).into_values().collect();
+    assert_eq!(each, [1; 40]);
 }

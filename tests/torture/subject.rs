@@ -22,6 +22,7 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("waiting", include_str!("programs/waiting.c"), "c"),
     ("many", include_str!("programs/many.c"), "c"),
     ("twice", include_str!("programs/twice.c"), "c"),
+    ("cloned", include_str!("programs/cloned.c"), "c"),
     ("followed_by", include_str!("programs/followed_by.c"), "c"),
 ];
 /// Those that are built without a dynamic linker, too, with the library in them.
