@@ -1,7 +1,9 @@
 //! Libraries that no process has mapped before, and programs that nobody announced: what of them is counted, and what is
 //! said where something is missing.
 
-use crate::support::{Counts, Ended, Gpuscope, Program, Running, Trace, assert_same, eventually, number, sim_folder, text};
+use crate::support::{
+    Counts, Ended, Gpuscope, Program, Running, Trace, assert_same, eventually, number, sim_folder, text,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
