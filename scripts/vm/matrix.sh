@@ -1,10 +1,11 @@
 #!/bin/bash
 # matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/.
 # usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="6.1 6.12 newest": which; they are fetched when missing
-# A guest that died (an emulator race at boot) is tried once more. A complaint of the kernel is a failure.
+# A guest that died (of a race in the emulator, where one processor runs code that another patches) is tried once more, with
+# its processors taking turns. A complaint of the kernel is a failure.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; here=$(dirname "$(readlink -f "$0")")
-[ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 script=$1; shift
 read -ra kernels <<<"${KERNELS:-6.1 6.12 newest}"
 "$here/kernels.sh" "${kernels[@]}"
@@ -14,7 +15,7 @@ for k in "${kernels[@]}"; do
   "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   if [ $rc -eq 99 ]; then
     mv "$out" "$out.died"; rc=0; again=' (second try)'
-    "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
+    ACCEL=tcg,thread=single "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   fi
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED

@@ -9,7 +9,7 @@
 
 use super::Session;
 use super::control::Control;
-use super::hold::{Hold, Holder};
+use super::hold::{self, Hold, Holder};
 use super::poll::wait_readable;
 use super::ring;
 use crate::wire::{self, Notice};
@@ -27,8 +27,6 @@ use std::time::Duration;
 /// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
 
-/// A gate whose owner has not looked at arrivals for so long lets nobody wait.
-const PATIENCE_NS: u64 = 2_000_000_000;
 /// Until then a thread surely waits in the kernel, if it does at all.
 const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
 /// Until then a process that has become another program has hardly begun: later, to hold it would keep nothing from
@@ -84,6 +82,8 @@ struct Shared {
     closing: AtomicBool,
     /// When the gate's owner was last seen at work, CLOCK_MONOTONIC ns; 0: it has not begun, and nobody waits for it.
     looked_at: AtomicU64,
+    /// A gate whose owner has not looked at arrivals for so long lets nobody wait.
+    patience_ns: u64,
     /// Counts arrivals that the gate's owner has not been woken for.
     bell: File,
     /// Makes the attendant look at `busy` and `closing`.
@@ -123,6 +123,7 @@ impl Gate {
             busy: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             looked_at: AtomicU64::new(0),
+            patience_ns: u64::try_from(hold::longest_hold().as_nanos()).unwrap_or(u64::MAX),
             bell: event_descriptor()?,
             elbow: event_descriptor()?,
         });
@@ -258,7 +259,7 @@ impl Shared {
     /// Whether who has to wait from its arrival on will not do so in vain.
     fn is_soon_looked_at(&self) -> bool {
         let is_attended = self.keep == Keep::New || self.busy.load(Ordering::SeqCst);
-        is_attended && self.since_progress_ns() < PATIENCE_NS
+        is_attended && self.since_progress_ns() < self.patience_ns
     }
 
     fn since_progress_ns(&self) -> u64 {

@@ -1,14 +1,15 @@
 //! Holds single threads of the traced program for the moment in which probes are put in place.
 //!
 //! Owns a small process of its own that does this with ptrace. It is another process so that no end of ours
-//! leaves a thread held: when we are killed it lets go at once, and no thread stands longer than two seconds,
-//! whatever we do. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
+//! leaves a thread held: when we are killed it lets go at once, and no thread stands longer than two seconds
+//! (unless somebody wanted that), whatever we do. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
 mod resume;
 
 use super::poll::wait_readable;
 use crate::foreign::worker;
+use crate::text::parse::parse_duration;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -16,6 +17,14 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
+
+/// How long a thread stands still at most. `GPUSCOPE_LONGEST_HOLD` is for machines, as emulated ones, that attach so slowly.
+pub(super) fn longest_hold() -> Duration {
+    let wanted = std::env::var("GPUSCOPE_LONGEST_HOLD").ok();
+    let wanted = wanted.and_then(|text| parse_duration(&text).ok());
+    wanted.unwrap_or(LONGEST_HOLD)
+}
+
 /// How soon a thread is looked at again that is to go on but has not stopped yet.
 const RETRY: Duration = Duration::from_millis(1);
 const MOST_HELD: usize = 256;
@@ -55,10 +64,11 @@ impl Holder {
     /// No process or channel could be made.
     pub fn fork() -> Result<Holder> {
         let (ours, theirs) = channel().context("failed to make a channel")?;
+        let longest = longest_hold();
         // SAFETY: the child only makes system calls and touches its own memory, and never returns
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()).context("failed to fork"),
-            0 => hold_for(theirs),
+            0 => hold_for(theirs, longest),
             pid => Ok(Holder { channel: ours, pid }),
         }
     }
@@ -121,14 +131,16 @@ struct HeldThread {
 /// Those that are followed now, and the latest hold of all.
 struct Held {
     threads: Vec<HeldThread>,
+    longest: Duration,
     latest: Hold,
 }
 
 /// The holding process: obeys until the channel closes.
-fn hold_for(channel: File) -> ! {
+fn hold_for(channel: File, longest: Duration) -> ! {
     step_aside(channel.as_raw_fd());
     let mut held = Held {
         threads: Vec::with_capacity(MOST_HELD),
+        longest,
         latest: Hold(0),
     };
     loop {
@@ -202,7 +214,7 @@ impl Held {
         if self.threads.len() == MOST_HELD {
             return Err(libc::EAGAIN);
         }
-        let deadline = Instant::now() + LONGEST_HOLD;
+        let deadline = Instant::now() + self.longest;
         seize(tid)?;
         self.latest = self.latest.next();
         self.threads.push(HeldThread {
