@@ -1,10 +1,10 @@
 //! The bytes of an event, as they come out of the ring: one line of each format, or nothing.
 #![no_main]
 
+use gpuscope::clock::Clock;
 use gpuscope::decode::Call;
 use gpuscope::model::order::Numbered;
 use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
-use gpuscope::clock::Clock;
 use gpuscope::wire::Notice;
 use gpuscope_fuzz::World;
 use libfuzzer_sys::fuzz_target;

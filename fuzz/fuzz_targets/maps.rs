@@ -1,8 +1,8 @@
 //! `/proc/PID/maps`.
 #![no_main]
 
-use gpuscope::probe::address_space;
 use gpuscope::discover::parse_maps;
+use gpuscope::probe::address_space;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {

@@ -1,8 +1,8 @@
 //! Durations, sizes, filters and layers of the command line.
 #![no_main]
 
-use gpuscope::text::parse::{parse_duration, parse_size};
 use gpuscope::filter::Filter;
+use gpuscope::text::parse::{parse_duration, parse_size};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
