@@ -110,7 +110,7 @@ static __noinline bool is_unknown(struct vm_area_struct___key *vma, __u64 sequen
 	struct file_key key;
 	struct inode___key *inode;
 	struct file___key *file = vma->vm_file;
-	struct fresh_file fresh = {.sequence = sequence, .address = vma->vm_start};
+	struct fresh_file fresh = { .sequence = sequence, .address = vma->vm_start };
 	struct fresh_file *met;
 	__u64 *known;
 

@@ -69,7 +69,8 @@ int main(void)
 	for (int i = 0; i < CHILDREN; i++) {
 		pid_t child;
 
-		sum += status_of(clone(sharing, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
+		sum += status_of(
+			clone(sharing, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
 		child = fork();
 		if (!child)
 			ended_by_thread();
