@@ -119,17 +119,17 @@ impl News {
 const MOST_LOOKED_AT: usize = 1 << 16;
 /// Sentences about what is not seen.
 const MOST_GAPS: usize = 1000;
+/// Files that wait to be looked at again, and how many of them are each second.
+const MOST_WAITING: usize = 64;
+const RETRIED: usize = 8;
+const MORE_FILES: &str = "more files are not seen than are listed here";
+
 /// A file as a process maps it. Of one that was deleted the numbers may come again: its path tells it apart, mostly.
 type Looked = (Name, PathBuf);
 
 fn looked(mapping: &Mapping) -> Looked {
     (mapping.name(), mapping.path.clone())
 }
-
-/// Files that wait to be looked at again, and how many of them are each second.
-const MOST_WAITING: usize = 64;
-const RETRIED: usize = 8;
-const MORE_FILES: &str = "more files are not seen than are listed here";
 
 /// All attached files.
 #[derive(Default)]
@@ -251,11 +251,9 @@ impl Attacher {
         let mut early = Vec::new();
         let now: Vec<(u32, Mapping)> = self.waiting.drain(..self.waiting.len().min(RETRIED)).collect();
         for (pid, mapping) in now {
-            if !discover::is_gone(pid) && !self.looked_at.contains(&looked(&mapping)) {
-                self.looked_at.insert(looked(&mapping));
-                if self.consider(session, rows, pid, &mapping) {
-                    early.push(pid);
-                }
+            let is_due = !discover::is_gone(pid) && self.looked_at.insert(looked(&mapping));
+            if is_due && self.consider(session, rows, pid, &mapping) {
+                early.push(pid);
             }
         }
         early

@@ -45,6 +45,9 @@ impl Session {
     /// # Errors
     /// The kernel refuses.
     pub fn settle_files(&self, fresh: &Fresh, known: bool) -> Result<()> {
+        if fresh.0.is_empty() {
+            return Ok(());
+        }
         let maps = &self.skel.maps;
         let generation = self.control.read().known_files;
         for (key, _) in &fresh.0 {

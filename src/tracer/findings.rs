@@ -1,8 +1,7 @@
 //! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
 
 use super::Tracer;
-use crate::clock::Clock;
-use crate::clock::clock_now;
+use crate::clock::{Clock, clock_now};
 use crate::findings::Engine;
 use crate::model::beside::{Happening, Measure};
 use crate::model::finding::{Diagnosis, Report};

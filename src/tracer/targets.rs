@@ -149,7 +149,7 @@ impl Tracer {
             settle(&self.session, &fresh, is_read);
             self.gate.pass(&arrival)
         } else {
-            self.attach_while_held(arrival, &mut news, looks, (&fresh, is_read))
+            self.attach_while_held(arrival, &mut news, looks, &fresh, is_read)
         };
         let is_met_late = until.is_none() && self.attacher.linkers_met() > linkers;
         // where it stops at its linker, that tells what it had loaded by then
@@ -170,13 +170,14 @@ impl Tracer {
         self.rows.takes_stacks() && news.has_library && !self.memory.sites.has_looked_at(pid)
     }
 
-    /// `fresh`: what is known afterwards, if all of it could be read.
+    /// `fresh`: what is known afterwards, if all of it could be looked at. `is_read`: what the process maps could be told.
     fn attach_while_held(
         &mut self,
         arrival: Arrival,
         news: &mut News,
         looks: bool,
-        (fresh, is_read): (&Fresh, bool),
+        fresh: &Fresh,
+        is_read: bool,
     ) -> Option<u64> {
         let notice = arrival.notice;
         let stacks = self.rows.takes_stacks();
