@@ -68,11 +68,7 @@ fn calls_of(records: &[Value], pid: u32) -> u64 {
 
 /// All calls were seen, or the process is named.
 fn assert_seen_or_named(tracer: &Tracer, pids: &[u32]) {
-    let lines = std::fs::read_to_string(tracer.out("t.jsonl")).expect("lines");
-    let records: Vec<Value> = lines
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let records = tracer.records();
     let unseen = &records.last().expect("a summary")["unseen"];
     let mut missed = 0;
     for pid in pids {

@@ -76,12 +76,9 @@ fn a_program_may_follow_its_own_child() {
 }
 
 /// By process, how often it was seen to allocate.
-fn allocations(lines: &str) -> BTreeMap<u64, u64> {
+fn allocations(records: &[Value]) -> BTreeMap<u64, u64> {
     let mut counts = BTreeMap::new();
-    let records = lines
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
-    for call in records.filter(|record| record["name"] == "cuMemAlloc_v2") {
+    for call in records.iter().filter(|record| record["name"] == "cuMemAlloc_v2") {
         *counts.entry(call["pid"].as_u64().expect("a number")).or_default() += 1;
     }
     counts
@@ -99,7 +96,6 @@ fn children_that_share_memory_or_are_ended_by_a_thread() {
     let subject = Subject::new("cloned", &[]);
     let mut tracer = Tracer::start(&[&["run", "-o", "OUT/t.jsonl", "--"], &subject.command()[..]].concat());
     assert!(tracer.wait().success());
-    let lines = std::fs::read_to_string(tracer.out("t.jsonl")).expect("lines");
-    let each: Vec<u64> = allocations(&lines).into_values().collect();
+    let each: Vec<u64> = allocations(&tracer.records()).into_values().collect();
     assert_eq!(each, [1; 40]);
 }

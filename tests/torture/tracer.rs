@@ -2,6 +2,7 @@
 
 use crate::subject::folder;
 use crate::support::eventually;
+use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
@@ -56,6 +57,13 @@ impl Tracer {
 
     pub fn out(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// What it has written into `OUT/t.jsonl`.
+    pub fn records(&self) -> Vec<Value> {
+        let lines = std::fs::read_to_string(self.out("t.jsonl")).expect("lines");
+        let records = lines.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        records.collect()
     }
 
     pub fn stdout(&self) -> Vec<u8> {

@@ -3,8 +3,7 @@
 use crate::effort::{Chance, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::tracer::Tracer;
-use serde_json::Value;
-use std::process::Child;
+use std::process::{Child, Output};
 use std::time::Duration;
 
 const PROGRAMS: [&str; 2] = ["waiting", "waiting-static"];
@@ -21,12 +20,8 @@ enum Way {
 }
 
 impl Way {
-    fn start(self, subject: &Subject) -> (Tracer, Option<Child>) {
-        self.start_with(subject, &[])
-    }
-
     /// The program under gpuscope, and where that has not started it the program.
-    fn start_with(self, subject: &Subject, options: &[&str]) -> (Tracer, Option<Child>) {
+    fn start(self, subject: &Subject, options: &[&str]) -> (Tracer, Option<Child>) {
         let options = [options, &["-o", "OUT/t.jsonl"]].concat();
         let trace = |whom: &[&str]| Tracer::start(&[&["trace"], whom, &options[..]].concat());
         match self {
@@ -46,31 +41,30 @@ impl Way {
     }
 }
 
+/// Waits for the program, where gpuscope has not started it, and asks gpuscope to end then.
+fn ended(child: Option<Child>, tracer: &Tracer) -> Option<Output> {
+    let ended = child?.wait_with_output().expect("it ends");
+    tracer.signal(libc::SIGINT);
+    Some(ended)
+}
+
 /// `stop` is called while the program waits.
 fn assert_waits(subject: &Subject, way: Way, stop: impl FnOnce(&Tracer)) {
-    let (tracer, child) = way.start(subject);
+    let (tracer, child) = way.start(subject, &[]);
     stop(&tracer);
-    let ended = child.map(|child| child.wait_with_output().expect("it ends"));
-    if ended.is_some() {
-        tracer.signal(libc::SIGINT);
-    }
+    let ended = ended(child, &tracer);
     let traced = tracer.finish();
     subject.assert_as_alone(ended.as_ref().unwrap_or(&traced), &format!("{way:?}"));
 }
 
 /// Runs a program that looks whether it is followed, beside `gpuscope WAY OPTION…`; what it said, and what gpuscope has not seen.
 fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
-    let subject = Subject::new("followed_by", &[]);
-    let (mut tracer, child) = way.start_with(&subject, options);
-    let ended = child.map(|child| child.wait_with_output().expect("it ends"));
-    if ended.is_some() {
-        tracer.signal(libc::SIGINT);
-    }
+    let (mut tracer, child) = way.start(&Subject::new("followed_by", &[]), options);
+    let ended = ended(child, &tracer);
     assert!(tracer.wait().success(), "{way:?}: {}", tracer.stderr());
     let said = ended.map_or_else(|| tracer.stdout(), |output| output.stdout);
-    let lines = std::fs::read_to_string(tracer.out("t.jsonl")).expect("lines");
-    let last: Value = serde_json::from_str(lines.lines().last().expect("a summary")).expect("JSON");
-    (String::from_utf8_lossy(&said).into_owned(), last["unseen"].to_string())
+    let unseen = tracer.records().last().expect("a summary")["unseen"].to_string();
+    (String::from_utf8_lossy(&said).into_owned(), unseen)
 }
 
 #[test]
