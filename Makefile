@@ -1,4 +1,4 @@
-.PHONY: help build demo quick test check fuzz test-vm torture torture-long bench clean
+.PHONY: help build catalog demo quick test check fuzz test-vm torture torture-long bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -12,11 +12,11 @@ demo: ## builds all, then traces a simulated CUDA program (root, or sudo)
 
 quick: ## before a commit: formatting, imports, lints, every test that needs no root
 	scripts/setup.sh check
-	cargo fmt --check
+	cargo fmt --all --check
 	scripts/imports.py
-	cargo clippy --locked --all-targets --quiet -- -D warnings
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	sim/build.sh >/dev/null
-	cargo test --locked --quiet
+	cargo test --locked --workspace --quiet
 
 test: ## every test; those that hook programs need root and BPF
 	scripts/test.sh
@@ -24,7 +24,10 @@ test: ## every test; those that hook programs need root and BPF
 check: ## formatting, lints, documentation, licences
 	scripts/check.sh
 
-fuzz: ## every parser against random input, a minute each (cargo-fuzz)
+catalog: ## catalog/ out of tables/: one row for each function
+	scripts/catalog.sh
+
+fuzz: ## every reader against random input, a minute each
 	scripts/fuzz.sh
 
 test-vm: ## exact counts on old and new kernels, in QEMU
@@ -42,4 +45,4 @@ bench: ## what a hook costs here
 
 clean: ## removes everything built
 	cargo clean
-	rm -rf sim/target sim/out fuzz/target
+	rm -rf sim/target sim/out fuzz/target fuzz/out

@@ -3,16 +3,18 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh check
-cargo fmt --check
+cargo fmt --all --check
 cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
-clang-format --dry-run -Werror src/bpf/*.c src/bpf/*.h tests/torture/programs/*
+bpf=crates/collect/src/bpf programs=tests/torture/programs
+clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $programs/*.c $programs/*.cpp $programs/*.h
 scripts/imports.py
-cargo clippy --locked --all-targets --quiet -- -D warnings
+scripts/catalog.sh --check
+cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
 # who reads it changes the code: links may lead to what only the crate uses
-RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --no-deps --document-private-items --quiet
+RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' cargo doc --locked --workspace --no-deps --document-private-items --quiet
 if cargo deny --version >/dev/null 2>&1; then
   cargo deny --log-level error check
 else

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the CUDA tables of gpuscope.
 
-    generate_catalog.py FACTS_DIR OUT_DIR
+    generate_catalog.py TABLES_DIR OUT_DIR
 
-FACTS_DIR: the directory of CSV tables of the public CUDA headers (args.csv,
+TABLES_DIR (tables/cuda): CSV tables of the public CUDA headers (args.csv,
 runtime_api.csv, driver_api.csv, structs.csv, enums.csv, families.csv,
 cudaError_t.csv, CUresult.csv).
 OUT_DIR receives cuda_runtime.toml, cuda_driver.toml, cuda_enums.toml,
@@ -682,24 +682,24 @@ def struct_file(structs):
 
 def main(arguments):
     if len(arguments) != 3:
-        sys.stderr.write("usage: generate_catalog.py FACTS_DIR OUT_DIR\n")
+        sys.stderr.write("usage: generate_catalog.py TABLES_DIR OUT_DIR\n")
         return 2
-    facts, out = arguments[1:]
-    enums = Enums(read(facts, "enums.csv"))
-    structs = Structs(read(facts, "structs.csv"), enums)
+    tables, out = arguments[1:]
+    enums = Enums(read(tables, "enums.csv"))
+    structs = Structs(read(tables, "structs.csv"), enums)
     families = {}
-    for row in read(facts, "families.csv"):
+    for row in read(tables, "families.csv"):
         families.setdefault(row["symbol"], []).append(row)
     args = {}
-    for row in read(facts, "args.csv"):
+    for row in read(tables, "args.csv"):
         key = (row["symbol"], row["header_first"], row["header_last"])
         args.setdefault(key, []).append(row)
     for group in args.values():
         group.sort(key=lambda r: int(r["idx"]))
     files = {}
     try:
-        runtime = rows_of("runtime", read(facts, "runtime_api.csv"), args, families, enums, structs)
-        driver = rows_of("driver", read(facts, "driver_api.csv"), args, families, enums, structs)
+        runtime = rows_of("runtime", read(tables, "runtime_api.csv"), args, families, enums, structs)
+        driver = rows_of("driver", read(tables, "driver_api.csv"), args, families, enums, structs)
         files["cuda_structs.toml"] = struct_file(structs)
     except Refused as refusal:
         sys.stderr.write(f"generate_catalog.py: {refusal}\n")
@@ -708,7 +708,7 @@ def main(arguments):
     files["cuda_driver.toml"] = library_file("driver", "libcuda.so*", "CUresult", driver)
     errors = []
     for name in ("cudaError_t", "CUresult"):
-        table = sorted((int(r["value"]), r["name"]) for r in read(facts, name + ".csv"))
+        table = sorted((int(r["value"]), r["name"]) for r in read(tables, name + ".csv"))
         errors.append((name, table))
     files["cuda_errors.toml"] = enum_file(errors)
     files["cuda_enums.toml"] = enum_file(

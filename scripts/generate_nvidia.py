@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Write the tables of NVIDIA's kernel driver.
 
-    generate_nvidia.py FACTS_DIR OUT_DIR
+    generate_nvidia.py TABLES_DIR OUT_DIR
 
-FACTS_DIR: the directory of CSV tables of the driver's public headers
+TABLES_DIR (tables/nvidia): CSV tables of the driver's public headers
 (nv_escape.csv, uvm_ioctls.csv, nv_structs.csv, rm_classes.csv,
 rm_controls.csv, nv_status.csv, xid.csv, hooks.csv).
 OUT_DIR receives escapes.txt, uvm.txt, classes.txt, controls.txt, status.txt
@@ -283,20 +283,20 @@ def hook_lines(directory, group):
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    facts, out = sys.argv[1:]
-    known = structs(facts)
-    tables = {
-        "escapes.txt": escape_lines(facts, known),
-        "uvm.txt": uvm_lines(facts, known),
-        "classes.txt": class_lines(facts, known),
-        "controls.txt": control_lines(facts),
-        "status.txt": status_lines(facts),
-        "xid.txt": xid_lines(facts),
+    tables, out = sys.argv[1:]
+    known = structs(tables)
+    files = {
+        "escapes.txt": escape_lines(tables, known),
+        "uvm.txt": uvm_lines(tables, known),
+        "classes.txt": class_lines(tables, known),
+        "controls.txt": control_lines(tables),
+        "status.txt": status_lines(tables),
+        "xid.txt": xid_lines(tables),
     }
     for group in hook_groups.GROUPS:
-        tables[f"hooks/{group}.toml"] = hook_lines(facts, group)
+        files[f"hooks/{group}.toml"] = hook_lines(tables, group)
     os.makedirs(os.path.join(out, "hooks"), exist_ok=True)
-    for name, lines in tables.items():
+    for name, lines in files.items():
         with open(os.path.join(out, name), "w") as file:
             file.write("\n".join(lines) + "\n")
 

@@ -1,6 +1,6 @@
-"""What calls do to memory, by documented name: the `memory` of a row (vocabulary: src/catalog/memory.rs).
+"""What calls do to memory, by documented name: the `memory` of a row (vocabulary: crates/catalog/src/catalog/memory.rs).
 
-Sources: facts/cuda §7 and families.csv; the arguments are checked when the catalogue is read.
+Sources: tables/cuda/families.csv; the arguments are checked when the catalogue is read.
 """
 
 ARRAY = ("key=pHandle width=pAllocateArray.Width height=pAllocateArray.Height "

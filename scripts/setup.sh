@@ -35,6 +35,7 @@ setcap           | libcap2-bin      | libcap
 ps               | procps           | procps-ng
 strace           | strace           | strace
 gdb              | gdb              | gdb
+go               | golang-go        | golang
 curl             | curl             | curl
 systemd-analyze  | systemd          | systemd
 node             | nodejs           | nodejs
@@ -47,6 +48,8 @@ cpio             | cpio             | cpio
 flock            | util-linux       | util-linux
 xz               | xz-utils         | xz
 bc               | bc               | bc
+jq               | jq               | jq
+setpriv unshare  | util-linux       | util-linux
 make             | make             | make
 gcc              | gcc              | gcc
 python3          | python3          | python3

@@ -10,7 +10,7 @@ scripts/setup.sh test
 sim/build.sh
 (cd sim && cargo test --locked --quiet -p gpusim-common -p gpusim-driver)
 python3 sim/verify.py
-cargo test --locked
+cargo test --locked --workspace
 
 if ! can_bpf; then
   echo "NOT RUN: the tests that hook programs. They need root (or sudo) with CAP_BPF and CAP_PERFMON." >&2
@@ -20,7 +20,7 @@ fi
 as_root test -e /sys/kernel/tracing/events || as_root mount -t tracefs tracefs /sys/kernel/tracing ||
   echo "test.sh: tracefs cannot be mounted: tests of system calls will fail" >&2
 # Built as this user, run as root: cargo prints the test programs.
-programs=$(cargo test --locked --no-run --quiet --message-format=json |
+programs=$(cargo test --locked --workspace --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
 cargo build --release --locked # what is promised of many allocations is promised of this one
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
@@ -28,7 +28,7 @@ alone=(cost:: findings:: held:: kept:: overrun:: scale:: trace_all_)
 ignored() { as_root env "CARGO_MANIFEST_DIR=$PWD" "$@" --ignored </dev/null || failed+=" $name"; }
 failed=
 while read -r name program; do
-  [[ $name != real ]] || continue
+  [[ $name != real && $name != torture ]] || continue
   echo "     Running $name: the tests that need root"
   if [ "$name" = trace ]; then
     ignored "$program" --test-threads=2 "${alone[@]/#/--skip=}"
@@ -37,6 +37,7 @@ while read -r name program; do
     ignored "$program" --test-threads=1
   fi
 done <<<"$programs"
+scripts/torture.sh short || failed+=" torture"
 if [ -n "$failed" ]; then
   echo "test.sh: failed:$failed" >&2
   exit 1

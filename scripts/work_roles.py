@@ -1,5 +1,5 @@
 """What driver calls have to do with the work of a GPU, by documented name: the `work` of a row (vocabulary:
-src/catalog/work.rs).
+crates/catalog/src/catalog/work.rs).
 
 Only the driver's rows: a call of the runtime encloses one of the driver. A copy without `stream` blocks and goes to
 the default stream; the arguments are checked when the catalogue is read.

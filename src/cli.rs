@@ -4,6 +4,7 @@ mod doctor;
 mod export;
 mod functions;
 mod leaks;
+pub mod mistakes;
 mod options;
 mod record;
 mod report;

@@ -14,9 +14,9 @@
 //!  functions of the kernel, tracepoints ─► bpf/kernel.bpf.h ─► both planes, as any row
 //!  kernel log, nvidia_dev_xid ─► driver::xid ─► model::xid ─► lines, summary, serve
 //!
-//!  calls and what is measured beside them ─► trace: rows ─┬─► trace::recorder ─► FILE.arrows ─► trace::reader ─┐
-//!                                                         └─► findings ◄──────────────────────────── rows ──┤
-//!                                                             report, timeline, export, diff ◄──────────────┘
+//!  calls and what is measured beside them ─► record ─┬─► trace::recorder ─► FILE.arrows ─► trace::reader ─┐
+//!                                                    └─► findings ◄──────────────────────── records ──┤
+//!                                                        report, timeline, export, diff ◄─────────────┘
 //!
 //!  all planes ─► model::fleet: sums by owner ─► serve ─► Prometheus, OpenTelemetry, a screen
 //!                  owner: who is who ──┘          └── device::telemetry (NVML)
@@ -27,41 +27,19 @@
 //! memory of traced processes, [`device`] asks the driver; what is right of [`decode`] and [`model`] is pure.
 //! [`tracer`] drives one run, [`command`] holds one file per subcommand.
 
-pub mod capture;
-pub mod catalog;
 pub mod cli;
-pub mod clock;
 pub mod command;
-pub(crate) mod confine;
-pub mod decode;
-pub mod device;
-pub mod discover;
-pub mod driver;
-pub mod elf;
-#[cfg(feature = "record")]
-pub mod export;
-pub mod filter;
-pub mod findings;
-pub mod foreign;
-pub mod frame;
-pub mod model;
-pub mod output;
-pub mod owner;
-pub mod probe;
-pub mod refusal;
-#[cfg(feature = "record")]
-pub mod report;
 pub mod rows;
-pub(crate) mod rule;
-pub(crate) mod secret;
 #[cfg(feature = "serve")]
 pub mod serve;
-pub mod sink;
-pub mod stack;
-pub mod text;
-#[cfg(feature = "record")]
-pub mod timeline;
-pub mod trace;
 pub(crate) mod tracer;
-pub(crate) mod user;
-pub mod wire;
+
+pub use gpuscope_catalog::{capture, catalog, decode, driver, filter};
+pub use gpuscope_collect::{confine, device, discover, elf, foreign, owner, probe, stack};
+pub use gpuscope_core::{clock, frame, output, refusal, secret, text, user, wire};
+pub use gpuscope_state::{findings, model, record, rule};
+#[cfg(feature = "record")]
+pub use gpuscope_store::trace;
+pub use gpuscope_view::sink;
+#[cfg(feature = "record")]
+pub use gpuscope_view::{export, report, timeline};

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 /// `--help` and `--version` come this way, too.
 fn refused(error: &clap::Error) -> ExitCode {
-    match refusal::explain(error) {
+    match gpuscope::cli::mistakes::explain(error) {
         Some(words) => say(format_args!("gpuscope: {words}")),
         None => drop(error.print()),
     }

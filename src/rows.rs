@@ -5,9 +5,10 @@ use crate::catalog::{Arg, Catalog, Group, Layer, LibraryId, Row, RowId};
 use crate::driver::DriverRows;
 use crate::filter::Filter;
 use crate::probe::Session;
-use crate::probe::attach::Rows;
+use crate::probe::attach::{NoRoom, Rows};
 use crate::wire;
 use anyhow::{Context, Result};
+use std::collections::HashMap;
 
 /// What the user wants of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,8 +41,20 @@ pub struct RunRows {
     pub filter: Filter,
     pub plans: Vec<Plan>,
     wish: Wish,
+    /// All of them by symbol: a library may have millions of those.
+    index: HashMap<(LibraryId, String), RowId>,
     capacity: usize,
+    spare: usize,
     published: usize,
+}
+
+/// The first row of each symbol.
+fn index_of(rows: &[Row]) -> HashMap<(LibraryId, String), RowId> {
+    let ids = (0..).map(RowId);
+    let last_to_first = rows.iter().zip(ids).collect::<Vec<_>>().into_iter().rev();
+    last_to_first
+        .map(|(row, id)| ((row.library, row.symbol.clone()), id))
+        .collect()
 }
 
 impl RunRows {
@@ -49,11 +62,13 @@ impl RunRows {
     pub fn new(catalog: Catalog, filter: Filter, wish: Wish, spare: usize) -> RunRows {
         let capacity = catalog.rows.len() + spare;
         let mut rows = RunRows {
+            index: index_of(&catalog.rows),
             catalog,
             filter,
             plans: Vec::new(),
             wish,
             capacity,
+            spare,
             published: 0,
         };
         rows.plans = (0..rows.catalog.rows.len()).map(|row| rows.plan(row, true)).collect();
@@ -178,18 +193,10 @@ impl Rows for RunRows {
         self.published = self.published.min(index);
     }
 
-    fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Option<RowId> {
+    fn add(&mut self, library: LibraryId, symbol: &str, like: Option<RowId>) -> Result<Option<RowId>, NoRoom> {
         // a second copy of the library brings the same symbols
-        let known = self
-            .catalog
-            .rows
-            .iter()
-            .position(|row| row.library == library && row.symbol == symbol);
-        if let Some(index) = known {
-            return Some(RowId(index as u32));
-        }
-        if self.plans.len() + 1 >= self.capacity {
-            return None;
+        if let Some(known) = self.index.get(&(library, symbol.to_owned())) {
+            return Ok(Some(*known));
         }
         let mut row = Row::unknown(library, symbol);
         if let Some(like) = like.and_then(|id| self.catalog.row(id)) {
@@ -198,12 +205,21 @@ impl Rows for RunRows {
             row.api = symbol.to_owned();
         }
         if !self.filter.selects(&self.catalog, &row) {
-            return None;
+            return Ok(None);
+        }
+        if self.plans.len() >= self.capacity {
+            return Err(NoRoom);
         }
         self.catalog.rows.push(row);
         let index = self.plans.len();
         self.plans.push(self.plan(index, true));
-        Some(RowId(index as u32))
+        let id = RowId(index as u32);
+        self.index.insert((library, symbol.to_owned()), id);
+        Ok(Some(id))
+    }
+
+    fn spare(&self) -> usize {
+        self.spare
     }
 
     fn set_args(&mut self, row: RowId, args: Vec<Arg>) {

@@ -1,7 +1,7 @@
 //! Drives a trace: notices and events come in from the kernel, lines and a summary go out.
 //!
 //! Owns what a run consists of, and the order of things within it: `step` by step, and once a second. How it begins is
-//! `start`'s, how it ends `report`'s; what is attached is `probe`'s business, what a line looks like a sink's.
+//! `start`'s, how it ends `report`'s; what is attached is `probe`'s business, what a line looks like an encoder's.
 
 mod aside;
 mod burden;
@@ -34,7 +34,7 @@ pub use fleet::Census;
 pub use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
-use crate::clock::{Clock, monotonic_ns};
+use crate::clock::{WallClock, monotonic_ns};
 use crate::device::telemetry::Sampler;
 use crate::foreign;
 use crate::model::aggregate;
@@ -49,13 +49,12 @@ use crate::probe::attach::Attacher;
 use crate::probe::gate::Gate;
 use crate::probe::ring::Events;
 use crate::probe::{Links, Session, Tier};
+use crate::record::{Encoder, Maker, Meta};
 use crate::rows::RunRows;
-use crate::sink::Sink;
 use anyhow::Result;
 use burden::Burden;
 use driver::DriverPlane;
 use early::Early;
-use findings::FindingPlane;
 use fleet::FleetPlane;
 use let_go::LetGo;
 use measures::MeasurePlane;
@@ -93,7 +92,7 @@ pub struct Tracer {
     /// `None`: nobody asks for it.
     measures: Option<MeasurePlane>,
     /// Or why it is not there; `None`: nobody asks.
-    findings: Result<Box<FindingPlane>, Option<String>>,
+    findings: findings::Plane,
     /// Those that somebody will ask for.
     reports: Vec<Report>,
     driver: Option<DriverPlane>,
@@ -104,9 +103,12 @@ pub struct Tracer {
     attacher: Attacher,
     scope: Scope,
     lifecycle: Links,
-    sink: Option<Box<dyn Sink>>,
+    encoder: Option<Box<dyn Encoder>>,
+    maker: Maker,
     output: Output,
     buffer: Vec<u8>,
+    /// Of what is written.
+    wall: Option<WallClock>,
     window: Window,
     numbers: Numbers,
     comms: HashMap<u32, String>,
@@ -174,17 +176,16 @@ impl Tracer {
         &self.rows.catalog
     }
 
-    /// Sets where calls are written to; without, they are only counted. `clock`: where times begin there.
-    pub fn write_to(&mut self, mut sink: Box<dyn Sink>, clock: Clock) {
-        sink.start(&mut self.buffer);
-        if let Ok(findings) = self.findings.as_mut() {
-            findings.begin(clock);
-        }
+    /// Sets who takes calls; without, they are only counted. `meta`: also where times begin.
+    pub fn write_to(&mut self, mut encoder: Box<dyn Encoder>, meta: &Meta) {
+        encoder.start(meta, &mut self.buffer);
+        self.maker = Maker::new(meta.clock);
         self.work.facts.begin(false);
-        if sink.measures() {
+        if encoder.keeps() {
             self.begin_measures();
         }
-        self.sink = Some(sink);
+        self.wall = Some(WallClock::new(meta.clock));
+        self.encoder = Some(encoder);
     }
 
     /// Has reports of memory say what the driver counts, too.
@@ -255,7 +256,7 @@ impl Tracer {
     fn follow(&mut self, now: u64) {
         self.work.take_in(&mut self.memory);
         if let Some(driver) = self.driver.as_mut() {
-            driver.take_in(self.sink.as_ref().map(|_| self.events.inbox()));
+            driver.take_in(self.encoder.as_ref().map(|_| self.events.inbox()));
         }
         self.memory
             .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
@@ -276,8 +277,11 @@ impl Tracer {
         self.last_second = Instant::now();
         self.report_lost(now);
         self.measure_all(followed, false);
-        if let Some(sink) = self.sink.as_mut() {
-            sink.tick(&mut self.buffer);
+        if let Some(encoder) = self.encoder.as_mut() {
+            encoder.tick(&mut self.buffer);
+        }
+        if let Some(wall) = self.wall.as_mut() {
+            wall.refresh();
         }
         if let Some(xids) = self.xids.as_mut() {
             xids.look_for_driver(&self.session);
@@ -298,8 +302,8 @@ impl Tracer {
             self.session.look_up_uvm();
         }
         self.attacher.follow_modules(&self.session, &mut self.rows);
-        for pid in self.attacher.retry(&self.session, &mut self.rows) {
-            self.doubt(pid, None);
+        for waiter in self.attacher.retry(&self.session, &mut self.rows) {
+            self.judge_waiter(&waiter);
         }
         self.look_at_code();
         self.look_at_unsure();

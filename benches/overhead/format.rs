@@ -11,10 +11,10 @@ use gpuscope::decode::Call;
 use gpuscope::findings::Engine;
 use gpuscope::model::order::Numbers;
 use gpuscope::probe::ring::{Events, Inbox};
+use gpuscope::record::{Encoder, Facts, Kind, Maker, Meta, Record, Taker, Traced};
 use gpuscope::rows::RunRows;
-use gpuscope::sink::{Entry, Facts, Sink, json::Json, text};
-use gpuscope::trace::entry::Entries;
-use gpuscope::trace::{Meta, Recorder, Taker};
+use gpuscope::sink::{json::Json, text};
+use gpuscope::trace::Recorder;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -31,19 +31,19 @@ const NOBODY: i32 = -1;
 pub fn run(folder: &Folder) -> Result<Vec<Table>> {
     let (rows, recorded) = record(folder)?;
     let (clock, zone) = (clock_now(), text::local_zone());
-    let mut json = Json::new(clock, Vec::new(), "bench".to_owned());
+    let mut json = Json::default();
     let mut plain = text::Text::new(clock, zone, false);
     let (mut as_json, mut as_text, mut as_rows, mut judged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let (mut bytes, mut row_bytes) = (0, 0);
     for _ in 0..ROUNDS {
-        let (rate, written) = formatted(&rows, &recorded, &mut json);
+        let (rate, written) = formatted(&rows, &recorded, clock, &mut json);
         as_json.push(rate);
         bytes = written;
-        as_text.push(formatted(&rows, &recorded, &mut plain).0);
+        as_text.push(formatted(&rows, &recorded, clock, &mut plain).0);
         let mut recorder = Recorder::new(&Meta::here(clock, Vec::new(), "bench".to_owned()))?;
-        let (rate, written) = formatted(&rows, &recorded, &mut recorder);
+        let (rate, written) = formatted(&rows, &recorded, clock, &mut recorder);
         as_rows.push(rate);
-        judged.push(formatted(&rows, &recorded, &mut Judge::new(clock)).0);
+        judged.push(formatted(&rows, &recorded, clock, &mut Judge(Engine::new())).0);
         row_bytes = written;
     }
     let events = recorded.slots.len();
@@ -68,26 +68,18 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
 }
 
 /// Looks for what is wrong, and writes nothing.
-struct Judge {
-    entries: Entries,
-    engine: Engine,
-}
+struct Judge(Engine);
 
-impl Judge {
-    fn new(clock: Clock) -> Judge {
-        Judge {
-            entries: Entries::new(clock),
-            engine: Engine::new(),
+impl Encoder for Judge {
+    fn take(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
+        if record.kind == Kind::Call {
+            self.0.take(record);
         }
     }
-}
 
-impl Sink for Judge {
-    fn call(&mut self, entry: &Entry<'_>, _out: &mut Vec<u8>) {
-        self.engine.take(&self.entries.call(entry, false));
+    fn keeps(&self) -> bool {
+        false
     }
-
-    fn lost(&mut self, _function: &str, _count: u64, _from: u64, _to: u64, _out: &mut Vec<u8>) {}
 }
 
 fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
@@ -116,8 +108,8 @@ fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
 }
 
 /// Million events a second, and bytes written.
-fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usize) {
-    let mut numbers = Numbers::default();
+fn formatted(rows: &RunRows, recorded: &Inbox, clock: Clock, encoder: &mut dyn Encoder) -> (f64, usize) {
+    let (mut numbers, mut maker, keeps) = (Numbers::default(), Maker::new(clock), encoder.keeps());
     let mut out = Vec::with_capacity(2 * FLUSH);
     let mut written = 0;
     let started = cpu_time();
@@ -131,7 +123,7 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
             .catalog
             .library_with(call.row.library)
             .map_or("?", |library| library.name.as_str());
-        let entry = Entry {
+        let traced = Traced {
             call: &call,
             number,
             comm: "gpusim",
@@ -141,13 +133,13 @@ fn formatted(rows: &RunRows, recorded: &Inbox, sink: &mut dyn Sink) -> (f64, usi
             stack: None,
             facts: Facts::default(),
         };
-        sink.call(&entry, &mut out);
+        encoder.take(&maker.call(&traced, keeps), &mut out);
         if out.len() >= FLUSH {
             written += std::hint::black_box(&out).len();
             out.clear();
         }
     }
-    sink.tick(&mut out);
+    encoder.tick(&mut out);
     let seconds = (cpu_time() - started).as_secs_f64();
     (recorded.slots.len() as f64 / seconds / 1e6, written + out.len())
 }

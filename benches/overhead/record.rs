@@ -9,8 +9,9 @@ use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::Result;
 use gpuscope::clock::clock_now;
+use gpuscope::record::{Meta, Record, Taker};
 use gpuscope::trace::store::{Keeping, Plan, Store};
-use gpuscope::trace::{End, Event, Meta, Reader, Recorder, Taker};
+use gpuscope::trace::{End, Reader, Recorder};
 use std::path::Path;
 use training::{Row, Training};
 
@@ -88,7 +89,7 @@ fn write(path: &Path, rows: &[Row], took: i64) -> Result<f64> {
 struct Sum(u64);
 
 impl Taker for Sum {
-    fn take(&mut self, event: &Event<'_>) {
+    fn take(&mut self, event: &Record<'_>) {
         self.0 = self.0.wrapping_add(event.ns.unwrap_or(0) + event.name.len() as u64);
     }
 }

@@ -10,7 +10,8 @@
 mod specimen;
 
 use anyhow::{Context, Result, anyhow};
-use gpuscope::export::{Ending, Form, Writing, chrome, perfetto};
+use gpuscope::export::{Writing, chrome, perfetto};
+use gpuscope::record::{Encoder, Ending};
 use gpuscope::trace::Reader;
 use std::fs::File;
 use std::path::Path;
@@ -31,7 +32,7 @@ fn main() -> Result<()> {
     })?;
     let size = std::fs::metadata(path)?.len();
     println!("{rows} rows, {:.1} bytes each", size as f64 / rows as f64);
-    let forms: Vec<(&str, Box<dyn Form>)> = vec![
+    let forms: Vec<(&str, Box<dyn Encoder>)> = vec![
         ("perfetto", Box::new(perfetto::form())),
         ("chrome", Box::new(chrome::form())),
         #[cfg(feature = "parquet")]
@@ -58,7 +59,7 @@ fn measured(what: &str, act: impl FnOnce() -> Result<u64>) -> Result<u64> {
     Ok(rows)
 }
 
-fn export(from: &Path, form: Box<dyn Form>) -> Result<u64> {
+fn export(from: &Path, form: Box<dyn Encoder>) -> Result<u64> {
     let path = from.with_extension("exported");
     let mut writing = Writing::new(form, File::create(&path)?);
     let end = Reader::open(from)?.read_ahead(&mut writing);

@@ -1,10 +1,10 @@
-//! How much memory a reader takes: what it has at most at a time, beside what it had before.
+//! How much memory a reader takes: what it has most at a time, beside what it had before.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 /// The system's allocator, which counts for each thread.
-pub struct Counting;
+struct Counting;
 
 thread_local! {
     static NOW: Cell<isize> = const { Cell::new(0) };
@@ -27,6 +27,12 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as isize);
+        // SAFETY: as it was asked for
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
         // SAFETY: as it was given
@@ -37,12 +43,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Runs `read`, and fails if it has more than `limit` bytes at a time.
-pub fn within<T>(limit: usize, read: impl FnOnce() -> T) -> T {
+/// Runs `read`; the most bytes that it had at a time.
+pub fn measured<T>(read: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.get();
-    MOST.set(before);
+    let outside = MOST.replace(before);
     let result = read();
     let took = MOST.get() - before;
-    assert!(took <= limit as isize, "{took} bytes, allowed are {limit}");
+    MOST.set(outside.max(MOST.get()));
+    (result, took.unsigned_abs())
+}
+
+/// Runs `read`, and fails if it has more than `limit` bytes at a time.
+pub fn within<T>(limit: usize, read: impl FnOnce() -> T) -> T {
+    let (result, took) = measured(read);
+    assert!(took <= limit, "{took} bytes, allowed are {limit}");
     result
 }

@@ -4,10 +4,10 @@
 # FILEs land in /t of the guest with the shared libraries they need. Complaints of the kernel come back as
 # VM-DMESG lines, the status as VM-RC. 99: the guest died; 98: it ran out of time.
 # Environment: MEM (MiB), CPUS, ACCEL, LIMIT (s), APPEND (kernel arguments), MODS (modules to load).
-# Emulation is enough for right or wrong; it says nothing about speed.
+# Without KVM (accelerator.sh) processors are emulated: enough for right or wrong, it says nothing about speed.
 set -euo pipefail
 [ $# -ge 2 ] || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
-VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; K=$VM/k/$1; S=$2; shift 2
+VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; kernel=$1 K=$VM/k/$1 S=$2; shift 2
 [ -s "$K/vmlinuz" ] || { echo "boot.sh: no $K/vmlinuz" >&2; exit 2; }
 R=$(mktemp -d -p "$VM" root.XXXX); trap 'rm -rf "$R" "$R.gz" "$R.log"' EXIT
 chmod 755 "$R"; mkdir -p "$R"/{bin,proc,sys,dev,tmp,t,etc,run,var,m,lib64}
@@ -38,11 +38,12 @@ chmod +x "$R/init"; (cd "$R" && find . | cpio -o -H newc --quiet | gzip -1) >"$R
 
 # no_timer_check: an emulated timer may fail the kernel's own check under load
 arguments="console=ttyS0 quiet loglevel=${LOGLEVEL:-1} panic=-1 oops=panic mitigations=off no_timer_check ${APPEND:-}"
+accelerator=${ACCEL:-$("$(dirname "$(readlink -f "$0")")/accelerator.sh" "$kernel")}
 set +e
-timeout -k 5 "${LIMIT:-240}" qemu-system-x86_64 -accel "${ACCEL:-tcg,thread=multi}" -cpu "${CPU:-max}" \
+timeout -k 5 "${LIMIT:-240}" qemu-system-x86_64 -accel "$accelerator" -cpu "${CPU:-max}" \
   -m "${MEM:-1024}" -smp "${CPUS:-2}" -kernel "$K/vmlinuz" -initrd "$R.gz" -append "$arguments" \
   -nic none -no-reboot -display none -monitor none -serial stdio </dev/null 2>&1 |
-  tr -d '\r' | sed -u 's/\x1b[c\[][^a-zA-Z]*[a-zA-Z]//g' | tee "$R.log" | sed -n '/VM-UP/,$p'
+  sed -u 's/\r//g; s/\x1b[c\[][^a-zA-Z]*[a-zA-Z]//g' | tee "$R.log" | sed -u '0,/VM-UP/{/VM-UP/!d}'
 ended=${PIPESTATUS[0]}; set -e
 rc=$(sed -n 's/^VM-RC \([0-9]*\).*/\1/p' "$R.log")
 [ -z "$rc" ] || exit "$rc"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # kernels.sh - unpack Debian's cloud kernels into a cache; nothing is installed on the host.
-# usage: kernels.sh [SERIES…]      6.1, 6.12, …, or `newest`; default: 6.1 6.12 newest
+# usage: kernels.sh [SERIES…]      5.10, 6.12, …, or `newest`; default: 5.10 6.1 6.12 newest
 # result: $GPUSCOPE_VM/k/SERIES -> VERSION, with vmlinuz, config, System.map and modules/ in it
 # A series that is in the cache is left as it is; remove its link to get the newest build of it.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; A=$VM/apt
-[ $# -gt 0 ] || set -- 6.1 6.12 newest
+[ $# -gt 0 ] || set -- 5.10 6.1 6.12 newest
 
 missing=()
 for s; do [ -s "$VM/k/$s/vmlinuz" ] || missing+=("$s"); done

@@ -1,13 +1,13 @@
 #!/bin/bash
 # matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/.
-# usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="6.1 6.12 newest": which; they are fetched when missing
+# usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="5.10 6.1 6.12 newest": which; they are fetched when missing
 # A guest that died (of a race in the emulator, where one processor runs code that another patches) is tried once more, with
 # its processors taking turns. A complaint of the kernel is a failure.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; here=$(dirname "$(readlink -f "$0")")
 [ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
 script=$1; shift
-read -ra kernels <<<"${KERNELS:-6.1 6.12 newest}"
+read -ra kernels <<<"${KERNELS:-5.10 6.1 6.12 newest}"
 "$here/kernels.sh" "${kernels[@]}"
 mkdir -p "$VM/out"; passed=0; failed=0
 for k in "${kernels[@]}"; do
@@ -20,6 +20,7 @@ for k in "${kernels[@]}"; do
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED
   echo "$verdict $k ($(readlink "$VM/k/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s$again"
+  grep -E '^(left out:|test result:|[0-9]+ passed)' "$out" | sed 's/^/    /' || true
   if [ $verdict = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); grep FAILED "$out" || true; sed 's/^/    /' "$out"; fi
 done
 echo "$passed passed, $failed failed"

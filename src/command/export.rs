@@ -6,10 +6,11 @@ use super::whole_file::WholeFile;
 use super::{prepare, reading};
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
-use crate::export::jsonl::Jsonl;
-use crate::export::{Ending, Form, Writing, chrome, perfetto};
+use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;
+use crate::record::{Encoder, Ending};
 use crate::refusal::Usage;
+use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
 use crate::trace::{End, Recording};
 use anyhow::{Context, Result, bail};
@@ -61,9 +62,9 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn form(format: ExportFormat) -> Result<Box<dyn Form>> {
+fn form(format: ExportFormat) -> Result<Box<dyn Encoder>> {
     Ok(match format {
-        ExportFormat::Jsonl => Box::new(Jsonl::new(&prepare::catalog(&[])?)),
+        ExportFormat::Jsonl => Box::new(Json::default().with_names(&prepare::catalog(&[])?)),
         ExportFormat::Csv => Box::new(Csv::default()),
         ExportFormat::Chrome => Box::new(chrome::form()),
         ExportFormat::Perfetto => Box::new(perfetto::form()),
@@ -88,7 +89,7 @@ fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Resul
     Ok(())
 }
 
-fn into_stdout(from: &Path, form: Box<dyn Form>) -> Result<()> {
+fn into_stdout(from: &Path, form: Box<dyn Encoder>) -> Result<()> {
     match export(Recording::open(from)?, from, form, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error).context("failed to write stdout"),
@@ -99,7 +100,7 @@ fn into_stdout(from: &Path, form: Box<dyn Form>) -> Result<()> {
     }
 }
 
-fn export(reader: Recording, from: &Path, form: Box<dyn Form>, to: &mut dyn Write) -> io::Result<(End, u64)> {
+fn export(reader: Recording, from: &Path, form: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
     let mut writing = Writing::new(form, to);
     let end = reading::read(reader, from, "exporting", &mut writing);
     let written = writing.end(&ending(&end))?;
@@ -149,7 +150,7 @@ fn tell(end: &End, written: u64, path: &Path) {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet_form() -> Result<Box<dyn Form>> {
+fn parquet_form() -> Result<Box<dyn Encoder>> {
     bail!(Usage(WITHOUT_PARQUET.to_owned()))
 }
 
@@ -163,7 +164,7 @@ const WITHOUT_PARQUET: &str =
     "this build writes no parquet\nhint: cargo build with the feature parquet, which is on by default";
 
 #[cfg(feature = "parquet")]
-fn parquet_form() -> Result<Box<dyn Form>> {
+fn parquet_form() -> Result<Box<dyn Encoder>> {
     Ok(Box::new(crate::export::parquet::Parquet::default()))
 }
 
@@ -183,7 +184,7 @@ mod folder {
     use super::{Ending, Path, Result, WholeFile, Write, no_room};
     use crate::export::parquet::Days;
     use crate::output::file;
-    use crate::trace::{Event, Meta, Taker};
+    use crate::record::{Meta, Record, Taker};
     use anyhow::anyhow;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
@@ -227,7 +228,7 @@ mod folder {
     }
 
     impl Taker for Folder {
-        fn take(&mut self, event: &Event<'_>) {
+        fn take(&mut self, event: &Record<'_>) {
             let files = &mut self.files;
             self.days.take(event, &mut |path, bytes| files.write(path, bytes));
         }

@@ -33,8 +33,9 @@ pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
 }
 
 fn watch_command(args: &LeaksArgs) -> Result<u8> {
-    let mut reporter = Reporter::new(args)?;
+    reporter::check(args)?;
     let tracer = prepare::memory_tracer(args, Scope::Processes(Vec::new()))?;
+    let mut reporter = Reporter::new(args)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
         Err(status) => return Ok(status),
@@ -48,13 +49,14 @@ fn watch_command(args: &LeaksArgs) -> Result<u8> {
 }
 
 fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
+    reporter::check(args)?;
     let running = Running {
         pids: &args.pids,
         all: args.all,
     };
     let scope = running.scope()?;
-    let mut reporter = Reporter::new(args)?;
     let mut tracer = prepare::memory_tracer(args, scope)?;
+    let mut reporter = Reporter::new(args)?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);

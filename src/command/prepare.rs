@@ -22,13 +22,14 @@ use crate::clock::clock_now;
 use crate::filter::Filter;
 use crate::output::Output;
 use crate::probe::{self, Setup};
+use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
 use crate::sink::NoLines;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
-use destination::{format, sink};
+use destination::{encoder, format};
 use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
 use std::fs::File;
@@ -55,12 +56,11 @@ pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<T
         return super::record::tracer_of_file(options, scope, command);
     }
     let mut tracer = begin(options, scope, None, || destination(options.output.as_deref()))?;
-    let clock = clock_now();
+    let meta = Meta::here(clock_now(), words(command), tracer.tier().to_owned());
     if !options.quiet {
-        let sink = sink(options, format, command, tracer.tier(), clock)?;
-        tracer.write_to(sink, clock);
+        tracer.write_to(encoder(options, format, meta.clock)?, &meta);
     } else if tracer.looks_for_findings() {
-        tracer.write_to(Box::new(NoLines), clock);
+        tracer.write_to(Box::new(NoLines), &meta);
     }
     Ok(tracer)
 }
@@ -100,7 +100,7 @@ pub fn begin(
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;
     let setup = call_setup(options, &scope)?;
-    let mut tracer = Tracer::start(rows, setup, scope, output()?)?;
+    let mut tracer = Tracer::start(rows, setup, scope, output)?;
     tracer.watch_xids(false)?;
     if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
         bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
@@ -202,7 +202,7 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         work_ring_bytes: NO_RING,
         ..setup(&args.whose, &scope)?
     };
-    let mut tracer = Tracer::start(rows, setup, scope, Output::stdout())?;
+    let mut tracer = Tracer::start(rows, setup, scope, || Ok(Output::stdout()))?;
     tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";

@@ -1,7 +1,8 @@
 //! Reading a recording, with a bar on a terminal where that takes long.
 
 use super::progress::Progress;
-use crate::trace::{End, Recording, Taker};
+use crate::record::Taker;
+use crate::trace::{End, Recording};
 use std::path::Path;
 
 /// Hands all rows of the recording at `path` to `taker`. `doing`: what that is for.

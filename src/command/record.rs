@@ -8,12 +8,13 @@ use crate::cli::{DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;
 use crate::output::{file, say};
+use crate::record::Meta;
 use crate::refusal::{Usage, message};
 use crate::sink::{cost, findings};
 use crate::text::quantity;
+use crate::trace::Recorder;
 use crate::trace::alarm::Cause;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
-use crate::trace::{Meta, Recorder};
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
@@ -116,7 +117,7 @@ fn begin(options: &Options, scope: Scope, command: &[OsString], plan: &Plan) -> 
     let clock = clock_now();
     let meta = Meta::here(clock, prepare::words(command), tracer.tier().to_owned());
     let recorder = Recorder::new(&meta).context("failed to begin a recording")?;
-    tracer.write_to(Box::new(recorder.with_alarm(store.alarm.clone())), clock);
+    tracer.write_to(Box::new(recorder.with_alarm(store.alarm.clone())), &meta);
     Ok((tracer, store))
 }
 

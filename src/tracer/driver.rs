@@ -4,9 +4,9 @@
 
 use crate::driver::{Dialect, Record, Step};
 use crate::model::driver::{Caller, FileId, Objects, ProcessReport, Report};
-use crate::model::window::Inbox;
 use crate::probe::ring::Records;
 use crate::probe::{Links, Session};
+use crate::wire::Inbox;
 use crate::wire::{self, Notice};
 use anyhow::Result;
 use std::cell::RefCell;

@@ -5,7 +5,8 @@
 
 use super::Tracer;
 use crate::clock::monotonic_ns;
-use crate::probe::attach::News;
+use crate::discover;
+use crate::probe::attach::{News, Waiter};
 use crate::wire::{self, Notice};
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -90,20 +91,25 @@ impl Tracer {
         }
         // those that waited in vain are counted where they wait
         self.early.unheld += u64::from(notice.waits != wire::WAITS_HERE);
-        let ran = Duration::from_nanos(monotonic_ns().saturating_sub(notice.at));
-        self.doubt(notice.tgid, Some((ran, wire::text_of(&notice.comm))));
+        self.doubt(notice.tgid, notice.at, &wire::text_of(&notice.comm));
     }
 
-    /// Process `pid` ran for so long, and is named so, as far as is known.
-    pub(super) fn doubt(&mut self, pid: u32, known: Option<(Duration, String)>) {
+    /// A file could not be probed until now, and a process has run with it.
+    pub(super) fn judge_waiter(&mut self, waiter: &Waiter) {
+        self.early.unheld += 1;
+        let comm = discover::comm(waiter.pid, waiter.pid).unwrap_or_default();
+        self.doubt(waiter.pid, waiter.since, &comm);
+    }
+
+    /// Process `pid` has run since then, CLOCK_MONOTONIC ns, with what was not probed.
+    fn doubt(&mut self, pid: u32, since: u64, comm: &str) {
         self.memory.doubt(pid);
         self.work.doubt(pid);
-        if let Some((ran, comm)) = known {
-            self.name(format!(
-                "{comm} {pid} ran for {:.1} ms before its libraries were probed: its first calls may be missing",
-                ran.as_secs_f64() * 1e3
-            ));
-        }
+        let ran = Duration::from_nanos(monotonic_ns().saturating_sub(since));
+        self.name(format!(
+            "{comm} {pid} ran for {:.1} ms before its libraries were probed: its first calls may be missing",
+            ran.as_secs_f64() * 1e3
+        ));
     }
 
     /// A daemon counts them: their number has no bound.
@@ -154,8 +160,7 @@ impl Tracer {
         }
         if is_behind {
             self.early.unheld += 1;
-            let ran = Duration::from_nanos(monotonic_ns().saturating_sub(unsure.since));
-            self.doubt(unsure.pid, Some((ran, unsure.comm.clone())));
+            self.doubt(unsure.pid, unsure.since, &unsure.comm);
         }
     }
 

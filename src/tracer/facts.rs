@@ -3,7 +3,7 @@
 use crate::catalog::{Class, Verb};
 use crate::model::memory;
 use crate::model::work::CopyClass;
-use crate::sink::Facts;
+use crate::record::Facts;
 use crate::wire::{CallHeader, WorkCall};
 use std::collections::BTreeMap;
 

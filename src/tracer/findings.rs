@@ -1,52 +1,18 @@
 //! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
 
 use super::Tracer;
-use crate::clock::{Clock, clock_now};
 use crate::findings::Engine;
-use crate::model::beside::{Happening, Measure};
 use crate::model::finding::{Diagnosis, Report};
 use crate::model::summary::Function;
-use crate::sink::Entry;
-use crate::trace::Taker;
-use crate::trace::entry::Entries;
 
-/// See the module.
-pub(super) struct FindingPlane {
-    engine: Engine,
-    entries: Entries,
-}
-
-impl FindingPlane {
-    /// Times begin there.
-    pub(super) fn begin(&mut self, clock: Clock) {
-        self.entries = Entries::new(clock);
-    }
-
-    pub(super) fn call(&mut self, entry: &Entry<'_>) {
-        self.engine.take(&self.entries.call(entry, false));
-    }
-
-    pub(super) fn process(&mut self, pid: u32, at: u64, comm: &str, what: Happening) {
-        self.engine.take(&self.entries.process(pid, at, comm, what));
-    }
-
-    pub(super) fn measure(&mut self, measure: &Measure) {
-        self.engine.take(&self.entries.measure(measure));
-    }
-
-    pub(super) fn lost(&mut self, function: &str, count: u64, from: u64, to: u64) {
-        self.engine.take(&self.entries.lost(function, count, from, to));
-    }
-}
+/// Who looks; else why nobody does, if that is to be said.
+pub(super) type Plane = Result<Box<Engine>, Option<String>>;
 
 impl Tracer {
     /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
     pub fn look_for_findings(&mut self) {
         self.begin_measures();
-        self.findings = Ok(Box::new(FindingPlane {
-            engine: Engine::new(),
-            entries: Entries::new(clock_now()),
-        }));
+        self.findings = Ok(Box::new(Engine::new()));
     }
 
     /// Has the summary say why it does not tell what is wrong.
@@ -73,18 +39,18 @@ impl Tracer {
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::Untold(why.clone()),
-            Ok(plane) if !plane.engine.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
-            Ok(plane) => {
+            Ok(engine) if !engine.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
+            Ok(engine) => {
                 if blind {
-                    plane.engine.doubt_idleness();
+                    engine.doubt_idleness();
                 }
-                plane.engine.tracing_took(tracing_ns);
+                engine.tracing_took(tracing_ns);
                 let unreturned = functions.iter().filter(|function| function.unfinished > 0);
                 let unreturned = unreturned.map(|function| (function.name.clone(), function.unfinished));
-                plane.engine.did_not_return(unreturned.collect());
+                engine.did_not_return(unreturned.collect());
                 Diagnosis::Told(Report {
-                    findings: plane.engine.findings(),
-                    run: plane.engine.run(),
+                    findings: engine.findings(),
+                    run: engine.run(),
                 })
             }
         }

@@ -10,7 +10,7 @@ use crate::model::open::OpenCall;
 use crate::model::order::Numbered;
 use crate::model::totals::Switches;
 use crate::probe::open_calls::{self, NotSeen};
-use crate::sink::{Entry, Facts};
+use crate::record::{Facts, Traced};
 
 /// Threads that are looked at each second.
 const MOST_THREADS: usize = 4096;
@@ -85,7 +85,7 @@ impl Tracer {
     }
 
     fn tell_open(&mut self, event: &[u8], now: u64) {
-        let Some(sink) = self.sink.as_mut() else { return };
+        let Some(encoder) = self.encoder.as_mut() else { return };
         let Some(call) = Call::decode(event, &self.rows.catalog, &self.rows.plans) else {
             return;
         };
@@ -100,7 +100,7 @@ impl Tracer {
             .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
         let site = self.open.site_of((header.tid, header.entered));
         let stack = site.and_then(|site| self.memory.sites.frames(site));
-        let entry = Entry {
+        let traced = Traced {
             call: &call,
             number,
             comm,
@@ -110,7 +110,8 @@ impl Tracer {
             stack: stack.as_deref(),
             facts: Facts::default(),
         };
-        sink.open(&entry, now.saturating_sub(header.entered), &mut self.buffer);
+        let open = self.maker.open(&traced, now.saturating_sub(header.entered));
+        encoder.take(&open, &mut self.buffer);
     }
 
     /// Calls that have not returned up to now.

@@ -1,16 +1,16 @@
 //! From events to lines: held back for a moment to be sorted, then written.
 //!
-//! Owns the buffer before the output, and what of events was lost. What a line looks like is a sink's business.
+//! Owns the buffer before the output, and what of events was lost. What a line looks like is an encoder's business.
 
 use super::Tracer;
 use crate::catalog::Catalog;
 use crate::decode::Call;
 use crate::discover;
-use crate::driver::Record;
+use crate::driver;
 use crate::model::beside::Measure;
 use crate::model::window::{Due, Happened};
 use crate::model::xid::Report;
-use crate::sink::{Asked, Entry, Facts};
+use crate::record::{Asked, Encoder, Facts, Record, Taker, Traced};
 use anyhow::Result;
 
 /// Events younger than this are held back to be sorted.
@@ -21,7 +21,7 @@ const HELD_BYTES: usize = 8 << 20;
 impl Tracer {
     /// Moves new events to those held back.
     pub(super) fn hold(&mut self) {
-        if self.sink.is_some() {
+        if self.encoder.is_some() {
             self.ask_for_texts();
         }
         self.malformed += self.window.take_in(&mut self.events.inbox().borrow_mut());
@@ -45,43 +45,33 @@ impl Tracer {
             Due::Measure(measure) => self.write_measure(measure),
         });
         self.window = window;
-        if let Some(sink) = self.sink.as_mut() {
-            sink.passed(horizon, &mut self.buffer);
+        let horizon = i64::try_from(horizon).map_or(i64::MAX, |_| self.maker.since(horizon));
+        if let Some(encoder) = self.encoder.as_mut() {
+            encoder.passed(horizon, &mut self.buffer);
         }
     }
 
     fn write_happened(&mut self, happened: &Happened) {
-        if let Ok(findings) = self.findings.as_mut() {
-            findings.process(happened.tgid, happened.at, &happened.comm, happened.what);
-        }
-        if let Some(sink) = self.sink.as_mut() {
-            sink.process(
-                happened.tgid,
-                happened.at,
-                &happened.comm,
-                happened.what,
-                &mut self.buffer,
-            );
-        }
+        let made = self
+            .maker
+            .process(happened.tgid, happened.at, &happened.comm, happened.what);
+        hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
     }
 
     fn write_xid(&mut self, report: &Report) {
-        if let Some(sink) = self.sink.as_mut() {
-            sink.xid(report, &mut self.buffer);
+        if let Some(encoder) = self.encoder.as_mut() {
+            encoder.take(&self.maker.xid(report), &mut self.buffer);
         }
     }
 
     fn write_measure(&mut self, measure: &Measure) {
-        if let Ok(findings) = self.findings.as_mut() {
-            findings.measure(measure);
-        }
-        if let Some(sink) = self.sink.as_mut() {
-            sink.measure(measure, &mut self.buffer);
-        }
+        let made = self.maker.measure(measure);
+        hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
     }
 
     fn write_event(&mut self, bytes: &[u8]) {
-        let Some(sink) = self.sink.as_mut() else { return };
+        let Some(encoder) = self.encoder.as_ref() else { return };
+        let keeps = encoder.keeps();
         let completed = self.memory.late.completed(bytes);
         let bytes = completed.as_deref().unwrap_or(bytes);
         let Some(call) = Call::decode(bytes, &self.rows.catalog, &self.rows.plans) else {
@@ -100,8 +90,8 @@ impl Tracer {
             .entry(header.tid)
             .or_insert_with(|| discover::comm(header.tgid, header.tid).unwrap_or_else(|| "?".to_owned()));
         let layer = layer_of(&self.rows.catalog, &call);
-        let asked = self.rows.catalog.driver.filter(|driver| driver.contains(header.row));
-        let asked = asked.and_then(|driver| Some(Asked::of(&Record::parse(bytes)?, driver.dialect)));
+        let rows = self.rows.catalog.driver.filter(|rows| rows.contains(header.row));
+        let asked = rows.and_then(|rows| Some(Asked::of(&driver::Record::parse(bytes)?, rows.dialect)));
         let full = self.full_names;
         let kernel = call.kernel().and_then(|id| self.launches.name(id));
         let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
@@ -112,7 +102,7 @@ impl Tracer {
         };
         let facts = self.work.facts.take(header, call.row.class);
         let standstill_ns = self.burden.of_call(header.tid, header.entered);
-        let entry = Entry {
+        let traced = Traced {
             call: &call,
             number,
             comm,
@@ -126,10 +116,8 @@ impl Tracer {
                 ..facts
             },
         };
-        sink.call(&entry, &mut self.buffer);
-        if let Ok(findings) = self.findings.as_mut() {
-            findings.call(&entry);
-        }
+        let made = self.maker.call(&traced, keeps);
+        hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
         self.shown = true;
         if self.buffer.len() >= 1 << 18 {
             self.output.write(&self.buffer);
@@ -146,12 +134,10 @@ impl Tracer {
         let Ok(counters) = self.session.counters() else { return };
         for (row, counter) in counters.iter().enumerate() {
             let before = std::mem::replace(&mut self.lost[row], counter.lost);
-            if let (Some(sink), true) = (self.sink.as_mut(), counter.lost > before) {
+            if self.encoder.is_some() && counter.lost > before {
                 let name = self.rows.catalog.rows.get(row).map_or("?", |row| row.symbol.as_str());
-                sink.lost(name, counter.lost - before, self.lost_since, now, &mut self.buffer);
-                if let Ok(findings) = self.findings.as_mut() {
-                    findings.lost(name, counter.lost - before, self.lost_since, now);
-                }
+                let made = self.maker.lost(name, counter.lost - before, self.lost_since, now);
+                hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
             }
         }
         self.lost_since = now;
@@ -172,6 +158,21 @@ impl Tracer {
     /// Whether nobody reads the output any more.
     pub fn output_closed(&self) -> bool {
         self.output.closed()
+    }
+}
+
+/// Hands a record to whoever takes records.
+fn hand(
+    made: &Record<'_>,
+    findings: &mut super::findings::Plane,
+    encoder: &mut Option<Box<dyn Encoder>>,
+    out: &mut Vec<u8>,
+) {
+    if let Ok(findings) = findings {
+        Taker::take(findings.as_mut(), made);
+    }
+    if let Some(encoder) = encoder {
+        encoder.take(made, out);
     }
 }
 

@@ -45,7 +45,7 @@ impl Tracer {
                     let of_process = || discover::comm(notice.tgid, notice.tgid).unwrap_or_else(|| comm.clone());
                     self.comms.entry(notice.tgid).or_insert_with(of_process);
                 }
-                if self.sink.is_some() {
+                if self.encoder.is_some() {
                     self.comms.insert(notice.tid, comm);
                 }
             }

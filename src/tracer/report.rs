@@ -2,13 +2,14 @@
 
 use super::Tracer;
 use crate::catalog::Layer;
-use crate::clock::monotonic_ns;
+use crate::clock::{WallClock, monotonic_ns};
 use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
 use crate::model::summary::Summary;
 use crate::model::totals::{Taken, Totals};
 use crate::model::work::ProcessReport;
 use crate::probe::attach::Attacher;
+use crate::record::Ending;
 use crate::wire::RowCounter;
 use anyhow::Result;
 
@@ -31,6 +32,7 @@ impl Tracer {
         let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
         unseen.extend(nameless_functions(&self.attacher));
         unseen.extend(self.attacher.unguarded());
+        unseen.extend(self.wall.as_ref().and_then(WallClock::words));
         drop(std::mem::take(&mut self.lifecycle));
         self.attacher.detach_all();
         if let Some(driver) = self.driver.as_mut() {
@@ -73,8 +75,13 @@ impl Tracer {
             device_memory: self.rows.follows_memory().then(|| Taken::of(&summary.memory)),
             switches: Some(switches).filter(|switches| switches.threads > 0),
         };
-        if let Some(sink) = self.sink.as_mut() {
-            sink.finish(&summary, &mut self.buffer);
+        if let Some(encoder) = self.encoder.as_mut() {
+            let summary = crate::sink::summary::to_json_line(&summary).to_string();
+            let ending = Ending {
+                summary: Some(&summary),
+                cut: None,
+            };
+            encoder.finish(&ending, &mut self.buffer);
         }
         let written = self.flush();
         Ok((summary, written))
@@ -133,8 +140,8 @@ impl Tracer {
             let row = self.rows.catalog.rows.iter().position(|row| row.symbol == name);
             row.is_some_and(|row| !self.rows.streams(row as u32) && self.rows.catalog.rows[row].hook.streams())
         };
-        let counted_only = match &self.sink {
-            Some(sink) if sink.shows() => functions
+        let counted_only = match &self.encoder {
+            Some(encoder) if encoder.shows() => functions
                 .iter()
                 .filter(|function| quiet(&function.name))
                 .map(|function| function.name.clone())

@@ -1,7 +1,7 @@
 //! Where threads are that call CUDA, by samples of their stacks.
 //!
 //! Owns which threads have a clock, and samples until their stacks are named: that is done for all new ones together, once a
-//! second or less often, as it may take a while. How stacks are taken is `src/bpf/sample.bpf.h`'s business, how they are named that of
+//! second or less often, as it may take a while. How stacks are taken is `crates/collect/src/bpf/sample.bpf.h`'s business, how they are named that of
 //! [`super::sites`].
 
 use super::Tracer;
@@ -10,10 +10,10 @@ use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::Outside;
+use crate::probe::Link;
 use crate::probe::ring::Records;
 use crate::probe::samples::Sample;
 use crate::probe::{Links, Session};
-use libbpf_rs::Link;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;

@@ -12,7 +12,7 @@ use super::samples::SamplePlane;
 use super::work::WorkPlane;
 use super::{Scope, Tracer};
 use crate::catalog::SiteKind;
-use crate::clock::monotonic_ns;
+use crate::clock::{clock_now, monotonic_ns};
 use crate::model::aggregate;
 use crate::model::launches::Launches;
 use crate::model::open::OpenCalls;
@@ -26,6 +26,7 @@ use crate::probe::hold::Holder;
 use crate::probe::kernel::{Types, Way, Ways};
 use crate::probe::ring::Events;
 use crate::probe::{KernelUse, Session, Setup, privilege};
+use crate::record::Maker;
 use crate::refusal;
 use crate::rows::RunRows;
 use anyhow::Result;
@@ -36,11 +37,17 @@ use std::time::{Duration, Instant};
 const NOBODY: u32 = 0;
 
 impl Tracer {
-    /// Loads the kernel programs and hooks process life and the dynamic linkers.
+    /// Loads the kernel programs and hooks process life and the dynamic linkers. `output` is opened when they are loaded: where
+    /// the kernel refuses them, no file was begun, nor one that was there emptied.
     ///
     /// # Errors
     /// The kernel or our privileges do not allow it.
-    pub fn start(mut rows: RunRows, mut setup: Setup, scope: Scope, output: Output) -> Result<Tracer> {
+    pub fn start(
+        mut rows: RunRows,
+        mut setup: Setup,
+        scope: Scope,
+        output: impl FnOnce() -> Result<Output>,
+    ) -> Result<Tracer> {
         fill_in(&mut setup, &rows)?;
         let holds = setup.wait_for_attach || setup.wait_for_new;
         let holder = holds.then(Holder::fork).transpose()?;
@@ -50,6 +57,7 @@ impl Tracer {
             false => Keep::AtLinker,
         };
         let session = Session::load(&setup)?;
+        let output = output()?;
         let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder, keep)?);
         let memory = MemoryPlane::open(&session, &scope)?;
         let work = WorkPlane::open(&session, rows.follows_work())?;
@@ -96,9 +104,11 @@ impl Tracer {
             attacher,
             scope,
             lifecycle,
-            sink: None,
+            encoder: None,
+            maker: Maker::new(clock_now()),
             output,
             buffer: Vec::with_capacity(1 << 16),
+            wall: None,
             window: Window::default(),
             numbers: Numbers::default(),
             comms: HashMap::from([(NOBODY, "kernel".to_owned())]),

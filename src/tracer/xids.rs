@@ -147,7 +147,7 @@ impl Tracer {
         for report in reports {
             match self.fleet {
                 Some(_) => self.reports.push(report),
-                None if self.sink.is_some() => self.window.report(report),
+                None if self.encoder.is_some() => self.window.report(report),
                 None => {}
             }
         }

@@ -98,7 +98,7 @@ def go(child) -> dict:
 
 
 def counts(server: Server) -> None:
-    child, pid = training([GPUSCOPE, "run", "-q", "--summary", "json", "--stacks", "none", "--"])
+    child, pid = training([GPUSCOPE, "run", "-q", "--getters", "--summary", "json", "--stacks", "none", "--"])
     go(child)
     time.sleep(1.5)
     living = server.scrape()

@@ -6,7 +6,8 @@ use gpuscope::catalog::{Kind, Pass, StructId};
 use gpuscope::clock::Clock;
 use gpuscope::decode::{Call, Value};
 use gpuscope::model::order::Numbered;
-use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
+use gpuscope::record::{Encoder, Facts, Maker, Traced};
+use gpuscope::sink::{json::Json, text::Text};
 use gpuscope::wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ static WORLD: LazyLock<World> = LazyLock::new(World::new);
 
 /// Everything that is done with a call, in both formats.
 fn use_up(call: &Call<'_>) {
-    let entry = Entry {
+    let traced = Traced {
         call,
         number: Numbered { id: 1, caller: None },
         comm: "x",
@@ -24,15 +25,17 @@ fn use_up(call: &Call<'_>) {
         kernel: None,
         asked: None,
         stack: None,
-        facts: gpuscope::sink::Facts::default(),
+        facts: Facts::default(),
     };
     let clock = Clock {
         start_monotonic_ns: 0,
         start_unix_ns: 0,
     };
     let (mut text, mut json) = (Vec::new(), Vec::new());
-    Text::new(clock, 0, false).call(&entry, &mut text);
-    Json::new(clock, Vec::new(), String::new()).call(&entry, &mut json);
+    let mut maker = Maker::new(clock);
+    let record = maker.call(&traced, true);
+    Text::new(clock, 0, false).take(&record, &mut text);
+    Json::default().take(&record, &mut json);
     assert_eq!(text.iter().filter(|byte| **byte == b'\n').count(), 1);
     serde_json::from_slice::<serde_json::Value>(&json).expect("a JSON object");
 }

@@ -9,8 +9,9 @@ use gpuscope::driver::{Act, Branch, Device, Dialect, DriverRows, Ioctl, NvStatus
 use gpuscope::model::driver::{Caller, FileId, Objects};
 use gpuscope::model::order::Numbered;
 use gpuscope::model::summary::Summary;
+use gpuscope::record::{Asked, Encoder, Facts, Maker, Traced};
 use gpuscope::sink::summary::{to_json, to_text};
-use gpuscope::sink::{Asked, Entry, Sink, json::Json, text::Text};
+use gpuscope::sink::{json::Json, text::Text};
 use gpuscope::wire::{self, DRIVER_BYTES, DriverShare};
 
 const DIALECT: Dialect = Dialect {
@@ -24,9 +25,9 @@ const CLOCK: Clock = Clock {
 };
 
 fn ioctl(name: &str, result: i64, status: Option<u32>, args: Vec<(&'static str, Value)>) -> Asked {
-    Asked {
-        device: Some(Device::Control),
-        ioctl: Ioctl {
+    Asked::new(
+        Some(Device::Control),
+        Ioctl {
             request: Request::new(Device::Control, 0xc030_462b),
             name: name.to_owned(),
             args,
@@ -36,7 +37,7 @@ fn ioctl(name: &str, result: i64, status: Option<u32>, args: Vec<(&'static str, 
             act: Act::Nothing,
             notes: Vec::new(),
         },
-    }
+    )
 }
 
 /// One of each kind of answer; texts that want to drive a terminal.
@@ -61,7 +62,8 @@ fn asked() -> Vec<Asked> {
     vec![open, taken, full, unknown, map]
 }
 
-fn written(sink: &mut dyn Sink) -> String {
+fn written(encoder: &mut dyn Encoder) -> String {
+    let mut maker = Maker::new(CLOCK);
     let mut catalog = Catalog::builtin().expect("the tables");
     catalog.add_driver(DIALECT).expect("room");
     let used = Use {
@@ -86,7 +88,7 @@ fn written(sink: &mut dyn Sink) -> String {
     let call = Call::decode(&bytes, &catalog, &plans).expect("a call");
     let mut out = Vec::new();
     for (index, asked) in asked().iter().enumerate() {
-        let entry = Entry {
+        let traced = Traced {
             call: &call,
             number: Numbered {
                 id: index as u64 + 5,
@@ -97,9 +99,9 @@ fn written(sink: &mut dyn Sink) -> String {
             kernel: None,
             asked: Some(asked),
             stack: None,
-            facts: gpuscope::sink::Facts::default(),
+            facts: Facts::default(),
         };
-        sink.call(&entry, &mut out);
+        encoder.take(&maker.call(&traced, true), &mut out);
     }
     String::from_utf8(out).expect("UTF-8")
 }
@@ -111,7 +113,7 @@ fn text() {
 
 #[test]
 fn json() {
-    insta::assert_snapshot!(written(&mut Json::new(CLOCK, Vec::new(), String::new())));
+    insta::assert_snapshot!(written(&mut Json::default()));
 }
 
 /// An `RM_ALLOC` whose argument holds these words, at enter and exit.

@@ -1,12 +1,14 @@
 //! The text and JSON line formats.
 
 use crate::event::{Event, World};
-use gpuscope::clock::Clock;
+use gpuscope::clock::{Clock, WallClock};
 use gpuscope::frame::{Frame, Language, Shown};
 use gpuscope::model::beside::Happening;
 use gpuscope::model::order::Numbers;
 use gpuscope::model::summary::Summary;
-use gpuscope::sink::{Entry, Sink, json::Json, text::Text};
+use gpuscope::record::{Encoder, Ending, Facts, Maker, Meta, Traced};
+use gpuscope::sink::summary::to_json_line;
+use gpuscope::sink::{json::Json, text::Text};
 use gpuscope::wire;
 
 /// 2026-03-01 17:35:41 UTC stands at 1 s of the monotonic clock.
@@ -72,19 +74,28 @@ fn events(world: &World) -> Vec<Event> {
     ]
 }
 
-fn written(sink: &mut dyn Sink) -> String {
+fn meta() -> Meta {
+    Meta {
+        clock: CLOCK,
+        command: vec!["./a b".to_owned(), "\u{1b}[2J".to_owned()],
+        tier: "uprobe.session".to_owned(),
+        host: "node-7".to_owned(),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn written(encoder: &mut dyn Encoder) -> String {
+    let mut maker = Maker::new(CLOCK);
     let world = World::new();
     let mut numbers = Numbers::default();
     let mut out = Vec::new();
-    sink.start(&mut out);
-    sink.process(
-        1240,
-        1_000_000_000,
-        "py\u{1b}[2J",
-        Happening::Forked { parent: 1234 },
+    encoder.start(&meta(), &mut out);
+    let forked = Happening::Forked { parent: 1234 };
+    encoder.take(&maker.process(1240, 1_000_000_000, "py\u{1b}[2J", forked), &mut out);
+    encoder.take(
+        &maker.process(1240, 1_000_500_000, "train", Happening::Executed),
         &mut out,
     );
-    sink.process(1240, 1_000_500_000, "train", Happening::Executed, &mut out);
     let stack = Shown::new(
         ["forward", "main\u{1b}[31m"]
             .map(|function| Frame {
@@ -104,7 +115,7 @@ fn written(sink: &mut dyn Sink) -> String {
         let header = &call.header;
         let number = numbers.number(header.tid, header.depth, header.entered, header.caller);
         let library = world.catalog.library_with(call.row.library).expect("its library");
-        let entry = Entry {
+        let traced = Traced {
             call: &call,
             number,
             comm: if index == 2 {
@@ -116,22 +127,46 @@ fn written(sink: &mut dyn Sink) -> String {
             kernel: call.kernel().map(|_| "gemm<float,\u{1b}[2J>"),
             asked: None,
             stack: (index == 0).then_some(&stack),
-            facts: gpuscope::sink::Facts::default(),
+            facts: Facts::default(),
         };
-        sink.call(&entry, &mut out);
+        encoder.take(&maker.call(&traced, true), &mut out);
     }
-    sink.lost("cuLaunchKernel", 17, 1_001_000_000, 2_001_000_000, &mut out);
+    encoder.take(
+        &maker.lost("cuLaunchKernel", 17, 1_001_000_000, 2_001_000_000),
+        &mut out,
+    );
     for report in crate::summary::reports() {
-        sink.xid(&report, &mut out);
+        encoder.take(&maker.xid(&report), &mut out);
     }
-    sink.process(1240, 2_500_000_000, "train", Happening::Exited, &mut out);
-    sink.finish(&Summary::default(), &mut out);
+    encoder.take(
+        &maker.process(1240, 2_500_000_000, "train", Happening::Exited),
+        &mut out,
+    );
+    let summary = to_json_line(&Summary::default()).to_string();
+    let ending = Ending {
+        summary: Some(&summary),
+        cut: None,
+    };
+    encoder.finish(&ending, &mut out);
     String::from_utf8(out).expect("UTF-8 whatever was traced")
 }
 
 #[test]
 fn text() {
     insta::assert_snapshot!(written(&mut Text::new(CLOCK, 3600, false)));
+}
+
+/// The machine slept, or somebody set its clock: lines say what time it is now.
+#[test]
+fn text_has_the_time_of_day_that_is_now() {
+    let hour_ahead = || Clock {
+        start_unix_ns: CLOCK.start_unix_ns + 3_600_000_000_000,
+        ..CLOCK
+    };
+    let mut text = Text::by(WallClock::read_by(CLOCK, hour_ahead), 0, false);
+    assert_eq!(written(&mut text), written(&mut Text::new(CLOCK, 0, false)));
+    text.tick(&mut Vec::new());
+    assert_eq!(written(&mut text), written(&mut Text::new(CLOCK, 3600, false)));
 }
 
 #[test]
@@ -156,14 +191,13 @@ fn colour_changes_nothing_but_escape_sequences() {
 
 #[test]
 fn json_lines() {
-    let command = vec!["./a b".to_owned(), "\u{1b}[2J".to_owned()];
-    let text = written(&mut Json::new(CLOCK, command, "uprobe.session".to_owned()));
+    let text = written(&mut Json::default());
     insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
 }
 
 #[test]
 fn every_json_line_is_an_object_of_a_known_type() {
-    let text = written(&mut Json::new(CLOCK, Vec::new(), String::new()));
+    let text = written(&mut Json::default());
     let kinds: Vec<String> = text
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
@@ -178,7 +212,7 @@ fn every_json_line_is_an_object_of_a_known_type() {
 #[test]
 fn the_document_explains_every_field() {
     let document = include_str!("../../docs/output.md");
-    let text = written(&mut Json::new(CLOCK, Vec::new(), String::new()));
+    let text = written(&mut Json::default());
     for line in text.lines() {
         let record: serde_json::Value = serde_json::from_str(line).expect("JSON");
         for key in record.as_object().expect("an object").keys() {

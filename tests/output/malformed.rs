@@ -5,8 +5,8 @@ use super::event::World;
 use gpuscope::clock::Clock;
 use gpuscope::decode::Call;
 use gpuscope::model::order::Numbered;
+use gpuscope::record::{Encoder, Facts, Maker, Traced};
 use gpuscope::sink::json::Json;
-use gpuscope::sink::{Entry, Facts, Sink};
 use gpuscope::wire::{CallHeader, DriverCall, Flow, KernelEvent, MemoryCall, Notice, WorkCall, XidEvent};
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -18,7 +18,7 @@ fn line(call: &Call<'_>) -> String {
         start_monotonic_ns: u64::MAX / 2,
         start_unix_ns: 1,
     };
-    let entry = Entry {
+    let traced = Traced {
         call,
         number: Numbered { id: 1, caller: Some(2) },
         comm: "x",
@@ -29,7 +29,7 @@ fn line(call: &Call<'_>) -> String {
         facts: Facts::default(),
     };
     let mut line = Vec::new();
-    Json::new(clock, Vec::new(), String::new()).call(&entry, &mut line);
+    Json::default().take(&Maker::new(clock).call(&traced, true), &mut line);
     String::from_utf8(line).expect("UTF-8")
 }
 

@@ -2,13 +2,16 @@
 
 use gpuscope::catalog::{Catalog, Class, CopyKind};
 use gpuscope::clock::Clock;
-use gpuscope::export::{Ending, Form, chrome, csv::Csv, jsonl::Jsonl, perfetto};
+use gpuscope::export::{chrome, csv::Csv, perfetto};
 use gpuscope::filter::Filter;
 use gpuscope::model::summary::{Copies, Failure, Summary};
+use gpuscope::record::{Encoder, Ending};
+use gpuscope::record::{Kind, Meta, Record, Taker};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
+use gpuscope::sink::json::Json;
 use gpuscope::sink::summary;
 use gpuscope::timeline::{Bins, Look, Survey, Window, draw};
-use gpuscope::trace::{Event, Kind, Meta, Reader, Recorder, Taker};
+use gpuscope::trace::{Reader, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -57,9 +60,9 @@ fn meta(text: &str) -> Meta {
 }
 
 /// Rows of each type, with the text wherever a text may stand. `crafted`: also where only JSON should.
-fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Event<'a>> {
+fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Record<'a>> {
     const MS: i64 = 1_000_000;
-    let call = |at: i64, name: &'a str, class| Event {
+    let call = |at: i64, name: &'a str, class| Record {
         ns: Some(2 * MS as u64),
         tid: 8,
         comm: text,
@@ -72,37 +75,37 @@ fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Event<'a>> {
         bytes: Some(1 << 20),
         stack: Some(frames),
         args: Some(args),
-        ..Event::new(Kind::Call, at, 7)
+        ..Record::new(Kind::Call, at, 7)
     };
-    let of = |kind, at| Event {
+    let of = |kind, at| Record {
         comm: text,
         name: text,
         args: Some(args),
-        ..Event::new(kind, at, 7)
+        ..Record::new(kind, at, 7)
     };
     vec![
         of(Kind::Process, 0),
         call(MS, "cuMemAlloc_v2", Class::Alloc),
-        Event {
+        Record {
             address: Some(0x7f00),
             held: Some(1 << 20),
             failed: false,
             ..call(4 * MS, "cuMemAlloc_v2", Class::Alloc)
         },
-        Event {
+        Record {
             kernel: Some(text),
             stream: Some(0),
             ..call(8 * MS, "cuLaunchKernel", Class::Launch)
         },
-        Event {
+        Record {
             direction: Some(CopyKind::HtoD),
             ..call(12 * MS, "cuMemcpyHtoD_v2", Class::Copy)
         },
-        Event {
+        Record {
             layer: text,
             ..call(16 * MS, text, Class::Other)
         },
-        Event {
+        Record {
             layer: "kernel",
             kind: Kind::Kernel,
             ..call(17 * MS, text, Class::Ioctl)
@@ -112,7 +115,7 @@ fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Event<'a>> {
         of(Kind::Count, 24 * MS),
         of(Kind::Lost, 25 * MS),
         of(Kind::Xid, 26 * MS),
-        Event {
+        Record {
             ns: Some(5 * MS as u64),
             ..of(Kind::Idle, 27 * MS)
         },
@@ -171,9 +174,9 @@ impl Made {
             .for_each(|row| recorder.push(row, &mut bytes));
         let totals = totals(text);
         let exact = summary::to_json_line(&totals);
-        let last = Event {
+        let last = Record {
             args: Some(&exact),
-            ..Event::new(Kind::Summary, 40_000_000, 0)
+            ..Record::new(Kind::Summary, 40_000_000, 0)
         };
         recorder.push(&last, &mut bytes);
         recorder.end(&mut bytes);
@@ -199,13 +202,13 @@ impl Made {
         collector.report(source, exact.as_deref())
     }
 
-    fn exported(&self, form: Box<dyn Form>) -> Vec<u8> {
-        struct Written(Box<dyn Form>, Vec<u8>);
+    fn exported(&self, form: Box<dyn Encoder>) -> Vec<u8> {
+        struct Written(Box<dyn Encoder>, Vec<u8>);
         impl Taker for Written {
             fn start(&mut self, meta: &Meta) {
                 self.0.start(meta, &mut self.1);
             }
-            fn take(&mut self, event: &Event<'_>) {
+            fn take(&mut self, event: &Record<'_>) {
                 self.0.take(event, &mut self.1);
             }
         }
@@ -321,7 +324,9 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
 }
 
 fn check_lines(text: &str, made: &Made) -> Result<(), TestCaseError> {
-    let lines = lines_of(&made.exported(Box::new(Jsonl::new(&Catalog::builtin().expect("a catalogue")))));
+    let lines = lines_of(&made.exported(Box::new(
+        Json::default().with_names(&Catalog::builtin().expect("a catalogue")),
+    )));
     prop_assert_eq!(lines.lines().count(), rows("", "", "").len() + 2);
     for line in lines.lines() {
         let record: serde_json::Value = serde_json::from_str(line).expect("JSON");

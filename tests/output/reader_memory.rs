@@ -6,8 +6,8 @@ mod memory;
 use gpuscope::elf::ElfFile;
 #[cfg(feature = "serve")]
 use gpuscope::owner::kubelet::names_in;
+use gpuscope::record::{Record, Taker};
 use gpuscope::trace::lines::Lines;
-use gpuscope::trace::{Event, Taker};
 use memory::within;
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ const BESIDE: usize = 256 << 10;
 struct Forgets;
 
 impl Taker for Forgets {
-    fn take(&mut self, event: &Event<'_>) {
+    fn take(&mut self, event: &Record<'_>) {
         std::hint::black_box(event.at);
     }
 }

@@ -1,12 +1,13 @@
 //! What is shown of the work of devices: copies, waits, when they were surely idle.
 
+use gpuscope::catalog::HostMemory;
 use gpuscope::catalog::{CopyKind, Layer};
 use gpuscope::frame::{Frame, Language};
 use gpuscope::model::memory::{Origin, Report};
 use gpuscope::model::summary::{Copies, Summary};
 use gpuscope::model::work::{
-    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, HostMemory,
-    ProcessReport, SIZE_BUCKETS, StreamReport, WaitReport,
+    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
+    SIZE_BUCKETS, StreamReport, WaitReport,
 };
 use gpuscope::sink::summary::{to_json, to_json_line, to_text};
 use gpuscope::wire::WorkLoss;

@@ -4,7 +4,8 @@
 mod training;
 
 use gpuscope::clock::Clock;
-use gpuscope::trace::{Meta, Recorder};
+use gpuscope::record::Meta;
+use gpuscope::trace::Recorder;
 use training::Training;
 
 const SECOND: i64 = 1_000_000_000;

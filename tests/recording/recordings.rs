@@ -1,8 +1,9 @@
 //! Recordings are what happened, for gpuscope and for everybody's readers, however the recording ended.
 
 use crate::support::{self, Counts, Gpuscope, Program, Trace, assert_same, eventually, number, sim_text, text};
+use gpuscope::record::{Kind, Meta, Record, Taker};
 use gpuscope::text::quantity::plural;
-use gpuscope::trace::{End, Event, Kind, Meta, Reader, Taker};
+use gpuscope::trace::{End, Reader};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,7 @@ impl Taker for Read {
         self.meta = Some(meta.clone());
     }
 
-    fn take(&mut self, event: &Event<'_>) {
+    fn take(&mut self, event: &Record<'_>) {
         self.rows += 1;
         self.last = self.last.max(event.at);
         if event.kind == Kind::Lost {
@@ -311,15 +312,15 @@ fn a_flight_recorder_writes_when_a_call_fails() {
         "and the summary"
     );
     let mut failed = 0;
-    let mut look = Look(|event: &Event<'_>| failed += u64::from(event.failed));
+    let mut look = Look(|event: &Record<'_>| failed += u64::from(event.failed));
     let _ = Reader::open(&file).expect("a recording").read(&mut look);
     assert!(failed > 0, "the call that failed is in it");
 }
 
-struct Look<F: FnMut(&Event<'_>)>(F);
+struct Look<F: FnMut(&Record<'_>)>(F);
 
-impl<F: FnMut(&Event<'_>)> Taker for Look<F> {
-    fn take(&mut self, event: &Event<'_>) {
+impl<F: FnMut(&Record<'_>)> Taker for Look<F> {
+    fn take(&mut self, event: &Record<'_>) {
         self.0(event);
     }
 }

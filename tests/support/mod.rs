@@ -38,6 +38,12 @@ use std::time::{Duration, Instant};
 /// Longer than anything takes on a busy machine: a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// `usual`, or as many times that as `GPUSCOPE_PATIENCE` says, of an emulated machine.
+pub fn patience(usual: Duration) -> Duration {
+    let times = std::env::var("GPUSCOPE_PATIENCE").ok();
+    usual * times.map_or(1, |times| times.parse().expect("GPUSCOPE_PATIENCE is a number"))
+}
+
 /// The folder of the simulated CUDA, `sim/out`.
 pub fn sim_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sim/out")
@@ -62,8 +68,8 @@ pub fn eventually(what: &str, holds: impl FnMut() -> bool) {
 
 /// Waits until `holds`; false: that was too long.
 pub fn comes_true(mut holds: impl FnMut() -> bool) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
+    let (start, patience) = (Instant::now(), patience(PATIENCE));
+    while start.elapsed() < patience {
         if holds() {
             return true;
         }

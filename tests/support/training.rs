@@ -8,9 +8,9 @@
 
 #![allow(dead_code, reason = "each user has its own part")]
 
+use gpuscope::catalog::HostMemory;
 use gpuscope::catalog::{Class, CopyKind};
-use gpuscope::model::work::HostMemory;
-use gpuscope::trace::{Event, Kind};
+use gpuscope::record::{Kind, Record};
 
 const PID: u32 = 41_872;
 const BACKWARD: u32 = 41_903;
@@ -43,13 +43,13 @@ pub struct Row {
 
 impl Row {
     /// As it is recorded, `later` by so many ns.
-    pub fn event(&self, later: i64) -> Event<'_> {
+    pub fn event(&self, later: i64) -> Record<'_> {
         let (result, error) = match self.layer {
             "runtime" => (Some(0), Some("cudaSuccess")),
             "driver" => (Some(0), Some("CUDA_SUCCESS")),
             _ => (None, None),
         };
-        Event {
+        Record {
             ns: self.ns,
             tid: self.tid,
             comm: if self.tid == BACKWARD {
@@ -73,7 +73,7 @@ impl Row {
             kernel: self.kernel.as_deref(),
             stack: self.stack.as_deref(),
             args: self.args.as_deref(),
-            ..Event::new(self.kind, self.at + later, PID)
+            ..Record::new(self.kind, self.at + later, PID)
         }
     }
 

@@ -13,12 +13,11 @@ const ALLOCATIONS: u64 = 10;
 
 /// What a program needs, by the names by which it asks for it.
 fn libraries_of(program: &Path) -> Vec<PathBuf> {
-    let mut ldd = Command::new("ldd");
-    let output = ldd
-        .arg(program)
-        .env("LD_LIBRARY_PATH", folder())
-        .output()
-        .expect("ldd runs");
+    let mut linker = Command::new(program);
+    linker
+        .env("LD_TRACE_LOADED_OBJECTS", "1")
+        .env("LD_LIBRARY_PATH", folder());
+    let output = linker.output().expect("it lists them");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     let paths = text.split_whitespace().filter(|word| word.starts_with('/'));
     paths.map(PathBuf::from).collect()

@@ -24,7 +24,8 @@ impl Chance {
     pub fn new() -> Chance {
         let given = std::env::var("GPUSCOPE_TORTURE_SEED").ok();
         let seed = given.map_or_else(seed_of_now, |text| text.parse().expect("a number"));
-        println!("seed {seed}");
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        println!("seed {seed} of {test}");
         Chance(seed | 1)
     }
 

@@ -2,8 +2,9 @@
 
 use crate::effort::{Chance, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
+use crate::support::patience;
 use crate::tracer::Tracer;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const STARTING: [&[&str]; 4] = [
     &["run", "-q"],
@@ -12,16 +13,24 @@ const STARTING: [&[&str]; 4] = [
     &["leaks", "-o", "OUT/t.jsonl"],
 ];
 
+/// How long gpuscope takes to start a short program and see it through.
+fn millis_of_a_run() -> u64 {
+    let (subject, start) = (Subject::new("jumping", &[]), Instant::now());
+    let whole = Tracer::start(&[STARTING[0], &["--"], &subject.command()].concat()).finish();
+    subject.assert_as_alone(&whole, "not killed");
+    start.elapsed().as_millis() as u64
+}
+
 #[test]
 #[ignore = "needs root and BPF"]
 fn what_it_started_goes_on_when_it_is_killed() {
     let (times, mut chance) = (rounds(8, 200, 5000), Chance::new());
-    let mut unstarted = 0;
+    let (mut unstarted, longest) = (0, millis_of_a_run() * 2);
     for _ in 0..times {
         let subject = Subject::new(chance.one_of(&["signals", "threads", "jumping", "waiting"]), &[]);
         let way = chance.one_of(&STARTING);
         let mut tracer = Tracer::start(&[way, &["--"], &subject.command()].concat());
-        std::thread::sleep(Duration::from_millis(chance.below(1200)));
+        std::thread::sleep(Duration::from_millis(chance.below(longest)));
         tracer.signal(libc::SIGKILL);
         tracer.wait();
         tracer.assert_session_is_over();
@@ -43,13 +52,13 @@ fn what_it_started_goes_on_when_it_is_killed() {
 fn several_on_one_process_and_some_are_killed() {
     let (times, mut chance) = (rounds(2, 40, 1000), Chance::new());
     for _ in 0..times {
-        let subject = Subject::new("signals", &[]);
+        let subject = Subject::new("signals", &["1500"]);
         let child = subject.start();
         let pid = child.id().to_string();
         let count = chance.one_of(&[2, 5]);
         let start = |_| Tracer::start(&["trace", "-p", &pid, "-o", "OUT/t.jsonl"]);
         let tracers: Vec<Tracer> = (0..count).map(start).collect();
-        std::thread::sleep(Duration::from_millis(300 + chance.below(500)));
+        std::thread::sleep(patience(Duration::from_millis(300 + chance.below(500))));
         for tracer in &tracers {
             tracer.signal(chance.one_of(&[libc::SIGKILL, libc::SIGTERM]));
         }

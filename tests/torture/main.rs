@@ -12,6 +12,8 @@ mod callbacks;
 mod chroots;
 mod effort;
 mod forged;
+mod go;
+mod groups;
 mod kills;
 mod programs;
 mod rights;

@@ -96,6 +96,8 @@ fn children_that_share_memory_or_are_ended_by_a_thread() {
     let subject = Subject::new("cloned", &[]);
     let mut tracer = Tracer::start(&[&["run", "-o", "OUT/t.jsonl", "--"], &subject.command()[..]].concat());
     assert!(tracer.wait().success());
-    let each: Vec<u64> = allocations(&tracer.records()).into_values().collect();
-    assert_eq!(each, [1; 40]);
+    let records = tracer.records();
+    let each: Vec<u64> = allocations(&records).into_values().collect();
+    let unseen = &records.last().expect("a summary")["unseen"];
+    assert_eq!(each, [1; 40], "{unseen}\n{}", tracer.stderr());
 }

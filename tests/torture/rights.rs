@@ -1,7 +1,7 @@
 //! A gpuscope that may trace its user's programs and nothing else: what they may do is what they may do without it.
 
 use crate::effort::{rounds, tried};
-use crate::subject::folder;
+use crate::subject::{copy, folder};
 use crate::support::kernel_version;
 use crate::tracer::{Tracer, program};
 use std::os::unix::fs::PermissionsExt;
@@ -18,10 +18,10 @@ fn open_folder() -> TempDir {
     let path = |name: &str| open.path().join(name);
     let set = |name: &str, mode| std::fs::set_permissions(path(name), PermissionsExt::from_mode(mode)).expect("a mode");
     for name in ["libcuda.so.1", "twice", "twice-static"] {
-        std::fs::copy(folder().join(name), path(name)).expect("a copy");
+        copy(&folder().join(name), &path(name));
     }
-    std::fs::copy(program(), path("gpuscope")).expect("a copy");
-    std::fs::copy(path("twice-static"), path("setuid")).expect("a copy");
+    copy(&program(), &path("gpuscope"));
+    copy(&path("twice-static"), &path("setuid"));
     set("setuid", 0o4755);
     set("", 0o777);
     open
@@ -47,7 +47,7 @@ fn start_as_nobody(open: &Path, arguments: &[&str]) -> Tracer {
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_setuid_program_has_its_rights_however_quickly_it_is_started() {
-    let (times, open) = (rounds(100, 2000, 50_000), open_folder());
+    let (times, open) = (rounds(500, 2000, 50_000), open_folder());
     let count = times.to_string();
     for way in [&["run", "-q", "--summary", "none"][..], &["leaks"]] {
         let output = start_as_nobody(open.path(), &[way, &["--", "./twice", &count]].concat()).finish();

@@ -6,6 +6,14 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
+thread_local! {
+    /// Each test runs on a thread of its own, and asks of its own files whether a probe is left in them.
+    static OWN: Files = Files::own();
+}
+
+/// Names a folder of built programs, for where there is no compiler.
+const GIVEN: &str = "GPUSCOPE_TORTURE_SUBJECTS";
+
 const HEADER: &str = include_str!("programs/cuda.h");
 
 /// (name, source, language)
@@ -85,21 +93,53 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Where the library and the programs lie: built here, or once for all in `GPUSCOPE_TORTURE_SUBJECTS`.
-pub fn folder() -> &'static Path {
-    static FOLDER: OnceLock<(Option<TempDir>, PathBuf)> = OnceLock::new();
-    &FOLDER.get_or_init(built).1
+/// Where the library and the programs of this test lie: copies of its own, or those in [`GIVEN`].
+pub fn folder() -> PathBuf {
+    OWN.with(|files| files.path.clone())
 }
 
-fn built() -> (Option<TempDir>, PathBuf) {
-    let given = std::env::var_os("GPUSCOPE_TORTURE_SUBJECTS").map(PathBuf::from);
-    let own = given.is_none().then(|| tempfile::tempdir().expect("a folder"));
-    let path = given.or_else(|| own.as_ref().map(|folder| folder.path().to_owned()));
-    let path = path.expect("one of both");
-    if !path.join("libcuda.so.1").exists() {
-        build(&path);
+struct Files {
+    path: PathBuf,
+    /// Removed with the test.
+    _copies: Option<TempDir>,
+}
+
+impl Files {
+    fn own() -> Files {
+        let built = built();
+        if std::env::var_os(GIVEN).is_some() {
+            return Files {
+                path: built.to_owned(),
+                _copies: None,
+            };
+        }
+        let copies = tempfile::tempdir().expect("a folder");
+        copy(&built.join("."), copies.path());
+        Files {
+            path: copies.path().to_owned(),
+            _copies: Some(copies),
+        }
     }
-    (own, path)
+}
+
+/// Copies a file, or what is in a folder. A process of its own does: one that another test starts meanwhile would inherit the
+/// descriptor, and a program that somebody may write cannot be run.
+pub fn copy(from: &Path, to: &Path) {
+    let status = Command::new("cp").arg("-R").args([from, to]).status();
+    assert!(status.expect("cp runs").success(), "{}", from.display());
+}
+
+/// What all copies are made of, built once.
+fn built() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let given = std::env::var_os(GIVEN).map(PathBuf::from);
+        let path = given.unwrap_or_else(|| tempfile::tempdir().expect("a folder").keep());
+        if !path.join("libcuda.so.1").exists() {
+            build(&path);
+        }
+        path
+    })
 }
 
 fn build(folder: &Path) {

@@ -1,7 +1,7 @@
 //! gpuscope under attack: a process with a session of its own, so that whatever it leaves behind can be found.
 
 use crate::subject::folder;
-use crate::support::eventually;
+use crate::support::{eventually, patience};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -98,12 +98,12 @@ impl Tracer {
     }
 
     pub fn wait(&mut self) -> ExitStatus {
-        let start = Instant::now();
+        let (start, patience) = (Instant::now(), patience(PATIENCE));
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {
                 return status;
             }
-            assert!(start.elapsed() < PATIENCE, "gpuscope does not end:\n{}", self.stderr());
+            assert!(start.elapsed() < patience, "gpuscope does not end:\n{}", self.stderr());
             std::thread::sleep(Duration::from_millis(5));
         }
     }

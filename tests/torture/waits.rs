@@ -2,6 +2,7 @@
 
 use crate::effort::{Chance, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
+use crate::support::patience;
 use crate::tracer::Tracer;
 use std::process::{Child, Output};
 use std::time::Duration;
@@ -59,7 +60,20 @@ fn assert_waits(subject: &Subject, way: Way, stop: impl FnOnce(&Tracer)) {
 
 /// Runs a program that looks whether it is followed, beside `gpuscope WAY OPTION…`; what it said, and what gpuscope has not seen.
 fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
-    let (mut tracer, child) = way.start(&Subject::new("followed_by", &[]), options);
+    let folder = tempfile::tempdir().expect("a folder");
+    let begin = folder.path().join("begin");
+    let start = || std::fs::write(&begin, "").expect("a file");
+    start();
+    let subject = Subject::new("followed_by", &[begin.to_str().expect("UTF-8")]);
+    std::fs::remove_file(&begin).expect("a file");
+    let (tracer, child) = way.start(&subject, options);
+    // what it starts itself it has attached to before
+    let mut tracer = if child.is_some() {
+        tracer.until_attached()
+    } else {
+        tracer
+    };
+    start();
     let ended = ended(child, &tracer);
     assert!(tracer.wait().success(), "{way:?}: {}", tracer.stderr());
     let said = ended.map_or_else(|| tracer.stdout(), |output| output.stdout);
@@ -108,7 +122,7 @@ fn no_wait_ends_early_when_gpuscope_comes() {
 fn no_wait_ends_early_when_gpuscope_stands_still() {
     let mut chance = Chance::new();
     let mut stop = |tracer: &Tracer| {
-        std::thread::sleep(Duration::from_millis(300 + chance.below(900)));
+        std::thread::sleep(patience(Duration::from_millis(300 + chance.below(900))));
         tracer.signal(libc::SIGSTOP);
         std::thread::sleep(STOPPED);
         tracer.signal(libc::SIGCONT);

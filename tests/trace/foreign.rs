@@ -110,6 +110,11 @@ fn a_library_that_is_open_for_writing_is_probed_when_it_no_longer_is() {
     let trace = running.stop().ok();
     assert_eq!(calls(&trace, stepper.pid()), 2);
     assert!(said(&trace, "open for writing"), "{:?}", trace.unseen());
+    assert!(
+        said(&trace, &format!(" {} ran for ", stepper.pid())),
+        "{:?}",
+        trace.unseen()
+    );
 }
 
 fn overwrite(path: &Path) {

@@ -222,6 +222,68 @@ fn what_cannot_be_hooked_is_named_and_the_rest_is_traced() {
     }
 }
 
+/// More than patterns may add.
+const MANY: usize = 5000;
+const ADDED: usize = 4096;
+
+const MANY_HOOKS: &str = r#"
+[[library]]
+name = "many"
+match = "libmany.so*"
+
+[[function]]
+library = "many"
+symbol = "many_*"
+returns = "i32"
+
+[[function]]
+library = "many"
+symbol = "versioned"
+returns = "i32"
+"#;
+
+/// A library of so many functions, and its user, which calls the first and both versions of another one.
+fn compile_many() -> PathBuf {
+    let functions = (0..MANY).map(|number| format!("int many_{number}(void) {{ return {number}; }}\n"));
+    let versions = r#"
+        int versioned_old(void) { return 1; }
+        int versioned_new(void) { return 2; }
+        __asm__(".symver versioned_old,versioned@OLD\n.symver versioned_new,versioned@@NEW");"#;
+    std::fs::write(file("many.map"), "OLD {}; NEW {} OLD;").expect("a file");
+    let script = format!("-Wl,--version-script={}", text_of(&file("many.map")));
+    let source = functions.chain([versions.to_owned()]).collect::<String>();
+    compile(folder(), "libmany.so.1", &source, &["-shared", "-fPIC", &script]);
+    let user = r#"
+        int versioned(void), old(void), many_0(void);
+        __asm__(".symver old,versioned@OLD");
+        int main(void) { return many_0() + 10 * old() + versioned(); }"#;
+    let library = text_of(&file("libmany.so.1"));
+    compile(folder(), "many_user", user, &[&library, "-Wl,-rpath,$ORIGIN"])
+}
+
+/// What a pattern matches has a limit, and what lies beyond it is said.
+#[test]
+#[ignore = "needs root and BPF"]
+fn beyond_what_patterns_may_add_functions_are_said_not_to_be_hooked() {
+    let (user, hooks) = (compile_many(), file("many.toml"));
+    std::fs::write(&hooks, MANY_HOOKS).expect("a file");
+    let trace = Gpuscope::run(&["--hooks", &text_of(&hooks)], &[&text_of(&user)]).finish();
+    assert_eq!(trace.code(), 12, "{}", trace.stderr);
+    let beyond = format!(
+        "{} functions are not hooked: patterns may add {ADDED} in all; hint: ",
+        MANY - ADDED
+    );
+    let unseen = trace.unseen();
+    assert!(unseen.iter().any(|line| line.contains(&beyond)), "{unseen:?}");
+    // with both versions of one
+    let attached = trace.summary()["attached"].to_string();
+    assert!(
+        attached.contains(&format!("libmany.so.1 ({} ", ADDED + 2)),
+        "{attached}"
+    );
+    assert_eq!(trace.totals("calls")[&("many".to_owned(), "versioned".to_owned())], 2);
+}
+
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_double_is_refused_with_the_reason_unless_it_is_declared() {

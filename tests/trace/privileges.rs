@@ -77,6 +77,34 @@ fn without_rights_it_says_which_are_missing_and_the_cure() {
     );
 }
 
+/// A run that cannot begin has nothing to write: what is there from the last one stays.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_refused_run_neither_begins_nor_empties_a_file() {
+    let folder = open_folder();
+    let ledger = folder.path().join("ledger");
+    for (command, name) in [("run", "t.jsonl"), ("record", "t.arrows"), ("leaks", "t.jsonl")] {
+        let (old, fresh) = (ledger.join(name), ledger.join(format!("new-{name}")));
+        std::fs::write(&old, "from the last run").expect("a file");
+        std::fs::set_permissions(&old, PermissionsExt::from_mode(0o666)).expect("open to all");
+        for file in [&old, &fresh] {
+            let path = file.to_str().expect("UTF-8");
+            let refused = as_nobody(
+                folder.path(),
+                "",
+                &[command, "-o", path, "--", "./gpusim", "train", "1"],
+            );
+            assert_eq!(refused.status.code(), Some(125), "{}", stderr(&refused));
+        }
+        assert_eq!(
+            std::fs::read_to_string(&old).expect("a file"),
+            "from the last run",
+            "{command}"
+        );
+        assert!(!fresh.exists(), "{command} began a file");
+    }
+}
+
 /// CAP_BPF and CAP_PERFMON are enough to trace a command of one's own, from the first call to the last.
 #[test]
 #[ignore = "needs root and BPF"]

@@ -52,23 +52,33 @@ enum Goes {
     File,
 }
 
+/// Whether reports can be written as asked, to where they are to go.
+///
+/// # Errors
+/// The file's name says another format.
+pub fn check(args: &LeaksArgs) -> Result<()> {
+    let path = args.output.as_deref();
+    let content = match (is_json(args), path.and_then(Content::said_by)) {
+        // a report is a JSON object, and a file of one is JSON
+        (true, Some(Content::Chrome)) => Content::Chrome,
+        (true, _) => Content::Lines,
+        (false, _) => Content::Text,
+    };
+    content.check(path, "-o FILE.jsonl for JSON lines, FILE.txt for text")?;
+    Ok(())
+}
+
+fn is_json(args: &LeaksArgs) -> bool {
+    args.json || names_json(args.output.as_deref())
+}
+
 impl Reporter {
     /// As `args` ask.
     ///
     /// # Errors
     /// The output file cannot be made.
     pub fn new(args: &LeaksArgs) -> Result<Reporter> {
-        let json = args.json || names_json(args.output.as_deref());
-        let content = match (json, args.output.as_deref().and_then(Content::said_by)) {
-            // a report is a JSON object, and a file of one is JSON
-            (true, Some(Content::Chrome)) => Content::Chrome,
-            (true, _) => Content::Lines,
-            (false, _) => Content::Text,
-        };
-        content.check(
-            args.output.as_deref(),
-            "-o FILE.jsonl for JSON lines, FILE.txt for text",
-        )?;
+        let json = is_json(args);
         let goes = goes(args, json);
         let to_terminal = match goes {
             Goes::Stdout => std::io::stdout().is_terminal(),

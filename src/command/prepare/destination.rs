@@ -1,6 +1,6 @@
 //! Where a trace is written, in which form and in which colours.
 //!
-//! Owns the choice. What a line looks like is a sink's business.
+//! Owns the choice. What a line looks like is an encoder's business.
 
 use crate::cli::{Colour, Format, Options, SummaryFormat};
 use crate::clock::Clock;
@@ -8,10 +8,10 @@ use crate::command::content::Content;
 use crate::command::leaks::screen;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
+use crate::record::Encoder;
 use crate::refusal::Usage;
 use crate::secret;
-use crate::sink::{Sink, json::Json, summary, text};
-use crate::trace::Meta;
+use crate::sink::{json::Json, summary, text};
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -47,25 +47,18 @@ pub(super) fn format(options: &Options) -> Result<Format> {
     Ok(format)
 }
 
-pub(super) fn sink(
-    options: &Options,
-    format: Format,
-    command: &[OsString],
-    tier: &str,
-    clock: Clock,
-) -> Result<Box<dyn Sink>> {
+/// How calls are written. `clock`: where times begin.
+pub(super) fn encoder(options: &Options, format: Format, clock: Clock) -> Result<Box<dyn Encoder>> {
     let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
     Ok(match format {
-        Format::Jsonl => {
-            let json = Json::new(clock, words(command), tier.to_owned());
-            Box::new(if options.phases { json.with_phases() } else { json })
-        }
+        Format::Jsonl if options.phases => Box::new(Json::default().with_phases()),
+        Format::Jsonl => Box::new(Json::default()),
         Format::Perfetto if to_terminal => {
             bail!(Usage(
                 "this format is not for a terminal\nhint: -o FILE.pftrace".to_owned()
             ))
         }
-        Format::Chrome | Format::Perfetto => drawn(format, Meta::here(clock, words(command), tier.to_owned()))?,
+        Format::Chrome | Format::Perfetto => drawn(format)?,
         Format::Text | Format::Arrows => {
             let colour = coloured(options.paint.color, to_terminal);
             let sizes = match options.bytes {
@@ -78,16 +71,16 @@ pub(super) fn sink(
 }
 
 #[cfg(feature = "record")]
-fn drawn(format: Format, meta: Meta) -> Result<Box<dyn Sink>> {
-    use crate::export::{Live, chrome, perfetto};
+fn drawn(format: Format) -> Result<Box<dyn Encoder>> {
+    use crate::export::{chrome, perfetto};
     Ok(match format {
-        Format::Chrome => Box::new(Live::new(Box::new(chrome::form()), meta)),
-        _ => Box::new(Live::new(Box::new(perfetto::form()), meta)),
+        Format::Chrome => Box::new(chrome::form()),
+        _ => Box::new(perfetto::form()),
     })
 }
 
 #[cfg(not(feature = "record"))]
-fn drawn(_: Format, _: Meta) -> Result<Box<dyn Sink>> {
+fn drawn(_: Format) -> Result<Box<dyn Encoder>> {
     let words = "this build writes no traces for Chrome and Perfetto\n\
                  hint: cargo build with the feature record, which is on by default";
     bail!(Usage(words.to_owned()))

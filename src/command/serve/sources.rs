@@ -54,7 +54,7 @@ fn attached(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>
         fleet: true,
         ..prepare::quiet_setup(RING)?
     };
-    let mut tracer = Tracer::start(rows, setup, Scope::All, crate::output::Output::stdout())?;
+    let mut tracer = Tracer::start(rows, setup, Scope::All, || Ok(crate::output::Output::stdout()))?;
     tracer.follow_fleet(directory);
     if let Some(sampler) = sampler {
         tracer.devices_from(Arc::clone(sampler));

@@ -2,14 +2,14 @@
 
 use gpuscope::catalog::Class;
 use gpuscope::clock::Clock;
+use gpuscope::record::{Kind, Meta, Record, Taker};
 use gpuscope::trace::recorder::Memory;
-use gpuscope::trace::{Event, Kind, Meta, Taker};
 use std::collections::BTreeMap;
 
 /// Rows, and how often and for how long each name is to be seen on threads.
 #[derive(Default)]
 pub struct Made {
-    rows: Vec<Event<'static>>,
+    rows: Vec<Record<'static>>,
     pub calls: BTreeMap<String, (u64, u64)>,
     pub submissions: u64,
     pub arrows: u64,
@@ -38,10 +38,10 @@ impl Made {
         let end = (steps + 1) * STEP;
         for _ in 0..2 {
             made.numbers += 1;
-            made.rows.push(Event {
+            made.rows.push(Record {
                 count: 7,
                 name: "cudaGetDevice",
-                ..Event::new(Kind::Count, end, 100)
+                ..Record::new(Kind::Count, end, 100)
             });
         }
         made.other(Kind::Idle, end, 100, "");
@@ -70,9 +70,9 @@ impl Made {
             tool: "0.1.0".to_owned(),
         });
         self.rows.iter().for_each(|row| memory.take(row));
-        memory.take(&Event {
+        memory.take(&Record {
             args: Some("{\"type\":\"summary\"}"),
-            ..Event::new(Kind::Summary, 0, 0)
+            ..Record::new(Kind::Summary, 0, 0)
         });
         memory.end();
         memory.bytes
@@ -89,7 +89,7 @@ impl Made {
         self.rows.len() as u64
     }
 
-    fn call(&mut self, row: Event<'static>) {
+    fn call(&mut self, row: Record<'static>) {
         let (count, ns) = self.calls.entry(row.name.to_owned()).or_default();
         *count += 1;
         *ns += row.ns.unwrap_or(0);
@@ -102,7 +102,7 @@ impl Made {
     }
 
     fn step(&mut self, pid: u32, tid: u32, at: i64) {
-        let call = |at, ns, name, layer| Event {
+        let call = |at, ns, name, layer| Record {
             ns: Some(ns),
             tid,
             name,
@@ -110,17 +110,17 @@ impl Made {
             comm: "made \u{1b}[2J\"<b>",
             class: Class::Launch,
             args: Some("{\"a\":\"0x1\",\"b\":[1,2,3],\"c\":{\"d\":null}}"),
-            ..Event::new(Kind::Call, at, pid)
+            ..Record::new(Kind::Call, at, pid)
         };
         self.call(call(at, 5_001, "cudaLaunchKernel", "runtime"));
-        self.call(Event {
+        self.call(Record {
             depth: 1,
             since_caller: Some(300),
             stream: Some(u64::from(tid % 2) * 0x5500),
             kernel: Some("gemm<float,128>"),
             ..call(at + 300, 4_000, "cuLaunchKernel", "driver")
         });
-        self.call(Event {
+        self.call(Record {
             kind: Kind::Kernel,
             class: Class::Ioctl,
             depth: 2,
@@ -128,7 +128,7 @@ impl Made {
             ..call(at + 400, 77, "NV_ESC_RM_CONTROL", "kernel")
         });
         if at / STEP % 10 == 0 {
-            self.call(Event {
+            self.call(Record {
                 class: Class::Sync,
                 depth: 1,
                 since_caller: Some(50),
@@ -136,12 +136,12 @@ impl Made {
             });
             // each one takes another time
             let more = (at / STEP + at % STEP) as u64;
-            self.call(Event {
+            self.call(Record {
                 class: Class::Sync,
                 ..call(at + 10_000, 800_103 + more, "cudaStreamSynchronize", "runtime")
             });
         }
-        self.call(Event {
+        self.call(Record {
             class: Class::Free,
             held: Some(at as u64),
             ..call(at + 900_000, 1, "cudaFree", "runtime")
@@ -152,29 +152,29 @@ impl Made {
     fn sample(&mut self, name: &'static str, at: i64, value: u64) {
         // from the second on, also how many bytes a second
         self.numbers += 1 + u64::from(self.rows.iter().any(|row| row.name == name));
-        self.rows.push(Event {
+        self.rows.push(Record {
             name,
             bytes: Some(value),
-            ..Event::new(Kind::Sample, at, 100)
+            ..Record::new(Kind::Sample, at, 100)
         });
     }
 
     fn other(&mut self, kind: Kind, at: i64, pid: u32, name: &'static str) {
         self.others += 1;
-        self.rows.push(Event {
+        self.rows.push(Record {
             name,
             ns: (kind != Kind::Xid).then_some(1000),
             count: 3,
-            ..Event::new(kind, at, pid)
+            ..Record::new(kind, at, pid)
         });
     }
 
     fn process(&mut self, pid: u32, name: &'static str, at: i64) {
         self.others += u64::from(name == "exec");
-        self.rows.push(Event {
+        self.rows.push(Record {
             name,
             comm: "made",
-            ..Event::new(Kind::Process, at, pid)
+            ..Record::new(Kind::Process, at, pid)
         });
     }
 }

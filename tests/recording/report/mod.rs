@@ -7,7 +7,7 @@ mod specimen;
 mod traced;
 
 use crate::support;
-use gpuscope::trace::{Event, Kind};
+use gpuscope::record::{Kind, Record};
 use serde_json::{Value, json};
 use specimen::{BATCH, Loop};
 use std::path::{Path, PathBuf};
@@ -18,12 +18,12 @@ const STEPS: u64 = 40;
 const LAUNCHES: u64 = 25;
 
 /// A recording of a training loop in a folder of its own.
-fn recorded(churn: bool, summary: Option<&Value>, extra: &[Event<'_>]) -> (TempDir, PathBuf) {
+fn recorded(churn: bool, summary: Option<&Value>, extra: &[Record<'_>]) -> (TempDir, PathBuf) {
     recorded_with(true, churn, summary, extra)
 }
 
 /// The same; `stacks`: with call stacks.
-fn recorded_with(stacks: bool, churn: bool, summary: Option<&Value>, extra: &[Event<'_>]) -> (TempDir, PathBuf) {
+fn recorded_with(stacks: bool, churn: bool, summary: Option<&Value>, extra: &[Record<'_>]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("trace.arrows");
     let mut file = std::fs::File::create(&path).expect("a file");
@@ -134,11 +134,11 @@ fn summary() -> Value {
 
 #[test]
 fn exact_totals_take_the_place_of_those_of_rows() {
-    let lost = Event {
+    let lost = Record {
         name: "cuLaunchKernel",
         count: 4000,
         ns: Some(1_000_000),
-        ..Event::new(Kind::Lost, 1_000, 0)
+        ..Record::new(Kind::Lost, 1_000, 0)
     };
     let (_folder, path) = recorded(true, Some(&summary()), &[lost]);
     let report = json_of(&path);
@@ -274,14 +274,14 @@ fn what_changed_is_said_and_judged() {
 
 #[test]
 fn demands_end_with_3_and_say_why() {
-    let failed = Event {
+    let failed = Record {
         failed: true,
         error: Some("CUDA_ERROR_OUT_OF_MEMORY"),
         result: Some(2),
         layer: "driver",
         name: "cuMemAlloc_v2",
         ns: Some(10),
-        ..Event::new(Kind::Call, 5_000, 4711)
+        ..Record::new(Kind::Call, 5_000, 4711)
     };
     let (_bad, bad) = recorded(true, None, &[failed]);
     let (_good, good) = recorded(true, None, &[]);

@@ -4,8 +4,8 @@ use super::specimen::Loop;
 use super::support::browser::Browser;
 use gpuscope::model::finding::{Finding, Moment};
 use gpuscope::model::work::Certainty;
+use gpuscope::record::{Kind, Record};
 use gpuscope::report::{Report, html, load, markdown, text};
-use gpuscope::trace::{Event, Kind};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -49,7 +49,7 @@ fn hostile() -> (TempDir, Report) {
     let stack = stack.to_string();
     for class in gpuscope::catalog::Class::ALL {
         for layer in ["driver", HOSTILE] {
-            made.push(&Event {
+            made.push(&Record {
                 ns: Some(200_000_000),
                 comm: HOSTILE,
                 layer,
@@ -63,20 +63,20 @@ fn hostile() -> (TempDir, Report) {
                 kernel: Some(HOSTILE),
                 stack: Some(&stack),
                 args: Some(&args),
-                ..Event::new(Kind::Call, 1_000_000, 4711)
+                ..Record::new(Kind::Call, 1_000_000, 4711)
             });
         }
     }
     let xid = json!({"name": HOSTILE, "comm": HOSTILE, "meaning": HOSTILE}).to_string();
-    let lost = Event {
+    let lost = Record {
         name: HOSTILE,
         ns: Some(1),
-        ..Event::new(Kind::Lost, 5, 0)
+        ..Record::new(Kind::Lost, 5, 0)
     };
     made.push(&lost);
-    made.push(&Event {
+    made.push(&Record {
         args: Some(&xid),
-        ..Event::new(Kind::Xid, 6, 0)
+        ..Record::new(Kind::Xid, 6, 0)
     });
     let summary = json!({"unseen": [HOSTILE], "kernels": [], "functions": []}).to_string();
     made.end(Some(&summary));

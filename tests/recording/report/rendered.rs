@@ -2,7 +2,7 @@
 
 use super::{gpuscope, recorded};
 use gpuscope::catalog::Class;
-use gpuscope::trace::{Event, Kind};
+use gpuscope::record::{Kind, Record};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn a_report_with_findings_has_all_its_tables() {
 #[test]
 #[ignore = "needs cmark-gfm"]
 fn names_that_look_like_markup_are_shown_as_they_are() {
-    let call = |layer, name, error| Event {
+    let call = |layer, name, error| Record {
         failed: true,
         error: Some(error),
         result: Some(2),
@@ -80,7 +80,7 @@ fn names_that_look_like_markup_are_shown_as_they_are() {
         name,
         class: Class::Other,
         ns: Some(10_000_000),
-        ..Event::new(Kind::Call, 5_000, 4711)
+        ..Record::new(Kind::Call, 5_000, 4711)
     };
     let odd = [
         call("my_lib_x", "a|b`c", ""),

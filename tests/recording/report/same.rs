@@ -1,7 +1,7 @@
 //! What a report says is what the summary of the run said: one model, one gate.
 
 use super::{gpuscope, json_of, recorded, recorded_with, said};
-use gpuscope::trace::{Event, Kind};
+use gpuscope::record::{Kind, Record};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -230,14 +230,14 @@ fn memory_that_a_helper_asks_for_is_told_apart_by_its_callers() {
             frame("use", line)
         )
     });
-    let alloc = |stack| Event {
+    let alloc = |stack| Record {
         layer: "driver",
         name: "cuMemAlloc_v2",
         class: gpuscope::catalog::Class::Alloc,
         ns: Some(1000),
         bytes: Some(1 << 40),
         stack: Some(stack),
-        ..Event::new(Kind::Call, 5_000, 4711)
+        ..Record::new(Kind::Call, 5_000, 4711)
     };
     let (_folder, path) = recorded(true, None, &[alloc(&stacks[0]), alloc(&stacks[1])]);
     let sites = json_of(&path)["memory"]["sites"].clone();
@@ -271,7 +271,7 @@ fn a_finding_of_which_one_recording_has_no_call_site_is_in_both() {
 
 #[test]
 fn what_is_grave_and_costs_no_time_has_no_share_of_it() {
-    let sticky = Event {
+    let sticky = Record {
         failed: true,
         error: Some("CUDA_ERROR_ILLEGAL_ADDRESS"),
         result: Some(700),
@@ -279,7 +279,7 @@ fn what_is_grave_and_costs_no_time_has_no_share_of_it() {
         name: "cuStreamSynchronize",
         class: gpuscope::catalog::Class::Sync,
         ns: Some(1000),
-        ..Event::new(Kind::Call, 5_000, 4711)
+        ..Record::new(Kind::Call, 5_000, 4711)
     };
     let (_bad, bad) = recorded(true, None, &[sticky]);
     let (_good, good) = recorded(true, None, &[]);

@@ -1,9 +1,10 @@
 //! A recording of a training loop that never was: what it does is known to the last call.
 
+use gpuscope::catalog::HostMemory;
 use gpuscope::catalog::{Class, CopyKind};
 use gpuscope::clock::Clock;
-use gpuscope::model::work::HostMemory;
-use gpuscope::trace::{Event, Kind, Meta, Recorder};
+use gpuscope::record::{Kind, Meta, Record};
+use gpuscope::trace::Recorder;
 
 /// Kernels of one step.
 const KERNELS: [&str; 8] = [
@@ -66,14 +67,14 @@ impl<'a> Loop<'a> {
     }
 
     /// One row.
-    pub fn push(&mut self, event: &Event<'_>) {
+    pub fn push(&mut self, event: &Record<'_>) {
         self.rows += 1;
         self.recorder.push(event, self.out);
     }
 
     /// A call of the runtime with the driver's call in it; they end so many ns later.
-    fn call<'e>(&mut self, names: (&'e str, &'e str), class: Class, ns: u64, with: impl Fn(&mut Event<'e>)) {
-        let outer: Event<'e> = Event {
+    fn call<'e>(&mut self, names: (&'e str, &'e str), class: Class, ns: u64, with: impl Fn(&mut Record<'e>)) {
+        let outer: Record<'e> = Record {
             ns: Some(ns),
             tid: PID,
             comm: "python",
@@ -83,9 +84,9 @@ impl<'a> Loop<'a> {
             result: Some(0),
             error: Some("cudaSuccess"),
             args: Some("{}"),
-            ..Event::new(Kind::Call, self.now, PID)
+            ..Record::new(Kind::Call, self.now, PID)
         };
-        let mut inner = Event {
+        let mut inner = Record {
             ns: Some(ns - ns / 4),
             layer: "driver",
             name: names.1,
@@ -158,9 +159,9 @@ impl<'a> Loop<'a> {
             },
         );
         let idle = 1_200_000;
-        self.push(&Event {
+        self.push(&Record {
             ns: Some(idle),
-            ..Event::new(Kind::Idle, self.now, PID)
+            ..Record::new(Kind::Idle, self.now, PID)
         });
         if churn {
             self.call(("cudaFree", "cuMemFree_v2"), Class::Free, 1_100_000, |event| {
@@ -174,9 +175,9 @@ impl<'a> Loop<'a> {
     /// Ends it; `summary`: the exact totals, if it was not cut off.
     pub fn end(mut self, summary: Option<&str>) -> u64 {
         if summary.is_some() {
-            let last = Event {
+            let last = Record {
                 args: summary,
-                ..Event::new(Kind::Summary, self.now, 0)
+                ..Record::new(Kind::Summary, self.now, 0)
             };
             self.recorder.push(&last, self.out);
         }

@@ -1,6 +1,7 @@
 /* The few functions of the driver that these programs call; `cuda.c` is the library. */
 #pragma once
 #include <stddef.h>
+#include <time.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,6 +22,14 @@ int cuLaunchHostFunc(void *stream, host_function function, void *data);
 int cuStreamAddCallback(void *stream, stream_callback function, void *data, unsigned flags);
 int cuOccupancyMaxPotentialBlockSize(int *grid, int *block, void *kernel, shared_memory_of shared,
 				     size_t fixed, int limit);
+/* For programs that are told how long they are to run. */
+static inline long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
 #ifdef __cplusplus
 }
 #endif

@@ -83,10 +83,14 @@ static long in_recv(void)
 static const struct kind {
 	const char *name;
 	long (*wait)(void);
-} kinds[] = { { "epoll_wait", in_epoll_wait },
-	      { "semtimedop", in_semtimedop },
-	      { "sigtimedwait", in_sigtimedwait },
-	      { "recv", in_recv } };
+	double least_ms;
+} kinds[] = {
+	{ "epoll_wait", in_epoll_wait, MILLIS - 1 },
+	{ "semtimedop", in_semtimedop, MILLIS - 1 },
+	{ "sigtimedwait", in_sigtimedwait, MILLIS - 1 },
+	/* counted in ticks of the kernel, which lag behind where a processor is taken away from a virtual machine */
+	{ "recv", in_recv, MILLIS / 2.0 }
+};
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 static double now(void)
@@ -102,7 +106,7 @@ static int wait_once(const struct kind *kind)
 {
 	double begun = now();
 	long result = kind->wait();
-	int error = errno, early = now() - begun < MILLIS - 1;
+	int error = errno, early = now() - begun < kind->least_ms;
 
 	if (result == -1 && error == EAGAIN && !early)
 		return 0;

@@ -1,0 +1,203 @@
+//! The types of a catalog: ids, libraries, functions.
+
+use super::arg::Arg;
+use super::class::Class;
+use super::hook::Hook;
+use super::in_kernel::{InKernel, SiteKind};
+use super::kind::Kind;
+use super::launch::Launch;
+use super::memory::Effect;
+use super::path::{Direction, Factor};
+use super::pattern::{Majors, glob_matches};
+use super::work::Work;
+
+/// Index into [`super::Catalog::libraries`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LibraryId(pub u16);
+
+/// Index into [`super::Catalog::rows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RowId(pub u32);
+
+/// Index into [`super::Catalog::enums`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EnumId(pub u16);
+
+/// Index into [`super::Catalog::structs`]: the newest layout of that name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StructId(pub u16);
+
+/// Which interface a library is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    /// `libcudart`.
+    Runtime,
+    /// `libcuda`.
+    Driver,
+    /// NVIDIA's kernel driver, by system calls on its devices.
+    Kernel,
+    /// A library of the user's hook file.
+    Custom,
+}
+
+/// A library whose functions are traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// Short name, also the label of its calls.
+    pub name: String,
+    /// Glob for the base name of its file, or an absolute path.
+    pub pattern: String,
+    /// Enum of its return codes, 0 meaning success.
+    pub errors: Option<EnumId>,
+    /// What calls return once the library has been shut down, as the process ends: no failure either.
+    pub ended: Option<i32>,
+    /// Which interface it is.
+    pub layer: Layer,
+}
+
+impl Library {
+    /// Whether the file at `path` is this library.
+    #[must_use]
+    pub fn matches(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        let subject = if self.pattern.starts_with('/') { path } else { name };
+        glob_matches(&self.pattern, subject)
+    }
+}
+
+/// What the C function returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Returns {
+    /// The library's error type (4 bytes).
+    Error,
+    /// Nothing.
+    Void,
+    /// An address.
+    Ptr,
+    /// 4 bytes, unsigned.
+    U32,
+    /// 4 bytes, signed.
+    I32,
+    /// Address of a NUL-terminated text.
+    CStr,
+    /// 8 bytes, unsigned.
+    U64,
+    /// 8 bytes, signed.
+    I64,
+    /// 8 bytes: a count or number of bytes.
+    Size,
+}
+
+impl Returns {
+    /// Names accepted by `returns`, with their meaning.
+    pub(super) const NAMES: [(&'static str, Self); 8] = [
+        ("void", Self::Void),
+        ("ptr", Self::Ptr),
+        ("u32", Self::U32),
+        ("i32", Self::I32),
+        ("cstr", Self::CStr),
+        ("u64", Self::U64),
+        ("i64", Self::I64),
+        ("size", Self::Size),
+    ];
+}
+
+/// A function that can be traced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Library that exports it.
+    pub library: LibraryId,
+    /// Exported symbol, `PROVIDER:NAME` of a static probe, a function of the kernel, or `GROUP:NAME` of a tracepoint; in
+    /// a user's file also a glob (`*`, `?`).
+    pub symbol: String,
+    /// What of that name is hooked.
+    pub site: SiteKind,
+    /// What a row of the kernel says beyond others.
+    pub in_kernel: Option<InKernel>,
+    /// Documented name (`cuMemAlloc` of the symbol `cuMemAlloc_v2`).
+    pub api: String,
+    /// What it does.
+    pub class: Class,
+    /// Arguments in C order.
+    pub args: Vec<Arg>,
+    /// Bytes it allocates, moves or fills: the product of these.
+    pub bytes: Option<Vec<Factor>>,
+    /// Where a copy goes from and to.
+    pub direction: Option<Direction>,
+    /// What it does to memory.
+    pub memory: Option<Effect>,
+    /// What it has to do with the work of a device.
+    pub work: Option<Work>,
+    /// The kernel that it launches.
+    pub launch: Option<Launch>,
+    /// Kernels may be gone after it, and their handles stand for others.
+    pub unloads: bool,
+    /// Called so often that it is counted and streamed only on request.
+    pub chatty: bool,
+    /// Returns a value at hand: counted at its entry, without time and result, unless it is asked for.
+    pub trivial: bool,
+    /// Never hooked at its return: an exception may pass through it.
+    pub entry_only: bool,
+    /// Sonames whose function has this signature.
+    pub majors: Majors,
+    /// Symbol that this one jumps into; never probe both.
+    pub forwards: Option<String>,
+    /// What it returns.
+    pub returns: Returns,
+    /// Return codes besides 0 that are no failure.
+    pub ok: Vec<i32>,
+    /// No prototype is known; `args` is empty.
+    pub raw: bool,
+    /// What only a user's file asks for.
+    pub hook: Hook,
+}
+
+impl Row {
+    /// A function of which the name alone is known.
+    #[must_use]
+    pub fn unknown(library: LibraryId, symbol: &str) -> Self {
+        Self {
+            library,
+            symbol: symbol.to_owned(),
+            site: SiteKind::Function,
+            in_kernel: None,
+            api: symbol.to_owned(),
+            class: Class::Other,
+            args: Vec::new(),
+            bytes: None,
+            direction: None,
+            memory: None,
+            work: None,
+            launch: None,
+            unloads: false,
+            chatty: false,
+            trivial: false,
+            entry_only: false,
+            majors: Majors::ANY,
+            forwards: None,
+            returns: Returns::Void,
+            ok: Vec::new(),
+            raw: true,
+            hook: Hook::default(),
+        }
+    }
+
+    /// Whether it may call a function of the program before it returns: exceptions, `longjmp` and other stacks may then
+    /// pass through it, so that its return is not hooked.
+    #[must_use]
+    pub(crate) fn calls_back(&self) -> bool {
+        self.args.iter().any(|arg| arg.kind == Kind::Fn)
+    }
+
+    /// Whether its return may be hooked where a user's file does not say otherwise.
+    #[must_use]
+    pub fn may_return(&self) -> bool {
+        !self.raw && !self.entry_only && !self.calls_back()
+    }
+
+    /// Whether `symbol` is a pattern instead of a name.
+    #[must_use]
+    pub fn is_glob(&self) -> bool {
+        self.symbol.contains(['*', '?'])
+    }
+}

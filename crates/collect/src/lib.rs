@@ -1,0 +1,14 @@
+//! Who asks the kernel, files, other processes and NVML. Only `probe` names libbpf.
+
+pub mod confine;
+pub mod device;
+pub mod discover;
+pub mod elf;
+pub mod foreign;
+pub mod owner;
+pub mod probe;
+pub mod stack;
+
+// What lies below is called as if it were here: where a module lies is said once.
+use gpuscope_catalog::{catalog, driver, filter};
+use gpuscope_core::{clock, frame, output, text, user, wire};

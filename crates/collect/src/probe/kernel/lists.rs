@@ -1,0 +1,130 @@
+//! What the running kernel lists of itself: functions, tracepoints, modules, what may not be hooked.
+
+use super::format::Format;
+use crate::probe::privilege;
+use anyhow::{Context, Result, anyhow, bail};
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+/// Larger lists than any kernel writes are not read to their end.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Every symbol, as [`super::symbols`] reads it.
+///
+/// # Errors
+/// The kernel does not list them, or not for us.
+pub fn kallsyms() -> Result<String> {
+    read("/proc/kallsyms".into())
+}
+
+/// Functions at whose entry a call into tracers has been compiled; those that no probe may be at.
+#[derive(Debug, Default)]
+pub struct Hookable {
+    /// `None`: the kernel does not say.
+    pub traceable: Option<HashSet<String>>,
+    pub forbidden: HashSet<String>,
+}
+
+impl Hookable {
+    /// As the kernel lists them.
+    #[must_use]
+    pub fn read() -> Hookable {
+        let traceable = tracefs("available_filter_functions").ok();
+        let traceable = traceable.map(|text| first_words(&text));
+        let forbidden = read("/sys/kernel/debug/kprobes/blacklist".into()).unwrap_or_default();
+        Hookable {
+            traceable,
+            forbidden: forbidden
+                .lines()
+                .filter_map(|line| line.split_whitespace().nth(1))
+                .map(str::to_owned)
+                .collect(),
+        }
+    }
+
+    /// Why no probe can be at a function.
+    #[must_use]
+    pub fn refusal(&self, name: &str) -> Option<&'static str> {
+        self.forbidden
+            .contains(name)
+            .then_some("the kernel forbids probes there")
+    }
+
+    /// Whether many of them can be hooked at once.
+    #[must_use]
+    pub(crate) fn is_traceable(&self, name: &str) -> bool {
+        self.traceable.as_ref().is_some_and(|names| names.contains(name))
+    }
+}
+
+fn first_words(text: &str) -> HashSet<String> {
+    let words = text.lines().filter_map(|line| line.split_whitespace().next());
+    words.map(str::to_owned).collect()
+}
+
+/// Tracepoints, `GROUP:NAME`, whose name is wanted.
+///
+/// # Errors
+/// tracefs cannot be read.
+pub fn tracepoints(wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+    let text = tracefs("available_events")?;
+    Ok(text.lines().filter(|line| wanted(line)).map(str::to_owned).collect())
+}
+
+/// What a tracepoint's record holds.
+///
+/// # Errors
+/// There is no such tracepoint, or tracefs cannot be read.
+pub(crate) fn format_of(group: &str, name: &str) -> Result<Format> {
+    if [group, name].iter().any(|part| part.contains(['/', '.'])) {
+        bail!("{group}:{name} is no tracepoint");
+    }
+    tracefs(&format!("events/{group}/{name}/format")).map(|text| Format::parse(&text))
+}
+
+/// Loaded modules, with where each lies: one that is loaded again lies elsewhere.
+#[must_use]
+pub fn modules() -> Vec<(String, String)> {
+    let text = read("/proc/modules".into()).unwrap_or_default();
+    let module = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((
+            words.first()?.to_string(),
+            format!("{} {}", words.get(4)?, words.get(5)?),
+        ))
+    };
+    text.lines()
+        .filter_map(module)
+        .filter(|(_, state)| state.starts_with("Live"))
+        .collect()
+}
+
+/// Whether the kernel can place probes at its functions at all.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn kprobes() -> std::result::Result<(), String> {
+    privilege::readable_kernel()?;
+    let there = std::path::Path::new("/sys/bus/event_source/devices/kprobe/type").exists();
+    there.then_some(()).ok_or_else(|| {
+        "this kernel has none; hint: use one built with CONFIG_KPROBES=y and CONFIG_KPROBE_EVENTS=y".to_owned()
+    })
+}
+
+fn tracefs(name: &str) -> Result<String> {
+    let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let mut tried = roots.map(|root| read(PathBuf::from(root).join(name)));
+    let found = tried.iter().position(Result::is_ok).unwrap_or(0);
+    let read = std::mem::replace(&mut tried[found], Ok(String::new()));
+    read.map_err(|error| anyhow!("{error:#}; hint: mount -t tracefs nodev /sys/kernel/tracing"))
+}
+
+fn read(path: PathBuf) -> Result<String> {
+    use std::io::Read;
+    let file = std::fs::File::open(&path).with_context(|| format!("failed to open {}", path.display()))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("failed to read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

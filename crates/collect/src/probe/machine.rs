@@ -1,0 +1,127 @@
+//! What this machine and this process allow, found out by trying where trying is harmless.
+//!
+//! Owns the list of checks and the cures. [`coverage`] says the same of one traced process. `doctor` prints both.
+
+pub mod coverage;
+mod hooks;
+mod kernel;
+pub mod ldcache;
+mod library;
+mod nvidia;
+pub mod process;
+mod tiers;
+mod version;
+mod xids;
+
+use serde::Serialize;
+
+pub use tiers::{best_tier, can_trace};
+
+/// How well one thing works here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Nothing is lost.
+    Ok,
+    /// Tracing works, something named in the detail does not.
+    Limited,
+    /// What depends on it does not work.
+    Missing,
+}
+
+impl State {
+    /// The word used in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Ok => "ok",
+            State::Limited => "limited",
+            State::Missing => "missing",
+        }
+    }
+}
+
+/// One fact about this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Short and stable, also the key in JSON.
+    pub name: &'static str,
+    /// How well it works.
+    pub state: State,
+    /// What was found, and what that costs.
+    pub detail: String,
+    /// The command, or else the action, that mends it.
+    pub cure: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, detail: impl Into<String>) -> Check {
+        Check {
+            name,
+            state: State::Ok,
+            detail: detail.into(),
+            cure: None,
+        }
+    }
+
+    fn limited(name: &'static str, detail: impl Into<String>, cure: impl Into<String>) -> Check {
+        Check {
+            name,
+            state: State::Limited,
+            detail: detail.into(),
+            cure: Some(cure.into()),
+        }
+    }
+
+    fn missing(name: &'static str, detail: impl Into<String>, cure: impl Into<String>) -> Check {
+        Check {
+            name,
+            state: State::Missing,
+            detail: detail.into(),
+            cure: Some(cure.into()),
+        }
+    }
+}
+
+/// Everything that can be said about this machine, in the order in which it should be mended.
+pub fn checks() -> Vec<Check> {
+    let release = version::release();
+    let mut found = vec![
+        kernel::version(&release),
+        kernel::type_information(),
+        kernel::capabilities(),
+        kernel::lockdown(),
+        kernel::unprivileged_bpf(),
+        kernel::perf_event_paranoid(),
+    ];
+    found.extend(tiers::checks());
+    found.extend([hooks::syscall_tracepoints(), hooks::kprobes(), hooks::fentry()]);
+    found.extend([
+        nvidia::driver(),
+        nvidia::driver_library(),
+        nvidia::runtime_library(),
+        nvidia::management_library(),
+        xids::xids(),
+    ]);
+    found
+}
+
+/// Why no return probes may be used on this kernel; `None`: they are safe.
+///
+/// A process that would die of them can be started at any time, so this holds for all.
+pub fn returns_refused() -> Option<String> {
+    let release = version::release();
+    let kills = version::parse(&release).is_some_and(version::return_probes_kill_seccomp);
+    kills.then(|| {
+        format!(
+            "results and durations: return probes of Linux {release} kill programs that run under seccomp; \
+             hint: 6.12.14, 6.13.3 or newer"
+        )
+    })
+}
+
+/// Whether return probes would kill process `pid`, because it has a shadow stack that this kernel's do not know.
+pub fn shadow_stack_in_the_way(pid: u32) -> bool {
+    let kernel = version::parse(&version::release());
+    kernel.is_some_and(|kernel| !version::return_probes_know_shadow_stacks(kernel))
+        && process::read(pid).is_ok_and(|process| process.shadow_stack)
+}

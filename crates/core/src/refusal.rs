@@ -1,0 +1,32 @@
+//! What is said to who asked for something that cannot be done, and how errors are put into words. Parses nothing.
+
+/// The command line asks for something that cannot be done as asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+/// The chain of causes on one line, then every hint.
+pub fn message(error: &anyhow::Error) -> String {
+    let (mut what, mut hints) = (Vec::new(), String::new());
+    for cause in error.chain().map(ToString::to_string) {
+        let (head, rest) = cause.split_once('\n').unwrap_or((&cause, ""));
+        what.push(head.to_owned());
+        if !rest.is_empty() {
+            hints = format!("{hints}\n{rest}");
+        }
+    }
+    what.join(": ") + &hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::{Context, anyhow};
+
+    #[test]
+    fn hints_come_after_the_last_cause() {
+        let error = Err::<(), _>(anyhow!("no space\nhint: free some")).context("failed to write x\nhint: another disk");
+        let said = message(&error.expect_err("an error"));
+        assert_eq!(said, "failed to write x: no space\nhint: another disk\nhint: free some");
+    }
+}

@@ -1,0 +1,318 @@
+//! The life of each process, by its launches: start-up, the steady part, the end.
+//!
+//! A long pause in launching begins another phase. The first phases and the last ones, with few of all launches, are
+//! start-up and end: what happens there, and in the pauses beside them, is none of the steady part, of which shares of
+//! time are said. What happens between two waits is a step, which [`super::pace`] judges.
+
+use super::load::Load;
+use super::pace::{Pace, Verdict};
+use super::scene::{PROMPT_NS, Part, Seen};
+use super::table::{Bounded, Grow};
+use crate::record::Record;
+use std::ops::RangeInclusive;
+
+/// Processes that are told apart.
+const PROCESSES: usize = 1024;
+/// Nothing is launched for so long: what comes then may be another phase.
+pub(crate) const PAUSE_NS: u64 = 250_000_000;
+/// Of one process; what comes behind as many pauses is one phase.
+const PHASES: usize = 64;
+/// Of the launches of a process: those of start-up, and those of its end, at most.
+pub(crate) const EDGE_PERCENT: u64 = 5;
+
+/// Where in the life of a process something was: twice the number of a phase, and one more for the pause behind it.
+pub(crate) type Stretch = u32;
+
+/// One process.
+#[derive(Debug, Default)]
+struct Course {
+    phases: Vec<Load>,
+    pace: Pace,
+    /// Outside CUDA since the last wait.
+    outside_ns: u64,
+}
+
+impl Course {
+    fn take(&mut self, seen: &Seen<'_>) -> Verdict {
+        self.outside_ns.grow(seen.outside_ns);
+        match seen.part {
+            Part::Launch if !seen.event.failed => self.launch(seen.event),
+            Part::Sync | Part::Item | Part::Copy => return self.wait(seen),
+            _ => {}
+        }
+        Verdict::Unproven
+    }
+
+    /// Whether nothing is called for so long that what comes behind it, if anything does, is another phase.
+    fn is_pause(&self, ns: u64) -> bool {
+        ns >= PAUSE_NS && self.phases.len() < PHASES
+    }
+
+    fn launch(&mut self, event: &Record<'_>) {
+        let pause_ns = |last: &Load| event.at.saturating_sub(last.last);
+        let paused = self.phases.last().is_none_or(|last| pause_ns(last) >= PAUSE_NS as i64);
+        if paused && self.phases.len() < PHASES {
+            self.phases.push(Load::default());
+        }
+        if let Some(phase) = self.phases.last_mut() {
+            phase.launch(event);
+        }
+        self.pace.launch(event);
+    }
+
+    /// A wait, or a copy: what follows from it of the step before.
+    fn wait(&mut self, seen: &Seen<'_>) -> Verdict {
+        let event = seen.event;
+        let is_wait = seen.part != Part::Copy;
+        let verdict = match is_wait {
+            true => self.pace.wait(event, seen.waited_ns()),
+            false => self.pace.copy(event),
+        };
+        let outside_ns = match verdict {
+            Verdict::Ahead => std::mem::take(&mut self.outside_ns),
+            Verdict::Behind => {
+                self.outside_ns = 0;
+                0
+            }
+            Verdict::Unproven => 0,
+        };
+        if let Some(phase) = self.phases.last_mut() {
+            // what is waited for long after the last launch is of the end
+            if event.at.saturating_sub(phase.last) < PAUSE_NS as i64 {
+                phase.until = phase.until.max(event.end());
+            }
+            phase.outside_ns.grow(outside_ns);
+            if is_wait {
+                phase.waited_ns.grow(seen.waited_ns().saturating_sub(PROMPT_NS));
+            }
+        }
+        verdict
+    }
+
+    /// Its phases without start-up and end. There is always one, where anything was launched.
+    fn steady(&self) -> RangeInclusive<usize> {
+        let all: u64 = self.phases.iter().map(|phase| phase.launches).sum();
+        let mut first = 0;
+        let mut last = self.phases.len().saturating_sub(1);
+        let is_edge = |launches: u64| launches.saturating_mul(100) <= all.saturating_mul(EDGE_PERCENT);
+        let mut launches = 0;
+        while first < last && is_edge(launches + self.phases[first].launches) {
+            launches += self.phases[first].launches;
+            first += 1;
+        }
+        launches = 0;
+        while first < last && is_edge(launches + self.phases[last].launches) {
+            launches += self.phases[last].launches;
+            last -= 1;
+        }
+        first..=last
+    }
+
+    /// Of its steady part.
+    fn load(&self) -> Load {
+        let phases = self.phases.get(self.steady()).unwrap_or_default();
+        let mut phases = phases.iter();
+        let mut load = phases.next().copied().unwrap_or_default();
+        phases.for_each(|phase| load.join(phase));
+        load.outside_ns.grow(self.outside_ns);
+        load.is_hosts = self.pace.is_hosts(load.last);
+        load
+    }
+
+    /// The phase that was under way at `at`, or had been last.
+    fn phase_at(&self, at: i64) -> usize {
+        let begun = |phase: &Load| phase.first.is_some_and(|first| first <= at);
+        self.phases.partition_point(begun).saturating_sub(1)
+    }
+
+    fn idle(&mut self, event: &Record<'_>) -> Stretch {
+        let (phase, next) = (self.phase_at(event.at), self.phase_at(event.end()));
+        let behind = phase != next || self.is_pause(event.ns.unwrap_or(0));
+        if let Some(load) = self.phases.get_mut(phase) {
+            let from = event.at.max(load.first.unwrap_or(i64::MAX));
+            let ns = u64::try_from(event.end().saturating_sub(from)).unwrap_or(0);
+            match behind {
+                true => load.pause_idle_ns.grow(ns),
+                false => load.idle_ns.grow(ns),
+            }
+        }
+        stretch(phase, behind)
+    }
+}
+
+fn stretch(phase: usize, behind: bool) -> Stretch {
+    2 * phase as Stretch + Stretch::from(behind)
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Courses(Bounded<Course>);
+
+impl Default for Courses {
+    fn default() -> Courses {
+        Courses(Bounded::new(PROCESSES))
+    }
+}
+
+impl Courses {
+    /// A call that counts. Of one that waits: what follows of the step before it; and where in the life of its process
+    /// it is, or was what it ends.
+    pub fn take(&mut self, seen: &Seen<'_>) -> (Verdict, Stretch) {
+        let Some(course) = self.0.entry(u64::from(seen.event.pid)) else {
+            return (Verdict::Unproven, 0);
+        };
+        let before = course.phases.len();
+        let verdict = course.take(seen);
+        let paused = course.phases.len() > before || course.is_pause(seen.outside_ns);
+        let paused = paused && before > 0;
+        (verdict, stretch(before.saturating_sub(1), paused))
+    }
+
+    /// Where in its life a process is.
+    #[must_use]
+    pub(crate) fn stretch(&self, pid: u32) -> Stretch {
+        let phases = self.0.get(u64::from(pid)).map_or(0, |course| course.phases.len());
+        stretch(phases.saturating_sub(1), false)
+    }
+
+    /// Where in the life of a process that time was; `None`: before its first launch.
+    #[must_use]
+    pub(crate) fn stretch_of(&self, pid: u32, at: i64, until: i64) -> Option<Stretch> {
+        let course = self.0.get(u64::from(pid))?;
+        let (phase, next) = (course.phase_at(at), course.phase_at(until));
+        let load = course
+            .phases
+            .get(phase)
+            .filter(|load| load.first.is_some_and(|first| first <= at))?;
+        let paused = phase != next || at.saturating_sub(load.last) >= PAUSE_NS as i64;
+        Some(stretch(phase, paused))
+    }
+
+    /// When a process has launched first, also if it is gone.
+    #[must_use]
+    pub fn first(&self, pid: u32) -> Option<i64> {
+        let course = self.0.get(u64::from(pid))?;
+        course.phases.first().and_then(|phase| phase.first)
+    }
+
+    /// A gap, and where in the life of its process it is; what is before the first launch is none of it.
+    pub fn idle(&mut self, event: &Record<'_>) -> Stretch {
+        let course = self.0.get_mut(u64::from(event.pid));
+        course.map_or(0, |course| course.idle(event))
+    }
+
+    /// Whether that is of the steady part of a process. All of a process is that never launched.
+    #[must_use]
+    pub(crate) fn is_steady(&self, pid: u32, place: Stretch) -> bool {
+        let Some(course) = self.0.get(u64::from(pid)).filter(|course| !course.phases.is_empty()) else {
+            return true;
+        };
+        let steady = course.steady();
+        // the pause behind the last phase leads to the end
+        (stretch(*steady.start(), false)..=stretch(*steady.end(), false)).contains(&place)
+    }
+
+    /// The steady part of the process that launches most.
+    #[must_use]
+    pub(crate) fn heaviest(&self) -> Load {
+        let loads = self.0.iter().map(|(pid, course)| (pid, course.load()));
+        let heaviest = loads.max_by_key(|(pid, load)| (load.launches, u64::MAX - pid));
+        heaviest.map(|(_, load)| load).unwrap_or_default()
+    }
+
+    /// From the begin of the first steady part to the end of the last, of processes that launch more than a few times
+    /// as much as others. `None`: nothing was launched.
+    #[must_use]
+    pub fn window(&self) -> Option<(i64, i64)> {
+        let most = self.heaviest().launches;
+        let loads = self.0.iter().map(|(_, course)| course.load());
+        let counting = loads.filter(|load| load.launches.saturating_mul(100) > most.saturating_mul(EDGE_PERCENT));
+        let windows = counting.filter_map(|load| Some((load.first?, load.until)));
+        windows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+    }
+
+    /// Whether the device of a process has always kept up, though nobody has waited for it since long.
+    #[must_use]
+    pub(crate) fn keeps_up_unasked(&self, pid: u32) -> bool {
+        let course = self.0.get(u64::from(pid));
+        course.is_some_and(|course| {
+            course
+                .pace
+                .keeps_up_unasked(course.phases.last().map_or(0, |phase| phase.last))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::scene::Scene;
+    use crate::record::Kind;
+
+    const MS: i64 = 1_000_000;
+
+    fn launches(scene: &mut Scene, at: &mut i64, number: u32) {
+        for _ in 0..number {
+            let event = Record {
+                ns: Some(5_000),
+                layer: "driver",
+                class: crate::catalog::Class::Launch,
+                ..Record::new(Kind::Call, *at, 7)
+            };
+            scene.look_at(&event);
+            *at += MS;
+        }
+    }
+
+    /// Three launches, a pause of two seconds, as many as are said, another one, three more.
+    fn life(steady: u32) -> Scene {
+        let (mut scene, mut at) = (Scene::default(), 0);
+        launches(&mut scene, &mut at, 3);
+        at += 2000 * MS;
+        launches(&mut scene, &mut at, steady);
+        at += 1000 * MS;
+        launches(&mut scene, &mut at, 3);
+        scene
+    }
+
+    #[test]
+    fn what_few_launches_are_apart_from_is_start_up_and_end() {
+        let scene = life(100);
+        assert_eq!(scene.courses.window(), Some((2003 * MS, 2102 * MS + 5_000)));
+        assert_eq!(scene.courses.heaviest().launches, 100);
+        let steady: Vec<bool> = (0..5).map(|place| scene.courses.is_steady(7, place)).collect();
+        assert_eq!(steady, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn a_pause_between_as_many_launches_is_of_the_steady_part() {
+        let scene = life(10);
+        assert_eq!(scene.courses.heaviest().launches, 16);
+        assert!((0..5).all(|place| scene.courses.is_steady(7, place)));
+    }
+
+    #[test]
+    fn idle_time_of_a_pause_belongs_where_the_pause_does() {
+        let mut scene = life(100);
+        let idle = |at: i64, until: i64| Record {
+            ns: Some((until - at).unsigned_abs()),
+            ..Record::new(Kind::Idle, at, 7)
+        };
+        let mut place = |at: i64, until: i64| scene.courses.idle(&idle(at, until));
+        assert_eq!(
+            place(3 * MS, 2003 * MS),
+            1,
+            "the launch that ends it is of the next phase"
+        );
+        assert_eq!(place(2010 * MS, 2011 * MS), 2);
+        assert_eq!(place(2103 * MS, 3103 * MS), 3);
+        assert_eq!(scene.courses.heaviest().idle_ns, 1_000_000);
+    }
+
+    #[test]
+    fn a_process_that_never_launched_is_steady() {
+        let courses = Courses::default();
+        assert!(courses.is_steady(7, 0));
+        assert_eq!((courses.window(), courses.first(7)), (None, None));
+    }
+}

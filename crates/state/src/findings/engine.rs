@@ -1,0 +1,298 @@
+//! Hands rows to the rules that want them, and asks all in the end.
+
+use super::devices::Devices;
+use super::evidence::End;
+use super::rules;
+use super::scene::Scene;
+use super::table::Grow;
+use super::{Rule, Wants};
+use crate::catalog::{Catalog, Class};
+use crate::model::finding::{Finding, Run};
+use crate::record::{Kind, Record, Taker};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Rules that want a row, one bit each.
+type Mask = u32;
+
+const CLASSES: usize = Class::ALL.len();
+
+/// See the module.
+pub struct Engine {
+    rules: Vec<Box<dyn Rule>>,
+    scene: Scene,
+    devices: Devices,
+    /// By kind and class: of calls that count, and of all.
+    work: Vec<Mask>,
+    all: Vec<Mask>,
+    run: Run,
+    first: Option<i64>,
+    last: i64,
+    /// From when on there are all rows.
+    from: i64,
+}
+
+impl Default for Engine {
+    fn default() -> Engine {
+        Engine::of(rules::all())
+    }
+}
+
+impl Engine {
+    /// With all rules.
+    #[must_use]
+    pub fn new() -> Engine {
+        Engine::default()
+    }
+
+    /// With these rules, at most 32.
+    pub(super) fn of(rules: Vec<Box<dyn Rule>>) -> Engine {
+        let mask = |kind: Kind, class: Class, wish: Wants| {
+            let wanting = rules
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| rule.wants(kind, class) == wish);
+            wanting.fold(0, |mask: Mask, (index, _)| mask | 1 << index)
+        };
+        let table = |wish: Wants| {
+            let pairs = Kind::ALL
+                .iter()
+                .flat_map(|kind| Class::ALL.iter().map(move |class| (*kind, *class)));
+            pairs
+                .map(|(kind, class)| mask(kind, class, wish))
+                .collect::<Vec<Mask>>()
+        };
+        Engine {
+            work: table(Wants::Work),
+            all: table(Wants::All),
+            rules,
+            scene: Scene::default(),
+            devices: Devices::default(),
+            run: Run::default(),
+            first: None,
+            last: 0,
+            from: i64::MIN,
+        }
+    }
+
+    /// From now on it is known that not everything that gives devices work is seen: idle time is inferred.
+    pub fn doubt_idleness(&mut self) {
+        self.run.blind = true;
+    }
+
+    /// Rows are whole from `at` on: calls that began before do not make the time longer that shares are of.
+    pub fn covers_from(&mut self, at: i64) {
+        self.from = at;
+    }
+
+    /// Calls that have not returned, by function.
+    pub fn did_not_return(&mut self, calls: std::collections::BTreeMap<String, u64>) {
+        self.run.unreturned = calls;
+    }
+
+    /// What probes have cost the program's calls, about. Loading a library took longer, too, but before its first call.
+    pub fn tracing_took(&mut self, ns: u64) {
+        self.run.tracing_ns = ns;
+    }
+
+    /// Whether there is anything to judge.
+    #[must_use]
+    pub fn saw_calls(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// What is known of the run so far.
+    #[must_use]
+    pub fn run(&self) -> Run {
+        let first = self.first.unwrap_or(self.last);
+        let (from, until) = self.scene.courses.window().unwrap_or((first, self.last));
+        Run {
+            wall_ns: self.last.saturating_sub(first).unsigned_abs(),
+            steady_ns: until.saturating_sub(from).unsigned_abs(),
+            start_ns: from.saturating_sub(first).unsigned_abs(),
+            busy: self.devices.busy(from, until),
+            outside_ns: self.scene.courses.heaviest().outside_ns,
+            lost_classes: classes_of(&self.run),
+            ..self.run.clone()
+        }
+    }
+
+    /// What is wrong: first what is grave, then by cost.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Finding> {
+        let run = self.run();
+        let end = End {
+            run: &run,
+            book: &self.scene.book,
+            pinned: self.scene.bandwidth(),
+            load: self.scene.courses.heaviest(),
+            courses: &self.scene.courses,
+        };
+        let mut findings: Vec<Finding> = self.rules.iter().filter_map(|rule| rule.conclude(&end)).collect();
+        findings.sort_by(|a, b| (b.grave, b.cost_ns, a.rule).cmp(&(a.grave, a.cost_ns, b.rule)));
+        findings
+    }
+}
+
+/// Of the functions whose calls were lost, as far as the built-in tables have them.
+fn classes_of(run: &Run) -> BTreeMap<String, Class> {
+    // reading the tables takes longer than most reports: once, and only where something was lost
+    static CLASSES: LazyLock<BTreeMap<String, Class>> = LazyLock::new(|| {
+        let rows = Catalog::builtin().map(|catalog| catalog.rows).unwrap_or_default();
+        rows.into_iter().map(|row| (row.symbol, row.class)).collect()
+    });
+    let class = |name: &String| Some((name.clone(), *CLASSES.get(name)?));
+    run.lost.keys().filter_map(class).collect()
+}
+
+impl Taker for Engine {
+    fn take(&mut self, event: &Record<'_>) {
+        match event.kind {
+            Kind::Lost => self
+                .run
+                .lost
+                .entry(event.name.to_owned())
+                .or_default()
+                .grow(event.count),
+            Kind::Call | Kind::Kernel => {
+                self.first.get_or_insert(event.at.max(self.from));
+                self.last = self.last.max(event.end());
+            }
+            Kind::Sample => self.devices.take(event),
+            _ => {}
+        }
+        let seen = self.scene.look_at(event);
+        let place = event.kind as usize * CLASSES + event.class as usize;
+        let mut mask = self.all.get(place).copied().unwrap_or(0);
+        if seen.counts || event.kind != Kind::Call {
+            mask |= self.work.get(place).copied().unwrap_or(0);
+        }
+        while mask != 0 {
+            let index = mask.trailing_zeros() as usize;
+            self.rules[index].take(&seen);
+            mask &= mask - 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+    use crate::catalog::CopyKind;
+    use crate::catalog::HostMemory;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    #[test]
+    fn a_run_without_evidence_has_no_findings() {
+        let mut stage = Stage::new(rules::all());
+        stage.healthy(2000);
+        assert_eq!(stage.findings(), []);
+        assert_eq!(Engine::new().findings(), []);
+    }
+
+    fn any_number() -> impl Strategy<Value = u64> {
+        prop_oneof![3 => 0u64..3, 3 => 0u64..100_000_000, 1 => any::<u64>()]
+    }
+
+    fn any_row() -> impl Strategy<Value = Record<'static>> {
+        let kind = (
+            select(Kind::ALL),
+            select(Class::ALL),
+            prop_oneof![4 => 0i64..3_000_000_000, 1 => any::<i64>()],
+        );
+        let times = (
+            proptest::option::of(any_number()),
+            any_number(),
+            any::<bool>(),
+            any::<bool>(),
+            0u8..2,
+        );
+        let memory = proptest::array::uniform4(proptest::option::of(any_number()));
+        let names = select(&["driver", "runtime", "thread.runnable_ns", "memory.held", "exit", "x"][..]);
+        let copy = (
+            select(&CopyKind::ALL[..]),
+            select(&[HostMemory::Pinned, HostMemory::Pageable][..]),
+            0u32..3,
+        );
+        (kind, times, memory, [names.clone(), names], copy).prop_map(|(kind, times, memory, names, copy)| Record {
+            class: kind.1,
+            ns: times.0,
+            count: times.1,
+            failed: times.2,
+            blocking: times.3,
+            depth: times.4,
+            result: memory[0].map(|code| code as i64),
+            bytes: memory[1],
+            held: memory[2],
+            address: memory[3],
+            layer: names[0],
+            name: names[1],
+            direction: Some(copy.0),
+            host: Some(copy.1),
+            stack: Some("[]"),
+            tid: copy.2,
+            ..Record::new(kind.0, kind.2, copy.2)
+        })
+    }
+
+    /// `1 gaps`, but not `thread 1 was`.
+    fn says_one_of_many(what: &str) -> bool {
+        let words: Vec<&str> = what.split(' ').collect();
+        let is_many = |word: &str| word.ends_with('s') && !["ns", "µs", "ms", "s", "was"].contains(&word);
+        words.windows(2).any(|pair| pair[0] == "1" && is_many(pair[1]))
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_are_judged(rows in proptest::collection::vec(any_row(), 0..400)) {
+            let mut engine = Engine::new();
+            rows.iter().for_each(|row| engine.take(row));
+            let (run, findings) = (engine.run(), engine.findings());
+            prop_assert!(findings.iter().all(|finding| (0.0..=1.0).contains(&finding.share(&run))));
+            prop_assert_eq!(findings.iter().find(|finding| says_one_of_many(&finding.what)), None);
+        }
+    }
+
+    #[test]
+    fn each_rule_has_a_bit_of_its_own_and_a_name() {
+        let rules = rules::all();
+        assert!(rules.len() <= Mask::BITS as usize);
+        let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
+        assert_eq!(names, rules::NAMES);
+    }
+
+    #[test]
+    fn lost_calls_are_counted_by_function_with_their_class() {
+        let mut engine = Engine::new();
+        for _ in 0..2 {
+            let name = "cuMemAlloc_v2";
+            engine.take(&Record {
+                name,
+                count: 4,
+                ..Record::new(Kind::Lost, 0, 7)
+            });
+        }
+        let run = engine.run();
+        assert_eq!(
+            (run.lost["cuMemAlloc_v2"], run.lost_classes["cuMemAlloc_v2"]),
+            (8, Class::Alloc)
+        );
+        assert!(
+            run.weakness(|class| class == Class::Alloc)
+                .unwrap()
+                .starts_with("8 calls")
+        );
+        assert_eq!(run.weakness(|class| class == Class::Copy), None);
+        let one = Run {
+            lost: [("x".to_owned(), 1)].into(),
+            ..Run::default()
+        };
+        assert!(
+            one.weakness(|_| true)
+                .unwrap()
+                .starts_with("1 call that it may rest on has no row:")
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Recent calls that waited or that hosts wait in, and whose fault it is that a device had nothing to do.
+
+use super::book::Id;
+use super::scene::{PROMPT_NS, Part};
+use super::table::Grow;
+use crate::record::Record;
+use std::collections::VecDeque;
+
+/// Calls that are remembered.
+const MOST: usize = 1 << 16;
+/// Calls that are looked through for one gap.
+const LOOKED_AT: usize = 512;
+/// A gap begins when the call that proves it returns; both times come from one clock.
+const NEAR_NS: u64 = 5_000;
+/// Longer gaps are not the fault of the wait before them: the host has something else to do.
+pub(crate) const LONG_NS: u64 = 1_000_000;
+/// Shorter ones come with any wait.
+pub(crate) const SHORT_NS: u64 = 20_000;
+
+/// An earlier call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Past {
+    pub start: i64,
+    pub end: i64,
+    pub pid: u32,
+    pub tid: u32,
+    pub name: Id,
+    pub site: Id,
+    pub part: Part,
+    /// Of an item, with the copy that brings it; else of the call.
+    pub waited_ns: u64,
+}
+
+/// Whose fault a gap is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Memory was taken or given back.
+    Memory,
+    /// Code was loaded or made.
+    Code,
+    /// A value was waited for.
+    Item,
+    Sync,
+    Copy,
+    /// The host did something else, for long.
+    Host,
+    /// Too short, or nothing is known of it.
+    Nobody,
+}
+
+/// Time in which nothing that a process submitted can have been running.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    pub ns: u64,
+    /// Before the first launch of the process.
+    pub at_start: bool,
+    /// The call whose return proves that everything was done.
+    pub behind: Option<Past>,
+    /// Time that the thread which ended the gap spent in calls meanwhile.
+    pub memory_ns: u64,
+    pub code_ns: u64,
+    /// In waits and copies.
+    pub wait_ns: u64,
+    pub fault: Fault,
+}
+
+/// See the module. In the order of entries.
+#[derive(Debug, Default)]
+pub struct Recent(VecDeque<Past>);
+
+impl Recent {
+    /// Remembers a call.
+    pub fn push(&mut self, past: Past) {
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(past);
+    }
+
+    /// What an idle row tells.
+    #[must_use]
+    pub fn gap(&self, idle: &Record<'_>) -> Gap {
+        let mut gap = Gap {
+            ns: idle.ns.unwrap_or(0),
+            at_start: false,
+            behind: None,
+            memory_ns: 0,
+            code_ns: 0,
+            wait_ns: 0,
+            fault: Fault::Nobody,
+        };
+        let (since, until) = (idle.at, idle.end());
+        let newest = self.0.partition_point(|past| past.start < until);
+        for past in self.0.range(..newest).rev().take(LOOKED_AT) {
+            if past.pid != idle.pid {
+                continue;
+            }
+            if past.end.abs_diff(since) <= NEAR_NS {
+                gap.behind = Some(*past);
+                break;
+            }
+            if past.tid == idle.tid {
+                gap.add(past, since, until);
+            }
+        }
+        gap.fault = gap.whose();
+        gap
+    }
+}
+
+impl Gap {
+    fn add(&mut self, past: &Past, since: i64, until: i64) {
+        let within = past.end.min(until).saturating_sub(past.start.max(since));
+        let ns = u64::try_from(within).unwrap_or(0);
+        match past.part {
+            Part::Alloc | Part::Free => self.memory_ns.grow(ns),
+            Part::Code => self.code_ns.grow(ns),
+            _ => self.wait_ns.grow(ns),
+        }
+    }
+
+    fn whose(&self) -> Fault {
+        let most = |ns: u64| ns >= self.ns.div_ceil(2);
+        if self.ns < SHORT_NS {
+            Fault::Nobody
+        } else if most(self.memory_ns) {
+            Fault::Memory
+        } else if most(self.code_ns) {
+            Fault::Code
+        } else if self.ns >= LONG_NS {
+            Fault::Host
+        } else {
+            self.behind.as_ref().map_or(Fault::Nobody, fault_of)
+        }
+    }
+}
+
+fn fault_of(behind: &Past) -> Fault {
+    match behind.part {
+        Part::Free => Fault::Memory,
+        Part::Item => Fault::Item,
+        // one that returned at once kept nobody waiting
+        Part::Sync if behind.ns() > PROMPT_NS => Fault::Sync,
+        Part::Copy => Fault::Copy,
+        _ => Fault::Nobody,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Kind;
+
+    fn past(part: Part, start: i64, end: i64) -> Past {
+        Past {
+            start,
+            end,
+            pid: 7,
+            tid: 7,
+            part,
+            ..Past::default()
+        }
+    }
+
+    fn gap(calls: &[Past], since: i64, ns: u64) -> Gap {
+        let mut recent = Recent::default();
+        calls.iter().for_each(|call| recent.push(*call));
+        recent.gap(&Record {
+            ns: Some(ns),
+            ..Record::new(Kind::Idle, since, 7)
+        })
+    }
+
+    #[test]
+    fn a_gap_is_the_fault_of_the_wait_that_it_follows() {
+        let wait = past(Part::Sync, 0, 900_000);
+        let after = past(Part::Sync, 1_200_000, 1_300_000);
+        let gap = gap(&[wait, after], 900_000, 200_000);
+        assert_eq!((gap.fault, gap.behind), (Fault::Sync, Some(wait)));
+    }
+
+    #[test]
+    fn a_wait_that_returned_at_once_is_nobodys_fault() {
+        assert_eq!(
+            gap(&[past(Part::Sync, 0, 10_000)], 10_000, 200_000).fault,
+            Fault::Nobody
+        );
+    }
+
+    #[test]
+    fn a_gap_filled_with_allocations_is_their_fault_whatever_it_follows() {
+        let calls = [past(Part::Item, 0, 100_000), past(Part::Alloc, 150_000, 300_000)];
+        let gap = gap(&calls, 100_000, 250_000);
+        assert_eq!((gap.fault, gap.memory_ns), (Fault::Memory, 150_000));
+    }
+
+    #[test]
+    fn a_long_gap_is_the_fault_of_what_the_host_does() {
+        assert_eq!(
+            gap(&[past(Part::Sync, 0, 900_000)], 900_000, 3_000_000).fault,
+            Fault::Host
+        );
+        assert_eq!(gap(&[], 0, 3_000_000).fault, Fault::Host);
+    }
+}

@@ -1,0 +1,308 @@
+//! The device has been given work, and is done with it long before the host comes back from what it does outside CUDA.
+//!
+//! How long the device worked is not seen; that it was done is, when the host asks for it: by a short wait, or as launches
+//! without end have never filled the queue. So the host sets the pace, and what it did outside CUDA is lost at most.
+
+use crate::catalog::Class;
+use crate::findings::cases::{Phased, Sum};
+use crate::findings::course::Stretch;
+use crate::findings::evidence::{End, Evidence};
+use crate::findings::pace::Verdict;
+use crate::findings::places::Samples;
+use crate::findings::scene::{OUTSIDE_NS, Seen};
+use crate::findings::table::Bounded;
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
+use crate::model::outside::shares;
+use crate::model::outside::{Placed, SAMPLE};
+use crate::model::work::Certainty;
+use crate::record::Kind;
+use crate::text::quantity::{duration, plural};
+
+const AT_LEAST: u64 = 10;
+const PERCENT: u64 = 10;
+const PROCESSES: usize = 1024;
+/// Places that the sentence names.
+const NAMED: usize = 3;
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Longest {
+    ns: u64,
+    tid: u32,
+}
+
+impl Sum for Longest {
+    fn join(&mut self, other: &Longest) {
+        if other.ns > self.ns {
+            *self = *other;
+        }
+    }
+}
+
+/// Since the last wait, by stretch of the life of its process.
+type Open = Vec<(Stretch, Evidence, Longest)>;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct HostBound {
+    cases: Phased<Longest>,
+    open: Bounded<Open>,
+    samples: Samples,
+}
+
+impl Default for HostBound {
+    fn default() -> HostBound {
+        HostBound {
+            cases: Phased::default(),
+            open: Bounded::new(PROCESSES),
+            samples: Samples::default(),
+        }
+    }
+}
+
+impl HostBound {
+    fn note(&mut self, seen: &Seen<'_>) {
+        let Some(open) = self.open.entry(u64::from(seen.event.pid)) else {
+            return;
+        };
+        if open.last().is_none_or(|(stretch, ..)| *stretch != seen.stretch) {
+            open.push((seen.stretch, Evidence::default(), Longest::default()));
+        }
+        if let Some((_, evidence, longest)) = open.last_mut() {
+            evidence.add_outside(seen);
+            let (ns, tid) = (seen.outside_ns, seen.event.tid);
+            longest.join(&Longest { ns, tid });
+        }
+    }
+
+    fn settle(&mut self, seen: &Seen<'_>) {
+        let open = self.open.get_mut(u64::from(seen.event.pid));
+        for (stretch, evidence, longest) in open.map(std::mem::take).unwrap_or_default() {
+            if let (Verdict::Ahead, Some((sum, more))) = (seen.step, self.cases.at(seen.event.pid, stretch)) {
+                sum.merge(&evidence);
+                more.join(&longest);
+            }
+        }
+    }
+
+    /// What nobody has waited for since long counts where the device has kept up all the same.
+    fn with_open(&self, end: &End<'_>, pid: u32, evidence: &mut Evidence, longest: &mut Longest) {
+        let open = self
+            .open
+            .get(u64::from(pid))
+            .filter(|_| end.courses.keeps_up_unasked(pid));
+        let steady = open.into_iter().flatten();
+        for (_, more, one) in steady.filter(|(stretch, ..)| end.courses.is_steady(pid, *stretch)) {
+            evidence.merge(more);
+            longest.join(one);
+        }
+    }
+
+    fn costliest(&self, end: &End<'_>) -> Option<(u32, Evidence, Longest)> {
+        let mut all: Vec<(u32, Evidence, Longest)> = self.cases.steady(end).collect();
+        for (pid, _) in self.open.iter() {
+            let pid = pid as u32;
+            if all.iter().all(|(known, ..)| *known != pid) {
+                all.push((pid, Evidence::default(), Longest::default()));
+            }
+        }
+        for (pid, evidence, longest) in &mut all {
+            self.with_open(end, *pid, evidence, longest);
+        }
+        all.into_iter()
+            .max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid))
+    }
+}
+
+/// What the host did meanwhile, as far as that was sampled.
+fn meanwhile(places: &[Placed], samples: u64) -> String {
+    match places {
+        [] => "what it did there was not sampled".to_owned(),
+        _ => format!(
+            "where it was: {} (of {})",
+            shares(&places[..places.len().min(NAMED)]),
+            plural(samples, "sample")
+        ),
+    }
+}
+
+impl Rule for HostBound {
+    fn name(&self) -> &'static str {
+        "host-bound"
+    }
+
+    fn wants(&self, kind: Kind, _: Class) -> Wants {
+        match kind {
+            Kind::Call | Kind::Sample => Wants::Work,
+            _ => Wants::Nothing,
+        }
+    }
+
+    fn take(&mut self, seen: &Seen<'_>) {
+        if seen.event.kind == Kind::Sample {
+            if seen.event.name == SAMPLE {
+                self.samples.take(seen);
+            }
+            return;
+        }
+        if seen.outside_ns > 0 {
+            self.note(seen);
+        }
+        if seen.step != Verdict::Unproven {
+            self.settle(seen);
+        }
+    }
+
+    fn conclude(&self, end: &End<'_>) -> Option<Finding> {
+        let (pid, evidence, longest) = self.costliest(end)?;
+        if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
+            return None;
+        }
+        let (places, samples) = self.samples.of(end, pid);
+        Some(Finding {
+            certainty: Certainty::Bound,
+            title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
+            what: format!(
+                "the host was outside CUDA for {} in all, {} of {} or more, the longest {} (thread {}); when it came \
+                 back, the device had done everything it had been given: at most that time is lost; {}",
+                duration(evidence.ns),
+                plural(evidence.count, "time"),
+                duration(OUTSIDE_NS),
+                duration(longest.ns),
+                longest.tid,
+                meanwhile(&places, samples)
+            ),
+            site: places.first().and_then(|placed| self.samples.stack(placed)),
+            places,
+            cure:
+                "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give \
+                   the device more before it: then it works meanwhile"
+                    .to_owned(),
+            thresholds: format!(
+                "at least {AT_LEAST} times {} or more without a call, with work given to the device, that it had done when \
+                 the host waited for it (or that never filled its queue); {PERCENT} % of the steady part",
+                duration(OUTSIDE_NS)
+            ),
+            weakened: end.weakness(&[Class::Launch, Class::Sync]),
+            ..evidence.finding(self.name(), end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::stage::{MS, Stage, US};
+
+    /// Two launches, five milliseconds of something else, a wait.
+    fn steps(stage: &mut Stage, number: u64, wait_ns: u64) {
+        for _ in 0..number {
+            stage.launch();
+            stage.launch();
+            stage.pass(5 * MS);
+            stage.sync(wait_ns);
+        }
+    }
+
+    #[test]
+    fn what_the_host_does_while_the_device_is_long_done_is_lost() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 10 * US);
+        let finding = stage.finding();
+        assert_eq!((finding.count, finding.cost_ns), (300, 300 * 5 * MS));
+        assert_eq!(finding.certainty, Certainty::Bound);
+        let moment = &finding.moments[0];
+        assert_eq!((moment.name.as_str(), moment.ns), ("outside CUDA", 5 * MS));
+    }
+
+    /// Steps that sleep where a stack says.
+    fn sampled_steps(stage: &mut Stage, number: u64, stack: &'static str) {
+        for _ in 0..number {
+            stage.launch();
+            stage.launch();
+            stage.outside(5 * MS, stack);
+            stage.sync(10 * US);
+        }
+    }
+
+    const LOADS: &str = r#"[{"function":"sleep","module":"libc.so.6"},{"function":"load_batch","file":"/x/train.py","line":10,"language":"python"}]"#;
+    const LOGS: &str = r#"[{"function":"log","file":"/x/train.py","line":20,"language":"python"}]"#;
+
+    #[test]
+    fn where_the_host_was_is_said_by_its_shares_of_the_samples() {
+        let mut stage = Stage::of(HostBound::default());
+        stage.outside(3000 * MS, LOGS); // before anything was launched
+        sampled_steps(&mut stage, 291, LOADS);
+        sampled_steps(&mut stage, 9, LOGS);
+        let finding = stage.finding();
+        let places: Vec<(&str, u64)> = finding
+            .places
+            .iter()
+            .map(|placed| (placed.place.as_str(), placed.percent))
+            .collect();
+        assert_eq!(places, [("train.py:10 load_batch", 97), ("train.py:20 log", 3)]);
+        assert_eq!(finding.site.as_deref(), Some(LOADS));
+        let said = "where it was: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (of 300 samples)";
+        assert!(finding.what.ends_with(said), "{}", finding.what);
+    }
+
+    #[test]
+    fn without_samples_that_is_said_and_no_place() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 10 * US);
+        let finding = stage.finding();
+        assert!(finding.places.is_empty() && finding.site.is_none());
+        assert!(
+            finding.what.ends_with("what it did there was not sampled"),
+            "{}",
+            finding.what
+        );
+    }
+
+    #[test]
+    fn beside_a_device_that_is_not_done_the_host_may_do_what_it_likes() {
+        let mut stage = Stage::of(HostBound::default());
+        steps(&mut stage, 300, 2 * MS);
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn a_program_that_never_waits_is_its_hosts_where_its_queue_never_fills() {
+        let steps = |steps: u64| {
+            let mut stage = Stage::of(HostBound::default());
+            for _ in 0..steps {
+                (0..200).for_each(|_| stage.launch());
+                stage.pass(5 * MS);
+            }
+            stage.findings()
+        };
+        assert_eq!(steps(51), [], "its queue may have held nearly all");
+        let findings = steps(100);
+        assert_eq!((findings.len(), findings[0].count), (1, 99));
+    }
+
+    #[test]
+    fn start_up_and_end_are_not_counted() {
+        let mut stage = Stage::of(HostBound::default());
+        stage.launch();
+        stage.pass(3000 * MS);
+        (0..1000).for_each(|_| stage.launch());
+        stage.sync(10 * US);
+        stage.launch();
+        stage.pass(3000 * MS);
+        stage.sync(10 * US);
+        steps(&mut stage, 9, 10 * US);
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn where_the_device_has_nothing_idle_gaps_say_so() {
+        let mut stage = Stage::of(HostBound::default());
+        for _ in 0..300 {
+            stage.launch();
+            stage.sync(10 * US);
+            stage.idle(5 * MS);
+        }
+        assert_eq!(stage.findings(), []);
+    }
+}

@@ -1,0 +1,232 @@
+//! The device has nothing to do for long, because its host does something else.
+
+use crate::catalog::Class;
+use crate::findings::cases::{Phased, Sum};
+use crate::findings::evidence::End;
+use crate::findings::past::LONG_NS;
+use crate::findings::scene::{Fault, Seen};
+use crate::findings::table::{Bounded, Grow, percent_of};
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
+use crate::record::Kind;
+use crate::text::quantity::{duration, plural};
+
+const PERCENT: u64 = 10;
+/// Threads whose time on processors is known.
+const THREADS: usize = 4096;
+
+#[derive(Debug, Default)]
+struct Gaps {
+    longest_ns: u64,
+    in_calls_ns: u64,
+    tid: u32,
+}
+
+impl Sum for Gaps {
+    fn join(&mut self, other: &Gaps) {
+        self.in_calls_ns.grow(other.in_calls_ns);
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.tid) = (other.longest_ns, other.tid);
+        }
+    }
+}
+
+/// What a thread used of a processor, by the first sample and the last.
+#[derive(Debug, Default)]
+struct Cpu {
+    from: Option<(i64, u64)>,
+    to: (i64, u64),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct IdleGaps {
+    cases: Phased<Gaps>,
+    cpu: Bounded<Cpu>,
+}
+
+impl Default for IdleGaps {
+    fn default() -> IdleGaps {
+        IdleGaps {
+            cases: Phased::default(),
+            cpu: Bounded::new(THREADS),
+        }
+    }
+}
+
+impl IdleGaps {
+    fn sample(&mut self, seen: &Seen<'_>) {
+        let (event, value) = (seen.event, seen.event.bytes.unwrap_or(0));
+        if let ("thread.cpu_ns", Some(cpu)) = (event.name, self.cpu.entry(u64::from(event.tid))) {
+            cpu.from.get_or_insert((event.at, value));
+            cpu.to = (event.at, value);
+        }
+    }
+
+    /// What the thread did that ended the gaps, as far as it is known.
+    fn meanwhile(&self, gaps: &Gaps, all_ns: u64) -> String {
+        let calls = percent_of(gaps.in_calls_ns, all_ns);
+        let outside = 100 - calls.min(100);
+        let cpu = self.cpu.get(u64::from(gaps.tid)).and_then(Cpu::percent);
+        let cpu = match cpu {
+            Some(percent) => format!("; over the whole run it was on a processor {percent} % of the time"),
+            None => String::new(),
+        };
+        format!("thread {} was outside CUDA for {outside} % of it{cpu}", gaps.tid)
+    }
+}
+
+impl Cpu {
+    fn percent(&self) -> Option<u64> {
+        let (from, used) = self.from?;
+        let ns = self.to.0.saturating_sub(from).unsigned_abs();
+        (ns > 0).then(|| percent_of(self.to.1.saturating_sub(used), ns))
+    }
+}
+
+impl Rule for IdleGaps {
+    fn name(&self) -> &'static str {
+        "idle-gaps"
+    }
+
+    fn wants(&self, kind: Kind, _: Class) -> Wants {
+        match kind {
+            Kind::Idle | Kind::Sample => Wants::All,
+            _ => Wants::Nothing,
+        }
+    }
+
+    fn take(&mut self, seen: &Seen<'_>) {
+        let Some(gap) = seen.gap else {
+            return self.sample(seen);
+        };
+        // a program that starts has given its device nothing to do so far
+        if gap.at_start {
+            return;
+        }
+        if let (Fault::Host, Some((evidence, gaps))) = (gap.fault, self.cases.of(seen)) {
+            evidence.add_gap(seen, gap.ns);
+            [gap.memory_ns, gap.code_ns, gap.wait_ns]
+                .into_iter()
+                .for_each(|ns| gaps.in_calls_ns.grow(ns));
+            if gap.ns > gaps.longest_ns {
+                (gaps.longest_ns, gaps.tid) = (gap.ns, seen.event.tid);
+            }
+        }
+    }
+
+    fn conclude(&self, end: &End<'_>) -> Option<Finding> {
+        let (evidence, gaps) = self.cases.costliest(end)?;
+        if !end.is_share(evidence.ns, PERCENT) {
+            return None;
+        }
+        Some(Finding {
+            certainty: end.idle_certainty(),
+            title: format!(
+                "The device has nothing to do for long, {}",
+                plural(evidence.count, "time")
+            ),
+            what: format!(
+                "the device had nothing to do for {} in all, in {} of {} or more, the longest {}: {}",
+                duration(evidence.ns),
+                plural(evidence.count, "gap"),
+                duration(LONG_NS),
+                duration(gaps.longest_ns),
+                self.meanwhile(&gaps, evidence.ns)
+            ),
+            cure:
+                "do the host's work (loading, decoding, logging, saving) in other threads or processes, a step ahead: \
+                   DataLoader(num_workers, prefetch_factor, persistent_workers)"
+                    .to_owned(),
+            thresholds: format!(
+                "gaps of {} or more in the steady part, {PERCENT} % of it in all",
+                duration(LONG_NS)
+            ),
+            weakened: None,
+            ..evidence.finding(self.name(), end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::CopyKind;
+    use crate::findings::stage::{MS, Stage, US};
+    use crate::model::work::Certainty;
+
+    fn steps(stage: &mut Stage, gap_ns: u64) {
+        for _ in 0..20 {
+            stage.launch();
+            stage.sync(9 * MS);
+            stage.idle(gap_ns);
+        }
+    }
+
+    #[test]
+    fn long_gaps_cost_what_they_last() {
+        let mut stage = Stage::of(IdleGaps::default());
+        stage.sample("thread.cpu_ns", 0);
+        steps(&mut stage, 3 * MS);
+        stage.sample("thread.cpu_ns", 60 * MS);
+        let finding = stage.finding();
+        assert_eq!((finding.count, finding.cost_ns), (20, 60 * MS));
+        assert_eq!(finding.certainty, Certainty::Bound);
+        assert!(
+            finding.what.contains("outside CUDA for 100 % of it"),
+            "{}",
+            finding.what
+        );
+        assert!(finding.what.contains("on a processor 24 %"), "{}", finding.what);
+    }
+
+    #[test]
+    fn before_the_first_launch_nothing_is_idle() {
+        let mut stage = Stage::of(IdleGaps::default());
+        stage.copy(CopyKind::HtoD, 4 << 20, 1);
+        stage.sync(MS);
+        let since = stage.at;
+        stage.pass(4000 * MS);
+        stage.launch();
+        stage.idle_since(since);
+        stage.healthy(10);
+        assert_eq!(stage.findings(), []);
+    }
+
+    #[test]
+    fn gaps_count_that_are_told_when_the_process_is_gone() {
+        let mut stage = Stage::of(IdleGaps::default());
+        stage.launch();
+        stage.sync(9 * MS);
+        let since = stage.at;
+        stage.pass(5 * MS);
+        stage.launch();
+        stage.exit();
+        stage.idle_since(since);
+        assert_eq!(stage.finding().count, 1);
+    }
+
+    #[test]
+    fn one_gap_is_told_as_one() {
+        let mut stage = Stage::of(IdleGaps::default());
+        stage.launch();
+        stage.sync(9 * MS);
+        stage.idle(3 * MS);
+        let what = stage.finding().what;
+        assert!(what.contains("in 1 gap of 1.0 ms or more"), "{what}");
+    }
+
+    #[test]
+    fn few_or_short_gaps_are_none() {
+        for gap_ns in [900 * US, 300 * US] {
+            let mut stage = Stage::of(IdleGaps::default());
+            steps(&mut stage, gap_ns);
+            assert_eq!(stage.findings(), []);
+        }
+        let mut stage = Stage::of(IdleGaps::default());
+        stage.healthy(100);
+        stage.idle(5 * MS);
+        stage.launch();
+        assert_eq!(stage.findings(), []);
+    }
+}

@@ -1,0 +1,276 @@
+//! A process that worked with CUDA is ended by a signal: what its threads did last.
+
+use crate::catalog::Class;
+use crate::findings::evidence::End;
+use crate::findings::finding::Moments;
+use crate::findings::scene::Seen;
+use crate::findings::table::Bounded;
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
+use crate::model::finding::Moment;
+use crate::model::work::Certainty;
+use crate::record::{Kind, Record};
+use crate::text::quantity::{count, duration, plural};
+
+/// Signals that end what went wrong; others are how programs are asked to end.
+const SIGNALS: [(u64, &str); 7] = [
+    (4, "SIGILL"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (9, "SIGKILL"),
+    (11, "SIGSEGV"),
+    (31, "SIGSYS"),
+];
+const KILL: u64 = 9;
+/// Threads whose last call is remembered.
+const THREADS: usize = 4096;
+/// Threads that are named.
+const NAMED: usize = 3;
+
+/// The last call of a thread that returned, of those that nothing encloses.
+#[derive(Debug, Default)]
+struct Last {
+    pid: u32,
+    at: i64,
+    ns: u64,
+    name: String,
+}
+
+#[derive(Debug)]
+struct Death {
+    pid: u32,
+    comm: String,
+    signal: u64,
+    at: i64,
+    /// By thread, the latest first.
+    last: Vec<(u32, Last)>,
+    threads: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Killed {
+    threads: Bounded<Last>,
+    /// The first one: others often die of it.
+    death: Option<Death>,
+    deaths: u64,
+}
+
+impl Default for Killed {
+    fn default() -> Killed {
+        Killed {
+            threads: Bounded::new(THREADS),
+            death: None,
+            deaths: 0,
+        }
+    }
+}
+
+impl Last {
+    fn end(&self) -> i64 {
+        self.at.saturating_add_unsigned(self.ns)
+    }
+}
+
+fn signal_of(event: &Record<'_>) -> Option<u64> {
+    let args: serde_json::Value = serde_json::from_str(event.args?).ok()?;
+    args["signal"].as_u64()
+}
+
+fn name_of(signal: u64) -> Option<&'static str> {
+    let known = SIGNALS.iter().find(|(number, _)| *number == signal);
+    known.map(|(_, name)| *name)
+}
+
+impl Killed {
+    fn call(&mut self, event: &Record<'_>) {
+        let Some(last) = self.threads.entry(u64::from(event.tid)) else {
+            return;
+        };
+        (last.pid, last.at, last.ns) = (event.pid, event.at, event.ns.unwrap_or(0));
+        if last.name != event.name {
+            last.name.clear();
+            last.name.push_str(event.name);
+        }
+    }
+
+    fn process(&mut self, event: &Record<'_>) {
+        if event.name != "exit" {
+            return;
+        }
+        let of_process = self.threads.iter().filter(|(_, last)| last.pid == event.pid);
+        let tids: Vec<u32> = of_process.map(|(tid, _)| tid as u32).collect();
+        let mut last: Vec<(u32, Last)> = tids
+            .iter()
+            .filter_map(|tid| Some((*tid, self.threads.remove(u64::from(*tid))?)))
+            .collect();
+        let Some(signal) = signal_of(event).filter(|signal| name_of(*signal).is_some() && !last.is_empty()) else {
+            return;
+        };
+        last.sort_by_key(|(tid, last)| (std::cmp::Reverse(last.end()), *tid));
+        self.deaths += 1;
+        self.death.get_or_insert(Death {
+            pid: event.pid,
+            comm: event.comm.to_owned(),
+            signal,
+            at: event.at,
+            threads: last.len() as u64,
+            last,
+        });
+    }
+}
+
+impl Death {
+    fn last_calls(&self) -> String {
+        let named = self.last.iter().take(NAMED).map(|(tid, last)| {
+            let ns = self.at.saturating_sub(last.end()).max(0).unsigned_abs();
+            format!("{} of thread {tid}, {} before", last.name, duration(ns))
+        });
+        named.collect::<Vec<String>>().join("; ")
+    }
+
+    fn moments(&self) -> Moments {
+        let mut moments = Moments::default();
+        for (tid, last) in &self.last {
+            let moment = Moment {
+                at: last.at,
+                ns: last.ns,
+                pid: self.pid,
+                tid: *tid,
+                name: last.name.clone(),
+            };
+            moments.note_moment(u64::try_from(last.end()).unwrap_or(0), moment);
+        }
+        moments
+    }
+}
+
+/// Calls that never returned, of the whole run.
+fn under_way(end: &End<'_>) -> String {
+    let calls = end.run.unreturned.iter().take(NAMED);
+    let calls: Vec<String> = calls
+        .map(|(name, calls)| format!("{name} ({})", count(*calls)))
+        .collect();
+    match calls.is_empty() {
+        true => "no call of the run was under way".to_owned(),
+        false => format!("calls that never returned: {}", calls.join(", ")),
+    }
+}
+
+impl Rule for Killed {
+    fn name(&self) -> &'static str {
+        "killed"
+    }
+
+    fn wants(&self, kind: Kind, _: Class) -> Wants {
+        match kind {
+            Kind::Call | Kind::Process => Wants::All,
+            _ => Wants::Nothing,
+        }
+    }
+
+    fn take(&mut self, seen: &Seen<'_>) {
+        match seen.event.kind {
+            Kind::Process => self.process(seen.event),
+            _ if seen.event.depth == 0 => self.call(seen.event),
+            _ => {}
+        }
+    }
+
+    fn conclude(&self, end: &End<'_>) -> Option<Finding> {
+        let death = self.death.as_ref()?;
+        let signal = name_of(death.signal)?;
+        let others = match self.deaths - 1 {
+            0 => String::new(),
+            others => format!("; {} died so after it", plural(others, "other process")),
+        };
+        let cure = match death.signal {
+            KILL => {
+                "it came from outside: the kernel for want of memory (dmesg), a limit of the container, a scheduler, or \
+                 somebody"
+            }
+            _ => {
+                "a debugger has the stack: gdb on the core (coredumpctl gdb), or python -X faulthandler; \
+                 compute-sanitizer CMD if a kernel is suspected"
+            }
+        };
+        Some(Finding {
+            rule: self.name(),
+            title: format!("Process {} ({}) was ended by {signal}", death.pid, death.comm),
+            what: format!(
+                "at {:.3} s; last calls of its {} that called: {}; {}{others}",
+                death.at as f64 / 1e9,
+                plural(death.threads, "thread"),
+                death.last_calls(),
+                under_way(end)
+            ),
+            cost_ns: 0,
+            grave: true,
+            certainty: Certainty::Measured,
+            count: self.deaths,
+            moments: death.moments().list(end.book),
+            site: None,
+            places: Vec::new(),
+            cure: cure.to_owned(),
+            thresholds: format!(
+                "a process that called CUDA is ended by {}",
+                SIGNALS.map(|(_, name)| name).join(", ")
+            ),
+            weakened: end.weakness(&[]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::stage::{MS, Stage, US};
+
+    fn end(stage: &mut Stage, args: Option<&'static str>) {
+        stage.row(&Record {
+            name: "exit",
+            comm: "python",
+            args,
+            ..Record::new(Kind::Process, stage.at, 7)
+        });
+    }
+
+    #[test]
+    fn the_signal_and_the_last_call_of_each_thread_are_said() {
+        let mut stage = Stage::of(Killed::default());
+        stage.sync(MS);
+        stage.tid = 8;
+        stage.launch();
+        stage.pass(20 * US);
+        end(&mut stage, Some(r#"{"signal":11}"#));
+        let finding = stage.finding();
+        assert_eq!(finding.title, "Process 7 (python) was ended by SIGSEGV");
+        assert!(
+            finding
+                .what
+                .contains("launch of thread 8, 20.0 µs before; sync of thread 7, 24.0 µs before"),
+            "{}",
+            finding.what
+        );
+        assert_eq!((finding.grave, finding.moments.len()), (true, 2));
+        assert_eq!(finding.moments[0].name, "launch");
+    }
+
+    #[test]
+    fn an_end_by_itself_or_by_request_is_none() {
+        for args in [None, Some(r#"{"signal":15}"#), Some(r#"{"signal":2}"#)] {
+            let mut stage = Stage::of(Killed::default());
+            stage.launch();
+            end(&mut stage, args);
+            assert_eq!(stage.findings(), [], "{args:?}");
+        }
+    }
+
+    #[test]
+    fn who_never_called_cuda_may_die_as_it_likes() {
+        let mut stage = Stage::of(Killed::default());
+        end(&mut stage, Some(r#"{"signal":9}"#));
+        assert_eq!(stage.findings(), []);
+    }
+}

@@ -1,0 +1,150 @@
+//! Copies that return only when they are done: `cudaMemcpy` without a stream.
+
+use crate::catalog::Class;
+use crate::findings::cases::{Phased, Sum as Sums};
+use crate::findings::evidence::{End, Evidence};
+use crate::findings::scene::{Fault, Seen};
+use crate::findings::table::Grow;
+use crate::findings::{Rule, Wants};
+use crate::model::finding::Finding;
+use crate::record::Kind;
+use crate::text::quantity::{bytes, count, duration};
+
+const AT_LEAST: u64 = 10;
+const PERCENT: u64 = 1;
+
+#[derive(Debug, Default)]
+struct Sum {
+    bytes: u64,
+    /// Behind them the device had nothing to do.
+    idle_ns: u64,
+}
+
+impl Sums for Sum {
+    fn join(&mut self, other: &Sum) {
+        self.bytes.grow(other.bytes);
+        self.idle_ns.grow(other.idle_ns);
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct SyncCopy(Phased<Sum>);
+
+fn cost_ns(evidence: &Evidence, sum: &Sum, end: &End<'_>) -> u64 {
+    evidence
+        .ns
+        .saturating_sub(end.pinned.ns(sum.bytes))
+        .saturating_add(sum.idle_ns)
+}
+
+impl Rule for SyncCopy {
+    fn name(&self) -> &'static str {
+        "sync-copy"
+    }
+
+    fn wants(&self, kind: Kind, class: Class) -> Wants {
+        match kind {
+            Kind::Call if class == Class::Copy => Wants::Work,
+            Kind::Idle => Wants::All,
+            _ => Wants::Nothing,
+        }
+    }
+
+    fn take(&mut self, seen: &Seen<'_>) {
+        let event = seen.event;
+        if let Some(gap) = seen.gap {
+            if let (Fault::Copy, Some((_, sum))) = (gap.fault, self.0.of(seen)) {
+                sum.idle_ns.grow(gap.ns);
+            }
+            return;
+        }
+        // before its first launch a program loads what it works on
+        if !seen.is_transfer() || !event.blocking || seen.process.launches == 0 {
+            return;
+        }
+        if let Some((evidence, sum)) = self.0.of(seen) {
+            evidence.add(seen, seen.ns());
+            sum.bytes.grow(event.bytes.unwrap_or(0));
+        }
+    }
+
+    fn conclude(&self, end: &End<'_>) -> Option<Finding> {
+        let (evidence, sum) = self.0.worst(end, |evidence, sum| cost_ns(evidence, sum, end))?;
+        let cost_ns = cost_ns(&evidence, &sum, end);
+        if evidence.count < AT_LEAST || !end.is_share(cost_ns, PERCENT) {
+            return None;
+        }
+        Some(Finding {
+            cost_ns,
+            certainty: end.pinned.certainty(),
+            title: "Copies without a stream are waited for".to_owned(),
+            what: format!(
+                "{} copies without a stream ({}) held their thread for {}, where moving the bytes takes {} ({}); the \
+                 device had nothing to do for {} behind them",
+                count(evidence.count),
+                bytes(sum.bytes),
+                duration(evidence.ns),
+                duration(end.pinned.ns(sum.bytes)),
+                end.pinned.words(),
+                duration(sum.idle_ns)
+            ),
+            cure: "cudaMemcpyAsync in a stream of its own, from pinned memory, and an event where the data is needed"
+                .to_owned(),
+            thresholds: format!(
+                "at least {AT_LEAST} copies between host and device after the first launch, {PERCENT} % of the time beyond \
+                 moving the bytes"
+            ),
+            weakened: end.weakness(&[Class::Copy]),
+            ..evidence.finding(self.name(), end)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::CopyKind;
+    use crate::catalog::HostMemory;
+    use crate::findings::stage::{MS, Stage, US};
+
+    fn copies(stage: &mut Stage, blocking: bool, ns: u64, gap_ns: u64) {
+        for _ in 0..20 {
+            stage.launch();
+            stage.call(Class::Copy, ns, |event| {
+                (event.direction, event.bytes) = (Some(CopyKind::DtoH), Some(25_000_000));
+                (event.host, event.blocking) = (Some(HostMemory::Pageable), blocking);
+            });
+            stage.idle(gap_ns);
+        }
+    }
+
+    #[test]
+    fn they_cost_what_they_wait_and_the_idle_time_behind() {
+        let mut stage = Stage::of(SyncCopy::default());
+        copies(&mut stage, true, 4 * MS, 200 * US);
+        let finding = stage.finding();
+        assert_eq!((finding.count, finding.cost_ns), (20, 20 * (3 * MS + 200 * US)));
+    }
+
+    #[test]
+    fn copies_in_streams_and_quick_ones_are_none() {
+        for (blocking, ns) in [(false, 4 * MS), (true, MS)] {
+            let mut stage = Stage::of(SyncCopy::default());
+            copies(&mut stage, blocking, ns, 0);
+            assert_eq!(stage.findings(), []);
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_loaded_before_it_works_is_none() {
+        let mut stage = Stage::of(SyncCopy::default());
+        for _ in 0..50 {
+            stage.call(Class::Copy, 4 * MS, |event| {
+                (event.direction, event.bytes, event.blocking) = (Some(CopyKind::HtoD), Some(1 << 20), true);
+            });
+        }
+        stage.healthy(10);
+        assert_eq!(stage.findings(), []);
+    }
+}

@@ -1,0 +1,170 @@
+//! Traces for tests: calls of one process, one after the other.
+
+use super::{Engine, Finding, Rule};
+use crate::catalog::HostMemory;
+use crate::catalog::{Class, CopyKind};
+use crate::record::{Kind, Record, Taker};
+
+pub const MS: u64 = 1_000_000;
+pub(crate) const US: u64 = 1_000;
+const PID: u32 = 7;
+
+/// A process at work; `at` is now, in ns since the start of the trace.
+pub(crate) struct Stage {
+    engine: Engine,
+    pub at: i64,
+    pub tid: u32,
+}
+
+impl Stage {
+    pub fn new(rules: Vec<Box<dyn Rule>>) -> Stage {
+        Stage {
+            engine: Engine::of(rules),
+            at: 0,
+            tid: PID,
+        }
+    }
+
+    /// With one rule alone.
+    pub fn of(rule: impl Rule + 'static) -> Stage {
+        Stage::new(vec![Box::new(rule)])
+    }
+
+    pub fn findings(&self) -> Vec<Finding> {
+        self.engine.findings()
+    }
+
+    /// The only finding.
+    pub fn finding(&self) -> Finding {
+        let [finding] = <[Finding; 1]>::try_from(self.findings()).unwrap();
+        finding
+    }
+
+    pub fn tracing_took(&mut self, ns: u64) {
+        self.engine.tracing_took(ns);
+    }
+
+    /// As it is.
+    pub fn row(&mut self, event: &Record<'_>) {
+        self.engine.take(event);
+    }
+
+    /// A call of the driver that takes `ns`, as `with` changes it.
+    pub fn call<'a>(&mut self, class: Class, ns: u64, with: impl FnOnce(&mut Record<'a>)) {
+        let mut event: Record<'a> = Record {
+            ns: Some(ns),
+            tid: self.tid,
+            layer: "driver",
+            name: class.name(),
+            class,
+            result: Some(0),
+            ..Record::new(Kind::Call, self.at, PID)
+        };
+        with(&mut event);
+        self.engine.take(&event);
+        self.at = self.at.saturating_add_unsigned(ns);
+    }
+
+    /// Nothing is called for `ns`.
+    pub fn pass(&mut self, ns: u64) {
+        self.at = self.at.saturating_add_unsigned(ns);
+    }
+
+    /// Nothing is called for `ns`; a sample of all of it has that stack.
+    pub fn outside(&mut self, ns: u64, stack: &'static str) {
+        self.row(&Record {
+            ns: Some(ns),
+            tid: self.tid,
+            name: crate::model::outside::SAMPLE,
+            stack: Some(stack),
+            ..Record::new(Kind::Sample, self.at, PID)
+        });
+        self.pass(ns);
+    }
+
+    /// Nothing is called for `ns`, and no device can have worked.
+    pub fn idle(&mut self, ns: u64) {
+        let since = self.at;
+        self.pass(ns);
+        self.idle_since(since);
+    }
+
+    /// No device can have worked from `since` to now.
+    pub(crate) fn idle_since(&mut self, since: i64) {
+        let ns = Some(self.at.abs_diff(since));
+        self.row(&Record {
+            ns,
+            tid: self.tid,
+            ..Record::new(Kind::Idle, since, PID)
+        });
+    }
+
+    pub fn exit(&mut self) {
+        self.row(&Record {
+            name: "exit",
+            ..Record::new(Kind::Process, self.at, PID)
+        });
+    }
+
+    pub fn launch(&mut self) {
+        self.call(Class::Launch, 4 * US, |event| event.stream = Some(1));
+    }
+
+    pub fn sync(&mut self, ns: u64) {
+        self.call(Class::Sync, ns, |event| event.blocking = true);
+    }
+
+    pub fn alloc(&mut self, bytes: u64, address: u64, ns: u64) {
+        self.call(Class::Alloc, ns, |event| {
+            (event.bytes, event.address) = (Some(bytes), Some(address));
+        });
+    }
+
+    pub fn free(&mut self, address: u64, ns: u64) {
+        self.call(Class::Free, ns, |event| event.address = Some(address));
+    }
+
+    /// A copy of pinned memory that nobody waits for.
+    pub fn copy(&mut self, direction: CopyKind, bytes: u64, stream: u64) {
+        self.call(Class::Copy, 5 * US, |event| {
+            (event.direction, event.bytes, event.stream) = (Some(direction), Some(bytes), Some(stream));
+            event.host = Some(HostMemory::Pinned);
+        });
+    }
+
+    /// Steps of 10 ms as they should be: the host is a step ahead, copies have a stream of their own.
+    pub fn healthy(&mut self, steps: u64) {
+        for _ in 0..steps {
+            self.copy(CopyKind::HtoD, 4 << 20, 2);
+            for _ in 0..20 {
+                self.launch();
+            }
+            self.pass(400 * US);
+            self.sync(9 * MS);
+        }
+    }
+
+    /// A measure of a thread.
+    pub fn sample(&mut self, name: &'static str, value: u64) {
+        let event = Record {
+            tid: self.tid,
+            name,
+            bytes: Some(value),
+            ..Record::new(Kind::Sample, self.at, PID)
+        };
+        self.row(&event);
+    }
+
+    /// Calls that have no rows.
+    pub fn count(&mut self, class: Class, count: u64, ns: Option<u64>) {
+        let event = Record {
+            layer: "runtime",
+            name: "getter",
+            class,
+            count,
+            ns,
+            ..Record::new(Kind::Count, self.at, PID)
+        };
+        self.row(&event);
+    }
+}

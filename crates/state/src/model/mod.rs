@@ -1,0 +1,20 @@
+//! What events mean, added up. Pure: no I/O, no kernel.
+
+pub mod aggregate;
+pub mod beside;
+pub mod cost;
+pub mod driver;
+pub mod finding;
+pub mod fleet;
+pub mod kernel_name;
+pub mod launches;
+pub mod memory;
+pub mod open;
+pub mod order;
+pub mod outside;
+pub mod snapshot;
+pub mod summary;
+pub mod totals;
+pub mod window;
+pub mod work;
+pub mod xid;

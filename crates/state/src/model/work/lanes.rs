@@ -1,0 +1,406 @@
+//! All streams of a process, and with them the time in which it can have had no work at all.
+//!
+//! Follows what CUDA documents: a stream does its work in order; the default stream of a context waits for all its
+//! streams that were not freed from that, and these for it; waiting for an event means for what was before it.
+
+use super::Call;
+use super::events::{Events, Mark};
+use super::idle::{Gap, Idle};
+use super::lane::{Lane, Told};
+use super::name::Stream;
+use super::past::Past;
+use crate::catalog::WorkPart;
+use crate::wire;
+use std::collections::HashMap;
+
+/// Streams that are told apart; what goes to others is never known to be done.
+const MOST: usize = 1 << 16;
+/// As many waiting calls as a driver takes before one has to wait, nearly: 1,021 on driver 580.
+const FULL: u64 = 1000;
+/// Few kernels run for a second: what a stream was given before is most likely done.
+const QUIET_NS: u64 = 1_000_000_000;
+
+/// Submissions that took long while much may have been waiting.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Pressure {
+    pub count: u64,
+    pub ns: u64,
+    pub depth_at_most: u64,
+}
+
+/// See the module. Times are CLOCK_MONOTONIC ns.
+#[derive(Debug, Default)]
+pub struct Lanes {
+    lanes: Vec<Lane>,
+    names: HashMap<Stream, usize>,
+    events: Events,
+    open: usize,
+    idle: Idle,
+    /// The same, if streams that were given nothing for long are done.
+    likely_idle: Idle,
+    past: Past,
+    first_at: Option<u64>,
+    last_done_at: u64,
+    pressure: Pressure,
+    lost: Option<u64>,
+    last_at: u64,
+    /// Something of an unknown stream may be running: only the end of a context's work can tell.
+    unknown_since: Option<u64>,
+    /// See [`Lanes::submit_anywhere`].
+    elsewhere: bool,
+    crowded: bool,
+    pub doubts: u64,
+    closed: Vec<(usize, u64)>,
+}
+
+impl Lanes {
+    /// The stream that `call` goes to; `None`: one that is not told apart.
+    pub fn lane(&mut self, call: &Call<'_>) -> Option<usize> {
+        let index = self.named(Stream::of(call))?;
+        let lane = &mut self.lanes[index];
+        if lane.context == 0 {
+            lane.context = call.raw.context;
+        }
+        Some(index)
+    }
+
+    fn named(&mut self, name: Stream) -> Option<usize> {
+        if let Some(index) = self.names.get(&name) {
+            return Some(*index);
+        }
+        if self.lanes.len() >= MOST {
+            self.crowded = true;
+            return None;
+        }
+        self.lanes.push(Lane::new(name));
+        self.names.insert(name, self.lanes.len() - 1);
+        Some(self.lanes.len() - 1)
+    }
+
+    /// Whether there were more streams than are told apart.
+    #[must_use]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded
+    }
+
+    /// To be called for each record, before anything else: what was lost casts doubt on what is known.
+    pub fn note(&mut self, call: &Call<'_>) {
+        let lost = self.lost.replace(call.raw.lost);
+        self.past.note(call.raw.returned, call.raw.generation_now);
+        let at = self.last_at;
+        self.last_at = at.max(call.raw.returned);
+        if lost.is_none_or(|lost| lost == call.raw.lost) {
+            return;
+        }
+        self.doubts += 1;
+        self.idle.doubt();
+        self.likely_idle.doubt();
+        self.unknown_since.get_or_insert(at);
+        for lane in &mut self.lanes {
+            self.open += usize::from(!lane.is_open());
+            lane.doubt(at, call.raw.generation);
+        }
+    }
+
+    /// Something was put into a stream.
+    pub fn submit(&mut self, call: &Call<'_>) {
+        let Some(lane) = self.lane(call) else {
+            return self.submit_anywhere(call);
+        };
+        self.put(lane, call, call.raw.entered, call.raw.generation);
+        let depth = self.lanes[lane].depth();
+        if call.duration_ns() >= wire::SLOW_NS && depth >= FULL {
+            self.pressure.count += 1;
+            self.pressure.ns = self.pressure.ns.saturating_add(call.duration_ns());
+            self.pressure.depth_at_most = self.pressure.depth_at_most.max(depth);
+        }
+    }
+
+    /// Something was put into streams that are not known, perhaps of several devices: nothing can tell when it is done.
+    pub fn submit_anywhere(&mut self, call: &Call<'_>) {
+        self.begin(call);
+        self.elsewhere = true;
+    }
+
+    fn put(&mut self, lane: usize, call: &Call<'_>, since: u64, generation: u64) {
+        self.begin(call);
+        match self.lanes[lane].submit(since, generation, call.raw.submitted) {
+            Told::Opened => self.open += 1,
+            Told::More => {}
+            Told::Late(at) => self.rest(at),
+        }
+    }
+
+    /// When devices were surely idle, as far as that was not taken before and ended before `horizon`.
+    pub fn take_gaps(&mut self, horizon: u64) -> Vec<Gap> {
+        self.idle.take(horizon)
+    }
+
+    /// Every record of what was entered before `at` has been noted, or is among `lost` records that were not told.
+    pub fn quiet_until(&mut self, at: u64, lost: u64) {
+        if self.lost == Some(lost) {
+            self.idle.last(at);
+        }
+    }
+
+    /// Whether it would be of use to know more of that.
+    #[must_use]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle.since().is_some()
+    }
+
+    /// Something may be running since `call` was entered.
+    fn begin(&mut self, call: &Call<'_>) {
+        let (entered, tid) = (call.raw.entered, call.raw.tid);
+        self.first_at = Some(self.first_at.map_or(entered, |first| first.min(entered)));
+        self.idle.end(entered, tid);
+        self.likely_idle.end(entered, tid);
+    }
+
+    /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
+    fn rest(&mut self, at: u64) {
+        if self.first_at.is_none() {
+            return;
+        }
+        if !self.is_busy() {
+            self.idle.begin(at);
+        }
+        let sure = self.unknown_since.is_none() && !self.elsewhere;
+        let generation = self.past.reached_before(at.saturating_sub(QUIET_NS));
+        if sure && self.lanes.iter().all(|lane| lane.is_quiet(generation)) {
+            self.likely_idle.begin(at);
+        }
+    }
+
+    /// A copy. `waited`: the call waited for what its stream had before; `done`: and for itself.
+    pub fn copy(&mut self, call: &Call<'_>, waited: bool, done: bool) {
+        let Some(lane) = self.lane(call) else {
+            return self.submit_anywhere(call);
+        };
+        let (generation, at) = (call.raw.generation, call.raw.returned);
+        if done {
+            self.begin(call);
+            self.open += usize::from(self.lanes[lane].occupy(call.raw.entered, call.raw.submitted));
+            self.drain_with_default(lane, generation, at);
+            return;
+        }
+        let had_work = self.lanes[lane].is_open();
+        if waited {
+            self.drain_with_default(lane, generation, at);
+        }
+        let since = if had_work { at } else { call.raw.entered };
+        self.put(lane, call, since, call.raw.generation_now);
+    }
+
+    /// A stream, event or context is known to have come so far.
+    pub fn anchor(&mut self, call: &Call<'_>) {
+        let (generation, at) = (call.raw.generation, call.raw.returned);
+        if let Some(event) = call.part(WorkPart::Event) {
+            if let Some(mark) = self.events.mark(event, call.raw.entered) {
+                self.reach(mark, at);
+            }
+        } else if call.has_stream {
+            if let Some(lane) = self.lane(call) {
+                self.drain_with_default(lane, generation, at);
+            }
+        } else {
+            let named = call.number(WorkPart::Context);
+            self.drain_context(if named == 0 { call.raw.context } else { named }, generation, at);
+        }
+    }
+
+    /// A thread has waited for a stream.
+    pub fn blocked(&mut self, call: &Call<'_>) -> Option<u64> {
+        let lane = match call.part(WorkPart::Event) {
+            Some(event) => self.events.mark(event, call.raw.entered)?.lane,
+            None if call.has_stream => self.lane(call)?,
+            None => return None,
+        };
+        let blocked = &mut self.lanes[lane].blocked_ns;
+        *blocked = blocked.saturating_add(call.duration_ns());
+        Some(self.lanes[lane].stream)
+    }
+
+    /// The program measures the time between two events: both have been reached.
+    pub fn elapsed(&mut self, call: &Call<'_>) {
+        for part in [WorkPart::FromEvent, WorkPart::Event] {
+            if let Some(mark) = self.events.mark(call.number(part), call.raw.entered) {
+                self.reach(mark, call.raw.returned);
+            }
+        }
+    }
+
+    /// An event marks how far a stream has come.
+    pub fn record(&mut self, call: &Call<'_>) {
+        let Some(lane) = self.lane(call) else {
+            return self.forget_event(call); // it may have marked another stream before
+        };
+        let mark = Mark {
+            lane,
+            generation: call.raw.generation,
+            submitted: call.raw.submitted,
+            at: call.raw.returned,
+        };
+        self.lanes[lane].count(mark.submitted);
+        self.events.record(call.number(WorkPart::Event), mark);
+    }
+
+    /// A stream waits for an event.
+    pub fn wait(&mut self, call: &Call<'_>) {
+        let Some(lane) = self.lane(call) else { return };
+        if let Some(mark) = self
+            .events
+            .mark(call.number(WorkPart::Event), call.raw.entered)
+            .filter(|mark| mark.lane != lane)
+        {
+            self.lanes[lane].join(call.raw.generation, mark);
+        }
+    }
+
+    /// An event is gone.
+    pub(crate) fn forget_event(&mut self, call: &Call<'_>) {
+        self.events.forget(call.number(WorkPart::Event));
+    }
+
+    /// A new stream, under a handle that may have stood for another one.
+    pub fn create(&mut self, call: &Call<'_>) {
+        let name = Stream::named(call.number(WorkPart::Key), call.raw.context, call.raw.tid);
+        self.names.remove(&name);
+        let Some(index) = self.named(name) else { return };
+        let lane = &mut self.lanes[index];
+        lane.context = call.raw.context;
+        lane.nonblocking = call.part(WorkPart::Flags).map(|flags| flags & 1 != 0);
+        lane.priority = Some(call.part(WorkPart::Priority).map_or(0, |priority| priority as i32));
+    }
+
+    /// The end of a stream; its work goes on.
+    pub fn destroy(&mut self, call: &Call<'_>) {
+        let Some(lane) = self.lane(call) else { return };
+        self.lanes[lane].alive = false;
+        self.lanes[lane].count(call.raw.submitted);
+        self.names.remove(&Stream::of(call));
+    }
+
+    /// One more of its calls became a node of a graph.
+    pub fn capture(&mut self, call: &Call<'_>) {
+        let Some(lane) = self.lane(call) else { return };
+        self.lanes[lane].captured += 1;
+        let submitted = call.raw.submitted;
+        self.lanes[lane].count(submitted);
+        self.lanes[lane].advance(submitted);
+    }
+
+    /// What the kernel counted for a stream in the end.
+    pub fn count(&mut self, name: Stream, submitted: u64) {
+        if let Some(index) = self.names.get(&name) {
+            self.lanes[*index].count(submitted);
+        }
+    }
+
+    fn reach(&mut self, mark: Mark, at: u64) {
+        self.lanes[mark.lane].advance(mark.submitted);
+        self.drain_with_default(mark.lane, mark.generation, at);
+    }
+
+    /// A stream, and with the default one those that it waits for.
+    fn drain_with_default(&mut self, lane: usize, generation: u64, at: u64) {
+        self.drain(lane, generation, at);
+        if self.lanes[lane].stream != 0 {
+            return;
+        }
+        let context = self.lanes[lane].context;
+        let others = |lane: &Lane| lane.is_blocking() && lane.context == context;
+        let others: Vec<usize> = (0..self.lanes.len())
+            .filter(|index| others(&self.lanes[*index]))
+            .collect();
+        others.into_iter().for_each(|index| self.drain(index, generation, at));
+    }
+
+    fn drain_context(&mut self, context: u64, generation: u64, at: u64) {
+        for index in 0..self.lanes.len() {
+            if self.lanes[index].context == context {
+                self.drain(index, generation, at);
+            }
+        }
+        if self.unknown_since.is_some_and(|since| since < at) {
+            self.unknown_since = None;
+        }
+        self.rest(at);
+    }
+
+    fn drain(&mut self, first: usize, generation: u64, at: u64) {
+        let mut reached = vec![(first, generation)];
+        while let Some((lane, generation)) = reached.pop() {
+            if self.lanes[lane].drain(generation, at) {
+                self.open -= 1;
+                self.closed.push((lane, at));
+            }
+            let joined = self.lanes[lane].joined_before(generation);
+            for mark in &joined {
+                self.lanes[mark.lane].advance(mark.submitted);
+            }
+            reached.extend(joined.iter().map(|mark| (mark.lane, mark.generation)));
+        }
+        self.last_done_at = self.last_done_at.max(at);
+        self.rest(at);
+    }
+
+    /// Streams that have come to rest since the last time that this was asked, and when.
+    pub(crate) fn take_closed(&mut self) -> Vec<(usize, u64)> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Whether something may be running.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.open > 0 || self.unknown_since.is_some() || self.elsewhere
+    }
+
+    /// All streams.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Lane)> {
+        self.lanes.iter().enumerate()
+    }
+
+    /// Length of the time from the first submission to the last thing that is known, or `now`; and how much of it
+    /// was idle. Nothing is known of the time after the last wait, unless [`Lanes::quiet_until`] told.
+    #[must_use]
+    pub fn window(&self, now: u64) -> (u64, u64) {
+        let Some(first) = self.first_at else { return (0, 0) };
+        let until = if self.is_busy() {
+            now
+        } else {
+            self.idle.known_until().unwrap_or(self.last_done_at)
+        };
+        (until.saturating_sub(first), self.idle.total_ns())
+    }
+
+    /// How much of that was idle, if streams that were given nothing for a second or more are done.
+    #[must_use]
+    pub(crate) fn likely_idle_ns(&self) -> u64 {
+        self.likely_idle.total_ns()
+    }
+
+    /// When the first submission was entered, and until when things are known; see [`Lanes::window`].
+    #[must_use]
+    pub fn limits(&self, now: u64) -> Option<(u64, u64)> {
+        let first = self.first_at?;
+        Some((first, first + self.window(now).0))
+    }
+
+    /// Gaps, and the longest.
+    #[must_use]
+    pub fn gaps(&self) -> (u64, u64) {
+        self.idle.pieces()
+    }
+
+    /// Recent gaps.
+    #[cfg(test)]
+    pub(crate) fn recent_gaps(&self) -> Vec<(u64, u64)> {
+        self.idle.recent().collect()
+    }
+
+    #[must_use]
+    pub(crate) fn pressure(&self) -> Pressure {
+        self.pressure
+    }
+}

@@ -1,0 +1,326 @@
+//! One process: what each of its calls changes.
+
+use super::Call;
+use super::classify::{blocks, classify};
+use super::copies::{Copies, CopyClass};
+use super::graphs::Graphs;
+use super::hidden::{CopyWait, HiddenWaits, SyncWait};
+use super::idle::Gap;
+use super::lane::Lane;
+use super::lanes::Lanes;
+use super::name::Stream;
+use super::ranges::Ranges;
+use super::report::{Created, GpuReport, HiddenKind, ProcessReport, StreamReport};
+use super::waits::{Wait, Waits};
+use crate::catalog::HostMemory;
+use crate::catalog::MemoryKind;
+use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
+use crate::model::memory::{self, Origin};
+use crate::wire::WorkLoss;
+
+/// Copies to a device of no more than that may not wait.
+const ASYNCHRONOUS_BYTES: u64 = 64 << 10;
+
+/// What graphs have to do with a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GraphKernel {
+    pub id: u64,
+    pub runs: u64,
+    pub captured: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Process {
+    pub comm: String,
+    pub origin: Origin,
+    first_at: u64,
+    ranges: Ranges,
+    lanes: Lanes,
+    copies: Copies,
+    waits: Waits,
+    pub(super) hidden: HiddenWaits,
+    graphs: Graphs,
+    created: Created,
+    elapsed_count: u64,
+    elapsed_ns: u64,
+    pub lost: WorkLoss,
+}
+
+impl Process {
+    /// A process of which nothing is known yet.
+    pub fn new(origin: Origin, at: u64) -> Process {
+        Process {
+            comm: String::new(),
+            origin,
+            first_at: at,
+            ranges: Ranges::default(),
+            lanes: Lanes::default(),
+            copies: Copies::default(),
+            waits: Waits::default(),
+            hidden: HiddenWaits::default(),
+            graphs: Graphs::new(origin),
+            created: Created::default(),
+            elapsed_count: 0,
+            elapsed_ns: 0,
+            lost: WorkLoss::default(),
+        }
+    }
+
+    /// Calls of it may be missing: what lies at an address, and what is in a graph, was perhaps not told.
+    pub fn doubt(&mut self) {
+        self.origin = Origin::Late;
+        self.graphs.watched_late();
+    }
+
+    /// Does what `call` did. What it was, if it was a copy.
+    pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
+        let doubts = self.lanes.doubts;
+        self.lanes.note(call);
+        if self.lanes.doubts > doubts {
+            self.graphs.doubt();
+        }
+        if self.graphs.note(call) {
+            if call.step.submits() {
+                self.lanes.capture(call);
+            }
+            return None;
+        }
+        let copied = matches!(call.step, Step::Copy | Step::CopyBatch).then(|| self.copy(call));
+        self.follow(call);
+        for (lane, at) in self.lanes.take_closed() {
+            self.copies.closed(lane, at);
+        }
+        copied
+    }
+
+    /// See [`Lanes::take_gaps`].
+    pub fn take_gaps(&mut self, horizon: u64) -> Vec<Gap> {
+        self.lanes.take_gaps(horizon)
+    }
+
+    /// See [`Lanes::quiet_until`].
+    pub fn quiet_until(&mut self, at: u64, lost: u64) {
+        self.lanes.quiet_until(at, lost);
+    }
+
+    /// See [`Lanes::is_idle`].
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lanes.is_idle()
+    }
+
+    fn follow(&mut self, call: &Call<'_>) {
+        match call.step {
+            Step::Submit | Step::GraphLaunch => self.lanes.submit(call),
+            Step::SubmitAnywhere => self.lanes.submit_anywhere(call),
+            Step::Sync => self.wait(call),
+            Step::Query => self.lanes.anchor(call),
+            Step::Record => self.lanes.record(call),
+            Step::Wait => self.lanes.wait(call),
+            Step::Elapsed => self.measure(call),
+            Step::StreamCreate => {
+                self.created.streams += 1;
+                self.lanes.create(call);
+            }
+            Step::StreamDestroy => {
+                self.created.streams_destroyed += 1;
+                self.lanes.destroy(call);
+            }
+            Step::EventCreate => self.created.events += 1,
+            Step::EventDestroy => {
+                self.created.events_destroyed += 1;
+                self.lanes.forget_event(call);
+            }
+            _ => {}
+        }
+    }
+
+    fn copy(&mut self, call: &Call<'_>) -> CopyClass {
+        let (direction, host) = classify(call, &self.ranges, self.origin);
+        let blocking = blocks(call, direction);
+        let class = CopyClass {
+            direction,
+            host,
+            blocking,
+        };
+        let lane = self.lanes.lane(call);
+        let leads = self.copies.copy(call, lane, class);
+        if leads {
+            self.note_wait(call, class);
+        }
+        // "API synchronization behavior": few bytes go to a device asynchronously whatever the call, and what is
+        // read from pageable memory is still on its way when the call returns
+        let to_device = direction == Some(CopyKind::HtoD);
+        let waited = blocking && direction.is_some() && !(to_device && call.raw.bytes <= ASYNCHRONOUS_BYTES);
+        let done = waited && (!to_device || host == Some(HostMemory::Pinned));
+        self.lanes.copy(call, waited, done);
+        class
+    }
+
+    fn note_wait(&mut self, call: &Call<'_>, class: CopyClass) {
+        self.hidden.copied(&CopyWait {
+            tid: call.raw.tid,
+            entered: call.raw.entered,
+            returned: call.raw.returned,
+            bytes: call.row.bytes.as_ref().map(|_| call.raw.bytes),
+            direction: class.direction,
+            host: class.host,
+            blocking: class.blocking,
+            stream: Stream::of(call),
+            site: call.raw.site,
+        });
+    }
+
+    fn wait(&mut self, call: &Call<'_>) {
+        let stream = self.lanes.blocked(call);
+        self.lanes.anchor(call);
+        self.waits.note(&Wait {
+            row: call.raw.row,
+            function: &call.row.symbol,
+            stream,
+            site: call.raw.site,
+            ns: call.duration_ns(),
+        });
+        if call.part(WorkPart::Event).is_none() {
+            self.hidden.synced(&SyncWait {
+                tid: call.raw.tid,
+                entered: call.raw.entered,
+                returned: call.raw.returned,
+                stream: call.has_stream.then(|| Stream::of(call)),
+                site: call.raw.site,
+            });
+        }
+    }
+
+    fn measure(&mut self, call: &Call<'_>) {
+        self.lanes.elapsed(call);
+        let Some(bits) = call.part(WorkPart::Milliseconds) else {
+            return;
+        };
+        let milliseconds = f32::from_bits(bits as u32);
+        if milliseconds.is_finite() && milliseconds >= 0.0 {
+            self.elapsed_count += 1;
+            self.elapsed_ns = self.elapsed_ns.saturating_add((f64::from(milliseconds) * 1e6) as u64);
+        }
+    }
+
+    /// What is known from elsewhere to lie at addresses.
+    pub fn seed(&mut self, start: u64, end: u64, kind: MemoryKind) {
+        self.ranges.seed(start, end, kind);
+    }
+
+    /// Does what a memory call means for work.
+    pub fn remember(&mut self, call: &memory::Call<'_>) {
+        self.ranges.note(call);
+        if call.verb == Verb::GraphCreate && call.succeeded {
+            self.graphs.created(call.key(), call.raw.returned);
+        }
+        let waits = matches!(
+            call.family,
+            Family::Device | Family::Managed | Family::Pinned | Family::Registered
+        );
+        let kind = match call.verb {
+            Verb::Free if waits => HiddenKind::Free,
+            Verb::Alloc if waits => HiddenKind::Alloc,
+            _ => return,
+        };
+        if self.lanes.is_busy() {
+            let ns = call.raw.returned.saturating_sub(call.raw.entered);
+            self.hidden.memory(kind, call.raw.site, ns);
+        }
+    }
+
+    /// Kernels that graphs ran, and launches that only went into one, by kernel.
+    pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
+        let runs = self.graphs.kernel_runs().into_iter();
+        let runs = runs.map(|(id, runs)| GraphKernel { id, runs, captured: 0 });
+        let captured = self.graphs.captured_launches().iter();
+        runs.chain(captured.map(|(id, captured)| GraphKernel {
+            id: *id,
+            runs: 0,
+            captured: *captured,
+        }))
+    }
+
+    /// What the kernel counted for a stream in the end.
+    pub fn count(&mut self, name: Stream, submitted: u64) {
+        self.lanes.count(name, submitted);
+    }
+
+    /// What is known at `now`, CLOCK_MONOTONIC ns.
+    pub fn report(&self, pid: u32, ended_at: Option<u64>, now: u64) -> ProcessReport {
+        ProcessReport {
+            pid,
+            comm: self.comm.clone(),
+            origin: self.origin,
+            first_at: self.first_at,
+            ended_at,
+            copies: self.copies.report(),
+            streams: self.streams(now),
+            created: self.created,
+            waits: self.waits.report(),
+            hidden: self.hidden.report(),
+            gpu: self.gpu(now),
+            graphs: self.graphs.report(),
+            lost: self.lost,
+        }
+    }
+
+    fn streams(&self, now: u64) -> Vec<StreamReport> {
+        let report = |(index, lane): (usize, &Lane)| StreamReport {
+            stream: lane.stream,
+            context: lane.context,
+            tid: lane.tid,
+            priority: lane.priority,
+            nonblocking: lane.nonblocking,
+            submissions: lane.submitted.saturating_sub(lane.captured),
+            copied: self.copies.of_lane(index),
+            busy_at_most_ns: lane.busy_at_most_ns(now),
+            depth_at_most: lane.depth_at_most,
+            blocked_ns: lane.blocked_ns,
+            alive: lane.alive,
+        };
+        let mut streams: Vec<StreamReport> = self.lanes.iter().map(report).collect();
+        streams.sort_by_key(|stream| (std::cmp::Reverse(stream.submissions), stream.stream, stream.tid));
+        streams
+    }
+
+    fn gpu(&self, now: u64) -> GpuReport {
+        let (window_ns, idle_ns) = self.lanes.window(now);
+        let (idle_gaps, longest_idle_ns) = self.lanes.gaps();
+        let pressure = self.lanes.pressure();
+        let (from_at, until_at) = self.lanes.limits(now).unwrap_or_default();
+        let late = self.origin == Origin::Late;
+        GpuReport {
+            window_ns,
+            busy_at_most_ns: window_ns.saturating_sub(idle_ns),
+            idle_at_least_ns: idle_ns,
+            idle_likely_ns: self.lanes.likely_idle_ns().max(idle_ns),
+            from_at,
+            until_at,
+            idle_gaps,
+            longest_idle_ns,
+            notes: self.notes(),
+            inferred: late,
+            elapsed_count: self.elapsed_count,
+            elapsed_ns: self.elapsed_ns,
+            slow_submissions: pressure.count,
+            slow_submission_ns: pressure.ns,
+            slow_depth_at_most: pressure.depth_at_most,
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.origin == Origin::Late {
+            notes.push("watched late: what was submitted before may still have been running".to_owned());
+        }
+        if self.lanes.doubts > 0 {
+            notes.push("records were lost: no idle time is claimed over a loss".to_owned());
+        }
+        if self.lanes.is_crowded() {
+            notes.push("more streams than are told apart: no idle time is claimed since".to_owned());
+        }
+        notes
+    }
+}

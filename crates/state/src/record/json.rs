@@ -1,0 +1,116 @@
+//! The arguments of a call as a JSON object.
+//!
+//! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
+
+use super::{Asked, Traced};
+use crate::decode::{Call, Value};
+use crate::driver;
+use crate::text::json::{hex, string};
+use serde_json::json;
+use std::io::Write;
+
+/// The arguments of a call; of a call of the kernel driver, all that it was asked and has answered.
+pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
+    match traced.asked {
+        Some(asked) => {
+            let start = out.len();
+            fields_json(asked, out);
+            out[start] = b'{';
+            out.push(b'}');
+        }
+        None => Values(itoa::Buffer::new()).args(traced.call, out),
+    }
+}
+
+/// What is known of a call beyond what all calls have, each field after a comma. Of arguments, sizes and numbers are
+/// numbers, all else is text.
+fn fields_json(asked: &Asked, out: &mut Vec<u8>) {
+    let ioctl = &asked.ioctl;
+    let args = ioctl.args.iter();
+    let args = args.map(|(name, value)| ((*name).to_owned(), json_of(value)));
+    let fields = [
+        ("device", asked.device.map(|device| json!(device.to_string()))),
+        ("args", Some(serde_json::Value::Object(args.collect()))),
+        ("size", ioctl.size.map(|size| json!(size))),
+        ("ret", Some(json!(ioctl.result))),
+        ("error", asked.error.as_deref().map(|name| json!(name))),
+        ("notes", (!ioctl.notes.is_empty()).then(|| json!(ioctl.notes))),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            let _ = write!(
+                out,
+                ",\"{name}\":{}",
+                crate::text::quantity::harmless(&value.to_string())
+            );
+        }
+    }
+}
+
+fn json_of(value: &driver::Value) -> serde_json::Value {
+    match value {
+        driver::Value::Bytes(number) | driver::Value::Number(number) => json!(number),
+        driver::Value::Descriptor(number) => json!(number),
+        driver::Value::Text(text) => json!(text),
+        _ => json!(value.to_string()),
+    }
+}
+
+/// Writes numbers and arguments.
+struct Values(itoa::Buffer);
+
+impl Values {
+    fn number(&mut self, number: u64, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.format(number).as_bytes());
+    }
+
+    fn signed(&mut self, number: i64, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.format(number).as_bytes());
+    }
+
+    fn args(&mut self, call: &Call<'_>, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (index, (name, value)) in call.args().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            string(name, out);
+            out.push(b':');
+            self.value(&value, out);
+        }
+        out.push(b'}');
+    }
+
+    fn value(&mut self, value: &Value<'_>, out: &mut Vec<u8>) {
+        match value {
+            Value::Unsigned(number) | Value::Size(number) => self.number(*number, out),
+            Value::Signed(number) => self.signed(*number, out),
+            Value::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+            Value::Address(address) => hex(*address, out),
+            Value::Name(name) => string(name, out),
+            Value::Text { text, .. } => string(text, out),
+            Value::Dim3(axes) => self.axes(axes, out),
+            Value::Opaque | Value::Unreadable | Value::Unset => out.extend_from_slice(b"null"),
+            Value::Struct(structure) => {
+                out.push(b'{');
+                for (index, (name, value)) in structure.fields().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    string(name, out);
+                    out.push(b':');
+                    self.value(&value, out);
+                }
+                out.push(b'}');
+            }
+        }
+    }
+
+    fn axes(&mut self, axes: &[u32; 3], out: &mut Vec<u8>) {
+        for (index, axis) in axes.iter().enumerate() {
+            out.push(if index == 0 { b'[' } else { b',' });
+            self.number(u64::from(*axis), out);
+        }
+        out.push(b']');
+    }
+}

@@ -1,0 +1,28 @@
+//! Recordings: what happened, one row for each call, readable without gpuscope.
+//!
+//! A row is a [`crate::record::Record`]: [`reader`] of a file that [`recorder`]
+//! wrote, [`lines`] of JSON lines; [`recording`] is either of the two. docs/trace-format.md describes the file.
+
+pub mod alarm;
+mod batch;
+mod check;
+pub mod columns;
+mod frame;
+mod line;
+pub mod lines;
+pub mod reader;
+pub mod recorder;
+pub mod recording;
+pub mod schema;
+pub mod store;
+mod watched;
+
+pub use reader::{End, Reader};
+pub use recorder::Recorder;
+pub use recording::Recording;
+pub use schema::Covers;
+
+#[cfg(test)]
+mod bad_input_tests;
+#[cfg(test)]
+mod tests;

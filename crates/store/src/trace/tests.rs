@@ -1,0 +1,111 @@
+use super::recorder::Memory;
+use super::*;
+use crate::catalog::HostMemory;
+use crate::catalog::{Class, CopyKind};
+use crate::clock::Clock;
+use crate::record::{Kind, Meta, Record, Taker};
+
+pub fn meta() -> Meta {
+    Meta {
+        clock: Clock {
+            start_monotonic_ns: 5,
+            start_unix_ns: 1_700_000_000_000_000_000,
+        },
+        command: vec!["python".to_owned(), "train.py".to_owned()],
+        tier: "uprobe.session".to_owned(),
+        host: "node-7".to_owned(),
+        tool: "0.1.0".to_owned(),
+    }
+}
+
+/// A call that says everything.
+pub fn full() -> Record<'static> {
+    Record {
+        ns: Some(1200),
+        tid: 8,
+        comm: "python",
+        layer: "driver",
+        name: "cuMemcpyDtoHAsync_v2",
+        class: Class::Copy,
+        depth: 2,
+        count: 1,
+        since_caller: Some(300),
+        result: Some(-1),
+        error: Some("CUDA_ERROR_INVALID_VALUE"),
+        failed: true,
+        bytes: Some(64),
+        direction: Some(CopyKind::DtoH),
+        host: Some(HostMemory::Pageable),
+        blocking: true,
+        stream: Some(0),
+        address: Some(0x7f00_0000_0000),
+        held: Some(1 << 30),
+        kernel: Some("gemm"),
+        stack: Some("[]"),
+        args: Some("{\"ByteCount\":64}"),
+        ..Record::new(Kind::Call, -7, 7)
+    }
+}
+
+pub fn recorded(events: &[Record<'_>]) -> Vec<u8> {
+    let mut memory = Memory::new();
+    memory.start(&meta());
+    events.iter().for_each(|event| memory.take(event));
+    memory.end();
+    memory.bytes
+}
+
+/// Looks at each row.
+struct Look<F: FnMut(&Record<'_>)>(F);
+
+impl<F: FnMut(&Record<'_>)> Taker for Look<F> {
+    fn take(&mut self, event: &Record<'_>) {
+        self.0(event);
+    }
+}
+
+#[test]
+fn what_is_recorded_reads_back() {
+    let summary = Record {
+        args: Some("{}"),
+        ..Record::new(Kind::Summary, 9, 0)
+    };
+    let events = [full(), Record::new(Kind::Idle, 3, 7), summary];
+    let bytes = recorded(&events);
+    let reader = Reader::new(&bytes[..]).unwrap();
+    assert_eq!(reader.meta(), &meta());
+    let mut rows = 0;
+    let end = reader.read(&mut Look(|event| {
+        assert_eq!(event, &events[rows]);
+        rows += 1;
+    }));
+    assert_eq!((end.rows, end.summary.as_deref(), end.cut), (2, Some("{}"), None));
+}
+
+#[test]
+fn wherever_it_is_cut_off_what_is_before_reads_back() {
+    let mut memory = Memory::new();
+    memory.start(&meta());
+    let mut recorder = Recorder::new(&meta()).unwrap();
+    let mut bytes = Vec::new();
+    let mut ends = Vec::new();
+    for _ in 0..3 {
+        recorder.push(&full(), &mut bytes);
+        recorder.flush(&mut bytes);
+        ends.push(bytes.len());
+    }
+    let whole = |length: usize| ends.iter().filter(|end| **end <= length).count() as u64;
+    for length in (ends[0]..bytes.len()).step_by(7) {
+        let end = Reader::new(&bytes[..length]).unwrap().read(&mut Look(|_| {}));
+        assert_eq!(end.rows, whole(length), "{length} of {} bytes", bytes.len());
+        assert!(end.cut.is_some() && end.summary.is_none());
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_refused() {
+    let said = |bytes: &[u8]| Reader::new(bytes).err().map(|error| format!("{error:#}"));
+    for foreign in [&b""[..], b"{}\n", b"PAR1 and so on", &[0xff; 64]] {
+        assert!(said(foreign).unwrap().contains("it is no recording"), "{foreign:?}");
+    }
+}

@@ -1,0 +1,378 @@
+//! What a trace shows: tracks with slices, marks, numbers and arrows. A [`Painter`] draws it in its format.
+//!
+//! A call is a slice on its thread's track, within that of the call that made it. Where it put work into a stream, a
+//! second slice on the track of the stream says so: when the work was given to the stream, not when the GPU did it.
+
+use super::Map;
+use super::nest::{Flow, Nest, Over};
+use super::sums::{Counter, Sums};
+use crate::catalog::Class;
+use crate::record::{Encoder, Ending};
+use crate::record::{Kind, Meta, Record};
+use crate::text::quantity;
+
+/// Where something is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Track {
+    Thread {
+        pid: u32,
+        tid: u32,
+    },
+    /// What a thread put into a stream. No two such slices overlap.
+    Stream {
+        pid: u32,
+        tid: u32,
+        stream: u64,
+    },
+    /// When nothing that a process submitted can have been running.
+    Idle {
+        pid: u32,
+    },
+    /// From the start of a process to its end.
+    Life {
+        pid: u32,
+    },
+    /// Calls without a row, of all processes.
+    Lost,
+    Xid,
+    /// Holds the numbers of calls that have no slices.
+    Counted {
+        pid: u32,
+    },
+}
+
+impl Track {
+    /// 0: of no process.
+    #[must_use]
+    pub fn pid(self) -> u32 {
+        match self {
+            Track::Thread { pid, .. } | Track::Stream { pid, .. } => pid,
+            Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Lost | Track::Xid => 0,
+        }
+    }
+
+    /// What it is called; a thread is called by its own name.
+    #[must_use]
+    pub fn title(self) -> String {
+        match self {
+            Track::Thread { tid, .. } => format!("thread {tid}"),
+            Track::Stream { stream: 0, .. } => "default stream (submitted)".to_owned(),
+            Track::Stream { stream, .. } => format!("stream {stream:#x} (submitted)"),
+            Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
+            Track::Life { .. } => "process".to_owned(),
+            Track::Lost => "lost calls".to_owned(),
+            Track::Xid => "Xid".to_owned(),
+            Track::Counted { .. } => "calls that are only counted".to_owned(),
+        }
+    }
+}
+
+/// Something with a beginning and an end, ns since the start of the trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span<'a> {
+    pub track: Track,
+    pub at: i64,
+    /// `None`: a mark.
+    pub end: Option<i64>,
+    pub name: &'a str,
+    pub category: &'static str,
+    /// Whence an arrow leads to it.
+    pub flow: Option<u64>,
+    /// JSON object.
+    pub args: Option<&'a str>,
+}
+
+/// Whither arrows lead from a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrows<'a> {
+    /// To calls of its own thread.
+    pub callees: &'a [Flow],
+    /// To what it put into a stream.
+    pub submission: Option<u64>,
+}
+
+/// How a scene is drawn.
+pub trait Painter {
+    /// What is kept of a call until it is drawn.
+    type Call;
+
+    /// Before everything else.
+    fn start(&mut self, meta: &Meta, out: &mut Vec<u8>);
+    /// A process or thread has a name.
+    fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>);
+    /// Keeps a call, whose end is drawn if `event` has one. `flow`: the arrow that leads to it from its caller.
+    fn hold(&mut self, event: &Record<'_>, flow: Option<u64>, out: &mut Vec<u8>) -> Self::Call;
+    /// Draws it on its thread's track; its callees are drawn already. `end`: `None` where only the entry was seen.
+    fn call(&mut self, call: Self::Call, at: i64, end: Option<i64>, arrows: Arrows<'_>, out: &mut Vec<u8>);
+    /// Draws anything else.
+    fn span(&mut self, span: &Span<'_>, out: &mut Vec<u8>);
+    /// A number from now on.
+    fn count(&mut self, counter: Counter, at: i64, value: u64, out: &mut Vec<u8>);
+    /// After everything else.
+    fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>);
+}
+
+/// A call that is held.
+struct Held<C> {
+    call: C,
+    track: Track,
+    category: &'static str,
+    returned: bool,
+    submission: Option<Submission>,
+}
+
+/// What a call gave to a stream.
+struct Submission {
+    stream: u64,
+    /// What is drawn there.
+    name: String,
+}
+
+/// Draws rows with `P`.
+pub struct Scene<P: Painter> {
+    painter: P,
+    nest: Nest<Held<P::Call>>,
+    sums: Sums,
+    /// Of processes that live: since when, and its name.
+    lives: Map<u32, (i64, String)>,
+    names: Map<(u32, u32), String>,
+    last: i64,
+    next_submission: u64,
+    /// Empty between rows; keeps its memory.
+    overs: Vec<Over<Held<P::Call>>>,
+    /// Memory of names that are drawn.
+    spare: Vec<String>,
+}
+
+/// Ids of arrows to submissions, apart from those between calls.
+const SUBMISSIONS: u64 = 1 << 48;
+
+impl<P: Painter> Scene<P> {
+    /// Nothing is drawn yet.
+    pub fn new(painter: P) -> Scene<P> {
+        Scene {
+            painter,
+            nest: Nest::new(),
+            sums: Sums::default(),
+            lives: Map::default(),
+            names: Map::default(),
+            last: 0,
+            next_submission: SUBMISSIONS,
+            overs: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    fn call(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let submission = self.submission(event);
+        let Scene {
+            painter, nest, overs, ..
+        } = self;
+        let submits = submission.is_some();
+        let hold = |flow| Held {
+            call: painter.hold(event, flow, out),
+            track: Track::Thread {
+                pid: event.pid,
+                tid: event.tid,
+            },
+            category: event.class.category(),
+            returned: event.ns.is_some(),
+            submission,
+        };
+        nest.enter(event, submits, hold, |over| overs.push(over));
+        self.draw(out);
+    }
+
+    /// Draws the calls of one process, or of all, that are not over as far as is known.
+    fn leave(&mut self, pid: Option<u32>, out: &mut Vec<u8>) {
+        self.nest.leave(pid, |over| self.overs.push(over));
+        self.draw(out);
+    }
+
+    /// Draws what is over.
+    fn draw(&mut self, out: &mut Vec<u8>) {
+        let mut overs = std::mem::take(&mut self.overs);
+        overs.drain(..).for_each(|over| self.draw_one(over, out));
+        self.overs = overs;
+    }
+
+    fn draw_one(&mut self, over: Over<Held<P::Call>>, out: &mut Vec<u8>) {
+        let Over { at, end, held, .. } = over;
+        let end = held.returned.then_some(end.max(at));
+        let submission = held.submission.as_ref().filter(|_| !over.submitted_within);
+        let arrows = Arrows {
+            callees: &over.flows,
+            submission: submission.map(|_| self.next_submission),
+        };
+        self.painter.call(held.call, at, end, arrows, out);
+        if let (Some(Submission { stream, name }), Track::Thread { pid, tid }) = (submission, held.track) {
+            let span = Span {
+                track: Track::Stream {
+                    pid,
+                    tid,
+                    stream: *stream,
+                },
+                at,
+                end,
+                name,
+                category: held.category,
+                flow: Some(self.next_submission),
+                args: None,
+            };
+            self.next_submission += 1;
+            self.painter.span(&span, out);
+        }
+        self.spare.extend(held.submission.map(|submission| submission.name));
+    }
+
+    fn submission(&mut self, event: &Record<'_>) -> Option<Submission> {
+        let stream = event.stream.filter(|_| gives_work(event))?;
+        let mut name = self.spare.pop().unwrap_or_default();
+        name.clear();
+        match (event.kernel, event.direction) {
+            (Some(kernel), _) => name.push_str(kernel),
+            (None, Some(direction)) => name.extend(["copy ", direction.name()]),
+            (None, None) => name.push_str(event.name),
+        }
+        Some(Submission { stream, name })
+    }
+
+    fn process(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let pid = event.pid;
+        match event.name {
+            "exit" => {
+                self.leave(Some(pid), out);
+                let life = self.lives.remove(&pid);
+                let (from, name) = life.unwrap_or((event.at.min(0), event.comm.to_owned()));
+                self.life(pid, from, event.at, &name, out);
+            }
+            "exec" => {
+                let life = self.lives.entry(pid).or_insert((event.at, String::new()));
+                event.comm.clone_into(&mut life.1);
+                self.mark(Track::Life { pid }, event, "exec", out);
+            }
+            _ => {
+                let life = (event.at, event.comm.to_owned());
+                self.lives.insert(pid, life);
+            }
+        }
+    }
+
+    fn life(&mut self, pid: u32, from: i64, to: i64, name: &str, out: &mut Vec<u8>) {
+        let span = Span {
+            track: Track::Life { pid },
+            at: from,
+            end: Some(to.max(from)),
+            name,
+            category: "process",
+            flow: None,
+            args: None,
+        };
+        self.painter.span(&span, out);
+    }
+
+    fn mark(&mut self, track: Track, event: &Record<'_>, name: &str, out: &mut Vec<u8>) {
+        let span = Span {
+            track,
+            at: event.at,
+            end: None,
+            name,
+            category: event.kind.name(),
+            flow: None,
+            args: event.args,
+        };
+        self.painter.span(&span, out);
+    }
+
+    fn lost(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let args = serde_json::json!({
+            "function": event.name, "count": event.count, "within_ns": event.ns.unwrap_or(0),
+        });
+        let name = format!("{} of {} lost", quantity::plural(event.count, "call"), event.name);
+        let args = args.to_string();
+        let event = Record {
+            args: Some(&args),
+            ..*event
+        };
+        self.mark(Track::Lost, &event, &name, out);
+    }
+
+    fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let span = Span {
+            track: Track::Idle { pid: event.pid },
+            at: event.at,
+            end: Some(event.end()),
+            name: "idle",
+            category: "idle",
+            flow: None,
+            args: event.args,
+        };
+        self.painter.span(&span, out);
+    }
+
+    /// Names come with rows, and may change.
+    fn meet(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        if event.pid == 0 || event.comm.is_empty() {
+            return;
+        }
+        let known = self.names.entry((event.pid, event.tid)).or_default();
+        if known != event.comm {
+            event.comm.clone_into(known);
+            self.painter.name(event.pid, event.tid, event.comm, out);
+        }
+    }
+}
+
+/// Whether a call puts work into a stream.
+fn gives_work(event: &Record<'_>) -> bool {
+    let gives = matches!(
+        event.class,
+        Class::Launch | Class::Copy | Class::Memset | Class::Prefetch
+    );
+    gives && event.kind == Kind::Call
+}
+
+impl<P: Painter> Encoder for Scene<P> {
+    fn start(&mut self, meta: &Meta, out: &mut Vec<u8>) {
+        self.painter.start(meta, out);
+    }
+
+    fn take(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        self.last = self.last.max(event.end());
+        self.meet(event, out);
+        let painter = &mut self.painter;
+        self.sums
+            .follow(event, |counter, at, value| painter.count(counter, at, value, out));
+        match event.kind {
+            Kind::Call | Kind::Kernel => self.call(event, out),
+            Kind::Process => self.process(event, out),
+            Kind::Lost => self.lost(event, out),
+            Kind::Xid => {
+                let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
+                self.mark(Track::Xid, event, &name, out);
+            }
+            Kind::Idle => self.idle(event, out),
+            Kind::Count | Kind::Open | Kind::Sample | Kind::Summary => {}
+        }
+    }
+
+    fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
+        self.leave(None, out);
+        let mut alive: Vec<(u32, (i64, String))> = self.lives.drain().collect();
+        alive.sort_unstable();
+        for (pid, (from, name)) in alive {
+            self.life(pid, from, self.last, &name, out);
+        }
+        if let Some(why) = ending.cut {
+            let name = format!("the recording was cut off here: {why}");
+            self.mark(Track::Lost, &Record::new(Kind::Lost, self.last, 0), &name, out);
+        }
+        self.painter.finish(ending, out);
+    }
+}
+
+fn xid_name(args: Option<&str>) -> Option<String> {
+    let fields: serde_json::Value = serde_json::from_str(args?).ok()?;
+    Some(fields.get("name")?.as_str()?.to_owned())
+}

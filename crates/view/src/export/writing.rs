@@ -1,0 +1,68 @@
+//! Rows into a form, its bytes into a writer.
+
+use crate::record::{Encoder, Ending};
+use crate::record::{Meta, Record, Taker};
+use std::io::{self, Write};
+
+/// Bytes that go out at once.
+const PIECE: usize = 1 << 18;
+
+/// Takes rows. The first failure is remembered, and ends the writing.
+pub struct Writing<F, W: Write> {
+    form: F,
+    to: W,
+    buffer: Vec<u8>,
+    written: u64,
+    failure: Option<io::Error>,
+}
+
+impl<F: Encoder, W: Write> Writing<F, W> {
+    /// Nothing is written yet.
+    pub fn new(form: F, to: W) -> Writing<F, W> {
+        Writing {
+            form,
+            to,
+            buffer: Vec::with_capacity(2 * PIECE),
+            written: 0,
+            failure: None,
+        }
+    }
+
+    /// Writes what belongs behind the last row. Bytes that were written in all.
+    ///
+    /// # Errors
+    /// The first failure of the writer or of the form.
+    pub fn end(mut self, ending: &Ending<'_>) -> io::Result<u64> {
+        self.form.finish(ending, &mut self.buffer);
+        self.pass_on();
+        match (self.failure, self.form.failure()) {
+            (Some(error), _) => Err(error),
+            (None, Some(why)) => Err(io::Error::other(why)),
+            (None, None) => self.to.flush().map(|()| self.written),
+        }
+    }
+
+    fn pass_on(&mut self) {
+        if self.failure.is_none() {
+            self.written += self.buffer.len() as u64;
+            self.failure = self.to.write_all(&self.buffer).err();
+        }
+        self.buffer.clear();
+    }
+}
+
+impl<F: Encoder, W: Write> Taker for Writing<F, W> {
+    fn start(&mut self, meta: &Meta) {
+        self.form.start(meta, &mut self.buffer);
+    }
+
+    fn take(&mut self, event: &Record<'_>) {
+        if self.failure.is_some() {
+            return;
+        }
+        self.form.take(event, &mut self.buffer);
+        if self.buffer.len() >= PIECE {
+            self.pass_on();
+        }
+    }
+}

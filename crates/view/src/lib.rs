@@ -1,0 +1,21 @@
+//! How it looks: text, JSON lines, the summary; reports, exports and the timeline of recordings.
+
+#[cfg(feature = "record")]
+pub mod export;
+#[cfg(feature = "record")]
+pub mod report;
+pub mod sink;
+#[cfg(feature = "record")]
+pub mod timeline;
+
+// What lies below is called as if it were here: where a module lies is said once.
+#[cfg(feature = "record")]
+use gpuscope_catalog::filter;
+use gpuscope_catalog::{catalog, decode, driver};
+use gpuscope_collect::elf;
+use gpuscope_core::{clock, frame, text, wire};
+#[cfg(feature = "record")]
+use gpuscope_state::{findings, rule};
+use gpuscope_state::{model, record};
+#[cfg(feature = "record")]
+use gpuscope_store::trace;

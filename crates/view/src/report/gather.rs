@@ -1,0 +1,350 @@
+//! Takes rows, and adds up what a report says.
+
+use super::Report;
+use super::copies::CopyTally;
+use super::driver::DriverTally;
+use super::failures::Failures;
+use super::functions::{Functions, Layer};
+use super::idle::{Covered, IdleTally};
+use super::kernels::Kernels;
+use super::memory::MemoryTally;
+use super::people::People;
+use super::rates::RateTally;
+use super::slowest::Slowest;
+use super::waits::Waits;
+use super::words::at;
+use crate::catalog::Class;
+use crate::clock::Clock;
+use crate::model::finding::{Finding, Run};
+use crate::model::outside::{Outside, SAMPLE};
+use crate::model::snapshot::{Holder, Snapshot};
+use crate::record::{Kind, Meta, Record, Taker};
+use crate::text::quantity::{count, duration, plural};
+
+/// A row this much earlier than one before it is no matter of order.
+const BACKWARDS_NS: i64 = 1_000_000_000;
+
+/// Where the rows came from.
+#[derive(Debug, Clone, Default)]
+pub struct Source {
+    /// Name of the file, or what was traced.
+    pub name: String,
+    pub meta: Option<Meta>,
+    /// With that of the totals.
+    pub rows: u64,
+    /// Why reading ended early.
+    pub cut: Option<String>,
+    /// Why its summary is none.
+    pub unreadable: Option<String>,
+    /// It is a trace of now, not a recording.
+    pub live: bool,
+}
+
+impl Source {
+    /// When the trace began.
+    #[must_use]
+    pub fn clock(&self) -> Option<Clock> {
+        self.meta.as_ref().map(|meta| meta.clock)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Gatherer {
+    meta: Option<Meta>,
+    /// Where the first row of a call begins, and where the last ends.
+    span: Option<(i64, i64)>,
+    /// From when on there are all rows, where they do not begin with the trace.
+    from: Option<i64>,
+    early: Early,
+    latest: i64,
+    backwards: u64,
+    functions: Functions,
+    slowest: Slowest,
+    memory: MemoryTally,
+    kernels: Kernels,
+    copies: CopyTally,
+    waits: Waits,
+    driver: DriverTally,
+    idle: IdleTally,
+    outside: Outside,
+    rates: RateTally,
+    failures: Failures,
+    people: People,
+}
+
+/// Outermost calls that began before there are all rows, and how long they had lasted by then.
+#[derive(Debug, Clone, Copy, Default)]
+struct Early {
+    calls: u64,
+    ns: u64,
+}
+
+impl Taker for Gatherer {
+    fn start(&mut self, meta: &Meta) {
+        self.meta = Some(meta.clone());
+    }
+
+    fn take(&mut self, event: &Record<'_>) {
+        match event.kind {
+            Kind::Call => self.call(event),
+            Kind::Kernel => self.kernel(event),
+            Kind::Count => drop(self.functions.take(event)),
+            Kind::Process => self.people.lives(event),
+            Kind::Lost => self.failures.lose(event),
+            Kind::Xid => self.failures.fault(event),
+            Kind::Sample => self.sample(event),
+            Kind::Idle => self.idle.gap(event, self.origin(event)),
+            Kind::Open | Kind::Summary => {}
+        }
+    }
+}
+
+impl Gatherer {
+    fn origin(&self, event: &Record<'_>) -> i64 {
+        self.span.map_or(event.at, |(first, _)| first)
+    }
+
+    /// Rows are whole from `at` on.
+    pub(super) fn covers_from(&mut self, at: i64) {
+        self.from = Some(at);
+    }
+
+    fn extend(&mut self, event: &Record<'_>) {
+        let from = self.from.unwrap_or(i64::MIN);
+        let (at, end) = (event.at.max(from), event.end().max(from));
+        if event.at < at && event.depth == 0 {
+            self.early.calls += 1;
+            self.early.ns = self.early.ns.saturating_add(event.end().min(at).abs_diff(event.at));
+        }
+        let (first, last) = self.span.get_or_insert((at, end));
+        (*first, *last) = ((*first).min(at), (*last).max(end));
+        self.backwards += u64::from(event.at < self.latest.saturating_sub(BACKWARDS_NS));
+        self.latest = self.latest.max(event.at);
+    }
+
+    fn call(&mut self, event: &Record<'_>) {
+        self.extend(event);
+        let function = self.functions.take(event);
+        let view = self.functions.view(function);
+        self.slowest.take(event);
+        self.people.take(event);
+        self.rates.take(event, view);
+        if event.depth == 0 {
+            self.driver.cuda(event, view);
+            self.idle.call(event, function);
+        }
+        if event.failed {
+            self.failures.take(event, function);
+        }
+        if let Some(held) = event.held {
+            self.memory.hold(event.pid, event.end(), held, self.origin(event));
+        }
+        match event.class {
+            Class::Launch => self.kernels.take(event, view),
+            Class::Copy => {
+                self.copies.take(event, view);
+                if event.blocking {
+                    self.waits.take(event, function, view);
+                }
+            }
+            Class::Sync => self.waits.take(event, function, view),
+            Class::Alloc | Class::Free => self.memory.take(event, view),
+            _ => {}
+        }
+    }
+
+    fn kernel(&mut self, event: &Record<'_>) {
+        self.extend(event);
+        let function = self.functions.take(event);
+        self.driver.kernel(event);
+        if event.failed {
+            self.failures.take(event, function);
+        }
+    }
+
+    fn sample(&mut self, event: &Record<'_>) {
+        match (event.name, event.bytes) {
+            ("memory.held", Some(bytes)) => self.memory.hold(event.pid, event.at, bytes, self.origin(event)),
+            ("gpu.idle_at_least_ns", Some(ns)) => self.idle.measured(event, ns, 0),
+            ("gpu.busy_at_most_ns", Some(ns)) => self.idle.measured(event, ns, 1),
+            (SAMPLE, _) => {
+                let place = event.stack.and_then(crate::frame::json::place_of);
+                self.outside.add(event.pid, place.as_deref(), event.ns.unwrap_or(0));
+            }
+            ("thread.cpu_ns", _) => self.people.measure(event, 0),
+            ("thread.runnable_ns", _) => self.people.measure(event, 1),
+            _ => {}
+        }
+    }
+
+    /// What the rows so far say. `exact`: the summary of the run, if it is known.
+    #[must_use]
+    pub fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
+        let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
+        let told = exact.as_ref();
+        let waited = self.waits.list(&self.functions, told);
+        let layers = self.functions.layers(told);
+        let source = Source {
+            meta: self.meta.clone().or(source.meta),
+            ..source
+        };
+        let losses = self.failures.losses();
+        Report {
+            notes: self.notes(&source, told, &layers, losses.calls),
+            driver: self.driver.report(&layers),
+            layers,
+            source,
+            findings,
+            untold: None,
+            run,
+            from_ns,
+            to_ns,
+            slowest: self.slowest.list(),
+            memory: self.memory.report(),
+            kernels: self.kernels.list(told),
+            copies: self.copies.list(told),
+            waits: waited.waits,
+            hidden: waited.hidden,
+            wait_calls: waited.calls,
+            outside: self.outside.clone(),
+            idle: self.idle.list(&self.functions, &self.covers((from_ns, to_ns)), told),
+            rates: self
+                .rates
+                .report(&self.kernels.launches, &self.copies.counts, &self.waits.calls),
+            failures: self
+                .failures
+                .list(told.map(|told| told.failures.as_slice()).unwrap_or_default()),
+            losses,
+            processes: self.people.list(),
+            xids: self.failures.xids.clone(),
+            exact: exact.is_some(),
+            totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact)),
+        }
+    }
+
+    fn covers(&self, (from_ns, to_ns): (i64, i64)) -> Covered {
+        Covered {
+            from_ns,
+            to_ns,
+            whole: self.from.is_none(),
+        }
+    }
+
+    /// What rows add up to, in the place of a summary.
+    fn totals(&self) -> Snapshot {
+        Snapshot {
+            functions: self.functions.totals(),
+            failures: self.failures.totals(),
+            memory: self.holders(),
+            xids: self.failures.faults(),
+            ..Snapshot::default()
+        }
+    }
+
+    /// A summary, with what only rows tell of memory where functions were left out.
+    fn completed(&self, exact: Snapshot) -> Snapshot {
+        let told = exact.memory.filter(|holders| !holders.is_empty());
+        Snapshot {
+            memory: told.or_else(|| self.holders()),
+            ..exact
+        }
+    }
+
+    /// What processes held in the last row that says so; `None`: no row does, but something was allocated.
+    fn holders(&self) -> Option<Vec<Holder>> {
+        let memory = self.memory.report();
+        if memory.processes.is_empty() && memory.allocations > 0 {
+            return None;
+        }
+        let people = self.people.list();
+        let comm = |pid: u32| people.iter().find(|one| one.pid == pid).map(|one| one.comm.clone());
+        let all = memory.processes.iter().map(|held| Holder {
+            pid: held.pid,
+            comm: comm(held.pid).unwrap_or_else(|| "?".to_owned()),
+            ended: true,
+            held_bytes: held.last_bytes,
+        });
+        Some(all.collect())
+    }
+
+    /// Which time there are rows of, where that is not all of the trace.
+    fn covered(&self) -> Option<String> {
+        let ((_, to), from) = (self.span?, self.from.filter(|from| *from > 0)?);
+        let early = match self.early {
+            Early { calls: 0, .. } => String::new(),
+            Early { calls, ns } => format!(
+                "; {} began before and count in full, {} more",
+                plural(calls, "call"),
+                duration(ns)
+            ),
+        };
+        let idle = match self.idle.known_until() {
+            Some(until) if until < to => format!("; idle time is known until {}", at(until)),
+            _ => String::new(),
+        };
+        Some(format!(
+            "it covers the {} from {} to {}{early}{idle}; calls without rows are counted by the second",
+            duration(to.abs_diff(from)),
+            at(from),
+            at(to)
+        ))
+    }
+
+    fn notes(&self, source: &Source, exact: Option<&Snapshot>, layers: &[Layer], lost: u64) -> Vec<String> {
+        let mut notes = Vec::new();
+        let rows_alone = "there are no exact totals: all numbers are computed from rows";
+        notes.extend(
+            source
+                .unreadable
+                .as_ref()
+                .map(|why| format!("its exact totals cannot be read: {why}")),
+        );
+        match (&source.cut, exact) {
+            (Some(why), None) => notes.push(format!("the recording was cut off ({why}); {rows_alone}")),
+            (Some(why), Some(_)) => notes.push(format!("the recording is damaged behind its last row ({why})")),
+            (None, None) => notes.push(rows_alone.to_owned()),
+            (None, Some(_)) => {}
+        }
+        notes.extend(self.covered());
+        if lost > 0 {
+            let what = match exact {
+                Some(_) => "totals by function are exact all the same; everything else may be too little",
+                None => "every number may be too little",
+            };
+            notes.push(format!("{} without rows (lost): {what}", plural(lost, "call")));
+        }
+        if self.backwards > 0 {
+            notes.push(format!(
+                "{} out of order by more than a second: what is shown over time may be wrong there",
+                plural(self.backwards, "row")
+            ));
+        }
+        notes.extend(exact.and_then(|exact| filtered(layers, exact, lost)));
+        notes
+    }
+}
+
+/// Calls that were counted and left out on purpose (`--errors`, `--min-duration`, `--filter`).
+fn filtered(layers: &[Layer], exact: &Snapshot, lost: u64) -> Option<String> {
+    let is_chatty = |name: &str| exact.counted_only.iter().any(|one| one == name);
+    let timed = layers
+        .iter()
+        .flat_map(|layer| &layer.functions)
+        .filter(|function| function.errors.is_some() && !is_chatty(&function.name));
+    let (calls, rows) = timed.fold((0u64, 0u64), |(calls, rows), function| {
+        (
+            calls.saturating_add(function.calls),
+            rows.saturating_add(function.rows.min(function.calls)),
+        )
+    });
+    // calls under way when tracing ended have no row either
+    let missing = (calls - rows).saturating_sub(lost);
+    (missing > calls / 100).then(|| {
+        format!(
+            "{} of {} calls have rows, the others were only counted: what is not a total is of those alone",
+            count(rows),
+            count(calls)
+        )
+    })
+}

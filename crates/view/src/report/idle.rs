@@ -1,0 +1,452 @@
+//! When nothing that a process had submitted can have been running, and what its host did meanwhile.
+
+use super::bins::Bins;
+use super::functions::Functions;
+use crate::model::snapshot::{Gpu, Snapshot};
+use crate::model::work::Certainty;
+use crate::record::Record;
+use crate::text::quantity::duration;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+/// Gaps told one by one.
+const LONGEST: usize = 10;
+/// Processes whose gaps are followed.
+const PROCESSES: usize = 64;
+/// Calls of a process that are remembered for gaps told of after them.
+const REMEMBERED: usize = 1 << 14;
+/// Rows may come out of order by as much.
+const WINDOW_NS: i64 = 200_000_000;
+/// A gap is told of so long after its end: `GAP_LATE_NS` of the tracer's measures.
+const LATE_NS: i64 = 500_000_000;
+/// Causes told for one process.
+const CAUSES: usize = 10;
+
+/// Idle time of one process: a lower bound.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Idle {
+    pub pid: u32,
+    /// What `total_ns` is part of: from the first work given to the device to the last that is known of it; without a
+    /// summary the time that the recording covers.
+    pub window_ns: u64,
+    pub gaps: u64,
+    pub total_ns: u64,
+    pub longest_ns: u64,
+    /// Not everything that gives devices work was seen: no bound.
+    pub inferred: bool,
+    /// Idle time if streams that were given nothing for a second are done: inferred. At least `total_ns`.
+    pub likely_ns: u64,
+    /// Of those told one by one, which last 20 µs and more. Longest first.
+    pub longest: Vec<Gap>,
+    /// What its threads did in the gaps; most time first. Outermost calls, all threads together: may be more than the
+    /// gaps. An empty name: in no call.
+    pub meanwhile: Vec<Meanwhile>,
+    /// Length of a step of `idle_ns`.
+    pub step_ns: u64,
+    /// Where the first step begins.
+    pub from_ns: i64,
+    /// Idle time in each step.
+    pub idle_ns: Vec<u64>,
+}
+
+/// One gap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    pub at_ns: i64,
+    pub ns: u64,
+    /// In which function most of it was spent; `None`: in no call.
+    pub mostly_in: Option<String>,
+}
+
+impl Idle {
+    /// Part of the window.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.total_ns as f64 / self.window_ns.max(1) as f64
+    }
+
+    /// `12.3 s of 40.0 s (30.7 %)`, rounded down: a share of at least so much.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "{} of {} ({})",
+            duration(self.total_ns),
+            duration(self.window_ns),
+            at_least(self.total_ns, self.window_ns)
+        )
+    }
+}
+
+/// `30.7 %`, rounded down.
+#[must_use]
+pub fn at_least(ns: u64, of_ns: u64) -> String {
+    let thousandths = u128::from(ns) * 1000 / u128::from(of_ns.max(1));
+    format!("{}.{} %", thousandths / 10, thousandths % 10)
+}
+
+/// Time in gaps.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Meanwhile {
+    pub name: String,
+    pub ns: u64,
+}
+
+/// The time that rows cover.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Covered {
+    pub from_ns: i64,
+    pub to_ns: i64,
+    /// They begin with the trace.
+    pub whole: bool,
+}
+
+/// The last cumulative measures of a process.
+#[derive(Debug, Clone, Copy, Default)]
+struct Measured {
+    at: i64,
+    idle_ns: u64,
+    busy_ns: u64,
+}
+
+/// An outermost call.
+#[derive(Debug, Clone, Copy)]
+struct Stay {
+    at: i64,
+    end: i64,
+    function: usize,
+    /// When it and all that were entered before it were over.
+    reach: i64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Track {
+    /// In the order of their entries.
+    stays: VecDeque<Stay>,
+    waiting: VecDeque<(i64, i64)>,
+    gaps: u64,
+    total_ns: u64,
+    longest: Vec<(u64, i64, Option<usize>)>,
+    meanwhile: HashMap<usize, u64>,
+    outside_ns: u64,
+    steps: Bins<u64>,
+    /// When the last gap was over.
+    told_until: i64,
+    measured: Option<Measured>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(super) struct IdleTally {
+    tracks: BTreeMap<u32, Track>,
+}
+
+impl IdleTally {
+    /// An outermost call.
+    pub(super) fn call(&mut self, event: &Record<'_>, function: usize) {
+        if self.tracks.len() >= PROCESSES && !self.tracks.contains_key(&event.pid) {
+            return;
+        }
+        let track = self.tracks.entry(event.pid).or_default();
+        track.remember(event.at, event.end(), function);
+        track.settle(event.at);
+    }
+
+    /// A gap.
+    pub(super) fn gap(&mut self, event: &Record<'_>, origin: i64) {
+        let Some(ns) = event.ns else { return };
+        if self.tracks.len() >= PROCESSES && !self.tracks.contains_key(&event.pid) {
+            return;
+        }
+        let track = self.tracks.entry(event.pid).or_default();
+        if track.gaps == 0 {
+            track.steps = Bins::from(origin);
+        }
+        track.gaps += 1;
+        track.total_ns = track.total_ns.saturating_add(ns);
+        track.told_until = track.told_until.max(event.end());
+        track
+            .steps
+            .spread(event.at, event.end(), |step, part| *step = step.saturating_add(part));
+        track.waiting.push_back((event.at, event.end()));
+    }
+
+    /// A cumulative measure: idle time is 0, busy time 1.
+    pub(super) fn measured(&mut self, event: &Record<'_>, ns: u64, which: usize) {
+        let Some(track) = self.tracks.get_mut(&event.pid) else {
+            return;
+        };
+        let measured = track.measured.get_or_insert_default();
+        measured.at = measured.at.max(event.at);
+        match which {
+            0 => measured.idle_ns = ns,
+            _ => measured.busy_ns = ns,
+        }
+    }
+
+    /// Until when idle time is known of all processes: a gap is told of once no call can cut it any more.
+    pub(super) fn known_until(&self) -> Option<i64> {
+        self.tracks.values().filter_map(Track::known_until).min()
+    }
+
+    /// What `exact` says replaces what rows add up to.
+    pub(super) fn list(&self, functions: &Functions, covered: &Covered, exact: Option<&Snapshot>) -> Vec<Idle> {
+        let worked = exact.map(worked).unwrap_or_default();
+        let pids: BTreeSet<u32> = self.tracks.keys().chain(worked.keys()).copied().collect();
+        let told = pids.into_iter().map(|pid| {
+            let mut track = self.tracks.get(&pid).cloned().unwrap_or_default();
+            track.settle(i64::MAX);
+            let idle = track.report(pid, functions, covered);
+            worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_told(gpu))
+        });
+        let mut idle: Vec<Idle> = told.filter(|idle| idle.total_ns > 0).collect();
+        idle.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.pid.cmp(&b.pid)));
+        idle
+    }
+}
+
+impl Track {
+    /// Nearly all come in the order of their entries.
+    fn remember(&mut self, at: i64, end: i64, function: usize) {
+        if self.stays.len() == REMEMBERED {
+            self.stays.pop_front();
+        }
+        let before = self.stays.iter().rposition(|other| other.at <= at);
+        let reach = before.map_or(end, |before| self.stays[before].reach.max(end));
+        let place = before.map_or(0, |before| before + 1);
+        let stay = Stay {
+            at,
+            end,
+            function,
+            reach,
+        };
+        self.stays.insert(place, stay);
+        for later in self.stays.range_mut(place + 1..) {
+            later.reach = later.reach.max(reach);
+        }
+    }
+
+    /// Looks at gaps that no further row can tell of.
+    fn settle(&mut self, now: i64) {
+        while let Some((at, end)) = self.waiting.front().copied() {
+            if end.saturating_add(WINDOW_NS) > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.explain(at, end);
+        }
+    }
+
+    fn explain(&mut self, at: i64, end: i64) {
+        let mut parts: Vec<(i64, i64, usize)> = Vec::new();
+        let entered = self.stays.partition_point(|stay| stay.at < end);
+        let within = self.stays.range(..entered).rev().take_while(|stay| stay.reach > at);
+        for stay in within.filter(|stay| stay.end > at) {
+            parts.push((stay.at.max(at), stay.end.min(end), stay.function));
+        }
+        let mut by: HashMap<usize, u64> = HashMap::new();
+        for (from, to, function) in &parts {
+            let sum = by.entry(*function).or_default();
+            *sum = sum.saturating_add(to.abs_diff(*from));
+        }
+        // of what was before the first remembered call nothing is known
+        let forgotten = self.stays.front().filter(|_| self.stays.len() == REMEMBERED);
+        let known_from = forgotten.map_or(at, |first| first.at.clamp(at, end));
+        let outside = end.abs_diff(known_from).saturating_sub(covered(&mut parts));
+        self.outside_ns = self.outside_ns.saturating_add(outside);
+        for (function, ns) in &by {
+            let sum = self.meanwhile.entry(*function).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
+        let most = by.into_iter().max_by_key(|(function, ns)| (*ns, *function));
+        let mostly = most.filter(|(_, ns)| *ns >= outside).map(|(function, _)| function);
+        let ns = end.abs_diff(at);
+        let place = self.longest.partition_point(|(other, ..)| *other >= ns);
+        self.longest.insert(place, (ns, at, mostly));
+        self.longest.truncate(LONGEST);
+    }
+
+    fn known_until(&self) -> Option<i64> {
+        let measured = self.measured.map(|measured| measured.at.saturating_sub(LATE_NS));
+        measured.map(|until| until.max(self.told_until))
+    }
+
+    /// Idle time and what it is part of, as far as that is known without a summary.
+    fn part(&self, covered: &Covered) -> (u64, u64) {
+        match self.measured.filter(|_| covered.whole) {
+            // cumulative since the beginning, and of gaps of any length
+            Some(measured) => {
+                let idle_ns = measured.idle_ns.max(self.total_ns);
+                (idle_ns, idle_ns.saturating_add(measured.busy_ns))
+            }
+            None => {
+                let until = self.known_until().unwrap_or(covered.to_ns).min(covered.to_ns);
+                (
+                    self.total_ns,
+                    until.saturating_sub(covered.from_ns).max(0).unsigned_abs(),
+                )
+            }
+        }
+    }
+
+    fn report(&self, pid: u32, functions: &Functions, covered: &Covered) -> Idle {
+        let (total_ns, window_ns) = self.part(covered);
+        let longest: Vec<Gap> = self
+            .longest
+            .iter()
+            .map(|(ns, at_ns, mostly)| Gap {
+                at_ns: *at_ns,
+                ns: *ns,
+                mostly_in: mostly.map(|function| functions.name(function).to_owned()),
+            })
+            .collect();
+        let name = |function: &usize| functions.name(*function).to_owned();
+        let mut meanwhile: Vec<Meanwhile> = self
+            .meanwhile
+            .iter()
+            .map(|(function, ns)| Meanwhile {
+                name: name(function),
+                ns: *ns,
+            })
+            .collect();
+        meanwhile.push(Meanwhile {
+            name: String::new(),
+            ns: self.outside_ns,
+        });
+        meanwhile.sort_by(|a, b| b.ns.cmp(&a.ns).then_with(|| a.name.cmp(&b.name)));
+        meanwhile.truncate(CAUSES);
+        let half = self.steps.width() as i64 / 2;
+        Idle {
+            pid,
+            window_ns,
+            inferred: false,
+            likely_ns: total_ns,
+            gaps: self.gaps,
+            total_ns,
+            longest_ns: longest.first().map_or(0, |gap| gap.ns),
+            longest,
+            meanwhile,
+            step_ns: self.steps.width(),
+            from_ns: self.steps.iter().next().map_or(0, |(at, _)| at.saturating_sub(half)),
+            idle_ns: self.steps.iter().map(|(_, ns)| *ns).collect(),
+        }
+    }
+}
+
+impl Idle {
+    /// With the totals of the summary.
+    fn with_told(self, gpu: &Gpu) -> Idle {
+        Idle {
+            window_ns: gpu.window_ns,
+            gaps: gpu.gaps,
+            total_ns: gpu.idle_ns,
+            longest_ns: gpu.longest_ns,
+            inferred: gpu.certainty == Certainty::Inferred.name(),
+            likely_ns: gpu.idle_likely_ns,
+            ..self
+        }
+    }
+}
+
+/// By process; what a process did before it became another program is part of it.
+fn worked(exact: &Snapshot) -> BTreeMap<u32, Gpu> {
+    let mut all: BTreeMap<u32, Gpu> = BTreeMap::new();
+    for work in exact.work.iter().filter(|work| work.gpu.window_ns > 0) {
+        let sum = all.entry(work.pid).or_default();
+        sum.window_ns = sum.window_ns.saturating_add(work.gpu.window_ns);
+        sum.idle_ns = sum.idle_ns.saturating_add(work.gpu.idle_ns);
+        sum.idle_likely_ns = sum.idle_likely_ns.saturating_add(work.gpu.idle_likely_ns);
+        sum.gaps = sum.gaps.saturating_add(work.gpu.gaps);
+        sum.longest_ns = sum.longest_ns.max(work.gpu.longest_ns);
+        sum.certainty = sum.certainty.clone().max(work.gpu.certainty.clone());
+    }
+    all
+}
+
+/// How long at least one of them lasted.
+fn covered(parts: &mut [(i64, i64, usize)]) -> u64 {
+    parts.sort_unstable();
+    let (mut sum, mut until) = (0_u64, i64::MIN);
+    for (from, to, _) in parts.iter() {
+        let from = (*from).max(until);
+        if *to > from {
+            sum = sum.saturating_add(to.abs_diff(from));
+        }
+        until = until.max(*to);
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Kind;
+
+    fn call(at: i64, ns: u64) -> Record<'static> {
+        Record {
+            ns: Some(ns),
+            layer: "runtime",
+            name: "cudaMalloc",
+            ..Record::new(Kind::Call, at, 7)
+        }
+    }
+
+    fn gap(at: i64, ns: u64) -> Record<'static> {
+        Record {
+            ns: Some(ns),
+            ..Record::new(Kind::Idle, at, 7)
+        }
+    }
+
+    fn told(events: &[Record<'_>]) -> Idle {
+        let (mut functions, mut idle) = (Functions::default(), IdleTally::default());
+        for event in events {
+            match event.kind {
+                Kind::Idle => idle.gap(event, 0),
+                _ => {
+                    let function = functions.take(event);
+                    idle.call(event, function);
+                }
+            }
+        }
+        {
+            let covered = Covered {
+                from_ns: 0,
+                to_ns: 10_000,
+                whole: false,
+            };
+            idle.list(&functions, &covered, None).remove(0)
+        }
+    }
+
+    #[test]
+    fn a_gap_says_what_the_host_did_whichever_row_comes_first() {
+        for events in [[call(1500, 700), gap(1000, 1000)], [gap(1000, 1000), call(1500, 700)]] {
+            let idle = told(&events);
+            let said = |name: &str| idle.meanwhile.iter().find(|one| one.name == name).unwrap().ns;
+            assert_eq!((said("cudaMalloc"), said("")), (500, 500));
+            assert_eq!((idle.gaps, idle.total_ns, idle.longest_ns), (1, 1000, 1000));
+        }
+    }
+
+    #[test]
+    fn a_long_call_is_seen_behind_those_that_were_entered_after_it_whenever_its_row_comes() {
+        let long = call(0, 1_000_000);
+        let short: Vec<Record<'_>> = (1..50).map(|number| call(number * 1000, 10)).collect();
+        let gap = gap(60_000, 1000);
+        for place in [0, 20, short.len()] {
+            let mut events = short.clone();
+            events.insert(place, long);
+            events.push(gap);
+            let outside = told(&events).meanwhile.into_iter().find(|one| one.name.is_empty());
+            assert_eq!(outside.unwrap().ns, 0, "{place}");
+        }
+    }
+
+    #[test]
+    fn time_of_two_threads_is_not_outside_twice() {
+        let idle = told(&[call(1000, 600), call(1400, 600), gap(1000, 1000)]);
+        let outside = idle.meanwhile.iter().find(|one| one.name.is_empty()).unwrap();
+        assert_eq!(outside.ns, 0);
+        assert_eq!(idle.longest[0].mostly_in.as_deref(), Some("cudaMalloc"));
+    }
+}

@@ -1,0 +1,307 @@
+//! From a recording, or rows as they come, to a report.
+
+use super::clip::Clip;
+use super::{Gatherer, Report, Source};
+use crate::findings::Engine;
+use crate::model::snapshot::{self, Snapshot};
+use crate::record::{Meta, Record, Taker};
+use crate::trace::{Covers, End, Recording};
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Takes rows for all that a report says: sums and diagnoses.
+pub struct Collector {
+    gatherer: Gatherer,
+    engine: Engine,
+    clip: Option<Clip>,
+}
+
+impl Default for Collector {
+    fn default() -> Collector {
+        Collector::new()
+    }
+}
+
+impl Collector {
+    /// With all rules.
+    #[must_use]
+    pub fn new() -> Collector {
+        Collector {
+            gatherer: Gatherer::default(),
+            engine: Engine::new(),
+            clip: None,
+        }
+    }
+
+    /// From when on there will be all rows.
+    pub fn covers(&mut self, covers: Covers) {
+        self.clip = Clip::of(covers);
+        self.begin();
+    }
+
+    /// Where the beginning is known.
+    fn begin(&mut self) {
+        if let Some(from) = self.clip.as_ref().and_then(Clip::from) {
+            self.gatherer.covers_from(from);
+            self.engine.covers_from(from);
+        }
+    }
+
+    fn hand(&mut self, event: &Record<'_>) {
+        self.gatherer.take(event);
+        self.engine.take(event);
+    }
+
+    /// What the rows so far say. `exact`: the summary of the run, as JSON.
+    #[must_use]
+    pub fn report(&mut self, source: Source, exact: Option<&str>) -> Report {
+        let (exact, unreadable) = match exact.map(read).transpose() {
+            Ok(exact) => (exact, None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        if exact.as_ref().is_some_and(idleness_is_inferred) {
+            self.engine.doubt_idleness();
+        }
+        self.engine.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
+        self.engine
+            .did_not_return(exact.as_ref().map(unreturned).unwrap_or_default());
+        let untold = exact.as_ref().and_then(|exact| exact.no_findings.clone());
+        let unseen = || (!self.engine.saw_calls()).then(|| "no CUDA call was seen".to_owned());
+        let untold = untold.or_else(unseen);
+        let findings = match untold {
+            None => self.engine.findings(),
+            Some(_) => Vec::new(),
+        };
+        let source = Source { unreadable, ..source };
+        let mut report = self.gatherer.report(source, exact, findings, self.engine.run());
+        report.totals.findings = untold.is_none().then(|| told(&report));
+        report.totals.no_findings.clone_from(&untold);
+        Report { untold, ..report }
+    }
+}
+
+fn read(summary: &str) -> serde_json::Result<Snapshot> {
+    Snapshot::read(&serde_json::from_str(summary)?)
+}
+
+/// What a gate judges is what the report shows.
+fn told(report: &Report) -> Vec<snapshot::Finding> {
+    let findings = report.findings.iter();
+    findings
+        .map(|finding| snapshot::Finding {
+            rule: finding.rule.to_owned(),
+            what: finding.what.clone(),
+        })
+        .collect()
+}
+
+/// Calls that had not returned, by function.
+fn unreturned(exact: &Snapshot) -> BTreeMap<String, u64> {
+    let functions = exact.functions.iter().filter(|function| function.unfinished > 0);
+    functions
+        .map(|function| (function.name.clone(), function.unfinished))
+        .collect()
+}
+
+/// What tracing cost the program's calls. Of the whole, that it stood still while libraries were loaded is none of them.
+fn in_calls_ns(exact: &Snapshot) -> u64 {
+    let seconds = |key: &str| exact.cost[key].as_f64().unwrap_or(0.0);
+    ((seconds("program_seconds") - seconds("standstill_seconds")).max(0.0) * 1e9).round() as u64
+}
+
+/// Not everything that gives devices work was seen.
+fn idleness_is_inferred(exact: &Snapshot) -> bool {
+    exact.work.iter().any(|work| work.gpu.certainty == "inferred")
+}
+
+impl Taker for Collector {
+    fn start(&mut self, meta: &Meta) {
+        self.gatherer.start(meta);
+        self.engine.start(meta);
+    }
+
+    fn take(&mut self, event: &Record<'_>) {
+        let Some(clip) = self.clip.as_mut() else {
+            return self.hand(event);
+        };
+        if clip.learn(event) {
+            let kept = clip.kept();
+            self.begin();
+            kept.iter().for_each(|gap| self.hand(gap));
+        }
+        let within = self.clip.as_mut().and_then(|clip| clip.cut(event));
+        if let Some(event) = within {
+            self.hand(&event);
+        }
+    }
+}
+
+/// Reads a recording; `watch` is told how many bytes of how many are read, now and then.
+///
+/// # Errors
+/// It cannot be read, is none, or nothing in it can be read.
+pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let reader = Recording::open(path)?;
+    let mut collector = Collector::new();
+    collector.covers(reader.covers());
+    let end = reader.read_watched(path, &mut collector, watch);
+    conclude(path, &mut collector, end)
+}
+
+fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {
+    if let (0, None, Some(why)) = (end.rows, &end.summary, &end.cut) {
+        bail!("nothing in {} can be read: {why}", path.display());
+    }
+    let source = Source {
+        name: path.display().to_string(),
+        rows: end.all_rows,
+        cut: end.cut,
+        ..Source::default()
+    };
+    Ok(collector.report(source, end.summary.as_deref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{html, json, markdown, text};
+    use super::*;
+    use crate::catalog::Class;
+    use crate::record::Kind;
+
+    const MS: i64 = 1_000_000;
+
+    fn call(name: &'static str, class: Class, at: i64, ns: i64) -> Record<'static> {
+        Record {
+            ns: Some(ns as u64),
+            layer: "driver",
+            name,
+            class,
+            ..Record::new(Kind::Call, at, 7)
+        }
+    }
+
+    fn gap(at: i64, ns: i64) -> Record<'static> {
+        Record {
+            ns: Some(ns as u64),
+            ..Record::new(Kind::Idle, at, 7)
+        }
+    }
+
+    fn sample(name: &'static str, at: i64) -> Record<'static> {
+        Record {
+            name,
+            bytes: Some(1),
+            ..Record::new(Kind::Sample, at, 7)
+        }
+    }
+
+    /// The last 4 s of a longer trace: a wait that began long before, a gap that did, and one within.
+    fn dump(covers: Covers) -> Report {
+        let mut collector = Collector::new();
+        collector.covers(covers);
+        let launch = |at: i64| call("cuLaunchKernel", Class::Launch, at, MS);
+        for event in [
+            gap(2000 * MS, 9000 * MS),
+            launch(10_000 * MS),
+            call("cuStreamSynchronize", Class::Sync, 1000 * MS, 9500 * MS),
+            gap(9000 * MS, 500 * MS),
+            gap(11_000 * MS, 1000 * MS),
+            sample("gpu.idle_at_least_ns", 13_500 * MS),
+            sample("gpu.busy_at_most_ns", 13_500 * MS),
+            launch(13_999 * MS),
+        ] {
+            collector.take(&event);
+        }
+        collector.report(Source::default(), None)
+    }
+
+    #[test]
+    fn all_of_a_dump_covers_the_same_time_or_says_which() {
+        for covers in [Covers::From(10_000 * MS), Covers::Unsaid] {
+            let report = dump(covers);
+            assert_eq!((report.from_ns, report.to_ns), (10_000 * MS, 14_000 * MS));
+            assert_eq!(report.wall_ns(), 4000 * MS as u64);
+            let idle = &report.idle[0];
+            // of the first gap what lies within; told until half a second before the last measure
+            assert_eq!((idle.total_ns, idle.window_ns), (2000 * MS as u64, 3000 * MS as u64));
+            let notes = report.notes.join("\n");
+            for words in [
+                "it covers the 4.00 s from 10.000 s to 14.000 s",
+                "1 call began before and count in full, 9.00 s more",
+                "idle time is known until 13.000 s",
+            ] {
+                assert!(notes.contains(words), "{words}: {notes}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_recording_that_was_cut_off_has_the_idle_time_that_was_last_measured() {
+        let mut collector = Collector::new();
+        for event in [
+            call("cuLaunchKernel", Class::Launch, 0, MS),
+            gap(10 * MS, 100 * MS),
+            Record {
+                bytes: Some(360 * MS as u64),
+                ..sample("gpu.idle_at_least_ns", 1000 * MS)
+            },
+            Record {
+                bytes: Some(540 * MS as u64),
+                ..sample("gpu.busy_at_most_ns", 1000 * MS)
+            },
+        ] {
+            collector.take(&event);
+        }
+        let idle = &collector.report(Source::default(), None).idle[0];
+        assert_eq!((idle.total_ns, idle.window_ns), (360 * MS as u64, 900 * MS as u64));
+    }
+
+    /// Everything that a row can say, as much as it can say.
+    fn most(kind: Kind, class: Class, at: i64, failed: bool) -> Record<'static> {
+        Record {
+            ns: Some(u64::MAX),
+            layer: "driver",
+            name: class.name(),
+            class,
+            count: u64::MAX,
+            since_caller: Some(u64::MAX),
+            result: Some(i64::MIN),
+            failed,
+            bytes: Some(u64::MAX),
+            direction: Some(crate::catalog::CopyKind::HtoD),
+            blocking: true,
+            stream: Some(u64::MAX),
+            address: Some(u64::MAX),
+            held: Some(u64::MAX),
+            kernel: Some("k"),
+            ..Record::new(kind, at, 7)
+        }
+    }
+
+    #[test]
+    fn numbers_that_nobody_can_mean_add_up_to_the_largest() {
+        let mut collector = Collector::new();
+        for at in [i64::MIN, -1, 0, 1, i64::MAX] {
+            for class in Class::ALL {
+                for kind in Kind::ALL {
+                    collector.take(&most(*kind, *class, at, false));
+                    collector.take(&most(*kind, *class, at, true));
+                }
+            }
+        }
+        let report = collector.report(Source::default(), None);
+        // those that failed were no launches
+        let failed = 5 * Kind::ALL.len() as u64;
+        assert!(report.launches().number >= u64::MAX - failed);
+        assert_eq!(report.losses.calls, u64::MAX);
+        for page in [
+            text::page(&report, false),
+            json::to_line(&report),
+            html::page(&report),
+            markdown::page(&report),
+        ] {
+            assert!(page.contains(Class::Launch.name()), "{page}");
+        }
+    }
+}

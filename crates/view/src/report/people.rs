@@ -1,0 +1,148 @@
+//! Who made calls: processes and their threads.
+
+use super::Map;
+use crate::record::Record;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap};
+
+/// Threads that are told apart; calls of others count for their process alone.
+const THREADS: usize = 4096;
+/// Processes that are told apart.
+const PROCESSES: usize = 4096;
+/// Threads told of one process.
+const TOLD: usize = 16;
+
+/// A process.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Process {
+    pub pid: u32,
+    pub comm: String,
+    pub calls: u64,
+    pub failed: u64,
+    pub first_ns: i64,
+    pub last_ns: i64,
+    /// When it exited.
+    pub exit_ns: Option<i64>,
+    /// Most time in calls first; so many of `thread_count`.
+    pub threads: Vec<Thread>,
+    pub thread_count: usize,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Thread {
+    pub tid: u32,
+    pub comm: String,
+    pub calls: u64,
+    /// In outermost calls.
+    pub in_calls_ns: u64,
+    /// On a CPU, and ready but waiting for one, between the first and the last measure; `None`: it was not measured.
+    pub cpu_ns: Option<u64>,
+    pub runnable_ns: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    thread: Thread,
+    pid: u32,
+    /// The first of cumulative measures: on a CPU, runnable.
+    base: [Option<u64>; 2],
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(super) struct People {
+    processes: BTreeMap<u32, Process>,
+    threads: Map<(u32, u32), Tally>,
+}
+
+impl People {
+    /// A call.
+    pub(super) fn take(&mut self, event: &Record<'_>) {
+        let Some(process) = self.process(event.pid) else { return };
+        if process.calls == 0 {
+            (process.first_ns, process.last_ns) = (event.at, event.at);
+        }
+        process.calls = process.calls.saturating_add(event.count);
+        process.failed += u64::from(event.failed);
+        process.first_ns = process.first_ns.min(event.at);
+        process.last_ns = process.last_ns.max(event.end());
+        if (process.comm.is_empty() || event.tid == event.pid) && process.comm != event.comm {
+            event.comm.clone_into(&mut process.comm);
+        }
+        let Some(tally) = self.thread(event.pid, event.tid) else {
+            return;
+        };
+        tally.thread.calls = tally.thread.calls.saturating_add(event.count);
+        if event.depth == 0 {
+            tally.thread.in_calls_ns = tally.thread.in_calls_ns.saturating_add(event.ns.unwrap_or(0));
+        }
+        if tally.thread.comm != event.comm {
+            event.comm.clone_into(&mut tally.thread.comm);
+        }
+    }
+
+    /// A process was forked, executed a program, or exited.
+    pub(super) fn lives(&mut self, event: &Record<'_>) {
+        // of a process without calls nobody wants to know
+        if let (Some(process), "exit") = (self.processes.get_mut(&event.pid), event.name) {
+            process.exit_ns = Some(event.at);
+        }
+    }
+
+    /// A cumulative measure of a thread.
+    pub(super) fn measure(&mut self, event: &Record<'_>, which: usize) {
+        let Some(value) = event.bytes else { return };
+        if let Some(tally) = self.thread(event.pid, event.tid) {
+            let base = *tally.base[which].get_or_insert(value);
+            let grown = Some(value.saturating_sub(base));
+            match which {
+                0 => tally.thread.cpu_ns = grown,
+                _ => tally.thread.runnable_ns = grown,
+            }
+        }
+    }
+
+    fn process(&mut self, pid: u32) -> Option<&mut Process> {
+        if self.processes.len() >= PROCESSES && !self.processes.contains_key(&pid) {
+            return None;
+        }
+        Some(self.processes.entry(pid).or_insert_with(|| Process {
+            pid,
+            ..Process::default()
+        }))
+    }
+
+    fn thread(&mut self, pid: u32, tid: u32) -> Option<&mut Tally> {
+        if self.threads.len() >= THREADS && !self.threads.contains_key(&(pid, tid)) {
+            return None;
+        }
+        Some(self.threads.entry((pid, tid)).or_insert_with(|| Tally {
+            pid,
+            thread: Thread {
+                tid,
+                ..Thread::default()
+            },
+            ..Tally::default()
+        }))
+    }
+
+    /// Most calls first.
+    pub(super) fn list(&self) -> Vec<Process> {
+        let mut threads: HashMap<u32, Vec<Thread>> = HashMap::new();
+        for tally in self.threads.values() {
+            threads.entry(tally.pid).or_default().push(tally.thread.clone());
+        }
+        let mut processes: Vec<Process> = self.processes.values().cloned().collect();
+        for process in &mut processes {
+            process.threads = threads.remove(&process.pid).unwrap_or_default();
+            process.thread_count = process.threads.len();
+            let weight = |thread: &Thread| (thread.in_calls_ns, thread.calls);
+            let order = |a: &Thread, b: &Thread| weight(b).cmp(&weight(a)).then(a.tid.cmp(&b.tid));
+            process.threads.sort_by(order);
+            process.threads.truncate(TOLD);
+        }
+        processes.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.pid.cmp(&b.pid)));
+        processes
+    }
+}

@@ -1,0 +1,236 @@
+//! Words that every output of a report shares. What comes from the trace is not escaped here.
+
+use super::{Copies, Hidden, Report, site, sum};
+use crate::model::finding::{Finding, Moment, Run};
+use crate::model::snapshot::{Figure, View};
+use crate::model::work::{GraphReport, HiddenKind};
+use crate::sink::work::{graph_words, hidden_words};
+use crate::text::quantity::{count, date, duration, plural};
+
+/// The traced command, or the file.
+#[must_use]
+pub fn title(report: &Report) -> String {
+    let command = report.source.meta.as_ref().map(|meta| meta.command.join(" "));
+    command
+        .filter(|command| !command.is_empty())
+        .unwrap_or_else(|| report.source.name.clone())
+}
+
+/// Where, when, how long, and from what.
+#[must_use]
+pub(crate) fn circumstances(report: &Report) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(meta) = &report.source.meta {
+        if !meta.host.is_empty() {
+            words.push(format!("on {}", meta.host));
+        }
+        words.push(format!("{} UTC", moment_utc(meta.clock.start_unix_ns)));
+    }
+    words.push(format!("{} from first to last call", duration(report.wall_ns())));
+    words.push(plural(report.source.rows, "row"));
+    words
+}
+
+/// `2026-11-22 08:41:37`, of ns since 1970.
+#[must_use]
+pub(crate) fn moment_utc(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    let day = date((seconds / 86_400) as i64);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    format!("{day} {hour:02}:{minute:02}:{second:02}")
+}
+
+/// A moment of the trace: `12.345 s`.
+#[must_use]
+pub fn at(at_ns: i64) -> String {
+    format!("{:.3} s", at_ns as f64 / 1e9)
+}
+
+/// `12.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `+12.3 %`, `× 76`; `-`: there is nothing to compare with.
+#[must_use]
+pub fn change(change: Option<f64>) -> String {
+    match change {
+        None => "-".to_owned(),
+        Some(change) if change >= 9.0 => format!("× {:.0}", change + 1.0),
+        Some(change) => format!("{:+.1} %", change * 100.0),
+    }
+}
+
+/// `1,234`, and which layer it is of where that is not the driver's.
+#[must_use]
+pub fn figure(figure: Figure) -> String {
+    let note = figure.note().map_or_else(String::new, |note| format!(" ({note})"));
+    format!("{}{note}", count(figure.number))
+}
+
+/// What graphs did, a line each; none where there are none or it is not known.
+#[must_use]
+pub fn graphs(report: &Report) -> Vec<String> {
+    let graphs = report.graphs().unwrap_or_default();
+    graph_words(&GraphReport {
+        launches: graphs.launches,
+        known_launches: graphs.known_launches,
+        kernels: graphs.kernels,
+        copies: graphs.copies,
+        memsets: graphs.memsets,
+        captured: graphs.captured,
+    })
+}
+
+/// `9,921 launches of 16, graphs ran 1,200 more`.
+#[must_use]
+pub fn kernels(report: &Report) -> String {
+    let launches = sum(report.kernels.iter().map(|kernel| kernel.launches));
+    let in_graphs = sum(report.kernels.iter().filter_map(|kernel| kernel.in_graphs));
+    let more = match in_graphs {
+        0 => String::new(),
+        more => format!(", graphs ran {} more", count(more)),
+    };
+    let kinds = count(report.kernels.len() as u64);
+    format!("{} of {kinds}{more}", plural(launches, "launch"))
+}
+
+/// `1.2 s in calls, all threads together`, and which layer that is of where it is not the driver's.
+#[must_use]
+pub fn waiting(report: &Report) -> String {
+    let layer = match report.wait_calls.view {
+        View::Driver => "",
+        View::Runtime => " (runtime layer)",
+    };
+    format!("{} in calls, all threads together{layer}", duration(report.wait_ns()))
+}
+
+/// `≤ 937.0 ms in calls that nobody asked to wait`; `None`: there are none.
+#[must_use]
+pub(crate) fn unasked(report: &Report) -> Option<String> {
+    let (ns, measured) = report.hidden_ns();
+    let sign = if measured { "" } else { "≤ " };
+    (ns > 0).then(|| format!("{sign}{} in calls that nobody asked to wait", duration(ns)))
+}
+
+/// Why such calls wait.
+#[must_use]
+pub fn hidden(wait: &Hidden) -> String {
+    let known = HiddenKind::from_name(&wait.kind);
+    known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
+}
+
+/// `12.3 GB/s`, in powers of ten as bandwidths are.
+#[must_use]
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    let unit = units.into_iter().find(|(scale, _)| bytes_per_second >= *scale);
+    let (scale, name) = unit.unwrap_or((1.0, "B/s"));
+    format!("{:.1} {name}", bytes_per_second / scale)
+}
+
+/// `12,345/s`, `0.5/s`.
+#[must_use]
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
+        _ => format!("{rate:.1}/s"),
+    }
+}
+
+/// `host → device, pinned memory, blocking`.
+#[must_use]
+pub fn copies(copies: &Copies) -> String {
+    let direction = match copies.direction.as_deref() {
+        Some("HtoD") => "host → device",
+        Some("DtoH") => "device → host",
+        Some("DtoD") => "within a device",
+        Some("PtoP") => "device → device",
+        Some("HtoH") => "host → host",
+        _ => "direction not known",
+    };
+    let host = match copies.host.as_deref() {
+        Some("unknown") => ", host memory pinned or not",
+        Some("pinned") => ", pinned memory",
+        Some("pageable") => ", pageable memory",
+        Some("managed") => ", managed memory",
+        _ => "",
+    };
+    let manner = if copies.blocking { "blocking" } else { "asynchronous" };
+    format!("{direction}{host}, {manner}")
+}
+
+/// Bandwidth of copies, with `≥` where it is a lower bound, `-` where it is not known.
+#[must_use]
+pub fn speed(copies: &Copies) -> String {
+    let bound = if copies.at_least { "≥ " } else { "" };
+    let rate = copies.bytes_per_second;
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{bound}{}", bandwidth(rate)))
+}
+
+/// The line of the program that a finding is about.
+#[must_use]
+pub fn place(finding: &Finding) -> Option<String> {
+    finding.site.as_deref().and_then(site::place)
+}
+
+/// `at 3.204 s for 12.3 ms: cudaMalloc of thread 1240`.
+#[must_use]
+pub fn moment(moment: &Moment) -> String {
+    let length = match moment.ns {
+        0 => String::new(),
+        ns => format!(" for {}", duration(ns)),
+    };
+    let name = match moment.name.as_str() {
+        "" => "nothing at work".to_owned(),
+        name => name.to_owned(),
+    };
+    format!("at {}{length}: {name}, thread {}", at(moment.at), moment.tid)
+}
+
+/// What a report without findings says.
+#[must_use]
+pub fn healthy(report: &Report) -> String {
+    match (&report.untold, report.run.weakness(|_| true)) {
+        (Some(why), _) => format!("findings: not looked for: {why}"),
+        (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),
+        (None, None) => match report.unexplained() {
+            Some(_) => "no findings".to_owned(),
+            None => "no findings: none of the rules applies".to_owned(),
+        },
+    }
+}
+
+/// `12.3 % of the time, 1.20 s (alloc-churn, measured)`; what costs no time has no share of it.
+#[must_use]
+pub fn cost(finding: &Finding, run: &Run) -> String {
+    let by = format!("{}, {}", finding.rule, finding.certainty.name());
+    match finding.cost_ns {
+        0 => by,
+        ns => format!("{} of the time, {} ({by})", percent(finding.share(run)), duration(ns)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(moment_utc(0), "1970-01-01 00:00:00");
+        assert_eq!(moment_utc(951_782_400_000_000_000), "2000-02-29 00:00:00");
+        assert_eq!(moment_utc(1_700_000_000_000_000_000), "2023-11-14 22:13:20");
+        assert_eq!(moment_utc(4_107_542_399_000_000_000), "2100-02-28 23:59:59");
+    }
+
+    #[test]
+    fn rates_read_naturally() {
+        assert_eq!(bandwidth(12.34e9), "12.3 GB/s");
+        assert_eq!(per_second(12_345.4), "12,345/s");
+        assert_eq!(per_second(0.5), "0.5/s");
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!([Some(-0.5), Some(75.0), None].map(change), ["-50.0 %", "× 76", "-"]);
+        assert_eq!(at(12_345_678_901), "12.346 s");
+    }
+}

@@ -1,0 +1,86 @@
+//! A few lines about memory, for a summary of everything.
+
+use super::process::{held, is_used};
+use super::text::by_size;
+use super::words::{name, place};
+use super::{Apart, sites};
+use crate::model::memory::{Account, HOST, ProcessReport, Report};
+use crate::text::quantity::{bytes, count, escaped};
+use crate::wire::MemoryLoss;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+const PROCESSES: usize = 8;
+const SITES: usize = 3;
+
+/// What each process held at most and at last, and who asked for it. Empty where nobody used memory.
+pub fn brief(report: &Report) -> String {
+    let mut out = String::new();
+    let processes = by_size(report);
+    if processes.is_empty() {
+        return out;
+    }
+    out.push_str("\nmemory (gpuscope leaks says more)\n");
+    for process in processes.iter().take(PROCESSES) {
+        of_process(report, process, &mut out);
+    }
+    let rest = processes.get(PROCESSES..).unwrap_or_default();
+    if !rest.is_empty() {
+        let held = rest
+            .iter()
+            .map(|process| process.held_bytes())
+            .fold(0, u64::saturating_add);
+        let _ = writeln!(out, "  {} more processes, {} held", rest.len(), bytes(held));
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "  note: {}", escaped(note));
+    }
+    out
+}
+
+fn of_process(report: &Report, process: &ProcessReport, out: &mut String) {
+    for device in process.devices.iter().filter(|device| is_used(&device.account)) {
+        line(process, device.device, &device.account, out);
+    }
+    if is_used(&process.host) {
+        line(process, HOST, &process.host, out);
+    }
+    for (at, (size, number)) in by_site(report, process).into_iter().take(SITES) {
+        let _ = writeln!(out, "    {} in {} from {at}", bytes(size), count(number));
+    }
+    if process.lost != MemoryLoss::default() {
+        out.push_str("    not exact: some memory calls were lost\n");
+    }
+}
+
+/// Bytes and allocations of call sites that are known, most bytes first.
+fn by_site(report: &Report, process: &ProcessReport) -> Vec<(String, (u64, u64))> {
+    let known = || sites::held(process).filter_map(|site| Some((report.stacks.get(&site.site)?, &site.account)));
+    let apart = Apart::of(known().map(|(frames, _)| frames.as_slice()));
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for (frames, account) in known().filter(|(frames, _)| !frames.is_empty()) {
+        let sum = sums.entry(apart.label(frames)).or_default();
+        *sum = (sum.0 + account.held_bytes, sum.1 + account.outstanding);
+    }
+    let mut sums: Vec<(String, (u64, u64))> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
+    sums
+}
+
+fn line(process: &ProcessReport, device: i16, account: &Account, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "  {}, {}: peak {}, {}{}",
+        name(process),
+        match device {
+            HOST => "pinned host memory".to_owned(),
+            other => place(other),
+        },
+        bytes(account.peak_bytes),
+        held(account, process),
+        match account.failed_allocations {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        }
+    );
+}

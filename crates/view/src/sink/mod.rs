@@ -1,0 +1,37 @@
+//! How records and snapshots look: text, JSON lines, the summary. One output format per file; where bytes go is the business
+//! of whoever drives them.
+
+pub mod aggregate;
+pub mod cost;
+pub mod driver;
+pub mod findings;
+pub mod json;
+pub mod kernels;
+pub mod memory;
+pub mod outside;
+mod phases;
+#[cfg(test)]
+mod read_back_tests;
+pub mod summary;
+pub mod text;
+pub mod totals;
+pub mod work;
+pub mod xid;
+
+use crate::record::{Encoder, Record};
+
+/// No line at all: of the calls only sums and findings are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct NoLines;
+
+impl Encoder for NoLines {
+    fn take(&mut self, _: &Record<'_>, _: &mut Vec<u8>) {}
+
+    fn shows(&self) -> bool {
+        false
+    }
+
+    fn keeps(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,126 @@
+//! JSON lines, read back into records.
+#![cfg(feature = "record")]
+
+use crate::catalog::{Catalog, Class};
+use crate::export::sample;
+use crate::record::{Encoder, Ending, Kind, Record, Taker};
+use crate::sink::json::Json;
+use crate::trace::End;
+use crate::trace::lines::Lines;
+
+/// Keeps rows as text: they borrow.
+#[derive(Default)]
+struct Rows(Vec<String>);
+
+impl Taker for Rows {
+    fn take(&mut self, event: &Record<'_>) {
+        self.0.push(format!("{event:?}"));
+    }
+}
+
+fn read(text: &str) -> (End, Rows) {
+    let mut rows = Rows::default();
+    let end = Lines::new(text.as_bytes()).unwrap().read(&mut rows);
+    (end, rows)
+}
+
+fn written() -> String {
+    sample::written(&mut Json::default().with_names(&Catalog::builtin().unwrap()))
+}
+
+#[test]
+fn rows_come_back_as_they_were() {
+    let (end, rows) = read(&written());
+    let events = sample::events();
+    assert_eq!((end.rows as usize, end.cut), (events.len(), None));
+    for (index, (row, event)) in rows.0.iter().zip(&events).enumerate() {
+        // a caller whose line comes later is not known yet, and whatever is called so waits
+        let known = event.since_caller.filter(|since| {
+            let caller = event.at - *since as i64;
+            events[..index]
+                .iter()
+                .any(|before| before.at == caller && before.tid == event.tid)
+        });
+        let expected = Record {
+            since_caller: known,
+            blocking: event.blocking || event.class == Class::Sync && event.kind == Kind::Call,
+            ..*event
+        };
+        assert_eq!(*row, format!("{expected:?}"));
+    }
+}
+
+#[test]
+fn what_describes_the_trace_comes_back() {
+    let text = written();
+    assert_eq!(*Lines::new(text.as_bytes()).unwrap().meta(), sample::meta());
+}
+
+#[test]
+fn lines_that_were_cut_off_are_read_as_far_as_they_go() {
+    let text = written();
+    let begin = text.find('\n').unwrap() + 1;
+    for (length, _) in text.char_indices().filter(|(at, _)| *at >= begin).step_by(7) {
+        let (end, rows) = read(&text[..length]);
+        assert_eq!(end.rows as usize, rows.0.len());
+        assert!(end.cut.is_some() && end.summary.is_none(), "{length}");
+    }
+}
+
+#[test]
+fn what_was_exported_of_a_cut_recording_says_so() {
+    let mut out = Vec::new();
+    let mut form = Json::default();
+    form.start(&sample::meta(), &mut out);
+    form.finish(
+        &Ending {
+            summary: None,
+            cut: Some("the disk was full"),
+        },
+        &mut out,
+    );
+    let (end, _) = read(std::str::from_utf8(&out).unwrap());
+    assert_eq!(end.cut.as_deref(), Some("the disk was full"));
+}
+
+#[test]
+fn other_lines_are_refused_with_a_reason() {
+    for (text, why) in [
+        ("{\"a\":1}\n", "its first line is no meta line"),
+        ("{\"type\":\"meta\",\"tool\":\"gpuscope\"}\n", "has no start"),
+        ("{\n", "no JSON object"),
+        ("{", "ends within a line"),
+        ("", "it is empty"),
+    ] {
+        let said = gpuscope_core::refusal::message(&Lines::new(text.as_bytes()).err().unwrap());
+        assert!(said.contains(why) && said.contains("\nhint: "), "{text}: {said}");
+    }
+}
+
+#[test]
+fn lines_of_earlier_versions_have_their_classes_and_failures() {
+    let text = concat!(
+        "{\"type\":\"meta\",\"tool\":\"gpuscope\",\"version\":\"0.0.9\",\"start_monotonic_ns\":1,\"start_unix_ns\":2,\"command\":[]}\n",
+        "{\"event_id\":1,\"ts\":0.5,\"type\":\"userspace\",\"layer\":\"runtime\",\"name\":\"cudaMalloc\",\"pid\":7,\"tid\":7,",
+        "\"comm\":\"x\",\"depth\":0,\"category\":\"memory\",\"args\":{},\"size\":4,\"ret\":2,\"error\":\"cudaErrorMemoryAllocation\"}\n",
+    );
+    let (end, rows) = read(text);
+    assert_eq!(end.rows, 1);
+    assert!(
+        rows.0[0].contains("class: Alloc") && rows.0[0].contains("failed: true"),
+        "{}",
+        rows.0[0]
+    );
+}
+
+/// It has another line when it returns; a recording has no row of it before.
+#[test]
+fn a_call_that_hangs_is_no_damage() {
+    let text = written();
+    let open =
+        r#"{"ts":0.1,"type":"open","layer":"driver","name":"cuInit","api":"cuInit","open_us":7.000,"pid":7,"tid":7}"#;
+    let (first, rest) = text.split_once('\n').unwrap();
+    let (all, whole) = read(&text);
+    let (end, with_open) = read(&format!("{first}\n{open}\n{rest}"));
+    assert_eq!((with_open.0, end.cut), (whole.0, all.cut));
+}

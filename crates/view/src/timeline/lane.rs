@@ -1,0 +1,97 @@
+//! What has a line of its own.
+
+use crate::catalog::Class;
+use crate::record::{Kind, Record};
+
+/// A line of the picture, in the order in which they are drawn.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Lane {
+    /// Calls of a thread in a layer: those that are in no other call of the layer.
+    Layer {
+        pid: u32,
+        tid: u32,
+        layer: Layer,
+    },
+    /// What was submitted to a stream.
+    Stream {
+        pid: u32,
+        stream: u64,
+    },
+    /// When nothing that a process submitted can have been running.
+    Idle {
+        pid: u32,
+    },
+    /// Calls without a row.
+    Lost,
+    Xid,
+}
+
+/// Layers from the program down.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Layer {
+    Custom(String),
+    Runtime,
+    Driver,
+    Kernel,
+}
+
+impl Layer {
+    fn of(label: &str) -> Layer {
+        match label {
+            "runtime" => Layer::Runtime,
+            "driver" => Layer::Driver,
+            "kernel" => Layer::Kernel,
+            other => Layer::Custom(other.to_owned()),
+        }
+    }
+
+    /// Its label.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Layer::Custom(label) => label,
+            Layer::Runtime => "runtime",
+            Layer::Driver => "driver",
+            Layer::Kernel => "kernel",
+        }
+    }
+}
+
+impl Lane {
+    /// Of a row; `None`: it has no place in the picture.
+    #[must_use]
+    pub fn of(event: &Record<'_>) -> Option<Lane> {
+        let pid = event.pid;
+        match event.kind {
+            Kind::Call | Kind::Kernel => Some(Lane::Layer {
+                pid,
+                tid: event.tid,
+                layer: Layer::of(event.layer),
+            }),
+            Kind::Idle => Some(Lane::Idle { pid }),
+            Kind::Lost => Some(Lane::Lost),
+            Kind::Xid => Some(Lane::Xid),
+            Kind::Open | Kind::Process | Kind::Count | Kind::Sample | Kind::Summary => None,
+        }
+    }
+
+    /// Of the stream that a call gave work to, as the driver sees it.
+    #[must_use]
+    pub(crate) fn of_stream(event: &Record<'_>) -> Option<Lane> {
+        let gives = matches!(
+            event.class,
+            Class::Launch | Class::Copy | Class::Memset | Class::Prefetch
+        );
+        let stream = event.stream.filter(|_| gives && event.kind == Kind::Call)?;
+        Some(Lane::Stream { pid: event.pid, stream })
+    }
+
+    /// 0: of no process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        match self {
+            Lane::Layer { pid, .. } | Lane::Stream { pid, .. } | Lane::Idle { pid } => *pid,
+            Lane::Lost | Lane::Xid => 0,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+use super::*;
+use crate::catalog::Class;
+use crate::clock::Clock;
+use crate::filter::Filter;
+use crate::record::{Kind, Meta, Record, Taker};
+
+const ALL: Window = Window {
+    from: i64::MIN,
+    to: i64::MAX,
+};
+
+fn meta() -> Meta {
+    let clock = Clock {
+        start_monotonic_ns: 1,
+        start_unix_ns: 2,
+    };
+    Meta {
+        clock,
+        command: vec!["./train".to_owned()],
+        tier: String::new(),
+        host: "node-7".to_owned(),
+        tool: String::new(),
+    }
+}
+
+fn call(at: i64, ns: u64, name: &'static str, class: Class, layer: &'static str) -> Record<'static> {
+    Record {
+        ns: Some(ns),
+        name,
+        class,
+        layer,
+        comm: "train",
+        ..Record::new(Kind::Call, at, 7)
+    }
+}
+
+const MS: i64 = 1_000_000;
+
+/// Ten steps of a copy, launches and a wait; a second thread; gaps, loss and a fault.
+fn trace() -> Vec<Record<'static>> {
+    let mut events = vec![call(0, 90 * MS as u64, "cuModuleLoadData", Class::Module, "driver")];
+    for step in 1..10 {
+        let at = step * 100 * MS;
+        events.push(call(at, 9 * MS as u64, "cudaMemcpyAsync", Class::Copy, "runtime"));
+        events.push(Record {
+            depth: 1,
+            since_caller: Some(1000),
+            stream: Some(0x55d0_c8a1_2340),
+            ..call(at + 1000, 8 * MS as u64, "cuMemcpyHtoDAsync_v2", Class::Copy, "driver")
+        });
+        for launch in 0..5 {
+            events.push(Record {
+                stream: Some(0),
+                ..call(
+                    at + (20 + launch) * MS,
+                    40_000,
+                    "cuLaunchKernel",
+                    Class::Launch,
+                    "driver",
+                )
+            });
+        }
+        events.push(call(
+            at + 30 * MS,
+            40 * MS as u64,
+            "cudaStreamSynchronize",
+            Class::Sync,
+            "runtime",
+        ));
+        events.push(Record {
+            tid: 9,
+            comm: "loader\u{1b}[2J",
+            ..call(at + 50 * MS, 5 * MS as u64, "cudaMallocHost", Class::Alloc, "runtime")
+        });
+        events.push(Record {
+            ns: Some(29 * MS as u64),
+            ..Record::new(Kind::Idle, at + 71 * MS, 7)
+        });
+    }
+    events.push(Record {
+        ns: Some(20 * MS as u64),
+        count: 1432,
+        name: "cudaStreamQuery",
+        ..Record::new(Kind::Lost, 500 * MS, 0)
+    });
+    events.push(Record::new(Kind::Xid, 950 * MS, 0));
+    events
+}
+
+fn drawn(rules: &[&str], limits: Window, look: Look) -> String {
+    let rules: Vec<String> = rules.iter().map(|rule| (*rule).to_owned()).collect();
+    let filter = Filter::parse(&rules, &[]).unwrap();
+    let mut survey = Survey::new(&filter, limits);
+    survey.start(&meta());
+    trace().iter().for_each(|event| survey.take(event));
+    let lanes = survey.busiest(24);
+    let mut bins = Bins::new(&filter, survey.window().unwrap(), look.columns(), &lanes);
+    trace().iter().for_each(|event| bins.take(event));
+    draw::draw("t.arrows", &survey, &bins, look)
+}
+
+const PLAIN: Look = Look {
+    width: 80,
+    colour: false,
+};
+
+#[test]
+fn a_timeline() {
+    insta::assert_snapshot!(drawn(&[], ALL, PLAIN));
+}
+
+#[test]
+fn a_timeline_in_colours() {
+    let look = Look { colour: true, ..PLAIN };
+    insta::assert_snapshot!(drawn(&[], ALL, look).replace('\u{1b}', "␛"));
+}
+
+#[test]
+fn a_part_of_it() {
+    let part = Window {
+        from: 200 * MS,
+        to: 300 * MS,
+    };
+    insta::assert_snapshot!(drawn(&["!@copy"], part, PLAIN));
+}
+
+#[test]
+fn no_line_is_wider_than_asked_for() {
+    for width in [40, 60, 80, 200] {
+        let picture = drawn(&[], ALL, Look { width, colour: false });
+        let widest = picture.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            width >= 80 && widest <= width || width < 80 && widest <= 80,
+            "{width}:\n{picture}"
+        );
+        assert!(!picture.contains('\u{1b}'), "{picture}");
+    }
+}
+
+#[test]
+fn the_time_in_the_columns_is_the_time_of_the_calls() {
+    let filter = Filter::default();
+    let lane = Lane::of(&call(0, 1, "", Class::Copy, "runtime")).unwrap();
+    let window = Window { from: 0, to: 999 };
+    let mut bins = Bins::new(&filter, window, 7, std::slice::from_ref(&lane));
+    bins.take(&call(3, 700, "outer", Class::Copy, "runtime"));
+    bins.take(&call(10, 90, "inner", Class::Sync, "runtime"));
+    bins.take(&call(900, 500, "cut", Class::Copy, "runtime"));
+    let row = &bins.rows[&lane];
+    let sum: u64 = row.cells.iter().filter_map(|cell| cell.most()).map(|(_, ns)| ns).sum();
+    assert_eq!((sum, row.busy_ns), (700 + 99, 700 + 99));
+}
+
+#[test]
+fn times_that_nobody_can_mean_add_up_to_the_longest() {
+    let filter = Filter::default();
+    let lost = Record {
+        ns: Some(u64::MAX),
+        ..Record::new(Kind::Lost, i64::MIN, 7)
+    };
+    let lane = Lane::of(&lost).unwrap();
+    let mut bins = Bins::new(&filter, ALL, 1, std::slice::from_ref(&lane));
+    (0..3).for_each(|_| bins.take(&lost));
+    let row = &bins.rows[&lane];
+    assert_eq!(row.busy_ns, u64::MAX);
+    assert_eq!(row.cells[0].most().unwrap().1, u64::MAX);
+}
