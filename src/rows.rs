@@ -3,8 +3,8 @@
 use crate::capture::{Plan, Use, plan};
 use crate::catalog::{Arg, Catalog, Group, Layer, LibraryId, Row, RowId};
 use crate::driver::DriverRows;
+use crate::engine::Engine;
 use crate::filter::Filter;
-use crate::probe::Session;
 use crate::probe::attach::{NoRoom, Rows};
 use crate::wire;
 use anyhow::{Context, Result};
@@ -229,9 +229,9 @@ impl Rows for RunRows {
         self.published = self.published.min(index);
     }
 
-    fn publish(&mut self, session: &Session) -> Result<()> {
+    fn publish(&mut self, engine: &dyn Engine) -> Result<()> {
         for row in self.published..self.plans.len() {
-            session
+            engine
                 .set_spec(row as u32, &self.plans[row].spec)
                 .context("failed to add a row")?;
         }

@@ -20,22 +20,27 @@ mod lines;
 mod measures;
 mod memory;
 mod notices;
+#[cfg(test)]
+mod replay_tests;
 mod report;
 mod room;
 mod samples;
 mod sites;
 mod start;
 mod stubs;
+mod tape;
 mod targets;
 mod work;
 mod xids;
 
 pub use fleet::Census;
 pub use report::own_usage;
+pub use start::Beside;
 
 use crate::catalog::{Catalog, Row};
 use crate::clock::{WallClock, monotonic_ns};
 use crate::device::telemetry::Sampler;
+use crate::engine::{Arrivals, Engine, Events, Hooks};
 use crate::foreign;
 use crate::model::aggregate;
 use crate::model::launches::Launches;
@@ -46,9 +51,6 @@ use crate::model::window::Window;
 use crate::model::xid::Report;
 use crate::output::{Output, say};
 use crate::probe::attach::Attacher;
-use crate::probe::gate::Gate;
-use crate::probe::ring::Events;
-use crate::probe::{Links, Session, Tier};
 use crate::record::{Encoder, Maker, Meta};
 use crate::rows::RunRows;
 use anyhow::Result;
@@ -80,11 +82,11 @@ pub enum Scope {
 
 /// A running trace.
 pub struct Tracer {
-    /// Dropped before the session whose memory it uses.
-    gate: Gate,
+    /// Dropped before the engine whose memory they use.
+    arrivals: Box<dyn Arrivals>,
     /// `None`: nobody asks, or this kernel does not let us.
     samples: Option<SamplePlane>,
-    session: Session,
+    engine: Box<dyn Engine>,
     events: Events,
     memory: MemoryPlane,
     work: WorkPlane,
@@ -102,7 +104,7 @@ pub struct Tracer {
     rows: RunRows,
     attacher: Attacher,
     scope: Scope,
-    lifecycle: Links,
+    lifecycle: Hooks,
     encoder: Option<Box<dyn Encoder>>,
     maker: Maker,
     output: Output,
@@ -140,7 +142,7 @@ pub struct Tracer {
 impl Tracer {
     /// The name of the way in which functions are probed.
     pub fn tier(&self) -> &'static str {
-        self.session.tier.name()
+        self.engine.way()
     }
 
     /// Processes that were born of those that are traced and have not ended, as far as was told, with their names.
@@ -151,7 +153,7 @@ impl Tracer {
     /// Whether functions that are still to come are probed by perf events of their own, one for each.
     pub fn makes_single_events(&self) -> bool {
         let in_kernel = |row: &Row| row.site.is_in_kernel();
-        self.session.tier == Tier::PerfLink || self.driver.is_some() || self.rows.catalog.rows.iter().any(in_kernel)
+        self.engine.makes_single_events() || self.driver.is_some() || self.rows.catalog.rows.iter().any(in_kernel)
     }
 
     /// What does not answer now, in words: files and memory of others.
@@ -230,10 +232,10 @@ impl Tracer {
     /// # Errors
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
-        self.session.alive(monotonic_ns());
+        self.engine.alive(monotonic_ns());
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());
-        let bells = [self.gate.bell(), memory, work, log, tracepoint, self.bell];
+        let bells = [self.arrivals.bell(), memory, work, log, tracepoint, self.bell];
         self.events.wait(self.wait, bells);
         self.handle_notices();
         self.take_xids(monotonic_ns(), false);
@@ -258,9 +260,14 @@ impl Tracer {
         if let Some(driver) = self.driver.as_mut() {
             driver.take_in(self.encoder.as_ref().map(|_| self.events.inbox()));
         }
-        self.memory
-            .follow(&self.session, &self.rows.catalog, &mut self.launches, &mut self.work);
-        self.work.follow(&self.session, &self.rows.catalog, &self.memory, now);
+        self.memory.follow(
+            self.engine.as_ref(),
+            &self.rows.catalog,
+            &mut self.launches,
+            &mut self.work,
+        );
+        self.work
+            .follow(self.engine.as_ref(), &self.rows.catalog, &self.memory, now);
     }
 
     /// Wakes up rarely when little happens.
@@ -284,7 +291,7 @@ impl Tracer {
             wall.refresh();
         }
         if let Some(xids) = self.xids.as_mut() {
-            xids.look_for_driver(&self.session);
+            xids.look_for_driver(self.engine.as_ref());
         }
         self.settle_samples();
         self.look_for_hanging(now);
@@ -294,27 +301,27 @@ impl Tracer {
             self.follow_idle();
         }
         self.fold_ended();
-        self.memory.settle(&self.session, now);
+        self.memory.settle(self.engine.as_ref(), now);
         self.work.settle();
         self.work.facts.settle(now);
         self.declare_callers_unseen();
         if self.driver.is_some() {
-            self.session.look_up_uvm();
+            self.engine.look_up_uvm();
         }
-        self.attacher.follow_modules(&self.session, &mut self.rows);
-        for waiter in self.attacher.retry(&self.session, &mut self.rows) {
+        self.attacher.follow_modules(self.engine.as_ref(), &mut self.rows);
+        for waiter in self.attacher.retry(self.engine.as_ref(), &mut self.rows) {
             self.judge_waiter(&waiter);
         }
         self.look_at_code();
         self.look_at_unsure();
-        let released = self.attacher.release_wanted(&self.session);
+        let released = self.attacher.release_wanted(self.engine.as_ref());
         self.let_go.lines(&released, Instant::now()).iter().for_each(say);
         if matches!(self.scope, Scope::All) {
             // what nobody names later need not be kept for that
             let keeps_files = self.fleet.is_some() && self.memory.sites.keeps_files();
             let mapped = self
                 .attacher
-                .release_unmapped(&self.session, &self.callers, keeps_files);
+                .release_unmapped(self.engine.as_ref(), &self.callers, keeps_files);
             if let (Some(mapped), true) = (mapped, keeps_files) {
                 self.memory.sites.keep_only(&mapped);
             }

@@ -4,9 +4,9 @@
 use super::Tracer;
 use crate::catalog::{Catalog, Layer};
 use crate::elf::Cost as Place;
+use crate::engine::Engine;
 use crate::model::cost::{Cost, Hits, Records, Standstill};
 use crate::model::summary::Summary;
-use crate::probe::Session;
 use crate::probe::calibrate::Calibration;
 use crate::wire::{Notice, RowCounter};
 use anyhow::Result;
@@ -69,7 +69,7 @@ impl Burden {
 impl Tracer {
     /// What the run has cost up to now. Measures here and now what a hit costs.
     pub(super) fn cost(&self, summary: &Summary, counters: &[RowCounter]) -> Cost {
-        let spare = self.session.row_capacity() as u32 - 1;
+        let spare = self.engine.rows() as u32 - 1;
         let hits = self.hits_by_place(counters);
         let (busiest, busiest_share) = self.tally.busiest();
         let (cpu_seconds, rss_bytes) = super::own_usage();
@@ -83,7 +83,7 @@ impl Tracer {
                 .sum(),
             ns: 0.0,
         };
-        let (hits, records) = priced(&self.session, spare, hits, records);
+        let (hits, records) = priced(self.engine.as_ref(), spare, hits, records);
         Cost {
             hits,
             records,
@@ -98,7 +98,7 @@ impl Tracer {
 
     /// What one hit costs here, at each kind of place.
     pub(super) fn prices(&self) -> Vec<Hits> {
-        let spare = self.session.row_capacity() as u32 - 1;
+        let spare = self.engine.rows() as u32 - 1;
         let places = [Place::Emulated, Place::SingleStepped, Place::Nop5];
         let kinds = places.into_iter().flat_map(|place| [(place, true), (place, false)]);
         let hits = kinds.map(|(place, returns)| Hits {
@@ -107,7 +107,7 @@ impl Tracer {
             count: 1,
             ns: 0.0,
         });
-        priced(&self.session, spare, hits.collect(), Records::default()).0
+        priced(self.engine.as_ref(), spare, hits.collect(), Records::default()).0
     }
 
     /// Not priced yet; of functions of the kernel nothing.
@@ -151,9 +151,9 @@ fn is_probed(catalog: &Catalog, row: u32) -> bool {
 }
 
 /// What cannot be measured costs nothing as far as one knows.
-fn priced(session: &Session, row: u32, mut hits: Vec<Hits>, mut records: Records) -> (Vec<Hits>, Records) {
+fn priced(engine: &dyn Engine, row: u32, mut hits: Vec<Hits>, mut records: Records) -> (Vec<Hits>, Records) {
     let mut measure = || -> Result<()> {
-        let calibration = Calibration::begin(session, row)?;
+        let calibration = Calibration::begin(engine, row)?;
         for hits in &mut hits {
             hits.ns = calibration.hit_ns(hits.place, hits.returns)?;
         }

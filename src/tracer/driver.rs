@@ -3,9 +3,8 @@
 //! Owns their order: a process ends after its last record.
 
 use crate::driver::{Dialect, Record, Step};
+use crate::engine::{Engine, Hooks, Records, Stream};
 use crate::model::driver::{Caller, FileId, Objects, ProcessReport, Report};
-use crate::probe::ring::Records;
-use crate::probe::{Links, Session};
 use crate::wire::Inbox;
 use crate::wire::{self, Notice};
 use anyhow::Result;
@@ -21,7 +20,7 @@ pub(super) struct DriverPlane {
     ending: Vec<(u32, u64)>,
     /// What processes held when they ended.
     ended: Vec<ProcessReport>,
-    links: Links,
+    links: Hooks,
     pub(super) malformed: u64,
 }
 
@@ -30,8 +29,8 @@ impl DriverPlane {
     ///
     /// # Errors
     /// The kernel refuses to map it.
-    pub(super) fn open(session: &Session, dialect: Dialect, links: Links, counted: bool) -> Result<DriverPlane> {
-        let calls = (!counted).then(|| Records::of_driver(session)).transpose()?;
+    pub(super) fn open(engine: &dyn Engine, dialect: Dialect, links: Hooks, counted: bool) -> Result<DriverPlane> {
+        let calls = (!counted).then(|| Records::open(engine, Stream::Driver)).transpose()?;
         Ok(DriverPlane {
             calls,
             dialect,

@@ -1,7 +1,7 @@
 //! Processes that ran code of a library before it was probed: what they called meanwhile is not known.
 //!
 //! Owns what is said of them. Whether a thread stood still until its probes were in place is told by
-//! [`crate::probe::gate`].
+//! [`crate::engine::Arrivals`].
 
 use super::Tracer;
 use crate::clock::monotonic_ns;
@@ -156,7 +156,7 @@ impl Tracer {
         for mapping in &news.mappings {
             is_behind |= self
                 .attacher
-                .consider(&self.session, &mut self.rows, unsure.pid, mapping);
+                .consider(self.engine.as_ref(), &mut self.rows, unsure.pid, mapping);
         }
         if is_behind {
             self.early.unheld += 1;
@@ -166,6 +166,6 @@ impl Tracer {
 
     /// Loads of libraries whose threads did not stand still until their probes were in place.
     pub(super) fn early_loads(&self, waits_expired: u64) -> u64 {
-        waits_expired + self.gate.overdue() + self.early.unheld
+        waits_expired + self.arrivals.overdue() + self.early.unheld
     }
 }

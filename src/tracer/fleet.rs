@@ -10,6 +10,7 @@ use super::work::WorkPlane;
 use crate::catalog::{Catalog, Holder};
 use crate::device::Reconciled;
 use crate::discover;
+use crate::engine::totals::Snapshot;
 use crate::model::cost::Hits;
 use crate::model::fleet::{Earlier, Fleet, Held, Living, Reading, Sums};
 use crate::model::launches::Launches;
@@ -18,7 +19,6 @@ use crate::owner::cgroup::of_names;
 use crate::owner::directory::Unknown;
 use crate::owner::{Directory, Owner};
 use crate::probe::attach::Gap;
-use crate::probe::totals::Snapshot;
 use crate::rows::RunRows;
 use crate::wire::{self, DriverShare, Notice, RowCounter, ShareKey, TotalKey};
 use anyhow::Result;
@@ -139,7 +139,7 @@ impl Tracer {
         let prices = self.prices();
         let own = std::process::id();
         // what was measured is nobody's work
-        let _ = self.session.take_ended(&|tgid| tgid == own);
+        let _ = self.engine.take_ended(&|tgid| tgid == own);
         self.fleet = Some(FleetPlane {
             directory,
             fleet: Fleet::default(),
@@ -172,7 +172,7 @@ impl Tracer {
             wire::NOTICE_THREAD if !self.callers.contains(&notice.tgid) => {
                 // it may be gone already
                 fleet.directory.named(notice.tgid, comm.as_bytes());
-                let cgroups = self.session.place(notice.place);
+                let cgroups = self.engine.place(notice.place);
                 if let Some(cgroups) = cgroups.as_deref().and_then(wire::cgroups) {
                     fleet.directory.placed(notice.tgid, of_names(&cgroups));
                 }
@@ -254,7 +254,7 @@ impl Tracer {
 
     /// Follows everything until now, also how long devices have had nothing to do while nobody called. When that was.
     pub(super) fn follow_idle(&mut self) -> u64 {
-        let quiet = self.work.look_for_quiet(&self.session);
+        let quiet = self.work.look_for_quiet(self.engine.as_ref());
         let now = crate::clock::monotonic_ns();
         self.follow(now);
         self.work.settle_quiet(&quiet);
@@ -276,7 +276,7 @@ impl Tracer {
             fleet.directory.retire(&owner);
         }
         let (of_files, of_machine): (Vec<&Gap>, Vec<&Gap>) = self.attacher.gaps().partition(|gap| gap.is_of_file());
-        let counters = self.session.counters_of(self.rows.plans.len())?;
+        let counters = self.engine.row_counters(self.rows.plans.len())?;
         let hits = self.hits_by_place(&counters);
         let count = |returns| {
             hits.iter()
@@ -311,14 +311,14 @@ impl Tracer {
     }
 
     fn losses(&self, counters: &[RowCounter]) -> Vec<(&'static str, u64)> {
-        let losses = self.session.losses();
+        let losses = self.engine.counters();
         let nested = counters.iter().map(|counter| counter.no_frame).sum();
         vec![
-            ("memory_ring", self.session.memory_lost()),
-            ("work_ring", self.session.work_lost()),
-            ("driver_shares", self.session.driver_shares_lost()),
-            ("notices", losses.notices),
-            ("process_table", losses.unattributed),
+            ("memory_ring", losses.memory_lost),
+            ("work_ring", losses.work_lost),
+            ("driver_shares", losses.shares_lost),
+            ("notices", losses.notices_lost),
+            ("process_table", losses.totals_overflowed),
             ("late_probes", self.early_loads(losses.waits_expired)),
             ("nested_too_deeply", nested),
             (
@@ -363,7 +363,7 @@ impl Tracer {
         let mut by_process: HashMap<u32, Sums> = HashMap::new();
         let mut failures = Vec::new();
         let (rows, launches) = (&self.rows, &self.launches);
-        self.session.read_counts(
+        self.engine.read_counts(
             |key, total| {
                 let kernel = kernel_of(&key, rows, launches);
                 let sums = by_process.entry(key.tgid).or_default();
@@ -375,7 +375,7 @@ impl Tracer {
             by_process.entry(key.tgid).or_default().fail(&key, count);
         }
         if self.driver.is_some() {
-            for (key, share) in self.session.driver_shares()? {
+            for (key, share) in self.engine.driver_shares()? {
                 let sums = by_process.entry(key.tgid).or_default();
                 sums.share(&rows.catalog, &key, share);
             }

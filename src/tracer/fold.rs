@@ -5,7 +5,7 @@
 use super::Tracer;
 use crate::clock::monotonic_ns;
 use crate::discover;
-use crate::probe::totals::Snapshot;
+use crate::engine::totals::Snapshot;
 use crate::wire;
 use std::collections::HashSet;
 
@@ -35,7 +35,7 @@ impl Tracer {
 
     /// Whether one of these may have; most processes of a machine do not, and a look into the tables takes a while.
     fn made_calls(&mut self, ended: &HashSet<u32>) -> bool {
-        let lost = self.session.losses().notices;
+        let lost = self.engine.counters().notices_lost;
         let knows_all = std::mem::replace(&mut self.notices_lost, lost) == lost;
         !knows_all || !self.callers.is_disjoint(ended)
     }
@@ -48,7 +48,7 @@ impl Tracer {
 
     /// What the kernel has counted of these processes so far.
     pub(super) fn take_counts(&mut self, pids: &HashSet<u32>) {
-        let taken = self.session.take_ended(&|tgid| pids.contains(&tgid));
+        let taken = self.engine.take_ended(&|tgid| pids.contains(&tgid));
         let taken = taken.unwrap_or_default();
         match self.fleet {
             Some(_) => self.fold_taken(&taken, monotonic_ns()),
@@ -62,7 +62,7 @@ impl Tracer {
         if self.driver.is_none() {
             return;
         }
-        let taken = self.session.take_driver_shares(&|tgid| ended.contains(&tgid));
+        let taken = self.engine.take_driver_shares(&|tgid| ended.contains(&tgid));
         let taken = taken.unwrap_or_default();
         if self.fleet.is_some() {
             return self.fold_shares(&taken);
@@ -77,7 +77,7 @@ impl Tracer {
         if !self.launches.knows_any(&is_ended) {
             return;
         }
-        let launched = self.session.take_launched(&is_ended).unwrap_or_default();
+        let launched = self.engine.take_launched(&is_ended).unwrap_or_default();
         if self.fleet.is_none() {
             self.launches.add_launched(&launched.shapes, &launched.streams);
         }

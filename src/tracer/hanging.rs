@@ -28,7 +28,7 @@ impl Tracer {
             self.attacher.gap(words);
         }
         for (tid, pid) in threads.into_iter().take(MOST_THREADS) {
-            match self.session.open_calls(pid, tid) {
+            match self.engine.open_calls(pid, tid) {
                 Ok(calls) => self.note_open((tid, pid), &calls, now),
                 Err(NotSeen::Gone) => self.open.gone(tid, None),
                 Err(NotSeen::OldKernel) => {
@@ -41,15 +41,15 @@ impl Tracer {
 
     /// Context switches of all threads that have called.
     pub(super) fn switches(&self) -> Switches {
-        let (voluntary, involuntary, threads) = self.session.switches_of_ended();
+        let counters = self.engine.counters();
         let mut sum = Switches {
-            threads,
-            voluntary,
-            involuntary,
+            threads: counters.threads_ended,
+            voluntary: counters.voluntary,
+            involuntary: counters.involuntary,
             unknown_threads: 0,
         };
         for (tid, pid) in self.open.threads() {
-            match self.session.switches(pid, tid) {
+            match self.engine.switches(pid, tid) {
                 Ok((voluntary, involuntary)) => {
                     sum.threads += 1;
                     sum.voluntary += voluntary;
@@ -78,7 +78,7 @@ impl Tracer {
         if self.samples.is_none() || !self.open.hangs(tid) {
             return;
         }
-        if let Some(seen) = self.session.last_stack(tid) {
+        if let Some(seen) = self.engine.last_stack(tid) {
             let site = self.memory.sites.keep_sampled(&seen.stack);
             self.open.seen_at(tid, seen.at, site);
         }

@@ -126,12 +126,14 @@ impl Tracer {
     }
 
     pub(super) fn report_lost(&mut self, now: u64) {
-        let lost = self.session.lost();
+        let lost = self.engine.counters().events_lost;
         if std::mem::replace(&mut self.lost_in_all, lost) == lost {
             self.lost_since = now;
             return;
         }
-        let Ok(counters) = self.session.counters() else { return };
+        let Ok(counters) = self.engine.row_counters(self.engine.rows()) else {
+            return;
+        };
         for (row, counter) in counters.iter().enumerate() {
             let before = std::mem::replace(&mut self.lost[row], counter.lost);
             if self.encoder.is_some() && counter.lost > before {

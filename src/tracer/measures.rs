@@ -198,7 +198,7 @@ impl Tracer {
         let mut counts = Vec::new();
         for (row, told) in &mut plane.quiet {
             let entered = self
-                .session
+                .engine
                 .counter(*row)
                 .map_or(0, |counter: RowCounter| counter.entered);
             let calls = entered.saturating_sub(std::mem::replace(told, entered.max(*told)));

@@ -10,11 +10,10 @@ use crate::catalog::Catalog;
 use crate::device::Reconciled;
 use crate::device::telemetry::Sampler;
 use crate::discover;
+use crate::engine::{Engine, Records, Stream};
 use crate::model::launches::Launches;
 use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, Tally, merge_equal_sites};
 use crate::owner::start_ticks;
-use crate::probe::Session;
-use crate::probe::ring::Records;
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -83,10 +82,10 @@ impl MemoryPlane {
     ///
     /// # Errors
     /// The kernel refuses to map it.
-    pub(super) fn open(session: &Session, scope: &Scope) -> Result<MemoryPlane> {
+    pub(super) fn open(engine: &dyn Engine, scope: &Scope) -> Result<MemoryPlane> {
         Ok(MemoryPlane {
             descendants: matches!(scope, Scope::Processes(_)),
-            calls: Records::of_memory(session)?,
+            calls: Records::open(engine, Stream::Memory)?,
             book: Book::default(),
             born: HashMap::new(),
             early: HashSet::new(),
@@ -161,23 +160,23 @@ impl MemoryPlane {
     /// Applies what has come in. Notices are taken in first: what a process did before its end is in the ring then.
     pub(super) fn follow(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         catalog: &Catalog,
         launches: &mut Launches,
         work: &mut WorkPlane,
     ) {
-        self.take_in(session, catalog, launches, work);
+        self.take_in(engine, catalog, launches, work);
         let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
         if answered {
             // the answer took a while: it is compared with what is held now
-            self.take_in(session, catalog, launches, work);
+            self.take_in(engine, catalog, launches, work);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
             devices.compare(&self.book, crate::clock::monotonic_ns());
         }
     }
 
-    fn take_in(&mut self, session: &Session, catalog: &Catalog, launches: &mut Launches, work: &mut WorkPlane) {
+    fn take_in(&mut self, engine: &dyn Engine, catalog: &Catalog, launches: &mut Launches, work: &mut WorkPlane) {
         let mut ends = std::mem::take(&mut self.ends);
         ends.sort_unstable();
         let mut ends = ends.into_iter().peekable();
@@ -195,7 +194,7 @@ impl MemoryPlane {
                 continue;
             };
             while let Some(end) = ends.next_if(|end| end.at < raw.entered) {
-                self.end(session, &end);
+                self.end(engine, &end);
             }
             match Call::decode(&raw, catalog) {
                 Some(call) => {
@@ -213,9 +212,9 @@ impl MemoryPlane {
         self.stubs.follow(launches);
         self.late.follow(launches);
         self.sites.name_fresh();
-        self.sites.tell_interpreters(session);
+        self.sites.tell_interpreters(engine);
         for end in ends {
-            self.end(session, &end);
+            self.end(engine, &end);
         }
     }
 
@@ -263,15 +262,15 @@ impl MemoryPlane {
         }
     }
 
-    fn end(&mut self, session: &Session, end: &End) {
+    fn end(&mut self, engine: &dyn Engine, end: &End) {
         let End { pid, at, .. } = *end;
         // of one that ended before it could be looked at
         if !self.book.is_named(pid) {
             self.book.name(pid, &end.comm);
         }
-        self.note_losses(session);
+        self.note_losses(engine);
         self.book.end(pid, at);
-        session.forget_memory_loss(pid);
+        engine.forget_memory_loss(pid);
         if let Some(devices) = self.devices.as_mut() {
             devices.forget(pid);
         }
@@ -285,21 +284,21 @@ impl MemoryPlane {
     }
 
     /// Tells the book what the kernel could not tell us.
-    fn note_losses(&mut self, session: &Session) {
-        let lost = session.memory_lost();
+    fn note_losses(&mut self, engine: &dyn Engine) {
+        let lost = engine.counters().memory_lost;
         if lost == self.lost {
             return;
         }
         self.lost = lost;
-        for (pid, loss) in session.memory_losses().unwrap_or_default() {
+        for (pid, loss) in engine.memory_losses().unwrap_or_default() {
             self.book.set_loss(pid, loss);
         }
     }
 
     /// To be called each second.
-    pub(super) fn settle(&mut self, session: &Session, now: u64) {
-        self.note_losses(session);
-        self.sites.settle(session, now);
+    pub(super) fn settle(&mut self, engine: &dyn Engine, now: u64) {
+        self.note_losses(engine);
+        self.sites.settle(engine, now);
         self.book.settle(now);
         for pid in self.book.alive().collect::<Vec<u32>>() {
             self.name(pid);
@@ -363,8 +362,8 @@ impl MemoryPlane {
     }
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns, and the stacks of `sites`, too.
-    pub(super) fn report(&mut self, session: &Session, catalog: &Catalog, now: u64, sites: &[u64]) -> Report {
-        self.note_losses(session);
+    pub(super) fn report(&mut self, engine: &dyn Engine, catalog: &Catalog, now: u64, sites: &[u64]) -> Report {
+        self.note_losses(engine);
         let mut processes = self.book.report(now);
         for process in &mut processes {
             if let Some(devices) = &self.devices {
@@ -378,7 +377,7 @@ impl MemoryPlane {
             started_at: self.started_at,
             processes,
             forgotten: self.book.forgotten,
-            notes: sites::notes(session).into_iter().chain(devices).collect(),
+            notes: sites::notes(engine).into_iter().chain(devices).collect(),
             ..Report::default()
         };
         self.sites.name(&mut report, sites);

@@ -4,9 +4,9 @@
 
 use super::{Scope, Tracer};
 use crate::discover;
+use crate::engine::Arrival;
 use crate::model::beside::Happening;
 use crate::model::window::Happened;
-use crate::probe::gate::Arrival;
 use crate::wire::{self, Notice};
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ const NOTICES_FOR: Duration = Duration::from_millis(100);
 
 impl Tracer {
     pub(super) fn handle_notices(&mut self) {
-        self.gate.silence();
+        self.arrivals.silence();
         let begun = Instant::now();
-        while let Some(arrival) = self.gate.next_arrival() {
+        while let Some(arrival) = self.arrivals.next_arrival() {
             self.handle(arrival);
             // a storm of processes must not keep the rings, signals and questions waiting
             if self.fleet.is_some() && begun.elapsed() > NOTICES_FOR {
-                self.gate.ring();
+                self.arrivals.ring();
                 break;
             }
         }
-        self.malformed += self.gate.take_malformed();
+        self.malformed += self.arrivals.take_malformed();
     }
 
     fn handle(&mut self, arrival: Arrival) {

@@ -21,7 +21,7 @@ impl Tracer {
     pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
         let seconds = self.started.elapsed().as_secs_f64();
         // first, and for all at once: probes go one after the other
-        self.session.count_calls(false);
+        self.engine.count_calls(false);
         self.handle_remaining();
         self.look_for_hanging(monotonic_ns());
         let open = self.open_calls();
@@ -43,9 +43,10 @@ impl Tracer {
         self.measure_all(monotonic_ns(), true);
         self.take_samples(super::samples::Wanted::All);
         self.emit(u64::MAX);
-        let snapshot = self.session.snapshot()?;
+        let snapshot = self.engine.snapshot()?;
+        super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;
         self.add_to_tally(&snapshot);
-        for (key, share) in self.session.driver_shares()? {
+        for (key, share) in self.engine.driver_shares()? {
             self.tally.add_share(&key, share);
         }
         self.report_lost(monotonic_ns());
@@ -62,7 +63,7 @@ impl Tracer {
         summary.outside = self.report_samples(&mut summary.unseen);
         summary.cost = self.cost(&summary, &snapshot.counters);
         summary.aggregates = self.report_sums(&snapshot, &mut summary.unseen)?;
-        summary.work = self.work.report(&self.session, monotonic_ns());
+        summary.work = self.work.report(self.engine.as_ref(), monotonic_ns());
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
@@ -88,8 +89,8 @@ impl Tracer {
     }
 
     /// What rows of users' files have summed up, with what is missing there added to `unseen`.
-    fn report_sums(&self, snapshot: &crate::probe::totals::Snapshot, unseen: &mut Vec<String>) -> Result<Vec<Sums>> {
-        let missing = self.session.missing_sums();
+    fn report_sums(&self, snapshot: &crate::engine::totals::Snapshot, unseen: &mut Vec<String>) -> Result<Vec<Sums>> {
+        let missing = self.engine.missing_sums();
         for (count, why) in [
             (missing.full, "calls are missing in sums: the table of groups was full"),
             (
@@ -101,7 +102,7 @@ impl Tracer {
                 unseen.push(format!("{count} {why}"));
             }
         }
-        let texts = self.session.aggregate_texts()?;
+        let texts = self.engine.aggregate_texts()?;
         Ok(self.aggregates.reports(&self.rows.catalog, &snapshot.counters, &texts))
     }
 
@@ -114,7 +115,7 @@ impl Tracer {
         let now = monotonic_ns();
         MemoryReport {
             last,
-            ..self.memory.report(&self.session, &self.rows.catalog, now, sites)
+            ..self.memory.report(self.engine.as_ref(), &self.rows.catalog, now, sites)
         }
     }
 
@@ -167,11 +168,11 @@ impl Tracer {
     fn sum_xids(&self, summary: &mut Summary) {
         if let Some(xids) = &self.xids {
             (summary.xids, summary.more_xids) = xids.faults();
-            summary.unseen.extend(xids.notes(&self.session));
+            summary.unseen.extend(xids.notes(self.engine.as_ref()));
         }
     }
 
-    fn note_gaps(&self, snapshot: &crate::probe::totals::Snapshot, summary: &mut Summary) {
+    fn note_gaps(&self, snapshot: &crate::engine::totals::Snapshot, summary: &mut Summary) {
         let mut note = |count: u64, text: &str| {
             if count > 0 {
                 summary.unseen.push(format!("{count} {text}"));
@@ -202,10 +203,12 @@ impl Tracer {
             "launches are not counted by shape: its table was full",
         );
         note(
-            self.session.driver_lost(),
+            self.engine.counters().driver_lost,
             "calls of the kernel driver were only counted: what is held there is not exact",
         );
-        summary.unseen.extend(self.attacher.missed_in_kernel(&self.session));
+        summary
+            .unseen
+            .extend(self.attacher.missed_in_kernel(self.engine.as_ref()));
         let mut note = |count: u64, text: &str| {
             if count > 0 {
                 summary.unseen.push(format!("{count} {text}"));

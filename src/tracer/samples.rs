@@ -6,14 +6,12 @@
 
 use super::Tracer;
 use super::sites::SitePlane;
+use crate::engine::{Engine, Hook, Hooks, Records, Stream};
 use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::Outside;
-use crate::probe::Link;
-use crate::probe::ring::Records;
 use crate::probe::samples::Sample;
-use crate::probe::{Links, Session};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
@@ -55,8 +53,8 @@ pub(super) enum Wanted {
 /// See the module.
 pub(super) struct SamplePlane {
     /// Dropped before the rings that its programs write to.
-    _switches: Links,
-    clocks: HashMap<u32, Link>,
+    _switches: Hooks,
+    clocks: HashMap<u32, Box<dyn Hook>>,
     records: Records,
     known: HashMap<u64, Known>,
     pending: Vec<Pending>,
@@ -74,11 +72,11 @@ impl SamplePlane {
     ///
     /// # Errors
     /// In words: why that cannot be done here.
-    pub(super) fn open(session: &Session) -> Result<SamplePlane, String> {
+    pub(super) fn open(engine: &dyn Engine) -> Result<SamplePlane, String> {
         let words = |error: anyhow::Error| format!("{error:#}");
-        let records = Records::of_samples(session).map_err(words)?;
+        let records = Records::open(engine, Stream::Samples).map_err(words)?;
         Ok(SamplePlane {
-            _switches: session.attach_samples().map_err(words)?,
+            _switches: engine.attach_samples().map_err(words)?,
             clocks: HashMap::new(),
             records,
             known: HashMap::new(),
@@ -92,7 +90,7 @@ impl SamplePlane {
     }
 
     /// A thread has called for the first time.
-    fn meet(&mut self, session: &Session, tid: u32) {
+    fn meet(&mut self, engine: &dyn Engine, tid: u32) {
         if self.clocks.len() >= CLOCKS {
             if !std::mem::replace(&mut self.full, true) {
                 let words = format!("what threads beyond {CLOCKS} do on their CPU outside CUDA: only that they wait");
@@ -101,7 +99,7 @@ impl SamplePlane {
             return;
         }
         // it may have ended
-        if let Ok(clock) = session.attach_clock(tid) {
+        if let Ok(clock) = engine.attach_clock(tid) {
             self.clocks.insert(tid, clock);
         }
     }
@@ -199,7 +197,7 @@ impl Tracer {
     /// Where this thread is will be sampled from now on.
     pub(super) fn begin_clock(&mut self, tid: u32) {
         if let Some(samples) = self.samples.as_mut() {
-            samples.meet(&self.session, tid);
+            samples.meet(self.engine.as_ref(), tid);
         }
     }
 
@@ -228,7 +226,7 @@ impl Tracer {
     /// Where threads were outside CUDA, and what is missing there.
     pub(super) fn report_samples(&self, unseen: &mut Vec<String>) -> Option<Outside> {
         let samples = self.samples.as_ref()?;
-        let lost = self.session.samples_lost() + samples.malformed;
+        let lost = self.engine.counters().samples_lost + samples.malformed;
         if lost > 0 {
             unseen.push(format!(
                 "{lost} samples of threads outside CUDA did not fit into their ring"

@@ -2,9 +2,9 @@
 //!
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
+use crate::engine::Engine;
 use crate::frame::{Frame, Shown};
 use crate::model::memory::Report;
-use crate::probe::Session;
 use crate::probe::attach::Name;
 use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
@@ -45,9 +45,9 @@ pub(super) struct SitePlane {
 
 impl SitePlane {
     /// A process has mapped something: perhaps an interpreter.
-    pub(super) fn look_at(&mut self, session: &Session, pid: u32) {
+    pub(super) fn look_at(&mut self, engine: &dyn Engine, pid: u32) {
         self.resolver.learn(pid);
-        self.tell_interpreters(session);
+        self.tell_interpreters(engine);
     }
 
     /// Whether the files of a process have been looked at.
@@ -61,10 +61,10 @@ impl SitePlane {
     }
 
     /// Has the kernel read the interpreters that were found.
-    pub(super) fn tell_interpreters(&mut self, session: &Session) {
+    pub(super) fn tell_interpreters(&mut self, engine: &dyn Engine) {
         for (pid, python) in self.resolver.take_interpreters() {
             // a full table of interpreters leaves native stacks
-            let _ = session.set_python(pid, &python);
+            let _ = engine.set_python(pid, &python);
         }
     }
 
@@ -182,26 +182,26 @@ impl SitePlane {
     }
 
     /// To be called each second. Makes room for call sites once many have come since the last time.
-    pub(super) fn settle(&mut self, session: &Session, now: u64) {
+    pub(super) fn settle(&mut self, engine: &dyn Engine, now: u64) {
         if let Some(recent) = self.recent.as_mut() {
             recent.retain(|(_, entered), _| *entered + REMEMBERED_NS > now);
         }
         for (pid, _) in self.leaving.extract_if(.., |(_, noticed)| noticed.elapsed() >= LEAVING) {
             self.resolver.forget(pid);
         }
-        let sent = session.site_counters().sent;
+        let sent = engine.site_counters().sent;
         if self.ended.is_empty() || sent < self.sites_before + SITES_KEPT {
             return;
         }
         self.sites_before = sent;
         let ended = std::mem::take(&mut self.ended);
-        session.forget_sites(&|pid| ended.contains(&pid));
+        engine.forget_sites(&|pid| ended.contains(&pid));
     }
 }
 
 /// How many call sites are missing, and why.
-pub(super) fn notes(session: &Session) -> Vec<String> {
-    let counters = session.site_counters();
+pub(super) fn notes(engine: &dyn Engine) -> Vec<String> {
+    let counters = engine.site_counters();
     let missing = [
         (counters.unsampled, "beyond the budget of stacks per second"),
         (counters.full, "beyond the table of call sites"),

@@ -9,10 +9,12 @@ use super::early::Early;
 use super::let_go::LetGo;
 use super::memory::MemoryPlane;
 use super::samples::SamplePlane;
+use super::tape;
 use super::work::WorkPlane;
 use super::{Scope, Tracer};
 use crate::catalog::SiteKind;
 use crate::clock::{clock_now, monotonic_ns};
+use crate::engine::{Engine, Events, Keep};
 use crate::model::aggregate;
 use crate::model::launches::Launches;
 use crate::model::open::OpenCalls;
@@ -21,10 +23,8 @@ use crate::model::summary::Tally;
 use crate::model::window::Window;
 use crate::output::Output;
 use crate::probe::attach::Attacher;
-use crate::probe::gate::{Gate, Keep};
 use crate::probe::hold::Holder;
 use crate::probe::kernel::{Types, Way, Ways};
-use crate::probe::ring::Events;
 use crate::probe::{KernelUse, Session, Setup, privilege};
 use crate::record::Maker;
 use crate::refusal;
@@ -36,6 +36,17 @@ use std::time::{Duration, Instant};
 /// In place of a thread: whoever is current has nothing to do with it.
 const NOBODY: u32 = 0;
 
+/// What a run looks at beside calls.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside {
+    /// Where threads are outside CUDA.
+    pub samples: bool,
+    /// System calls on the driver's devices are counted, and none is told of.
+    pub driver_counted: bool,
+    /// Those that are no ioctls, too.
+    pub each_system_call: bool,
+}
+
 impl Tracer {
     /// Loads the kernel programs and hooks process life and the dynamic linkers. `output` is opened when they are loaded: where
     /// the kernel refuses them, no file was begun, nor one that was there emptied.
@@ -43,38 +54,50 @@ impl Tracer {
     /// # Errors
     /// The kernel or our privileges do not allow it.
     pub fn start(
-        mut rows: RunRows,
+        rows: RunRows,
         mut setup: Setup,
         scope: Scope,
         output: impl FnOnce() -> Result<Output>,
     ) -> Result<Tracer> {
         fill_in(&mut setup, &rows)?;
-        let holds = setup.wait_for_attach || setup.wait_for_new;
-        let holder = holds.then(Holder::fork).transpose()?;
-        let keep = match setup.wait_for_new {
-            true => Keep::New,
-            false if privilege::has("CAP_SYS_PTRACE") => Keep::Traced,
-            false => Keep::AtLinker,
+        let engine = in_kernel(&setup)?;
+        let beside = Beside {
+            samples: setup.samples,
+            driver_counted: setup.driver_counted,
+            each_system_call: setup.only_targets,
         };
-        let session = Session::load(&setup)?;
-        let output = output()?;
-        let (events, gate) = (Events::open(&session)?, Gate::open(&session, holder, keep)?);
-        let memory = MemoryPlane::open(&session, &scope)?;
-        let work = WorkPlane::open(&session, rows.follows_work())?;
+        Tracer::over(engine, rows, beside, scope, output()?)
+    }
+
+    /// The same over an engine that is there.
+    ///
+    /// # Errors
+    /// It refuses what a run needs.
+    pub fn over(
+        engine: Box<dyn Engine>,
+        mut rows: RunRows,
+        beside: Beside,
+        scope: Scope,
+        output: Output,
+    ) -> Result<Tracer> {
+        let its = engine.as_ref();
+        let (events, arrivals) = (Events::open(its)?, its.arrivals()?);
+        let memory = MemoryPlane::open(its, &scope)?;
+        let work = WorkPlane::open(its, rows.follows_work())?;
         let mut attacher = Attacher::default();
-        let lifecycle = session.attach_lifecycle().unwrap_or_else(|error| {
+        let lifecycle = its.attach_lifecycle().unwrap_or_else(|error| {
             attacher.gap(format!("new processes are not followed: {error:#}"));
             Vec::new()
         });
-        let driver = match driver_plane(&session, &rows, &setup) {
+        let driver = match driver_plane(its, &rows, beside) {
             // there is more to be counted
-            Err(error) if setup.driver_counted => {
+            Err(error) if beside.driver_counted => {
                 attacher.gap(refusal::message(&error).replace('\n', "; "));
                 None
             }
             driver => driver?,
         };
-        let samples = match setup.samples.then(|| SamplePlane::open(&session)) {
+        let samples = match beside.samples.then(|| SamplePlane::open(its)) {
             Some(Err(why)) => {
                 attacher.gap(format!(
                     "where threads are outside CUDA, or in calls that do not return: {why}"
@@ -83,13 +106,13 @@ impl Tracer {
             }
             opened => opened.and_then(Result::ok),
         };
-        attacher.watch_system_linkers(&session);
-        attacher.attach_kernel(&session, &mut rows);
-        let lost = vec![0; session.row_capacity()];
+        attacher.watch_system_linkers(its);
+        attacher.attach_kernel(its, &mut rows);
+        let lost = vec![0; engine.rows()];
         Ok(Tracer {
-            gate,
+            arrivals,
             samples,
-            session,
+            engine,
             events,
             memory,
             work,
@@ -137,6 +160,20 @@ impl Tracer {
     }
 }
 
+/// The engine with programs in the kernel.
+fn in_kernel(setup: &Setup) -> Result<Box<dyn Engine>> {
+    let holds = setup.wait_for_attach || setup.wait_for_new;
+    let holder = holds.then(Holder::fork).transpose()?;
+    let keep = match setup.wait_for_new {
+        true => Keep::New,
+        false if privilege::has("CAP_SYS_PTRACE") => Keep::Traced,
+        false => Keep::AtLinker,
+    };
+    let session = Session::load(setup)?;
+    session.hold(holder, keep);
+    Ok(tape::listening(Box::new(session)))
+}
+
 /// What the rows need of the kernel's side.
 fn fill_in(setup: &mut Setup, rows: &RunRows) -> Result<()> {
     setup.specs = rows.specs();
@@ -158,12 +195,12 @@ fn kernel_ways() -> Result<Ways> {
 }
 
 /// Follows the driver's calls, where a row of theirs is traced.
-fn driver_plane(session: &Session, rows: &RunRows, setup: &Setup) -> Result<Option<DriverPlane>> {
+fn driver_plane(engine: &dyn Engine, rows: &RunRows, beside: Beside) -> Result<Option<DriverPlane>> {
     let Some(driver) = rows.driver() else {
         return Ok(None);
     };
-    session.set_driver_plans(&driver, &|row| rows.selects(row))?;
-    session.look_up_uvm();
-    let links = session.attach_driver(setup.only_targets)?;
-    DriverPlane::open(session, driver.dialect, links, setup.driver_counted).map(Some)
+    engine.set_driver_plans(&driver, &|row| rows.selects(row))?;
+    engine.look_up_uvm();
+    let hooks = engine.attach_driver(beside.each_system_call)?;
+    DriverPlane::open(engine, driver.dialect, hooks, beside.driver_counted).map(Some)
 }

@@ -6,12 +6,10 @@
 use super::{Scope, Tracer};
 use crate::clock::monotonic_ns;
 use crate::discover;
+use crate::engine::{Arrival, Engine, Fresh};
 use crate::foreign::ForeignFile;
 use crate::output::say;
-use crate::probe::Session;
 use crate::probe::attach::News;
-use crate::probe::files::Fresh;
-use crate::probe::gate::Arrival;
 use crate::probe::machine::process::debugger_of;
 use crate::wire;
 use anyhow::{Context, Result};
@@ -23,7 +21,7 @@ impl Tracer {
     /// # Errors
     /// It does not exist or may not be looked at.
     pub fn add_process(&mut self, pid: u32) -> Result<()> {
-        self.session.add_target(pid)?;
+        self.engine.add_target(pid)?;
         let uses_gpu = self
             .look_at(pid)
             .with_context(|| format!("failed to look at process {pid}"))?;
@@ -62,12 +60,12 @@ impl Tracer {
     pub fn begin_counting(&mut self) {
         self.memory.begin();
         self.started = Instant::now();
-        self.session.count_calls(true);
+        self.engine.count_calls(true);
     }
 
     /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
     pub fn add_installed(&mut self) {
-        self.attacher.attach_installed(&self.session, &mut self.rows);
+        self.attacher.attach_installed(self.engine.as_ref(), &mut self.rows);
     }
 
     /// Attaches to a program before it is started.
@@ -77,7 +75,7 @@ impl Tracer {
         };
         if let Err(error) = self
             .attacher
-            .attach_file(&self.session, &mut self.rows, file, path.to_owned())
+            .attach_file(self.engine.as_ref(), &mut self.rows, file, path.to_owned())
         {
             // scripts are no ELF files; what they start is looked at when it is mapped
             drop(error);
@@ -98,10 +96,11 @@ impl Tracer {
     fn look_at(&mut self, pid: u32) -> std::io::Result<bool> {
         let news = self.attacher.news(&self.rows.catalog, pid, u64::MAX, &[])?;
         if news.has_library && self.rows.takes_stacks() {
-            self.memory.sites.look_at(&self.session, pid);
+            self.memory.sites.look_at(self.engine.as_ref(), pid);
         }
         for mapping in &news.mappings {
-            self.attacher.consider(&self.session, &mut self.rows, pid, mapping);
+            self.attacher
+                .consider(self.engine.as_ref(), &mut self.rows, pid, mapping);
         }
         if news.has_library {
             self.watch.meet(pid);
@@ -123,7 +122,7 @@ impl Tracer {
     /// When the thread went on, CLOCK_MONOTONIC ns, if it stood still until then.
     fn prepare(&mut self, arrival: Arrival) -> Option<u64> {
         let notice = arrival.notice;
-        let fresh = self.session.fresh_files(&notice);
+        let fresh = self.engine.fresh_files(&notice);
         let addresses: Vec<u64> = fresh.addresses().collect();
         let news = self
             .attacher
@@ -146,8 +145,8 @@ impl Tracer {
         let passes = news.mappings.is_empty() && !looks || !is_read && self.fleet.is_some();
         let linkers = self.attacher.linkers_met();
         let until = if passes {
-            settle(&self.session, &fresh, is_read);
-            self.gate.pass(&arrival)
+            settle(self.engine.as_ref(), &fresh, is_read);
+            self.arrivals.pass(&arrival)
         } else {
             self.attach_while_held(arrival, &mut news, looks, &fresh, is_read)
         };
@@ -181,17 +180,17 @@ impl Tracer {
     ) -> Option<u64> {
         let notice = arrival.notice;
         let stacks = self.rows.takes_stacks();
-        self.gate.during(arrival, || {
+        self.arrivals.during(arrival, &mut || {
             for mapping in &news.mappings {
                 news.is_behind |= self
                     .attacher
-                    .consider(&self.session, &mut self.rows, notice.tgid, mapping);
+                    .consider(self.engine.as_ref(), &mut self.rows, notice.tgid, mapping);
             }
             let is_known = is_read && self.attacher.is_done_with(&news.mappings);
-            settle(&self.session, fresh, is_known);
+            settle(self.engine.as_ref(), fresh, is_known);
             // last: a thread that waits no longer must not miss the probes
             if looks || stacks && self.memory.sites.has_looked_at(notice.tgid) {
-                self.memory.sites.look_at(&self.session, notice.tgid);
+                self.memory.sites.look_at(self.engine.as_ref(), notice.tgid);
             }
         })
     }
@@ -222,7 +221,7 @@ impl Tracer {
 }
 
 /// These were looked at. `known`: all of them, so that nobody has to wait for them again.
-fn settle(session: &Session, fresh: &Fresh, known: bool) {
+fn settle(engine: &dyn Engine, fresh: &Fresh, known: bool) {
     // whoever maps a file that is not known waits once more
-    let _ = session.settle_files(fresh, known);
+    let _ = engine.settle_files(fresh, known);
 }

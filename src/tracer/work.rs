@@ -4,12 +4,12 @@ use super::facts::FactBook;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::discover;
+use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
 use crate::model::work::{Call, Gap, ProcessReport, Stream, Work};
-use crate::probe::ring::Records;
-use crate::probe::{Session, address_space};
+use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
 
@@ -77,10 +77,10 @@ impl WorkPlane {
     ///
     /// # Errors
     /// The kernel refuses to map it.
-    pub(super) fn open(session: &Session, wanted: bool) -> Result<WorkPlane> {
+    pub(super) fn open(engine: &dyn Engine, wanted: bool) -> Result<WorkPlane> {
         Ok(WorkPlane {
             wanted,
-            calls: Records::of_work(session)?,
+            calls: Records::open(engine, engine::Stream::Work)?,
             model: Work::default(),
             held: Vec::new(),
             lost: 0,
@@ -113,10 +113,10 @@ impl WorkPlane {
 
     /// Idle processes that have put nothing into a stream which has not returned. To be asked before what they told is
     /// taken in: then that is all there was.
-    pub(super) fn look_for_quiet(&self, session: &Session) -> Vec<Quiet> {
+    pub(super) fn look_for_quiet(&self, engine: &dyn Engine) -> Vec<Quiet> {
         let look = |pid: u32| {
             let at = crate::clock::monotonic_ns();
-            let flow = session.flow(pid).filter(|flow| flow.open == 0)?;
+            let flow = engine.flow(pid).filter(|flow| flow.open == 0)?;
             Some(Quiet {
                 pid,
                 at,
@@ -163,7 +163,7 @@ impl WorkPlane {
     }
 
     /// Applies what happened before `now`, CLOCK_MONOTONIC ns, and cannot come any more.
-    pub(super) fn follow(&mut self, session: &Session, catalog: &Catalog, memory: &MemoryPlane, now: u64) {
+    pub(super) fn follow(&mut self, engine: &dyn Engine, catalog: &Catalog, memory: &MemoryPlane, now: u64) {
         let horizon = if now == u64::MAX {
             now
         } else {
@@ -181,7 +181,7 @@ impl WorkPlane {
                         self.model.remember(&call);
                     }
                 }
-                Item::End { pid, comm } => self.end(session, pid, at, &comm),
+                Item::End { pid, comm } => self.end(engine, pid, at, &comm),
             }
         }
     }
@@ -222,21 +222,21 @@ impl WorkPlane {
         }
     }
 
-    fn end(&mut self, session: &Session, pid: u32, at: u64, comm: &str) {
+    fn end(&mut self, engine: &dyn Engine, pid: u32, at: u64, comm: &str) {
         if !self.model.knows(pid) {
             return;
         }
         if !comm.is_empty() {
             self.model.name(pid, comm);
         }
-        self.count_lanes(session.take_lanes(pid));
-        self.note_losses(session);
+        self.count_lanes(engine.take_lanes(pid));
+        self.note_losses(engine);
         if self.facts.all_wanted() {
             let gaps = self.model.take_last_gaps(pid);
             self.gaps.extend(gaps.into_iter().map(|gap| (pid, gap)));
         }
         self.model.end(pid, at);
-        session.forget_work_loss(pid);
+        engine.forget_work_loss(pid);
     }
 
     fn count_lanes(&mut self, lanes: Result<Vec<(wire::LaneKey, wire::Lane)>>) {
@@ -246,13 +246,13 @@ impl WorkPlane {
         }
     }
 
-    fn note_losses(&mut self, session: &Session) {
-        let lost = session.work_lost();
+    fn note_losses(&mut self, engine: &dyn Engine) {
+        let lost = engine.counters().work_lost;
         if lost == self.lost {
             return;
         }
         self.lost = lost;
-        for (pid, loss) in session.work_losses().unwrap_or_default() {
+        for (pid, loss) in engine.work_losses().unwrap_or_default() {
             self.model.set_loss(pid, loss);
         }
     }
@@ -303,9 +303,9 @@ impl WorkPlane {
     }
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.
-    pub(super) fn report(&mut self, session: &Session, now: u64) -> Vec<ProcessReport> {
-        self.note_losses(session);
-        self.count_lanes(session.lanes());
+    pub(super) fn report(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
+        self.note_losses(engine);
+        self.count_lanes(engine.lanes());
         self.model.report(now)
     }
 }

@@ -5,8 +5,8 @@
 
 use super::{Scope, Tracer};
 use crate::driver::xid::Xid;
+use crate::engine::Engine;
 use crate::model::xid::{Faults, Pairing, Report, Source, Tally};
-use crate::probe::Session;
 use crate::probe::kernel_log::{From, KernelLog, Logged};
 use crate::probe::xid::Tracepoint;
 use anyhow::Result;
@@ -31,7 +31,7 @@ impl XidPlane {
     ///
     /// # Errors
     /// The kernel refuses to map a ring.
-    pub(super) fn open(session: &Session, from: From) -> Result<XidPlane> {
+    pub(super) fn open(engine: &dyn Engine, from: From) -> Result<XidPlane> {
         let log = KernelLog::open(from);
         let refused = log.as_ref().err().map(ToString::to_string);
         let mut log = log.ok();
@@ -40,7 +40,7 @@ impl XidPlane {
             past: past.map(KernelLog::read_all).unwrap_or_default(),
             log,
             refused,
-            tracepoint: Tracepoint::open(session)?,
+            tracepoint: Tracepoint::open(engine)?,
             pairing: Pairing::default(),
             tally: Tally::default(),
         })
@@ -52,8 +52,8 @@ impl XidPlane {
     }
 
     /// Attaches to a driver that was loaded meanwhile.
-    pub(super) fn look_for_driver(&mut self, session: &Session) {
-        self.tracepoint.attach(session);
+    pub(super) fn look_for_driver(&mut self, engine: &dyn Engine) {
+        self.tracepoint.attach(engine);
     }
 
     /// The reports that have come, each once. `now`: CLOCK_MONOTONIC ns; `last`: nothing is waited for any more.
@@ -89,11 +89,11 @@ impl XidPlane {
     }
 
     /// What is not seen, and why; one line each.
-    pub(super) fn notes(&self, session: &Session) -> Vec<String> {
+    pub(super) fn notes(&self, engine: &dyn Engine) -> Vec<String> {
         let missing = if self.tracepoint.is_attached() { UNNAMED } else { NONE };
         let refused = self.refused.iter().map(|why| format!("{missing}: {why}"));
         let missed = self.log.iter().flat_map(|log| log.missed().notes());
-        let lost = Some(session.xids_lost()).filter(|lost| *lost > 0);
+        let lost = Some(engine.counters().xids_lost).filter(|lost| *lost > 0);
         let lost = lost.map(|lost| format!("{lost} Xids of the tracepoint were lost: too many came at once"));
         refused.chain(missed).chain(lost).collect()
     }
@@ -106,7 +106,7 @@ impl Tracer {
     /// The kernel refuses to map a ring.
     pub fn watch_xids(&mut self, past: bool) -> Result<()> {
         let from = if past { From::Oldest } else { From::Now };
-        self.xids = Some(XidPlane::open(&self.session, from)?);
+        self.xids = Some(XidPlane::open(self.engine.as_ref(), from)?);
         Ok(())
     }
 
@@ -133,17 +133,17 @@ impl Tracer {
 
     /// What of Xids is not seen, and why; one line each.
     pub fn unseen_xids(&self) -> Vec<String> {
-        let notes = |xids: &XidPlane| xids.notes(&self.session);
+        let notes = |xids: &XidPlane| xids.notes(self.engine.as_ref());
         self.xids.as_ref().map(notes).unwrap_or_default()
     }
 
     pub(super) fn take_xids(&mut self, now: u64, last: bool) {
         let Some(plane) = self.xids.as_mut() else { return };
         let everyone = self.scope == Scope::All;
-        let (session, callers, tally) = (&self.session, &self.callers, &self.tally);
+        let (engine, callers, tally) = (self.engine.as_ref(), &self.callers, &self.tally);
         // it may have ended meanwhile
         let has_called = |pid| callers.contains(&pid) || tally.knows(pid);
-        let reports = plane.take(now, last, &|pid| everyone || session.is_target(pid) || has_called(pid));
+        let reports = plane.take(now, last, &|pid| everyone || engine.is_target(pid) || has_called(pid));
         for report in reports {
             match self.fleet {
                 Some(_) => self.reports.push(report),

@@ -4,6 +4,7 @@ pub mod confine;
 pub mod device;
 pub mod discover;
 pub mod elf;
+pub mod engine;
 pub mod foreign;
 pub mod owner;
 pub mod probe;

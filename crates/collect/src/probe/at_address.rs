@@ -1,6 +1,7 @@
 //! Probes at addresses of the kernel, for functions of whom several have one name.
 
-use super::{KernelPoint, Session};
+use super::Session;
+use crate::engine::KernelPoint;
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, PerfEventOpts, ProgramMut, libbpf_sys as sys};
 use std::io;

@@ -19,17 +19,18 @@ pub use rows::{NoRoom, Rows};
 pub use unmapped::Name;
 pub use waiting::Waiter;
 
+use super::engine::in_kernel;
 use super::kernel::KernelHooks;
 use super::lease::{self, Guard, OpenForWriting};
 use super::machine::ldcache;
 use super::static_probe::Sites;
-use super::{Point, Session, identity, links};
+use super::{identity, links};
 use crate::catalog::{Catalog, Layer, Library};
 use crate::discover::{self, Mapping};
 use crate::elf::{ElfFile, Method};
+use crate::engine::{Engine, Hooks, Point};
 use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};
-use libbpf_rs::Link;
 use points::Target;
 use recent::Recent;
 use rows::missing;
@@ -54,7 +55,7 @@ pub struct Attached {
 
 /// The probes in a file, and what keeps them from doing harm.
 struct Probes {
-    links: Vec<Link>,
+    hooks: Hooks,
     file: ForeignFile,
     guard: Guard,
     stay: Stay,
@@ -210,9 +211,9 @@ impl Attacher {
 
     /// Attaches to what process `pid` maps at `mapping`, if that holds functions of the catalogue. Whether what
     /// the process called there until now was not seen.
-    pub fn consider(&mut self, session: &Session, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) -> bool {
+    pub fn consider(&mut self, engine: &dyn Engine, rows: &mut dyn Rows, pid: u32, mapping: &Mapping) -> bool {
         let attached = match mapping.open(pid) {
-            Ok(file) => self.attach_to(session, rows, file, mapping.path.clone(), Some(mapping)),
+            Ok(file) => self.attach_to(engine, rows, file, mapping.path.clone(), Some(mapping)),
             Err(error) => {
                 // another process that maps it may let us in
                 self.looked_at.remove(&looked(mapping));
@@ -239,18 +240,18 @@ impl Attacher {
 
     /// Looks again at what could not be probed for a reason that passes. To be called once a second. Processes that ran with
     /// it meanwhile.
-    pub fn retry(&mut self, session: &Session, rows: &mut dyn Rows) -> Vec<Waiter> {
+    pub fn retry(&mut self, engine: &dyn Engine, rows: &mut dyn Rows) -> Vec<Waiter> {
         let due = self.waiting.due().into_iter().filter(Waiter::runs);
         let mut late: Vec<Waiter> = due.collect();
-        late.retain(|waiter| self.ran_without(session, rows, waiter));
+        late.retain(|waiter| self.ran_without(engine, rows, waiter));
         late
     }
 
     /// Looks again at the file of `waiter`; whether that process ran without probes which are there now, or never will be.
-    fn ran_without(&mut self, session: &Session, rows: &mut dyn Rows, waiter: &Waiter) -> bool {
+    fn ran_without(&mut self, engine: &dyn Engine, rows: &mut dyn Rows, waiter: &Waiter) -> bool {
         let Waiter { pid, mapping, .. } = waiter;
         let is_due = self.looked_at.insert(looked(mapping));
-        let unprobed = is_due && self.consider(session, rows, *pid, mapping);
+        let unprobed = is_due && self.consider(engine, rows, *pid, mapping);
         // another process may have had it probed meanwhile
         !self.waiting.goes_on(waiter) && (unprobed || self.named.contains_key(&mapping.name()))
     }
@@ -261,18 +262,18 @@ impl Attacher {
     /// The file is no usable ELF file, or the kernel refuses.
     pub fn attach_file(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         rows: &mut dyn Rows,
         file: ForeignFile,
         path: PathBuf,
     ) -> Result<bool> {
-        self.attach_to(session, rows, file, path, None)
+        self.attach_to(engine, rows, file, path, None)
     }
 
     /// As [`Self::attach_file`]; to what a process maps, while one does.
     fn attach_to(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         rows: &mut dyn Rows,
         file: ForeignFile,
         path: PathBuf,
@@ -288,7 +289,7 @@ impl Attacher {
         let guard = lease::take(&file);
         let elf = ElfFile::of_foreign(&file)?;
         if linkers::is_linker(&path) {
-            self.watch_linker(session, &elf, &file, &path, mapping);
+            self.watch_linker(engine, &elf, &file, &path, mapping);
         }
         let Some((library, found, embedded)) = functions_of(rows.catalog(), &elf, &path)? else {
             return Ok(false);
@@ -297,7 +298,7 @@ impl Attacher {
             self.gap(format!("{}: has no {what}", path.display()));
         }
         let target = Target {
-            session,
+            engine,
             elf: &elf,
             library,
             path: &path,
@@ -308,10 +309,10 @@ impl Attacher {
         }
         let mut guard = guard?;
         guard.watch(&file);
-        rows.publish(session)?;
+        rows.publish(engine)?;
         // the kernel reads these pages: not while we wait
         file.touch(points.iter().map(|point| point.offset))?;
-        let links = session.attach(&file.path(), &points)?;
+        let hooks = engine.attach(&file.path(), &points)?;
         let layer = rows.catalog().libraries[usize::from(library.0)].layer;
         let attached = Attached {
             path,
@@ -320,7 +321,7 @@ impl Attacher {
             embedded,
             single_stepped,
             probes: Probes {
-                links,
+                hooks,
                 file,
                 guard,
                 stay: Stay::for_mapping(mapping),
@@ -347,13 +348,13 @@ impl Attacher {
     }
 
     /// Attaches to the libraries that programs of this machine would find, before any process maps them.
-    pub fn attach_installed(&mut self, session: &Session, rows: &mut dyn Rows) {
+    pub fn attach_installed(&mut self, engine: &dyn Engine, rows: &mut dyn Rows) {
         let libraries = rows.catalog().libraries.iter();
         let patterns: Vec<Library> = libraries.cloned().collect();
         for path in ldcache::find(&|name| patterns.iter().any(|library| library.matches(name))) {
             let attached = ForeignFile::find(&path)
                 .map_err(anyhow::Error::from)
-                .and_then(|file| self.attach_file(session, rows, file, path.clone()));
+                .and_then(|file| self.attach_file(engine, rows, file, path.clone()));
             if let Err(error) = attached {
                 self.gap(format!("{}: {error:#}", path.display()));
             }
@@ -367,21 +368,28 @@ impl Attacher {
     }
 
     /// Follows modules of the kernel that come and go.
-    pub fn follow_modules(&mut self, session: &Session, rows: &mut dyn Rows) {
+    pub fn follow_modules(&mut self, engine: &dyn Engine, rows: &mut dyn Rows) {
+        let Ok(session) = in_kernel(engine) else { return };
         for gap in self.kernel.follow_modules(session, rows).unwrap_or_default() {
             self.gap(gap);
         }
     }
 
     /// Hooks what rows of the kernel name.
-    pub fn attach_kernel(&mut self, session: &Session, rows: &mut dyn Rows) {
-        for gap in self.kernel.attach(session, rows) {
-            self.gap(gap);
+    pub fn attach_kernel(&mut self, engine: &dyn Engine, rows: &mut dyn Rows) {
+        match in_kernel(engine) {
+            Ok(session) => self
+                .kernel
+                .attach(session, rows)
+                .into_iter()
+                .for_each(|gap| self.gap(gap)),
+            Err(why) if KernelHooks::wants(rows) => self.gap(format!("functions of the kernel: {why}")),
+            Err(_) => {}
         }
     }
 
     /// Lets go of files that somebody wants to overwrite; names them.
-    pub fn release_wanted(&mut self, session: &Session) -> Vec<PathBuf> {
+    pub fn release_wanted(&mut self, engine: &dyn Engine) -> Vec<PathBuf> {
         let files = self.attached.extract_if(|_, file| file.probes.is_in_the_way());
         let mut wanted: Vec<(PathBuf, Probes)> = files.map(|(_, file)| (file.path, file.probes)).collect();
         let linkers = self.linkers.extract_if(|_, (_, probes)| probes.is_in_the_way());
@@ -390,7 +398,7 @@ impl Attacher {
             return Vec::new();
         }
         let (paths, probes): (Vec<PathBuf>, Vec<Probes>) = wanted.into_iter().unzip();
-        session.forget_files();
+        engine.forget_files();
         let_go(probes);
         self.looked_at.clear();
         self.blind = true;
@@ -423,8 +431,8 @@ impl Attacher {
     }
 
     /// Calls of functions of the kernel that were not seen, and why.
-    pub fn missed_in_kernel(&self, session: &Session) -> Vec<String> {
-        self.kernel.missed(session)
+    pub fn missed_in_kernel(&self, engine: &dyn Engine) -> Vec<String> {
+        in_kernel(engine).map_or_else(|_| Vec::new(), |session| self.kernel.missed(session))
     }
 
     /// Whether a process may have given work to a device through functions that could not be hooked.
@@ -487,6 +495,6 @@ impl Drop for Attacher {
 
 /// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.
 fn let_go(mut probes: Vec<Probes>) {
-    let links = probes.iter_mut().flat_map(|probes| std::mem::take(&mut probes.links));
-    links::detach(links.collect());
+    let hooks = probes.iter_mut().flat_map(|probes| std::mem::take(&mut probes.hooks));
+    links::detach(hooks.collect());
 }

@@ -14,43 +14,35 @@ const BATCH: usize = 512;
 /// Calls `each` with every key and value. What comes or goes meanwhile is seen or is not.
 ///
 /// # Errors
-/// The kernel refuses, or the map holds something else.
-pub(super) fn for_each<K: Copy, V: Copy>(map: &dyn MapCore, mut each: impl FnMut(K, V)) -> Result<()> {
-    if map.key_size() as usize != size_of::<K>() || map.value_size() as usize != size_of::<V>() {
-        bail!(
-            "failed to read the table {}: it holds something else",
-            map.name().to_string_lossy()
-        );
-    }
-    let mut walk = Walk::<K, V>::new();
+/// The kernel refuses.
+pub(super) fn for_each(map: &dyn MapCore, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+    let (key_bytes, value_bytes) = (map.key_size() as usize, map.value_size() as usize);
+    let mut walk = Walk::new(key_bytes, value_bytes);
     loop {
         let (count, more) = walk.next(map)?;
-        // SAFETY: the kernel has filled so many of both, which are plain integers
-        let filled = unsafe {
-            walk.keys.set_len(count);
-            walk.values.set_len(count);
-            walk.keys.iter().zip(&walk.values)
-        };
-        filled.for_each(|(key, value)| each(*key, *value));
+        let keys = walk.keys.chunks_exact(key_bytes);
+        for (key, value) in keys.zip(walk.values.chunks_exact(value_bytes)).take(count) {
+            each(key, value);
+        }
         if !more {
             return Ok(());
         }
     }
 }
 
-struct Walk<K, V> {
-    keys: Vec<K>,
-    values: Vec<V>,
+struct Walk {
+    keys: Vec<u8>,
+    values: Vec<u8>,
     /// Where the next batch begins; the kernel's own business.
     place: [u8; 64],
     begun: bool,
 }
 
-impl<K: Copy, V: Copy> Walk<K, V> {
-    fn new() -> Walk<K, V> {
+impl Walk {
+    fn new(key_bytes: usize, value_bytes: usize) -> Walk {
         Walk {
-            keys: Vec::with_capacity(BATCH),
-            values: Vec::with_capacity(BATCH),
+            keys: vec![0; BATCH * key_bytes],
+            values: vec![0; BATCH * value_bytes],
             place: [0; 64],
             begun: false,
         }

@@ -1,7 +1,7 @@
 //! What one probe hit costs on this machine, measured on functions of our own: one for each kind of place.
 
-use super::{Point, Session};
 use crate::elf::Cost as Place;
+use crate::engine::{Engine, Point};
 use crate::wire;
 use anyhow::{Context, Result};
 use std::hint::black_box;
@@ -41,7 +41,7 @@ unsafe extern "C" {
 
 /// Measures with a row that nothing else uses. Its calls land in the counting plane under our own process.
 pub struct Calibration<'a> {
-    session: &'a Session,
+    engine: &'a dyn Engine,
     row: u32,
 }
 
@@ -50,9 +50,9 @@ impl<'a> Calibration<'a> {
     ///
     /// # Errors
     /// Our process cannot be selected.
-    pub fn begin(session: &'a Session, row: u32) -> Result<Calibration<'a>> {
-        session.add_target(std::process::id())?;
-        Ok(Calibration { session, row })
+    pub fn begin(engine: &'a dyn Engine, row: u32) -> Result<Calibration<'a>> {
+        engine.add_target(std::process::id())?;
+        Ok(Calibration { engine, row })
     }
 
     /// What a counted call costs at such a place, seen at entry and return or at entry only, ns.
@@ -82,11 +82,11 @@ impl<'a> Calibration<'a> {
         let target = target_of(place);
         let offset = offset_of(target).context("failed to find the calibration function in our own file")?;
         let bare = median_ns(target);
-        self.session.set_spec(self.row, &spec)?;
+        self.engine.set_spec(self.row, &spec)?;
         let point = Point::entry(offset, self.row, returns).at(place);
-        let links = self.session.attach(Path::new("/proc/self/exe"), &[point])?;
+        let hooks = self.engine.attach(Path::new("/proc/self/exe"), &[point])?;
         let probed = median_ns(target);
-        drop(links);
+        drop(hooks);
         Ok((probed - bare).max(0.0))
     }
 }

@@ -1,6 +1,7 @@
 //! The words through which the running kernel programs and user space talk to each other.
 
 use super::skeleton::types;
+use crate::stack::wire::SiteCounters;
 use crate::wire;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +60,49 @@ impl Control {
     }
 
     pub(super) fn read(self) -> types::control {
+        // SAFETY: plain integers in shared memory; each is a counter of its own
+        unsafe { self.0.as_ptr().read_volatile() }
+    }
+}
+
+/// Counters of call sites, in memory shared with the kernel programs.
+#[derive(Clone, Copy)]
+pub(super) struct SharedSites(pub(super) NonNull<types::site_counters>);
+
+// SAFETY: only read, through volatile words; the memory stays mapped, see `load_tier`
+unsafe impl Send for SharedSites {}
+// SAFETY: as above
+unsafe impl Sync for SharedSites {}
+
+impl SharedSites {
+    pub(super) fn read(self) -> SiteCounters {
+        // SAFETY: plain integers in shared memory; each is a counter of its own
+        let read = unsafe { self.0.as_ptr().read_volatile() };
+        SiteCounters {
+            second: read.second,
+            asked: read.asked,
+            taken: read.taken,
+            stride: read.stride,
+            sent: read.sent,
+            lost: read.lost,
+            full: read.full,
+            unsampled: read.unsampled,
+            no_memory: read.no_memory,
+        }
+    }
+}
+
+/// Counters of sums, in memory shared with the kernel programs.
+#[derive(Clone, Copy)]
+pub(super) struct SharedSums(pub(super) NonNull<types::aggregate_counters>);
+
+// SAFETY: only read, through volatile words; the memory stays mapped, see `load_tier`
+unsafe impl Send for SharedSums {}
+// SAFETY: as above
+unsafe impl Sync for SharedSums {}
+
+impl SharedSums {
+    pub(super) fn read(self) -> types::aggregate_counters {
         // SAFETY: plain integers in shared memory; each is a counter of its own
         unsafe { self.0.as_ptr().read_volatile() }
     }

@@ -2,13 +2,12 @@
 //!
 //! Owns what the driver's version is on this machine. What its calls mean is the business of [`crate::driver`].
 
-use super::session::bytes_of;
+use super::Setup;
+use super::engine::{hooks, in_kernel};
 use super::skeleton::OpenCallsSkel;
-use super::totals::entries;
-use super::{Links, Session, Setup};
 use crate::driver::request::Majors;
 use crate::driver::{Dialect, DriverRows, DriverVersion, plan};
-use crate::wire;
+use crate::engine::{Engine, Hooks, bytes_of};
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramMut};
 use std::path::Path;
@@ -90,19 +89,20 @@ pub(super) fn prepare(open: &mut OpenCallsSkel<'_>, setup: &Setup) {
     }
 }
 
-impl Session {
+impl dyn Engine {
     /// Says what to copy of the driver's calls. `selected`: rows that are traced.
     ///
     /// # Errors
     /// The tables are full.
     pub fn set_driver_plans(&self, rows: &DriverRows, selected: &dyn Fn(u32) -> bool) -> Result<()> {
+        let session = in_kernel(self)?;
         for (key, plan) in plan::plans(rows, selected) {
-            let map = &self.skel.maps.ioctl_plans;
+            let map = &session.skel.maps.ioctl_plans;
             map.update(bytes_of(&key), bytes_of(&plan), MapFlags::ANY)
                 .with_context(|| format!("failed to store what to copy of ioctl {:#x}", key.nr))?;
         }
         for (class, piece) in plan::classes() {
-            let map = &self.skel.maps.ioctl_classes;
+            let map = &session.skel.maps.ioctl_classes;
             map.update(&class.to_ne_bytes(), bytes_of(&piece), MapFlags::ANY)
                 .with_context(|| format!("failed to store what to copy of class {class:#x}"))?;
         }
@@ -113,11 +113,11 @@ impl Session {
     ///
     /// # Errors
     /// The kernel refuses; says why.
-    pub fn attach_driver(&self, each: bool) -> Result<Links> {
+    pub fn attach_driver(&self, each: bool) -> Result<Hooks> {
         if let Some(reason) = refused() {
             anyhow::bail!(reason);
         }
-        let progs = &self.skel.progs;
+        let progs = &in_kernel(self)?.skel.progs;
         let mut links = vec![
             attach(&progs.ioctl_left, "sys_exit_ioctl")?,
             attach(&progs.ioctl_entered, "sys_enter_ioctl")?,
@@ -142,48 +142,16 @@ impl Session {
                 links.push(attach(program, name)?);
             }
         }
-        Ok(links)
+        Ok(hooks(links))
     }
 
     /// Looks up the numbers of UVM's devices, which change when its module is loaded.
     pub fn look_up_uvm(&self) {
         let devices = std::fs::read_to_string("/proc/devices").unwrap_or_default();
         let major = Majors::parse(&devices).uvm;
-        self.control.set_uvm_major(major.unwrap_or(0));
-    }
-
-    /// What calls of each function have spent in system calls on the driver's devices.
-    ///
-    /// # Errors
-    /// The map cannot be read.
-    pub fn driver_shares(&self) -> Result<Vec<(wire::ShareKey, wire::DriverShare)>> {
-        entries(&self.skel.maps.driver_shares)
-    }
-
-    /// Takes those of processes that have ended out of the kernel's table.
-    ///
-    /// # Errors
-    /// The map cannot be read.
-    pub fn take_driver_shares(&self, ended: &dyn Fn(u32) -> bool) -> Result<Vec<(wire::ShareKey, wire::DriverShare)>> {
-        let mut shares = self.driver_shares()?;
-        shares.retain(|(key, _)| ended(key.tgid));
-        for (key, _) in &shares {
-            let dropped = self.skel.maps.driver_shares.delete(bytes_of(key));
-            dropped.context("failed to drop what an ended process has spent in the driver")?;
+        if let Ok(session) = in_kernel(self) {
+            session.control.set_uvm_major(major.unwrap_or(0));
         }
-        Ok(shares)
-    }
-
-    /// Of the time of functions, spells in the driver that the kernel's table had no room for.
-    #[must_use]
-    pub fn driver_shares_lost(&self) -> u64 {
-        self.control.read().shares_lost
-    }
-
-    /// System calls that found their ring full; they are counted all the same.
-    #[must_use]
-    pub fn driver_lost(&self) -> u64 {
-        self.control.read().driver_lost
     }
 }
 

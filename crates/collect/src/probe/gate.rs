@@ -9,16 +9,17 @@
 
 use super::Session;
 use super::control::Control;
-use super::hold::{self, Hold, Holder};
-use super::poll::wait_readable;
+use super::hold::{self, Holder};
 use super::ring;
+use crate::engine::poll::wait_readable;
+use crate::engine::{Arrival, Arrivals, Keep};
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 use libbpf_rs::RingBuffer;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -38,36 +39,18 @@ const MOST_ARRIVALS: usize = 16_384;
 /// How soon the attendant looks again when there are so many.
 const RESPITE: Duration = Duration::from_millis(10);
 
-/// A notice, and whether its thread is held.
-pub struct Arrival {
-    pub notice: Notice,
-    held: Option<Hold>,
-}
-
 /// What has arrived, in order, and the thread that attends to it.
-pub struct Gate {
+pub(super) struct Gate {
     shared: Arc<Shared>,
     attendant: Option<JoinHandle<()>>,
 }
 
-/// Who is held when.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// Whoever arrives while the gate's owner attaches.
-    Traced,
-    /// The same, but at its dynamic linker alone: a thread that runs may be about to become a setuid program, which would
-    /// get no rights while somebody follows it who has not CAP_SYS_PTRACE.
-    AtLinker,
-    /// Whoever waits for a new file, from its arrival on.
-    New,
-}
-
-impl Keep {
-    /// Others run already: what they call meanwhile is missed all the same.
-    fn may_hold(self, notice: &Notice, since_ns: u64) -> bool {
+/// Others run already: what they call meanwhile is missed all the same.
+fn may_hold(keep: Keep, notice: &Notice, since_ns: u64) -> bool {
+    {
         match notice.kind {
             wire::NOTICE_LIBRARY => notice.waits == wire::WAITS_HERE && since_ns < STILL_WAITS_NS,
-            wire::NOTICE_EXEC => self == Keep::Traced && since_ns < HARDLY_BEGUN_NS,
+            wire::NOTICE_EXEC => keep == Keep::Traced && since_ns < HARDLY_BEGUN_NS,
             _ => false,
         }
     }
@@ -106,7 +89,7 @@ impl Gate {
     ///
     /// # Errors
     /// The kernel refuses a ring, an event descriptor or a thread.
-    pub fn open(session: &Session, holder: Option<Holder>, keep: Keep) -> Result<Gate> {
+    pub(super) fn open(session: &Session, holder: Option<Holder>, keep: Keep) -> Result<Gate> {
         let (notices, inbox) = ring::notices(session)?;
         let shared = Arc::new(Shared {
             control: session.control(),
@@ -138,61 +121,10 @@ impl Gate {
         })
     }
 
-    /// Becomes readable when something arrives.
-    pub fn bell(&self) -> i32 {
-        self.shared.bell.as_raw_fd()
-    }
-
-    /// The next notice to act on.
-    pub fn next_arrival(&self) -> Option<Arrival> {
-        self.show_progress();
-        self.shared.take_in().arrivals.pop_front()
-    }
-
-    /// Has the bell rung again: more has arrived than was acted on.
-    pub fn ring(&self) {
-        let _ = (&self.shared.bell).write_all(&1u64.to_ne_bytes());
-    }
-
-    /// Records that were no notices, since the last time.
-    pub fn take_malformed(&self) -> u64 {
-        std::mem::take(&mut self.shared.door().malformed)
-    }
-
-    /// Threads that went on before we were done with them.
-    pub fn overdue(&self) -> u64 {
-        self.shared.door().overdue
-    }
-
     /// The gate's owner is at work: those who wait for it do not do so in vain.
     fn show_progress(&self) {
         let now = crate::clock::monotonic_ns();
         self.shared.looked_at.store(now, Ordering::SeqCst);
-    }
-
-    /// Has the bell silenced before arrivals are taken.
-    pub fn silence(&self) {
-        self.show_progress();
-        empty(&self.shared.bell);
-    }
-
-    /// Holds the thread of `arrival`, if it is about to run code of a new file; then does `work`, while
-    /// other threads that arrive are held too; then lets the thread go on. When that was, CLOCK_MONOTONIC ns, if it stood
-    /// still until then.
-    pub fn during(&self, mut arrival: Arrival, work: impl FnOnce()) -> Option<u64> {
-        self.shared.busy.store(true, Ordering::SeqCst);
-        self.shared.nudge();
-        self.shared.hold_all(&mut arrival);
-        work();
-        self.shared.busy.store(false, Ordering::SeqCst);
-        self.pass(&arrival)
-    }
-
-    /// Lets the thread of `arrival` go on. When that was, CLOCK_MONOTONIC ns, if it stood still until then.
-    pub fn pass(&self, arrival: &Arrival) -> Option<u64> {
-        // before: afterwards it runs while we may have to wait for a processor
-        let now = crate::clock::monotonic_ns();
-        self.let_pass(arrival).then_some(now)
     }
 
     fn let_pass(&self, arrival: &Arrival) -> bool {
@@ -206,6 +138,49 @@ impl Gate {
             // the kernel's program counts those that it could not keep until now
             arrival.notice.waits == wire::WAITS_HERE && since_ns(&arrival.notice) < wire::WAIT_NS
         }
+    }
+}
+
+impl Arrivals for Gate {
+    fn bell(&self) -> RawFd {
+        self.shared.bell.as_raw_fd()
+    }
+
+    fn next_arrival(&self) -> Option<Arrival> {
+        self.show_progress();
+        self.shared.take_in().arrivals.pop_front()
+    }
+
+    fn ring(&self) {
+        let _ = (&self.shared.bell).write_all(&1u64.to_ne_bytes());
+    }
+
+    fn take_malformed(&self) -> u64 {
+        std::mem::take(&mut self.shared.door().malformed)
+    }
+
+    fn overdue(&self) -> u64 {
+        self.shared.door().overdue
+    }
+
+    fn silence(&self) {
+        self.show_progress();
+        empty(&self.shared.bell);
+    }
+
+    fn during(&self, mut arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
+        self.shared.busy.store(true, Ordering::SeqCst);
+        self.shared.nudge();
+        self.shared.hold_all(&mut arrival);
+        work();
+        self.shared.busy.store(false, Ordering::SeqCst);
+        self.pass(&arrival)
+    }
+
+    fn pass(&self, arrival: &Arrival) -> Option<u64> {
+        // before: afterwards it runs while we may have to wait for a processor
+        let now = crate::clock::monotonic_ns();
+        self.let_pass(arrival).then_some(now)
     }
 }
 
@@ -272,7 +247,7 @@ impl Shared {
 
     fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
         let notice = &arrival.notice;
-        if arrival.held.is_some() || !self.keep.may_hold(notice, since_ns(notice)) {
+        if arrival.held.is_some() || !may_hold(self.keep, notice, since_ns(notice)) {
             return;
         }
         arrival.held = holder.as_mut().and_then(|holder| holder.hold(notice.tid));
@@ -358,22 +333,26 @@ mod tests {
     fn only_those_are_held_that_still_wait_at_their_linker() {
         let waiting = notice(wire::NOTICE_LIBRARY, wire::WAITS_HERE);
         for keep in [Keep::Traced, Keep::AtLinker, Keep::New] {
-            assert!(keep.may_hold(&waiting, 1_000));
-            assert!(!keep.may_hold(&waiting, wire::WAIT_NS), "it runs by now");
-            assert!(!keep.may_hold(&notice(wire::NOTICE_LIBRARY, wire::WAITS_FOR_NONE), 1_000));
+            assert!(may_hold(keep, &waiting, 1_000));
+            assert!(!may_hold(keep, &waiting, wire::WAIT_NS), "it runs by now");
+            assert!(!may_hold(
+                keep,
+                &notice(wire::NOTICE_LIBRARY, wire::WAITS_FOR_NONE),
+                1_000
+            ));
             assert!(
-                !keep.may_hold(&notice(wire::NOTICE_LIBRARY, 0), 1_000),
+                !may_hold(keep, &notice(wire::NOTICE_LIBRARY, 0), 1_000),
                 "it never waited"
             );
-            assert!(!keep.may_hold(&notice(wire::NOTICE_FORK, 0), 1_000));
+            assert!(!may_hold(keep, &notice(wire::NOTICE_FORK, 0), 1_000));
         }
     }
 
     #[test]
     fn a_new_program_is_held_at_its_begin_by_who_may_follow_everybody() {
         let new = notice(wire::NOTICE_EXEC, 0);
-        assert!(Keep::Traced.may_hold(&new, 1_000));
-        assert!(!Keep::Traced.may_hold(&new, HARDLY_BEGUN_NS), "it runs by now");
-        assert!(!Keep::AtLinker.may_hold(&new, 1_000) && !Keep::New.may_hold(&new, 1_000));
+        assert!(may_hold(Keep::Traced, &new, 1_000));
+        assert!(!may_hold(Keep::Traced, &new, HARDLY_BEGUN_NS), "it runs by now");
+        assert!(!may_hold(Keep::AtLinker, &new, 1_000) && !may_hold(Keep::New, &new, 1_000));
     }
 }

@@ -7,7 +7,8 @@
 
 mod resume;
 
-use super::poll::wait_readable;
+use crate::engine::Hold;
+use crate::engine::poll::wait_readable;
 use crate::foreign::worker;
 use crate::text::parse::parse_duration;
 use anyhow::{Context, Result};
@@ -38,17 +39,12 @@ enum Order {
     LetGo = 2,
 }
 
-/// A thread that is held, from its stop until it goes on. Who is held again later is so by another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hold(u32);
+/// Answers and errors share one number.
+const MOST: u32 = i32::MAX as u32;
 
-impl Hold {
-    /// Answers and errors share one number.
-    const MOST: u32 = i32::MAX as u32;
-
-    fn next(self) -> Hold {
-        Hold(self.0 % Hold::MOST + 1)
-    }
+/// Who is held again later is so by another one.
+fn next(hold: Hold) -> Hold {
+    Hold(hold.0 % MOST + 1)
 }
 
 /// The holding process, seen from ours.
@@ -216,7 +212,7 @@ impl Held {
         }
         let deadline = Instant::now() + self.longest;
         seize(tid)?;
-        self.latest = self.latest.next();
+        self.latest = next(self.latest);
         self.threads.push(HeldThread {
             hold: self.latest,
             tid,
@@ -367,7 +363,7 @@ mod tests {
 
     #[test]
     fn numbers_of_holds_come_round_and_are_no_errors() {
-        assert_eq!(Hold(0).next(), Hold(1));
-        assert_eq!(Hold(Hold::MOST).next(), Hold(1));
+        assert_eq!(next(Hold(0)), Hold(1));
+        assert_eq!(next(Hold(MOST)), Hold(1));
     }
 }

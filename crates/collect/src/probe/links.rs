@@ -1,6 +1,7 @@
 //! Attaches the kernel programs to functions and tracepoints, and takes them away again.
 
-use super::{KernelPoint, Point, Session, Tier};
+use super::{Session, Tier};
+use crate::engine::{KernelPoint, Point};
 use anyhow::{Context, Result};
 use libbpf_rs::{KprobeOpts, Link, ProgramMut, TracepointCategory, TracepointOpts, UprobeMultiOpts, UprobeOpts};
 use std::path::Path;
@@ -9,94 +10,104 @@ use std::sync::{Mutex, PoisonError};
 /// Links closed at the same time: each waits for all CPUs to have left the probe.
 const CLOSERS: usize = 64;
 
-impl Session {
-    /// Probes `points` of the file behind `path`, which should be a descriptor's path.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub fn attach(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
-        match self.tier {
-            Tier::Session => self.attach_sessions(path, points),
-            Tier::Multi => self.attach_pair(path, points),
-            Tier::PerfLink => self.attach_singly(path, points),
-        }
+/// Probes `points` of the file behind `path`, which should be a descriptor's path.
+///
+/// # Errors
+/// The kernel refuses.
+pub(super) fn attach(session: &Session, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+    match session.tier {
+        Tier::Session => attach_sessions(session, path, points),
+        Tier::Multi => attach_pair(session, path, points),
+        Tier::PerfLink => attach_singly(session, path, points),
     }
+}
 
-    /// A return leg takes the word at `rsp` for a return address, which it is at a function's entry only: static
-    /// probes get a program that has no such leg, whatever their row says.
-    fn attach_sessions(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
-        let (entries, inner): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.site == 0);
-        let session = (&self.skel.progs.call_session, entries, Leg::Both);
-        let plain = (&self.skel.progs.call_entry_multi, inner, Leg::Entry);
-        [session, plain]
-            .into_iter()
-            .filter(|(_, points, _)| !points.is_empty())
-            .map(|(program, points, leg)| attach_multi(program, path, &points, leg))
-            .collect()
+/// A return leg takes the word at `rsp` for a return address, which it is at a function's entry only: static
+/// probes get a program that has no such leg, whatever their row says.
+fn attach_sessions(session: &Session, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+    let (entries, inner): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.site == 0);
+    let both = (&session.skel.progs.call_session, entries, Leg::Both);
+    let plain = (&session.skel.progs.call_entry_multi, inner, Leg::Entry);
+    [both, plain]
+        .into_iter()
+        .filter(|(_, points, _)| !points.is_empty())
+        .map(|(program, points, leg)| attach_multi(program, path, &points, leg))
+        .collect()
+}
+
+fn attach_pair(session: &Session, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+    let returning: Vec<Point> = points
+        .iter()
+        .copied()
+        .filter(|point| point.returns && point.site == 0)
+        .collect();
+    let mut links = Vec::new();
+    // returns first: a call must not be opened that nothing will close
+    if !returning.is_empty() {
+        links.push(attach_multi(
+            &session.skel.progs.call_return_multi,
+            path,
+            &returning,
+            Leg::Return,
+        )?);
     }
+    links.push(attach_multi(
+        &session.skel.progs.call_entry_multi,
+        path,
+        points,
+        Leg::Entry,
+    )?);
+    Ok(links)
+}
 
-    fn attach_pair(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
-        let returning: Vec<Point> = points
-            .iter()
-            .copied()
-            .filter(|point| point.returns && point.site == 0)
-            .collect();
-        let mut links = Vec::new();
-        // returns first: a call must not be opened that nothing will close
-        if !returning.is_empty() {
-            links.push(attach_multi(
-                &self.skel.progs.call_return_multi,
+fn attach_singly(session: &Session, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
+    let mut links = Vec::new();
+    for point in points {
+        if point.returns && point.site == 0 {
+            links.push(attach_single(
+                &session.skel.progs.call_return_single,
                 path,
-                &returning,
-                Leg::Return,
+                point,
+                true,
             )?);
         }
-        links.push(attach_multi(
-            &self.skel.progs.call_entry_multi,
+        links.push(attach_single(
+            &session.skel.progs.call_entry_single,
             path,
-            points,
-            Leg::Entry,
+            point,
+            false,
         )?);
-        Ok(links)
     }
+    Ok(links)
+}
 
-    fn attach_singly(&self, path: &Path, points: &[Point]) -> Result<Vec<Link>> {
-        let mut links = Vec::new();
-        for point in points {
-            if point.returns && point.site == 0 {
-                links.push(attach_single(&self.skel.progs.call_return_single, path, point, true)?);
-            }
-            links.push(attach_single(&self.skel.progs.call_entry_single, path, point, false)?);
-        }
-        Ok(links)
+/// Probes the dynamic linker's notification hook at `offset` of the file behind `path`.
+pub(super) fn attach_linker(session: &Session, path: &Path, offset: u64) -> Result<Link> {
+    let point = Point::entry(offset, 0, false);
+    match session.tier {
+        Tier::PerfLink => attach_single(&session.skel.progs.library_mapped_single, path, &point, false),
+        _ => attach_multi(&session.skel.progs.library_mapped_multi, path, &[point], Leg::Entry),
     }
+}
 
-    /// Probes the dynamic linker's notification hook at `offset` of the file behind `path`.
-    pub(crate) fn attach_linker(&self, path: &Path, offset: u64) -> Result<Link> {
-        let point = Point::entry(offset, 0, false);
-        match self.tier {
-            Tier::PerfLink => attach_single(&self.skel.progs.library_mapped_single, path, &point, false),
-            _ => attach_multi(&self.skel.progs.library_mapped_multi, path, &[point], Leg::Entry),
-        }
-    }
+/// Follows forks, execs and exits. Some kernels refuse this to a process without CAP_SYS_ADMIN.
+pub(super) fn attach_lifecycle(session: &Session) -> Result<Vec<Link>> {
+    let programs = [
+        (&session.skel.progs.process_forked, "sched_process_fork"),
+        (&session.skel.progs.process_executed, "sched_process_exec"),
+        (&session.skel.progs.process_exited, "sched_process_exit"),
+    ];
+    programs
+        .into_iter()
+        .map(|(program, name)| {
+            program
+                .attach_raw_tracepoint(name)
+                .with_context(|| format!("failed to attach to tracepoint {name}"))
+        })
+        .collect()
+}
 
-    /// Follows forks, execs and exits. Some kernels refuse this to a process without CAP_SYS_ADMIN.
-    pub fn attach_lifecycle(&self) -> Result<Vec<Link>> {
-        let programs = [
-            (&self.skel.progs.process_forked, "sched_process_fork"),
-            (&self.skel.progs.process_executed, "sched_process_exec"),
-            (&self.skel.progs.process_exited, "sched_process_exit"),
-        ];
-        programs
-            .into_iter()
-            .map(|(program, name)| {
-                program
-                    .attach_raw_tracepoint(name)
-                    .with_context(|| format!("failed to attach to tracepoint {name}"))
-            })
-            .collect()
-    }
-
+impl Session {
     /// Puts probes at a function of the kernel, by the name that kallsyms has for it.
     ///
     /// # Errors

@@ -1,17 +1,17 @@
 //! Loads the kernel programs in the best form that this kernel accepts.
 
-use super::aggregates::AggregateCounters;
-use super::control::Control;
+use super::control::{Control, SharedSites, SharedSums};
 use super::kernel::{Way, Ways};
-use super::sites::SiteCounters;
 use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
 use super::trampoline::TRIAL;
-use super::{Point, Session, Tier, memory_limit};
+use super::{Session, Tier, memory_limit};
 use crate::driver::DriverRows;
+use crate::engine::{Engine, Point};
 use crate::wire;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::OpenObject;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -174,8 +174,8 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
     let shared = skel.maps.bss_data.as_deref_mut();
     let shared = shared.context("the BPF object has no shared memory")?;
     let control = Control(NonNull::from(&mut shared.control));
-    let site_counters = SiteCounters(NonNull::from(&mut shared.site_counters));
-    let aggregate_counters = AggregateCounters(NonNull::from(&mut shared.aggregate_counters));
+    let site_counters = SharedSites(NonNull::from(&mut shared.site_counters));
+    let aggregate_counters = SharedSums(NonNull::from(&mut shared.aggregate_counters));
     let session = Session {
         skel,
         tier,
@@ -185,11 +185,13 @@ fn load_tier(setup: &Setup, tier: Tier) -> Result<Session> {
         aggregate_counters,
         ways: setup.kernel.functions.clone().unwrap_or_else(Ways::none),
         unsampled: None,
+        holding: Cell::default(),
     };
     trial_attach(&session)?;
-    session.count_calls(!setup.paused);
+    let engine: &dyn Engine = &session;
+    engine.count_calls(!setup.paused);
     for (row, spec) in setup.specs.iter().enumerate() {
-        session.set_spec(row as u32, spec)?;
+        engine.set_spec(row as u32, spec)?;
     }
     Ok(session)
 }

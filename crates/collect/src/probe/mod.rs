@@ -3,16 +3,15 @@
 //! Owns every kernel object. Does not know what an event means.
 
 pub mod address_space;
-mod aggregates;
 mod at_address;
 pub mod attach;
 mod batch;
 pub mod calibrate;
 mod control;
 pub mod driver;
+mod engine;
 pub mod environment;
-pub mod files;
-pub mod gate;
+mod gate;
 pub mod hold;
 mod identity;
 pub mod kernel;
@@ -27,36 +26,28 @@ pub mod machine;
 mod memory_limit;
 pub mod open_calls;
 pub mod place;
-mod poll;
 pub mod privilege;
 pub mod returns;
-pub mod ring;
+mod ring;
 pub mod samples;
 pub mod session;
-pub mod sites;
 #[rustfmt::skip]
 mod skeleton;
 #[cfg(test)]
 mod stack_tests;
 pub mod static_probe;
 mod tier;
-pub mod totals;
 pub(crate) mod trampoline;
 pub mod xid;
 
-/// A probe that sits where it was put, for as long as this lives.
-pub use libbpf_rs::Link;
 pub use limits::survive_file_size;
 pub use load::{KernelUse, Setup, Sites};
-pub use session::{KernelPoint, Point, Session};
+pub use session::Session;
 pub use tier::Tier;
-
-/// Attached probes; dropping them detaches.
-pub type Links = Vec<libbpf_rs::Link>;
 
 /// Waits until `fd` is readable or `timeout` is over.
 pub fn wait_for(fd: std::os::fd::RawFd, timeout: std::time::Duration) {
-    poll::wait_readable([fd], i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+    crate::engine::poll::wait_readable([fd], i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
 }
 
 /// Sends libbpf's own messages to stderr when `verbose`, to nowhere otherwise: our errors say what they mean.

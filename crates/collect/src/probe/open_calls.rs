@@ -1,7 +1,8 @@
 //! Calls that threads are in now, as the kernel programs remember them, read from outside.
 
-use super::Session;
+use super::engine::in_kernel;
 use super::skeleton::types;
+use crate::engine::Engine;
 use crate::wire;
 use libbpf_rs::{MapCore, MapFlags};
 use std::mem::size_of;
@@ -31,7 +32,7 @@ pub struct OpenCall {
     pub event: Vec<u8>,
 }
 
-impl Session {
+impl dyn Engine {
     /// Calls that thread `tid` of process `tgid` is in, the outermost first.
     ///
     /// # Errors
@@ -64,17 +65,14 @@ impl Session {
         ))
     }
 
-    /// Context switches of threads that have ended, as [`Self::switches`], and how many threads that were.
-    pub fn switches_of_ended(&self) -> (u64, u64, u64) {
-        let control = self.control.read();
-        (control.voluntary, control.involuntary, control.threads_ended)
-    }
-
     /// `None`: it has never called.
     fn thread_state(&self, tid: u32) -> Result<Option<types::thread>, NotSeen> {
         let thread = descriptor_of(tid)?;
         let key = thread.as_raw_fd().to_ne_bytes();
-        let value = self.skel.maps.threads.lookup(&key, MapFlags::ANY);
+        let Ok(session) = in_kernel(self) else {
+            return Ok(None);
+        };
+        let value = session.skel.maps.threads.lookup(&key, MapFlags::ANY);
         let Some(bytes) = value
             .ok()
             .flatten()

@@ -2,12 +2,13 @@
 //!
 //! Owns the clock of each thread. Which stacks matter is the business of whoever asks.
 
+use super::engine::{hooks, in_kernel};
 use super::skeleton::types;
-use super::{Links, Session};
+use crate::engine::{Engine, Hook, Hooks};
 use crate::stack::wire::{SITE_BYTES, SiteEvent};
 use crate::wire::u64_at;
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, MapCore, MapFlags, libbpf_sys as sys};
+use libbpf_rs::{MapCore, MapFlags, libbpf_sys as sys};
 use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
@@ -52,43 +53,46 @@ pub struct Seen {
     pub stack: SiteEvent,
 }
 
-impl Session {
+impl dyn Engine {
     /// Has the stacks of threads taken as these leave their CPU. Without [`super::Setup::samples`] there is nothing to attach.
     ///
     /// # Errors
     /// The kernel refuses, or has refused the programs; why.
-    pub fn attach_samples(&self) -> Result<Links> {
-        if let Some(why) = &self.unsampled {
+    pub fn attach_samples(&self) -> Result<Hooks> {
+        let session = in_kernel(self)?;
+        if let Some(why) = &session.unsampled {
             anyhow::bail!("{why}");
         }
-        let link = self.skel.progs.thread_switched.attach();
-        Ok(vec![link.context("failed to attach to tracepoint sched_switch")?])
+        let link = session.skel.progs.thread_switched.attach();
+        Ok(hooks(vec![
+            link.context("failed to attach to tracepoint sched_switch")?,
+        ]))
     }
 
     /// Has the stack of thread `tid` taken at each tick of its time on a CPU.
     ///
     /// # Errors
     /// The thread is gone, or the kernel refuses.
-    pub fn attach_clock(&self, tid: u32) -> Result<Link> {
+    pub fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
         let clock = clock_of(tid).with_context(|| format!("failed to open a clock of thread {tid}"))?;
-        let link = self.skel.progs.thread_ticked.attach_perf_event(clock.as_raw_fd())?;
+        let link = in_kernel(self)?
+            .skel
+            .progs
+            .thread_ticked
+            .attach_perf_event(clock.as_raw_fd())?;
         let _ = clock.into_raw_fd(); // the link closes it
-        Ok(link)
-    }
-
-    /// Samples that found their ring full.
-    pub fn samples_lost(&self) -> u64 {
-        self.control.read().samples_lost
+        Ok(Box::new(link))
     }
 
     /// The stack that thread `tid` was seen with last. `None`: none was taken, or this kernel does not tell of that thread.
     pub fn last_stack(&self, tid: u32) -> Option<Seen> {
         let thread = super::open_calls::descriptor_of(tid).ok()?;
         let key = thread.as_raw_fd().to_ne_bytes();
+        let stacks = &in_kernel(self).ok()?.skel.maps.sampled_threads;
         for _ in 0..READINGS {
-            let value = self.skel.maps.sampled_threads.lookup(&key, MapFlags::ANY);
+            let value = stacks.lookup(&key, MapFlags::ANY);
             let (first, seen) = sampled(&value.ok()??)?;
-            let value = self.skel.maps.sampled_threads.lookup(&key, MapFlags::ANY);
+            let value = stacks.lookup(&key, MapFlags::ANY);
             let (second, _) = sampled(&value.ok()??)?;
             if first % 2 == 0 && first == second {
                 return seen;

@@ -1,80 +1,17 @@
 //! The loaded kernel programs and what they are told while they run.
 //!
 //! Owns the BPF object. How it is loaded, attached and read is the business of [`super::load`], [`super::links`]
-//! and [`super::totals`]; which functions are attached that of [`super::attach`].
+//! and [`super::engine`]; which functions are attached that of [`super::attach`].
 
 use super::Tier;
-use super::aggregates::AggregateCounters;
-use super::control::Control;
+use super::control::{Control, SharedSites, SharedSums};
+use super::hold::Holder;
 use super::kernel::Ways;
-use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
 use super::trampoline::missed_by;
-use crate::elf::Cost as Place;
-use crate::wire;
-use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, MapFlags};
+use crate::engine::Keep;
+use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd};
-
-/// One place to probe in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    pub offset: u64,
-    pub row: u32,
-    pub returns: bool,
-    /// Number of the static probe at it; 0: a function's entry.
-    pub site: u32,
-    /// File offset of a counter that is raised while the probe is there; 0: none.
-    pub semaphore: u64,
-    /// How the kernel runs the instruction there.
-    pub place: Place,
-}
-
-impl Point {
-    /// The entry of a function.
-    pub fn entry(offset: u64, row: u32, returns: bool) -> Point {
-        Point {
-            offset,
-            row,
-            returns,
-            site: 0,
-            semaphore: 0,
-            place: Place::Emulated,
-        }
-    }
-
-    /// The same where the kernel runs the instruction in the way of `place`.
-    #[must_use]
-    pub fn at(self, place: Place) -> Point {
-        Point { place, ..self }
-    }
-
-    /// What the kernel program is told at it.
-    pub(super) fn cookie(&self) -> u64 {
-        let place = match self.place {
-            Place::Emulated => 0,
-            Place::SingleStepped => wire::COOKIE_STEPPED,
-            Place::Nop5 => wire::COOKIE_NOP5,
-        };
-        place | u64::from(self.site) << 32 | u64::from(self.row)
-    }
-}
-
-/// One function of the kernel, or one tracepoint, to hook.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelPoint {
-    pub row: u32,
-    /// Number of where its arguments lie; 0: in the order of its prototype.
-    pub site: u32,
-    pub returns: bool,
-}
-
-impl KernelPoint {
-    /// What the kernel program is told at it.
-    pub(super) fn cookie(&self) -> u64 {
-        u64::from(self.site) << 32 | u64::from(self.row)
-    }
-}
 
 /// The loaded kernel programs.
 pub struct Session {
@@ -82,52 +19,20 @@ pub struct Session {
     pub tier: Tier,
     pub(super) rows: usize,
     pub(super) control: Control,
-    pub(super) site_counters: SiteCounters,
-    pub(super) aggregate_counters: AggregateCounters,
+    pub(super) site_counters: SharedSites,
+    pub(super) aggregate_counters: SharedSums,
     /// How functions of the kernel are hooked.
     pub(super) ways: Ways,
     /// Why stacks of threads are not sampled, where that was asked for.
     pub(super) unsampled: Option<String>,
+    /// Who is held while it is attached to, and by whom. Taken by the gate.
+    pub(super) holding: Cell<Option<(Option<Holder>, Keep)>>,
 }
 
 impl Session {
-    /// Rows that the kernel side can tell apart.
-    pub fn row_capacity(&self) -> usize {
-        self.rows
-    }
-
-    /// Sets what row `row` captures; takes effect at its next call.
-    pub fn set_spec(&self, row: u32, spec: &wire::Spec) -> Result<()> {
-        let map = &self.skel.maps.specs;
-        map.update(&row.to_ne_bytes(), bytes_of(spec), MapFlags::ANY)
-            .with_context(|| format!("failed to store the capture rule of row {row}"))
-    }
-
-    /// Says where the arguments of static probe `number` lie.
-    pub(crate) fn set_site(&self, number: u32, site: &wire::ProbeSite) -> Result<()> {
-        let map = &self.skel.maps.probe_sites;
-        map.update(&number.to_ne_bytes(), bytes_of(site), MapFlags::ANY)
-            .with_context(|| format!("failed to store the places of static probe {number}"))
-    }
-
-    /// Says where the arguments of row of the kernel `number` lie, and which calls are meant.
-    pub(crate) fn set_kernel_site(&self, number: u32, site: &wire::KernelSite) -> Result<()> {
-        let map = &self.skel.maps.kernel_sites;
-        map.update(&number.to_ne_bytes(), bytes_of(site), MapFlags::ANY)
-            .with_context(|| format!("failed to store where arguments lie in the kernel ({number})"))
-    }
-
-    /// Selects process `tgid` (and, when forks are followed, its children from now on).
-    pub fn add_target(&self, tgid: u32) -> Result<()> {
-        let map = &self.skel.maps.targets;
-        map.update(&tgid.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
-            .with_context(|| format!("failed to select process {tgid}"))
-    }
-
-    /// Whether process `tgid` lives and is one of those that are selected.
-    pub fn is_target(&self, tgid: u32) -> bool {
-        let map = &self.skel.maps.targets;
-        matches!(map.lookup(&tgid.to_ne_bytes(), MapFlags::ANY), Ok(Some(_)))
+    /// Has threads held by `holder` while they are attached to. Without it they only wait in the kernel, which is less sure.
+    pub fn hold(&self, holder: Option<Holder>, keep: Keep) {
+        self.holding.set(Some((holder, keep)));
     }
 
     /// How functions of the kernel are hooked.
@@ -163,23 +68,6 @@ impl Session {
     pub(super) fn control(&self) -> Control {
         self.control
     }
-
-    /// Has calls count from now on, or no longer, in all programs at the same moment. A call counts that is entered and
-    /// returns in between.
-    pub fn count_calls(&self, on: bool) {
-        self.control.count(on);
-    }
-
-    /// A sign of life at `now`, CLOCK_MONOTONIC ns: without one, nobody waits for us.
-    pub fn alive(&self, now: u64) {
-        self.control.alive(now);
-    }
-}
-
-/// The bytes of a plain wire structure.
-pub(super) fn bytes_of<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: wire structures are `repr(C)` without padding, so every byte is initialised
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
 pub(super) fn os_error(error: &anyhow::Error) -> Option<i32> {

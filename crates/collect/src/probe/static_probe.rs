@@ -2,9 +2,9 @@
 //! where their arguments lie.
 
 use super::attach::Found;
-use super::{Point, Session};
 use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId, SiteKind};
 use crate::elf::{Cost as Place, ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
+use crate::engine::{Engine, Point};
 use crate::wire;
 use anyhow::{Context, Result, bail};
 
@@ -19,13 +19,13 @@ impl Sites {
     /// The place takes no probe, its arguments are not those of the row, or there are too many.
     pub(super) fn point(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         file: &ElfFile,
         probe: &StaticProbe,
         row: (RowId, &Row),
     ) -> Result<Point> {
         let offset = probe.site(file)?;
-        let site = self.number(session, site_of(probe, row.1)?)?;
+        let site = self.number(engine, site_of(probe, row.1)?)?;
         let semaphore = match probe.semaphore {
             Semaphore::At(offset) => offset,
             Semaphore::None | Semaphore::Outside => 0,
@@ -44,14 +44,14 @@ impl Sites {
     ///
     /// # Errors
     /// There are too many different places.
-    pub(super) fn inner(&mut self, session: &Session, offset: u64, row: RowId) -> Result<Point> {
+    pub(super) fn inner(&mut self, engine: &dyn Engine, offset: u64, row: RowId) -> Result<Point> {
         Ok(Point {
-            site: self.number(session, super::place::registers())?,
+            site: self.number(engine, super::place::registers())?,
             ..Point::entry(offset, row.0, false)
         })
     }
 
-    fn number(&mut self, session: &Session, site: wire::ProbeSite) -> Result<u32> {
+    fn number(&mut self, engine: &dyn Engine, site: wire::ProbeSite) -> Result<u32> {
         let known = self.0.iter().position(|known| *known == site);
         let index = known.unwrap_or(self.0.len());
         if index >= wire::PROBE_SITES {
@@ -59,7 +59,7 @@ impl Sites {
         }
         let number = index as u32 + 1;
         if known.is_none() {
-            session.set_site(number, &site)?;
+            engine.set_site(number, &site)?;
             self.0.push(site);
         }
         Ok(number)

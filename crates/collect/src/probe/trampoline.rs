@@ -4,7 +4,8 @@
 //! it shares all tables. Which function gets one is the business of [`super::kernel::ways`].
 
 use super::kernel::types::Types;
-use super::{KernelPoint, Session, privilege};
+use super::{Session, privilege};
+use crate::engine::KernelPoint;
 use anyhow::{Context, Result};
 use libbpf_rs::{AsRawLibbpf, ProgramMut, libbpf_sys as sys};
 use std::io;

@@ -3,9 +3,9 @@
 //! Owns its ring and its link. The tracepoint is there while the driver is loaded, and a link to it keeps the driver
 //! loaded.
 
-use super::Session;
-use super::ring::Records;
+use super::engine::in_kernel;
 use crate::driver::xid::Xid;
+use crate::engine::{Engine, Records, Stream};
 use crate::wire::{XidEvent, text_of};
 use anyhow::Result;
 use libbpf_rs::Link;
@@ -24,24 +24,28 @@ pub struct Tracepoint {
 }
 
 impl Tracepoint {
-    /// Opens the ring of `session` and attaches, where the tracepoint exists.
+    /// Opens the stream of `engine` and attaches, where the tracepoint exists.
     ///
     /// # Errors
     /// The kernel refuses to map the ring.
-    pub fn open(session: &Session) -> Result<Tracepoint> {
+    pub fn open(engine: &dyn Engine) -> Result<Tracepoint> {
         let mut this = Tracepoint {
-            records: Records::of_xids(session)?,
+            records: Records::open(engine, Stream::Xids)?,
             link: None,
             tried: false,
         };
-        this.attach(session);
+        this.attach(engine);
         Ok(this)
     }
 
     /// Attaches once the driver is loaded. Drivers before 575 have no such tracepoint, and closed ones may not have it.
-    pub fn attach(&mut self, session: &Session) {
+    pub fn attach(&mut self, engine: &dyn Engine) {
         let loaded = Path::new(MODULE).exists();
-        if self.link.is_none() && loaded && !self.tried {
+        if self.link.is_none()
+            && loaded
+            && !self.tried
+            && let Ok(session) = in_kernel(engine)
+        {
             self.link = session.skel.progs.xid_reported.attach_raw_tracepoint(NAME).ok();
         }
         self.tried = loaded;
@@ -68,16 +72,5 @@ impl Tracepoint {
         let found = found.collect();
         inbox.clear();
         found
-    }
-}
-
-impl Session {
-    /// Xids that found their ring full.
-    pub fn xids_lost(&self) -> u64 {
-        let shared = self.skel.maps.bss_data.as_deref();
-        // SAFETY: an aligned word of memory that is shared with the kernel
-        shared.map_or(0, |shared| unsafe {
-            std::ptr::read_volatile(&raw const shared.xids_lost)
-        })
     }
 }

@@ -4,8 +4,9 @@ use super::unmapped::Stay;
 use super::{Attacher, Probes, key_of};
 use crate::discover::Mapping;
 use crate::elf::ElfFile;
+use crate::engine::Engine;
 use crate::foreign::ForeignFile;
-use crate::probe::{Session, lease};
+use crate::probe::lease;
 use anyhow::Result;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ impl Attacher {
     /// Hooks the dynamic linker's notification, while a process maps it where `mapping` says that one does.
     pub(super) fn watch_linker(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         elf: &ElfFile,
         file: &ForeignFile,
         path: &Path,
@@ -39,7 +40,7 @@ impl Attacher {
             ));
             return;
         };
-        let probed = probe(session, file, symbol.file_offset, mapping);
+        let probed = probe(engine, file, symbol.file_offset, mapping);
         match probed {
             Ok(probes) => {
                 self.linkers.insert(key, (path.to_owned(), probes));
@@ -56,7 +57,7 @@ impl Attacher {
     }
 
     /// Hooks the dynamic linkers at the usual places, before any process maps them.
-    pub fn watch_system_linkers(&mut self, session: &Session) {
+    pub fn watch_system_linkers(&mut self, engine: &dyn Engine) {
         for path in [
             "/lib64/ld-linux-x86-64.so.2",
             "/lib/ld-linux-x86-64.so.2",
@@ -69,19 +70,19 @@ impl Attacher {
                 continue;
             };
             if let Ok(elf) = ElfFile::of_foreign(&file) {
-                self.watch_linker(session, &elf, &file, &path, None);
+                self.watch_linker(engine, &elf, &file, &path, None);
             }
         }
     }
 }
 
-fn probe(session: &Session, file: &ForeignFile, offset: u64, mapping: Option<&Mapping>) -> Result<Probes> {
+fn probe(engine: &dyn Engine, file: &ForeignFile, offset: u64, mapping: Option<&Mapping>) -> Result<Probes> {
     let mut guard = lease::take(file)?;
     guard.watch(file);
     file.touch(std::iter::once(offset))?;
     Ok(Probes {
         guard,
-        links: vec![session.attach_linker(&file.path(), offset)?],
+        hooks: engine.attach_linker(&file.path(), offset)?,
         file: file.clone(),
         stay: Stay::for_mapping(mapping),
         sites: Vec::new(),

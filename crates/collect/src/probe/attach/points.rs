@@ -6,8 +6,9 @@ use super::rows::{NoRoom, row_for};
 use super::{Attacher, Found, Rows};
 use crate::catalog::{LibraryId, RowId};
 use crate::elf::{Cost, ElfFile, is_trampoline, probe_site};
+use crate::engine::{Engine, Point};
 use crate::probe::place::{readable_inside, site_at};
-use crate::probe::{Point, Session, returns};
+use crate::probe::returns;
 use anyhow::Result;
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,7 +16,7 @@ use std::path::Path;
 /// A file that is about to be probed.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
-    pub(super) session: &'a Session,
+    pub(super) engine: &'a dyn Engine,
     pub(super) elf: &'a ElfFile,
     pub(super) library: LibraryId,
     pub(super) path: &'a Path,
@@ -62,7 +63,7 @@ impl Attacher {
             _ if function.is_place => self.place(rows, file, function, row),
             Some(probe) => {
                 let described = &rows.catalog().rows[row.0 as usize];
-                self.sites.point(file.session, file.elf, probe, (row, described))
+                self.sites.point(file.engine, file.elf, probe, (row, described))
             }
             None if is_trampoline(file.elf, function.offset).unwrap_or(false) => return None,
             None => return self.entry(rows, file, function, row),
@@ -112,7 +113,7 @@ impl Attacher {
             return Ok(Point::entry(place.site.offset, row.0, rows.returns(row)).at(place.site.cost));
         }
         readable_inside(&rows.catalog().rows[row.0 as usize])?;
-        let point = self.sites.inner(file.session, place.site.offset, row)?;
+        let point = self.sites.inner(file.engine, place.site.offset, row)?;
         Ok(point.at(place.site.cost))
     }
 }

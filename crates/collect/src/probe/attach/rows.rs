@@ -5,8 +5,8 @@
 use super::Found;
 use crate::catalog::{Arg, Catalog, Layer, LibraryId, Row, RowId, SiteKind, glob_matches};
 use crate::elf::ElfFile;
+use crate::engine::Engine;
 use crate::filter::Filter;
-use crate::probe::Session;
 use anyhow::Result;
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub trait Rows {
     ///
     /// # Errors
     /// The kernel refuses.
-    fn publish(&mut self, session: &Session) -> Result<()>;
+    fn publish(&mut self, engine: &dyn Engine) -> Result<()>;
 }
 
 /// Globs, and functions that nothing describes, have added as many rows as there may be.

@@ -8,7 +8,7 @@
 
 use super::{Attacher, Probes, let_go};
 use crate::discover::{self, Mapping};
-use crate::probe::Session;
+use crate::engine::Engine;
 use crate::text::parse::parse_duration;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -133,7 +133,7 @@ impl Attacher {
     /// `asked`: whether what is mapped is wanted in any case. `Some`: what is mapped, by all processes together.
     pub fn release_unmapped(
         &mut self,
-        session: &Session,
+        engine: &dyn Engine,
         callers: &HashSet<u32>,
         asked: bool,
     ) -> Option<HashSet<Name>> {
@@ -151,19 +151,19 @@ impl Attacher {
         if self.round.hidden {
             return None;
         }
-        self.keep_only(session, &mapped);
+        self.keep_only(engine, &mapped);
         Some(mapped)
     }
 
     /// Numbers of files that are gone may come again, for others.
-    fn keep_only(&mut self, session: &Session, mapped: &HashSet<Name>) {
+    fn keep_only(&mut self, engine: &dyn Engine, mapped: &HashSet<Name>) {
         self.looked_at.retain(|(name, _)| mapped.contains(name));
         let linkers = self.linkers.extract_if(|_, (_, probes)| probes.stay.is_over(mapped));
         let linkers = linkers.map(|(_, (_, probes))| probes);
         let files = self.attached.extract_if(|_, file| file.probes.stay.is_over(mapped));
         let gone: Vec<Probes> = files.map(|(_, file)| file.probes).chain(linkers).collect();
         if !gone.is_empty() {
-            session.forget_files();
+            engine.forget_files();
             let_go(gone);
         }
         let attached = &self.attached;

@@ -5,8 +5,9 @@
 use super::look::Look;
 use super::symbols::Symbol;
 use super::ways;
+use crate::engine::KernelPoint;
+use crate::probe::Session;
 use crate::probe::trampoline::Trampoline;
-use crate::probe::{KernelPoint, Session};
 use anyhow::{Result, anyhow};
 use libbpf_rs::Link;
 

@@ -10,9 +10,10 @@ use super::look::{Absent, Look, by_name};
 use super::place::Resolved;
 use super::symbols::Symbol;
 use crate::catalog::{InKernel, RowId, SiteKind};
+use crate::engine::{Engine, KernelPoint};
+use crate::probe::Session;
 use crate::probe::attach::Rows;
 use crate::probe::links::detach;
-use crate::probe::{KernelPoint, Session};
 use anyhow::{Context, Result, anyhow, bail};
 use std::collections::BTreeMap;
 
@@ -68,6 +69,11 @@ impl Outcome {
 }
 
 impl KernelHooks {
+    /// Whether any row names a function of the kernel.
+    pub(crate) fn wants(rows: &dyn Rows) -> bool {
+        !wanted(rows).is_empty()
+    }
+
     /// Hooks what rows of the kernel name; returns what cannot be, and why.
     pub fn attach(&mut self, session: &Session, rows: &mut dyn Rows) -> Vec<String> {
         let ids = wanted(rows);
@@ -249,7 +255,7 @@ impl KernelHooks {
             return Ok(0);
         };
         self.sites += 1;
-        session.set_kernel_site(self.sites, &resolved.site)?;
+        (session as &dyn Engine).set_kernel_site(self.sites, &resolved.site)?;
         rows.set_args(id, resolved.args);
         rows.publish(session)?;
         Ok(self.sites)

@@ -2,6 +2,7 @@
 
 use super::super::{Session, Setup, Tier, privilege};
 use super::{Check, State};
+use crate::engine::Engine;
 use anyhow::Result;
 
 /// The smallest ring that the kernel takes on any page size in use on x86-64.
@@ -101,7 +102,7 @@ fn samples(tier: Tier) -> Check {
         samples: true,
         ..trial(tier)
     };
-    match Session::load(&setup).and_then(|session| session.attach_samples()) {
+    match Session::load(&setup).and_then(|session| (&session as &dyn Engine).attach_samples()) {
         Ok(_) => Check::ok(
             SAMPLES,
             "threads are seen where they are outside CUDA, and where calls hang",

@@ -1,13 +1,11 @@
-//! Which files the kernel programs take for known: whoever maps no other one need not wait.
+//! Which files an engine takes for known: whoever maps no other one need not wait.
 //!
 //! Owns the tables of them. They are keyed by what the kernel has of a file, which user space does not see: it is told where
 //! a thread has mapped what is not known, and says that it is done with that.
 
-use super::Session;
-use super::session::bytes_of;
+use super::{Engine, Table, bytes_of};
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
-use libbpf_rs::{MapCore, MapFlags};
 
 /// Bytes of a sequence, which an address follows.
 const WORD: usize = 8;
@@ -23,21 +21,26 @@ impl Fresh {
     }
 }
 
-impl Session {
+impl dyn Engine {
     /// What the thread of `notice` has mapped that is not known, where it waits for that.
     #[must_use]
     pub fn fresh_files(&self, notice: &Notice) -> Fresh {
         if notice.waits != wire::WAITS_HERE {
             return Fresh::default();
         }
-        let files = &self.skel.maps.fresh_files;
-        let of_notice = |key: Vec<u8>| {
-            let waiting = files.lookup(&key, MapFlags::ANY).ok().flatten()?;
-            let (sequence, address) = waiting.split_at_checked(WORD)?;
-            let address = u64::from_ne_bytes(address.try_into().ok()?);
-            (sequence == bytes_of(&notice.sequence)).then_some((key, address))
-        };
-        Fresh(files.keys().filter_map(of_notice).collect())
+        let mut fresh = Vec::new();
+        let read = self.read(Table::FreshFiles, &mut |key, waiting| {
+            let Some((sequence, address)) = waiting.split_at_checked(WORD) else {
+                return;
+            };
+            let address = address.try_into().map(u64::from_ne_bytes);
+            if let (true, Ok(address)) = (sequence == bytes_of(&notice.sequence), address) {
+                fresh.push((key.to_vec(), address));
+            }
+        });
+        // whoever maps them waits once more
+        drop(read);
+        Fresh(fresh)
     }
 
     /// These have been looked at. `known`: whoever maps them from now on need not wait.
@@ -48,21 +51,15 @@ impl Session {
         if fresh.0.is_empty() {
             return Ok(());
         }
-        let maps = &self.skel.maps;
-        let generation = self.control.read().known_files;
+        let generation = self.counters().known_files;
         for (key, _) in &fresh.0 {
             if known {
-                let update = maps.known_files.update(key, bytes_of(&generation), MapFlags::ANY);
-                update.context("failed to remember a file")?;
+                let stored = self.store(Table::KnownFiles, key, bytes_of(&generation));
+                stored.context("failed to remember a file")?;
             }
             // gone already: then there is nothing to forget
-            let _ = maps.fresh_files.delete(key);
+            let _ = self.delete(Table::FreshFiles, key);
         }
         Ok(())
-    }
-
-    /// To be called before probes are taken out of a file: whoever maps it again has to wait.
-    pub(crate) fn forget_files(&self) {
-        self.control.forget_files();
     }
 }

@@ -1,7 +1,7 @@
 //! Waiting for descriptors.
 
 /// Waits until one of `fds` is readable or `millis` are over (-1: for ever); whether one is.
-pub(super) fn wait_readable<const N: usize>(fds: [i32; N], millis: i32) -> bool {
+pub(crate) fn wait_readable<const N: usize>(fds: [i32; N], millis: i32) -> bool {
     let mut polled = fds.map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,

@@ -1,0 +1,49 @@
+//! What users' rows have summed up, read out of an engine's tables.
+
+use super::{Engine, Table};
+use crate::wire;
+use anyhow::Result;
+use std::collections::HashMap;
+
+/// What is missing among sums.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Calls that found no room for their group, or for the text that it is.
+    pub full: u64,
+    /// Calls whose number may be missing among the smallest and largest.
+    pub races: u64,
+}
+
+type Sums = Vec<(wire::AggregateKey, wire::Aggregate)>;
+
+impl dyn Engine {
+    pub(super) fn aggregates(&self) -> Result<Sums> {
+        self.entries(Table::Aggregates)
+    }
+
+    /// Takes the sums of processes that have ended out of its table.
+    pub(super) fn take_aggregates(&self, ended: &dyn Fn(u32) -> bool) -> Result<Sums> {
+        self.take(Table::Aggregates, |key: &wire::AggregateKey| ended(key.tgid))
+    }
+
+    /// The texts that calls were grouped by, by number.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub fn aggregate_texts(&self) -> Result<HashMap<u64, String>> {
+        let texts: Vec<(wire::AggregateText, u64)> = self.entries(Table::AggregateTexts)?;
+        let named = texts
+            .into_iter()
+            .map(|(text, number)| (number, wire::text_of(&text.text)));
+        Ok(named.collect())
+    }
+
+    /// What could not be summed up.
+    pub fn missing_sums(&self) -> Missing {
+        let counters = self.counters();
+        Missing {
+            full: counters.sums_full,
+            races: counters.sums_raced,
+        }
+    }
+}
