@@ -1,10 +1,9 @@
 //! Reads what users' rows have summed up out of the kernel.
 
 use super::Session;
-use super::session::bytes_of;
 use super::skeleton::types;
 use super::totals::entries;
-use crate::wire;
+use crate::wire::{self, bytes_of};
 use anyhow::{Context, Result};
 use libbpf_rs::MapCore;
 use std::collections::HashMap;

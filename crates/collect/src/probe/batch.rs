@@ -3,6 +3,7 @@
 //! libbpf-rs has such an iterator, too; it takes a batch that is not full for the last one, which it need not be, and
 //! ends silently on errors.
 
+use crate::wire::Plain;
 use anyhow::{Result, bail};
 use libbpf_rs::{MapCore, libbpf_sys};
 use std::ffi::c_void;
@@ -15,7 +16,7 @@ const BATCH: usize = 512;
 ///
 /// # Errors
 /// The kernel refuses, or the map holds something else.
-pub(super) fn for_each<K: Copy, V: Copy>(map: &dyn MapCore, mut each: impl FnMut(K, V)) -> Result<()> {
+pub(super) fn for_each<K: Plain, V: Plain>(map: &dyn MapCore, mut each: impl FnMut(K, V)) -> Result<()> {
     if map.key_size() as usize != size_of::<K>() || map.value_size() as usize != size_of::<V>() {
         bail!(
             "failed to read the table {}: it holds something else",
@@ -25,7 +26,7 @@ pub(super) fn for_each<K: Copy, V: Copy>(map: &dyn MapCore, mut each: impl FnMut
     let mut walk = Walk::<K, V>::new();
     loop {
         let (count, more) = walk.next(map)?;
-        // SAFETY: the kernel has filled so many of both, which are plain integers
+        // SAFETY: the kernel has filled so many of both, of which any bytes are one
         let filled = unsafe {
             walk.keys.set_len(count);
             walk.values.set_len(count);
@@ -46,7 +47,7 @@ struct Walk<K, V> {
     begun: bool,
 }
 
-impl<K: Copy, V: Copy> Walk<K, V> {
+impl<K: Plain, V: Plain> Walk<K, V> {
     fn new() -> Walk<K, V> {
         Walk {
             keys: Vec::with_capacity(BATCH),

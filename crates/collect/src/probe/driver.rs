@@ -2,13 +2,12 @@
 //!
 //! Owns what the driver's version is on this machine. What its calls mean is the business of [`crate::driver`].
 
-use super::session::bytes_of;
 use super::skeleton::OpenCallsSkel;
 use super::totals::entries;
 use super::{Links, Session, Setup};
 use crate::driver::request::Majors;
 use crate::driver::{Dialect, DriverRows, DriverVersion, plan};
-use crate::wire;
+use crate::wire::{self, bytes_of};
 use anyhow::{Context, Result};
 use libbpf_rs::{Link, MapCore, MapFlags, ProgramMut};
 use std::path::Path;

@@ -11,7 +11,7 @@ use super::sites::SiteCounters;
 use super::skeleton::CallsSkel;
 use super::trampoline::missed_by;
 use crate::elf::Cost as Place;
-use crate::wire;
+use crate::wire::{self, bytes_of};
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 use std::os::fd::{AsFd, AsRawFd};
@@ -174,12 +174,6 @@ impl Session {
     pub fn alive(&self, now: u64) {
         self.control.alive(now);
     }
-}
-
-/// The bytes of a plain wire structure.
-pub(super) fn bytes_of<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: wire structures are `repr(C)` without padding, so every byte is initialised
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
 }
 
 pub(super) fn os_error(error: &anyhow::Error) -> Option<i32> {

@@ -1,9 +1,9 @@
 //! Call sites on the kernel's side: what it is told about interpreters, and what it counts.
 
 use super::Session;
-use super::session::bytes_of;
 use super::skeleton::types;
 use crate::stack::wire::{Python, SiteCounters as Counters};
+use crate::wire::bytes_of;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 use std::ptr::NonNull;

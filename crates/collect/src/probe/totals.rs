@@ -1,8 +1,7 @@
 //! Reads the counting plane out of the kernel.
 
-use super::session::bytes_of;
 use super::{Session, batch};
-use crate::wire;
+use crate::wire::{self, Plain, bytes_of};
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags};
 
@@ -270,7 +269,7 @@ impl Session {
 }
 
 /// All entries of a hash map.
-pub(super) fn entries<K: Copy, V: Copy>(map: &dyn MapCore) -> Result<Vec<(K, V)>> {
+pub(super) fn entries<K: Plain, V: Plain>(map: &dyn MapCore) -> Result<Vec<(K, V)>> {
     let mut found = Vec::new();
     batch::for_each(map, |key, value| found.push((key, value)))?;
     Ok(found)
