@@ -3,9 +3,9 @@
 usage: wire.py [--check]     with --check only says whether the files are what the headers give; exit status 1: not
 
 Of wire.h and site.h come constants, structures, and assertions of the size of each and of where each field lies
-(`layout!`); of both together, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The tables below say
-what C does not: which integer a constant is in Rust, and what has another name there. What a header may hold:
-c_header.py."""
+(`layout!`); of both together, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The
+tables below say what C does not: which integer a constant is in Rust, and what has another name there. What a header
+may hold: c_header.py."""
 import re
 import subprocess
 import sys
