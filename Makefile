@@ -1,4 +1,4 @@
-.PHONY: help build catalog demo quick test check fuzz test-vm torture torture-long bench clean
+.PHONY: help build catalog wire demo quick test check fuzz test-vm torture torture-long bench clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -14,6 +14,7 @@ quick: ## before a commit: formatting, imports, lints, every test that needs no 
 	scripts/setup.sh check
 	cargo fmt --all --check
 	scripts/imports.py
+	scripts/wire.py --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	sim/build.sh >/dev/null
 	cargo test --locked --workspace --quiet
@@ -26,6 +27,9 @@ check: ## formatting, lints, documentation, licences
 
 catalog: ## catalog/ out of tables/: one row for each function
 	scripts/catalog.sh
+
+wire: ## the Rust side of what crosses from the kernel, out of its headers
+	scripts/wire.py
 
 fuzz: ## every reader against random input, a minute each
 	scripts/fuzz.sh

@@ -10,6 +10,8 @@ bpf=crates/collect/src/bpf programs=tests/torture/programs
 clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $programs/*.c $programs/*.cpp $programs/*.h
 scripts/imports.py
 scripts/catalog.sh --check
+scripts/wire.py --check
+scripts/wire_tests.py --quiet
 cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)

@@ -35,7 +35,6 @@ mod xids;
 
 pub use fleet::Census;
 pub use report::own_usage;
-pub use start::Beside;
 
 use crate::catalog::{Catalog, Row};
 use crate::clock::{WallClock, monotonic_ns};

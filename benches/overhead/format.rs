@@ -8,13 +8,14 @@ use anyhow::{Context, Result};
 use gpuscope::clock::Clock;
 use gpuscope::clock::clock_now;
 use gpuscope::decode::Call;
-use gpuscope::findings::Engine;
+use gpuscope::engine::{Engine, Events};
+use gpuscope::findings::Examiner;
 use gpuscope::model::order::Numbers;
-use gpuscope::probe::ring::{Events, Inbox};
 use gpuscope::record::{Encoder, Facts, Kind, Maker, Meta, Record, Taker, Traced};
 use gpuscope::rows::RunRows;
 use gpuscope::sink::{json::Json, text};
 use gpuscope::trace::Recorder;
+use gpuscope::wire::Inbox;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
         let mut recorder = Recorder::new(&Meta::here(clock, Vec::new(), "bench".to_owned()))?;
         let (rate, written) = formatted(&rows, &recorded, clock, &mut recorder);
         as_rows.push(rate);
-        judged.push(formatted(&rows, &recorded, clock, &mut Judge(Engine::new())).0);
+        judged.push(formatted(&rows, &recorded, clock, &mut Judge(Examiner::new())).0);
         row_bytes = written;
     }
     let events = recorded.slots.len();
@@ -68,7 +69,7 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
 }
 
 /// Looks for what is wrong, and writes nothing.
-struct Judge(Engine);
+struct Judge(Examiner);
 
 impl Encoder for Judge {
     fn take(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
@@ -92,7 +93,7 @@ fn record(folder: &Folder) -> Result<(RunRows, Inbox)> {
         .spawn()
         .context("failed to start gpusim")?;
     std::thread::sleep(Duration::from_millis(500));
-    session.add_target(child.id())?;
+    (&session as &dyn Engine).add_target(child.id())?;
     let _attached = attached_to(child.id(), &session, &mut rows)?;
     while child.try_wait()?.is_none() {
         events.wait(Duration::from_millis(10), [NOBODY; 6]);

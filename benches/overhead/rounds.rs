@@ -6,7 +6,7 @@ use crate::hammer::{Burst, Hammer};
 use crate::report::Table;
 use crate::tracer::{self, Tracer};
 use anyhow::Result;
-use gpuscope::probe::Links;
+use gpuscope::engine::Hooks;
 use std::time::Duration;
 
 const ROUNDS: usize = 41;
@@ -35,7 +35,7 @@ struct Contender {
     target: Option<f64>,
     hammer: Hammer,
     tracer: Option<Tracer>,
-    _links: Links,
+    _links: Hooks,
     ns: Vec<f64>,
     /// Of the baseline, right before each.
     base_ns: Vec<f64>,

@@ -8,7 +8,8 @@ use crate::report::Table;
 use crate::rounds::{Order, middle, spread};
 use crate::tracer::{self, attach_empty_at};
 use anyhow::Result;
-use gpuscope::probe::{Links, Session};
+use gpuscope::engine::Hooks;
+use gpuscope::probe::Session;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,7 +75,7 @@ struct Programs {
     getters: u64,
     /// Without probes, with pairs of empty ones, and with empty ones where `serve` has its own.
     twins: [Hammer; 3],
-    _links: Links,
+    _links: Hooks,
 }
 
 /// CPU ns a call, in each round.

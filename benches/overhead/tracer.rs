@@ -3,7 +3,8 @@
 use crate::Folder;
 use crate::hammer::Hammer;
 use anyhow::{Context, Result, bail};
-use gpuscope::probe::{Links, Point, Session, Setup};
+use gpuscope::engine::{Hooks, Point};
+use gpuscope::probe::{Session, Setup};
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -132,7 +133,7 @@ pub fn seen(words: &str) -> Result<Seen> {
 ///
 /// # Errors
 /// The kernel refuses, or the library lacks the function.
-pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_only: bool) -> Result<Links> {
+pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_only: bool) -> Result<Hooks> {
     attach_empty_at(session, &hammer.library, function, entry_only)
 }
 
@@ -140,9 +141,9 @@ pub fn attach_empty(session: &Session, hammer: &Hammer, function: &str, entry_on
 ///
 /// # Errors
 /// As for [`attach_empty`].
-pub fn attach_empty_at(session: &Session, library: &Path, function: &str, entry_only: bool) -> Result<Links> {
+pub fn attach_empty_at(session: &Session, library: &Path, function: &str, entry_only: bool) -> Result<Hooks> {
     let point = Point::entry(offset_of(library, function)?, 0, !entry_only);
-    Ok(vec![session.attach_empty(library, &[point], entry_only)?])
+    session.attach_empty(library, &[point], entry_only)
 }
 
 /// A session whose only use is its empty programs.

@@ -1,18 +1,18 @@
 //! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
 
 use super::Tracer;
-use crate::findings::Engine;
+use crate::findings::Examiner;
 use crate::model::finding::{Diagnosis, Report};
 use crate::model::summary::Function;
 
 /// Who looks; else why nobody does, if that is to be said.
-pub(super) type Plane = Result<Box<Engine>, Option<String>>;
+pub(super) type Plane = Result<Box<Examiner>, Option<String>>;
 
 impl Tracer {
     /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
     pub fn look_for_findings(&mut self) {
         self.begin_measures();
-        self.findings = Ok(Box::new(Engine::new()));
+        self.findings = Ok(Box::new(Examiner::new()));
     }
 
     /// Has the summary say why it does not tell what is wrong.
@@ -39,18 +39,18 @@ impl Tracer {
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::Untold(why.clone()),
-            Ok(engine) if !engine.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
-            Ok(engine) => {
+            Ok(examiner) if !examiner.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
+            Ok(examiner) => {
                 if blind {
-                    engine.doubt_idleness();
+                    examiner.doubt_idleness();
                 }
-                engine.tracing_took(tracing_ns);
+                examiner.tracing_took(tracing_ns);
                 let unreturned = functions.iter().filter(|function| function.unfinished > 0);
                 let unreturned = unreturned.map(|function| (function.name.clone(), function.unfinished));
-                engine.did_not_return(unreturned.collect());
+                examiner.did_not_return(unreturned.collect());
                 Diagnosis::Told(Report {
-                    findings: engine.findings(),
-                    run: engine.run(),
+                    findings: examiner.findings(),
+                    run: examiner.run(),
                 })
             }
         }

@@ -1,7 +1,8 @@
 //! Everything above an engine, without root: a tape of a training loop (`scripts/tape.sh`) is played, and what comes out is
 //! compared with what the run itself has said.
 
-use super::{Beside, Scope, Tracer};
+use super::start::Beside;
+use super::{Scope, Tracer};
 use crate::catalog::Catalog;
 use crate::clock::Clock;
 use crate::engine::Tape;

@@ -3,8 +3,8 @@
 use gpuscope::elf::ElfFile;
 use gpuscope::frame::{Frame, Language};
 
-use gpuscope::probe::ring::Records;
-use gpuscope::probe::{Links, Point, Session, Setup, Sites, Tier};
+use gpuscope::engine::{Engine, Hooks, Point, Records, Stream};
+use gpuscope::probe::{Session, Setup, Sites, Tier};
 use gpuscope::stack::wire::{SiteCounters, SiteEvent};
 use gpuscope::stack::{Kept, Resolver, Stack};
 use gpuscope::wire::{MemoryCall, SPEC_FALLIBLE, SPEC_MEMORY, SPEC_RETURN, SPEC_SITE, Spec};
@@ -15,8 +15,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Probes at one function that allocates.
 pub struct Callers {
-    session: Session,
-    links: Links,
+    engine: Box<dyn Engine>,
+    hooks: Hooks,
     calls: Records,
     resolver: Resolver,
 }
@@ -49,17 +49,17 @@ impl Callers {
             sites,
             ..Setup::default()
         };
-        let session = Session::load(&setup).expect("the kernel programs");
+        let engine: Box<dyn Engine> = Box::new(Session::load(&setup).expect("the kernel programs"));
         let elf = ElfFile::open(library).expect("the library");
         let symbols = elf.symbols_where(&|name| name == function).expect("its symbols");
         let offset = symbols.first().expect("the function").file_offset;
         let point = Point::entry(offset, 0, returns);
-        let mut links = session.attach(library, &[point]).expect("a probe");
-        links.extend(session.attach_lifecycle().expect("tracepoints"));
-        let calls = Records::of_memory(&session).expect("the ring");
+        let mut hooks = engine.attach(library, &[point]).expect("a probe");
+        hooks.extend(engine.attach_lifecycle().expect("tracepoints"));
+        let calls = Records::open(engine.as_ref(), Stream::Memory).expect("the ring");
         Callers {
-            session,
-            links,
+            engine,
+            hooks,
             calls,
             resolver: Resolver::default(),
         }
@@ -70,10 +70,10 @@ impl Callers {
         let mut program = Stepping::start(command);
         program.until("ready");
         let pid = program.child.id();
-        self.session.add_target(pid).expect("a process");
+        self.engine.add_target(pid).expect("a process");
         self.resolver.learn(pid);
         for (pid, python) in self.resolver.take_interpreters() {
-            self.session.set_python(pid, &python).expect("room for an interpreter");
+            self.engine.set_python(pid, &python).expect("room for an interpreter");
         }
         before_calls();
         program.go();
@@ -82,8 +82,8 @@ impl Callers {
         program.go();
         assert!(program.child.wait().expect("a child").success());
         let stacks = kept.iter().map(|kept| self.resolver.name(kept)).collect();
-        drop(self.links);
-        let (notes, counters) = (self.resolver.take_notes(), self.session.site_counters());
+        drop(self.hooks);
+        let (notes, counters) = (self.resolver.take_notes(), self.engine.site_counters());
         Seen {
             stacks,
             events,

@@ -2,7 +2,7 @@
 
 use super::program::findings;
 use super::support::{Gpuscope, Trace, eventually, number, sim_text, text};
-use gpuscope::findings::Engine;
+use gpuscope::findings::Examiner;
 use gpuscope::trace::Reader;
 use serde_json::Value;
 
@@ -76,7 +76,7 @@ fn a_recording_names_the_places_of_its_run() {
     let words = ["run", "-o", path, "--"].into_iter().chain(command(&driver, "sleep"));
     let trace = Gpuscope::new(words).finish();
     assert_eq!(trace.code(), 0, "{}", trace.stderr);
-    let mut engine = Engine::new();
+    let mut engine = Examiner::new();
     let end = Reader::open(&file).expect("a recording").read(&mut engine);
     let summary: Value = end.summary.expect("a summary").parse().expect("JSON");
     let again = engine.findings();

@@ -2,7 +2,7 @@
 
 use super::program::{Defect, findings};
 use super::support::Gpuscope;
-use gpuscope::findings::Engine;
+use gpuscope::findings::Examiner;
 use gpuscope::sink::findings::finding_json;
 use gpuscope::trace::Reader;
 use serde_json::Value;
@@ -19,7 +19,7 @@ fn recorded(defect: Defect) -> (Value, Vec<Value>) {
     words.extend(defect.command());
     let trace = defect.set(Gpuscope::new(&words)).finish();
     assert_eq!(trace.code(), 0, "{}", trace.stderr);
-    let mut engine = Engine::new();
+    let mut engine = Examiner::new();
     let end = Reader::open(&file).expect("a recording").read(&mut engine);
     let summary = end.summary.expect("a summary").parse().expect("JSON");
     let run = engine.run();

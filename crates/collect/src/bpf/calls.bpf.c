@@ -174,6 +174,9 @@ int call_session(struct pt_regs *ctx)
 	return 0;
 }
 
+/* The number of a static probe, 0: none. */
+#define COOKIE_SITE(cookie) ((__u32)((cookie) >> 32) & 0xffff)
+
 static __always_inline int entry_body(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);

@@ -150,13 +150,13 @@ static __always_inline void read_parameters(struct driver_event *event, const st
 	__u64 pointer;
 
 	if (!asked->has_subject || plan->pointer == NO_OFFSET ||
-	    bpf_probe_read_user(&pointer, 8, (void *)(event->argument + plan->pointer)))
+	    bpf_probe_read_user(&pointer, 8, (void *)(event->call.argument + plan->pointer)))
 		return;
 	piece = bpf_map_lookup_elem(&ioctl_classes, &class);
 	if (!piece || piece->length > 8 || !pointer)
 		return;
-	if (!bpf_probe_read_user(&event->behind, piece->length, (void *)(pointer + piece->offset)))
-		event->seen |= SEEN_BEHIND;
+	if (!bpf_probe_read_user(&event->call.behind, piece->length, (void *)(pointer + piece->offset)))
+		event->call.seen |= SEEN_BEHIND;
 }
 
 static __noinline int read_after(struct driver_event *event, struct asked *asked)
@@ -168,8 +168,8 @@ static __noinline int read_after(struct driver_event *event, struct asked *asked
 	plan = plan_of(asked);
 	if (!plan)
 		return 0;
-	if (read_pieces(event->after, plan->after, asked->argument))
-		event->seen |= SEEN_AFTER;
+	if (read_pieces(event->call.after, plan->after, asked->argument))
+		event->call.seen |= SEEN_AFTER;
 	read_parameters(event, asked, plan);
 	return 0;
 }

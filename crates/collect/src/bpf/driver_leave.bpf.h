@@ -30,31 +30,31 @@ struct syscall_left {
 static __always_inline void fill(struct driver_event *event, const struct thread *thread,
 				 const struct asked *asked, __s64 result, __u64 duration)
 {
-	event->entered = asked->entered;
-	event->duration = duration;
-	event->caller = asked->caller;
-	event->result = result;
-	event->tgid = thread->ids >> 32;
-	event->tid = (__u32)thread->ids;
-	event->row = asked->row;
-	event->depth = asked->depth;
-	event->flags = 0;
-	event->size = 0;
-	event->unreadable = 0;
-	event->file = asked->file;
-	event->argument = asked->argument;
-	event->word = asked->word;
-	event->nr = asked->nr;
-	event->bytes = asked->bytes;
-	event->minor = asked->minor;
-	event->family = asked->family;
-	event->step = asked->step;
-	event->wrapped = asked->wrapped;
-	event->seen = asked->seen;
-	event->pad = 0;
-	event->behind = 0;
-	__builtin_memcpy(event->before, asked->before, sizeof(event->before));
-	__builtin_memset(event->after, 0, sizeof(event->after));
+	event->head.entered = asked->entered;
+	event->head.duration = duration;
+	event->head.caller = asked->caller;
+	event->head.result = result;
+	event->head.tgid = thread->ids >> 32;
+	event->head.tid = (__u32)thread->ids;
+	event->head.row = asked->row;
+	event->head.depth = asked->depth;
+	event->head.flags = 0;
+	event->head.size = 0;
+	event->head.unreadable = 0;
+	event->call.file = asked->file;
+	event->call.argument = asked->argument;
+	event->call.word = asked->word;
+	event->call.nr = asked->nr;
+	event->call.bytes = asked->bytes;
+	event->call.minor = asked->minor;
+	event->call.family = asked->family;
+	event->call.step = asked->step;
+	event->call.wrapped = asked->wrapped;
+	event->call.seen = asked->seen;
+	event->call.pad = 0;
+	event->call.behind = 0;
+	__builtin_memcpy(event->call.before, asked->before, sizeof(event->call.before));
+	__builtin_memset(event->call.after, 0, sizeof(event->call.after));
 }
 
 /* Adds the time to what the calls around it have spent in the driver. */
@@ -104,7 +104,7 @@ static __noinline int tell_asked(struct thread *thread, __s64 result, __u64 dura
 	}
 	fill(event, thread, &thread->asked, result, duration);
 	if (hidden)
-		event->flags = EVENT_HIDDEN;
+		event->head.flags = EVENT_HIDDEN;
 	if (thread->asked.step == STEP_IOCTL)
 		read_after(event, &thread->asked);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);

@@ -13,17 +13,17 @@
 static __always_inline void fill_small(struct call_event *event, const struct frame *frame,
 				       const struct finished *call, __u8 size)
 {
-	event->entered = frame->entered;
-	event->duration = call->duration;
-	event->caller = frame->caller;
-	event->result = call->result;
-	event->tgid = call->tgid;
-	event->tid = call->tid;
-	event->row = frame->row;
-	event->depth = frame->depth;
-	event->flags = (__u8)call->flags | (call->unreadable ? EVENT_UNREADABLE : 0);
-	event->size = size;
-	event->unreadable = (__u8)call->unreadable;
+	event->head.entered = frame->entered;
+	event->head.duration = call->duration;
+	event->head.caller = frame->caller;
+	event->head.result = call->result;
+	event->head.tgid = call->tgid;
+	event->head.tid = call->tid;
+	event->head.row = frame->row;
+	event->head.depth = frame->depth;
+	event->head.flags = (__u8)call->flags | (call->unreadable ? EVENT_UNREADABLE : 0);
+	event->head.size = size;
+	event->head.unreadable = (__u8)call->unreadable;
 	__builtin_memcpy(event->regs, frame->word, sizeof(event->regs));
 	__builtin_memcpy(event->near_values, frame->word + WORD_VALUES, sizeof(event->near_values));
 }
@@ -46,13 +46,13 @@ static __always_inline void fill_large(struct call_event *event, const struct sp
 		__u64 pointer = word_at(frame, spec->block_word);
 
 		if (!pointer || read_pointed(spec, event->block, bytes, pointer + spec->block_offset))
-			event->unreadable |= 128;
+			event->head.unreadable |= UNREADABLE_BLOCK;
 	}
 	for (int i = 0; i < WIRE_TEXTS; i++) {
 		event->text[i * WIRE_TEXT] = 0;
 		if (i < spec->texts && read_text_pointed(spec, event->text + i * WIRE_TEXT, WIRE_TEXT,
 							 word_at(frame, spec->text_word[i])) < 0)
-			event->unreadable |= 64 >> i;
+			event->head.unreadable |= UNREADABLE_TEXT_1 >> i;
 	}
 }
 

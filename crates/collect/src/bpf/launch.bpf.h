@@ -142,13 +142,15 @@ struct shape_block {
 	__u64 stream;
 };
 
+#define WORD_SHAPE (WORD_STREAM - offsetof(struct shape_block, stream) / 8)
+
 /* Goes through words of the frame that a launch does not use, to spare the stack; its stream stays there, in word
- * WORD_VALUES + 6.
+ * WORD_STREAM.
  */
 static __always_inline bool read_block(const struct spec *spec, struct frame *frame, struct shape_key *key,
 				       __u64 *stream)
 {
-	struct shape_block *block = (struct shape_block *)&frame->word[WORD_VALUES + 2];
+	struct shape_block *block = (struct shape_block *)&frame->word[WORD_SHAPE];
 	const struct spec_launch *from = &spec->launch;
 	__u32 bytes = from->stream_in_block ? sizeof(*block) : sizeof(block->number);
 

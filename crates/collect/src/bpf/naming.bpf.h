@@ -10,11 +10,7 @@
 #include "finished.bpf.h"
 #include "watch.bpf.h"
 
-#define NAME_OFFSET 8 /* in what a CUfunction or CUkernel points to; its tag is at 0 */
-#define TAG_FUNCTION 1
-#define TAG_KERNEL 2
-#define TAG_STUB 3       /* told to user space, not read */
-#define TAG_UNREAD 4     /* the same of a handle: user space reads where it leads, which waits for pages */
+#define NAME_OFFSET 8    /* in what a CUfunction or CUkernel points to; its tag is at 0 */
 #define NAME_ELSEWHERE 1 /* in place of the address of a name that the handle does not lead to */
 #define KNOWN_KERNELS 65536
 

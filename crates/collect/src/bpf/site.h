@@ -1,7 +1,6 @@
 /* Call sites as they cross to user space: the stack that leads to a call, sent once for each stack.
  *
- * `crates/collect/src/stack/wire.rs` mirrors these structures; `crates/collect/src/probe/` asserts at compile time that both agree.
- * All fields are little endian and naturally aligned; a structure never has implicit padding.
+ * `scripts/wire.py` writes the Rust side of it (`crates/collect/src/stack/wire/generated.rs`), as it does of wire.h. All fields are little endian and naturally aligned; a structure never has implicit padding.
  */
 #ifndef GPUSCOPE_SITE_H
 #define GPUSCOPE_SITE_H
@@ -14,7 +13,7 @@ enum site_special {
 	SITE_NONE = 0,      /* the call has no site */
 	SITE_UNSAMPLED = 1, /* beyond the budget of stacks per second */
 	SITE_UNKNOWN = 2,   /* the stack could not be kept or sent */
-	SITE_FIRST_ID = 16,
+	SITE_FIRST_ID = 16, /* ids begin here */
 };
 
 enum site_flag {
@@ -37,11 +36,13 @@ enum site_python {
 #define PYTHON_FRAME_ENTRY \
 	1 /* in `code`: the native evaluation loop that runs this frame was entered with it */
 
+/* One Python frame. */
 struct python_frame {
 	__u64 code;        /* address of the code object, and PYTHON_FRAME_ENTRY */
 	__u64 instruction; /* its address, or (up to 3.10) its index in the code */
 };
 
+/* The stack of one site, innermost first. */
 struct site_event {
 	__u32 kind; /* MEMORY_SITE */
 	__u32 tgid;
@@ -49,7 +50,7 @@ struct site_event {
 	__u16 native_count;
 	__u16 python_count;
 	__u32 python; /* enum site_python */
-	__u32 flags;
+	__u32 flags;  /* enum site_flag */
 	__u64 id;
 	__u64 native[SITE_NATIVE]; /* innermost first: where the call returns to */
 	struct python_frame frames[SITE_PYTHON];
@@ -93,6 +94,7 @@ struct site_options {
 	__u8 pad[3];
 };
 
+/* What has become of call sites. */
 struct site_counters {
 	__u64 second; /* which the next one counts for */
 	__u64 asked;  /* in this second */

@@ -1,21 +1,22 @@
 /* What crosses between the kernel programs and user space, and nothing else.
  *
- * `crates/core/src/wire/` mirrors these structures; `crates/collect/src/probe/` asserts at compile time that both agree.
- * All fields are little endian and naturally aligned; a structure never has implicit padding.
+ * `scripts/wire.py` writes the Rust side of it (`crates/core/src/wire/generated.rs`), where the comments become
+ * documentation, and which does not compile where the two differ. All fields are little endian and naturally aligned; a
+ * structure never has implicit padding.
  */
 #ifndef GPUSCOPE_WIRE_H
 #define GPUSCOPE_WIRE_H
 
-#define WIRE_REGS 6      /* rdi rsi rdx rcx r8 r9 */
-#define WIRE_STACK 10    /* qwords at rsp+8 .. rsp+87 */
-#define WIRE_VALUES 8    /* single words read through a pointer argument */
-#define WIRE_BLOCK 26    /* qwords of one structure behind a pointer argument */
-#define WIRE_TEXTS 2     /* C strings behind pointer arguments */
-#define WIRE_TEXT 128    /* bytes kept of each, NUL included */
-#define WIRE_FACTORS 4   /* factors whose product is the size in bytes of a call */
-#define WIRE_FRAMES 16   /* open calls remembered for one thread */
-#define WIRE_BUCKETS 128 /* four for each power of two of nanoseconds, from 32 ns to 68 s */
-#define WIRE_COMM 16
+#define WIRE_REGS 6            /* registers with arguments: rdi rsi rdx rcx r8 r9 */
+#define WIRE_STACK 10          /* qwords at rsp+8 .. rsp+87 */
+#define WIRE_VALUES 8          /* single words read through a pointer argument */
+#define WIRE_BLOCK 26          /* qwords of one structure behind a pointer argument */
+#define WIRE_TEXTS 2           /* C strings behind pointer arguments */
+#define WIRE_TEXT 128          /* bytes kept of each, NUL included */
+#define WIRE_FACTORS 4         /* factors whose product is the size in bytes of a call */
+#define WIRE_FRAMES 16         /* open calls remembered for one thread */
+#define WIRE_BUCKETS 128       /* four for each power of two of nanoseconds, from 32 ns to 68 s */
+#define WIRE_COMM 16           /* bytes of a thread's name, NUL included */
 #define WIRE_WAITS 64          /* library loads that can wait at the same time */
 #define WIRE_PLACES 12         /* arguments of a static probe */
 #define WIRE_PROBE_SITES 1024  /* static probes whose arguments lie in different places */
@@ -58,22 +59,32 @@ enum spec_ground {
 };
 
 /* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */
-enum context_move { CONTEXT_STAYS, CONTEXT_SET, CONTEXT_PUSH, CONTEXT_POP, CONTEXT_DROP };
+enum context_move {
+	CONTEXT_STAYS,
+	CONTEXT_SET,
+	CONTEXT_PUSH,
+	CONTEXT_POP,
+	CONTEXT_DROP, /* as a pop, if the context is the current one */
+};
 
 /* Index of a captured word: 0..5 registers, 6..15 stack, 16..23 values. */
-#define WORD_STACK WIRE_REGS
-#define WORD_VALUES (WIRE_REGS + WIRE_STACK)
+#define WORD_STACK WIRE_REGS                 /* the first on the stack */
+#define WORD_VALUES (WIRE_REGS + WIRE_STACK) /* the first of the values */
+#define WORD_STREAM \
+	(WORD_VALUES + 6) /* where a launch whose shape lies behind a pointer keeps the stream found there */
 #define WORD_SITE (WORD_VALUES + WIRE_VALUES - 1) /* where a row asks for the stack of each call */
-#define WORD_NONE 255
+#define WORD_NONE 255                             /* no word */
 
+/* Part of what a captured word is, or points to. */
 struct spec_read {
 	__u8 word;  /* the pointer */
 	__u8 bytes; /* 1..8 */
 	__u16 offset;
 };
 
+/* A number among the captured words. */
 struct spec_factor {
-	__u8 word;
+	__u8 word; /* WORD_NONE: none */
 	__u8 bytes;
 };
 
@@ -90,11 +101,11 @@ enum launch_role {
 struct spec_launch {
 	struct spec_factor kernel; /* the handle */
 	struct spec_factor name;
-	__u8 role;             /* enum launch_role */
-	__u8 shape_block;      /* points to the numbers of the shape; WORD_NONE: they are words */
-	__u8 shape_word;       /* the first of them; WORD_NONE: the call does not say */
-	__u8 null_stream;      /* what stream 0 stands for */
-	__u16 shape_offset;    /* behind `shape_block` */
+	__u8 role;          /* enum launch_role */
+	__u8 shape_block;   /* points to the numbers of the shape; WORD_NONE: they are words */
+	__u8 shape_word;    /* the first of them, which follow each other; WORD_NONE: the call does not say */
+	__u8 null_stream;   /* what stream 0 stands for */
+	__u16 shape_offset; /* behind `shape_block` */
 	__u16 stream_in_block; /* whether it lies behind the numbers there, and 4 bytes; else it is a word */
 	struct spec_factor stream; /* word WORD_NONE: always stream 0 */
 	__u16 pad;
@@ -123,6 +134,7 @@ enum work_flag {
 /* `bytes` 0: nothing; `offset` READ_DIRECT: the word itself, else what it points to. */
 #define READ_DIRECT 0xffff
 
+/* What a call has to do with a stream. */
 struct spec_work {
 	__u8 step; /* enum work_step */
 	__u8 flags;
@@ -141,6 +153,7 @@ struct spec_work {
 /* Signed numbers cross with their highest bit flipped, so that all compare as unsigned ones. */
 #define SIGN_BIT (1ull << 63)
 
+/* A number of a call. */
 struct spec_operand {
 	__u8 word;  /* WORD_NONE: none */
 	__u8 bytes; /* 1..8 */
@@ -150,6 +163,7 @@ struct spec_operand {
 
 enum test_kind { TEST_LESS, TEST_GREATER, TEST_EQUAL, TEST_BITS };
 
+/* A condition. */
 struct spec_test {
 	__u64 value;
 	struct spec_operand of;
@@ -202,6 +216,7 @@ struct aggregate {
 	__u64 smallest; /* its complement */
 };
 
+/* A text that calls are summed up by. */
 struct aggregate_text {
 	char text[WIRE_TEXT];
 };
@@ -234,10 +249,11 @@ struct spec {
 	__u8 parts;
 	__u8 context_move; /* enum context_move */
 	__u8 keep_open;    /* remember its calls while they are open, even if they are only counted */
-	__u8 pad1;
+	__u8 pad[3];
 	__s32 ended; /* another result that is no failure, of calls behind the end of the library */
 	struct spec_launch launch;
 	struct spec_work work;
+	__u32 pad2;
 	struct spec_hook hook;
 };
 
@@ -306,8 +322,15 @@ enum event_flag {
 	EVENT_HIDDEN = 8      /* not to be shown: it is none of those asked for */
 };
 
-/* One completed call. `bytes` counts from the start of this structure. */
-struct call_event {
+/* What could not be read: bit n: value n; and these. */
+enum call_unreadable {
+	UNREADABLE_TEXT_2 = 32,
+	UNREADABLE_TEXT_1 = 64,
+	UNREADABLE_BLOCK = 128,
+};
+
+/* What every record of a call begins with. */
+struct call_header {
 	__u64 entered;  /* CLOCK_MONOTONIC ns */
 	__u64 duration; /* ns */
 	__u64 caller;   /* `entered` of the streamed call that encloses this one, 0: none */
@@ -316,9 +339,14 @@ struct call_event {
 	__u32 tid;
 	__u32 row;
 	__u8 depth;
-	__u8 flags;
-	__u8 size;
-	__u8 unreadable; /* bit n: value n; bit 7: block or a text */
+	__u8 flags;      /* enum event_flag */
+	__u8 size;       /* enum wire_size */
+	__u8 unreadable; /* enum call_unreadable */
+};
+
+/* One completed call. */
+struct call_event {
+	struct call_header head;
 	__u64 regs[WIRE_REGS];
 	__u64 near_values[2];
 	/* SIZE_SMALL ends here */
@@ -365,6 +393,7 @@ struct lane_key {
 	__u32 tid;
 };
 
+/* What was put into it. */
 struct lane {
 	__u64 submitted;  /* calls that put something into it */
 	__u64 generation; /* of the last one that was told of */
@@ -375,7 +404,7 @@ struct lane {
 struct flow {
 	__u64 generation; /* calls after which earlier work may be known to be done */
 	__u64 captures;   /* that are open */
-	__u64 lost;       /* records */
+	__u64 lost;       /* records, so far */
 	__u64 open;       /* calls that put something into a stream and have not returned */
 };
 
@@ -392,7 +421,7 @@ struct work_call {
 	__u64 submitted;      /* of its stream, this call included */
 	__u64 generation;     /* of an anchor: at its entry; else at its return */
 	__u64 generation_now; /* at its return */
-	__u64 lost;           /* records, so far */
+	__u64 lost;           /* records of the process, so far; changes more often than need be */
 	__u64 kernel;         /* that is launched */
 	__u64 variant;        /* as in the totals: of a copy, its direction */
 	__u32 tgid;
@@ -411,12 +440,20 @@ struct work_loss {
 
 /* What stands in place of a kernel's id: why it has none. */
 enum kernel_unknown {
-	KERNEL_NO_ARGS = 1, /* the arguments of the call were not kept */
-	KERNEL_UNREADABLE,  /* the handle could not be read */
-	KERNEL_FOREIGN,     /* what it points to does not look like a kernel of a driver that we know */
-	KERNEL_NO_NAME,     /* the name could not be read, or is empty */
-	KERNEL_FULL,        /* no room for one more kernel */
-	KERNEL_FIRST_ID = 4096,
+	KERNEL_NO_ARGS = 1,     /* the arguments of the call were not kept */
+	KERNEL_UNREADABLE,      /* the handle could not be read */
+	KERNEL_FOREIGN,         /* what it points to does not look like a kernel of a driver that we know */
+	KERNEL_NO_NAME,         /* the name could not be read, or is empty */
+	KERNEL_FULL,            /* no room for one more kernel */
+	KERNEL_FIRST_ID = 4096, /* ids begin here */
+};
+
+/* What the handle of a kernel is. */
+enum kernel_tag {
+	TAG_FUNCTION = 1, /* a `CUfunction` */
+	TAG_KERNEL,       /* a `CUkernel` */
+	TAG_STUB,         /* a function of the host that launches it: told to user space, which names it */
+	TAG_UNREAD,       /* user space reads where the handle leads, which waits for pages */
 };
 
 /* A kernel that is launched for the first time through this handle. The id follows from process image and name. */
@@ -425,7 +462,7 @@ struct kernel_event {
 	__u32 tgid;
 	__u64 id;
 	__u64 handle;
-	__u32 tag; /* 1: CUfunction, 2: CUkernel, 3: stub of the host, to be named by user space, 0: another handle */
+	__u32 tag;    /* enum kernel_tag; 0: another handle */
 	__u32 length; /* of the name, without NUL; WIRE_KERNEL_NAME - 1: it may be longer */
 	char name[WIRE_KERNEL_NAME];
 };
@@ -472,6 +509,7 @@ struct total_key {
 	__u64 variant; /* 0, 1 + the row's direction words, or the kernel that is launched */
 };
 
+/* Their sums. */
 struct total {
 	__u64 untimed; /* calls seen at entry only; all others are in a bucket */
 	__u64 errors;
@@ -481,6 +519,7 @@ struct total {
 	__u64 bucket[WIRE_BUCKETS];
 };
 
+/* How calls failed. */
 struct failure_key {
 	__u32 tgid;
 	__u32 row;
@@ -495,13 +534,12 @@ struct row_counter {
 	__u64 no_frame; /* completed without arguments: nested too deeply, no memory for the thread, unreadable */
 	__u64 stepped; /* of the entered ones: at a site whose instruction is single-stepped */
 	__u64 nop5;    /* the same: at a nop of five bytes */
-	__u64 before;  /* calls that returned, and were entered before calls counted */
+	__u64 before; /* calls that returned, and were entered before calls counted; not among the entered ones */
 };
 
 /* The attach cookie: the row, from bit 32 on the number of a static probe, and from bit 48 on how the kernel runs the
  * instruction there.
  */
-#define COOKIE_SITE(cookie) ((__u32)((cookie) >> 32) & 0xffff)
 #define COOKIE_STEPPED (1ull << 48)
 #define COOKIE_NOP5 (1ull << 49)
 
@@ -517,12 +555,13 @@ enum driver_family { FAMILY_FRONT = 1, FAMILY_UVM, FAMILY_CAPS };
 #define NO_OFFSET 0xffff
 #define DRIVER_SUBJECT (1ull << 32) /* variant: the lower half is the class or method that a call is about */
 
-/* Of the argument of a call. */
+/* Of the argument of a call to the driver. */
 struct piece {
 	__u16 offset;
 	__u16 length; /* 0: nothing */
 };
 
+/* A number of the front end or, with UVM_REQUEST, of UVM. */
 struct ioctl_key {
 	__u32 nr;
 	__u32 size;
@@ -542,19 +581,8 @@ struct ioctl_plan {
 
 enum driver_seen { SEEN_BEFORE = 1, SEEN_AFTER = 2, SEEN_BEHIND = 4, LAST_CLOSE = 8 };
 
-/* One system call that has returned. Begins as a call's event does. */
-struct driver_event {
-	__u64 entered;  /* CLOCK_MONOTONIC ns */
-	__u64 duration; /* ns */
-	__u64 caller;   /* `entered` of the streamed call that encloses this one, 0: none */
-	__u64 result;   /* what the system call returned */
-	__u32 tgid;
-	__u32 tid;
-	__u32 row;
-	__u8 depth;
-	__u8 flags;
-	__u8 size;
-	__u8 unreadable;
+/* What follows the header of a system call on one of the driver's devices. */
+struct driver_call {
 	__u64 file;     /* tells open files apart */
 	__u64 argument; /* its address; of mmap: bytes */
 	__u32 word;     /* the request as passed */
@@ -571,6 +599,13 @@ struct driver_event {
 	__u64 after[2][WIRE_PIECE / 8];
 };
 
+/* One that has returned; its result is what the system call returned. */
+struct driver_event {
+	struct call_header head;
+	struct driver_call call;
+};
+
+/* A function of one process. */
 struct share_key {
 	__u32 tgid;
 	__u32 row;
@@ -617,8 +652,8 @@ struct notice {
 		open[WIRE_OPEN]; /* NOTICE_LIBRARY: calls that the thread is in, the outermost first */
 };
 
-/* Where a process runs: for each of WIRE_HIERARCHIES the names of a cgroup and of those that it lies in, the innermost
- * first, each with its NUL, and a NUL behind them all.
+/* Where a process runs: for each hierarchy of cgroups that is looked at, the names of a cgroup and of those that it lies
+ * in, the innermost first, each with its NUL, and a NUL behind them all.
  */
 struct cgroup_path {
 	__u32 length; /* 0: it is being written */

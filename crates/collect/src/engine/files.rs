@@ -3,7 +3,8 @@
 //! Owns the tables of them. They are keyed by what the kernel has of a file, which user space does not see: it is told where
 //! a thread has mapped what is not known, and says that it is done with that.
 
-use super::{Engine, Table, bytes_of};
+use super::{Engine, Table};
+use crate::wire::bytes_of;
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 

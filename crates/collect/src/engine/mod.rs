@@ -23,7 +23,7 @@ pub use records::{Events, RecordInbox, Records};
 pub use tape::{Tape, Taped};
 
 use crate::stack::wire::SiteCounters;
-use crate::wire;
+use crate::wire::{self, Plain};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -230,14 +230,7 @@ pub trait Engine: 'static {
     fn forget_files(&self);
 }
 
-/// The bytes of a plain wire structure.
-pub(crate) fn bytes_of<T: Copy>(value: &T) -> &[u8] {
-    // SAFETY: wire structures are `repr(C)` without padding, so every byte is initialised
-    unsafe { std::slice::from_raw_parts(std::ptr::from_ref(value).cast(), size_of::<T>()) }
-}
-
-/// A plain wire structure out of bytes; `None`: they are not so many.
-pub(crate) fn value_of<T: Copy>(bytes: &[u8]) -> Option<T> {
-    // SAFETY: wire structures are plain integers, of which any bytes are one; there are enough bytes
-    (bytes.len() == size_of::<T>()).then(|| unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) })
+/// A plain structure out of bytes; `None`: they are not so many.
+pub(crate) fn value_of<T: Plain>(bytes: &[u8]) -> Option<T> {
+    wire::read(bytes).filter(|_| bytes.len() == size_of::<T>())
 }

@@ -1,7 +1,8 @@
 //! Call sites: what an engine is told about interpreters, and what it forgets.
 
-use super::{Engine, Table, bytes_of, value_of};
+use super::{Engine, Table, value_of};
 use crate::stack::wire::Python;
+use crate::wire::bytes_of;
 use anyhow::{Context, Result};
 
 impl dyn Engine {

@@ -2,9 +2,10 @@
 //!
 //! Owns the file: one JSON object a line, in the order in which it came. Who plays it is [`super::replay`]'s business.
 
-use super::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take, bytes_of};
+use super::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
-use crate::wire::{Notice, RowCounter};
+use crate::wire::bytes_of;
+use crate::wire::{Notice, Plain, RowCounter};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
@@ -85,7 +86,7 @@ impl Tape {
     }
 }
 
-fn hex<T: Copy>(value: &T) -> Hex {
+fn hex<T: Plain>(value: &T) -> Hex {
     Hex(bytes_of(value).to_vec())
 }
 

@@ -1,7 +1,7 @@
 //! The counting plane, read out of an engine's tables.
 
-use super::{Engine, Table, bytes_of, value_of};
-use crate::wire;
+use super::{Engine, Table, value_of};
+use crate::wire::{self, Plain, bytes_of};
 use anyhow::{Context, Result, bail};
 
 /// In which shapes kernels were launched, and on which streams.
@@ -221,13 +221,13 @@ impl dyn Engine {
     }
 
     /// All entries of a table.
-    pub(super) fn entries<K: Copy, V: Copy>(&self, table: Table) -> Result<Vec<(K, V)>> {
+    pub(super) fn entries<K: Plain, V: Plain>(&self, table: Table) -> Result<Vec<(K, V)>> {
         let mut found = Vec::new();
         self.each(table, |key, value| found.push((key, value)))?;
         Ok(found)
     }
 
-    fn each<K: Copy, V: Copy>(&self, table: Table, mut each: impl FnMut(K, V)) -> Result<()> {
+    fn each<K: Plain, V: Plain>(&self, table: Table, mut each: impl FnMut(K, V)) -> Result<()> {
         let mut is_foreign = false;
         self.read(table, &mut |key, value| match value_of(key).zip(value_of(value)) {
             Some((key, value)) => each(key, value),
@@ -240,11 +240,11 @@ impl dyn Engine {
     }
 
     /// Takes the entries out of a table whose keys `is_meant`.
-    pub(super) fn take<K: Copy, V: Copy>(&self, table: Table, is_meant: impl Fn(&K) -> bool) -> Result<Vec<(K, V)>> {
+    pub(super) fn take<K: Plain, V: Plain>(&self, table: Table, is_meant: impl Fn(&K) -> bool) -> Result<Vec<(K, V)>> {
         self.take_by(table, |key, _| is_meant(key))
     }
 
-    fn take_by<K: Copy, V: Copy>(&self, table: Table, is_meant: impl Fn(&K, &V) -> bool) -> Result<Vec<(K, V)>> {
+    fn take_by<K: Plain, V: Plain>(&self, table: Table, is_meant: impl Fn(&K, &V) -> bool) -> Result<Vec<(K, V)>> {
         let mut taken = Vec::new();
         self.each(table, |key, value| {
             if is_meant(&key, &value) {

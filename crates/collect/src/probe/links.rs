@@ -1,7 +1,8 @@
 //! Attaches the kernel programs to functions and tracepoints, and takes them away again.
 
+use super::engine::hooks;
 use super::{Session, Tier};
-use crate::engine::{KernelPoint, Point};
+use crate::engine::{Hooks, KernelPoint, Point};
 use anyhow::{Context, Result};
 use libbpf_rs::{KprobeOpts, Link, ProgramMut, TracepointCategory, TracepointOpts, UprobeMultiOpts, UprobeOpts};
 use std::path::Path;
@@ -148,12 +149,15 @@ impl Session {
     }
 
     /// A probe without a body, to measure what a hit costs on this machine.
-    pub fn attach_empty(&self, path: &Path, points: &[Point], entry_only: bool) -> Result<Link> {
-        if entry_only {
-            attach_multi(&self.skel.progs.empty_entry, path, points, Leg::Entry)
-        } else {
-            attach_multi(&self.skel.progs.empty_session, path, points, Leg::Both)
-        }
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_empty(&self, path: &Path, points: &[Point], entry_only: bool) -> Result<Hooks> {
+        let (program, leg) = match entry_only {
+            true => (&self.skel.progs.empty_entry, Leg::Entry),
+            false => (&self.skel.progs.empty_session, Leg::Both),
+        };
+        attach_multi(program, path, points, leg).map(|link| hooks(vec![link]))
     }
 }
 

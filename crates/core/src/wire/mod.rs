@@ -1,34 +1,24 @@
-//! What crosses between the kernel programs and user space: the Rust mirror of `crates/collect/src/bpf/wire.h`.
+//! What crosses between the kernel programs and user space: `crates/collect/src/bpf/wire.h` in Rust.
 //!
-//! Owns the layout, not the meaning: `capture` says what a row's words are, `decode` reads
-//! them. `crates/collect/src/probe/` asserts at compile time that these structures equal the ones in the BPF object.
+//! Owns the layout, not the meaning: `capture` says what a row's words are, `decode` reads them. `generated` is made of
+//! the header by `scripts/wire.py`; it compiles only where sizes and offsets are C's, and `crates/collect/src/probe/`
+//! holds it against the BPF object. What is written by hand beside it is what these structures do.
 
 mod bytes;
 mod call;
-mod driver;
+mod cgroup;
+mod generated;
 mod hook;
 mod inbox;
 mod launch;
-mod memory;
-mod place;
-mod process;
+mod record;
 mod spec;
 mod total;
-mod word;
-mod work;
-mod xid;
 
 pub use bytes::*;
 pub use call::*;
-pub use driver::*;
-pub use hook::*;
+pub use cgroup::cgroups;
+pub use generated::*;
 pub use inbox::{Inbox, Slot};
-pub use launch::*;
-pub use memory::*;
-pub use place::*;
-pub use process::*;
-pub use spec::*;
-pub use total::*;
-pub use word::*;
-pub use work::*;
-pub use xid::*;
+pub use launch::{KernelEvent, KernelStream};
+pub use record::DRIVER_BYTES;

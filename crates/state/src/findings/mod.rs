@@ -9,8 +9,8 @@ mod book;
 mod cases;
 mod course;
 mod devices;
-mod engine;
 mod evidence;
+mod examiner;
 pub mod finding;
 mod load;
 mod pace;
@@ -23,7 +23,7 @@ mod stage;
 mod table;
 mod unexplained;
 
-pub use engine::Engine;
+pub use examiner::Examiner;
 pub use rules::NAMES;
 
 use crate::catalog::Class;

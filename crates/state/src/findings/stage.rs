@@ -1,6 +1,6 @@
 //! Traces for tests: calls of one process, one after the other.
 
-use super::{Engine, Finding, Rule};
+use super::{Examiner, Finding, Rule};
 use crate::catalog::HostMemory;
 use crate::catalog::{Class, CopyKind};
 use crate::record::{Kind, Record, Taker};
@@ -11,7 +11,7 @@ const PID: u32 = 7;
 
 /// A process at work; `at` is now, in ns since the start of the trace.
 pub(crate) struct Stage {
-    engine: Engine,
+    examiner: Examiner,
     pub at: i64,
     pub tid: u32,
 }
@@ -19,7 +19,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub fn new(rules: Vec<Box<dyn Rule>>) -> Stage {
         Stage {
-            engine: Engine::of(rules),
+            examiner: Examiner::of(rules),
             at: 0,
             tid: PID,
         }
@@ -31,7 +31,7 @@ impl Stage {
     }
 
     pub fn findings(&self) -> Vec<Finding> {
-        self.engine.findings()
+        self.examiner.findings()
     }
 
     /// The only finding.
@@ -41,12 +41,12 @@ impl Stage {
     }
 
     pub fn tracing_took(&mut self, ns: u64) {
-        self.engine.tracing_took(ns);
+        self.examiner.tracing_took(ns);
     }
 
     /// As it is.
     pub fn row(&mut self, event: &Record<'_>) {
-        self.engine.take(event);
+        self.examiner.take(event);
     }
 
     /// A call of the driver that takes `ns`, as `with` changes it.
@@ -61,7 +61,7 @@ impl Stage {
             ..Record::new(Kind::Call, self.at, PID)
         };
         with(&mut event);
-        self.engine.take(&event);
+        self.examiner.take(&event);
         self.at = self.at.saturating_add_unsigned(ns);
     }
 

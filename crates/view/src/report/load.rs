@@ -2,7 +2,7 @@
 
 use super::clip::Clip;
 use super::{Gatherer, Report, Source};
-use crate::findings::Engine;
+use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::{Meta, Record, Taker};
 use crate::trace::{Covers, End, Recording};
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Takes rows for all that a report says: sums and diagnoses.
 pub struct Collector {
     gatherer: Gatherer,
-    engine: Engine,
+    examiner: Examiner,
     clip: Option<Clip>,
 }
 
@@ -29,7 +29,7 @@ impl Collector {
     pub fn new() -> Collector {
         Collector {
             gatherer: Gatherer::default(),
-            engine: Engine::new(),
+            examiner: Examiner::new(),
             clip: None,
         }
     }
@@ -44,13 +44,13 @@ impl Collector {
     fn begin(&mut self) {
         if let Some(from) = self.clip.as_ref().and_then(Clip::from) {
             self.gatherer.covers_from(from);
-            self.engine.covers_from(from);
+            self.examiner.covers_from(from);
         }
     }
 
     fn hand(&mut self, event: &Record<'_>) {
         self.gatherer.take(event);
-        self.engine.take(event);
+        self.examiner.take(event);
     }
 
     /// What the rows so far say. `exact`: the summary of the run, as JSON.
@@ -61,20 +61,20 @@ impl Collector {
             Err(why) => (None, Some(why.to_string())),
         };
         if exact.as_ref().is_some_and(idleness_is_inferred) {
-            self.engine.doubt_idleness();
+            self.examiner.doubt_idleness();
         }
-        self.engine.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
-        self.engine
+        self.examiner.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
+        self.examiner
             .did_not_return(exact.as_ref().map(unreturned).unwrap_or_default());
         let untold = exact.as_ref().and_then(|exact| exact.no_findings.clone());
-        let unseen = || (!self.engine.saw_calls()).then(|| "no CUDA call was seen".to_owned());
+        let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
         let untold = untold.or_else(unseen);
         let findings = match untold {
-            None => self.engine.findings(),
+            None => self.examiner.findings(),
             Some(_) => Vec::new(),
         };
         let source = Source { unreadable, ..source };
-        let mut report = self.gatherer.report(source, exact, findings, self.engine.run());
+        let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
         report.totals.findings = untold.is_none().then(|| told(&report));
         report.totals.no_findings.clone_from(&untold);
         Report { untold, ..report }
@@ -118,7 +118,7 @@ fn idleness_is_inferred(exact: &Snapshot) -> bool {
 impl Taker for Collector {
     fn start(&mut self, meta: &Meta) {
         self.gatherer.start(meta);
-        self.engine.start(meta);
+        self.examiner.start(meta);
     }
 
     fn take(&mut self, event: &Record<'_>) {

@@ -18,7 +18,7 @@ type Mask = u32;
 const CLASSES: usize = Class::ALL.len();
 
 /// See the module.
-pub struct Engine {
+pub struct Examiner {
     rules: Vec<Box<dyn Rule>>,
     scene: Scene,
     devices: Devices,
@@ -32,21 +32,21 @@ pub struct Engine {
     from: i64,
 }
 
-impl Default for Engine {
-    fn default() -> Engine {
-        Engine::of(rules::all())
+impl Default for Examiner {
+    fn default() -> Examiner {
+        Examiner::of(rules::all())
     }
 }
 
-impl Engine {
+impl Examiner {
     /// With all rules.
     #[must_use]
-    pub fn new() -> Engine {
-        Engine::default()
+    pub fn new() -> Examiner {
+        Examiner::default()
     }
 
     /// With these rules, at most 32.
-    pub(super) fn of(rules: Vec<Box<dyn Rule>>) -> Engine {
+    pub(super) fn of(rules: Vec<Box<dyn Rule>>) -> Examiner {
         let mask = |kind: Kind, class: Class, wish: Wants| {
             let wanting = rules
                 .iter()
@@ -62,7 +62,7 @@ impl Engine {
                 .map(|(kind, class)| mask(kind, class, wish))
                 .collect::<Vec<Mask>>()
         };
-        Engine {
+        Examiner {
             work: table(Wants::Work),
             all: table(Wants::All),
             rules,
@@ -145,7 +145,7 @@ fn classes_of(run: &Run) -> BTreeMap<String, Class> {
     run.lost.keys().filter_map(class).collect()
 }
 
-impl Taker for Engine {
+impl Taker for Examiner {
     fn take(&mut self, event: &Record<'_>) {
         match event.kind {
             Kind::Lost => self
@@ -189,7 +189,7 @@ mod tests {
         let mut stage = Stage::new(rules::all());
         stage.healthy(2000);
         assert_eq!(stage.findings(), []);
-        assert_eq!(Engine::new().findings(), []);
+        assert_eq!(Examiner::new().findings(), []);
     }
 
     fn any_number() -> impl Strategy<Value = u64> {
@@ -247,9 +247,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_rows_are_judged(rows in proptest::collection::vec(any_row(), 0..400)) {
-            let mut engine = Engine::new();
-            rows.iter().for_each(|row| engine.take(row));
-            let (run, findings) = (engine.run(), engine.findings());
+            let mut examiner = Examiner::new();
+            rows.iter().for_each(|row| examiner.take(row));
+            let (run, findings) = (examiner.run(), examiner.findings());
             prop_assert!(findings.iter().all(|finding| (0.0..=1.0).contains(&finding.share(&run))));
             prop_assert_eq!(findings.iter().find(|finding| says_one_of_many(&finding.what)), None);
         }
@@ -265,16 +265,16 @@ mod tests {
 
     #[test]
     fn lost_calls_are_counted_by_function_with_their_class() {
-        let mut engine = Engine::new();
+        let mut examiner = Examiner::new();
         for _ in 0..2 {
             let name = "cuMemAlloc_v2";
-            engine.take(&Record {
+            examiner.take(&Record {
                 name,
                 count: 4,
                 ..Record::new(Kind::Lost, 0, 7)
             });
         }
-        let run = engine.run();
+        let run = examiner.run();
         assert_eq!(
             (run.lost["cuMemAlloc_v2"], run.lost_classes["cuMemAlloc_v2"]),
             (8, Class::Alloc)
