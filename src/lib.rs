@@ -23,7 +23,8 @@
 //! ```
 //!
 //! Counts are exact under any load; events may be lost and are then counted. What changes who holds memory has a ring
-//! of its own, so that a balance does not depend on chatter. Only [`probe`] touches the kernel; [`stack`] reads the
+//! of its own, so that a balance does not depend on chatter. What all
+//! planes come through is an [`engine`], and of these only [`probe`] touches the kernel; [`stack`] reads the
 //! memory of traced processes, [`device`] asks the driver; what is right of [`decode`] and [`model`] is pure.
 //! [`tracer`] drives one run, [`command`] holds one file per subcommand.
 

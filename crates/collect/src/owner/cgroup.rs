@@ -19,6 +19,21 @@ pub struct Place {
     pub slurm_step: Option<String>,
 }
 
+impl Place {
+    /// What this does not say, as `other` says it.
+    #[must_use]
+    pub(super) fn or(&self, other: &Place) -> Place {
+        let either = |of: fn(&Place) -> &Option<String>| of(self).clone().or_else(|| of(other).clone());
+        Place {
+            container_id: either(|place| &place.container_id),
+            pod_uid: either(|place| &place.pod_uid),
+            unit: either(|place| &place.unit),
+            slurm_job: either(|place| &place.slurm_job),
+            slurm_step: either(|place| &place.slurm_step),
+        }
+    }
+}
+
 /// Reads all lines; what they disagree on is taken from cgroup v2, then systemd's hierarchy, then the others.
 #[must_use]
 pub fn parse(text: &[u8]) -> Place {

@@ -52,6 +52,8 @@ struct Process {
     portrait: Arc<Portrait>,
     /// Where it runs is known, from itself, the kernel or its parent.
     placed: bool,
+    /// What the kernel has said of that.
+    told: Option<Place>,
     state: State,
 }
 
@@ -154,11 +156,17 @@ impl Directory {
         }
     }
 
-    /// The kernel says where it runs: used likewise.
+    /// The kernel says where it runs: used likewise, and where it was read when hierarchies had begun to let go of it.
     pub fn placed(&mut self, pid: u32, place: Place) {
         if let Some(process) = self.unread(pid) {
-            process.portrait = Arc::new(process.portrait.at(place));
+            process.portrait = Arc::new(process.portrait.at(place.clone()));
             process.placed = true;
+            process.told = Some(place);
+        } else if let Some(process) = self.processes.get_mut(&pid)
+            && matches!(process.state, State::Read)
+        {
+            let place = process.portrait.place.or(&place);
+            process.portrait = Arc::new(process.portrait.at(place));
         }
     }
 
@@ -295,7 +303,9 @@ impl Directory {
         }
         if let (Some(process), Some(mut portrait)) = (self.processes.get_mut(&pid), portrait) {
             // hierarchies of cgroup v1 let go of a process as soon as it exits
-            if process.placed && portrait.place == Place::default() {
+            if let Some(told) = process.told.take() {
+                portrait.place = portrait.place.or(&told);
+            } else if process.placed && portrait.place == Place::default() {
                 portrait.place.clone_from(&process.portrait.place);
             }
             process.start_ticks = Some(portrait.start_ticks);
@@ -325,6 +335,7 @@ impl Directory {
             ended: false,
             portrait,
             placed: false,
+            told: None,
             state: State::Unread,
         };
         self.processes.insert(pid, new);

@@ -491,3 +491,19 @@ fn a_process_that_has_ended_and_is_still_listed_is_what_the_kernel_said() {
     assert_eq!(shown(&directory.owner_of(8)), "comm=exits cmdline=x slurm_job=42");
     assert_eq!(directory.unknown(), Unknown { places: 0, programs: 1 });
 }
+
+#[test]
+fn where_one_hierarchy_has_let_go_of_a_process_the_kernels_word_is_added() {
+    let told = crate::owner::cgroup::parse(b"3:freezer:/slurm/uid_0/job_42/step_0\n");
+    for is_read_first in [false, true] {
+        let tree = Tree::default();
+        tree.process(7, "exits", 100)
+            .cgroup(7, "3:freezer:/\n0::/system.slice/ssh.service\n");
+        let mut directory = directory(&tree, &["unit", "slurm_job"]);
+        if is_read_first {
+            directory.look_at(7);
+        }
+        directory.placed(7, told.clone());
+        assert_eq!(shown(&directory.owner_of(7)), "unit=ssh.service slurm_job=42");
+    }
+}
