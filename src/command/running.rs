@@ -75,7 +75,5 @@ fn check_process(pid: u32) -> Result<()> {
 
 /// Whether it is there and has not ended.
 pub(super) fn is_alive(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    !matches!(state, None | Some('Z' | 'X'))
+    !crate::discover::has_ended(pid)
 }

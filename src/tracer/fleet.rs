@@ -26,6 +26,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// In place of a process where the table of totals is full.
+const BEYOND_CAPACITY: u32 = 0;
 /// Notices of ends may be lost.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
@@ -72,6 +74,11 @@ pub struct Census {
 }
 
 impl FleetPlane {
+    /// Whether calls of one of these were counted when that was looked at last.
+    pub(super) fn has_counted(&self, processes: &HashSet<u32>) -> bool {
+        !self.seen.is_disjoint(processes)
+    }
+
     fn make_room(&mut self, now: u64) {
         self.retired += self.room.make(&mut self.directory, &mut self.fleet, now);
     }
@@ -338,6 +345,10 @@ impl Tracer {
         }
         let mut living: HashMap<Arc<Owner>, Living> = HashMap::new();
         for (pid, mut sums) in by_process {
+            // who it was is still to be told
+            if !sums.calls.is_empty() && self.is_untold(pid) {
+                continue;
+            }
             // its names may not be known yet
             let Some(owner) = fleet.directory.settled(pid) else {
                 continue;
@@ -356,6 +367,11 @@ impl Tracer {
             known.sums.add(&sums);
         }
         Ok(living)
+    }
+
+    /// Whether a process has called and ended of which no notice was handled yet: nobody else knows any more what it was.
+    fn is_untold(&self, pid: u32) -> bool {
+        pid != BEYOND_CAPACITY && !self.callers.contains(&pid) && discover::has_ended(pid)
     }
 
     /// What the kernel has counted for each process.

@@ -37,7 +37,8 @@ impl Tracer {
     fn made_calls(&mut self, ended: &HashSet<u32>) -> bool {
         let lost = self.engine.counters().notices_lost;
         let knows_all = std::mem::replace(&mut self.notices_lost, lost) == lost;
-        !knows_all || !self.callers.is_disjoint(ended)
+        let has_counted = |fleet: &super::fleet::FleetPlane| fleet.has_counted(ended);
+        !knows_all || !self.callers.is_disjoint(ended) || self.fleet.as_ref().is_some_and(has_counted)
     }
 
     fn fold(&mut self, ended: &HashSet<u32>) {

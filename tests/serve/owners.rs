@@ -82,19 +82,7 @@ fn short_programs_are_counted_for_the_job_that_they_ran_in() {
         let calls = exporter.calls_of(&job.run(&workloads.file(&name), SHORT)) as f64;
         let of = |labels: &[&str]| exporter.sum("gpuscope_api_calls_total", labels);
         let comm = format!("comm=\"{name}\"");
-        let counted = || of(&[&comm]) == Some(calls);
-        if !super::support::comes_true(counted) {
-            let text = exporter.scrape(super::exporter::PLAIN);
-            let of_interest = text.lines().filter(|line| line.contains("o-short") && line.contains("cudaMalloc") || line.contains("_lost") || line.contains("unknown") || line.contains("missed") || line.contains("unseen"));
-            for line in of_interest { eprintln!("{line}"); }
-            let mut comms = std::collections::BTreeMap::new();
-            for line in text.lines().filter(|line| line.starts_with("gpuscope_api_calls_total{")) {
-                let comm = line.split("comm=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("-").to_owned();
-                let job = line.split("slurm_job=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or("-").to_owned();
-                *comms.entry((comm, job)).or_insert(0.0) += line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();
-            }
-            panic!("{calls} calls, {comms:?}");
-        }
+        eventually("all calls are counted", || of(&[&comm]) == Some(calls));
         let of_job = of(&[&comm, &format!("slurm_job=\"{number}\"")]);
         assert_eq!(of_job, Some(calls), "{}", hierarchy.display());
     }
