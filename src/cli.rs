@@ -1,5 +1,6 @@
 //! The command line: what `--help` says and what it is parsed into. Changes nothing.
 
+mod content;
 mod doctor;
 mod export;
 mod functions;
@@ -15,8 +16,9 @@ mod start;
 mod timeline;
 mod trace;
 
+pub use content::{Content, ExportFormat};
 pub use doctor::DoctorArgs;
-pub use export::{ExportArgs, ExportFormat};
+pub use export::ExportArgs;
 pub use functions::FunctionsArgs;
 pub use leaks::{LeaksArgs, MemoryStacks};
 pub use options::{Colour, Format, Options, Paint, SummaryFormat, Which, Whose};

@@ -1,6 +1,7 @@
 //! Options of `gpuscope export`.
 
-use clap::{Args, ValueEnum, ValueHint};
+use super::ExportFormat;
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
 pub const EXPORT_HELP: &str = "\
@@ -33,26 +34,4 @@ pub struct ExportArgs {
     /// Where it goes (`-`: stdout); of parquet also a folder, which ends in / or is there [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// JSON lines, one object for each row
-    Jsonl,
-    /// Chrome's trace events (JSON)
-    Chrome,
-    /// Perfetto's trace (protobuf)
-    Perfetto,
-    /// Apache Parquet
-    Parquet,
-    /// Comma-separated values with a header
-    Csv,
-}
-
-impl ExportFormat {
-    /// Whether people cannot read it.
-    #[must_use]
-    pub fn is_binary(self) -> bool {
-        matches!(self, ExportFormat::Perfetto | ExportFormat::Parquet)
-    }
 }

@@ -1,9 +1,9 @@
 //! `gpuscope export`: a recording in another format.
 
-use super::content::Content;
 use super::rights;
 use super::whole_file::WholeFile;
 use super::{prepare, reading};
+use crate::cli::Content;
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
 use crate::export::{Writing, chrome, perfetto};

@@ -1,6 +1,5 @@
 //! One subcommand per file.
 
-mod content;
 mod coverage;
 #[cfg(feature = "record")]
 pub(crate) mod diff;

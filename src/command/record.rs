@@ -1,9 +1,9 @@
 //! `gpuscope record`, and the recordings of other commands: rows into files, until something ends it.
 
-use super::content::Content;
 use super::launched::{self, End, Launched};
 use super::prepare;
 use super::running::Running;
+use crate::cli::Content;
 use crate::cli::{DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;

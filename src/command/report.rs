@@ -1,12 +1,12 @@
 //! `gpuscope report`: what a recording says.
 
-use super::content::Content;
 use super::leaks::screen::columns;
 use super::prepare;
 use super::progress::Progress;
 use super::rights;
 use super::running::Running;
 use super::whole_file::WholeFile;
+use crate::cli::Content;
 use crate::cli::{Colour, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};

@@ -1,8 +1,8 @@
 //! When a report is made of who holds memory, in which form, and where it goes.
 
 use super::screen::{self, Screen};
+use crate::cli::Content;
 use crate::cli::LeaksArgs;
-use crate::command::content::Content;
 use crate::command::prepare;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;

@@ -2,9 +2,9 @@
 //!
 //! Owns the choice. What a line looks like is an encoder's business.
 
+use crate::cli::Content;
 use crate::cli::{Colour, Format, Options, SummaryFormat};
 use crate::clock::Clock;
-use crate::command::content::Content;
 use crate::command::leaks::screen;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};

@@ -1,8 +1,32 @@
-//! What a file's name says is in it, and the refusal of what would be something else.
+//! What is written into files: the formats of `export`, what a file's name says is in it, and the refusal of what would be
+//! something else.
 
-use crate::cli::{ExportFormat, Format};
+use super::Format;
 use crate::refusal::Usage;
+use clap::ValueEnum;
 use std::path::Path;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// JSON lines, one object for each row
+    Jsonl,
+    /// Chrome's trace events (JSON)
+    Chrome,
+    /// Perfetto's trace (protobuf)
+    Perfetto,
+    /// Apache Parquet
+    Parquet,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+impl ExportFormat {
+    /// Whether people cannot read it.
+    #[must_use]
+    pub fn is_binary(self) -> bool {
+        matches!(self, ExportFormat::Perfetto | ExportFormat::Parquet)
+    }
+}
 
 /// What is written into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
