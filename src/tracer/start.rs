@@ -133,6 +133,7 @@ impl Tracer {
             shown: false,
             let_go: LetGo::default(),
             watch: super::intact::Watch::default(),
+            snapshots: super::snapshots::SnapshotPlane::new(),
         })
     }
 }
