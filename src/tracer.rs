@@ -26,6 +26,7 @@ mod report;
 mod room;
 mod samples;
 mod sites;
+mod snapshots;
 mod start;
 mod stubs;
 mod tape;
@@ -61,6 +62,7 @@ use let_go::LetGo;
 use measures::MeasurePlane;
 use memory::MemoryPlane;
 use samples::SamplePlane;
+use snapshots::SnapshotPlane;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -136,6 +138,7 @@ pub struct Tracer {
     shown: bool,
     let_go: LetGo,
     watch: intact::Watch,
+    snapshots: SnapshotPlane,
 }
 
 impl Tracer {
@@ -246,6 +249,7 @@ impl Tracer {
         let now = monotonic_ns();
         self.measure_threads(now);
         self.take_samples(samples::Wanted::Named);
+        self.take_totals();
         self.emit(self.horizon(now));
         if self.last_second.elapsed() >= SECOND {
             self.each_second(now, followed);

@@ -8,11 +8,12 @@ use crate::cli::{ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
 use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;
-use crate::record::{Encoder, Ending};
+use crate::record::{Encoder, Ending, Taker};
 use crate::refusal::Usage;
+use crate::report::Until;
 use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
-use crate::trace::{End, Recording};
+use crate::trace::{End, Latest, Recording};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -103,8 +104,21 @@ fn into_stdout(from: &Path, form: Box<dyn Encoder>) -> Result<()> {
 fn export(reader: Recording, from: &Path, form: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
     let mut writing = Writing::new(form, to);
     let end = reading::read(reader, from, "exporting", &mut writing);
+    give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;
     Ok((end, written))
+}
+
+/// Where there is no summary, the last snapshot is the last row.
+fn give_totals(end: &End, to: &mut dyn Taker) {
+    if let Some(latest) = whole(end) {
+        to.take(&latest.record());
+    }
+}
+
+/// The last totals before a recording was cut off, if they are of its rows.
+fn whole(end: &End) -> Option<&Latest> {
+    end.snapshot.as_ref().filter(|latest| latest.whole)
 }
 
 fn ending(end: &End) -> Ending<'_> {
@@ -132,10 +146,12 @@ fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
 
 fn warn(from: &Path, end: &End) {
     if let Some(why) = &end.cut {
+        let totals = whole(end).map(|latest| Until::of(latest).to_string());
         say(format_args!(
-            "gpuscope: warning: {} was cut off: {}; what is before is exported, and there are no exact totals",
+            "gpuscope: warning: {} was cut off: {}; what is before is exported; {}",
             from.display(),
-            escaped(why)
+            escaped(why),
+            totals.as_deref().unwrap_or("there are no exact totals")
         ));
     }
 }
@@ -143,10 +159,15 @@ fn warn(from: &Path, end: &End) {
 fn tell(end: &End, written: u64, path: &Path) {
     say(format_args!(
         "gpuscope: {} in {} ({})",
-        plural(end.all_rows, "row"),
+        plural(rows_of(end), "row"),
         path.display(),
         bytes(written)
     ));
+}
+
+/// All that were handed over, and that of the totals: of snapshots only the last is a row of an export, where it ends with it.
+fn rows_of(end: &End) -> u64 {
+    end.rows + u64::from(end.summary.is_some() || whole(end).is_some())
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -173,6 +194,7 @@ fn into_folder(from: &Path, folder: &Path) -> Result<()> {
     let reader = Recording::open(from)?;
     let mut days = folder::Folder::new(folder, reader.meta());
     let end = reading::read(reader, from, "exporting", &mut days);
+    give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
     warn(from, &end);
     tell(&end, written, folder);

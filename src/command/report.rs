@@ -100,7 +100,12 @@ pub(super) fn demands(rules: &[String], changes: bool) -> Result<Vec<Demand>> {
 /// The page says so as well; who looks at a file of JSON or HTML should know at once.
 pub(super) fn warn(report: &Report) {
     if let Some(why) = &report.source.cut {
-        say(format_args!("gpuscope: {} was cut off: {why}", report.source.name));
+        let until = report.source.until.map(|until| format!("; {until}"));
+        let until = until.unwrap_or_default();
+        say(format_args!(
+            "gpuscope: {} was cut off: {why}{until}",
+            report.source.name
+        ));
     }
 }
 

@@ -97,9 +97,9 @@ impl DriverPlane {
     }
 
     /// Who holds what; processes that have ended come first, with what they held then.
-    pub(super) fn report(&mut self) -> Report {
+    pub(super) fn report(&self) -> Report {
         let mut report = self.objects.report();
-        report.processes.splice(0..0, std::mem::take(&mut self.ended));
+        report.processes.splice(0..0, self.ended.iter().cloned());
         report
     }
 }

@@ -33,6 +33,14 @@ impl Tracer {
         }
     }
 
+    /// Before the end it is not asked for what is wrong; only why nobody looks is known.
+    pub(super) fn undiagnosed(&self) -> Diagnosis {
+        match &self.findings {
+            Err(Some(why)) => Diagnosis::Untold(why.clone()),
+            _ => Diagnosis::Unasked,
+        }
+    }
+
     /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost;
     /// `functions`: their totals.
     pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {

@@ -43,6 +43,8 @@ pub(super) struct FleetPlane {
     /// How many of them have called CUDA.
     callers: usize,
     looked: Instant,
+    /// Processes that had ended, without a word, when that was looked at last.
+    gone: HashSet<u32>,
     retired: u64,
     room: Room,
 }
@@ -155,6 +157,7 @@ impl Tracer {
             seen: HashSet::new(),
             callers: 0,
             looked: Instant::now(),
+            gone: HashSet::new(),
             retired: 0,
             room: Room::default(),
         });
@@ -227,15 +230,16 @@ impl Tracer {
         }
     }
 
-    /// Ends of processes whose notice was lost.
+    /// Ends of processes whose notice was lost: had it only to wait for its turn, it has come by the second look.
     pub(super) fn look_for_ended(&mut self) {
         let Some(fleet) = self.fleet.as_mut().filter(|fleet| fleet.looked.elapsed() >= LOOK_EVERY) else {
             return;
         };
         fleet.looked = Instant::now();
         let known = fleet.seen.iter().copied().chain(self.work.alive());
-        let gone: Vec<u32> = known.filter(|pid| discover::is_gone(*pid)).collect();
-        for pid in gone {
+        let gone: HashSet<u32> = known.filter(|pid| discover::is_gone(*pid)).collect();
+        let before = std::mem::replace(&mut fleet.gone, gone);
+        for pid in before.intersection(&fleet.gone).copied() {
             self.work.lost_sight(pid);
             self.ended.insert(pid);
         }

@@ -35,8 +35,23 @@ impl Tracer {
         }
     }
 
-    /// Writes what was held back from before `horizon`, in order.
+    /// Writes what was held back from before `horizon`, in order; totals behind what they are of.
     pub(super) fn emit(&mut self, horizon: u64) {
+        if let Some(ready) = self.snapshots.take_ready(horizon) {
+            self.release(ready.at);
+            let made = self.maker.totals(ready.at, &ready.totals);
+            if let Some(encoder) = self.encoder.as_mut() {
+                encoder.take(&made, &mut self.buffer);
+            }
+        }
+        self.release(horizon);
+        let horizon = i64::try_from(horizon).map_or(i64::MAX, |_| self.maker.since(horizon));
+        if let Some(encoder) = self.encoder.as_mut() {
+            encoder.passed(horizon, &mut self.buffer);
+        }
+    }
+
+    fn release(&mut self, horizon: u64) {
         let mut window = std::mem::take(&mut self.window);
         window.release(horizon, |due| match due {
             Due::Call(bytes) => self.write_event(bytes),
@@ -45,10 +60,6 @@ impl Tracer {
             Due::Measure(measure) => self.write_measure(measure),
         });
         self.window = window;
-        let horizon = i64::try_from(horizon).map_or(i64::MAX, |_| self.maker.since(horizon));
-        if let Some(encoder) = self.encoder.as_mut() {
-            encoder.passed(horizon, &mut self.buffer);
-        }
     }
 
     fn write_happened(&mut self, happened: &Happened) {

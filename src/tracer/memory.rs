@@ -363,6 +363,14 @@ impl MemoryPlane {
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns, and the stacks of `sites`, too.
     pub(super) fn report(&mut self, engine: &dyn Engine, catalog: &Catalog, now: u64, sites: &[u64]) -> Report {
+        let mut report = self.stackless_report(engine, catalog, now);
+        self.sites.name(&mut report, sites);
+        merge_equal_sites(&mut report);
+        report
+    }
+
+    /// The same without names of call sites: these take a while.
+    pub(super) fn stackless_report(&mut self, engine: &dyn Engine, catalog: &Catalog, now: u64) -> Report {
         self.note_losses(engine);
         let mut processes = self.book.report(now);
         for process in &mut processes {
@@ -372,17 +380,14 @@ impl MemoryPlane {
             name_functions(process, catalog);
         }
         let devices = self.devices.iter().flat_map(DevicePlane::notes).cloned();
-        let mut report = Report {
+        Report {
             at: now,
             started_at: self.started_at,
             processes,
             forgotten: self.book.forgotten,
             notes: sites::notes(engine).into_iter().chain(devices).collect(),
             ..Report::default()
-        };
-        self.sites.name(&mut report, sites);
-        merge_equal_sites(&mut report);
-        report
+        }
     }
 }
 

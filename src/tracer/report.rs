@@ -1,17 +1,28 @@
 //! The end of a run: what was counted, what was not seen, what it cost.
+//!
+//! What is true at any time ([`Tracer::add_up`]) is apart from how a run ends: [`super::snapshots`] asks for it, too.
 
 use super::Tracer;
 use crate::catalog::Layer;
 use crate::clock::{WallClock, monotonic_ns};
 use crate::model::aggregate::{GroupName, Report as Sums};
 use crate::model::memory::Report as MemoryReport;
+use crate::model::open::OpenCall;
 use crate::model::summary::Summary;
-use crate::model::totals::{Taken, Totals};
+use crate::model::totals::{Switches, Taken, Totals};
 use crate::model::work::ProcessReport;
 use crate::probe::attach::Attacher;
 use crate::record::Ending;
 use crate::wire::RowCounter;
 use anyhow::Result;
+
+/// See [`Tracer::standing`].
+pub(super) struct Standing {
+    attached: Vec<String>,
+    unseen: Vec<String>,
+    open: Vec<OpenCall>,
+    switches: Switches,
+}
 
 impl Tracer {
     /// Detaches, writes what is left, and adds everything up.
@@ -24,15 +35,10 @@ impl Tracer {
         self.engine.count_calls(false);
         self.handle_remaining();
         self.look_for_hanging(monotonic_ns());
-        let open = self.open_calls();
-        let switches = self.switches();
+        let calls = (self.open_calls(), self.switches());
         self.look_at_all_code();
         self.look_at_unsure();
-        let attached: Vec<String> = self.attacher.attached().map(describe).collect();
-        let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
-        unseen.extend(nameless_functions(&self.attacher));
-        unseen.extend(self.attacher.unguarded());
-        unseen.extend(self.wall.as_ref().and_then(WallClock::words));
+        let standing = self.standing(calls);
         drop(std::mem::take(&mut self.lifecycle));
         self.attacher.detach_all();
         if let Some(driver) = self.driver.as_mut() {
@@ -45,37 +51,19 @@ impl Tracer {
         self.emit(u64::MAX);
         let snapshot = self.engine.snapshot()?;
         super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;
-        self.add_to_tally(&snapshot);
-        for (key, share) in self.engine.driver_shares()? {
-            self.tally.add_share(&key, share);
-        }
+        self.add_counted(&snapshot)?;
         self.report_lost(monotonic_ns());
         self.work.tell_graphs(&mut self.launches, true);
-        let mut summary = self.summarise(&snapshot.counters, seconds);
-        summary.attached = attached;
-        summary.open = open;
-        summary.under_way = self
-            .tally
-            .under_way(&self.rows.catalog, &snapshot.counters, &summary.functions);
-        summary.unseen = unseen;
-        self.note_gaps(&snapshot, &mut summary);
-        self.sum_xids(&mut summary);
-        summary.outside = self.report_samples(&mut summary.unseen);
+        let mut summary = self.add_up(&snapshot, standing, seconds)?;
         summary.cost = self.cost(&summary, &snapshot.counters);
-        summary.aggregates = self.report_sums(&snapshot, &mut summary.unseen)?;
         summary.work = self.work.report(self.engine.as_ref(), monotonic_ns());
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
         let mut sites = sites_of(&summary.work);
         sites.extend(sites_of_groups(&summary.aggregates));
-        summary.driver = self.driver.as_mut().map(super::driver::DriverPlane::report);
         summary.memory = self.report_memory(true, &sites);
-        summary.totals = Totals {
-            ioctls: self.tally.ioctls(&self.rows.catalog),
-            device_memory: self.rows.follows_memory().then(|| Taken::of(&summary.memory)),
-            switches: Some(switches).filter(|switches| switches.threads > 0),
-        };
+        summary.totals.device_memory = self.taken(&summary.memory);
         if let Some(encoder) = self.encoder.as_mut() {
             let summary = crate::sink::summary::to_json_line(&summary).to_string();
             let ending = Ending {
@@ -86,6 +74,61 @@ impl Tracer {
         }
         let written = self.flush();
         Ok((summary, written))
+    }
+
+    /// What is there only as long as probes are. `calls`: those that have not returned, and context switches.
+    pub(super) fn standing(&self, (open, switches): (Vec<OpenCall>, Switches)) -> Standing {
+        let mut unseen: Vec<String> = self.attacher.gaps().map(|gap| gap.0.clone()).collect();
+        unseen.extend(nameless_functions(&self.attacher));
+        unseen.extend(self.attacher.unguarded());
+        unseen.extend(self.wall.as_ref().and_then(WallClock::words));
+        Standing {
+            open,
+            switches,
+            attached: self.attacher.attached().map(describe).collect(),
+            unseen,
+        }
+    }
+
+    /// Adds what the kernel has counted of processes that live.
+    pub(super) fn add_counted(&mut self, snapshot: &crate::engine::totals::Snapshot) -> Result<()> {
+        self.add_to_tally(snapshot);
+        for (key, share) in self.engine.driver_shares()? {
+            self.tally.add_share(&key, share);
+        }
+        Ok(())
+    }
+
+    /// What is true once everything that was counted has been added, but for memory and work. Ends nothing.
+    pub(super) fn add_up(
+        &mut self,
+        snapshot: &crate::engine::totals::Snapshot,
+        standing: Standing,
+        seconds: f64,
+    ) -> Result<Summary> {
+        let mut summary = self.summarise(&snapshot.counters, seconds);
+        summary.attached = standing.attached;
+        summary.open = standing.open;
+        summary.under_way = self
+            .tally
+            .under_way(&self.rows.catalog, &snapshot.counters, &summary.functions);
+        summary.unseen = standing.unseen;
+        self.note_gaps(snapshot, &mut summary);
+        self.sum_xids(&mut summary);
+        summary.outside = self.report_samples(&mut summary.unseen);
+        summary.aggregates = self.report_sums(snapshot, &mut summary.unseen)?;
+        summary.driver = self.driver.as_ref().map(super::driver::DriverPlane::report);
+        summary.totals = Totals {
+            ioctls: self.tally.ioctls(&self.rows.catalog),
+            device_memory: None,
+            switches: Some(standing.switches).filter(|switches| switches.threads > 0),
+        };
+        Ok(summary)
+    }
+
+    /// What was taken on devices, if that is followed.
+    pub(super) fn taken(&self, memory: &MemoryReport) -> Option<Taken> {
+        self.rows.follows_memory().then(|| Taken::of(memory))
     }
 
     /// What rows of users' files have summed up, with what is missing there added to `unseen`.
@@ -228,7 +271,7 @@ impl Tracer {
     }
 
     /// That nothing was running follows only where every way of giving work is seen.
-    fn doubt_idleness(&self, waits_expired: u64, work: &mut [ProcessReport]) {
+    pub(super) fn doubt_idleness(&self, waits_expired: u64, work: &mut [ProcessReport]) {
         let early = self.early_loads(waits_expired) > 0;
         let reasons = [
             (

@@ -156,6 +156,7 @@ impl Tracer {
             shown: false,
             let_go: LetGo::default(),
             watch: super::intact::Watch::default(),
+            snapshots: super::snapshots::SnapshotPlane::new(),
         })
     }
 }

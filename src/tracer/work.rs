@@ -273,6 +273,15 @@ impl WorkPlane {
         }
     }
 
+    /// The same of all, which will be told again.
+    pub(super) fn show_graphs(&self, launches: &mut Launches) {
+        let ended = self.model.ended_graph_kernels();
+        ended.iter().for_each(|kernel| launches.add_graph_kernel(kernel));
+        self.model
+            .graph_kernels()
+            .for_each(|kernel| launches.add_graph_kernel(&kernel));
+    }
+
     /// Processes that have ended since this was last asked.
     pub(super) fn take_ended(&mut self) -> Vec<ProcessReport> {
         self.model.take_ended()
@@ -300,6 +309,12 @@ impl WorkPlane {
         for pid in self.model.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }
+    }
+
+    /// What records have told up to `now`, CLOCK_MONOTONIC ns: what the kernel alone has counted of streams is missing.
+    pub(super) fn told_report(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
+        self.note_losses(engine);
+        self.model.report(now)
     }
 
     /// Everything that is known at `now`, CLOCK_MONOTONIC ns.

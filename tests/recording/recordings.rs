@@ -1,11 +1,12 @@
 //! Recordings are what happened, for gpuscope and for everybody's readers, however the recording ended.
 
-use crate::support::{self, Counts, Gpuscope, Program, Trace, assert_same, eventually, number, sim_text, text};
+use crate::support::{self, Counts, Gpuscope, Ledger, Program, Trace, assert_same, eventually, number, sim_text, text};
 use gpuscope::record::{Kind, Meta, Record, Taker};
 use gpuscope::text::quantity::plural;
 use gpuscope::trace::{End, Reader};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -118,7 +119,7 @@ fn pyarrow_polars_and_duckdb_find_what_the_summary_and_the_ledger_say() {
     let found = found(&file);
     assert_eq!(
         (&found["cut"], found["metadata"]["gpuscope.format"].as_str()),
-        (&Value::Bool(false), Some("1"))
+        (&Value::Bool(false), Some("2"))
     );
     let summary = found["summary"].as_str().expect("a summary");
     let expected = calls_of(summary);
@@ -135,7 +136,12 @@ fn pyarrow_polars_and_duckdb_find_what_the_summary_and_the_ledger_say() {
     }
     let (own, end) = read(&file);
     assert_eq!((end.cut, end.summary.as_deref()), (None, Some(summary)));
-    assert_eq!(own.rows + 1, number(&found["duckdb"], "rows"), "and the summary");
+    let snapshots = found["duckdb"]["types"]["snapshot"].as_u64().unwrap_or(0);
+    assert_eq!(
+        own.rows + snapshots + 1,
+        number(&found["duckdb"], "rows"),
+        "and the summary"
+    );
     assert_eq!(end.all_rows, number(&found["duckdb"], "rows"));
     let rows = format!("gpuscope: {}, ", plural(end.all_rows, "row"));
     for what in [&rows, " rows, ", "gpuscope report "] {
@@ -163,9 +169,111 @@ fn killed_at_any_moment_it_has_what_was_written_before() {
         assert!(end.summary.is_none() && end.cut.expect("a reason").contains("cut off"));
         let found = found(&file);
         for reader in ["pyarrow", "polars", "duckdb"] {
-            assert_eq!(number(&found[reader], "rows"), own.rows, "{reader}");
+            assert_eq!(number(&found[reader], "rows"), end.all_rows, "{reader}");
         }
     }
+}
+
+/// What a report says of layers: calls that have returned, by layer and function.
+fn reported(file: &Path) -> (Value, Counts) {
+    let done = Gpuscope::new([OsStr::new("report"), OsStr::new("--json"), file.as_os_str()]).finish();
+    assert_eq!(done.code(), 0, "{}", done.stderr);
+    let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    let mut calls = Counts::new();
+    for layer in report["layers"].as_array().expect("layers") {
+        for function in layer["functions"].as_array().expect("functions") {
+            calls.insert(
+                (text(layer, "layer"), text(function, "name")),
+                number(function, "calls"),
+            );
+        }
+    }
+    calls.retain(|_, calls| *calls > 0);
+    (report, calls)
+}
+
+/// The calls of the last totals in a file that has no end.
+fn latest(file: &Path) -> Option<(i64, Counts)> {
+    let end = Reader::open(file).ok()?.read(&mut Read::default());
+    let latest = end.snapshot?;
+    let totals: Value = serde_json::from_str(&latest.totals).expect("totals");
+    let functions = totals["functions"].as_array().expect("functions").iter();
+    let calls = functions.map(|one| ((text(one, "layer"), text(one, "name")), number(one, "calls")));
+    Some((latest.at, calls.filter(|(_, calls)| *calls > 0).collect()))
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn killed_it_has_the_exact_totals_of_its_last_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gpusim = sim_text("gpusim");
+    // it outlives its recording, and not this test
+    let script = format!(
+        "{gpusim} train 400; while [ -d {} ]; do sleep 0.1; done",
+        folder.path().display()
+    );
+    let running = Gpuscope::record(&ROOMY, &["sh", "-c", &script]).start();
+    let file = running.folder().join(FILE);
+    let ledger = || Ledger::read(&running.folder().join("ledger")).visible();
+    eventually("totals of all calls", || {
+        let done = ledger();
+        !done.is_empty() && latest(&file).is_some_and(|(_, calls)| calls == done)
+    });
+    running.signal(libc::SIGKILL);
+    let (at, _) = latest(&file).expect("totals");
+    let (report, calls) = reported(&file);
+    assert_same("the ledger and the report", &ledger(), &calls);
+    assert_eq!(
+        (&report["exact"], report["exact_until_ns"].as_i64()),
+        (&Value::Bool(true), Some(at))
+    );
+    let notes = report["notes"].to_string();
+    assert!(
+        notes.contains("cut off") && notes.contains("(its last snapshot)"),
+        "{notes}"
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn totals_grow_from_snapshot_to_snapshot_and_never_beyond_the_ledger() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gpusim = sim_text("gpusim");
+    // processes that end while others begin, until the folder is gone
+    let script = format!(
+        "while [ -d {} ]; do {gpusim} train 40; sleep 0.2; done",
+        folder.path().display()
+    );
+    let running = Gpuscope::record(&ROOMY, &["sh", "-c", &script]).start();
+    let file = running.folder().join(FILE);
+    let mut seen: Vec<(i64, Counts)> = Vec::new();
+    eventually("four snapshots", || {
+        let now = latest(&file).filter(|(at, _)| seen.last().is_none_or(|(before, _)| at > before));
+        seen.extend(now);
+        seen.len() >= 4
+    });
+    running.signal(libc::SIGKILL);
+    drop(folder);
+    let (_, last) = latest(&file).expect("totals");
+    seen.push((i64::MAX, last.clone()));
+    for pair in seen.windows(2) {
+        assert!(is_within(&pair[0].1, &pair[1].1), "{pair:?}");
+    }
+    let ledger = || Ledger::read(&running.folder().join("ledger")).visible();
+    eventually("ledgers of as many calls", || is_within(&last, &ledger()));
+    let (_, calls) = reported(&file);
+    let told = |counts: &Counts| -> Counts {
+        let known = counts.iter().filter(|(key, _)| last.contains_key(*key));
+        known.map(|(key, calls)| (key.clone(), *calls)).collect()
+    };
+    assert!(last.len() > 5);
+    assert_same("the last snapshot and the report", &last, &told(&calls));
+}
+
+/// Whether each function was called no more often than later, and at all.
+fn is_within(before: &Counts, after: &Counts) -> bool {
+    let grows = |(function, calls): (&_, &u64)| *calls > 0 && after.get(function).is_some_and(|later| calls <= later);
+    !before.is_empty() && before.iter().all(grows)
 }
 
 /// Records in a folder of 1 MiB; the file comes back as the second.
@@ -206,9 +314,9 @@ fn a_full_disk_ends_the_recording_and_not_the_command() {
         }
         let (own, end) = read(&copy);
         assert!(own.rows > 1000 && end.summary.is_none() && end.cut.is_some());
-        let rows = format!("gpuscope: {}, ", plural(own.rows, "row"));
+        let rows = format!("gpuscope: {}, ", plural(end.all_rows, "row"));
         assert!(stderr.contains(&rows), "{rows}: {stderr}");
-        assert_eq!(number(&found(&copy)["polars"], "rows"), own.rows);
+        assert_eq!(number(&found(&copy)["polars"], "rows"), end.all_rows);
     }
 }
 
@@ -259,7 +367,7 @@ fn parts_are_read_as_one_recording() {
     let first = folder.join("t.0001.arrows");
     let (part, end) = read(&first);
     assert!(part.rows > 0 && part.rows < own.rows && end.cut.expect("a reason").contains("a part"));
-    assert_eq!(number(&found(&first)["duckdb"], "rows"), part.rows);
+    assert_eq!(number(&found(&first)["duckdb"], "rows"), end.all_rows);
 }
 
 #[test]
@@ -305,11 +413,11 @@ fn a_flight_recorder_writes_when_a_call_fails() {
     );
     assert!(trace.stderr.contains("a call failed: the last "), "{}", trace.stderr);
     let file = trace.folder().join("t.dump-0001.arrows");
-    let (own, _) = read(&file);
+    let (own, end) = read(&file);
     let types = found(&file);
     assert!(
-        own.rows > 100 && number(&types["duckdb"], "rows") == own.rows + 1,
-        "and the summary"
+        own.rows > 100 && number(&types["duckdb"], "rows") == end.all_rows,
+        "with those of totals"
     );
     let mut failed = 0;
     let mut look = Look(|event: &Record<'_>| failed += u64::from(event.failed));

@@ -51,6 +51,7 @@ kinds! {
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
     Idle "idle" "Nothing that the process submitted can have been running.",
+    Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
     Summary "summary" "The exact totals of the run, in `args`.",
 }
 
@@ -247,6 +248,10 @@ pub trait Encoder {
     fn keeps(&self) -> bool {
         true
     }
+    /// Whether totals are kept while the trace runs, and there is room for some now: then it takes [`Kind::Snapshot`].
+    fn has_room_for_totals(&self) -> bool {
+        false
+    }
 }
 
 impl Encoder for Box<dyn Encoder> {
@@ -280,5 +285,9 @@ impl Encoder for Box<dyn Encoder> {
 
     fn keeps(&self) -> bool {
         self.as_ref().keeps()
+    }
+
+    fn has_room_for_totals(&self) -> bool {
+        self.as_ref().has_room_for_totals()
     }
 }

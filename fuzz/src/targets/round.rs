@@ -1,7 +1,7 @@
 //! Rows, recorded and read again: they are the same.
 
 use crate::rows;
-use gpuscope::record::{Record, Taker};
+use gpuscope::record::{Kind, Record, Taker};
 use gpuscope::trace::{Reader, Recorder};
 
 /// What is taken, as text: all fields of it.
@@ -10,7 +10,7 @@ struct Told(Vec<String>);
 
 impl Taker for Told {
     fn take(&mut self, event: &Record<'_>) {
-        if event.kind != gpuscope::record::Kind::Summary {
+        if !matches!(event.kind, Kind::Snapshot | Kind::Summary) {
             self.0.push(format!("{event:?}"));
         }
     }

@@ -33,10 +33,11 @@ static WHOLE: LazyLock<RecordBatch> = LazyLock::new(|| {
     reader.next().expect("a batch").expect("a batch")
 });
 
-const WORDS: [&str; 12] = [
+const WORDS: [&str; 13] = [
     "userspace",
     "kernel",
     "process",
+    "snapshot",
     "summary",
     "sample",
     "driver",

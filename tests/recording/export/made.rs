@@ -58,6 +58,16 @@ impl Made {
     }
 
     pub fn recording_since(&self, host: &str, start_unix_ns: u64) -> Vec<u8> {
+        self.recorded(host, start_unix_ns, Kind::Summary, "{\"type\":\"summary\"}", 0)
+    }
+
+    /// As one that was cut off behind totals of 9 s.
+    #[allow(dead_code, reason = "tests/real does not ask it")]
+    pub fn cut_recording(&self, totals: &'static str) -> Vec<u8> {
+        self.recorded("node-7", 1, Kind::Snapshot, totals, 9_000_000_000)
+    }
+
+    fn recorded(&self, host: &str, start_unix_ns: u64, last: Kind, totals: &'static str, at: i64) -> Vec<u8> {
         let mut memory = Memory::new();
         memory.start(&Meta {
             clock: Clock {
@@ -71,8 +81,8 @@ impl Made {
         });
         self.rows.iter().for_each(|row| memory.take(row));
         memory.take(&Record {
-            args: Some("{\"type\":\"summary\"}"),
-            ..Record::new(Kind::Summary, 0, 0)
+            args: Some(totals),
+            ..Record::new(last, at, 0)
         });
         memory.end();
         memory.bytes

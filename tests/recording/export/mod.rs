@@ -64,6 +64,41 @@ fn the_trace_processor_sees_every_call_arrow_and_number() {
 }
 
 #[test]
+fn of_a_recording_that_was_cut_off_the_last_totals_are_exported() {
+    let made = Made::trace(20);
+    let bytes = made.cut_recording(r#"{"type":"snapshot","functions":[{"layer":"driver","name":"cuInit","calls":3}]}"#);
+    let (_folder, recording) = folder_with(&bytes);
+    let (path, said) = exported(&recording, "t.csv");
+    for what in [
+        "its last snapshot); 0 rows came after it",
+        &format!("{} rows in ", made.rows() + 1),
+    ] {
+        assert!(said.contains(what), "{what}: {said}");
+    }
+    let table = std::fs::read_to_string(path).unwrap();
+    let snapshots = table
+        .lines()
+        .filter(|line| line.starts_with("\"snapshot\",9000000000,"));
+    assert_eq!(
+        (snapshots.count(), table.lines().count() as u64),
+        (1, made.rows() + 1 + 1)
+    );
+    let (lines, _) = exported(&recording, "t.jsonl");
+    for file in [&recording, &lines] {
+        let report = gpuscope(&["report", "--json", file.to_str().unwrap()]);
+        let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+        assert_eq!(report["exact_until_ns"], 9_000_000_000_i64, "{}", file.display());
+        let driver = report["layers"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|layer| layer["layer"] == "driver");
+        let functions = driver.unwrap()["functions"].as_array().unwrap();
+        assert!(functions.iter().any(|one| one["name"] == "cuInit" && one["calls"] == 3));
+    }
+}
+
+#[test]
 fn all_rows_are_told_with_that_of_the_totals() {
     let made = Made::trace(20);
     let (_folder, recording) = folder_with(&made.recording("node-7"));

@@ -91,7 +91,7 @@ struct Cell {
 }
 
 /// By row, process where that matters, group and bucket.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     cells: BTreeMap<(u32, u32, u64, u32), Cell>,
     comms: HashMap<u32, String>,

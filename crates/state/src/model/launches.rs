@@ -103,7 +103,7 @@ pub enum Streams {
     Several,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Sum {
     name: Option<Arc<KernelName>>,
     total: Option<Box<Total>>,
@@ -115,7 +115,7 @@ struct Sum {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Launches {
     /// By id, of processes that live.
     ids: HashMap<u64, (u32, Known)>,

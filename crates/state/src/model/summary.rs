@@ -114,7 +114,7 @@ pub struct Summary {
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Tally {
     /// By row and, of the kernel driver's calls, variant.
     rows: BTreeMap<(u32, u64), RowTotal>,

@@ -158,6 +158,15 @@ impl Maker {
         }
     }
 
+    /// The row of the totals up to `at`, CLOCK_MONOTONIC ns.
+    #[must_use]
+    pub fn totals<'a>(&self, at: u64, totals: &'a str) -> Record<'a> {
+        Record {
+            args: Some(totals),
+            ..Record::new(Kind::Snapshot, self.since(at), 0)
+        }
+    }
+
     /// The record of calls that have none. `from`, `to`: CLOCK_MONOTONIC ns.
     #[must_use]
     pub fn lost<'a>(&self, function: &'a str, count: u64, from: u64, to: u64) -> Record<'a> {

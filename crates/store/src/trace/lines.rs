@@ -3,7 +3,7 @@
 //! Owns what of a line is which part of a row. What a line has is written by `sink::json`.
 
 use super::line::Line;
-use super::reader::End;
+use super::reader::{End, Latest};
 use crate::catalog::HostMemory;
 use crate::catalog::{Catalog, Class, CopyKind};
 use crate::clock::Clock;
@@ -94,7 +94,7 @@ impl<R: BufRead> Lines<R> {
         &self.meta
     }
 
-    /// Hands all rows to `taker`, but for the summary.
+    /// Hands all rows to `taker`, but for snapshots and the summary.
     pub fn read(mut self, taker: &mut dyn Taker) -> End {
         taker.start(&self.meta);
         let mut end = End::default();
@@ -122,10 +122,14 @@ impl<R: BufRead> Lines<R> {
         }
         end.all_rows += 1;
         if kind == "summary" {
-            end.summary = Some(text.to_owned());
+            (end.summary, end.snapshot) = (Some(text.to_owned()), None);
             return Ok(Step::Summary);
         }
         let kind = Kind::from_name(&kind).ok_or("a line is of an unknown type")?;
+        if kind == Kind::Snapshot {
+            end.snapshot = Some(latest(&line)?);
+            return Ok(Step::Row);
+        }
         if kind == Kind::Open {
             // it has another line when it returns
             return Ok(Step::Row);
@@ -216,6 +220,16 @@ impl<R: BufRead> Lines<R> {
         around.push((depth, own.0, own.1));
         since
     }
+}
+
+/// What `export` makes of the last snapshot of a recording that was cut off, behind its rows.
+fn latest(line: &Line<'_>) -> Result<Latest, String> {
+    Ok(Latest {
+        at: line.scaled("ts", 9).ok_or("a line has no time")?,
+        totals: line.json("totals").ok_or("a snapshot has no totals")?.to_owned(),
+        rows_after: None,
+        whole: true,
+    })
 }
 
 /// The next line, without its end.

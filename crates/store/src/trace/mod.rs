@@ -14,10 +14,11 @@ pub mod reader;
 pub mod recorder;
 pub mod recording;
 pub mod schema;
+mod share;
 pub mod store;
 mod watched;
 
-pub use reader::{End, Reader};
+pub use reader::{End, Latest, Reader};
 pub use recorder::Recorder;
 pub use recording::Recording;
 pub use schema::Covers;

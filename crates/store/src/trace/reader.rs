@@ -5,7 +5,7 @@ use super::check;
 use super::frame::{self, Frame, Holds, Next};
 use super::schema::{self, Covers, Piece};
 use super::store::parts_of;
-use crate::record::{Kind, Meta, Taker};
+use crate::record::{Kind, Meta, Record, Taker};
 use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
@@ -52,12 +52,38 @@ enum Step {
 pub struct End {
     /// That were handed over.
     pub rows: u64,
-    /// Those, and that of the totals.
+    /// Those, and those of totals.
     pub all_rows: u64,
     /// The exact totals of the run, as docs/output.md has them; `None`: the recording was cut off before its end.
     pub summary: Option<String>,
+    /// Where there is no summary, the last totals before it was cut off, if there are any.
+    pub snapshot: Option<Latest>,
     /// Why nothing could be read behind the last row, if that is not the end.
     pub cut: Option<String>,
+}
+
+/// Exact totals up to a moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Latest {
+    /// That moment, ns since the start of the trace.
+    pub at: i64,
+    /// As those of a summary.
+    pub totals: String,
+    /// Rows behind it that were handed over; `None`: it does not stand among them.
+    pub rows_after: Option<u64>,
+    /// What was read begins with the trace, as totals always do; else they are of more than its rows.
+    pub whole: bool,
+}
+
+impl Latest {
+    /// Its row.
+    #[must_use]
+    pub fn record(&self) -> Record<'_> {
+        Record {
+            args: Some(&self.totals),
+            ..Record::new(Kind::Snapshot, self.at, 0)
+        }
+    }
 }
 
 impl Reader<BufReader<File>> {
@@ -136,7 +162,7 @@ impl<R: Read> Reader<R> {
         self.covers
     }
 
-    /// Hands all rows to `taker`, but for the summary.
+    /// Hands all rows to `taker`, but for snapshots and the summary.
     pub fn read(mut self, taker: &mut dyn Taker) -> End {
         taker.start(&self.meta);
         let piece = self.piece;
@@ -274,6 +300,10 @@ fn take(steps: impl Iterator<Item = Result<Step, String>>, piece: Piece, taker: 
             }
         }
     }
+    end.snapshot = end.snapshot.filter(|_| end.summary.is_none()).map(|latest| Latest {
+        whole: piece == Piece::Whole,
+        ..latest
+    });
     end
 }
 
@@ -296,12 +326,28 @@ fn rows(batch: &RecordBatch, taker: &mut dyn Taker, end: &mut End) -> Result<(),
     for row in 0..batch.num_rows() {
         let event = columns.event(row)?;
         end.all_rows += 1;
-        if event.kind == Kind::Summary {
-            end.summary = event.args.map(str::to_owned);
-        } else {
-            end.rows += 1;
-            taker.take(&event);
+        match event.kind {
+            Kind::Summary => end.summary = event.args.map(str::to_owned),
+            Kind::Snapshot => end.snapshot = event.args.map(|totals| latest(event.at, totals)),
+            _ => {
+                end.rows += 1;
+                end.snapshot.iter_mut().for_each(count_row);
+                taker.take(&event);
+            }
         }
     }
     Ok(())
+}
+
+fn latest(at: i64, totals: &str) -> Latest {
+    Latest {
+        at,
+        totals: totals.to_owned(),
+        rows_after: Some(0),
+        whole: true,
+    }
+}
+
+fn count_row(latest: &mut Latest) {
+    latest.rows_after = latest.rows_after.map(|rows| rows + 1);
 }

@@ -3,6 +3,7 @@
 use super::alarm::{Alarm, Cause};
 use super::columns::Columns;
 use super::schema;
+use super::share::Share;
 use crate::clock::{Clock, monotonic_ns};
 use crate::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use arrow_ipc::CompressionType;
@@ -22,6 +23,7 @@ pub struct Recorder {
     clock: Clock,
     alarm: Alarm,
     missed: Missed,
+    share: Share,
 }
 
 /// Calls that came when there was no room any more: by function how many, from when and until when.
@@ -42,6 +44,7 @@ impl Recorder {
             clock: meta.clock,
             alarm: Alarm::default(),
             missed: Missed::new(),
+            share: Share::default(),
         })
     }
 
@@ -72,6 +75,11 @@ impl Recorder {
             let written = batch.and_then(|batch| self.writer.write(&batch));
             debug_assert!(written.is_ok(), "{written:?}");
         }
+        self.hand_over(out);
+    }
+
+    fn hand_over(&mut self, out: &mut Vec<u8>) {
+        self.share.wrote(self.writer.get_ref().len());
         out.append(self.writer.get_mut());
     }
 
@@ -87,7 +95,7 @@ impl Recorder {
         self.flush(out);
         let ended = self.writer.finish();
         debug_assert!(ended.is_ok(), "{ended:?}");
-        out.append(self.writer.get_mut());
+        self.hand_over(out);
     }
 }
 
@@ -101,7 +109,8 @@ impl Encoder for Recorder {
             // it has its row when it returns
             Kind::Open => return,
             Kind::Call | Kind::Kernel if self.alarm.is_full() => return self.miss(record),
-            Kind::Count | Kind::Sample | Kind::Idle if self.alarm.is_full() => return,
+            Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.alarm.is_full() => return,
+            Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),
             Kind::Call | Kind::Kernel if record.failed => self.alarm.raise(Cause::Error),
             Kind::Xid => self.alarm.raise(Cause::Xid),
             _ => {}
@@ -111,6 +120,10 @@ impl Encoder for Recorder {
 
     fn tick(&mut self, out: &mut Vec<u8>) {
         self.flush(out);
+    }
+
+    fn has_room_for_totals(&self) -> bool {
+        !self.alarm.is_full() && self.share.has_room()
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {

@@ -3,7 +3,7 @@ use super::*;
 use crate::catalog::HostMemory;
 use crate::catalog::{Class, CopyKind};
 use crate::clock::Clock;
-use crate::record::{Kind, Meta, Record, Taker};
+use crate::record::{Encoder, Kind, Meta, Record, Taker};
 
 pub fn meta() -> Meta {
     Meta {
@@ -108,4 +108,96 @@ fn what_is_no_recording_is_refused() {
     for foreign in [&b""[..], b"{}\n", b"PAR1 and so on", &[0xff; 64]] {
         assert!(said(foreign).unwrap().contains("it is no recording"), "{foreign:?}");
     }
+}
+
+fn totals(kind: Kind, at: i64, args: &'static str) -> Record<'static> {
+    Record {
+        args: Some(args),
+        ..Record::new(kind, at, 0)
+    }
+}
+
+#[test]
+fn of_a_recording_without_its_end_the_last_snapshot_is_told_and_none_is_a_row() {
+    let rows = [
+        full(),
+        totals(Kind::Snapshot, 5, "{\"a\":1}"),
+        full(),
+        totals(Kind::Snapshot, 9, "{\"a\":2}"),
+        full(),
+        full(),
+    ];
+    let mut taken = 0;
+    let end = Reader::new(&recorded(&rows)[..])
+        .unwrap()
+        .read(&mut Look(|event| taken += u64::from(event == &full())));
+    let latest = Latest {
+        at: 9,
+        totals: "{\"a\":2}".to_owned(),
+        rows_after: Some(2),
+        whole: true,
+    };
+    assert_eq!((end.rows, end.all_rows, taken), (4, 6, 4));
+    assert_eq!((end.summary, end.snapshot), (None, Some(latest)));
+}
+
+#[test]
+fn a_summary_is_what_counts_where_there_is_one() {
+    let rows = [
+        totals(Kind::Snapshot, 5, "{\"a\":1}"),
+        full(),
+        totals(Kind::Summary, 9, "{}"),
+    ];
+    let end = Reader::new(&recorded(&rows)[..]).unwrap().read(&mut Look(|_| {}));
+    assert_eq!((end.rows, end.all_rows), (1, 3));
+    assert_eq!(
+        (end.summary.as_deref(), end.snapshot, end.cut),
+        (Some("{}"), None, None)
+    );
+}
+
+#[test]
+fn format_1_is_read() {
+    let mut bytes = recorded(&[full(), totals(Kind::Summary, 9, "{}")]);
+    let two = b"\x01\0\0\x002\0";
+    let at = bytes.windows(two.len()).position(|window| window == two).unwrap();
+    bytes[at + 4] = b'1';
+    let reader = Reader::new(&bytes[..]).unwrap();
+    let end = reader.read(&mut Look(|event| assert_eq!(event, &full())));
+    assert_eq!((end.rows, end.summary.as_deref(), end.cut), (1, Some("{}"), None));
+}
+
+#[test]
+fn there_is_room_for_totals_as_rows_come_and_none_once_the_file_is_full() {
+    let alarm = alarm::Alarm::default();
+    let mut recorder = Recorder::new(&meta()).unwrap().with_alarm(alarm.clone());
+    let (mut bytes, large) = (Vec::new(), " ".repeat(1 << 20));
+    assert!(recorder.has_room_for_totals());
+    let snapshot = Record {
+        args: Some(&large),
+        ..Record::new(Kind::Snapshot, 5, 0)
+    };
+    recorder.take(&snapshot, &mut bytes);
+    recorder.tick(&mut bytes);
+    assert!(!recorder.has_room_for_totals(), "it has taken more than its part");
+    let mut at: i64 = 0;
+    while !recorder.has_room_for_totals() {
+        assert!(bytes.len() < 16 << 20);
+        for _ in 0..10_000 {
+            let address = Some((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            recorder.take(&Record { at, address, ..full() }, &mut bytes);
+            at += 1;
+        }
+        recorder.tick(&mut bytes);
+    }
+    alarm.fill();
+    assert!(!recorder.has_room_for_totals());
+    recorder.take(&snapshot, &mut bytes);
+    recorder.end(&mut bytes);
+    let end = Reader::new(&bytes[..]).unwrap().read(&mut Look(|_| {}));
+    assert_eq!(
+        end.snapshot.unwrap().rows_after,
+        Some(at as u64),
+        "the second was not taken"
+    );
 }

@@ -37,7 +37,11 @@ impl Demand {
         let Demand::OfRun(rule) = self else {
             return Ok(Vec::new());
         };
-        rule.matches(&report.totals)
+        let matches = rule.matches(&report.totals)?;
+        match &report.by_rows {
+            Some(rows) if matches.is_empty() => Ok(rule.matches(rows).unwrap_or_default()),
+            _ => Ok(matches),
+        }
     }
 
     /// What has become worse by more than is allowed, one line each.

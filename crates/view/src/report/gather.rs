@@ -20,6 +20,7 @@ use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::record::{Kind, Meta, Record, Taker};
 use crate::text::quantity::{count, duration, plural};
+use std::fmt;
 
 /// A row this much earlier than one before it is no matter of order.
 const BACKWARDS_NS: i64 = 1_000_000_000;
@@ -36,8 +37,31 @@ pub struct Source {
     pub cut: Option<String>,
     /// Why its summary is none.
     pub unreadable: Option<String>,
+    /// There is no summary: totals are those of a snapshot.
+    pub until: Option<Until>,
+    /// Until when, ns since the start of the trace, there are totals of the whole trace, of which these are not all rows.
+    pub of_more_until: Option<i64>,
     /// It is a trace of now, not a recording.
     pub live: bool,
+}
+
+/// Until when totals are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    /// ns since the start of the trace.
+    pub at: i64,
+    /// Rows behind it, where that is known.
+    pub rows_after: Option<u64>,
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "totals are those up to {} (its last snapshot)", at(self.at))?;
+        match self.rows_after {
+            Some(rows) => write!(f, "; {} came after it", plural(rows, "row")),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Source {
@@ -95,7 +119,7 @@ impl Taker for Gatherer {
             Kind::Xid => self.failures.fault(event),
             Kind::Sample => self.sample(event),
             Kind::Idle => self.idle.gap(event, self.origin(event)),
-            Kind::Open | Kind::Summary => {}
+            Kind::Open | Kind::Snapshot | Kind::Summary => {}
         }
     }
 }
@@ -183,13 +207,14 @@ impl Gatherer {
     pub fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
         let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
         let told = exact.as_ref();
-        let waited = self.waits.list(&self.functions, told);
+        let waited = self.waits.list(&self.functions, told, source.until.is_some());
         let layers = self.functions.layers(told);
         let source = Source {
             meta: self.meta.clone().or(source.meta),
             ..source
         };
         let losses = self.failures.losses();
+        let is_snapshot = source.until.is_some();
         Report {
             notes: self.notes(&source, told, &layers, losses.calls),
             driver: self.driver.report(&layers),
@@ -219,7 +244,8 @@ impl Gatherer {
             processes: self.people.list(),
             xids: self.failures.xids.clone(),
             exact: exact.is_some(),
-            totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact)),
+            by_rows: is_snapshot.then(|| self.totals()),
+            totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact, is_snapshot)),
         }
     }
 
@@ -242,11 +268,15 @@ impl Gatherer {
         }
     }
 
-    /// A summary, with what only rows tell of memory where functions were left out.
-    fn completed(&self, exact: Snapshot) -> Snapshot {
+    /// A summary, with what only rows tell of memory where functions were left out. Of a snapshot rows tell what was held later.
+    fn completed(&self, exact: Snapshot, is_snapshot: bool) -> Snapshot {
         let told = exact.memory.filter(|holders| !holders.is_empty());
+        let by_rows = self.holders();
+        let later = by_rows
+            .as_ref()
+            .is_some_and(|holders| is_snapshot && !holders.is_empty());
         Snapshot {
-            memory: told.or_else(|| self.holders()),
+            memory: if later { by_rows } else { told.or(by_rows) },
             ..exact
         }
     }
@@ -301,11 +331,20 @@ impl Gatherer {
                 .map(|why| format!("its exact totals cannot be read: {why}")),
         );
         match (&source.cut, exact) {
+            (Some(why), Some(_)) if let Some(until) = source.until => {
+                notes.push(format!("the recording was cut off ({why}); {until}"));
+            }
             (Some(why), None) => notes.push(format!("the recording was cut off ({why}); {rows_alone}")),
             (Some(why), Some(_)) => notes.push(format!("the recording is damaged behind its last row ({why})")),
             (None, None) => notes.push(rows_alone.to_owned()),
             (None, Some(_)) => {}
         }
+        notes.extend(source.of_more_until.map(|until| {
+            format!(
+                "its rows of type snapshot have the totals of the whole trace, up to {}",
+                at(until)
+            )
+        }));
         notes.extend(self.covered());
         if lost > 0 {
             let what = match exact {

@@ -27,6 +27,7 @@ struct Document<'a> {
     rows: u64,
     cut: Option<&'a str>,
     exact: bool,
+    exact_until_ns: Option<i64>,
     notes: &'a [String],
     wall_ns: u64,
     /// Of which findings say shares.
@@ -97,6 +98,7 @@ pub fn to_line(report: &Report) -> String {
         rows: report.source.rows,
         cut: report.source.cut.as_deref(),
         exact: report.exact,
+        exact_until_ns: report.source.until.map(|until| until.at),
         notes: &report.notes,
         wall_ns: report.wall_ns(),
         steady_ns: report.run.steady_ns,

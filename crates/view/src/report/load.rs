@@ -1,11 +1,11 @@
 //! From a recording, or rows as they come, to a report.
 
 use super::clip::Clip;
-use super::{Gatherer, Report, Source};
+use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::{Meta, Record, Taker};
-use crate::trace::{Covers, End, Recording};
+use crate::trace::{Covers, End, Latest, Recording};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -64,8 +64,9 @@ impl Collector {
             self.examiner.doubt_idleness();
         }
         self.examiner.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
-        self.examiner
-            .did_not_return(exact.as_ref().map(unreturned).unwrap_or_default());
+        // at a snapshot they were under way
+        let ended = exact.as_ref().filter(|_| source.until.is_none());
+        self.examiner.did_not_return(ended.map(unreturned).unwrap_or_default());
         let untold = exact.as_ref().and_then(|exact| exact.no_findings.clone());
         let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
         let untold = untold.or_else(unseen);
@@ -73,7 +74,12 @@ impl Collector {
             None => self.examiner.findings(),
             Some(_) => Vec::new(),
         };
-        let source = Source { unreadable, ..source };
+        let until = source.until.filter(|_| exact.is_some());
+        let source = Source {
+            unreadable,
+            until,
+            ..source
+        };
         let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
         report.totals.findings = untold.is_none().then(|| told(&report));
         report.totals.no_findings.clone_from(&untold);
@@ -150,16 +156,34 @@ pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {
-    if let (0, None, Some(why)) = (end.rows, &end.summary, &end.cut) {
+    if let (0, None, Some(why)) = (end.all_rows, &end.summary, &end.cut) {
         bail!("nothing in {} can be read: {why}", path.display());
     }
+    let (latest, of_more) = match end.snapshot {
+        Some(latest) if latest.whole => (Some(latest), None),
+        of_more => (None, of_more),
+    };
     let source = Source {
         name: path.display().to_string(),
         rows: end.all_rows,
         cut: end.cut,
+        until: latest.as_ref().map(Until::of),
+        of_more_until: of_more.map(|latest| latest.at),
         ..Source::default()
     };
-    Ok(collector.report(source, end.summary.as_deref()))
+    let totals = end.summary.or(latest.map(|latest| latest.totals));
+    Ok(collector.report(source, totals.as_deref()))
+}
+
+impl Until {
+    /// Where the totals end that are known of a recording that was cut off.
+    #[must_use]
+    pub fn of(latest: &Latest) -> Until {
+        Until {
+            at: latest.at,
+            rows_after: latest.rows_after,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -255,6 +279,129 @@ mod tests {
         }
         let idle = &collector.report(Source::default(), None).idle[0];
         assert_eq!((idle.total_ns, idle.window_ns), (360 * MS as u64, 900 * MS as u64));
+    }
+
+    /// Calls of two functions, some of which fail.
+    #[derive(Debug, Clone, Copy)]
+    struct Made {
+        launches: bool,
+        failed: bool,
+    }
+
+    /// What is exactly true after calls.
+    #[derive(Debug, Clone, Default, PartialEq)]
+    struct True([(u64, u64); 2]);
+
+    impl True {
+        fn count(&mut self, call: Made) {
+            let (calls, errors) = &mut self.0[usize::from(call.launches)];
+            (*calls, *errors) = (*calls + 1, *errors + u64::from(call.failed));
+        }
+
+        fn json(&self) -> String {
+            let function = |(name, (calls, errors)): (&str, &(u64, u64))| {
+                serde_json::json!({"layer": "driver", "name": name, "category": "launch", "calls": calls, "errors": errors,
+                    "total_us": 1.0})
+            };
+            let functions: Vec<serde_json::Value> = NAMES.into_iter().zip(&self.0).map(function).collect();
+            serde_json::json!({"type": "snapshot", "functions": functions}).to_string()
+        }
+
+        fn told_by(report: &Report) -> True {
+            let functions = report.layers.iter().flat_map(|layer| &layer.functions);
+            let mut told = True::default();
+            for function in functions {
+                let index = NAMES.iter().position(|name| *name == function.name).unwrap();
+                told.0[index] = (function.calls, function.errors.unwrap());
+            }
+            told
+        }
+    }
+
+    const NAMES: [&str; 2] = ["cuLaunchKernelEx", "cuLaunchKernel"];
+
+    fn row(made: Made, at: i64) -> Record<'static> {
+        Record {
+            failed: made.failed,
+            ..call(NAMES[usize::from(made.launches)], Class::Launch, at, 1)
+        }
+    }
+
+    fn reported(bytes: &[u8]) -> Report {
+        let mut collector = Collector::new();
+        let end = crate::trace::Reader::new(bytes).unwrap().read(&mut collector);
+        conclude(Path::new("x.arrows"), &mut collector, end).unwrap()
+    }
+
+    proptest::proptest! {
+        /// Each batch: its calls, and whether totals end it.
+        #[test]
+        fn cut_at_any_border_it_says_what_the_last_snapshot_before_does(batches in proptest::collection::vec(
+            (proptest::collection::vec((proptest::bool::ANY, proptest::bool::ANY), 1..20), proptest::bool::ANY), 1..8)) {
+            use crate::record::Encoder;
+            let mut recorder = crate::trace::Recorder::new(&meta()).unwrap();
+            let (mut bytes, mut at, mut truth) = (Vec::new(), 0, True::default());
+            let (mut last, mut later) = (None, Vec::new());
+            for (calls, totals) in batches {
+                for (launches, failed) in calls {
+                    let made = Made { launches, failed };
+                    truth.count(made);
+                    at += 1;
+                    recorder.take(&row(made, at), &mut bytes);
+                    later.push(failed);
+                }
+                let json = truth.json();
+                if totals {
+                    let snapshot = Record { args: Some(&json), ..Record::new(Kind::Snapshot, at, 0) };
+                    recorder.take(&snapshot, &mut bytes);
+                    last = Some((at, truth.clone()));
+                    later.clear();
+                }
+                recorder.tick(&mut bytes);
+                let report = reported(&bytes);
+                let (until, expected) = last.clone().map_or((None, truth.clone()), |(at, truth)| (Some(at), truth));
+                proptest::prop_assert_eq!(report.source.until.map(|until| until.at), until);
+                proptest::prop_assert_eq!(True::told_by(&report), expected);
+                let rows_after = report.source.until.and_then(|until| until.rows_after);
+                proptest::prop_assert_eq!(rows_after, until.map(|_| later.len() as u64));
+                let failed = crate::report::demand::Demand::parse("error", false).unwrap().matches(&report).unwrap();
+                let any = truth.0.iter().any(|(_, errors)| *errors > 0);
+                proptest::prop_assert_eq!(!failed.is_empty(), any, "what failed behind the snapshot is judged, too");
+            }
+        }
+    }
+
+    fn meta() -> Meta {
+        Meta::here(crate::clock::clock_now(), Vec::new(), String::new())
+    }
+
+    #[test]
+    fn a_file_that_was_cut_off_says_until_when_its_totals_are() {
+        let mut recorder = crate::trace::Recorder::new(&meta()).unwrap();
+        let mut bytes = Vec::new();
+        let json = r#"{"functions":[{"layer":"driver","name":"cuInit","category":"context","calls":3,"errors":0,"unfinished":1}]}"#;
+        let totals = Record {
+            args: Some(json),
+            ..Record::new(Kind::Snapshot, 12_300 * MS, 0)
+        };
+        recorder.push(&totals, &mut bytes);
+        recorder.push(&call("cuInit", Class::Context, 12_400 * MS, MS), &mut bytes);
+        recorder.flush(&mut bytes);
+        let report = reported(&bytes);
+        let said = report.notes.join("\n");
+        assert!(
+            said.contains("totals are those up to 12.300 s (its last snapshot); 1 row came after it"),
+            "{said}"
+        );
+        assert!(
+            report.exact && report.run.unreturned.is_empty(),
+            "at the snapshot it was under way"
+        );
+        let json: serde_json::Value = serde_json::from_str(&json::to_line(&report)).unwrap();
+        assert_eq!(
+            (&json["exact"], &json["exact_until_ns"]),
+            (&true.into(), &(12_300 * MS).into())
+        );
     }
 
     /// Everything that a row can say, as much as it can say.

@@ -35,7 +35,7 @@ pub use copies::Copies;
 pub use driver::DriverShare;
 pub use failures::{Failure, Losses, Lost, Span, Xid};
 pub use functions::{Function, Layer};
-pub use gather::{Gatherer, Source};
+pub use gather::{Gatherer, Source, Until};
 pub use histogram::Bucket;
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
@@ -95,10 +95,12 @@ pub struct Report {
     pub losses: Losses,
     pub processes: Vec<Process>,
     pub xids: Vec<Xid>,
-    /// What a gate judges: the summary of the run, or what rows add up to where there is none.
+    /// What a gate judges: the summary of the run; where there is none, its last snapshot, or else what rows add up to.
     pub totals: Snapshot,
-    /// It is the summary.
+    /// It is the summary, or the last snapshot.
     pub exact: bool,
+    /// Where it is a snapshot, what all rows add up to: they know what happened later.
+    pub by_rows: Option<Snapshot>,
 }
 
 impl Report {

@@ -147,10 +147,10 @@ impl Waits {
         tally.add(event.count, ns, ns);
     }
 
-    /// Most time first. What `exact` says replaces what rows add up to.
-    pub(super) fn list(&self, functions: &Functions, exact: Option<&Snapshot>) -> Waited {
+    /// Most time first. What `exact` says replaces what rows add up to; `stackless`: where waits were, rows alone know.
+    pub(super) fn list(&self, functions: &Functions, exact: Option<&Snapshot>, stackless: bool) -> Waited {
         let calls = exact.map_or_else(|| Figure::fuller(self.calls[0], self.calls[1]), of_summary);
-        let told = exact.filter(|_| calls.view == snapshot::View::Driver);
+        let told = exact.filter(|_| calls.view == snapshot::View::Driver && !stackless);
         Waited {
             waits: match told {
                 Some(told) => waits(by_function(told)),

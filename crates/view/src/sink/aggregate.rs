@@ -77,6 +77,12 @@ fn name_json(name: &GroupName, stacks: &Stacks) -> Value {
     }
 }
 
+/// Whether its groups are call stacks.
+pub fn is_by_stack(report: &Report) -> bool {
+    let mut groups = report.groups.iter();
+    groups.any(|group| matches!(group.name, GroupName::Stack(_)))
+}
+
 fn no_stack(site: u64) -> &'static str {
     match site {
         1 => "beyond the budget of stacks per second",

@@ -151,6 +151,11 @@ impl Json {
                 text(",\"function\":", record.name, out);
                 return out.extend_from_slice(b"}\n");
             }
+            Kind::Snapshot => {
+                out.extend_from_slice(b",\"totals\":");
+                object_into(record.args.unwrap_or("{}"), out);
+                return out.extend_from_slice(b"}\n");
+            }
             Kind::Idle => micros(",\"idle_us\":", record.ns, out),
             _ => text(",\"name\":", record.name, out),
         }

@@ -5,8 +5,8 @@ use crate::catalog::{Catalog, Class};
 use crate::export::sample;
 use crate::record::{Encoder, Ending, Kind, Record, Taker};
 use crate::sink::json::Json;
-use crate::trace::End;
 use crate::trace::lines::Lines;
+use crate::trace::{End, Latest};
 
 /// Keeps rows as text: they borrow.
 #[derive(Default)]
@@ -81,6 +81,24 @@ fn what_was_exported_of_a_cut_recording_says_so() {
     );
     let (end, _) = read(std::str::from_utf8(&out).unwrap());
     assert_eq!(end.cut.as_deref(), Some("the disk was full"));
+}
+
+#[test]
+fn the_last_totals_of_a_cut_recording_come_back() {
+    let latest = Latest {
+        at: 12_300_000_001,
+        totals: "{\"type\":\"snapshot\",\"functions\":[]}".to_owned(),
+        rows_after: None,
+        whole: true,
+    };
+    let mut out = Vec::new();
+    let mut form = Json::default();
+    form.start(&sample::meta(), &mut out);
+    form.take(&latest.record(), &mut out);
+    let cut = Some("the disk was full");
+    form.finish(&Ending { summary: None, cut }, &mut out);
+    let (end, rows) = read(std::str::from_utf8(&out).unwrap());
+    assert_eq!((end.snapshot, end.cut.as_deref(), rows.0.len()), (Some(latest), cut, 0));
 }
 
 #[test]

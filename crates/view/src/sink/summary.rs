@@ -80,6 +80,30 @@ pub fn to_json_line(summary: &Summary) -> String {
     harmless(&to_json(summary).to_string())
 }
 
+/// Of a snapshot, what its run tells at its end alone is null.
+const AT_THE_END: [&str; 3] = ["cost", "findings", "not_explained"];
+
+/// The totals of a run that goes on, as the summary has them: one JSON object of type `snapshot`, as one line. Call stacks are
+/// not named for it, and what needs them, or the end, is null or missing: docs/trace-format.md says which.
+pub fn to_snapshot_line(so_far: &Summary) -> String {
+    let mut totals = to_json(so_far);
+    totals["type"] = json!("snapshot");
+    for key in AT_THE_END {
+        totals[key] = Value::Null;
+    }
+    if so_far.aggregates.iter().any(aggregate::is_by_stack) {
+        totals["aggregates"] = Value::Null;
+    }
+    leave_out(&mut totals["memory"], "sites");
+    leave_out(&mut totals["work"], "streams");
+    harmless(&totals.to_string())
+}
+
+fn leave_out(processes: &mut Value, key: &str) {
+    let processes = processes.as_array_mut().into_iter().flatten();
+    processes.for_each(|process| process[key] = Value::Null);
+}
+
 fn function_json(function: &Function) -> Value {
     let mut value = json!({
         "layer": function.label,
@@ -371,5 +395,56 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     }
     for unseen in &summary.unseen {
         let _ = writeln!(out, "unseen: {}", escaped(unseen));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::finding::Diagnosis;
+    use crate::model::snapshot::Snapshot;
+
+    fn function() -> Function {
+        Function {
+            layer: Layer::Driver,
+            label: "driver".to_owned(),
+            name: "cuLaunchKernel".to_owned(),
+            class: Class::Launch,
+            calls: 7,
+            errors: 1,
+            total_ns: 700,
+            max_ns: 200,
+            bytes: 0,
+            p50_ns: 100,
+            p99_ns: 200,
+            unfinished: 1,
+            lost: 0,
+            without_args: 0,
+            timed: true,
+            driver: None,
+            standstill_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_snapshot_has_the_totals_of_a_summary_and_says_nothing_of_the_end() {
+        let summary = Summary {
+            functions: vec![function()],
+            findings: Diagnosis::Untold("--errors leaves rows out".to_owned()),
+            ..Summary::default()
+        };
+        let line = to_snapshot_line(&summary);
+        let value: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["type"], "snapshot");
+        for key in AT_THE_END {
+            assert_eq!(value[key], Value::Null, "{key}");
+        }
+        let (told, of_the_end) = (
+            Snapshot::read(&value).unwrap(),
+            Snapshot::read(&to_json(&summary)).unwrap(),
+        );
+        assert_eq!(told.functions, of_the_end.functions);
+        assert_eq!((told.functions[0].calls, told.findings), (7, None));
+        assert_eq!(told.no_findings.as_deref(), Some("--errors leaves rows out"));
     }
 }

@@ -169,6 +169,11 @@ impl Work {
         std::mem::take(&mut self.graph_kernels)
     }
 
+    /// The same, which will be asked for again.
+    pub fn ended_graph_kernels(&self) -> &[GraphKernel] {
+        &self.graph_kernels
+    }
+
     /// The same of processes that live.
     pub fn graph_kernels(&self) -> impl Iterator<Item = GraphKernel> {
         self.processes.values().flat_map(Process::graph_kernels)

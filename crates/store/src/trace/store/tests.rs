@@ -317,3 +317,27 @@ fn a_file_says_which_piece_it_is() {
     }
     assert_eq!(crate::trace::schema::piece(&schema), Piece::Whole);
 }
+
+#[test]
+fn parts_have_snapshots_of_the_whole_trace_and_all_of_them_the_last() {
+    let mut bench = bench(Keeping::Parts(Rotate::Time(Duration::ZERO)), None);
+    for at in 0..3 {
+        let mut bytes = Vec::new();
+        let totals = Record {
+            args: Some("{}"),
+            ..Record::new(Kind::Snapshot, at * 10, 0)
+        };
+        bench.recorder.push(&totals, &mut bytes);
+        bench.output.write(&bytes);
+        bench.batch(at * 10 + 1, 4);
+    }
+    let latest = |name: &str| {
+        bench
+            .read(name)
+            .1
+            .snapshot
+            .map(|one| (one.at, one.rows_after, one.whole))
+    };
+    assert_eq!(latest("x.0002.arrows"), Some((10, Some(4), false)));
+    assert_eq!(latest("x.arrows"), Some((20, Some(4), true)));
+}
