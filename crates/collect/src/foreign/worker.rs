@@ -122,6 +122,30 @@ pub fn is_gone(pid: libc::pid_t) -> bool {
 }
 
 impl Channel {
+    /// The process that made both ends, also when it is gone by now.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub fn maker(&self) -> io::Result<libc::pid_t> {
+        let mut maker = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the kernel writes at most so many bytes into the structure
+        let code = unsafe {
+            let to = (&raw mut maker).cast();
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                to,
+                &raw mut bytes,
+            )
+        };
+        match code {
+            0 => Ok(maker.pid),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Sends a message, and a descriptor beside it.
     ///
     /// # Errors
@@ -386,5 +410,20 @@ fn serve(role: Role) -> ! {
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (role.serve)(channel)));
         }
         libc::_exit(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_of_a_channel_say_who_made_it() {
+        let (ours, theirs) = sockets().unwrap();
+        for socket in [ours, theirs] {
+            let (shared, _) = Shared::new().unwrap();
+            let channel = Channel { socket, shared };
+            assert_eq!(channel.maker().unwrap(), std::process::id() as libc::pid_t);
+        }
     }
 }
