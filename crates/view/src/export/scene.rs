@@ -353,7 +353,8 @@ impl<P: Painter> Encoder for Scene<P> {
                 self.mark(Track::Xid, event, &name, out);
             }
             Kind::Idle => self.idle(event, out),
-            Kind::Count | Kind::Open | Kind::Sample | Kind::Snapshot | Kind::Summary => {}
+            // others have no place of their own
+            _ => {}
         }
     }
 

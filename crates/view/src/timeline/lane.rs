@@ -71,7 +71,7 @@ impl Lane {
             Kind::Idle => Some(Lane::Idle { pid }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
-            Kind::Open | Kind::Process | Kind::Count | Kind::Sample | Kind::Snapshot | Kind::Summary => None,
+            _ => None,
         }
     }
 
