@@ -12,6 +12,7 @@ pub mod parquet;
 pub mod perfetto;
 pub mod scene;
 mod sums;
+pub mod tally;
 pub mod writing;
 
 #[cfg(test)]
