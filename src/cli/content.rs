@@ -18,8 +18,6 @@ pub enum ExportFormat {
     Parquet,
     /// Comma-separated values with a header
     Csv,
-    /// How often each function was called
-    Tally,
 }
 
 impl ExportFormat {
@@ -117,7 +115,6 @@ impl From<ExportFormat> for Content {
             ExportFormat::Perfetto => Content::Perfetto,
             ExportFormat::Parquet => Content::Parquet,
             ExportFormat::Csv => Content::Csv,
-            ExportFormat::Tally => Content::Text,
         }
     }
 }

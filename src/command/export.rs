@@ -6,7 +6,7 @@ use super::{prepare, reading};
 use crate::cli::Content;
 use crate::cli::{ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
-use crate::export::{Writing, chrome, perfetto, tally};
+use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;
 use crate::record::{Encoder, Ending, Taker};
 use crate::refusal::Usage;
@@ -67,7 +67,6 @@ fn form(format: ExportFormat) -> Result<Box<dyn Encoder>> {
     Ok(match format {
         ExportFormat::Jsonl => Box::new(Json::default().with_names(&prepare::catalog(&[])?)),
         ExportFormat::Csv => Box::new(Csv::default()),
-        ExportFormat::Tally => Box::new(tally::Tally::default()),
         ExportFormat::Chrome => Box::new(chrome::form()),
         ExportFormat::Perfetto => Box::new(perfetto::form()),
         ExportFormat::Parquet => parquet_form()?,

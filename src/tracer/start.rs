@@ -14,7 +14,6 @@ use super::work::WorkPlane;
 use super::{Scope, Tracer};
 use crate::catalog::SiteKind;
 use crate::clock::{clock_now, monotonic_ns};
-use crate::engine::silent::Silent;
 use crate::engine::{Engine, Events, Keep};
 use crate::model::aggregate;
 use crate::model::launches::Launches;
@@ -164,10 +163,6 @@ impl Tracer {
 
 /// The engine with programs in the kernel.
 fn in_kernel(setup: &Setup) -> Result<Box<dyn Engine>> {
-    if std::env::var_os("GPUSCOPE_SILENT").is_some() {
-        let rows = setup.specs.len() + setup.spare_rows;
-        return Ok(Box::new(Silent { rows }));
-    }
     let holds = setup.wait_for_attach || setup.wait_for_new;
     let holder = holds.then(Holder::fork).transpose()?;
     let keep = match setup.wait_for_new {

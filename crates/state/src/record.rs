@@ -50,7 +50,6 @@ kinds! {
     Xid "xid" "The driver reported a fault.",
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
-    Mark "mark" "Somebody has set a mark: `name`.",
     Idle "idle" "Nothing that the process submitted can have been running.",
     Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
     Summary "summary" "The exact totals of the run, in `args`.",

@@ -56,7 +56,6 @@ pub fn tracing(census: &Census) -> Vec<Sample> {
     let mut samples = vec![
         count(&table::PROBE_HITS, vec!["call".into()], census.hits.0),
         count(&table::PROBE_HITS, vec!["entry".into()], census.hits.1),
-        count(&table::PROBE_KINDS, Vec::new(), 2),
         Sample::new(&table::PROBE_SECONDS, Vec::new(), Value::Number(census.probe_seconds)),
         count(&table::TRACED_PROCESSES, Vec::new(), census.processes as u64),
         count(&table::ATTACHED_FILES, Vec::new(), census.files as u64),

@@ -11,12 +11,6 @@ pub static PROBE_HITS: Metric = Metric::new(
     "Calls that were stopped at a probe: at entry and return, or at entry only",
 )
 .by(&["seen"]);
-pub static PROBE_KINDS: Metric = Metric::new(
-    Collector::Own,
-    Kind::Gauge,
-    "gpuscope_probe_kinds",
-    "Kinds of probes: at entry and return, or at entry only",
-);
 pub static PROBE_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
@@ -150,7 +144,6 @@ pub static PROCESS_START_TIME_SECONDS: Metric = Metric::new(
 pub static ALL: &[&Metric] = &[
     &BUILD_INFO,
     &PROBE_HITS,
-    &PROBE_KINDS,
     &PROBE_SECONDS,
     &LOST_RECORDS,
     &TRACED_PROCESSES,

@@ -11,7 +11,6 @@ mod point;
 pub(crate) mod poll;
 mod records;
 pub mod replay;
-pub mod silent;
 mod sites;
 mod tape;
 pub mod totals;

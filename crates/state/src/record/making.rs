@@ -75,14 +75,6 @@ impl Maker {
         }
     }
 
-    /// The record of a mark that somebody has set on `pid`.
-    pub fn mark<'a>(&self, at: u64, pid: u32, name: &'a str) -> Record<'a> {
-        Record {
-            name,
-            ..Record::new(Kind::Mark, self.since(at), pid)
-        }
-    }
-
     /// The record of a call that has not returned for `ns`.
     pub fn open<'a>(&'a mut self, traced: &'a Traced<'a>, ns: u64) -> Record<'a> {
         Record {

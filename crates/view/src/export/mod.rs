@@ -12,7 +12,6 @@ pub mod parquet;
 pub mod perfetto;
 pub mod scene;
 mod sums;
-pub mod tally;
 pub mod writing;
 
 #[cfg(test)]

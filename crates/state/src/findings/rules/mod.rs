@@ -17,7 +17,6 @@ mod leak_growth;
 mod no_overlap;
 mod out_of_memory;
 mod pageable_copy;
-mod quiet_start;
 mod sticky_error;
 mod sync_copy;
 mod sync_stall;
@@ -55,7 +54,6 @@ rules! {
     "no-overlap" no_overlap::NoOverlap,
     "out-of-memory" out_of_memory::OutOfMemory,
     "pageable-copy" pageable_copy::PageableCopy,
-    "quiet-start" quiet_start::QuietStart,
     "sticky-error" sticky_error::StickyError,
     "sync-copy" sync_copy::SyncCopy,
     "sync-stall" sync_stall::SyncStall,
