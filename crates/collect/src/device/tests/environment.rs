@@ -52,6 +52,14 @@ fn of_sleeping(is_empty: bool) -> Environment {
 }
 
 fn once_started(child: &Child) -> Environment {
+    // until then it is a copy of this program, with its environment
+    let runs_another = |pid: u32| {
+        let program = |of: &str| std::fs::read_link(format!("/proc/{of}/exe")).expect("a child of ours");
+        program(&pid.to_string()) != program("self")
+    };
+    while !runs_another(child.id()) {
+        std::thread::yield_now();
+    }
     loop {
         match Environment::of(child.id()) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
