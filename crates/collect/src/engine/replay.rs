@@ -22,12 +22,17 @@ const ROW_OF_CALL: usize = 40;
 /// Where records of memory and of work, and keys of tables, have theirs.
 const ROW_OF_KEY: usize = 4;
 
+/// Values by table and key.
+type Entries = BTreeMap<(Table, Vec<u8>), Vec<u8>>;
+/// Records that have come and were not taken out yet.
+type Pending = Rc<RefCell<BTreeMap<Stream, Vec<Vec<u8>>>>>;
+
 /// A tape that is being played. What it plays it hands out once.
 pub struct Replay {
     left: RefCell<VecDeque<Came>>,
     notices: Rc<RefCell<VecDeque<Notice>>>,
-    pending: Rc<RefCell<BTreeMap<Stream, Vec<Vec<u8>>>>>,
-    tables: RefCell<BTreeMap<(Table, Vec<u8>), Vec<u8>>>,
+    pending: Pending,
+    tables: RefCell<Entries>,
     row_counters: Vec<RowCounter>,
     counters: Counters,
     site_counters: SiteCounters,
@@ -57,7 +62,7 @@ impl Replay {
                 Came::Notice(bytes) => Came::Notice(Hex(notice_renumbered(bytes.0, &rows, &tape.rows)?)),
             });
         }
-        let mut tables = BTreeMap::new();
+        let mut tables = Entries::new();
         for (table, key, value) in tape.tables {
             let key = match has_row(table) {
                 true => renumbered(key, ROW_OF_KEY)?,
@@ -153,7 +158,7 @@ fn notice_renumbered(mut bytes: Vec<u8>, rows: &[Option<u32>], names: &[(String,
 
 struct Played {
     stream: Stream,
-    pending: Rc<RefCell<BTreeMap<Stream, Vec<Vec<u8>>>>>,
+    pending: Pending,
     take: RefCell<Take>,
 }
 
