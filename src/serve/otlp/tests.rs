@@ -430,7 +430,7 @@ fn a_refusal_is_not_repeated_but_the_next_push_is_newer() {
         "302 Found\r\nLocation: /elsewhere",
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let pusher = Pusher::start(&settings(&listener, Duration::from_millis(300)), counting(), unheard()).unwrap();
+        let pusher = Pusher::start(&settings(&listener, Duration::from_millis(1500)), counting(), unheard()).unwrap();
         let (stream, _) = listener.accept().unwrap();
         let first = receive(&stream);
         answer(&stream, refusal, &[]);
