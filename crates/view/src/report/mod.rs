@@ -22,6 +22,8 @@ pub mod live;
 pub mod load;
 pub mod markdown;
 mod memory;
+#[cfg(test)]
+mod pages_tests;
 mod people;
 mod rates;
 pub mod site;
