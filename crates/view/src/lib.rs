@@ -4,6 +4,8 @@
 pub mod export;
 #[cfg(feature = "record")]
 pub mod report;
+#[cfg(feature = "record")]
+pub mod section;
 pub mod sink;
 #[cfg(feature = "record")]
 pub mod timeline;

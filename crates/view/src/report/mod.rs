@@ -5,6 +5,7 @@
 //! are `findings`' business, files `trace`'s.
 
 mod bins;
+mod chapters;
 mod clip;
 mod copies;
 pub mod demand;
@@ -26,6 +27,7 @@ mod memory;
 mod pages_tests;
 mod people;
 mod rates;
+mod short;
 pub mod site;
 mod slowest;
 pub mod text;

@@ -85,6 +85,12 @@ fn odd() -> Vec<Record<'static>> {
             ..Record::new(Kind::Lost, 251 * MS, 0)
         },
         Record {
+            ns: Some(3_000_000),
+            name: "host.outside",
+            stack: Some(BATCH),
+            ..Record::new(Kind::Sample, 251 * MS, 4711)
+        },
+        Record {
             args: Some(xid),
             ..Record::new(Kind::Xid, 252 * MS, 0)
         },
@@ -114,8 +120,8 @@ fn summary() -> Value {
         ],
         "work": [{
             "pid": 4711, "comm": "python", "watched": "start",
-            "copies": [{"direction": "HtoD", "host": "pinned", "manner": "async", "count": 6, "bytes": 100_663_296, "call_us": 2400.0,
-                "bandwidth": {"bytes_per_second": 12.3e9, "certainty": "bound"}, "sizes": []}],
+            "copies": [{"direction": "HtoD", "host": "pinned", "blocking": false, "count": 6, "bytes": 100_663_296, "call_us": 2400.0,
+                "bytes_per_second": 12.3e9, "bound": "at_least"}],
             "waits": [
                 {"function": "cuStreamSynchronize", "stream": "0x10", "count": 3, "total_us": 988.0, "max_us": 400.0, "stack": [frame("loss_item", 50)]},
                 {"function": "cuStreamSynchronize", "stream": "0x10", "count": 2, "total_us": 12.0, "max_us": 7.0},
@@ -125,7 +131,6 @@ fn summary() -> Value {
                 "certainty": "bound", "idle_gaps": 7, "longest_idle_us": 90_000.0, "notes": []},
             "graphs": {"launches": 100, "known_launches": 100, "kernels": 300, "copies": 0, "memsets": 0, "captured": 3},
         }],
-        "outside_cuda": [{"pid": 4711, "samples": 3, "sampled_us": 3000.0, "places": [{"where": "train.py:10 load_batch", "ns": 3_000_000, "percent": 100}]}],
         "memory": [],
         "cost": {"program_seconds": 0.25, "tracer_cpu_seconds": 0.5, "tracer_rss_bytes": 1_048_576},
     })
