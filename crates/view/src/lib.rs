@@ -4,7 +4,6 @@
 pub mod export;
 #[cfg(feature = "record")]
 pub mod report;
-#[cfg(feature = "record")]
 pub mod section;
 pub mod sink;
 #[cfg(feature = "record")]

@@ -5,7 +5,9 @@
 //! comes from the trace is not escaped before it gets here.
 
 mod cell;
+#[cfg(feature = "record")]
 pub mod html;
+#[cfg(feature = "record")]
 pub mod markdown;
 mod table;
 pub mod text;
@@ -71,7 +73,7 @@ impl Chapter {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "record"))]
 mod tests {
     use super::*;
 
@@ -103,7 +105,7 @@ mod tests {
         let section = Section {
             about: "12 of <3>".to_owned(),
             lines: vec!["a *line*".to_owned()],
-            table: Table { few: 2, ..table }.counting("call", 2),
+            table: Table { few: 2, ..table }.counting("call", 2, "call"),
             ..Section::default()
         };
         Chapter::of("waits", "Waiting", "Waits", section)

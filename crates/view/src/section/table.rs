@@ -29,7 +29,10 @@ pub struct Column {
     pub(super) name: &'static str,
     pub(super) side: Side,
     pub(super) room: Room,
-    pub(super) bar: bool,
+    pub bar: bool,
+    rare: bool,
+    /// Characters that text has room for at least.
+    pub(super) least: usize,
     /// What text puts between it and the words to its left.
     pub(super) before: &'static str,
 }
@@ -41,6 +44,8 @@ impl Column {
             side,
             room: Room::Everywhere,
             bar: false,
+            rare: false,
+            least: 0,
             before: " ",
         }
     }
@@ -61,6 +66,13 @@ impl Column {
     #[must_use]
     pub const fn bar(mut self) -> Column {
         self.bar = true;
+        self
+    }
+
+    /// Only where some row has a number other than 0 in it.
+    #[must_use]
+    pub const fn rare(mut self) -> Column {
+        self.rare = true;
         self
     }
 
@@ -134,8 +146,8 @@ pub struct Table {
     pub what: &'static str,
     /// Which form has all of them.
     pub all_in: &'static str,
-    /// A column of calls, whose sum is told of rows that are not shown.
-    pub calls: Option<usize>,
+    /// A column of counts, whose sum is told of rows that are not shown, and what is counted, in the singular.
+    pub sum: Option<(usize, &'static str)>,
 }
 
 impl Table {
@@ -148,7 +160,7 @@ impl Table {
             few_parts: 3,
             what: "row",
             all_in: "--html, --json",
-            calls: None,
+            sum: None,
         }
     }
 
@@ -164,20 +176,36 @@ impl Table {
         Table { what, ..self }
     }
 
-    /// What a row is, and in which column its calls are.
+    /// What a row is, and what is counted in which of its columns.
     #[must_use]
-    pub fn counting(self, what: &'static str, column: usize) -> Table {
+    pub fn counting(self, what: &'static str, column: usize, unit: &'static str) -> Table {
         Table {
             what,
-            calls: Some(column),
+            sum: Some((column, unit)),
             ..self
         }
     }
 
+    /// Its columns of numbers have so many characters at least, so that tables below each other are alike.
+    #[must_use]
+    pub fn wide(mut self, least: &[usize]) -> Table {
+        let is_number = |column: &&mut Column| column.side == Side::Number;
+        let numbers = self.columns.iter_mut().filter(is_number);
+        numbers.zip(least).for_each(|(column, least)| column.least = *least);
+        self
+    }
+
     /// The columns that `shown` has room for, with their places in a row.
     pub(super) fn columns_of(&self, left_out: Room) -> Vec<(usize, &Column)> {
+        let has_number = |row: &Row, index: usize| {
+            let value = row.cells.get(index).and_then(Cell::value);
+            value.is_some_and(|value| value != 0.0)
+        };
+        let is_shown = |index: usize, column: &Column| {
+            column.room != left_out && (!column.rare || self.rows.iter().any(|row| has_number(row, index)))
+        };
         let columns = self.columns.iter().enumerate();
-        columns.filter(|(_, column)| column.room != left_out).collect()
+        columns.filter(|(index, column)| is_shown(*index, column)).collect()
     }
 
     pub(super) fn shown(&self) -> &[Row] {
@@ -188,10 +216,10 @@ impl Table {
     pub(super) fn rest(&self) -> Option<String> {
         let rest = self.rows.get(self.few..).filter(|rest| !rest.is_empty())?;
         let number = plural(rest.len() as u64, &format!("more {}", self.what));
-        let calls = self.calls.map_or_else(String::new, |column| {
+        let sum = self.sum.map_or_else(String::new, |(column, unit)| {
             let counts = rest.iter().filter_map(|row| row.cells.get(column)?.count());
-            format!(", {}", plural(counts.fold(0, u64::saturating_add), "call"))
+            format!(", {}", plural(counts.fold(0, u64::saturating_add), unit))
         });
-        Some(format!("… {number}{calls} ({})", self.all_in))
+        Some(format!("… {number}{sum} ({})", self.all_in))
     }
 }

@@ -41,7 +41,8 @@ pub fn table(table: &Table, ink: Ink, out: &mut String) {
         let parts = row.told(table.few_parts);
         lines.extend(parts.map(|cells| part(row, cells, &numbers, &words, ink)));
     }
-    aligned(&lines, out);
+    let least: Vec<usize> = numbers.iter().map(|(_, column)| column.least).collect();
+    aligned(&lines, &least, out);
     if let Some(rest) = table.rest() {
         let _ = writeln!(out, "{INDENT}{rest}");
     }
@@ -95,11 +96,14 @@ fn short(name: &str) -> String {
 }
 
 /// The last column is on the left, all others on the right.
-fn aligned(lines: &[Vec<String>], out: &mut String) {
+fn aligned(lines: &[Vec<String>], least: &[usize], out: &mut String) {
     let size = |line: &Vec<String>, column: usize| line.get(column).map_or(0, |cell| cell.chars().count());
-    let columns = lines.first().map_or(0, Vec::len).saturating_sub(1);
-    let width = |column: usize| lines.iter().map(|line| size(line, column)).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widest = |column: usize| lines.iter().map(|line| size(line, column)).max().unwrap_or(0);
+    let widths = least
+        .iter()
+        .enumerate()
+        .map(|(column, least)| widest(column).max(*least));
+    let widths: Vec<usize> = widths.collect();
     for line in lines {
         out.push(' ');
         for (cell, width) in line.iter().zip(&widths) {
@@ -121,25 +125,25 @@ impl Ink {
         }
     }
 
-    pub(crate) fn strong(self, text: &str) -> String {
+    pub fn strong(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    pub(crate) fn warn(self, text: &str) -> String {
+    pub fn warn(self, text: &str) -> String {
         self.with("33", text)
     }
 
-    pub(crate) fn bad(self, text: &str) -> String {
+    pub fn bad(self, text: &str) -> String {
         self.with("1;31", text)
     }
 
-    pub(crate) fn weak(self, text: &str) -> String {
+    pub fn weak(self, text: &str) -> String {
         self.with("2", text)
     }
 }
 
 /// `text` in lines, of which the first stands behind as much as `indent`, too; all others begin with it.
-pub(crate) fn wrapped(text: &str, indent: &str) -> String {
+pub fn wrapped(text: &str, indent: &str) -> String {
     let room = WIDTH.saturating_sub(indent.chars().count());
     let mut out = String::new();
     let mut length = 0;

@@ -2,6 +2,7 @@
 
 use super::super::{Failure, Function, Layer, Report, Slow, site};
 use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::sink::functions::{self, Told};
 use crate::text::quantity::{count, duration, plural};
 
 pub(super) fn functions(report: &Report) -> Chapter {
@@ -14,40 +15,29 @@ pub(super) fn functions(report: &Report) -> Chapter {
 }
 
 fn layer(layer: &Layer) -> Section {
-    let columns = vec![
-        Column::text("function"),
-        Column::text("class").on_pages(),
-        Column::number("calls"),
-        Column::number("errors"),
-        Column::number("total").bar(),
-        Column::number("mean"),
-        Column::number("~p50"),
-        Column::number("~p99"),
-        Column::number("max"),
-        Column::number("bytes"),
-    ];
     let (calls, errors) = (plural(layer.calls, "call"), count(layer.errors));
+    let table = Table::flat(functions::columns(), layer.functions.iter().map(function));
     Section {
         title: Some(format!("{} layer", layer.layer)),
         about: format!("{calls}, {errors} failed, {}", duration(layer.total_ns)),
-        table: Table::flat(columns, layer.functions.iter().map(function)).counting("function", 2),
+        table: table.counting("function", functions::CALLS, "call"),
         ..Section::default()
     }
 }
 
 fn function(function: &Function) -> Vec<Cell> {
-    vec![
-        Cell::Name(function.name.clone()),
-        Cell::Text(function.category.to_owned()),
-        Cell::Count(function.calls),
-        Cell::of(function.errors, Cell::Count),
-        Cell::of(function.total_ns, Cell::Duration),
-        Cell::of(function.mean_ns(), Cell::Duration),
-        Cell::of(function.p50_ns, Cell::Duration),
-        Cell::of(function.p99_ns, Cell::Duration),
-        Cell::of(function.max_ns, Cell::Duration),
-        Cell::of(Some(function.bytes).filter(|bytes| *bytes > 0), Cell::Bytes),
-    ]
+    let told = Told {
+        name: Cell::Name(function.name.clone()),
+        class: function.category,
+        calls: function.calls,
+        errors: function.errors,
+        total_ns: function.total_ns,
+        p50_ns: function.p50_ns,
+        p99_ns: function.p99_ns,
+        max_ns: function.max_ns,
+        bytes: function.bytes,
+    };
+    told.cells()
 }
 
 pub(super) fn slowest(report: &Report) -> Chapter {

@@ -9,8 +9,8 @@ pub(super) fn kernels(report: &Report) -> Chapter {
         Column::text("kernel"),
         Column::text("mostly as"),
         Column::number("launches").bar(),
-        Column::number("in graphs"),
-        Column::number("captured"),
+        Column::number("in graphs").rare(),
+        Column::number("captured").rare(),
         Column::number("share"),
         Column::number("failed").on_pages(),
         Column::number("~p50"),
@@ -23,7 +23,7 @@ pub(super) fn kernels(report: &Report) -> Chapter {
     let section = Section {
         about: words::kernels(report),
         lines: (!report.kernels.is_empty()).then_some(times).into_iter().collect(),
-        table: Table::flat(columns, rows).of("kernel"),
+        table: Table::flat(columns, rows).counting("kernel", 2, "launch"),
         ..Section::default()
     };
     Chapter::of("kernels", "Kernels", "Kernels", section)

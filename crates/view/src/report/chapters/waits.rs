@@ -46,7 +46,7 @@ fn asked(report: &Report) -> Section {
     ];
     Section {
         about: words::waiting(report),
-        table: Table::new(columns, report.waits.iter().map(wait).collect()).counting("call", 3),
+        table: Table::new(columns, report.waits.iter().map(wait).collect()).counting("call", 3, "wait"),
         ..Section::default()
     }
 }
@@ -90,7 +90,7 @@ fn unasked(report: &Report) -> Section {
     Section {
         title: Some("Waits that nobody asked for".to_owned()),
         about: format!("some may be among those above{legend}"),
-        table: Table::new(columns, report.hidden.iter().map(hidden).collect()).counting("kind", 3),
+        table: Table::new(columns, report.hidden.iter().map(hidden).collect()).counting("kind", 3, "call"),
         ..Section::default()
     }
 }
