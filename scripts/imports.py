@@ -15,7 +15,7 @@ FLOORS = {
     "collect": "confine device discover elf engine foreign owner probe stack",
     "state": "findings model record rule",
     "store": "trace",
-    "view": "export report sink timeline",
+    "view": "export report section sink timeline",
     "app": "cli command rows serve tracer",
 }
 

@@ -346,7 +346,7 @@ fn many_processes_waits_and_streams_are_cut_and_say_so() {
     for words in [
         "22 more processes (--summary json has all)",
         " in 262 more (--summary json has all)",
-        "to 2 more streams (--summary json has all)",
+        "  … 2 more streams, 6 submissions (--summary json has all)",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

@@ -4,6 +4,7 @@
 pub mod export;
 #[cfg(feature = "record")]
 pub mod report;
+pub mod section;
 pub mod sink;
 #[cfg(feature = "record")]
 pub mod timeline;

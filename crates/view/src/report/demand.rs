@@ -55,7 +55,7 @@ impl Demand {
         worse
             .filter(|(_, change)| *change > allowed / 100.0)
             .map(|(measure, change)| {
-                let (before, after) = measure.words();
+                let [before, after] = measure.cells().map(|cell| cell.words());
                 format!(
                     "--fail-on regression>{allowed}%: {} grew by {}, from {before} to {after}",
                     measure.name,

@@ -1,6 +1,7 @@
 //! What changed between two recordings.
 
 mod markdown;
+mod tables;
 mod text;
 
 pub use markdown::markdown;
@@ -8,8 +9,9 @@ pub use text::{page, page_within};
 
 use super::{Function, Idle, Report, sum, words};
 use crate::model::finding::Finding;
+use crate::section::{Chapter, Section};
 use crate::sink::findings::finding_json;
-use crate::text::quantity::{bytes, count, duration, harmless};
+use crate::text::quantity::harmless;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -91,25 +93,12 @@ impl Measure {
         ratio(self.before_per_launch?, self.after_per_launch?)
     }
 
-    /// Both numbers as people read them.
-    #[must_use]
-    pub fn words(&self) -> (String, String) {
-        let word = |number: Option<u64>| match (number, self.unit) {
-            (None, _) => "-".to_owned(),
-            (Some(number), Unit::Ns) => duration(number),
-            (Some(number), Unit::Bytes) => bytes(number),
-            (Some(number), Unit::Count) => count(number),
-        };
-        (word(self.before), word(self.after))
-    }
-
     /// Whether it is worth a line of its own.
     #[must_use]
     pub(crate) fn has_changed(&self) -> bool {
-        match self.change() {
-            Some(change) => change.abs() >= NOTICED,
-            None => self.before != self.after,
-        }
+        let is_noticed = |change: Option<f64>| change.is_some_and(|change| change.abs() >= NOTICED);
+        let appeared = self.change().is_none() && self.before != self.after;
+        appeared || is_noticed(self.change()) || is_noticed(self.change_per_launch())
     }
 
     /// How much it changed, whichever way; what came out of nothing first.
@@ -359,6 +348,17 @@ impl FunctionChange {
         self.before_errors != self.after_errors
             || calls.is_none_or(|change| change.abs() >= NOTICED)
             || self.more_ns().unsigned_abs() as f64 >= wall_ns * NOTICED
+    }
+}
+
+/// The tables of it.
+fn chapter(diff: &Diff<'_>) -> Chapter {
+    let sections = [tables::measures(diff), tables::functions(diff)];
+    Chapter {
+        id: "changes",
+        name: "Changes",
+        title: "What changed".to_owned(),
+        sections: sections.into_iter().filter(Section::says).collect(),
     }
 }
 

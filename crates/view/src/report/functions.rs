@@ -54,14 +54,6 @@ pub struct Function {
     pub histogram: Vec<Bucket>,
 }
 
-impl Function {
-    /// Mean time of a call, ns.
-    #[must_use]
-    pub fn mean_ns(&self) -> Option<u64> {
-        self.total_ns.and_then(|total| total.checked_div(self.calls))
-    }
-}
-
 /// All functions of a layer, most time first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Layer {

@@ -5,14 +5,12 @@
 mod findings;
 mod plot;
 mod plots;
-mod table;
-mod tables;
-mod written;
 
-use super::{Report, words};
+use super::{Report, chapters, short, words};
+use crate::section::Chapter;
+use crate::section::html::{Text, sentence, write as write_chapter};
 use crate::text::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
-use written::Text;
 
 const STYLE: &str = include_str!("html/page.css");
 const SCRIPT: &str = include_str!("html/page.js");
@@ -27,6 +25,7 @@ const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'
 #[must_use]
 pub fn page(report: &Report) -> String {
     let title = words::title(report);
+    let chapters = chapters::of(report);
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
@@ -37,13 +36,13 @@ pub fn page(report: &Report) -> String {
          </head>\n<body>\n",
         title = Text(&title),
     );
-    header(report, &title, &mut page);
+    header(report, &title, &chapters, &mut page);
     page.push_str("<main>\n");
     notes(report, &mut page);
     tiles(report, &mut page);
     findings::write(report, &mut page);
     plots::write(report, &mut page);
-    tables::write(report, &mut page);
+    chapters.iter().for_each(|chapter| write_chapter(chapter, &mut page));
     footer(report, &mut page);
     let _ = write!(
         page,
@@ -52,13 +51,15 @@ pub fn page(report: &Report) -> String {
     page
 }
 
-fn header(report: &Report, title: &str, page: &mut String) {
+fn header(report: &Report, title: &str, chapters: &[Chapter], page: &mut String) {
     let about = words::circumstances(report).join(" · ");
     let _ = write!(
         page,
         "<header>\n<div class=\"bar\">\n<span class=\"brand\">gpuscope</span>\n<nav>\n"
     );
-    for (id, name) in sections(report) {
+    let plots = (!report.rates.steps.is_empty()).then_some(("time", "Over time"));
+    let above = [("findings", "Findings")].into_iter().chain(plots);
+    for (id, name) in above.chain(chapters.iter().map(|chapter| (chapter.id, chapter.name))) {
         let _ = writeln!(page, "<a href=\"#{id}\">{name}</a>");
     }
     let _ = write!(
@@ -68,35 +69,6 @@ fn header(report: &Report, title: &str, page: &mut String) {
         Text(title),
         Text(&about)
     );
-}
-
-/// Those that have something to say.
-fn sections(report: &Report) -> Vec<(&'static str, &'static str)> {
-    let all = [
-        ("findings", "Findings", true),
-        ("time", "Over time", !report.rates.steps.is_empty()),
-        ("functions", "Functions", !report.layers.is_empty()),
-        ("slowest", "Slowest", !report.slowest.is_empty()),
-        ("kernels", "Kernels", !report.kernels.is_empty()),
-        ("copies", "Copies", !report.copies.is_empty()),
-        (
-            "waits",
-            "Waiting",
-            !report.waits.is_empty() || !report.hidden.is_empty(),
-        ),
-        ("idle", "Idle", !report.idle.is_empty()),
-        (
-            "memory",
-            "Memory",
-            !report.memory.processes.is_empty() || report.memory.allocations > 0,
-        ),
-        ("failures", "Errors", !report.failures.is_empty()),
-        ("processes", "Processes", !report.processes.is_empty()),
-    ];
-    all.into_iter()
-        .filter(|(.., there)| *there)
-        .map(|(id, name, _)| (id, name))
-        .collect()
 }
 
 fn notes(report: &Report, page: &mut String) {
@@ -125,7 +97,9 @@ fn tiles(report: &Report, page: &mut String) {
     all.push((count(launches.number), "launches", more, false));
     let graphs = report.graphs().unwrap_or_default();
     if graphs.launches > 0 {
-        let more = format!("in {}", plural(graphs.launches, "graph launch"));
+        let others = words::graphs(report).into_iter().skip(1);
+        let launches = format!("in {}", plural(graphs.launches, "graph launch"));
+        let more = [launches].into_iter().chain(others).collect::<Vec<_>>().join("; ");
         all.push((count(graphs.kernels), "kernels of graphs", more, false));
     }
     let rate = words::bandwidth(report.copied_bytes() as f64 / wall * 1e9);
@@ -150,6 +124,9 @@ fn tiles(report: &Report, page: &mut String) {
         let more = format!("process {}, at {}", held.pid, words::at(held.peak_at_ns));
         all.push((bytes(held.peak_bytes), "memory peak", more, false));
     }
+    if let Some((share, calls)) = short::driver(report) {
+        all.push((share, "of CUDA calls in the kernel driver", calls, false));
+    }
     let failed = report.failed();
     if failed.number > 0 {
         let more = failed.note().unwrap_or_default();
@@ -172,31 +149,8 @@ fn tiles(report: &Report, page: &mut String) {
 
 fn footer(report: &Report, page: &mut String) {
     page.push_str("<footer>\n");
-    for lost in report.losses.functions.iter().take(20) {
-        let _ = writeln!(
-            page,
-            "<p>lost: {} calls of {} have no row</p>",
-            count(lost.count),
-            Text(&lost.name)
-        );
-    }
-    if report.losses.calls == 0 {
-        page.push_str("<p>lost: nothing</p>\n");
-    }
-    for unseen in report.unseen() {
-        let _ = writeln!(page, "<p>unseen: {}</p>", Text(unseen));
-    }
-    let cost = &report.totals.cost;
-    if !cost.is_null() {
-        let seconds = |key: &str| cost[key].as_f64().unwrap_or(0.0);
-        let _ = writeln!(
-            page,
-            "<p>cost of tracing: about {} in the program, {:.2} s CPU and {} in gpuscope</p>",
-            duration((seconds("program_seconds") * 1e9) as u64),
-            seconds("tracer_cpu_seconds"),
-            bytes(cost["tracer_rss_bytes"].as_u64().unwrap_or(0))
-        );
-    }
+    let lines = short::missing(report).into_iter().chain(short::cost(report));
+    lines.for_each(|line| sentence(&line, page));
     let meta = report.source.meta.as_ref();
     let attach = meta.map_or("", |meta| meta.tier.as_str());
     let _ = write!(

@@ -6,7 +6,6 @@ use super::histogram::Histogram;
 use super::texts::Texts;
 use crate::model::snapshot::{self, Shape, Snapshot};
 use crate::record::Record;
-use crate::text::quantity::count;
 use serde::Serialize;
 
 /// Launches of one kernel. Times are those of the launching call: the CPU's, not the GPU's.
@@ -116,15 +115,6 @@ impl Kernel {
     pub fn runs(&self) -> u64 {
         let launched = self.launches.saturating_sub(self.captured.unwrap_or(0));
         launched.saturating_add(self.in_graphs.unwrap_or(0))
-    }
-
-    /// What graphs have to do with it: `+12,000 in graphs, 3 of the calls captured`; empty: nothing.
-    #[must_use]
-    pub fn graphs(&self) -> String {
-        let some = |number: Option<u64>| number.filter(|number| *number > 0);
-        let runs = some(self.in_graphs).map(|runs| format!("+{} in graphs", count(runs)));
-        let captured = some(self.captured).map(|captured| format!("{} of the calls captured", count(captured)));
-        runs.into_iter().chain(captured).collect::<Vec<_>>().join(", ")
     }
 }
 

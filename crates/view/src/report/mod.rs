@@ -5,6 +5,7 @@
 //! are `findings`' business, files `trace`'s.
 
 mod bins;
+mod chapters;
 mod clip;
 mod copies;
 pub mod demand;
@@ -22,8 +23,11 @@ pub mod live;
 pub mod load;
 pub mod markdown;
 mod memory;
+#[cfg(test)]
+mod pages_tests;
 mod people;
 mod rates;
+mod short;
 pub mod site;
 mod slowest;
 pub mod text;

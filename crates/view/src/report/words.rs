@@ -4,6 +4,7 @@ use super::{Copies, Hidden, Report, site, sum};
 use crate::model::finding::{Finding, Moment, Run};
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
+pub use crate::section::words::{at, bandwidth, change, percent};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};
 
@@ -38,28 +39,6 @@ pub(crate) fn moment_utc(unix_ns: u64) -> String {
     let day = date((seconds / 86_400) as i64);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     format!("{day} {hour:02}:{minute:02}:{second:02}")
-}
-
-/// A moment of the trace: `12.345 s`.
-#[must_use]
-pub fn at(at_ns: i64) -> String {
-    format!("{:.3} s", at_ns as f64 / 1e9)
-}
-
-/// `12.3 %`.
-#[must_use]
-pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-/// `+12.3 %`, `× 76`; `-`: there is nothing to compare with.
-#[must_use]
-pub fn change(change: Option<f64>) -> String {
-    match change {
-        None => "-".to_owned(),
-        Some(change) if change >= 9.0 => format!("× {:.0}", change + 1.0),
-        Some(change) => format!("{:+.1} %", change * 100.0),
-    }
 }
 
 /// `1,234`, and which layer it is of where that is not the driver's.
@@ -121,15 +100,6 @@ pub fn hidden(wait: &Hidden) -> String {
     known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
 }
 
-/// `12.3 GB/s`, in powers of ten as bandwidths are.
-#[must_use]
-pub fn bandwidth(bytes_per_second: f64) -> String {
-    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
-    let unit = units.into_iter().find(|(scale, _)| bytes_per_second >= *scale);
-    let (scale, name) = unit.unwrap_or((1.0, "B/s"));
-    format!("{:.1} {name}", bytes_per_second / scale)
-}
-
 /// `12,345/s`, `0.5/s`.
 #[must_use]
 pub fn per_second(rate: f64) -> String {
@@ -159,14 +129,6 @@ pub fn copies(copies: &Copies) -> String {
     };
     let manner = if copies.blocking { "blocking" } else { "asynchronous" };
     format!("{direction}{host}, {manner}")
-}
-
-/// Bandwidth of copies, with `≥` where it is a lower bound, `-` where it is not known.
-#[must_use]
-pub fn speed(copies: &Copies) -> String {
-    let bound = if copies.at_least { "≥ " } else { "" };
-    let rate = copies.bytes_per_second;
-    rate.map_or_else(|| "-".to_owned(), |rate| format!("{bound}{}", bandwidth(rate)))
 }
 
 /// The line of the program that a finding is about.
@@ -226,11 +188,7 @@ mod tests {
 
     #[test]
     fn rates_read_naturally() {
-        assert_eq!(bandwidth(12.34e9), "12.3 GB/s");
         assert_eq!(per_second(12_345.4), "12,345/s");
         assert_eq!(per_second(0.5), "0.5/s");
-        assert_eq!(percent(0.1234), "12.3 %");
-        assert_eq!([Some(-0.5), Some(75.0), None].map(change), ["-50.0 %", "× 76", "-"]);
-        assert_eq!(at(12_345_678_901), "12.346 s");
     }
 }

@@ -1,8 +1,10 @@
 //! Launches by kernel, in the summary: as text and as JSON.
 
+use super::summary::ALL_IN;
 use crate::model::launches::{Kernel, Shape, Streams};
-use crate::text::fit::GAP;
-use crate::text::quantity::{bytes, count, duration, escaped};
+use crate::section::text::Ink;
+use crate::section::{self, Cell, Column, Table};
+use crate::text::quantity::{bytes, count};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -57,53 +59,48 @@ pub fn to_text(kernels: &[Kernel], full: bool) -> String {
         return out;
     }
     let named = kernels.iter().filter(|kernel| kernel.name.is_some()).count();
-    let _ = writeln!(
-        out,
-        "\nkernels: {} launches of {}",
-        count(launches),
-        count(named as u64)
-    );
-    let _ = writeln!(
-        out,
-        "{:>12}{GAP} {:>7}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  kernel <<<grid, block, shared memory>>> (time: in the launching call)",
-        "launches", "share", "failed", "threads", "~p50", "~p99"
-    );
-    for kernel in kernels.iter().take(SHOWN) {
-        kernel_text(kernel, launches, full, &mut out);
-    }
-    if kernels.len() > SHOWN {
-        let rest: u64 = kernels[SHOWN..].iter().map(|kernel| kernel.launches).sum();
-        let _ = writeln!(
-            out,
-            "{:>12} of {} more kernels (--summary json has all)",
-            count(rest),
-            kernels.len() - SHOWN
-        );
-    }
+    let (all, named) = (count(launches), count(named as u64));
+    let _ = writeln!(out, "\nkernels: {all} launches of {named}");
+    let rows = kernels.iter().map(|kernel| row(kernel, launches, full));
+    let table = Table::flat(columns(), rows).counting("kernel", 1, "launch");
+    let table = Table {
+        few: SHOWN,
+        all_in: ALL_IN,
+        ..table.wide(&[10, 7, 8, 10, 10, 10])
+    };
+    section::text::table(&table, Ink(false), &mut out);
     out
 }
 
-fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
+fn columns() -> Vec<Column> {
+    vec![
+        Column::text("kernel <<<grid, block, shared memory>>> (time: in the launching call)"),
+        Column::number("launches"),
+        Column::number("share"),
+        Column::number("failed"),
+        Column::number("threads"),
+        Column::number("~p50"),
+        Column::number("~p99"),
+    ]
+}
+
+fn row(kernel: &Kernel, all: u64, full: bool) -> Vec<Cell> {
     let called = kernel.launches + kernel.failed > 0;
-    let time = |ns: u64| match kernel.timed && called {
-        true => duration(ns),
-        false => "-".to_owned(),
-    };
-    let share = 100.0 * kernel.launches as f64 / all.max(1) as f64;
-    let _ = write!(
-        out,
-        "{:>12}{GAP} {share:>6.1}%{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  {}",
-        count(kernel.launches),
-        if kernel.timed {
-            count(kernel.failed)
-        } else {
-            "-".to_owned()
-        },
-        scaled(kernel.threads),
+    let time = |ns: u64| Cell::of((kernel.timed && called).then_some(ns), Cell::Duration);
+    vec![
+        Cell::Text(what(kernel, full)),
+        Cell::Count(kernel.launches),
+        Cell::Share(kernel.launches as f64 / all.max(1) as f64),
+        Cell::of(kernel.timed.then_some(kernel.failed), Cell::Count),
+        Cell::Text(scaled(kernel.threads)),
         time(kernel.p50_ns),
         time(kernel.p99_ns),
-        escaped(kernel.shown(full))
-    );
+    ]
+}
+
+/// Its name, how it was mostly launched, and what else there is to know.
+fn what(kernel: &Kernel, full: bool) -> String {
+    let mut out = kernel.shown(full).to_owned();
     if let Some(reason) = kernel.reason {
         let _ = write!(out, " ({reason})");
     }
@@ -117,7 +114,7 @@ fn kernel_text(kernel: &Kernel, all: u64, full: bool, out: &mut String) {
     if full {
         out.push_str(&stream_text(kernel.stream));
     }
-    out.push('\n');
+    out
 }
 
 /// What graphs have to do with it.

@@ -5,6 +5,7 @@ pub mod aggregate;
 pub mod cost;
 pub mod driver;
 pub mod findings;
+pub(crate) mod functions;
 pub mod json;
 pub mod kernels;
 pub mod memory;

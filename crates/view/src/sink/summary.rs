@@ -4,6 +4,7 @@ use super::aggregate;
 use super::cost;
 use super::driver;
 use super::findings;
+use super::functions::{CALLS, Told, columns};
 use super::kernels;
 use super::memory::{self, Rates};
 use super::outside;
@@ -12,13 +13,19 @@ use super::work;
 use super::xid;
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary, UnderWay};
-use crate::text::fit::{GAP, fit};
+use crate::section::text::Ink;
+use crate::section::{self, Cell, Table};
+use crate::text::fit::fit;
 use crate::text::quantity::{bytes, count, duration, escaped, harmless};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
 const SHOWN: usize = 25;
+/// The form that has the rest.
+pub(crate) const ALL_IN: &str = "--summary json has all";
+/// Characters of the columns of each layer's table, which stand below each other.
+const WIDTHS: [usize; 8] = [10, 8, 10, 10, 10, 10, 10, 10];
 /// Lines of the stack of a call that has not returned.
 const OPEN_FRAMES: usize = 6;
 
@@ -214,57 +221,39 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
         count(calls),
         count(errors)
     );
-    let _ = writeln!(
-        out,
-        "{:>12}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  function",
-        "calls", "errors", "total", "mean", "~p50", "~p99", "max", "bytes"
-    );
-    for function in functions.iter().take(SHOWN) {
-        function_text(function, out);
-    }
-    if functions.len() > SHOWN {
-        let rest: u64 = functions[SHOWN..].iter().map(|function| function.calls).sum();
-        let _ = writeln!(
-            out,
-            "{:>12} in {} more functions (--summary json has all)",
-            count(rest),
-            functions.len() - SHOWN
-        );
-    }
+    let rows = functions.iter().map(|function| told(function));
+    let table = Table::flat(columns(), rows).counting("function", CALLS, "call");
+    let table = Table {
+        few: SHOWN,
+        all_in: ALL_IN,
+        ..table.wide(&WIDTHS)
+    };
+    section::text::table(&table, Ink(false), out);
 }
 
-fn function_text(function: &Function, out: &mut String) {
-    let mean = function.total_ns.checked_div(function.calls).unwrap_or(0);
-    let time = |ns: u64| if function.timed { duration(ns) } else { "-".to_owned() };
-    let size = if function.bytes > 0 {
-        bytes(function.bytes)
-    } else {
-        "-".to_owned()
+fn told(function: &Function) -> Vec<Cell> {
+    let time = |ns: u64| function.timed.then_some(ns);
+    let told = Told {
+        name: Cell::Text(format!("{}{}", function.name, notes(function))),
+        class: function.class.category(),
+        calls: function.calls,
+        errors: function.timed.then_some(function.errors),
+        total_ns: time(function.total_ns),
+        p50_ns: time(function.p50_ns),
+        p99_ns: time(function.p99_ns),
+        max_ns: time(function.max_ns),
+        bytes: function.bytes,
     };
-    let _ = write!(
-        out,
-        "{:>12}{GAP} {:>8}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP} {:>10}{GAP}  {}",
-        count(function.calls),
-        if function.timed {
-            count(function.errors)
-        } else {
-            "-".to_owned()
-        },
-        time(function.total_ns),
-        time(mean),
-        time(function.p50_ns),
-        time(function.p99_ns),
-        time(function.max_ns),
-        size,
-        escaped(&function.name)
-    );
+    told.cells()
+}
+
+/// What stands behind its name.
+fn notes(function: &Function) -> String {
+    let mut out = String::new();
     if let Some(share) = function.driver {
         let percent = (share.ns as f64 / function.total_ns.max(1) as f64 * 100.0).min(100.0);
-        let _ = write!(
-            out,
-            "  ({percent:.0} % in {} calls of the kernel driver)",
-            count(share.calls)
-        );
+        let calls = count(share.calls);
+        let _ = write!(out, "  ({percent:.0} % in {calls} calls of the kernel driver)");
     }
     if function.standstill_ns > 0 {
         let _ = write!(out, "  ({} of it waiting for probes)", duration(function.standstill_ns));
@@ -272,7 +261,7 @@ fn function_text(function: &Function, out: &mut String) {
     if function.unfinished > 0 {
         let _ = write!(out, "  ({} had not returned)", count(function.unfinished));
     }
-    out.push('\n');
+    out
 }
 
 fn copies_text(summary: &Summary, out: &mut String) {

@@ -1,14 +1,10 @@
 //! What changed, for a pull request.
 
-use super::super::markdown::{cell, code};
 use super::super::words;
-use super::{Diff, FunctionChange, Measure};
+use super::{Diff, chapter};
 use crate::model::finding::{Finding, Run};
-use crate::text::quantity::{count, duration};
+use crate::section::markdown::{cell, code, write as write_chapter};
 use std::fmt::Write;
-
-/// Functions shown.
-const SHOWN: usize = 10;
 
 /// The whole comparison.
 #[must_use]
@@ -21,8 +17,8 @@ pub fn markdown(diff: &Diff<'_>) -> String {
         }
     }
     findings(diff, &mut out);
-    measures(diff, &mut out);
-    functions(diff, &mut out);
+    out.push('\n');
+    write_chapter(&chapter(diff), &mut out);
     out
 }
 
@@ -49,40 +45,4 @@ fn findings(diff: &Diff<'_>, out: &mut String) {
     if diff.appeared.len() + diff.gone.len() + diff.stayed.len() == 0 {
         out.push_str("- no findings in either\n");
     }
-}
-
-fn measures(diff: &Diff<'_>, out: &mut String) {
-    out.push_str("\n| | before | after | change | per launch |\n|---|--:|--:|--:|--:|\n");
-    let line = |measure: &Measure| {
-        let (before, after) = measure.words();
-        let per_launch = words::change(measure.change_per_launch());
-        format!(
-            "| {} | {before} | {after} | {} | {per_launch} |\n",
-            measure.name,
-            words::change(measure.change())
-        )
-    };
-    diff.measures.iter().for_each(|measure| out.push_str(&line(measure)));
-}
-
-fn functions(diff: &Diff<'_>, out: &mut String) {
-    if diff.functions.is_empty() {
-        return;
-    }
-    out.push_str("\n| function | calls before | after | total before | after | by call |\n|---|--:|--:|--:|--:|--:|\n");
-    let line = |change: &FunctionChange| {
-        format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
-            code(&change.name),
-            count(change.before_calls),
-            count(change.after_calls),
-            duration(change.before_ns),
-            duration(change.after_ns),
-            words::change(change.mean_change())
-        )
-    };
-    diff.functions
-        .iter()
-        .take(SHOWN)
-        .for_each(|change| out.push_str(&line(change)));
 }

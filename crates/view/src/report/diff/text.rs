@@ -1,15 +1,12 @@
 //! What changed, for a terminal.
 
-use super::super::text::{Ink, table, wrapped};
 use super::super::{Report, words};
-use super::{Diff, FunctionChange, Measure};
+use super::{Diff, chapter};
 use crate::model::finding::{Finding, Run};
+use crate::section::text::{Ink, wrapped, write as write_chapter};
 use crate::text::fit::fit;
-use crate::text::quantity::{count, duration, escaped};
+use crate::text::quantity::escaped;
 use std::fmt::Write;
-
-/// Functions shown.
-const SHOWN: usize = 15;
 
 /// The whole comparison.
 #[must_use]
@@ -30,8 +27,7 @@ fn whole_lines(diff: &Diff<'_>, colour: bool) -> String {
         side(name, report, ink, &mut out);
     }
     findings(diff, ink, &mut out);
-    measures(diff, ink, &mut out);
-    functions(diff, ink, &mut out);
+    write_chapter(&chapter(diff), ink, &mut out);
     out
 }
 
@@ -77,67 +73,4 @@ fn line(word: &str, finding: &Finding, run: &Run, out: &mut String) {
     let at = words::place(finding).map_or_else(String::new, |place| format!(", at {place}"));
     let _ = writeln!(out, "  {word}  {}{at}", escaped(&finding.title));
     let _ = writeln!(out, "        {}", words::cost(finding, run));
-}
-
-fn measures(diff: &Diff<'_>, ink: Ink, out: &mut String) {
-    let (changed, same): (Vec<&Measure>, Vec<&Measure>) = diff.measures.iter().partition(|one| one.has_changed());
-    let _ = writeln!(out, "\n{}", ink.strong("Totals"));
-    let row = |measure: &&Measure| {
-        let (before, after) = measure.words();
-        let per_launch = measure.change_per_launch();
-        vec![
-            before,
-            after,
-            words::change(measure.change()),
-            words::change(per_launch),
-            measure.name.to_owned(),
-        ]
-    };
-    let rows: Vec<Vec<String>> = changed.iter().map(row).collect();
-    if !rows.is_empty() {
-        table::write(&["before", "after", "change", "per launch", ""], &rows, out);
-    }
-    let same: Vec<&str> = same.iter().map(|measure| measure.name).collect();
-    if !same.is_empty() {
-        let _ = write!(
-            out,
-            "  {}",
-            wrapped(&format!("as before (within 1 %): {}", same.join(", ")), "  ")
-        );
-    }
-}
-
-fn functions(diff: &Diff<'_>, ink: Ink, out: &mut String) {
-    if diff.functions.is_empty() {
-        return;
-    }
-    let _ = writeln!(out, "\n{}", ink.strong("Functions"));
-    let row = |change: &FunctionChange| {
-        let more = change.more_ns();
-        let sign = if more < 0 { "-" } else { "+" };
-        vec![
-            format!("{sign}{}", duration(more.unsigned_abs())),
-            words::change(change.mean_change()),
-            count(change.before_calls),
-            count(change.after_calls),
-            duration(change.before_ns),
-            duration(change.after_ns),
-            table::name(&change.name),
-        ]
-    };
-    let rows: Vec<Vec<String>> = diff.functions.iter().take(SHOWN).map(row).collect();
-    let heads = [
-        "time",
-        "by call",
-        "calls before",
-        "after",
-        "total before",
-        "after",
-        "function",
-    ];
-    table::write(&heads, &rows, out);
-    let rest = diff.functions.len().saturating_sub(SHOWN);
-    if rest > 0 {
-        let _ = writeln!(out, "  … {rest} more (--json)");
-    }
 }

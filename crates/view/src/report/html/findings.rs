@@ -1,8 +1,8 @@
 //! What is wrong, as cards.
 
 use super::super::{Report, site, words};
-use super::written::Text;
 use crate::model::finding::Finding;
+use crate::section::html::{Text, site as frames};
 use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 
@@ -64,15 +64,7 @@ fn cost(finding: &Finding, report: &Report, page: &mut String) {
 fn where_from(finding: &Finding, page: &mut String) {
     let Some(place) = words::place(finding) else { return };
     let stack = finding.site.as_deref().map(site::lines).unwrap_or_default();
-    let _ = write!(
-        page,
-        "<details class=\"site\"><summary><code>{}</code></summary><ol>",
-        Text(&place)
-    );
-    for line in stack {
-        let _ = write!(page, "<li><code>{}</code></li>", Text(&line));
-    }
-    page.push_str("</ol></details>\n");
+    let _ = writeln!(page, "{}", frames(&place, &stack));
 }
 
 fn moments(finding: &Finding, page: &mut String) {

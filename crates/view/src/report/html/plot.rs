@@ -1,7 +1,7 @@
 //! One plot over time: drawn here, so that it is there without any script; values for the pointer go with it.
 
 use super::super::words;
-use super::written::Text;
+use crate::section::html::Text;
 use crate::text::quantity;
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use super::super::{DIRECTIONS, Point, Report, Step, words};
 use super::plot::{Series, Span, Unit, figure};
-use super::written::Text;
+use crate::section::html::Text;
 use crate::text::quantity::{count, duration};
 use std::fmt::Write;
 

@@ -1,8 +1,8 @@
 //! What is wrong.
 
 use super::super::{Report, words};
-use super::{Ink, wrapped};
 use crate::model::finding::Finding;
+use crate::section::text::{Ink, wrapped};
 use crate::text::quantity::{count, escaped};
 use std::fmt::Write;
 

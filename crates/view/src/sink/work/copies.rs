@@ -4,8 +4,9 @@ use super::words::{bandwidth, direction, host, name, sizes};
 use crate::catalog::CopyKind;
 use crate::catalog::HostMemory;
 use crate::model::work::{Bandwidth, Certainty, CopyReport, ProcessReport};
-use crate::text::fit::GAP;
-use crate::text::quantity::{bytes, count, duration, plural};
+use crate::section::text::{Ink, table as write_table};
+use crate::section::{Cell, Column, Table};
+use crate::text::quantity::{bytes, count, plural};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -23,7 +24,7 @@ pub fn section(processes: &[ProcessReport], out: &mut String) {
         return;
     }
     heading(&lines, out);
-    lines.iter().for_each(|line| row(line, out));
+    write_table(&table(&lines), Ink(false), out);
     by_process(processes, out);
     for process in lossy {
         let copies = plural(process.lost.copies, "copy");
@@ -46,29 +47,41 @@ fn heading(lines: &[CopyReport], out: &mut String) {
         count(copies),
         bytes(size)
     );
-    if !lines.is_empty() {
-        let _ = writeln!(
-            out,
-            "{:>12}{GAP} {:>10}{GAP} {:>13}{GAP} {:>10}{GAP} {:>13}{GAP}  copies",
-            "count", "bytes", "bandwidth", "time", "typical size"
-        );
+}
+
+fn table(lines: &[CopyReport]) -> Table {
+    let columns = vec![
+        Column::text("copies"),
+        Column::number("count"),
+        Column::number("bytes"),
+        Column::number("bandwidth"),
+        Column::number("time"),
+        Column::number("typical size"),
+    ];
+    let table = Table::flat(columns, lines.iter().map(row));
+    Table {
+        few: lines.len(),
+        ..table.wide(&[10, 10, 13, 10, 13])
     }
 }
 
-fn row(line: &CopyReport, out: &mut String) {
+fn row(line: &CopyReport) -> Vec<Cell> {
     let speed = line
         .bandwidth
         .map(|speed| bandwidth(speed.bytes_per_second(), speed.certainty));
-    let _ = write!(
-        out,
-        "{:>12}{GAP} {:>10}{GAP} {:>13}{GAP} {:>10}{GAP} {:>13}{GAP}  {}",
-        count(line.count),
-        bytes(line.bytes),
-        speed.as_deref().unwrap_or("-"),
-        duration(line.call_ns),
-        most(line).map_or("-".to_owned(), sizes),
-        direction(line.direction)
-    );
+    vec![
+        Cell::Text(what(line)),
+        Cell::Count(line.count),
+        Cell::Bytes(line.bytes),
+        Cell::of(speed, Cell::Text),
+        Cell::Duration(line.call_ns),
+        Cell::of(most(line).map(sizes), Cell::Text),
+    ]
+}
+
+/// From where to where, and how.
+fn what(line: &CopyReport) -> String {
+    let mut out = direction(line.direction).to_owned();
     if let Some(kind) = line.host {
         let _ = write!(out, ", {}", host(kind));
     }
@@ -79,7 +92,7 @@ fn row(line: &CopyReport, out: &mut String) {
     if line.unsized_count > 0 {
         let _ = write!(out, " ({} of unknown size)", count(line.unsized_count));
     }
-    out.push('\n');
+    out
 }
 
 /// The bucket that most copies are in.

@@ -2,8 +2,9 @@
 
 use super::words::titled;
 use crate::model::work::StreamReport;
-use crate::text::fit::GAP;
-use crate::text::quantity::{bytes, count, duration, plural};
+use crate::section::text::Ink;
+use crate::section::{self, Cell, Column, Table};
+use crate::sink::summary::ALL_IN;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -15,42 +16,40 @@ pub fn table(streams: &[StreamReport], out: &mut String) {
     if streams.is_empty() {
         return;
     }
-    let _ = writeln!(
-        out,
-        "{:>15}{GAP} {:>10}{GAP} {:>13}{GAP} {:>15}{GAP} {:>11}{GAP}  stream",
-        "work given", "copied", "busy at most", "queued at most", "waited for"
-    );
+    let columns = vec![
+        Column::text("stream"),
+        Column::number("work given"),
+        Column::number("copied"),
+        Column::number("busy at most"),
+        Column::number("queued at most"),
+        Column::number("waited for"),
+    ];
     let contexts = streams.iter().map(|stream| stream.context);
     let contexts: HashSet<u64> = contexts.filter(|context| *context != 0).collect();
-    for stream in streams.iter().take(SHOWN) {
-        row(stream, contexts.len() > 1, out);
-    }
-    let rest = streams.get(SHOWN..).unwrap_or_default();
-    if !rest.is_empty() {
-        let submissions = rest
-            .iter()
-            .fold(0u64, |sum, stream| sum.saturating_add(stream.submissions));
-        let _ = writeln!(
-            out,
-            "{:>15} to {} (--summary json has all)",
-            count(submissions),
-            plural(rest.len() as u64, "more stream")
-        );
-    }
+    let rows = streams.iter().map(|stream| row(stream, contexts.len() > 1));
+    let table = Table::flat(columns, rows).counting("stream", 1, "submission");
+    let table = Table {
+        few: SHOWN,
+        all_in: ALL_IN,
+        ..table.wide(&[13, 10, 13, 15, 11])
+    };
+    section::text::table(&table, Ink(false), out);
 }
 
-fn row(stream: &StreamReport, several_contexts: bool, out: &mut String) {
+fn row(stream: &StreamReport, several_contexts: bool) -> Vec<Cell> {
     let copied = stream.copied.values().fold(0u64, |sum, size| sum.saturating_add(*size));
-    let _ = write!(
-        out,
-        "{:>15}{GAP} {:>10}{GAP} {:>13}{GAP} {:>15}{GAP} {:>11}{GAP}  {}",
-        count(stream.submissions),
-        bytes(copied),
-        duration(stream.busy_at_most_ns),
-        count(stream.depth_at_most),
-        duration(stream.blocked_ns),
-        titled(stream)
-    );
+    vec![
+        Cell::Text(what(stream, several_contexts)),
+        Cell::Count(stream.submissions),
+        Cell::Bytes(copied),
+        Cell::Duration(stream.busy_at_most_ns),
+        Cell::Count(stream.depth_at_most),
+        Cell::Duration(stream.blocked_ns),
+    ]
+}
+
+fn what(stream: &StreamReport, several_contexts: bool) -> String {
+    let mut out = titled(stream);
     if several_contexts && stream.context != 0 {
         let _ = write!(out, " of context {:#x}", stream.context);
     }
@@ -63,5 +62,5 @@ fn row(stream: &StreamReport, several_contexts: bool, out: &mut String) {
     if !stream.alive {
         out.push_str(", destroyed");
     }
-    out.push('\n');
+    out
 }

@@ -1,0 +1,85 @@
+//! When devices had nothing to do, and what the host did meanwhile.
+
+use super::super::{Gap, Idle, Meanwhile, Report, at_least};
+use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::text::quantity::{duration, plural};
+
+/// Gaps of a process that are told one by one where there is little room.
+const GAPS: usize = 3;
+/// The same of what the host did.
+const MEANWHILE: usize = 5;
+const NO_CALL: &str = "no CUDA call";
+
+pub(super) fn idle(report: &Report) -> Chapter {
+    Chapter {
+        id: "idle",
+        name: "Idle",
+        title: "GPU idle, and what the host did meanwhile".to_owned(),
+        sections: report.idle.iter().flat_map(|one| [gaps(one), meanwhile(one)]).collect(),
+    }
+}
+
+fn gaps(idle: &Idle) -> Section {
+    let columns = vec![
+        Column::number("took"),
+        Column::number("at"),
+        Column::text("the host mostly in"),
+    ];
+    let (word, label) = match idle.inferred {
+        true => ("", " (inferred)"),
+        false => ("at least ", ""),
+    };
+    let gaps = format!(
+        "{}, the longest {}",
+        plural(idle.gaps, "gap"),
+        duration(idle.longest_ns)
+    );
+    let table = Table::flat(columns, idle.longest.iter().map(gap)).of("gap");
+    Section {
+        title: Some(format!("GPU idle, process {}", idle.pid)),
+        about: format!("{word}{} in {gaps}{label}", idle.words()),
+        lines: likely(idle).into_iter().collect(),
+        table: Table { few: GAPS, ..table },
+        ..Section::default()
+    }
+}
+
+fn likely(idle: &Idle) -> Option<String> {
+    (idle.likely_ns.saturating_sub(idle.total_ns) > idle.window_ns / 100).then(|| {
+        let (time, share) = (duration(idle.likely_ns), at_least(idle.likely_ns, idle.window_ns));
+        format!("{time} ({share}) if streams that were given nothing for a second are done (inferred)")
+    })
+}
+
+fn gap(gap: &Gap) -> Vec<Cell> {
+    vec![
+        Cell::Duration(gap.ns),
+        Cell::Moment(gap.at_ns),
+        within(gap.mostly_in.as_deref().unwrap_or_default()),
+    ]
+}
+
+fn meanwhile(idle: &Idle) -> Section {
+    let columns = vec![
+        Column::text("the host in"),
+        Column::number("time, all threads together").bar(),
+    ];
+    let row = |one: &Meanwhile| vec![within(&one.name), Cell::Duration(one.ns)];
+    let table = Table::flat(columns, idle.meanwhile.iter().filter(|one| one.ns > 0).map(row));
+    Section {
+        title: Some(format!("The host meanwhile, process {}", idle.pid)),
+        about: "in gaps of 20 µs and more".to_owned(),
+        table: Table {
+            few: MEANWHILE,
+            ..table.of("function")
+        },
+        ..Section::default()
+    }
+}
+
+fn within(name: &str) -> Cell {
+    match name {
+        "" => Cell::Text(NO_CALL.to_owned()),
+        name => Cell::Name(name.to_owned()),
+    }
+}

@@ -1,0 +1,191 @@
+//! One report with something in every section, in each form that people read.
+
+use super::diff::diff;
+use super::{Collector, Report, Source, diff as pages, html, markdown, text};
+use crate::catalog::{Class, CopyKind, HostMemory};
+use crate::record::{Kind, Record, Taker};
+use serde_json::{Value, json};
+
+const MS: i64 = 1_000_000;
+const LOSS: &str = r#"[{"function":"loss_item","file":"/home/me/train.py","line":50,"language":"python"}]"#;
+const BATCH: &str = r#"[{"function":"make_batch","file":"/home/me/train.py","line":23,"language":"python"},
+    {"function":"main","file":"/home/me/train.py","line":80,"language":"python"}]"#;
+
+fn call(name: &'static str, class: Class, at_ms: i64, ns: u64) -> Record<'static> {
+    Record {
+        ns: Some(ns),
+        tid: 4712,
+        comm: "python",
+        layer: "driver",
+        name,
+        class,
+        result: Some(0),
+        error: Some("CUDA_SUCCESS"),
+        args: Some(r#"{"stream":"0x10"}"#),
+        ..Record::new(Kind::Call, at_ms * MS, 4711)
+    }
+}
+
+fn steps(factor: u64) -> Vec<Record<'static>> {
+    let mut rows = Vec::new();
+    for step in 0..6 {
+        let at = step * 40;
+        rows.push(Record {
+            bytes: Some(256 << 20),
+            address: Some(0x7f00_0000_0000),
+            held: Some((256 << 20) + (2 << 30)),
+            stack: Some(BATCH),
+            ..call("cuMemAlloc_v2", Class::Alloc, at, 900_000 * factor)
+        });
+        rows.push(Record {
+            bytes: Some(16 << 20),
+            direction: Some(CopyKind::HtoD),
+            host: Some(HostMemory::Pageable),
+            stream: Some(0x10),
+            ..call("cuMemcpyHtoDAsync_v2", Class::Copy, at + 2, 400_000)
+        });
+        rows.push(Record {
+            kernel: Some("gemm<float,128>"),
+            stream: Some(0x10),
+            ..call("cuLaunchKernel", Class::Launch, at + 4, 5_000)
+        });
+        rows.push(Record {
+            stream: Some(0x10),
+            blocking: true,
+            stack: Some(LOSS),
+            ..call("cuStreamSynchronize", Class::Sync, at + 5, 3_000_000 * factor)
+        });
+        rows.push(Record {
+            ns: Some(20_000_000),
+            ..Record::new(Kind::Idle, (at + 10) * MS, 4711)
+        });
+        rows.push(Record {
+            address: Some(0x7f00_0000_0000),
+            held: Some(2 << 30),
+            ..call("cuMemFree_v2", Class::Free, at + 12, 1_100_000)
+        });
+    }
+    rows
+}
+
+fn odd() -> Vec<Record<'static>> {
+    let xid = r#"{"name":"Xid 79","pci":"0000:17:00","comm":"python","meaning":"GPU has fallen off the bus","action_words":"restart the machine"}"#;
+    vec![
+        Record {
+            failed: true,
+            result: Some(2),
+            error: Some("CUDA_ERROR_OUT_OF_MEMORY"),
+            stack: Some(BATCH),
+            ..call("cuMemAlloc_v2", Class::Alloc, 250, 70_000)
+        },
+        Record {
+            name: "cuLaunchKernel",
+            count: 3,
+            ns: Some(1),
+            ..Record::new(Kind::Lost, 251 * MS, 0)
+        },
+        Record {
+            ns: Some(3_000_000),
+            name: "host.outside",
+            stack: Some(BATCH),
+            ..Record::new(Kind::Sample, 251 * MS, 4711)
+        },
+        Record {
+            args: Some(xid),
+            ..Record::new(Kind::Xid, 252 * MS, 0)
+        },
+    ]
+}
+
+fn summary() -> Value {
+    let function = |name: &str, category: &str, calls: u64| {
+        json!({"layer": "driver", "name": name, "category": category,
+        "calls": calls, "errors": 0, "bytes": 0, "total_us": 9.5, "max_us": 7.25, "p50_us": 2.56, "p99_us": 4.096})
+    };
+    let mut functions = vec![
+        function("cuGraphLaunch", "launch", 100),
+        function("cuLaunchKernel", "launch", 12),
+        function("a|b`<i>\u{1b}", "other", 1),
+    ];
+    functions.extend((0..14).map(|number| function(&format!("cuGet{number}"), "other", 2)));
+    functions.push(json!({"layer": "runtime", "name": "cudaGetDevice", "category": "other", "calls": 7, "bytes": 0}));
+    let frame = |name: &str, line: u32| json!({"function": name, "file": "/home/me/train.py", "line": line, "language": "python"});
+    json!({
+        "type": "summary", "seconds": 1.0, "unseen": ["/opt/libx.so: not usable: 32-bit"], "functions": functions,
+        "failures": [{"name": "cuMemAlloc_v2", "error": "CUDA_ERROR_OUT_OF_MEMORY", "code": 2, "count": 2}],
+        "kernels": [
+            {"kernel": "gemm", "launches": 10, "failed": 1, "captured": 0, "in_graphs": 100, "p50_us": 3.0, "p99_us": 4.0, "max_us": 9.0, "shapes": []},
+            {"kernel": null, "reason": "the handle could not be read", "launches": 2, "failed": 0, "captured": 2, "in_graphs": 200,
+             "shapes": [{"grid": [128, 2, 1], "block": [256, 1, 1], "shared_bytes": 49152, "launches": 2}]},
+        ],
+        "work": [{
+            "pid": 4711, "comm": "python", "watched": "start",
+            "copies": [{"direction": "HtoD", "host": "pinned", "blocking": false, "count": 6, "bytes": 100_663_296, "call_us": 2400.0,
+                "bytes_per_second": 12.3e9, "bound": "at_least"}],
+            "waits": [
+                {"function": "cuStreamSynchronize", "stream": "0x10", "count": 3, "total_us": 988.0, "max_us": 400.0, "stack": [frame("loss_item", 50)]},
+                {"function": "cuStreamSynchronize", "stream": "0x10", "count": 2, "total_us": 12.0, "max_us": 7.0},
+            ],
+            "hidden": [{"kind": "free", "count": 100, "total_us": 937_000.0, "certainty": "inferred", "stack": [frame("drop_batch", 31)]}],
+            "gpu": {"window_us": 500_000.0, "busy_at_most_us": 320_000.0, "idle_at_least_us": 180_000.0, "idle_likely_us": 250_000.0,
+                "certainty": "bound", "idle_gaps": 7, "longest_idle_us": 90_000.0, "notes": []},
+            "graphs": {"launches": 100, "known_launches": 100, "kernels": 300, "copies": 0, "memsets": 0, "captured": 3},
+        }],
+        "memory": [],
+        "cost": {"program_seconds": 0.25, "tracer_cpu_seconds": 0.5, "tracer_rss_bytes": 1_048_576},
+    })
+}
+
+fn report(rows: Vec<Record<'static>>, summary: Option<Value>, name: &str) -> Report {
+    let mut collector = Collector::new();
+    rows.iter().for_each(|row| collector.take(row));
+    let source = Source {
+        name: name.to_owned(),
+        rows: rows.len() as u64,
+        ..Source::default()
+    };
+    let summary = summary.map(|summary| summary.to_string());
+    collector.report(source, summary.as_deref())
+}
+
+fn whole() -> Report {
+    report(steps(1).into_iter().chain(odd()).collect(), Some(summary()), "b.arrows")
+}
+
+fn of_rows() -> Report {
+    report(steps(2), None, "a.arrows")
+}
+
+/// What is below the plots, without style and script.
+fn tables(page: &str) -> &str {
+    let from = page.find("<section id=\"functions\">").expect("functions");
+    &page[from..page.find("</main>").expect("an end")]
+}
+
+#[test]
+fn a_report_reads_well_in_a_terminal() {
+    insta::assert_snapshot!("report_as_text", text::page(&whole(), false));
+    insta::assert_snapshot!(
+        "report_in_60_columns_and_colours",
+        text::page_within(&whole(), true, Some(60))
+    );
+    insta::assert_snapshot!("report_of_rows_alone_as_text", text::page(&of_rows(), false));
+}
+
+#[test]
+fn a_report_reads_well_as_markdown() {
+    insta::assert_snapshot!("report_as_markdown", markdown::page(&whole()));
+}
+
+#[test]
+fn a_report_has_tables_on_its_page() {
+    insta::assert_snapshot!("report_as_html", tables(&html::page(&whole())));
+}
+
+#[test]
+fn what_changed_reads_well() {
+    let (before, after) = (of_rows(), whole());
+    let diff = diff(&before, &after);
+    insta::assert_snapshot!("diff_as_text", pages::page(&diff, false));
+    insta::assert_snapshot!("diff_as_markdown", pages::markdown(&diff));
+}

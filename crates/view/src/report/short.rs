@@ -1,0 +1,82 @@
+//! What is said first of totals, a line each, and last of what they are worth. Not escaped.
+
+use super::{Report, words};
+use crate::section::words::percent;
+use crate::section::{Cell, Column, Table};
+use crate::text::quantity::{bytes, count, duration, plural};
+
+/// Processes whose idle time is told.
+const IDLE: usize = 3;
+/// Functions whose lost rows are told.
+const LOST: usize = 20;
+
+/// Names and what is said of them; an empty name: of the one before.
+pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
+    let mut facts = Vec::new();
+    if let Some(layer) = report.cuda() {
+        facts.push(("calls", format!("{} of the {} layer", count(layer.calls), layer.layer)));
+    }
+    facts.push(("failed", words::figure(report.failed())));
+    facts.push(("launches", launches(report)));
+    facts.extend(words::graphs(report).into_iter().map(|graphs| ("", graphs)));
+    facts.push(("copied", bytes(report.copied_bytes())));
+    facts.push(("waiting", words::waiting(report)));
+    facts.extend(words::unasked(report).map(|more| ("", more)));
+    for idle in report.idle.iter().take(IDLE) {
+        let word = if idle.inferred { "inferred:" } else { "at least" };
+        facts.push(("GPU idle", format!("{word} {} of process {}", idle.words(), idle.pid)));
+    }
+    if let Some(peak) = report.memory.peak_bytes() {
+        facts.push(("memory", format!("{} at the peak of one process", bytes(peak))));
+    }
+    facts.extend(
+        driver(report).map(|(share, calls)| ("kernel driver", format!("{share} of the time in CUDA calls, {calls}"))),
+    );
+    facts
+}
+
+/// The same as a table, without heads.
+pub(super) fn table(report: &Report) -> Table {
+    let row = |(name, value): (&str, String)| vec![Cell::Text(name.to_owned()), Cell::Text(value)];
+    let rows: Vec<_> = facts(report).into_iter().map(row).collect();
+    let few = rows.len();
+    Table {
+        few,
+        ..Table::flat(vec![Column::text(""), Column::text("")], rows.into_iter())
+    }
+}
+
+fn launches(report: &Report) -> String {
+    let launches = report.launches();
+    let seconds = report.wall_ns() as f64 / 1e9;
+    let rate = words::per_second(launches.number as f64 / seconds.max(1e-9));
+    format!("{}, {rate}", words::figure(launches))
+}
+
+/// The kernel driver's part of the time in CUDA calls, and its calls; `None`: it was not traced.
+pub(super) fn driver(report: &Report) -> Option<(String, String)> {
+    let driver = report.driver.as_ref()?;
+    let share = driver.in_calls_ns as f64 / driver.cuda_ns.max(1) as f64;
+    Some((percent(share.min(1.0)), plural(driver.calls, "call")))
+}
+
+/// What was lost and what was not seen, a line each.
+pub(super) fn missing(report: &Report) -> Vec<String> {
+    let lost = report.losses.functions.iter().take(LOST);
+    let lost = lost.map(|lost| format!("lost: {} of {} without rows", plural(lost.count, "call"), lost.name));
+    let nothing = (report.losses.calls == 0).then(|| "lost: nothing".to_owned());
+    let unseen = report.unseen().iter().map(|unseen| format!("unseen: {unseen}"));
+    lost.chain(nothing).chain(unseen).collect()
+}
+
+/// What tracing cost; `None`: it is not known.
+pub(super) fn cost(report: &Report) -> Option<String> {
+    let cost = Some(&report.totals.cost).filter(|cost| !cost.is_null())?;
+    let seconds = |key: &str| cost[key].as_f64().unwrap_or(0.0);
+    Some(format!(
+        "cost of tracing: about {} in the program, {:.2} s CPU and {} in gpuscope",
+        duration((seconds("program_seconds") * 1e9) as u64),
+        seconds("tracer_cpu_seconds"),
+        bytes(cost["tracer_rss_bytes"].as_u64().unwrap_or(0))
+    ))
+}

@@ -1,0 +1,111 @@
+//! Cells: values of a kind, of which each form makes what it needs.
+
+use super::words::{at, bandwidth, change, percent};
+use crate::text::quantity::{bytes, count, duration};
+
+/// One value. Texts are as they are in the trace.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Not known, or not said: `-`.
+    Unknown,
+    Count(u64),
+    Bytes(u64),
+    /// ns.
+    Duration(u64),
+    /// ns; more or less than before.
+    More(i64),
+    /// ns since the start of the trace.
+    Moment(i64),
+    /// Of 1.
+    Share(f64),
+    /// As a part of what it was.
+    Change(f64),
+    /// Bytes per second.
+    Bandwidth(f64),
+    AtLeast(Box<Cell>),
+    AtMost(Box<Cell>),
+    /// Running text.
+    Text(String),
+    /// The same, which only a page has room for.
+    Aside(String),
+    /// A name from the trace.
+    Name(String),
+    /// The name of what went wrong.
+    Error(String),
+    /// A call, and its arguments.
+    Call {
+        name: String,
+        args: String,
+    },
+    /// A line of the program, and the stack behind it.
+    Site {
+        place: String,
+        stack: Vec<String>,
+    },
+}
+
+impl Cell {
+    /// A value that may not be known.
+    #[must_use]
+    pub fn of<T>(value: Option<T>, kind: impl FnOnce(T) -> Cell) -> Cell {
+        value.map_or(Cell::Unknown, kind)
+    }
+
+    /// A line of the program whose stack is not kept.
+    #[must_use]
+    pub fn site(place: String) -> Cell {
+        Cell::Site {
+            place,
+            stack: Vec::new(),
+        }
+    }
+
+    /// As people read it, with its unit; not escaped.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Cell::Unknown => "-".to_owned(),
+            Cell::Count(number) => count(*number),
+            Cell::Bytes(size) => bytes(*size),
+            Cell::Duration(ns) => duration(*ns),
+            Cell::More(ns) if *ns < 0 => format!("-{}", duration(ns.unsigned_abs())),
+            Cell::More(ns) => format!("+{}", duration(ns.unsigned_abs())),
+            Cell::Moment(ns) => at(*ns),
+            Cell::Share(share) => percent(*share),
+            Cell::Change(part) => change(Some(*part)),
+            Cell::Bandwidth(rate) => bandwidth(*rate),
+            Cell::AtLeast(cell) => format!("≥ {}", cell.words()),
+            Cell::AtMost(cell) => format!("≤ {}", cell.words()),
+            Cell::Text(text) | Cell::Aside(text) => text.clone(),
+            Cell::Name(name) | Cell::Error(name) | Cell::Call { name, .. } => name.clone(),
+            Cell::Site { place, .. } => place.clone(),
+        }
+    }
+
+    /// What it is sorted by, where it is a number.
+    pub(super) fn value(&self) -> Option<f64> {
+        match self {
+            Cell::Count(number) | Cell::Bytes(number) | Cell::Duration(number) => Some(*number as f64),
+            Cell::More(ns) | Cell::Moment(ns) => Some(*ns as f64),
+            Cell::Share(number) | Cell::Change(number) | Cell::Bandwidth(number) => Some(*number),
+            Cell::AtLeast(cell) | Cell::AtMost(cell) => cell.value(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn count(&self) -> Option<u64> {
+        match self {
+            Cell::Count(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// There is something in it to say where there is little room.
+    pub(super) fn says(&self) -> bool {
+        match self {
+            Cell::Unknown | Cell::Aside(_) => false,
+            Cell::Text(text) => !text.is_empty(),
+            _ => true,
+        }
+    }
+}

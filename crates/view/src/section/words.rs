@@ -1,0 +1,45 @@
+//! Numbers that only reports have, as people read them.
+
+/// A moment of the trace: `12.345 s`.
+#[must_use]
+pub fn at(at_ns: i64) -> String {
+    format!("{:.3} s", at_ns as f64 / 1e9)
+}
+
+/// `12.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `+12.3 %`, `× 76`; `-`: there is nothing to compare with.
+#[must_use]
+pub fn change(change: Option<f64>) -> String {
+    match change {
+        None => "-".to_owned(),
+        Some(change) if change >= 9.0 => format!("× {:.0}", change + 1.0),
+        Some(change) => format!("{:+.1} %", change * 100.0),
+    }
+}
+
+/// `12.3 GB/s`, in powers of ten as bandwidths are.
+#[must_use]
+pub fn bandwidth(bytes_per_second: f64) -> String {
+    let units = [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")];
+    let unit = units.into_iter().find(|(scale, _)| bytes_per_second >= *scale);
+    let (scale, name) = unit.unwrap_or((1.0, "B/s"));
+    format!("{:.1} {name}", bytes_per_second / scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_naturally() {
+        assert_eq!(bandwidth(12.34e9), "12.3 GB/s");
+        assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!([Some(-0.5), Some(75.0), None].map(change), ["-50.0 %", "× 76", "-"]);
+        assert_eq!(at(12_345_678_901), "12.346 s");
+    }
+}
