@@ -1,6 +1,6 @@
 //! What happens to processes, in the order in which it is told, and who stands still meanwhile.
 //!
-//! Owns what is asked of an engine about it. How threads are held is its business: [`crate::probe::gate`], of the kernel's.
+//! Owns what is asked of an engine about it. How threads are held is its business: `probe::gate`, of the kernel's.
 
 use crate::wire::Notice;
 use std::os::fd::RawFd;

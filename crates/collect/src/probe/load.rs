@@ -81,7 +81,7 @@ pub struct KernelUse {
 pub struct Sites {
     /// Of all threads together; what comes beyond it is counted.
     pub stacks_per_second: u32,
-    /// Python frames, too, where [`Session::set_python`] has said how.
+    /// Python frames, too, where `set_python` has said how.
     pub python: bool,
 }
 

@@ -49,7 +49,7 @@ impl dyn Engine {
     /// Context switches of living thread `tid` of process `tgid` since its first call: those in which it waited, others.
     ///
     /// # Errors
-    /// As [`Self::open_calls`].
+    /// As `open_calls`.
     pub fn switches(&self, tgid: u32, tid: u32) -> Result<(u64, u64), NotSeen> {
         let state = self.thread_state(tid)?.ok_or(NotSeen::Gone)?;
         let status = std::fs::read_to_string(format!("/proc/{tgid}/task/{tid}/status")).map_err(|_| NotSeen::Gone)?;
