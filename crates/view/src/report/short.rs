@@ -10,6 +10,9 @@ const IDLE: usize = 3;
 /// Functions whose lost rows are told.
 const LOST: usize = 20;
 
+/// Good news.
+pub(super) const NOTHING_LOST: &str = "lost: nothing";
+
 /// Names and what is said of them; an empty name: of the one before.
 pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
@@ -64,7 +67,7 @@ pub(super) fn driver(report: &Report) -> Option<(String, String)> {
 pub(super) fn missing(report: &Report) -> Vec<String> {
     let lost = report.losses.functions.iter().take(LOST);
     let lost = lost.map(|lost| format!("lost: {} of {} without rows", plural(lost.count, "call"), lost.name));
-    let nothing = (report.losses.calls == 0).then(|| "lost: nothing".to_owned());
+    let nothing = (report.losses.calls == 0).then(|| NOTHING_LOST.to_owned());
     let unseen = report.unseen().iter().map(|unseen| format!("unseen: {unseen}"));
     lost.chain(nothing).chain(unseen).collect()
 }

@@ -47,7 +47,11 @@ fn in_short(report: &Report, ink: Ink, out: &mut String) {
 fn closing(report: &Report, ink: Ink, out: &mut String) {
     out.push('\n');
     for line in short::missing(report) {
-        out.push_str(&wrapped(&escaped(&line), "  "));
+        let shown = wrapped(&escaped(&line), "  ");
+        out.push_str(&match line == short::NOTHING_LOST {
+            true => ink.weak(shown.trim_end()) + "\n",
+            false => shown,
+        });
     }
     if let Some(cost) = short::cost(report) {
         let _ = writeln!(out, "{}", ink.weak(&cost));
