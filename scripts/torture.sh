@@ -13,7 +13,8 @@ can_bpf || { echo "NOT RUN: it hooks programs, which needs root (or sudo) with C
 program=$(scripts/vm/torture-program.sh)
 log=$(mktemp); trap 'rm -f "$log"' EXIT
 status=0
-# These watch the whole machine and look at themselves, or name whoever they have missed: nobody may be beside them.
+# These watch the whole machine and look at themselves, or name whoever they have missed, or hold whoever comes, whom another
+# gpuscope that counts each call cannot hold then: nobody may be beside them.
 mapfile -t alone <tests/torture/alone
 torture() { # OPTIONS: of the test program
   as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_TORTURE=$effort" "$program" --include-ignored --nocapture "$@" \
