@@ -19,7 +19,7 @@ for kernel in ${DRIVER_KERNELS:-newest}; do
   KERNELS=$kernel scripts/vm/matrix.sh scripts/vm/driver-guest.sh target/release/gpuscope "$programs/asker" tests/vm/driver/asker.toml "$module"
 done
 
-# Hostile programs, too, where processors are not emulated: minutes there, an hour a kernel else.
+# Hostile programs, too, where processors are not emulated: minutes there, a quarter of an hour or more a kernel else.
 if [ "$(scripts/vm/accelerator.sh newest)" = kvm ]; then
   KERNELS="6.1 newest" scripts/vm/torture.sh "$(scripts/vm/torture-program.sh)" callbacks:: programs:: rights::
 else

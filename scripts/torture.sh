@@ -1,20 +1,21 @@
 #!/bin/bash
 # torture.sh - hostile programs, kills, shortages and forged files against gpuscope: tests/torture. Adds up what was tried.
-# usage: torture.sh [short|full|long]     a run before a commit (minutes), of an evening, of a day; the default is full
-# TORTURE_KERNELS="5.10 6.1 6.12 newest": also in guests with these kernels, in the short form.
+# usage: torture.sh [brief|short|full|long]    for emulated processors, before a commit (minutes), an evening, a day; default: full
+# TORTURE_KERNELS="5.10 6.1 6.12 newest": also in guests with these kernels, in the brief form.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
 effort=${1:-full}
-case $effort in short | full | long) ;; *) sed -n '3s/^# //p' "$0" >&2; exit 2 ;; esac
+case $effort in brief | short | full | long) ;; *) sed -n '3s/^# //p' "$0" >&2; exit 2 ;; esac
 scripts/setup.sh test
 sim/build.sh
 can_bpf || { echo "NOT RUN: it hooks programs, which needs root (or sudo) with CAP_BPF and CAP_PERFMON." >&2; exit 1; }
 program=$(scripts/vm/torture-program.sh)
 log=$(mktemp); trap 'rm -f "$log"' EXIT
 status=0
-# These watch the whole machine and look at themselves, or name whoever they have missed: nobody may be beside them.
-alone=(chroots:: without_holds)
+# These watch the whole machine and look at themselves, or name whoever they have missed, or hold whoever comes, whom another
+# gpuscope that counts each call cannot hold then: nobody may be beside them.
+mapfile -t alone <tests/torture/alone
 torture() { # OPTIONS: of the test program
   as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_TORTURE=$effort" "$program" --include-ignored --nocapture "$@" \
     </dev/null 2>&1 | tee -a "$log" || status=$?

@@ -1,6 +1,6 @@
 //! Programs that run beside a gpuscope that watches the machine, or that comes and goes while they run.
 
-use crate::effort::{Chance, rounds, tried};
+use crate::effort::{Chance, all_or, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::support::patience;
 use crate::tracer::Tracer;
@@ -18,16 +18,18 @@ const NAMES: [&str; 9] = [
     "waiting",
 ];
 
+const WAYS: [[&str; 4]; 2] = [
+    ["trace", "--all", "-o", "OUT/t.jsonl"],
+    ["leaks", "--all", "-o", "OUT/t.jsonl"],
+];
+
 /// Whoever watches all must not change anybody.
 #[test]
 #[ignore = "needs root and BPF"]
 fn nobody_notices_a_gpuscope_that_watches_all() {
-    let times = rounds(1, 10, 200);
-    for _ in 0..times {
-        for way in [
-            ["trace", "--all", "-o", "OUT/t.jsonl"],
-            ["leaks", "--all", "-o", "OUT/t.jsonl"],
-        ] {
+    let mut programs = 0;
+    for _ in 0..rounds(1, 1, 10, 200) {
+        for way in all_or(1, &WAYS) {
             let subjects: Vec<Subject> = NAMES.iter().map(|name| Subject::new(name, &[])).collect();
             let tracer = Tracer::start(&way).until_attached();
             for subject in &subjects {
@@ -36,20 +38,18 @@ fn nobody_notices_a_gpuscope_that_watches_all() {
             }
             tracer.signal(libc::SIGINT);
             assert!(tracer.finish().status.success());
+            programs += NAMES.len() as u64;
         }
         assert_no_probe_is_left();
     }
-    tried(
-        times * 2 * NAMES.len() as u64,
-        "programs beside a gpuscope that watches all",
-    );
+    tried(programs, "programs beside a gpuscope that watches all");
 }
 
 /// Attached to and let go of at any moment, also while it is stopped.
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_running_program_is_attached_to_and_let_go_of_at_any_moment() {
-    let (times, mut chance) = (rounds(6, 60, 2000), Chance::new());
+    let (times, mut chance) = (rounds(3, 6, 60, 2000), Chance::new());
     for _ in 0..times {
         let name = chance.one_of(&["signals", "threads", "waiting", "rewriting"]);
         let subject = Subject::new(name, &["1000"][..usize::from(matches!(name, "signals" | "rewriting"))]);

@@ -7,14 +7,14 @@ use crate::programs::traced_in_every_way;
 #[test]
 #[ignore = "needs root and BPF"]
 fn callbacks_may_throw_jump_and_switch_stacks() {
-    let times = rounds(1, 10, 200);
-    for _ in 0..times {
+    let mut runs = 0;
+    for _ in 0..rounds(1, 1, 10, 200) {
         for name in ["throwing", "fibers", "jumping"] {
-            traced_in_every_way(name, &[]);
+            runs += traced_in_every_way(name, &[]);
         }
     }
     tried(
-        times * 3,
+        runs,
         "programs that leave callbacks by exceptions, longjmp and other stacks",
     );
 }

@@ -82,7 +82,7 @@ fn assert_seen_or_named(tracer: &Tracer, pids: &[u32]) {
 #[test]
 #[ignore = "needs root and BPF"]
 fn programs_with_linkers_of_their_own_are_seen_or_named() {
-    let times = rounds(1, 10, 200);
+    let times = rounds(1, 1, 10, 200);
     for _ in 0..times {
         let roots: Vec<TempDir> = (0..CHROOTS).map(|_| new_root()).collect();
         let mut tracer = Tracer::start(&["trace", "--all", "-o", "OUT/t.jsonl"]).until_attached();

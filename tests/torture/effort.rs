@@ -2,14 +2,48 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many rounds: of a run before a commit, of an evening, of a day.
-pub fn rounds(short: u64, full: u64, long: u64) -> u64 {
+enum Effort {
+    Brief,
+    Short,
+    Full,
+    Long,
+}
+
+fn effort() -> Effort {
     match std::env::var("GPUSCOPE_TORTURE").as_deref() {
-        Ok("full") => full,
-        Ok("long") => long,
-        Ok("short") | Err(_) => short,
-        Ok(other) => panic!("GPUSCOPE_TORTURE={other}: short, full or long"),
+        Ok("brief") => Effort::Brief,
+        Ok("short") | Err(_) => Effort::Short,
+        Ok("full") => Effort::Full,
+        Ok("long") => Effort::Long,
+        Ok(other) => panic!("GPUSCOPE_TORTURE={other}: brief, short, full or long"),
     }
+}
+
+/// How many rounds: where processors are emulated, of a run before a commit, of an evening, of a day.
+pub fn rounds(brief: u64, short: u64, full: u64, long: u64) -> u64 {
+    match effort() {
+        Effort::Brief => brief,
+        Effort::Short => short,
+        Effort::Full => full,
+        Effort::Long => long,
+    }
+}
+
+/// All of them; where processors are emulated `brief` of them, drawn.
+pub fn all_or<T: Copy>(brief: usize, of: &[T]) -> Vec<T> {
+    let mut left = of.to_vec();
+    if matches!(effort(), Effort::Brief) {
+        let mut chance = Chance::new();
+        while left.len() > brief {
+            left.swap_remove(chance.below(left.len() as u64) as usize);
+        }
+    }
+    left
+}
+
+/// How often a thread of the program `waiting` waits; it is told by `GPUSCOPE_TORTURE_WAITS`.
+pub fn waits() -> u64 {
+    rounds(5, 20, 20, 20)
 }
 
 /// Says what was tried and how often, for the sum of all.

@@ -67,7 +67,7 @@ fn assert_survives(reader: &[&str], file: &Path) {
 #[test]
 #[ignore = "needs root and BPF"]
 fn forged_recordings_are_refused_or_read() {
-    let (times, mut chance) = (rounds(40, 2000, 50_000), Chance::new());
+    let (times, mut chance) = (rounds(10, 40, 2000, 50_000), Chance::new());
     let (whole, folder) = (recording(), tempfile::tempdir().expect("a folder"));
     for _ in 0..times {
         let file = folder.path().join("t.arrows");
@@ -80,7 +80,7 @@ fn forged_recordings_are_refused_or_read() {
 #[test]
 #[ignore = "needs root and BPF"]
 fn forged_hook_files_are_refused_or_read() {
-    let (times, mut chance) = (rounds(40, 2000, 50_000), Chance::new());
+    let (times, mut chance) = (rounds(10, 40, 2000, 50_000), Chance::new());
     let folder = tempfile::tempdir().expect("a folder");
     let whole = include_bytes!("../../hooks/pytorch.toml");
     for _ in 0..times {

@@ -8,6 +8,9 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
+/// Its name in the folder of all programs.
+pub const PROGRAM: &str = "collecting";
+
 const PAIRS: usize = 8 * 125;
 
 const HOOKS: &str = r#"
@@ -23,11 +26,12 @@ returns = "i64"
 "#;
 
 /// Builds the program beside the library that it calls.
-fn build(folder: &Path) {
+pub fn build(folder: &Path) {
     let here = folder.display();
     std::fs::write(folder.join("collecting.go"), include_str!("programs/collecting.go")).expect("a file");
     // a linker looks for this name
-    std::os::unix::fs::symlink("libcuda.so.1", folder.join("libcuda.so")).expect("a link");
+    let linked = folder.join("libcuda.so");
+    std::os::unix::fs::symlink("libcuda.so.1", &linked).expect("a link");
     let output = Command::new("go")
         .args(["build", "-o", "collecting", "collecting.go"])
         .current_dir(folder)
@@ -39,10 +43,11 @@ fn build(folder: &Path) {
         .output()
         .expect("go runs: scripts/setup.sh test installs it");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::remove_file(linked).expect("a link");
 }
 
 fn traced(options: &[&str]) -> Vec<Value> {
-    let subject = Subject::new("collecting", &[]);
+    let subject = Subject::new(PROGRAM, &[]);
     let run = [&["run", "-o", "OUT/t.jsonl"], options, &["--"], &subject.command()[..]].concat();
     let mut tracer = Tracer::start(&run);
     let status = tracer.wait();
@@ -59,26 +64,24 @@ fn calls_of<'a>(records: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 #[ignore = "needs root and BPF"]
 fn go_programs_that_call_through_cgo_are_counted_exactly() {
-    build(&folder());
-    let times = rounds(1, 10, 200);
-    for _ in 0..times {
-        traced_in_every_way("collecting", &[]);
+    let mut runs = 0;
+    for _ in 0..rounds(1, 1, 10, 200) {
+        runs += 1 + traced_in_every_way(PROGRAM, &[]);
         let records = traced(&[]);
         for name in ["cuMemAlloc_v2", "cuMemFree_v2"] {
             assert_eq!(calls_of(&records, name).len(), PAIRS, "{name}");
         }
     }
-    tried(6 * times, "Go programs that call through cgo and collect garbage");
+    tried(runs, "Go programs that call through cgo and collect garbage");
 }
 
 /// A return probe would crash it, whoever asks for one.
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_function_of_go_is_seen_at_its_entry_alone() {
-    build(&folder());
     let hooks = folder().join("hooks.toml");
     std::fs::write(&hooks, HOOKS).expect("a file");
-    let times = rounds(1, 10, 200);
+    let times = rounds(1, 1, 10, 200);
     for _ in 0..times {
         let records = traced(&["--hooks", hooks.to_str().expect("UTF-8")]);
         let unseen = records.last().expect("a summary")["unseen"].to_string();

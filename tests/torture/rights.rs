@@ -47,7 +47,7 @@ fn start_as_nobody(open: &Path, arguments: &[&str]) -> Tracer {
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_setuid_program_has_its_rights_however_quickly_it_is_started() {
-    let (times, open) = (rounds(500, 2000, 50_000), open_folder());
+    let (times, open) = (rounds(200, 500, 2000, 50_000), open_folder());
     let count = times.to_string();
     for way in [&["run", "-q", "--summary", "none"][..], &["leaks"]] {
         let output = start_as_nobody(open.path(), &[way, &["--", "./twice", &count]].concat()).finish();

@@ -1,6 +1,6 @@
 //! gpuscope without descriptors, memory, processes, room on the disk, or somebody who reads what it says.
 
-use crate::effort::{Chance, rounds, tried};
+use crate::effort::{Chance, all_or, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::support::patience;
 use crate::tracer::{Tracer, program};
@@ -24,48 +24,50 @@ pub fn assert_ran_or_refused(subject: &Subject, output: &Output, how: &str) {
     }
 }
 
-/// `limit`: an option of the shell's `ulimit`, with its value in that option's unit.
-fn limited(limit: &str, value: u64) {
-    for way in WAYS {
+/// `limit`: an option of the shell's `ulimit`, with its value in that option's unit. How often that was tried.
+fn limited(limit: &str, value: u64) -> u64 {
+    let ways = all_or(2, &WAYS);
+    for way in &ways {
         let subject = Subject::new("jumping", &[]);
         let mut command = Command::new("sh");
         let script = format!("ulimit {limit} {value} && exec \"$@\"");
         command.args(["-c", &script, "sh"]).arg(program());
-        let output = Tracer::start_by(&mut command, &[way, &["--"], &subject.command()].concat()).finish();
+        let output = Tracer::start_by(&mut command, &[*way, &["--"], &subject.command()].concat()).finish();
         assert_ran_or_refused(&subject, &output, &format!("{limit} {value}, {way:?}"));
     }
+    ways.len() as u64
 }
 
 #[test]
 #[ignore = "needs root and BPF"]
 fn without_descriptors_or_memory_it_says_so_or_works() {
-    let (times, mut chance) = (rounds(2, 30, 500), Chance::new());
-    for _ in 0..times {
-        limited("-n", 4 + chance.below(80));
-        limited("-v", (50 + chance.below(900)) << 10);
+    let (mut runs, mut chance) = (0, Chance::new());
+    for _ in 0..rounds(1, 2, 30, 500) {
+        runs += limited("-n", 4 + chance.below(80));
+        runs += limited("-v", (50 + chance.below(900)) << 10);
     }
     assert_no_probe_is_left();
-    tried(times * 2 * WAYS.len() as u64, "runs short of descriptors or memory");
+    tried(runs, "runs short of descriptors or memory");
 }
 
 #[test]
 #[ignore = "needs root and BPF"]
 fn files_that_may_not_grow_do_not_kill_it() {
-    let (times, mut chance) = (rounds(2, 30, 500), Chance::new());
-    for _ in 0..times {
+    let (mut runs, mut chance) = (0, Chance::new());
+    for _ in 0..rounds(1, 2, 30, 500) {
         // with none at all nothing can be said, either
-        limited("-f", 1 + chance.below(40));
+        runs += limited("-f", 1 + chance.below(40));
     }
-    tried(times * WAYS.len() as u64, "runs whose files may not grow");
+    tried(runs, "runs whose files may not grow");
 }
 
 /// A disk of a few pages, in a mount namespace of its own.
 #[test]
 #[ignore = "needs root and BPF"]
 fn a_full_disk_costs_the_output_and_not_the_program() {
-    let (times, mut chance) = (rounds(2, 30, 500), Chance::new());
-    for _ in 0..times {
-        for way in WAYS {
+    let (mut runs, mut chance) = (0, Chance::new());
+    for _ in 0..rounds(1, 2, 30, 500) {
+        for way in all_or(2, &WAYS) {
             let subject = Subject::new("signals", &[]);
             let size = 4096 * (1 + chance.below(64));
             let script = format!("mkdir \"$1\" && mount -t tmpfs -o size={size} none \"$1\" && shift && exec \"$@\"");
@@ -79,9 +81,10 @@ fn a_full_disk_costs_the_output_and_not_the_program() {
             arguments.extend(subject.command().into_iter().map(str::to_owned));
             let output = start_with_folder(command, &arguments).finish();
             assert_ran_or_refused(&subject, &output, &format!("a disk of {size} bytes, {arguments:?}"));
+            runs += 1;
         }
     }
-    tried(times * WAYS.len() as u64, "runs on a full disk");
+    tried(runs, "runs on a full disk");
 }
 
 /// The command's own arguments name the folder, too.
@@ -98,7 +101,7 @@ fn start_with_folder(command: Command, arguments: &[String]) -> Tracer {
 #[test]
 #[ignore = "needs root and BPF"]
 fn nobody_reads_what_it_writes() {
-    let times = rounds(1, 20, 500);
+    let times = rounds(1, 1, 20, 500);
     for _ in 0..times {
         for script in [
             "\"$@\" | true",
@@ -128,7 +131,7 @@ fn nobody_reads_what_it_writes() {
 #[test]
 #[ignore = "needs root and BPF"]
 fn stopped_continued_and_ended_twice() {
-    let (times, mut chance) = (rounds(3, 60, 2000), Chance::new());
+    let (times, mut chance) = (rounds(2, 3, 60, 2000), Chance::new());
     for _ in 0..times {
         let subject = Subject::new("threads", &[]);
         let mut tracer = Tracer::start(&[&["run", "-o", "OUT/t.jsonl", "--"], &subject.command()[..]].concat());

@@ -1,5 +1,6 @@
 //! gpuscope under attack: a process with a session of its own, so that whatever it leaves behind can be found.
 
+use crate::effort::waits;
 use crate::subject::folder;
 use crate::support::{eventually, patience};
 use serde_json::Value;
@@ -39,7 +40,8 @@ impl Tracer {
             .stdin(Stdio::null())
             .stdout(file("stdout"))
             .stderr(file("stderr"))
-            .env("LD_LIBRARY_PATH", self::folder());
+            .env("LD_LIBRARY_PATH", self::folder())
+            .env("GPUSCOPE_TORTURE_WAITS", waits().to_string());
         // SAFETY: setsid is async-signal-safe
         unsafe {
             command.pre_exec(|| match libc::setsid() {

@@ -1,15 +1,16 @@
 //! System calls that wait for so long at most: nobody who comes, holds a thread for a moment or stands still ends one of them.
 
-use crate::effort::{Chance, rounds, tried};
+use crate::effort::{Chance, all_or, rounds, tried, waits};
 use crate::subject::{Subject, assert_no_probe_is_left};
-use crate::support::patience;
+use crate::support::eventually;
 use crate::tracer::Tracer;
+use std::path::PathBuf;
 use std::process::{Child, Output};
 use std::time::Duration;
+use tempfile::TempDir;
 
 const PROGRAMS: [&str; 2] = ["waiting", "waiting-static"];
-/// Of each program: 20 calls of each of four kinds by its threads, and as many by programs that it starts.
-const CALLS: u64 = 2 * 20 * 4;
+const KINDS: u64 = 4;
 /// Longer than anybody is held.
 const STOPPED: Duration = Duration::from_millis(2200);
 
@@ -42,6 +43,36 @@ impl Way {
     }
 }
 
+/// Tells a program that it may begin: by a file, which it is given the name of. It makes another when it is there.
+struct Begin(TempDir);
+
+impl Begin {
+    /// What the program does alone, which it may begin at once.
+    fn of(program: &str) -> (Subject, Begin) {
+        let begin = Begin(tempfile::tempdir().expect("a folder"));
+        begin.tell();
+        let subject = Subject::new(program, &[begin.file("begin").to_str().expect("UTF-8")]);
+        (subject, begin)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn tell(&self) {
+        std::fs::write(self.file("begin"), "").expect("a file");
+    }
+
+    fn take_back(&self) {
+        std::fs::remove_file(self.file("begin")).expect("a file");
+        let _ = std::fs::remove_file(self.file("begin.here"));
+    }
+
+    fn until_here(&self) {
+        eventually("the program has been started", || self.file("begin.here").exists());
+    }
+}
+
 /// Waits for the program, where gpuscope has not started it, and asks gpuscope to end then.
 fn ended(child: Option<Child>, tracer: &Tracer) -> Option<Output> {
     let ended = child?.wait_with_output().expect("it ends");
@@ -49,9 +80,15 @@ fn ended(child: Option<Child>, tracer: &Tracer) -> Option<Output> {
     Some(ended)
 }
 
-/// `stop` is called while the program waits.
-fn assert_waits(subject: &Subject, way: Way, stop: impl FnOnce(&Tracer)) {
-    let (tracer, child) = way.start(subject, &[]);
+/// The program waits while gpuscope comes, and again when it may begin; `stop` is called then.
+fn assert_waits((subject, begin): &(Subject, Begin), way: Way, stop: impl FnOnce(&Tracer)) {
+    begin.take_back();
+    let (mut tracer, child) = way.start(subject, &[]);
+    begin.until_here();
+    if child.is_some() {
+        tracer = tracer.until_attached();
+    }
+    begin.tell();
     stop(&tracer);
     let ended = ended(child, &tracer);
     let traced = tracer.finish();
@@ -60,12 +97,8 @@ fn assert_waits(subject: &Subject, way: Way, stop: impl FnOnce(&Tracer)) {
 
 /// Runs a program that looks whether it is followed, beside `gpuscope WAY OPTION…`; what it said, and what gpuscope has not seen.
 fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
-    let folder = tempfile::tempdir().expect("a folder");
-    let begin = folder.path().join("begin");
-    let start = || std::fs::write(&begin, "").expect("a file");
-    start();
-    let subject = Subject::new("followed_by", &[begin.to_str().expect("UTF-8")]);
-    std::fs::remove_file(&begin).expect("a file");
+    let (subject, begin) = Begin::of("followed_by");
+    begin.take_back();
     let (tracer, child) = way.start(&subject, options);
     // what it starts itself it has attached to before
     let mut tracer = if child.is_some() {
@@ -73,7 +106,7 @@ fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
     } else {
         tracer
     };
-    start();
+    begin.tell();
     let ended = ended(child, &tracer);
     assert!(tracer.wait().success(), "{way:?}: {}", tracer.stderr());
     let said = ended.map_or_else(|| tracer.stdout(), |output| output.stdout);
@@ -84,7 +117,7 @@ fn looking_at_itself(way: Way, options: &[&str]) -> (String, String) {
 #[test]
 #[ignore = "needs root and BPF"]
 fn without_holds_nobody_is_followed_and_it_is_said_what_that_costs() {
-    let times = rounds(1, 10, 200);
+    let times = rounds(1, 1, 10, 200);
     for _ in 0..times {
         for way in [Way::Run, Way::Trace, Way::All] {
             let (said, unseen) = looking_at_itself(way, &["--no-hold"]);
@@ -99,11 +132,12 @@ fn without_holds_nobody_is_followed_and_it_is_said_what_that_costs() {
 }
 
 fn in_every_way(stop: &mut impl FnMut(&Tracer)) -> u64 {
-    let mut calls = 0;
-    for subject in PROGRAMS.map(|name| Subject::new(name, &[])) {
-        for way in [Way::Run, Way::Trace, Way::All] {
-            assert_waits(&subject, way, &mut *stop);
-            calls += CALLS;
+    let (mut calls, subjects) = (0, PROGRAMS.map(Begin::of));
+    for way in [Way::Run, Way::Trace, Way::All] {
+        for subject in all_or(1, &subjects.each_ref()) {
+            assert_waits(subject, way, &mut *stop);
+            // by its threads, and as many by programs that it starts
+            calls += 2 * KINDS * waits();
         }
     }
     assert_no_probe_is_left();
@@ -113,7 +147,7 @@ fn in_every_way(stop: &mut impl FnMut(&Tracer)) -> u64 {
 #[test]
 #[ignore = "needs root and BPF"]
 fn no_wait_ends_early_when_gpuscope_comes() {
-    let calls = (0..rounds(1, 10, 200)).map(|_| in_every_way(&mut |_| ())).sum();
+    let calls = (0..rounds(1, 1, 10, 200)).map(|_| in_every_way(&mut |_| ())).sum();
     tried(calls, "waits with a time limit in programs that are traced");
 }
 
@@ -122,11 +156,11 @@ fn no_wait_ends_early_when_gpuscope_comes() {
 fn no_wait_ends_early_when_gpuscope_stands_still() {
     let mut chance = Chance::new();
     let mut stop = |tracer: &Tracer| {
-        std::thread::sleep(patience(Duration::from_millis(300 + chance.below(900))));
+        std::thread::sleep(Duration::from_millis(chance.below(900)));
         tracer.signal(libc::SIGSTOP);
         std::thread::sleep(STOPPED);
         tracer.signal(libc::SIGCONT);
     };
-    let calls = (0..rounds(1, 10, 200)).map(|_| in_every_way(&mut stop)).sum();
+    let calls = (0..rounds(1, 1, 10, 200)).map(|_| in_every_way(&mut stop)).sum();
     tried(calls, "waits with a time limit while gpuscope stood still for 2.2 s");
 }

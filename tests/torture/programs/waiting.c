@@ -1,5 +1,7 @@
 /* Waits of all kinds that a signal or a tracer would interrupt: none may end before its time, none with EINTR. Threads that load
- * a library which nobody has mapped before wait, and so do programs that have just begun. Argument: one kind, to wait so once.
+ * a library which nobody has mapped before wait, and so do programs that have just begun. Argument: one kind, to wait so once;
+ * or a file, until which is there only its threads wait. It makes FILE.here then.
+ * GPUSCOPE_TORTURE_WAITS: how often each thread waits.
  */
 #define _GNU_SOURCE
 #include "cuda.h"
@@ -25,9 +27,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 20
 #define MILLIS 100
+#define MOST 6000
 
+static int rounds = 20;
+static const char *begin;
 static const struct timespec moment = { 0, MILLIS * 1000 * 1000 };
 
 static long in_epoll_wait(void)
@@ -136,12 +140,27 @@ static void load(void)
 #endif
 }
 
+static int may_begin(void)
+{
+	return !begin || !access(begin, F_OK);
+}
+
+static void make_here(void)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s.here", begin);
+	close(creat(path, 0644));
+}
+
 static void *wait_again_and_again(void *kind)
 {
 	unsigned long long address;
 	long interrupted = 0;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < MOST && !may_begin(); i++)
+		interrupted += wait_once(kind);
+	for (int i = 0; i < rounds; i++) {
 		load();
 		interrupted += wait_once(kind);
 		cuMemAlloc_v2(&address, 64);
@@ -172,15 +191,23 @@ int main(int count, char **arguments)
 {
 	pthread_t threads[KINDS];
 	long interrupted = 0, by_thread;
+	const char *often = getenv("GPUSCOPE_TORTURE_WAITS");
 
+	if (often)
+		rounds = atoi(often);
 	for (size_t kind = 0; kind < KINDS; kind++)
 		if (count > 1 && !strcmp(arguments[1], kinds[kind].name))
 			return wait_once(&kinds[kind]);
 	if (cuInit(0))
 		return 2;
+	begin = count > 1 ? arguments[1] : NULL;
+	if (begin)
+		make_here();
 	for (size_t kind = 0; kind < KINDS; kind++)
 		pthread_create(&threads[kind], NULL, wait_again_and_again, (void *)&kinds[kind]);
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < MOST && !may_begin(); i++)
+		nanosleep(&moment, NULL);
+	for (int i = 0; i < rounds; i++)
 		interrupted += start_each();
 	for (size_t kind = 0; kind < KINDS; kind++) {
 		pthread_join(threads[kind], (void **)&by_thread);

@@ -17,6 +17,7 @@ pub mod handle;
 mod hands;
 mod layers;
 mod order;
+mod patience;
 mod reader;
 mod stuck;
 mod usage;
@@ -26,6 +27,7 @@ pub use file::ForeignFile;
 pub use handle::Handle;
 pub use hands::HANDS;
 pub use order::{Facts, Mapped};
+pub(crate) use patience::longest_hold;
 pub use stuck::{is_no_answer, stuck};
 pub use usage::usage;
 

@@ -6,6 +6,7 @@
 
 use super::hands::HANDS;
 use super::order::{Answer, Order};
+use super::patience::longest_hold;
 use super::stuck::{self, Standing};
 use super::worker::Worker;
 use std::cell::RefCell;
@@ -14,14 +15,14 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// For one question. Whoever waits at a probe is held for two seconds at most.
-const MOMENT: Duration = Duration::from_secs(1);
-/// For what did not answer before.
-const SECOND_CHANCE: Duration = Duration::from_millis(250);
+/// One question takes a moment at most: this part of the time for which somebody is held at a probe.
+const OF_A_HOLD: u32 = 2;
+/// What did not answer before has this part of a moment.
+const SECOND_CHANCE: u32 = 4;
 /// Even when there is no time left: what is in memory takes less.
 const LEAST: Duration = Duration::from_millis(20);
-/// For all questions that come one after the other.
-const AT_ONCE: Duration = Duration::from_secs(4);
+/// Moments for all questions that come one after the other.
+const AT_ONCE: u32 = 4;
 /// Of the time that passes, one part in so many may be spent waiting.
 const SHARE: u32 = 4;
 /// Answers that come sooner cost nothing.
@@ -98,12 +99,12 @@ impl Reader {
             Some(worker) => worker,
             None => Worker::start(HANDS)?,
         };
-        let time = self.time.get_or_insert_with(Time::new);
+        let time = self.time.get_or_insert_with(|| Time::new(longest_hold() / OF_A_HOLD));
         let begun = Instant::now();
         let asked = worker.channel().send(order, descriptor);
         let patience = match standing {
             Standing::Good => time.patience(),
-            Standing::Doubtful => time.patience().min(SECOND_CHANCE),
+            Standing::Doubtful => time.patience().min(time.moment / SECOND_CHANCE),
         };
         let got = asked.and_then(|()| worker.channel().receive::<Answer>(Some(patience)));
         time.spend(begun.elapsed());
@@ -135,14 +136,16 @@ impl Reader {
 
 /// Time that may be spent waiting.
 struct Time {
+    moment: Duration,
     left: Duration,
     since: Instant,
 }
 
 impl Time {
-    fn new() -> Time {
+    fn new(moment: Duration) -> Time {
         Time {
-            left: AT_ONCE,
+            moment,
+            left: moment * AT_ONCE,
             since: Instant::now(),
         }
     }
@@ -151,8 +154,8 @@ impl Time {
     fn patience(&mut self) -> Duration {
         let passed = self.since.elapsed() / SHARE;
         self.since = Instant::now();
-        self.left = (self.left + passed).min(AT_ONCE);
-        self.left.clamp(LEAST, MOMENT)
+        self.left = (self.left + passed).min(self.moment * AT_ONCE);
+        self.left.clamp(LEAST, self.moment)
     }
 
     fn spend(&mut self, took: Duration) {
@@ -164,9 +167,11 @@ impl Time {
 mod tests {
     use super::*;
 
+    const MOMENT: Duration = Duration::from_secs(1);
+
     #[test]
     fn waiting_takes_a_limited_time_and_comes_back_with_time() {
-        let mut time = Time::new();
+        let mut time = Time::new(MOMENT);
         assert_eq!(time.patience(), MOMENT);
         for _ in 0..4 {
             time.spend(MOMENT);
@@ -178,12 +183,12 @@ mod tests {
         assert!(time.patience() >= Duration::from_millis(500));
         time.since -= Duration::from_secs(3600);
         time.patience();
-        assert_eq!(time.left, AT_ONCE);
+        assert_eq!(time.left, 4 * MOMENT);
     }
 
     #[test]
     fn quick_answers_cost_nothing() {
-        let mut time = Time::new();
+        let mut time = Time::new(MOMENT);
         for _ in 0..10_000 {
             time.spend(FREE);
         }

@@ -9,10 +9,11 @@
 
 use super::Session;
 use super::control::Control;
-use super::hold::{self, Holder};
+use super::hold::Holder;
 use super::ring;
 use crate::engine::poll::wait_readable;
 use crate::engine::{Arrival, Arrivals, Keep};
+use crate::foreign::longest_hold;
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 use libbpf_rs::RingBuffer;
@@ -106,7 +107,7 @@ impl Gate {
             busy: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             looked_at: AtomicU64::new(0),
-            patience_ns: u64::try_from(hold::longest_hold().as_nanos()).unwrap_or(u64::MAX),
+            patience_ns: u64::try_from(longest_hold().as_nanos()).unwrap_or(u64::MAX),
             bell: event_descriptor()?,
             elbow: event_descriptor()?,
         });

@@ -9,23 +9,16 @@ mod resume;
 
 use crate::engine::Hold;
 use crate::engine::poll::wait_readable;
-use crate::foreign::worker;
-use crate::text::parse::parse_duration;
+use crate::foreign::{longest_hold, worker};
 use anyhow::{Context, Result};
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::time::{Duration, Instant};
 
-const LONGEST_HOLD: Duration = Duration::from_secs(2);
-
-/// How long a thread stands still at most. `GPUSCOPE_LONGEST_HOLD` is for machines, as emulated ones, that attach so slowly.
-pub(super) fn longest_hold() -> Duration {
-    let wanted = std::env::var("GPUSCOPE_LONGEST_HOLD").ok();
-    let wanted = wanted.and_then(|text| parse_duration(&text).ok());
-    wanted.unwrap_or(LONGEST_HOLD)
-}
-
+/// Of the holding process, in lists of processes.
+pub(super) const NAME: &CStr = c"gpuscope-hold";
 /// How soon a thread is looked at again that is to go on but has not stopped yet.
 const RETRY: Duration = Duration::from_millis(1);
 const MOST_HELD: usize = 256;
@@ -167,7 +160,7 @@ fn step_aside(channel: i32) {
     // SAFETY: plain system calls; the descriptors closed here are not used by this process
     unsafe {
         worker::ignore_ends_from_outside();
-        libc::prctl(libc::PR_SET_NAME, c"gpuscope-hold".as_ptr());
+        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
         let (below, above) = (channel as libc::c_uint, channel as libc::c_uint);
         if below > 0 {
             libc::syscall(libc::SYS_close_range, 0, below - 1, 0);

@@ -1,11 +1,11 @@
 //! What `/proc` says of one process, as far as it decides whether the process can be traced.
 
+use crate::probe::hold;
 use anyhow::{Context, Result, bail};
 use std::fs;
 
 /// `PF_KTHREAD` in the kernel's `sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-const OWN_NAME: &str = "gpuscope";
 /// Fields of `/proc/PID/stat` between the thread's name and the flags.
 const FIELDS_BEFORE_FLAGS: usize = 6;
 
@@ -100,7 +100,7 @@ pub fn debugger_of(pid: u32) -> Option<String> {
 /// As [`debugger_of`], where it is known who follows.
 pub(super) fn debugger(pid: u32, traced_by: u32) -> Option<String> {
     let tracer = comm(traced_by);
-    (tracer != OWN_NAME).then(|| {
+    (tracer.as_bytes() != hold::NAME.to_bytes()).then(|| {
         format!(
             "process {pid} ({}) is followed by {tracer} ({traced_by}): where that has a breakpoint at a traced function, \
              whoever leaves first breaks the other's: calls are missed, or the program ends with SIGTRAP; \
@@ -137,6 +137,8 @@ fn mount_namespace_differs(pid: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+    use std::process::Command;
 
     #[test]
     fn a_kernel_thread_is_known_by_its_flags() {
@@ -156,6 +158,24 @@ mod tests {
             "State:\tS (sleeping)\nTracerPid:\t0\nNSpid:\t40\nSeccomp:\t0\nx86_Thread_features:\t\n",
         );
         assert_eq!(plain, Process::default());
+    }
+
+    #[test]
+    fn who_holds_for_a_gpuscope_is_no_debugger() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let holder = folder.path().join(hold::NAME.to_str().expect("UTF-8"));
+        std::os::unix::fs::symlink("/bin/sleep", &holder).expect("a link");
+        for (program, is_debugger) in [(holder.as_path(), false), (Path::new("/bin/sleep"), true)] {
+            let mut follower = Command::new(program).arg("60").spawn().expect("it starts");
+            let name = program.file_name().and_then(|name| name.to_str()).expect("a name");
+            // it goes by its parent's until the kernel has set up all of it
+            while comm(follower.id()) != name {
+                std::thread::yield_now();
+            }
+            assert_eq!(debugger(std::process::id(), follower.id()).is_some(), is_debugger);
+            follower.kill().expect("a child");
+            follower.wait().expect("a child");
+        }
     }
 
     #[test]
