@@ -5,8 +5,7 @@ use crate::idle::{attached_to, everything};
 use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::{Context, Result};
-use gpuscope::clock::Clock;
-use gpuscope::clock::clock_now;
+use gpuscope::clock::{Clock, clock_now, thread_cpu};
 use gpuscope::decode::Call;
 use gpuscope::engine::{Engine, Events};
 use gpuscope::findings::Examiner;
@@ -113,7 +112,7 @@ fn formatted(rows: &RunRows, recorded: &Inbox, clock: Clock, encoder: &mut dyn E
     let (mut numbers, mut maker, keeps) = (Numbers::default(), Maker::new(clock), encoder.keeps());
     let mut out = Vec::with_capacity(2 * FLUSH);
     let mut written = 0;
-    let started = cpu_time();
+    let started = thread_cpu();
     for slot in &recorded.slots {
         let Some(call) = Call::decode(recorded.event(*slot), &rows.catalog, &rows.plans) else {
             continue;
@@ -141,14 +140,6 @@ fn formatted(rows: &RunRows, recorded: &Inbox, clock: Clock, encoder: &mut dyn E
         }
     }
     encoder.tick(&mut out);
-    let seconds = (cpu_time() - started).as_secs_f64();
+    let seconds = (thread_cpu() - started).as_secs_f64();
     (recorded.slots.len() as f64 / seconds / 1e6, written + out.len())
-}
-
-/// CPU time of this thread: what other programs do on the machine does not count.
-pub fn cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only fills the structure that it is given
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

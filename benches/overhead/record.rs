@@ -4,11 +4,11 @@
 mod training;
 
 use crate::Folder;
-use crate::format::cpu_time;
 use crate::report::Table;
 use crate::rounds::spread;
 use anyhow::Result;
 use gpuscope::clock::clock_now;
+use gpuscope::clock::thread_cpu;
 use gpuscope::record::{Meta, Record, Taker};
 use gpuscope::trace::store::{Keeping, Plan, Store};
 use gpuscope::trace::{End, Reader, Recorder};
@@ -60,7 +60,7 @@ fn write(path: &Path, rows: &[Row], took: i64) -> Result<f64> {
         keeping: Keeping::Whole,
         budget: None,
     };
-    let (store, started) = (Store::create(&plan)?, cpu_time());
+    let (store, started) = (Store::create(&plan)?, thread_cpu());
     let mut output = store.output();
     let mut recorder = Recorder::new(&Meta::here(clock_now(), Vec::new(), "bench".to_owned()))?;
     let (mut bytes, mut flushed) = (Vec::new(), 0);
@@ -80,7 +80,7 @@ fn write(path: &Path, rows: &[Row], took: i64) -> Result<f64> {
     }
     recorder.end(&mut bytes);
     output.write(&bytes);
-    let seconds = (cpu_time() - started).as_secs_f64();
+    let seconds = (thread_cpu() - started).as_secs_f64();
     output.check()?;
     Ok(seconds)
 }
@@ -96,10 +96,10 @@ impl Taker for Sum {
 
 /// CPU seconds.
 fn read(path: &Path, events: i64) -> Result<f64> {
-    let started = cpu_time();
+    let started = thread_cpu();
     let mut sum = Sum::default();
     let End { rows, .. } = Reader::open(path)?.read(&mut sum);
-    let seconds = (cpu_time() - started).as_secs_f64();
+    let seconds = (thread_cpu() - started).as_secs_f64();
     anyhow::ensure!(
         rows as i64 == events && std::hint::black_box(sum.0) > 0,
         "{rows} of {events} rows"

@@ -4,6 +4,7 @@
 
 use crate::memory::measured;
 use crate::{Target, World};
+use gpuscope::clock::thread_cpu;
 use std::cell::Cell;
 use std::sync::Once;
 
@@ -47,9 +48,9 @@ pub fn begin(target: &Target) {
 
 /// Does what `target` does with `data`.
 pub fn run(target: &Target, data: &[u8]) {
-    let begun = cpu_ns();
+    let begun = thread_cpu();
     let ((), took) = measured(|| (target.run)(data));
-    let ns = cpu_ns() - begun;
+    let ns = (thread_cpu() - begun).as_nanos() as u64;
     keep_all(ns, took, data.len());
     let limit = target.bound.of(data.len());
     assert!(took <= limit, "{took} bytes at a time, allowed are {limit}");
@@ -59,14 +60,6 @@ pub fn run(target: &Target, data: &[u8]) {
 fn keep_all(ns: u64, took: usize, bytes: usize) {
     SLOWEST.with(|most| keep(most, ns, bytes));
     LARGEST.with(|most| keep(most, took as u64, bytes));
-}
-
-/// CPU time of this thread: others may be busy.
-fn cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills one structure
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 extern "C" fn tell() {

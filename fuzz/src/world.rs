@@ -10,6 +10,18 @@ pub struct World {
     pub plans: Vec<Plan>,
 }
 
+/// All that can be captured.
+pub const EVERYTHING: Use = Use {
+    stream: true,
+    returns: true,
+    memory: true,
+    stacks: true,
+    kernels: true,
+    work: true,
+    launch_stacks: true,
+    sync_stacks: true,
+};
+
 static WORLD: LazyLock<World> = LazyLock::new(World::default);
 
 impl World {
@@ -22,17 +34,7 @@ impl World {
 impl Default for World {
     fn default() -> World {
         let catalog = Catalog::builtin().expect("the built-in tables");
-        let used = Use {
-            stream: true,
-            returns: true,
-            memory: true,
-            stacks: true,
-            kernels: true,
-            work: true,
-            launch_stacks: true,
-            sync_stacks: true,
-        };
-        let plans = catalog.rows.iter().map(|row| plan(&catalog, row, used)).collect();
+        let plans = catalog.rows.iter().map(|row| plan(&catalog, row, EVERYTHING)).collect();
         World { catalog, plans }
     }
 }

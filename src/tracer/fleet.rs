@@ -198,8 +198,8 @@ impl Tracer {
         let has_done_something =
             |fleet: &FleetPlane| fleet.seen.contains(&pid) || self.work.knows(pid) || self.memory.knows(pid);
         // where no notice was lost, one who called before has said so before: what is known else is the new program's
-        let called = self.callers.contains(&pid) || self.engine.counters().notices_lost > 0;
-        if called && self.fleet.as_ref().is_some_and(has_done_something) {
+        let called = || self.callers.contains(&pid) || self.engine.counters().notices_lost > 0;
+        if self.fleet.as_ref().is_some_and(has_done_something) && called() {
             self.follow(u64::MAX);
             self.take_counts(&HashSet::from([pid]));
         }

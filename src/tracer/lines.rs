@@ -142,7 +142,7 @@ impl Tracer {
             self.lost_since = now;
             return;
         }
-        let Ok(counters) = self.engine.row_counters(self.engine.rows()) else {
+        let Ok(counters) = self.engine.row_counters(self.rows.plans.len()) else {
             return;
         };
         for (row, counter) in counters.iter().enumerate() {

@@ -49,7 +49,7 @@ impl Tracer {
         self.measure_all(monotonic_ns(), true);
         self.take_samples(super::samples::Wanted::All);
         self.emit(u64::MAX);
-        let snapshot = self.engine.snapshot()?;
+        let snapshot = self.engine.snapshot(self.rows.plans.len())?;
         super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;
         self.add_counted(&snapshot)?;
         self.report_lost(monotonic_ns());
@@ -133,11 +133,14 @@ impl Tracer {
 
     /// What rows of users' files have summed up, with what is missing there added to `unseen`.
     fn report_sums(&self, snapshot: &crate::engine::totals::Snapshot, unseen: &mut Vec<String>) -> Result<Vec<Sums>> {
-        let missing = self.engine.missing_sums();
+        let missing = self.engine.counters();
         for (count, why) in [
-            (missing.full, "calls are missing in sums: the table of groups was full"),
             (
-                missing.races,
+                missing.sums_full,
+                "calls are missing in sums: the table of groups was full",
+            ),
+            (
+                missing.sums_raced,
                 "calls may be missing among the smallest and largest: too many came at once",
             ),
         ] {

@@ -4,7 +4,7 @@
 //! added up by [`super::report`], as at the end; how much room there is, is the recording's business.
 
 use super::Tracer;
-use crate::clock::monotonic_ns;
+use crate::clock::{monotonic_ns, thread_cpu};
 use crate::engine::totals::Snapshot;
 use crate::model::memory::ProcessReport;
 use anyhow::Result;
@@ -109,7 +109,7 @@ impl Tracer {
             return;
         }
         let at = monotonic_ns();
-        let (counted, reading) = timed(|| self.engine.snapshot());
+        let (counted, reading) = timed(|| self.engine.snapshot(self.rows.plans.len()));
         // a table that cannot be read is told of at the end
         let adding = counted.map_or(Duration::ZERO, |counted| self.add_up_if_changed(at, &counted));
         self.snapshots.pace.took(begun, reading + adding);
@@ -159,17 +159,9 @@ impl Tracer {
 
 /// What `work` gives, and the time that this thread was on a CPU for it.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
-    let begun = on_cpu();
+    let begun = thread_cpu();
     let done = work();
-    (done, on_cpu().saturating_sub(begun))
-}
-
-/// CPU time of this thread.
-fn on_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only fills the structure that it is given
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    (done, thread_cpu().saturating_sub(begun))
 }
 
 /// Without their stacks they say nothing.

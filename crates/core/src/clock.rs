@@ -1,6 +1,7 @@
 //! The clocks of a trace. Knows nobody.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Where the clock of events stands in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +24,15 @@ impl Clock {
     pub fn unix_ns(&self, at: u64) -> i128 {
         i128::from(self.start_unix_ns) + i128::from(at) - i128::from(self.start_monotonic_ns)
     }
+}
+
+/// CPU time of this thread: on a busy machine others have their turn in between.
+#[must_use]
+pub fn thread_cpu() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call only fills the structure that it is given
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// The time of day for moments of the clock of events: that is set while we run, and goes on while the machine sleeps.

@@ -1,6 +1,7 @@
 //! A hook file: read, or refused with a line that it has; and its rows can be planned.
 
-use gpuscope::capture::{Use, plan};
+use crate::world::EVERYTHING;
+use gpuscope::capture::plan;
 use gpuscope::catalog::{Catalog, Row, SiteKind};
 
 pub fn run(text: &str) {
@@ -9,18 +10,8 @@ pub fn run(text: &str) {
         assert!((1..=text.split('\n').count()).contains(&error.line), "{error}");
         return;
     }
-    let used = Use {
-        stream: true,
-        returns: true,
-        memory: true,
-        stacks: true,
-        kernels: true,
-        work: true,
-        launch_stacks: true,
-        sync_stacks: true,
-    };
     for row in &catalog.rows {
-        let _ = plan(&catalog, row, used);
+        let _ = plan(&catalog, row, EVERYTHING);
         let library = catalog.library_with(row.library).expect("the row's library");
         let _ = library.matches(&row.symbol);
         assert!(row.is_glob() || is_found(&catalog, row));

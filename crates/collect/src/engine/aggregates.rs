@@ -5,15 +5,6 @@ use crate::wire;
 use anyhow::Result;
 use std::collections::HashMap;
 
-/// What is missing among sums.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Missing {
-    /// Calls that found no room for their group, or for the text that it is.
-    pub full: u64,
-    /// Calls whose number may be missing among the smallest and largest.
-    pub races: u64,
-}
-
 type Sums = Vec<(wire::AggregateKey, wire::Aggregate)>;
 
 impl dyn Engine {
@@ -36,14 +27,5 @@ impl dyn Engine {
             .into_iter()
             .map(|(text, number)| (number, wire::text_of(&text.text)));
         Ok(named.collect())
-    }
-
-    /// What could not be summed up.
-    pub fn missing_sums(&self) -> Missing {
-        let counters = self.counters();
-        Missing {
-            full: counters.sums_full,
-            races: counters.sums_raced,
-        }
     }
 }

@@ -15,7 +15,6 @@ mod sites;
 mod tape;
 pub mod totals;
 
-pub use aggregates::Missing;
 pub use arrivals::{Arrival, Arrivals, Hold, Keep};
 pub use files::Fresh;
 pub use point::{KernelPoint, Point};
@@ -116,16 +115,15 @@ pub struct Counters {
     pub shapes_lost: u64,
     /// Of the time of functions, spells in the driver that found no room.
     pub shares_lost: u64,
-    /// Calls in the kernel that too many others on their CPU were within.
-    pub desks_missed: u64,
     /// Threads that have ended and had called, and their context switches from the first call on.
     pub threads_ended: u64,
     pub voluntary: u64,
     pub involuntary: u64,
     /// What was looked at is known as long as this does not change.
     pub known_files: u64,
-    /// Sums of users' rows that found no room, and those whose extremes may lack a call.
+    /// Calls that found no room for their group among the sums of users' rows, or for the text that it is.
     pub sums_full: u64,
+    /// Calls whose number may be missing among the smallest and largest.
     pub sums_raced: u64,
 }
 

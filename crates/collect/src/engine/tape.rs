@@ -1,6 +1,6 @@
 //! What an engine has yielded in one run, as bytes of the wire, and the writing down of it.
 //!
-//! Owns the file: one JSON object a line, in the order in which it came. Who plays it is [`super::replay`]'s business.
+//! Owns the file, one JSON object, in which records and notices lie in the order in which they came. Who plays it is [`super::replay`]'s business.
 
 use super::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;

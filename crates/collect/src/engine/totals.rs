@@ -30,19 +30,28 @@ pub struct Snapshot {
     pub shapes_lost: u64,
 }
 
+impl Launched {
+    /// Most kernels have one shape, which is kept beside them.
+    fn of(mut shapes: Vec<(wire::ShapeKey, u64)>, kernels: &[(wire::KernelKey, wire::KnownKernel)]) -> Launched {
+        shapes.extend(kernels.iter().filter_map(|(_, known)| known.shape()));
+        let streams = kernels.iter().filter_map(|(_, known)| known.stream()).collect();
+        Launched { shapes, streams }
+    }
+}
+
 impl dyn Engine {
-    /// Reads the exact totals.
+    /// Reads the exact totals, and the counters of the first `rows` rows.
     ///
     /// # Errors
     /// A table cannot be read.
-    pub fn snapshot(&self) -> Result<Snapshot> {
+    pub fn snapshot(&self, rows: usize) -> Result<Snapshot> {
         let counters = self.counters();
         Ok(Snapshot {
             totals: self.entries(Table::Totals)?,
             failures: self.entries(Table::Failures)?,
             launched: self.launched()?,
             aggregates: self.aggregates()?,
-            counters: self.row_counters(self.rows())?,
+            counters: self.row_counters(rows)?,
             waits_expired: counters.waits_expired,
             notices_lost: counters.notices_lost,
             unattributed: counters.totals_overflowed,
@@ -85,24 +94,19 @@ impl dyn Engine {
     /// # Errors
     /// A table cannot be read.
     pub fn take_launched(&self, ended: &dyn Fn(u32) -> bool) -> Result<Launched> {
-        let mut shapes = self.take(Table::Shapes, |key: &wire::ShapeKey| ended(key.tgid))?;
+        let shapes = self.take(Table::Shapes, |key: &wire::ShapeKey| ended(key.tgid))?;
         let known = self.take_by(Table::Kernels, |_: &wire::KernelKey, known: &wire::KnownKernel| {
             ended(known.tgid)
         })?;
-        shapes.extend(known.iter().filter_map(|(_, known)| known.shape()));
-        let streams = known.iter().filter_map(|(_, known)| known.stream()).collect();
         self.take_by(Table::NamedHandles, |_: &wire::KernelKey, named: &wire::NamedHandle| {
             ended(named.tgid)
         })?;
-        Ok(Launched { shapes, streams })
+        Ok(Launched::of(shapes, &known))
     }
 
     fn launched(&self) -> Result<Launched> {
-        let mut shapes: Vec<(wire::ShapeKey, u64)> = self.entries(Table::Shapes)?;
         let kernels: Vec<(wire::KernelKey, wire::KnownKernel)> = self.entries(Table::Kernels)?;
-        shapes.extend(kernels.iter().filter_map(|(_, known)| known.shape()));
-        let streams = kernels.iter().filter_map(|(_, known)| known.stream()).collect();
-        Ok(Launched { shapes, streams })
+        Ok(Launched::of(self.entries(Table::Shapes)?, &kernels))
     }
 
     /// What was put into the streams of all processes.

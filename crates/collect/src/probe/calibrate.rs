@@ -1,5 +1,6 @@
 //! What one probe hit costs on this machine, measured on functions of our own: one for each kind of place.
 
+use crate::clock::thread_cpu;
 use crate::elf::Cost as Place;
 use crate::engine::{Engine, Point};
 use crate::wire;
@@ -108,19 +109,11 @@ fn median_ns(target: Target) -> f64 {
 }
 
 fn round_ns(target: Target) -> f64 {
-    let started = own_ns();
+    let started = thread_cpu();
     for call in 0..CALLS {
         black_box(target(black_box(u64::from(call))));
     }
-    own_ns().saturating_sub(started) as f64 / f64::from(CALLS)
-}
-
-/// Time that this thread has had a processor: on a busy machine others have their turn in between.
-fn own_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call only fills the structure that it is given
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+    thread_cpu().saturating_sub(started).as_nanos() as f64 / f64::from(CALLS)
 }
 
 /// The file offset of a function of ours, from our own mappings.

@@ -101,7 +101,6 @@ impl Engine for Session {
             samples_lost: control.samples_lost,
             shapes_lost: control.shapes_lost,
             shares_lost: control.shares_lost,
-            desks_missed: control.desks_missed,
             threads_ended: control.threads_ended,
             voluntary: control.voluntary,
             involuntary: control.involuntary,
