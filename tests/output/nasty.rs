@@ -367,14 +367,32 @@ fn check_tables(text: &str, made: &Made, plain: &Made) -> Result<(), TestCaseErr
     let (page, plain_page) = (markdown::page(&made.report()), markdown::page(&plain.report()));
     prop_assert_eq!(bars(&page), bars(&plain_page), "{}", page);
     // what begins outside of code would be an element
-    let outside = |line: &str| {
-        line.split('`')
-            .step_by(2)
-            .any(|part| part.contains("<script") || part.contains("<img"))
+    let element = |line: &str| {
+        let text = outside_code(line);
+        text.contains("<script") || text.contains("<img")
     };
-    let plain_lines = page.lines().filter(|line| !line.contains("``"));
-    prop_assert!(!plain_lines.into_iter().any(outside), "{}", page);
+    prop_assert!(!page.lines().any(element), "{}", page);
     Ok(())
+}
+
+/// A line of Markdown without its code. A backslash makes a backtick a sign outside of code, and is one itself within.
+fn outside_code(line: &str) -> String {
+    let (mut text, mut in_code) = (String::new(), false);
+    let mut signs = line.chars();
+    while let Some(sign) = signs.next() {
+        match sign {
+            '`' => in_code = !in_code,
+            '\\' if !in_code => text.extend(signs.next()),
+            _ if in_code => {}
+            _ => text.push(sign),
+        }
+    }
+    text
+}
+
+#[test]
+fn what_is_code_in_a_line_of_markdown() {
+    assert_eq!(outside_code(r"a `<b>` \`<c>\` `d\` e"), r"a  `<c>`  e");
 }
 
 fn check_traces(made: &Made) -> Result<(), TestCaseError> {
