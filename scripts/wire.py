@@ -2,8 +2,8 @@
 """wire.py - writes the Rust side of what crosses between the kernel programs and user space, out of its headers.
 usage: wire.py [--check]     with --check only says whether the files are what the headers give; exit status 1: not
 
-Of wire.h and site.h come constants, structures, and assertions of the size of each and of where each field lies
-(`layout!`); of both together, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The
+Of wire.h, site.h and arena.h come constants, structures, and assertions of the size of each and of where each field lies
+(`layout!`); of the first two, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The
 tables below say what C does not: which integer a constant is in Rust, and what has another name there. What a header
 may hold: c_header.py."""
 import re
@@ -16,16 +16,18 @@ from c_header import Constant, Enum, Header, Refused
 
 ROOT = Path(__file__).resolve().parent.parent
 BPF = "crates/collect/src/bpf"
-# header, what is made of it, what that is called beside the skeleton, what it needs
+AGENT = "crates/collect/src/agent"
+# header, what is made of it, what that is called beside the skeleton (None: it has no part in that), what it needs
 HEADERS = [
-    ("wire.h", "crates/core/src/wire/generated.rs", "wire", "use super::layout;"),
-    ("site.h", "crates/collect/src/stack/wire/generated.rs", "site", "use crate::wire::layout;"),
+    (f"{BPF}/wire.h", "crates/core/src/wire/generated.rs", "wire", "use super::layout;"),
+    (f"{BPF}/site.h", "crates/collect/src/stack/wire/generated.rs", "site", "use crate::wire::layout;"),
+    (f"{AGENT}/arena.h", "crates/collect/src/inside/arena/generated.rs", None, "use crate::wire::layout;"),
 ]
 MIRRORED = "crates/collect/src/probe/skeleton/mirrored.rs"
 
 # The type of an enum's constants, by the enum.
 ENUMS = {
-    "aggregate_bucket": "u32", "call_unreadable": "u8", "context_move": "u8", "driver_family": "u8",
+    "aggregate_bucket": "u32", "arena_stream": "u32", "arena_table": "usize", "message_kind": "u32", "call_unreadable": "u8", "context_move": "u8", "driver_family": "u8",
     "driver_seen": "u8", "driver_step": "u8", "event_flag": "u8", "hook_flag": "u8", "hook_group": "u8",
     "kernel_place_flag": "u8", "kernel_tag": "u32", "kernel_unknown": "u64", "launch_role": "u8",
     "memory_kind": "u32", "notice_kind": "u32", "place_kind": "u8", "python_entry": "u32", "shape_state": "u64",
@@ -35,6 +37,8 @@ ENUMS = {
 
 # The type of a define, by its name, or by the word that it begins with.
 DEFINES = {
+    "ARENA": "u64", "BLOCK": "u64", "LARGE": "u32", "MESSAGE": "usize", "MOST": "u32", "PATCH": "usize",
+    "PROCESS": "u64", "RING": "u64", "RUN": "u64", "RUN_FILES_MOST": "u32", "RUN_FILES_SLOTS": "u32", "SLOT": "u32",
     "ANY_SIZE": "u32", "COOKIE": "u64", "DRIVER_SUBJECT": "u64", "NO_OFFSET": "u16", "PYTHON_ABSENT": "u32",
     "PYTHON_FRAME_ENTRY": "u64", "PYTHON_WINDOW": "u32", "READ_DIRECT": "u16", "SIGN_BIT": "u64", "SITE": "usize",
     "UVM_REQUEST": "u32", "WAIT_NS": "u64", "WIRE": "usize", "WIRE_BATCH": "u32", "WIRE_PER_THREAD": "u64",
@@ -175,7 +179,7 @@ def mirrored_structs(header):
 
 
 def rust_of(header, source, needs):
-    lines = [f"//! Made of `{BPF}/{source}` by `scripts/wire.py`: change that, and run this.", "", needs, ""]
+    lines = [f"//! Made of `{source}` by `scripts/wire.py`: change that, and run this.", "", needs, ""]
     for item in header.items:
         if isinstance(item, Constant):
             lines += rust_constant(header, item)
@@ -230,9 +234,10 @@ def check_tables(headers):
 
 def made():
     """Each file that is made, and what stands in it."""
-    headers = [Header(f"{BPF}/{source}", (ROOT / BPF / source).read_text()) for source, *_ in HEADERS]
+    headers = [Header(source, (ROOT / source).read_text()) for source, *_ in HEADERS]
     check_tables(headers)
-    files = {MIRRORED: formatted(rust_mirrored([(header, row[2]) for header, row in zip(headers, HEADERS)]))}
+    mirrored = [(header, row[2]) for header, row in zip(headers, HEADERS) if row[2]]
+    files = {MIRRORED: formatted(rust_mirrored(mirrored))}
     for header, (source, rust, _, needs) in zip(headers, HEADERS):
         files[rust] = formatted(rust_of(header, source, needs))
     return files
@@ -249,7 +254,7 @@ def main():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text)
             elif not file.exists() or file.read_text() != text:
-                print(f"wire.py: {path} is not what {BPF}/wire.h and site.h give; hint: make wire", file=sys.stderr)
+                print(f"wire.py: {path} is not what wire.h, site.h and arena.h give; hint: make wire", file=sys.stderr)
                 stale = 1
     except Refused as error:
         print(f"wire.py: {error}", file=sys.stderr)

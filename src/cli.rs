@@ -21,7 +21,7 @@ pub use doctor::DoctorArgs;
 pub use export::ExportArgs;
 pub use functions::FunctionsArgs;
 pub use leaks::{LeaksArgs, MemoryStacks};
-pub use options::{Colour, Format, Options, Paint, SummaryFormat, Which, Whose};
+pub use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};
 pub use record::{DumpOn, Keep, RecordArgs, Rotate};
 pub use report::{DiffArgs, ReportArgs};
 pub use run::RunArgs;

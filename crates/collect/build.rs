@@ -1,12 +1,15 @@
-//! Compiles `src/bpf/calls.bpf.c` and generates its skeleton, which only `probe` includes.
+//! Compiles `src/bpf/calls.bpf.c` and generates its skeleton, which only `probe` includes; and the agent out of `src/agent/`,
+//! a library that needs no other, which `inside` carries.
 use libbpf_cargo::SkeletonBuilder;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const SOURCE: &str = "src/bpf/calls.bpf.c";
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
+    println!("cargo:rerun-if-changed=src/agent");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let built = SkeletonBuilder::new()
         .source(SOURCE)
@@ -15,6 +18,28 @@ fn main() {
         .build_and_generate(out.join("calls.skel.rs"));
     if let Err(error) = built {
         panic!("failed to build {SOURCE}: {error:#}\nhint: install clang (apt install clang, dnf install clang)");
+    }
+    build_agent(&out);
+}
+
+/// The agent touches no vector register, has its thread's words where no call is needed to find them, and asks nobody for a
+/// function.
+const AGENT: &str = "-O2 -fPIC -ffreestanding -fno-strict-aliasing -fno-stack-protector -fvisibility=hidden \
+    -mgeneral-regs-only -ftls-model=initial-exec -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function \
+    -Wno-ignored-attributes -Wno-unknown-attributes -Isrc/agent/shim -Isrc/agent -Isrc/bpf -shared -nostdlib \
+    -Wl,-z,initfirst,-z,now,-z,relro,-z,noexecstack,--hash-style=gnu,-soname,libgpuscope_agent.so";
+
+fn build_agent(out: &Path) {
+    let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
+    let built = Command::new(&clang)
+        .args(AGENT.split_whitespace())
+        .args(["src/agent/agent.c", "src/agent/enter.S", "-o"])
+        .arg(out.join("libgpuscope_agent.so"))
+        .status();
+    match built {
+        Ok(status) if status.success() => {}
+        Ok(status) => panic!("failed to build src/agent: {clang:?}: {status}"),
+        Err(error) => panic!("failed to build src/agent: {clang:?}: {error}\nhint: install clang (apt install clang, dnf install clang)"),
     }
 }
 

@@ -19,10 +19,22 @@ pub struct Whose {
     /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
     #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
     pub cgroup: Option<PathBuf>,
+    /// Where calls are taken from: inside (an agent that CMD loads: no root, any kernel, a tenth of the cost), kernel (from
+    /// outside, as root; all there is for what runs already), or auto: the kernel where we may, else inside
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHERE", help_heading = "Whose calls")]
+    pub engine: EngineChoice,
     /// Let no program wait until its libraries are hooked: for those that look at their TracerPid; first calls are missed, and
     /// that is said
     #[arg(long, help_heading = "Whose calls")]
     pub no_hold: bool,
+}
+
+/// Where calls are taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineChoice {
+    Auto,
+    Inside,
+    Kernel,
 }
 
 /// Which calls are traced.

@@ -3,7 +3,7 @@
 use crate::catalog::{Catalog, Layer};
 use crate::cli::Stacks;
 use crate::filter::Filter;
-use crate::probe;
+use crate::probe::{self, EnginePlace};
 use crate::refusal::Usage;
 use crate::rule::Rule;
 use anyhow::{Result, bail};
@@ -22,9 +22,13 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Of the functions that `filter` selects, on this kernel.
-    pub fn of(filter: &Filter, catalog: &Catalog) -> Coverage {
-        let refused = probe::machine::returns_refused();
+    /// Of the functions that `filter` selects, as `place` sees them.
+    pub fn of(filter: &Filter, catalog: &Catalog, place: EnginePlace) -> Coverage {
+        let refused = match place {
+            EnginePlace::Kernel => probe::machine::returns_refused(),
+            // nobody's return address is replaced
+            EnginePlace::Inside => None,
+        };
         let memory = refused.is_none() && filter.covers_memory(catalog);
         Coverage {
             memory,

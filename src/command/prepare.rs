@@ -4,6 +4,7 @@
 //! lines go `destination`'s, when a run ends `stop`'s, and what its exit status is `verdict`'s business.
 
 mod destination;
+mod place;
 mod runner;
 mod setup;
 mod stop;
@@ -20,8 +21,8 @@ use crate::catalog::{Catalog, Layer};
 use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which};
 use crate::clock::clock_now;
 use crate::filter::Filter;
-use crate::output::Output;
-use crate::probe::{self, Setup};
+use crate::output::{Output, say};
+use crate::probe::{self, EnginePlace, Setup};
 use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
@@ -30,6 +31,7 @@ use crate::sink::NoLines;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
 use destination::{encoder, format};
+use place::Place;
 use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
 use std::fs::File;
@@ -83,12 +85,14 @@ pub fn begin(
             .add_kernel_group(group)
             .map_err(|why| Usage(format!("--kernel: {why}")))?;
     }
-    let filter = filter(&options.which)?;
+    let place = place::place(options.which.whose.engine, &scope)?;
+    let is_inside = place.is == EnginePlace::Inside;
+    let filter = filter(&options.which, is_inside)?;
     if filter.has_layer(Layer::Kernel) {
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
     let leaves_getters_out = filter.leaves_getters_out(&catalog);
-    let coverage = Coverage::of(&filter, &catalog);
+    let coverage = Coverage::of(&filter, &catalog, place.is);
     options.fail_on.iter().try_for_each(|rule| coverage.check_rule(*rule))?;
     coverage.check_stacks(options.stacks)?;
     let stacks = options.stacks.or_else(|| coverage.most_stacks(stacks?));
@@ -99,8 +103,13 @@ pub fn begin(
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
     check_filter(options, &rows)?;
-    let setup = call_setup(options, &scope)?;
+    let setup = Setup {
+        place: place.is,
+        samples: !is_inside && options.stacks != Some(Stacks::None),
+        ..call_setup(options, &scope)?
+    };
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
+    say_place(&mut tracer, place);
     tracer.watch_xids(false)?;
     if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
         bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
@@ -128,9 +137,24 @@ pub fn begin(
     Ok(tracer)
 }
 
-fn filter(which: &Which) -> Result<Filter> {
+/// Which engine a run has got, where that was not asked for, and what it does not see.
+fn say_place(tracer: &mut Tracer, place: Place) {
+    if let Some(why) = place.why {
+        say(format_args!("gpuscope: {why}"));
+    }
+    if place.is == EnginePlace::Inside {
+        tracer.declare_unseen(
+            "from inside: where threads are outside CUDA, static probes, and programs that do not load the agent \
+             (linked statically, setuid, another C library); hint: --engine kernel, as root, sees them"
+                .to_owned(),
+        );
+    }
+}
+
+/// From inside, calls that only ask cost so little that they are counted, too.
+fn filter(which: &Which, is_inside: bool) -> Result<Filter> {
     let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
-    Ok(if which.takes_getters() {
+    Ok(if which.takes_getters() || (is_inside && !which.no_getters) {
         filter
     } else {
         filter.without_queries()
@@ -181,7 +205,8 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     probe::route_messages(args.verbose);
     let mut catalog = catalog(&args.hooks)?;
     add_frameworks(&mut catalog)?;
-    if let Some(reason) = probe::machine::returns_refused() {
+    let place = place::place(args.whose.engine, &scope)?;
+    if let Some(reason) = probe::machine::returns_refused().filter(|_| place.is == EnginePlace::Kernel) {
         bail!("what a call has allocated is seen when it returns, and that cannot be hooked: {reason}");
     }
     let wish = Wish {
@@ -200,9 +225,11 @@ pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     let setup = Setup {
         ring_bytes: NO_RING,
         work_ring_bytes: NO_RING,
+        place: place.is,
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, || Ok(Output::stdout()))?;
+    say_place(&mut tracer, place);
     tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";

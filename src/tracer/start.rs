@@ -25,7 +25,8 @@ use crate::output::Output;
 use crate::probe::attach::Attacher;
 use crate::probe::hold::Holder;
 use crate::probe::kernel::{Types, Way, Ways};
-use crate::probe::{KernelUse, Session, Setup, privilege};
+use crate::inside::Inside;
+use crate::probe::{EnginePlace, KernelUse, Session, Setup, privilege};
 use crate::record::Maker;
 use crate::refusal;
 use crate::rows::RunRows;
@@ -60,7 +61,10 @@ impl Tracer {
         output: impl FnOnce() -> Result<Output>,
     ) -> Result<Tracer> {
         fill_in(&mut setup, &rows)?;
-        let engine = in_kernel(&setup)?;
+        let engine = match setup.place {
+            EnginePlace::Kernel => in_kernel(&setup)?,
+            EnginePlace::Inside => tape::listening(Box::new(Inside::start(&setup)?)),
+        };
         let beside = Beside {
             samples: setup.samples,
             driver_counted: setup.driver_counted,

@@ -10,10 +10,15 @@ use crate::engine::{Arrival, Engine, Fresh};
 use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::attach::News;
+use crate::probe::launch::Runner;
 use crate::probe::machine::process::debugger_of;
 use crate::wire;
 use anyhow::{Context, Result};
+use std::ffi::{OsStr, OsString};
 use std::time::Instant;
+
+/// Of what a program's dynamic linker loads before all else.
+const PRELOAD: &str = "LD_PRELOAD";
 
 impl Tracer {
     /// Adds a process to those traced and attaches to what it maps.
@@ -66,6 +71,18 @@ impl Tracer {
     /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
     pub fn add_installed(&mut self) {
         self.attacher.attach_installed(self.engine.as_ref(), &mut self.rows);
+    }
+
+    /// What a program that is started needs in its environment, to be traced.
+    ///
+    /// # Errors
+    /// It could not reach us.
+    pub fn environment_of(&self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
+        let preloaded = match runner {
+            Some(runner) => runner.environment.get(OsStr::new(PRELOAD)).cloned(),
+            None => std::env::var_os(PRELOAD),
+        };
+        self.engine.environment(preloaded, runner.map(|runner| runner.user.uid))
     }
 
     /// Attaches to a program before it is started.

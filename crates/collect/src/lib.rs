@@ -1,4 +1,4 @@
-//! Who asks the kernel, files, other processes and NVML. Only `probe` names libbpf.
+//! Who asks the kernel, files, other processes and NVML. Only `probe` names libbpf; `inside` is the engine that needs no kernel's help.
 
 pub mod confine;
 pub mod device;
@@ -6,6 +6,7 @@ pub mod discover;
 pub mod elf;
 pub mod engine;
 pub mod foreign;
+pub mod inside;
 pub mod owner;
 pub mod probe;
 pub mod stack;

@@ -26,7 +26,7 @@ struct {
 	__type(value, __u64);
 } aggregate_texts SEC(".maps");
 
-struct aggregate_counters aggregate_counters;
+SHARED struct aggregate_counters aggregate_counters;
 
 static const struct aggregate NO_AGGREGATE;
 

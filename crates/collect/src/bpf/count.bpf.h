@@ -70,7 +70,7 @@ static __noinline int count_failure(__u32 tgid, __u32 row, __s32 code)
 		count = bpf_map_lookup_elem(&failures, &key);
 	}
 	if (count)
-		__sync_fetch_and_add(count, 1);
+		ADD_OWN(count, 1);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static __always_inline void count_before(__u32 row)
 	struct row_counter *counter = bpf_map_lookup_elem(&row_counters, &row);
 
 	if (counter && counting())
-		__sync_fetch_and_add(&counter->before, 1);
+		ADD_OWN(&counter->before, 1);
 }
 
 static __always_inline void count_entry(__u32 row, __u64 cookie)
@@ -89,11 +89,11 @@ static __always_inline void count_entry(__u32 row, __u64 cookie)
 
 	if (!counter)
 		return;
-	__sync_fetch_and_add(&counter->entered, 1);
+	ADD_OWN(&counter->entered, 1);
 	if (cookie & COOKIE_STEPPED)
-		__sync_fetch_and_add(&counter->stepped, 1);
+		ADD_OWN(&counter->stepped, 1);
 	else if (cookie & COOKIE_NOP5)
-		__sync_fetch_and_add(&counter->nop5, 1);
+		ADD_OWN(&counter->nop5, 1);
 }
 
 /* Whether a call had no effect: it failed, or its library is being unloaded. */
@@ -131,17 +131,17 @@ static __always_inline void count(const struct spec *spec, struct total_key *key
 	if (!total)
 		return;
 	if (bytes && !refused(spec, result))
-		__sync_fetch_and_add(&total->bytes, bytes);
+		ADD_OWN(&total->bytes, bytes);
 	if (!(spec->flags & SPEC_RETURN)) {
-		__sync_fetch_and_add(&total->untimed, 1);
+		ADD_OWN(&total->untimed, 1);
 		return;
 	}
-	__sync_fetch_and_add(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
-	__sync_fetch_and_add(&total->total_ns, duration);
+	ADD_OWN(&total->bucket[bucket_of(duration) & (WIRE_BUCKETS - 1)], 1);
+	ADD_OWN(&total->total_ns, duration);
 	if (duration > total->max_ns)
 		note_longest(total, duration);
 	if (failed(spec, result)) {
-		__sync_fetch_and_add(&total->errors, 1);
+		ADD_OWN(&total->errors, 1);
 		count_failure(key->tgid, key->row, (__s32)result);
 	}
 }

@@ -124,7 +124,7 @@ static __always_inline void show(const struct spec *spec, const struct frame *fr
 	__sync_fetch_and_add(&control.events_lost, 1);
 	counter = bpf_map_lookup_elem(&row_counters, &row);
 	if (counter)
-		__sync_fetch_and_add(&counter->lost, 1);
+		ADD_OWN(&counter->lost, 1);
 }
 
 /* `frame` NULL: the call is only counted, or there is no memory for its thread. */

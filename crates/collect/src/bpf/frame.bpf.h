@@ -194,7 +194,7 @@ static __always_inline void without_words(struct finished *call, __u32 row)
 
 	call->flags |= EVENT_NO_ARGS;
 	if (counter)
-		__sync_fetch_and_add(&counter->no_frame, 1);
+		ADD_OWN(&counter->no_frame, 1);
 }
 
 static __always_inline struct frame *frame_missing(struct thread *thread, __u32 row, __u64 entered,

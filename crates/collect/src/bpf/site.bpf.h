@@ -32,8 +32,8 @@ struct {
 	__type(value, struct site_scratch);
 } site_scratches SEC(".maps");
 
-const volatile struct site_options site_options;
-struct site_counters site_counters;
+GIVEN struct site_options site_options;
+SHARED struct site_counters site_counters;
 
 /* keeps the types in the object's BTF, for the skeleton */
 const struct site_event *site_event_type __attribute__((unused));

@@ -10,6 +10,13 @@
 #include <bpf/bpf_tracing.h>
 #include "wire.h"
 
+#ifndef GPUSCOPE_INSIDE
+#define GIVEN const volatile /* by user space, before anything runs */
+#define SHARED		     /* with user space, which reads and writes it meanwhile */
+/* to what only the current thread changes, in a process that carries the agent */
+#define ADD_OWN(at, number) __sync_fetch_and_add(at, number)
+#endif
+
 typedef struct {
 	int counter;
 } atomic_t;
@@ -217,8 +224,8 @@ struct {
 	__type(value, struct work_loss);
 } work_losses SEC(".maps");
 
-const volatile struct options options;
-struct control control;
+GIVEN struct options options;
+SHARED struct control control;
 
 /* keeps the types of both rings in the object's BTF, for the skeleton */
 const struct thread *thread_type __attribute__((unused));

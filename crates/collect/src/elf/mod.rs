@@ -8,6 +8,7 @@
 //! Every offset is a file offset in bytes, which is what the kernel wants for a uprobe. Memory stays bounded: no file is
 //! ever read whole, and a section that is larger than its limit is refused with the limit in the message.
 
+mod beginning;
 mod bytes;
 mod data;
 mod debug;
@@ -38,6 +39,7 @@ mod site_tests;
 #[cfg(test)]
 mod static_probe_tests;
 
+pub(crate) use beginning::Beginning;
 pub use debug::{DebugFile, DebugSections};
 pub use error::ElfError;
 pub use file::ElfFile;

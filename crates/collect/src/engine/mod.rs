@@ -21,11 +21,13 @@ pub use point::{KernelPoint, Point};
 pub use records::{Events, RecordInbox, Records};
 pub use tape::{Tape, Taped};
 
+use crate::inside::Done;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, Plain};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::any::Any;
+use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::path::Path;
 
@@ -165,6 +167,26 @@ pub trait Engine: 'static {
     /// # Errors
     /// It is refused; why.
     fn attach(&self, path: &Path, points: &[Point]) -> Result<Hooks>;
+
+    /// Rows that the last attachment did not hook, and why.
+    fn unhooked(&self) -> Vec<(u32, String)> {
+        Vec::new()
+    }
+
+    /// What a program has to be started with, by variable, where `preloaded` is what its environment loads already, and
+    /// `user` is somebody else as whom it is started.
+    ///
+    /// # Errors
+    /// It could not reach us.
+    fn environment(&self, preloaded: Option<OsString>, user: Option<u32>) -> Result<Vec<(OsString, OsString)>> {
+        let _ = (preloaded, user);
+        Ok(Vec::new())
+    }
+
+    /// What agents have done in processes; `None`: it has none.
+    fn is_inside(&self) -> Option<Done> {
+        None
+    }
 
     /// Has a dynamic linker tell of the libraries that it maps, at `offset` of the file behind `path`.
     ///

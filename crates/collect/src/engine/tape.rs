@@ -3,6 +3,7 @@
 //! Owns the file, one JSON object, in which records and notices lie in the order in which they came. Who plays it is [`super::replay`]'s business.
 
 use super::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
+use crate::inside::Done;
 use crate::stack::wire::SiteCounters;
 use crate::wire::bytes_of;
 use crate::wire::{Notice, Plain, RowCounter};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -181,6 +183,18 @@ impl Engine for Taped {
 
     fn attach(&self, path: &Path, points: &[Point]) -> Result<Hooks> {
         self.engine.attach(path, points)
+    }
+
+    fn unhooked(&self) -> Vec<(u32, String)> {
+        self.engine.unhooked()
+    }
+
+    fn environment(&self, preloaded: Option<OsString>, user: Option<u32>) -> Result<Vec<(OsString, OsString)>> {
+        self.engine.environment(preloaded, user)
+    }
+
+    fn is_inside(&self) -> Option<Done> {
+        self.engine.is_inside()
     }
 
     fn attach_linker(&self, path: &Path, offset: u64) -> Result<Hooks> {

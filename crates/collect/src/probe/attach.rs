@@ -313,6 +313,11 @@ impl Attacher {
         // the kernel reads these pages: not while we wait
         file.touch(points.iter().map(|point| point.offset))?;
         let hooks = engine.attach(&file.path(), &points)?;
+        for (row, why) in engine.unhooked() {
+            let described = &rows.catalog().rows[row as usize];
+            self.blind |= described.work.is_some();
+            self.gap(format!("{}: {}: {why}", path.display(), described.symbol));
+        }
         let layer = rows.catalog().libraries[usize::from(library.0)].layer;
         let attached = Attached {
             path,

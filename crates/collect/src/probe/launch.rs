@@ -50,11 +50,12 @@ pub struct Held {
 }
 
 impl Held {
-    /// Forks; the child waits at a gate before it becomes `runner`, if there is one, and calls `execve`.
+    /// Forks; the child waits at a gate before it becomes `runner`, if there is one, and calls `execve`. `beside`: variables that
+    /// its environment gets.
     ///
     /// # Errors
     /// No process or pipe could be made.
-    pub fn fork(command: &[OsString], runner: Option<Runner>) -> Result<Held> {
+    pub fn fork(command: &[OsString], runner: Option<Runner>, beside: &[(OsString, OsString)]) -> Result<Held> {
         let Some((program, arguments)) = command.split_first() else {
             bail!("no command was given")
         };
@@ -65,6 +66,7 @@ impl Held {
         if let Some(runner) = &runner {
             child.env_clear().envs(&runner.environment);
         }
+        child.envs(beside.iter().cloned());
         let (gate, pid, other) = (gate_read.as_raw_fd(), pid_write.as_raw_fd(), gate_write.as_raw_fd());
         let limit = limits::inherited();
         // SAFETY: the closure only makes async-signal-safe system calls, on descriptors that outlive it and on memory of

@@ -2,7 +2,7 @@
 
 use super::control::{Control, SharedSites, SharedSums};
 use super::kernel::{Way, Ways};
-use super::skeleton::{CallsSkelBuilder, OpenCallsSkel};
+use super::skeleton::{CallsSkelBuilder, OpenCallsSkel, types};
 use super::trampoline::TRIAL;
 use super::{Session, Tier, memory_limit};
 use crate::driver::DriverRows;
@@ -36,6 +36,8 @@ pub struct Setup {
     /// The same of the ring of work.
     pub work_ring_bytes: u32,
     pub only_targets: bool,
+    /// Where calls are taken from.
+    pub place: EnginePlace,
     /// Calls count once [`Session::count_calls`] says so, and not before.
     pub paused: bool,
     pub follow_forks: bool,
@@ -66,6 +68,16 @@ pub struct Setup {
     pub fleet: bool,
     /// Stacks of threads that call are sampled, where this kernel lets us.
     pub samples: bool,
+}
+
+/// Which engine takes calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EnginePlace {
+    /// Programs in the kernel.
+    #[default]
+    Kernel,
+    /// Agents inside of the processes.
+    Inside,
 }
 
 /// What of the kernel is hooked.
@@ -316,9 +328,17 @@ fn write_options(open: &mut OpenCallsSkel<'_>, setup: &Setup) -> Result<()> {
         .rodata_data
         .as_deref_mut()
         .context("the BPF object has no options section")?;
-    data.site_options.stacks_per_second = setup.sites.stacks_per_second;
-    data.site_options.python = setup.sites.python.into();
-    let options = &mut data.options;
+    fill_options(&mut data.options, setup)?;
+    fill_site_options(&mut data.site_options, setup);
+    Ok(())
+}
+
+pub(super) fn fill_site_options(options: &mut types::site_options, setup: &Setup) {
+    options.stacks_per_second = setup.sites.stacks_per_second;
+    options.python = setup.sites.python.into();
+}
+
+pub(super) fn fill_options(options: &mut types::options, setup: &Setup) -> Result<()> {
     options.min_ns = setup.min_ns;
     options.ring_soft_limit = u64::from(setup.ring_bytes / 4);
     options.memory_soft_limit = u64::from(setup.memory_ring_bytes / 8);

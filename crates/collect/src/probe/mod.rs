@@ -37,11 +37,12 @@ mod skeleton;
 mod stack_tests;
 pub mod static_probe;
 mod tier;
+pub(crate) mod told;
 pub(crate) mod trampoline;
 pub mod xid;
 
 pub use limits::survive_file_size;
-pub use load::{KernelUse, Setup, Sites};
+pub use load::{EnginePlace, KernelUse, Setup, Sites};
 pub use session::Session;
 pub use tier::Tier;
 

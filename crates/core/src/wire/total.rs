@@ -30,12 +30,12 @@ impl RowCounter {
     pub fn plus(self, bytes: &[u8]) -> RowCounter {
         let other: RowCounter = read(bytes).unwrap_or_default();
         RowCounter {
-            entered: self.entered + other.entered,
-            lost: self.lost + other.lost,
-            no_frame: self.no_frame + other.no_frame,
-            stepped: self.stepped + other.stepped,
-            nop5: self.nop5 + other.nop5,
-            before: self.before + other.before,
+            entered: self.entered.saturating_add(other.entered),
+            lost: self.lost.saturating_add(other.lost),
+            no_frame: self.no_frame.saturating_add(other.no_frame),
+            stepped: self.stepped.saturating_add(other.stepped),
+            nop5: self.nop5.saturating_add(other.nop5),
+            before: self.before.saturating_add(other.before),
         }
     }
 }

@@ -1,0 +1,379 @@
+/* What is loaded into a program that is traced from inside: the body of a call (call.bpf.h), entered by patched functions.
+ *
+ * It needs no library and calls none. It allocates nothing, takes no lock that the program may hold, starts no thread, says
+ * nothing, and touches none of the program's memory that may not be there. Where it cannot do its work it stays dormant, and
+ * the program runs as without it.
+ */
+#include <linux/types.h>
+
+#include "arena.h"
+#include "host.h"
+#include "memory.h"
+
+#include "watch.h"
+#include "call.bpf.h"
+
+#include "clock.h"
+#include "loaded.h"
+
+_Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");
+_Static_assert(sizeof(struct control) <= ARENA_PAGE, "a page");
+_Static_assert(sizeof(struct process_head) <= ARENA_PAGE, "a page");
+
+#define FORKED_TOO (1u << 31)
+#define NO_SUCH_THREAD (-3)
+#define BLOCKS_LOOKED_AT 4
+#define FEW_BLOCKS 16
+#define MADV_WIPE_ON_FORK 18
+#define MADV_DONT_DUMP 16
+#define MAP_SHARED_FIXED 0x11
+#define MAP_SHARED_LAZY 0x4001 /* and without reserve */
+
+/* Zero in a child, which the kernel sees to: then it has not joined yet. */
+struct membership {
+	__u32 epoch; /* the process, with FORKED_TOO where it stays dormant */
+	__u32 joining;
+};
+
+static struct membership *membership;
+static __thread __u32 epoch;
+
+/* The section "pages" ends with a page of its own, and what follows it begins with one. */
+static char last_page[ARENA_PAGE] __attribute__((section("pages"), aligned(ARENA_PAGE), used));
+static char first_page[ARENA_PAGE] __attribute__((aligned(ARENA_PAGE), used));
+
+/* ---- which map is which table ---- */
+
+#define BIND(map, place) ((map).type = (void *)(unsigned long)(place))
+#define AFTER(place, type) ((__u32)((place) + ((sizeof(type) + 63) & ~63ul)))
+
+static void bind(void)
+{
+	__u32 at_thread = sizeof(struct local), at_kernel = AFTER(at_thread, struct thread),
+	      at_site = AFTER(at_kernel, struct kernel_scratch);
+
+	_Static_assert(sizeof(struct local) + sizeof(struct thread) + sizeof(struct kernel_scratch) +
+				       sizeof(struct site_scratch) + 256 <
+			       BLOCK_ROWS - BLOCK_LOCAL,
+		       "they lie before the rows");
+	BIND(specs, PLACE_SPECS);
+	BIND(probe_sites, PLACE_NOWHERE);
+	BIND(targets, PLACE_NOWHERE);
+	BIND(row_counters, OWN_ROWS);
+	BIND(totals, OWN_TOTALS);
+	BIND(failures, OWN_FAILURES);
+	BIND(flows, PROCESS_FLOWS);
+	BIND(shapes, PROCESS_SHAPES);
+	BIND(kernels, PROCESS_KERNELS);
+	BIND(named_handles, PROCESS_NAMED_HANDLES);
+	BIND(aggregates, PROCESS_AGGREGATES);
+	BIND(aggregate_texts, PROCESS_AGGREGATE_TEXTS);
+	BIND(lanes, PROCESS_LANES);
+	BIND(work_losses, PROCESS_WORK_LOSSES);
+	BIND(memory_losses, PROCESS_MEMORY_LOSSES);
+	BIND(known_sites, PROCESS_KNOWN_SITES);
+	BIND(pythons, PROCESS_PYTHONS);
+	BIND(threads, at_thread);
+	BIND(kernel_scratches, at_kernel);
+	BIND(site_scratches, at_site);
+	BIND(events, RING_CALLS);
+	BIND(memory, RING_MEMORY);
+	BIND(work, RING_WORK);
+}
+
+long find_code(__u64 address, struct code_range *found)
+{
+	struct area area;
+
+	if (!find_area(address, &area, NULL, NULL))
+		return NO_VMA;
+	if (area.flags) {
+		found->start = area.from;
+		found->bytes = area.to - area.from;
+	}
+	return 0;
+}
+
+static void note_open_calls(struct message *message)
+{
+	const struct thread *thread;
+
+	if (!self || epoch != membership->epoch)
+		return;
+	thread = bpf_task_storage_get(&threads, NULL, 0, 0);
+	for (__u32 i = 0; i < MESSAGE_OPEN && i < thread->depth; i++) {
+		message->open_entered[i] = thread->frames[i].entered;
+		message->open_row[i] = thread->frames[i].row;
+	}
+}
+
+/* ---- joining ---- */
+
+static bool map_page(volatile void *at, int fd, __u64 offset, int rights)
+{
+	return !failed_call(SYS6(mmap, at, ARENA_PAGE, rights, MAP_SHARED_FIXED, fd, offset));
+}
+
+static bool map_all(int of_process, int of_run)
+{
+	long memory_of_run = SYS6(mmap, 0, RUN_BYTES, 1, MAP_SHARED_LAZY, of_run, 0);
+	long memory_of_process = SYS6(mmap, 0, PROCESS_BYTES, PROT_RW, MAP_SHARED_LAZY, of_process, 0);
+
+	if (failed_call(memory_of_run) || failed_call(memory_of_process))
+		return false;
+	SYS3(madvise, memory_of_run, RUN_BYTES, MADV_DONT_DUMP);
+	SYS3(madvise, memory_of_process, PROCESS_BYTES, MADV_DONT_DUMP);
+	run = (char *)memory_of_run;
+	memcpy(layout, ((struct process_head *)memory_of_process)->shape, sizeof(layout));
+	if (!map_page(&options, of_run, RUN_OPTIONS, 1) || !map_page(&site_options, of_run, RUN_SITE_OPTIONS, 1) ||
+	    !map_page(&control, of_process, PROCESS_CONTROL, PROT_RW) ||
+	    !map_page(&site_counters, of_process, PROCESS_SITE_COUNTERS, PROT_RW) ||
+	    !map_page(&aggregate_counters, of_process, PROCESS_AGGREGATE_COUNTERS, PROT_RW))
+		return false;
+	process = (char *)memory_of_process;
+	return true;
+}
+
+/* Whether gpuscope wants this process; it has its memory then. */
+static bool join(__u32 kind)
+{
+	struct message message = { .magic = ARENA_MAGIC, .kind = kind, .at = read_clock() };
+	int fds[2] = { -1, -1 };
+	bool joined;
+
+	message.tid = (__u32)SYS0(gettid);
+	message.parent = (__u32)SYS0(getppid);
+	process = NULL;
+	joined = ask(&message, fds) && map_all(fds[0], fds[1]);
+	for (int i = 0; i < 2; i++)
+		if (fds[i] >= 0)
+			SYS1(close, fds[i]);
+	return joined;
+}
+
+/* A forked child makes its first call. */
+static void join_child(void)
+{
+	char *before = process;
+	__u32 own = (__u32)SYS0(getpid);
+
+	if (__atomic_exchange_n(&membership->joining, 1, __ATOMIC_ACQUIRE))
+		return; /* another thread does: what this one calls meanwhile is not seen */
+	if (before)
+		SYS2(munmap, before, PROCESS_BYTES);
+	if (run)
+		SYS2(munmap, run, RUN_BYTES);
+	if (!join(MESSAGE_CHILD))
+		own |= FORKED_TOO;
+	__atomic_store_n(&membership->epoch, own, __ATOMIC_RELEASE);
+}
+
+/* ---- blocks ---- */
+
+static struct block *block_at(__u32 number)
+{
+	return (struct block *)(process + PROCESS_BLOCKS + (__u64)number * BLOCK_BYTES);
+}
+
+/* The block of a thread that has ended; NULL: among those that were looked at there is none. */
+static struct block *inherited(__u32 tid, __u32 count)
+{
+	static __u32 cursor;
+
+	for (__u32 i = 0; i < BLOCKS_LOOKED_AT && count > FEW_BLOCKS; i++) {
+		__u32 number = __sync_fetch_and_add(&cursor, 1) % count;
+		struct block *block = block_at(number);
+		__u32 owner = __atomic_load_n(&block->owner, __ATOMIC_ACQUIRE);
+
+		if (owner && SYS3(tgkill, epoch, owner, 0) == NO_SUCH_THREAD &&
+		    __sync_bool_compare_and_swap(&block->owner, owner, tid)) {
+			memset((char *)block + BLOCK_LOCAL, 0, BLOCK_ROWS - BLOCK_LOCAL);
+			return block;
+		}
+	}
+	return NULL;
+}
+
+static struct block *claim(__u32 tid)
+{
+	struct process_head *head = (struct process_head *)process;
+	__u32 count = __atomic_load_n(&head->blocks, __ATOMIC_ACQUIRE), number;
+	struct block *block = inherited(tid, count < MOST_BLOCKS ? count : MOST_BLOCKS);
+
+	if (block)
+		return block;
+	number = __sync_fetch_and_add(&head->blocks, 1);
+	if (number >= MOST_BLOCKS) {
+		__sync_fetch_and_add(&head->blocks, -1);
+		return NULL;
+	}
+	block = block_at(number);
+	block->ring_bytes = number < LARGE_RINGS ? RING_BYTES : RING_BYTES_OF_MANY;
+	__atomic_store_n(&block->owner, tid, __ATOMIC_RELEASE);
+	return block;
+}
+
+/* The thread calls for the first time in this process. */
+static __noinline void begin_thread(void)
+{
+	__u32 tid;
+
+	self = NULL;
+	if (!membership->epoch)
+		join_child();
+	epoch = __atomic_load_n(&membership->epoch, __ATOMIC_ACQUIRE);
+	if (!epoch || (epoch & FORKED_TOO))
+		return;
+	tid = (__u32)SYS0(gettid);
+	self = claim(tid);
+	if (self)
+		local()->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
+}
+
+/* ---- calls ---- */
+
+/* Whether the thread may work in its block: a handler of a signal that has interrupted it there may not. Where a handler has
+ * left by a jump, what it interrupted will not go on: it lies below on the stack then.
+ */
+INLINE bool begin(const struct pt_regs *regs)
+{
+	struct local *own;
+
+	if (epoch != membership->epoch || !self) {
+		if (epoch != membership->epoch)
+			begin_thread();
+		if (!self) {
+			if (process && !(epoch & FORKED_TOO))
+				__sync_fetch_and_add(&((struct process_head *)process)->unseen, 1);
+			return false;
+		}
+	}
+	own = local();
+	if (self->busy && regs->rsp < own->sp) {
+		__sync_fetch_and_add(&((struct process_head *)process)->nested, 1);
+		return false;
+	}
+	own->sp = regs->rsp;
+	__atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&self->busy, now_ns(), __ATOMIC_RELAXED);
+	return true;
+}
+
+INLINE void end(void)
+{
+	__atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* How many of the words above the return address may be copied: the page that it lies on is there, the next one is where the
+ * stack goes on.
+ */
+INLINE __u32 words_above(__u64 sp, __u32 words)
+{
+	__u64 from = sp + 8, in_page = ARENA_PAGE - (from & (ARENA_PAGE - 1));
+
+	if (in_page >= words * 8ull)
+		return words;
+	if (!on_own_stack(from, words * 8ull) && !on_own_stack(sp, 8))
+		find_stack(sp);
+	if (on_own_stack(from, words * 8ull))
+		return words;
+	return (__u32)((on_own_stack(from, 8) ? local()->stack[1] - from : in_page) / 8);
+}
+
+/* 0: the call need not come back to `agent_leave`; else 1 and the words of the stack that the function may be given. */
+int agent_enter(struct pt_regs *regs, const struct hook *hook)
+{
+	__u32 words = 0;
+
+	if (!begin(regs))
+		return 0;
+	local()->trusted = 0;
+	enter_call(regs, hook->cookie);
+	if (hook->returns)
+		words = 1 + words_above(regs->rsp, hook->words);
+	end();
+	return (int)words;
+}
+
+void agent_leave(struct pt_regs *regs, const struct hook *hook)
+{
+	const struct spec *spec = element(PLACE_SPECS, (__u32)hook->cookie, sizeof(*spec));
+
+	if (!begin(regs))
+		return;
+	local()->trusted = spec && (spec->flags & SPEC_FALLIBLE) && !(__u32)regs->rax;
+	leave_call(regs, hook->cookie);
+	end();
+}
+
+/* ---- the beginning ---- */
+
+#define NAME "GPUSCOPE_AGENT="
+
+/* Where gpuscope listens, from the environment that the program was started with. */
+static bool read_address(void)
+{
+	long fd = SYS3(open, "/proc/self/environ", 02000000, 0), read;
+	__u32 matched = 0, length = 0;
+	bool skips = false, takes = false;
+	char text[LINE_BYTES];
+
+	if (failed_call(fd))
+		return false;
+	while ((read = SYS3(read, fd, text, sizeof(text))) > 0) {
+		for (long i = 0; i < read; i++) {
+			if (takes) {
+				if (!text[i] || length >= LONGEST_PATH)
+					goto done;
+				address.path[length++] = text[i];
+			} else if (!text[i]) {
+				matched = 0;
+				skips = false;
+			} else if (!skips && text[i] == NAME[matched]) {
+				takes = !NAME[++matched];
+			} else {
+				skips = true;
+			}
+		}
+	}
+done:
+	SYS1(close, fd);
+	address.family = AF_UNIX_;
+	return length && length < LONGEST_PATH;
+}
+
+static void find_clock(void)
+{
+	__u64 pairs[64];
+	long fd = SYS3(open, "/proc/self/auxv", 02000000, 0), bytes;
+
+	if (failed_call(fd))
+		return;
+	bytes = SYS3(read, fd, pairs, sizeof(pairs));
+	SYS1(close, fd);
+	for (long i = 0; i + 1 < bytes / 8 && pairs[i]; i += 2)
+		if (pairs[i] == 33 /* AT_SYSINFO_EHDR */)
+			clock_of_kernel = (clock_function)exported((const char *)pairs[i + 1], "__vdso_clock_gettime");
+}
+
+static bool make_membership(void)
+{
+	long page = SYS6(mmap, 0, ARENA_PAGE, PROT_RW, MAP_PRIVATE_ANON, -1, 0);
+
+	if (failed_call(page) || SYS3(madvise, page, ARENA_PAGE, MADV_WIPE_ON_FORK))
+		return false;
+	membership = (struct membership *)page;
+	return true;
+}
+
+__attribute__((constructor)) static void begin_program(void)
+{
+	if (!&_r_debug || !read_address() || !make_membership())
+		return;
+	bind();
+	find_clock();
+	if (!join(MESSAGE_PROGRAM))
+		return;
+	__atomic_store_n(&membership->epoch, (__u32)SYS0(getpid), __ATOMIC_RELEASE);
+	agent_libraries();
+}

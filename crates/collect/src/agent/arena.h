@@ -1,0 +1,212 @@
+/* What gpuscope and the agent inside of a process share: two pieces of memory, and messages on a socket.
+ *
+ * The run is written by gpuscope and read by all agents. Each process has a piece of its own that its agent writes: what is
+ * found there is never believed. `scripts/wire.py` writes the Rust side, as it does of wire.h. All fields are little endian
+ * and naturally aligned; a structure never has implicit padding.
+ */
+#ifndef GPUSCOPE_ARENA_H
+#define GPUSCOPE_ARENA_H
+
+#define ARENA_MAGIC 0x61656e6100010001 /* of this layout */
+#define ARENA_PAGE 4096
+
+/* ---- the run ---- */
+
+#define RUN_BYTES 1073741824
+#define RUN_OPTIONS 4096      /* `struct options` */
+#define RUN_SITE_OPTIONS 8192 /* `struct site_options` */
+#define RUN_SPECS 65536	      /* one for each row */
+#define ARENA_ROWS 16384      /* at most */
+#define RUN_FILES 16777216    /* a table: files that were looked at */
+#define RUN_FILES_MOST 16384
+#define RUN_FILES_SLOTS 65536
+#define RUN_PLANS 67108864 /* what to do to each of them */
+
+struct run_head {
+	__u64 magic;
+	__u32 rows;
+	__u32 pad;
+};
+
+/* A file, as stat() names it. */
+struct arena_file {
+	__u64 device;
+	__u64 inode;
+	__u64 changed; /* its ctime, ns */
+};
+
+/* Where its plan lies in the run; 0 bytes: nothing is done to it. */
+struct arena_planned {
+	__u64 at;
+	__u64 patches; /* of functions */
+	__u64 calls;   /* of the dynamic linker's notification, behind them */
+};
+
+#define PATCH_ORIGINAL 32 /* bytes that a patch covers */
+#define PATCH_UNDO 16
+#define PATCH_COPY 96
+#define PATCH_FIXUPS 6
+
+/* A field of 32 bits within moved code that is relative to where it is put. */
+struct patch_fixup {
+	__u64 target; /* address in the file */
+	__u32 at;     /* where it lies in the copy */
+	__u32 next;   /* where its instruction ends there */
+};
+
+/* How the entry of a function is patched. Addresses are the file's. */
+struct arena_patch {
+	__u64 entry;
+	__u64 cookie; /* as a probe's */
+	__u32 returns;
+	__u8 kept;    /* bytes of the first instruction, which stay; the jump follows them */
+	__u8 covered; /* bytes that are moved */
+	__u8 undo_bytes;
+	__u8 copy_bytes;
+	__u32 fixups;
+	__u32 stack_words; /* of its arguments */
+	__u8 original[PATCH_ORIGINAL];
+	__u8 undo[PATCH_UNDO];
+	__u8 copy[PATCH_COPY];
+	struct patch_fixup fixup[PATCH_FIXUPS];
+};
+
+/* A call of the dynamic linker's notification, which becomes one of ours. */
+struct arena_call {
+	__u64 at;     /* of its opcode, e8 */
+	__u64 target; /* that it has */
+};
+
+/* ---- a process ---- */
+
+#define PROCESS_CONTROL 4096 /* `struct control`, a page, as the next two */
+#define PROCESS_SITE_COUNTERS 8192
+#define PROCESS_AGGREGATE_COUNTERS 12288
+
+/* Tables. Those of a thread are changed by nobody else. */
+enum arena_table {
+	OWN_ROWS, /* an array, by row */
+	OWN_TOTALS,
+	OWN_FAILURES,
+	PROCESS_FLOWS, /* an array */
+	PROCESS_SHAPES,
+	PROCESS_KERNELS,
+	PROCESS_NAMED_HANDLES,
+	PROCESS_AGGREGATES,
+	PROCESS_AGGREGATE_TEXTS,
+	PROCESS_LANES,
+	PROCESS_WORK_LOSSES,
+	PROCESS_MEMORY_LOSSES,
+	PROCESS_KNOWN_SITES,
+	PROCESS_PYTHONS,
+	ARENA_TABLES,
+};
+
+/* Where a table lies and how large it is: in its thread's block, or in the process. */
+struct table_shape {
+	__u64 offset;
+	__u32 most; /* entries */
+	__u32 slots; /* of its index, a power of two, more than entries; 0: an array */
+	__u32 key_bytes;
+	__u32 value_bytes;
+};
+
+/* A table begins with this. Then its index follows: for each slot 0, or the number of an entry from 1 on, or SLOT_GONE; then
+ * its entries. */
+struct table {
+	__u32 lock;
+	__u32 used; /* entries that are or were in use */
+	__u32 free; /* the number of one that is not any more, from 1 on; 0: none */
+	__u32 pad;
+};
+
+#define SLOT_GONE 0xffffffff
+
+/* An entry begins with this. Then its key and its value follow, each filled up to 8 bytes. */
+struct table_entry {
+	__u32 in_use;
+	__u32 next; /* free one */
+};
+
+#define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
+#define BLOCK_BYTES 4194304
+#define MOST_BLOCKS 12288
+#define PROCESS_BYTES 51808043008 /* of which hardly any are in use */
+
+/* What agent and gpuscope know of each other. */
+struct process_head {
+	__u64 magic;
+	__u64 image; /* tells one program in one process from any other */
+	__u64 known; /* changes when a file was looked at */
+	__u32 tgid;  /* as gpuscope names it */
+	__u32 blocks; /* of threads, that were claimed */
+	__u64 unseen; /* calls that found nowhere to be counted */
+	__u64 nested; /* calls from within a signal handler that interrupted a hook */
+	__u64 patched; /* functions */
+	__u64 refused; /* functions whose bytes are not those of the file, or that lie beyond reach */
+	struct table_shape shape[ARENA_TABLES];
+};
+
+#define BLOCK_LOCAL 4096	 /* what nobody else reads */
+#define BLOCK_ROWS 131072	 /* OWN_ROWS */
+#define BLOCK_FAILURES 917504	 /* OWN_FAILURES */
+#define BLOCK_TOTALS 983040	 /* OWN_TOTALS */
+#define BLOCK_RING 3145728
+#define RING_BYTES 1048576	 /* of the first threads' */
+#define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
+#define LARGE_RINGS 64
+
+/* What a thread writes to; the block of one that has ended goes to another one of the same process. */
+struct block {
+	__u32 owner; /* TID; 0: none */
+	__u32 ring_bytes;
+	__u64 busy; /* when the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
+		       smaller stamp; 1: not known yet; 0: it is in none */
+	__u64 pad[6];
+	__u64 head; /* bytes submitted */
+	__u64 pad2[7];
+	__u64 tail; /* bytes taken by gpuscope */
+	__u64 pad3[7];
+};
+
+enum arena_stream { RING_CALLS, RING_MEMORY, RING_WORK, RING_NOTICES, RING_FILLER = 255 };
+
+/* A record in a ring; its bytes follow, and the next one at a multiple of 16. */
+struct ring_record {
+	__u32 bytes;
+	__u32 stream; /* enum arena_stream; RING_FILLER: nothing, the ring begins anew behind it */
+	__u64 stamp;  /* CLOCK_MONOTONIC ns */
+};
+
+/* ---- messages ---- */
+
+enum message_kind {
+	MESSAGE_PROGRAM = 1, /* a program begins: gpuscope answers with both pieces of memory */
+	MESSAGE_CHILD,	     /* a forked child makes its first call: the same */
+	MESSAGE_LIBRARIES,   /* files were mapped that are not known: the thread waits for the answer */
+};
+
+#define MESSAGE_FILES 64
+#define MESSAGE_OPEN 4
+
+/* From the agent. */
+struct message {
+	__u64 magic;
+	__u32 kind; /* enum message_kind */
+	__u32 tid;
+	__u32 parent;
+	__u32 files; /* of those that follow */
+	__u64 at;    /* CLOCK_MONOTONIC ns */
+	struct arena_file file[MESSAGE_FILES];
+	__u64 address[MESSAGE_FILES]; /* where each is mapped */
+	__u64 open_entered[MESSAGE_OPEN]; /* calls that the thread is in, the outermost first; 0: none */
+	__u64 open_row[MESSAGE_OPEN];
+};
+
+/* From gpuscope. */
+struct answer {
+	__u64 magic;
+	__u64 accepted; /* 0: the agent stays dormant */
+};
+
+#endif

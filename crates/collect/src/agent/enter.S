@@ -1,0 +1,161 @@
+/* Where a patched function goes on: with %r11 = its `struct hook`, and everything else as at its entry. What the function was
+ * given is given to it again, its arguments on the stack as a copy; it returns here, so that nobody's return address is
+ * replaced. Neither this nor what it calls touches a vector register.
+ */
+	.text
+
+/* of struct pt_regs */
+	.set REGS, 176
+	.set RDX, 96
+	.set RCX, 88
+	.set R8, 72
+	.set R9, 64
+	.set RSI, 104
+	.set RDI, 112
+	.set RAX, 80
+	.set R10, 56
+	.set RBP, 32
+	.set RIP, 128
+	.set RSP, 152
+/* of struct hook */
+	.set COPY, 0
+	.set ADDRESS, 8
+
+	.globl agent_call
+	.hidden agent_call
+	.type agent_call, @function
+	.balign 64
+agent_call:
+	.cfi_startproc
+	endbr64
+	push %rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	mov %rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	push %r11
+	push %r11
+	sub $REGS, %rsp
+	mov %rdi, RDI(%rsp)
+	mov %rsi, RSI(%rsp)
+	mov %rdx, RDX(%rsp)
+	mov %rcx, RCX(%rsp)
+	mov %r8, R8(%rsp)
+	mov %r9, R9(%rsp)
+	mov %rax, RAX(%rsp)
+	mov %r10, R10(%rsp)
+	mov (%rbp), %rax
+	mov %rax, RBP(%rsp)
+	mov ADDRESS(%r11), %rax
+	mov %rax, RIP(%rsp)
+	lea 8(%rbp), %rax
+	mov %rax, RSP(%rsp)
+	mov %rsp, %rdi
+	mov %r11, %rsi
+	call agent_enter
+	test %eax, %eax
+	jne 1f
+
+	/* nothing follows from its return: it returns to its caller */
+	mov RDI(%rsp), %rdi
+	mov RSI(%rsp), %rsi
+	mov RDX(%rsp), %rdx
+	mov RCX(%rsp), %rcx
+	mov R8(%rsp), %r8
+	mov R9(%rsp), %r9
+	mov RAX(%rsp), %rax
+	mov R10(%rsp), %r10
+	mov -8(%rbp), %r11
+	.cfi_remember_state
+	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp *COPY(%r11)
+	.cfi_restore_state
+
+	/* as many words of the stack as it says, and one */
+1:	mov -8(%rbp), %r11
+	mov %rsp, %r10
+	lea -1(%rax), %ecx
+	lea 1(%rcx), %eax
+	and $-2, %eax
+	shl $3, %eax
+	sub %rax, %rsp
+	test %ecx, %ecx
+	je 3f
+2:	mov 8(%rbp,%rcx,8), %rax
+	mov %rax, -8(%rsp,%rcx,8)
+	dec %ecx
+	jne 2b
+3:	mov RDI(%r10), %rdi
+	mov RSI(%r10), %rsi
+	mov RDX(%r10), %rdx
+	mov RCX(%r10), %rcx
+	mov R8(%r10), %r8
+	mov R9(%r10), %r9
+	mov RAX(%r10), %rax
+	mov R10(%r10), %r10
+	call *COPY(%r11)
+	lea -(REGS+16)(%rbp), %rsp
+	mov %rax, RAX(%rsp)
+	mov %rdx, RDX(%rsp)
+	mov 8(%rbp), %rax
+	mov %rax, RIP(%rsp)
+	mov (%rbp), %rax
+	mov %rax, RBP(%rsp)
+	lea 16(%rbp), %rax
+	mov %rax, RSP(%rsp)
+	mov %rsp, %rdi
+	mov -8(%rbp), %rsi
+	call agent_leave
+	mov RAX(%rsp), %rax
+	mov RDX(%rsp), %rdx
+	leave
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	ret
+	.cfi_endproc
+	.size agent_call, .-agent_call
+
+/* In place of the dynamic linker's notification, which follows. */
+	.globl agent_linker
+	.hidden agent_linker
+	.type agent_linker, @function
+	.balign 16
+agent_linker:
+	.cfi_startproc
+	endbr64
+	push %rbp
+	.cfi_def_cfa_offset 16
+	.cfi_offset %rbp, -16
+	mov %rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	push %r11
+	push %rax
+	push %rdi
+	push %rsi
+	push %rdx
+	push %rcx
+	push %r8
+	push %r9
+	push %r10
+	push %r10
+	call agent_libraries
+	pop %r10
+	pop %r10
+	pop %r9
+	pop %r8
+	pop %rcx
+	pop %rdx
+	pop %rsi
+	pop %rdi
+	pop %rax
+	pop %r11
+	pop %rbp
+	.cfi_def_cfa %rsp, 8
+	.cfi_restore %rbp
+	jmp *%r11
+	.cfi_endproc
+	.size agent_linker, .-agent_linker
+
+	.section .note.GNU-stack, "", @progbits

@@ -1,0 +1,179 @@
+/* The files that the process has loaded, as its dynamic linker lists them, and what is done when there are new ones. */
+#ifndef GPUSCOPE_AGENT_LOADED_H
+#define GPUSCOPE_AGENT_LOADED_H
+
+#include <sys/stat.h>
+#include "join.h"
+#include "patch.h"
+
+struct loaded {
+	__u64 bias;
+	const char *name;
+	__u64 dynamic;
+	struct loaded *next;
+	struct loaded *previous;
+};
+
+struct linker_list {
+	int version;
+	int pad;
+	struct loaded *first;
+	__u64 notification;
+	int state;
+	int pad2;
+	__u64 base;
+};
+
+enum linker_state { LIST_CONSISTENT, LIST_GROWS, LIST_SHRINKS };
+
+/* The dynamic linker's own. */
+extern struct linker_list _r_debug __attribute__((weak, visibility("default")));
+
+#define MOST_LOADED 4096
+
+struct seen {
+	const struct loaded *loaded;
+	__u64 bias;
+	__u64 dynamic;
+	__u64 listed; /* in which look at the list it was met last */
+};
+
+static struct seen seen[MOST_LOADED];
+static __u32 seen_count;
+static __u64 look;
+static __u32 looking; /* the dynamic linker's lock keeps others out, mostly */
+static bool has_shrunk;
+static const struct loaded *last;
+
+struct found_file {
+	struct arena_file file;
+	__u64 bias;
+	__u64 address;
+};
+
+static const struct table_shape FILES = {
+	.offset = RUN_FILES,
+	.most = RUN_FILES_MOST,
+	.slots = RUN_FILES_SLOTS,
+	.key_bytes = sizeof(struct arena_file),
+	.value_bytes = sizeof(struct arena_planned),
+};
+
+/* What is planned for a file; NULL: nobody has looked at it. */
+static const struct arena_planned *plan_of(const struct arena_file *file)
+{
+	struct table_entry *entry;
+	__u32 slot;
+
+	entry = search((struct table *)(run + RUN_FILES), &FILES, file, sizeof(*file), sizeof(struct arena_planned), &slot);
+	return entry ? value_of(entry, sizeof(*file)) : NULL;
+}
+
+/* False: it is no file, as the kernel's page, or it is gone. */
+static bool name_file(const struct loaded *loaded, struct arena_file *file)
+{
+	const char *path = loaded->name && loaded->name[0] ? loaded->name : "/proc/self/exe";
+	struct stat status;
+	bool has_folder = false;
+
+	for (const char *at = path; *at; at++)
+		has_folder |= *at == '/';
+	if (!has_folder || SYS2(stat, path, &status))
+		return false;
+	file->device = status.st_dev;
+	file->inode = status.st_ino;
+	file->changed = (__u64)status.st_ctim.tv_sec * 1000000000 + (__u64)status.st_ctim.tv_nsec;
+	return true;
+}
+
+/* Whether it was met before. */
+static bool is_seen(const struct loaded *loaded)
+{
+	for (__u32 i = 0; i < seen_count; i++)
+		if (seen[i].loaded == loaded && seen[i].bias == loaded->bias && seen[i].dynamic == loaded->dynamic) {
+			seen[i].listed = look;
+			return true;
+		}
+	if (seen_count < MOST_LOADED)
+		seen[seen_count++] = (struct seen){ loaded, loaded->bias, loaded->dynamic, look };
+	return false;
+}
+
+/* What is not listed any more may come again, at the same place. */
+static void forget_others(void)
+{
+	__u32 kept = 0;
+
+	for (__u32 i = 0; i < seen_count; i++)
+		if (seen[i].listed == look)
+			seen[kept++] = seen[i];
+	seen_count = kept;
+}
+
+static void note_open_calls(struct message *message);
+
+/* Has gpuscope look at files that nobody has looked at, and waits for it; then does what is planned. */
+static void wait_for(const struct found_file *found, __u32 count)
+{
+	struct message message = { .magic = ARENA_MAGIC, .kind = MESSAGE_LIBRARIES, .files = count, .at = read_clock() };
+
+	message.tid = (__u32)SYS0(gettid);
+	for (__u32 i = 0; i < count; i++) {
+		message.file[i] = found[i].file;
+		message.address[i] = found[i].address;
+	}
+	note_open_calls(&message);
+	ask(&message, NULL);
+	for (__u32 i = 0; i < count; i++) {
+		const struct arena_planned *plan = plan_of(&found[i].file);
+
+		if (plan)
+			patch_file(plan, found[i].bias);
+	}
+}
+
+/* Patches what is new in the list. */
+static void look_at_list(void)
+{
+	const struct loaded *loaded = has_shrunk || !last ? _r_debug.first : last->next;
+	struct found_file found[MESSAGE_FILES];
+	__u32 count = 0;
+
+	look++;
+	for (; loaded; loaded = loaded->next) {
+		const struct arena_planned *plan;
+
+		last = loaded;
+		if (is_seen(loaded) || !name_file(loaded, &found[count].file))
+			continue;
+		plan = plan_of(&found[count].file);
+		if (plan) {
+			patch_file(plan, loaded->bias);
+			continue;
+		}
+		found[count].bias = loaded->bias;
+		found[count].address = loaded->dynamic;
+		if (++count == MESSAGE_FILES) {
+			wait_for(found, count);
+			count = 0;
+		}
+	}
+	if (count)
+		wait_for(found, count);
+	if (has_shrunk)
+		forget_others();
+	has_shrunk = false;
+}
+
+/* The dynamic linker has changed what is loaded, or is about to. */
+void agent_libraries(void)
+{
+	if (_r_debug.state == LIST_SHRINKS)
+		has_shrunk = true;
+	if (_r_debug.state != LIST_CONSISTENT || !process || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+		return;
+	look_at_list();
+	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,219 @@
+/* The program's memory, which must never be touched where that may fail: what the library has followed itself, and the
+ * thread's own stack, is read as it is; all else the kernel reads for us.
+ */
+#ifndef GPUSCOPE_AGENT_MEMORY_H
+#define GPUSCOPE_AGENT_MEMORY_H
+
+#include "table.h"
+#include "thread.h"
+
+#define LINE_BYTES 512
+#define FAULT (-14)
+#define LOWEST_ADDRESS 65536
+#define HIGHEST_ADDRESS 0x7fffffffffff
+
+struct io_vector {
+	void *at;
+	__u64 bytes;
+};
+
+void *memcpy(void *to, const void *from, size_t bytes)
+{
+	void *begin = to;
+
+	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+	return begin;
+}
+
+void *memset(void *to, int byte, size_t bytes)
+{
+	void *begin = to;
+
+	asm volatile("rep stosb" : "+D"(to), "+c"(bytes) : "a"(byte) : "memory");
+	return begin;
+}
+
+int memcmp(const void *one, const void *other, size_t bytes)
+{
+	const unsigned char *a = one, *b = other;
+
+	for (size_t i = 0; i < bytes; i++)
+		if (a[i] != b[i])
+			return a[i] - b[i];
+	return 0;
+}
+
+/* ---- what the kernel reads for us ---- */
+
+static long read_by_kernel(void *to, __u64 bytes, __u64 from)
+{
+	struct io_vector ours = { to, bytes }, theirs = { (void *)from, bytes };
+	long read = SYS6(process_vm_readv, SYS0(getpid), &ours, 1, &theirs, 1, 0);
+
+	return read == (long)bytes ? 0 : FAULT;
+}
+
+INLINE bool on_own_stack(__u64 from, __u64 bytes)
+{
+	const __u64 *stack = local()->stack;
+
+	return from >= stack[0] && from < stack[1] && bytes <= stack[1] - from;
+}
+
+/* Whether the bytes are there to be read, as far as anybody can tell. */
+INLINE bool may_read(__u64 from, __u64 bytes)
+{
+	if (on_own_stack(from, bytes))
+		return true;
+	return local()->trusted && from >= LOWEST_ADDRESS && from <= HIGHEST_ADDRESS - bytes;
+}
+
+INLINE void copy_words(void *to, const void *from, __u32 bytes)
+{
+	__u32 i = 0;
+
+	for (; i + 8 <= bytes; i += 8)
+		*(__u64 *)((char *)to + i) = *(const __u64 *)((const char *)from + i);
+	for (; i < bytes; i++)
+		((char *)to)[i] = ((const char *)from)[i];
+}
+
+long read_memory(void *to, __u32 bytes, const void *from)
+{
+	if (!may_read((__u64)from, bytes)) {
+		if ((__u64)from < LOWEST_ADDRESS || read_by_kernel(to, bytes, (__u64)from)) {
+			memset(to, 0, bytes);
+			return FAULT;
+		}
+		return 0;
+	}
+	copy_words(to, from, bytes);
+	return 0;
+}
+
+/* Bytes up to the end of the page, `bytes` at most: beyond it there may be nothing. */
+INLINE __u32 within_page(__u64 from, __u32 bytes)
+{
+	__u64 left = ARENA_PAGE - (from & (ARENA_PAGE - 1));
+
+	return left < bytes ? (__u32)left : bytes;
+}
+
+/* Bytes of the text with its NUL; less than 0: it cannot be read. One that is too long is cut. */
+long read_string(char *to, __u32 bytes, const void *from)
+{
+	__u64 at = (__u64)from;
+	__u32 have = 0;
+
+	if (at < LOWEST_ADDRESS || !bytes)
+		return FAULT;
+	while (have < bytes) {
+		__u32 some = within_page(at + have, bytes - have < 64 ? bytes - have : 64);
+
+		if (read_memory(to + have, some, (const void *)(at + have)))
+			return FAULT;
+		for (__u32 i = 0; i < some; i++)
+			if (!to[have + i])
+				return have + i + 1;
+		have += some;
+	}
+	to[bytes - 1] = 0;
+	return bytes;
+}
+
+/* ---- the map of the process ---- */
+
+struct area {
+	__u64 from;
+	__u64 to;
+	__u64 flags; /* 1: code */
+};
+
+INLINE const char *number_at(const char *text, __u64 *number)
+{
+	for (*number = 0;; text++) {
+		if (*text >= '0' && *text <= '9')
+			*number = *number << 4 | (__u64)(*text - '0');
+		else if (*text >= 'a' && *text <= 'f')
+			*number = *number << 4 | (__u64)(*text - 'a' + 10);
+		else
+			return text;
+	}
+}
+
+/* Finds the area that holds `address`; `each` is called with every area instead where there is one, until it says true. */
+static bool find_area(__u64 address, struct area *found, bool (*each)(const struct area *, void *), void *with)
+{
+	char text[LINE_BYTES * 2];
+	long fd = SYS3(open, "/proc/self/maps", 02000000 /* O_CLOEXEC */, 0), read;
+	__u32 have = 0;
+	bool done = false, skips = false;
+
+	if (failed_call(fd))
+		return false;
+	while (!done && (read = SYS3(read, fd, text + have, sizeof(text) - have)) > 0) {
+		__u32 begin = 0;
+
+		have += (__u32)read;
+		for (__u32 i = 0; i < have && !done; i++) {
+			if (text[i] != '\n')
+				continue;
+			if (!skips) {
+				const char *next = number_at(text + begin, &found->from);
+
+				next = number_at(next + 1, &found->to);
+				found->flags = next[3] == 'x';
+				done = each ? each(found, with) : address >= found->from && address < found->to;
+			}
+			skips = false;
+			begin = i + 1;
+		}
+		if (!begin && have == sizeof(text)) {
+			/* a line without end: its beginning has said all */
+			skips = true;
+			have = 0;
+			continue;
+		}
+		for (__u32 i = begin; i < have; i++)
+			text[i - begin] = text[i];
+		have -= begin;
+	}
+	SYS1(close, fd);
+	return done;
+}
+
+/* Learns where the thread's stack lies. */
+static void find_stack(__u64 sp)
+{
+	struct area area;
+
+	if (find_area(sp, &area, NULL, NULL)) {
+		/* it may grow further down; what lies above is there */
+		local()->stack[0] = sp & ~(ARENA_PAGE - 1ull);
+		local()->stack[1] = area.to;
+	}
+}
+
+/* Return addresses along the chain of frame pointers, innermost first; their bytes. */
+long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
+{
+	__u64 frame = regs->rbp, below = regs->rsp;
+	__u32 count = 1, most = bytes / 8;
+
+	to[0] = regs->rip;
+	if (!on_own_stack(below, 8))
+		find_stack(below);
+	while (count < most && frame >= below && !(frame & 7) && on_own_stack(frame, 16)) {
+		to[count++] = ((const __u64 *)frame)[1];
+		below = frame + 16;
+		frame = ((const __u64 *)frame)[0];
+	}
+	return count * 8;
+}
+
+long name_of_thread(char *to)
+{
+	return SYS6(prctl, 16 /* PR_GET_NAME */, to, 0, 0, 0, 0);
+}
+
+#endif

@@ -1,0 +1,2 @@
+/* The helpers that the programs in the kernel are given by the kernel. */
+#include "../../host.h"

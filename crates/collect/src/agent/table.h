@@ -1,0 +1,214 @@
+/* Tables in shared memory. Look-ups take no lock; what comes and goes does, for a bounded time: whoever does not get it finds
+ * the table full, which the body counts. Tables of a thread's own have no other writer.
+ */
+#ifndef GPUSCOPE_AGENT_TABLE_H
+#define GPUSCOPE_AGENT_TABLE_H
+
+#include "arena.h"
+#include "thread.h"
+
+#define LONGEST_WAIT (1 << 20) /* turns */
+#define EXISTS (-17)
+#define MISSING (-2)
+#define FULL (-7)
+
+/* Where arrays that gpuscope writes lie, as places behind those of tables. */
+enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_NOWHERE };
+
+/* The process's memory, and the run's; NULL: there is none. */
+static char *process, *run;
+static struct table_shape layout[ARENA_TABLES];
+
+INLINE __u64 filled_up(__u64 bytes)
+{
+	return (bytes + 7) & ~7ull;
+}
+
+INLINE __u64 hash_of(const void *key, __u32 bytes)
+{
+	__u64 hash = 0;
+
+	for (__u32 i = 0; i + 8 <= bytes; i += 8) {
+		hash = (hash ^ *(const __u64 *)((const char *)key + i)) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
+	}
+	if (bytes & 4) {
+		hash = (hash ^ *(const __u32 *)((const char *)key + (bytes & ~7u))) * 0x9e3779b97f4a7c15;
+		hash ^= hash >> 32;
+	}
+	return hash;
+}
+
+/* Keys are words of four bytes. */
+INLINE bool same(const void *one, const void *other, __u32 bytes)
+{
+	__u64 differs = 0;
+
+	for (__u32 i = 0; i + 8 <= bytes; i += 8)
+		differs |= *(const __u64 *)((const char *)one + i) ^ *(const __u64 *)((const char *)other + i);
+	if (bytes & 4)
+		differs |= *(const __u32 *)((const char *)one + (bytes & ~7u)) ^
+			   *(const __u32 *)((const char *)other + (bytes & ~7u));
+	return !differs;
+}
+
+INLINE struct table *table_at(__u32 place)
+{
+	char *base = place <= OWN_FAILURES ? (char *)self : process;
+
+	return (struct table *)(base + layout[place].offset);
+}
+
+INLINE __u32 *index_of(struct table *table)
+{
+	return (__u32 *)(table + 1);
+}
+
+INLINE struct table_entry *entry_of(struct table *table, const struct table_shape *shape, __u32 number, __u32 key_bytes,
+				    __u32 value_bytes)
+{
+	__u64 stride = sizeof(struct table_entry) + filled_up(key_bytes) + filled_up(value_bytes);
+
+	return (struct table_entry *)((char *)(index_of(table) + shape->slots) + (number - 1) * stride);
+}
+
+/* The entry of a key, NULL: there is none. `slot`: where it is named, or where it would be. */
+INLINE struct table_entry *search(struct table *table, const struct table_shape *shape, const void *key, __u32 key_bytes,
+				  __u32 value_bytes, __u32 *slot)
+{
+	__u32 mask = shape->slots - 1, at = (__u32)hash_of(key, key_bytes), *index = index_of(table), gone = SLOT_GONE;
+
+	for (__u32 turn = 0; turn <= mask; turn++, at++) {
+		__u32 number = __atomic_load_n(&index[at & mask], __ATOMIC_ACQUIRE);
+		struct table_entry *entry;
+
+		if (!number) {
+			*slot = gone == SLOT_GONE ? at & mask : gone;
+			return NULL;
+		}
+		if (number == SLOT_GONE) {
+			gone = gone == SLOT_GONE ? at & mask : gone;
+			continue;
+		}
+		if (number > shape->most)
+			continue;
+		entry = entry_of(table, shape, number, key_bytes, value_bytes);
+		if (__atomic_load_n(&entry->in_use, __ATOMIC_ACQUIRE) && same(entry + 1, key, key_bytes)) {
+			*slot = at & mask;
+			return entry;
+		}
+	}
+	*slot = gone;
+	return NULL;
+}
+
+INLINE void *value_of(struct table_entry *entry, __u32 key_bytes)
+{
+	return (char *)(entry + 1) + filled_up(key_bytes);
+}
+
+INLINE void *element(__u32 place, __u32 number, __u32 value_bytes)
+{
+	if (place == PLACE_SPECS)
+		return number < ((struct run_head *)run)->rows ? run + RUN_SPECS + (__u64)number * value_bytes : NULL;
+	return number < layout[place].most ? (char *)table_at(place) + (__u64)number * value_bytes : NULL;
+}
+
+INLINE void *find(__u32 place, const void *key, __u32 key_bytes, __u32 value_bytes)
+{
+	struct table_entry *entry;
+	__u32 slot;
+
+	if (place >= PLACE_NOWHERE)
+		return NULL;
+	if (place == PLACE_SPECS || !layout[place].slots)
+		return element(place, *(const __u32 *)key, value_bytes);
+	entry = search(table_at(place), &layout[place], key, key_bytes, value_bytes, &slot);
+	return entry ? value_of(entry, key_bytes) : NULL;
+}
+
+static bool lock(struct table *table)
+{
+	for (__u32 turn = 0; turn < LONGEST_WAIT; turn++) {
+		if (!__atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE))
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+INLINE void unlock(struct table *table)
+{
+	__atomic_store_n(&table->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* The number of an entry that is not in use; 0: the table is full. Keys of no process have a part that others leave them. */
+static __u32 take_entry(struct table *table, const struct table_shape *shape, __u32 key_bytes, __u32 value_bytes, bool spare)
+{
+	__u32 number = table->free, most = spare ? shape->most : shape->most - shape->most / 16;
+
+	if (number && number <= shape->most) {
+		table->free = entry_of(table, shape, number, key_bytes, value_bytes)->next;
+		return number;
+	}
+	return table->used < most ? ++table->used : 0;
+}
+
+static long add(__u32 place, const void *key, const void *value, bool replaces, __u32 key_bytes, __u32 value_bytes)
+{
+	struct table *table = table_at(place);
+	const struct table_shape *shape = &layout[place];
+	struct table_entry *entry;
+	__u32 slot, number;
+	long result = FULL;
+
+	if (!lock(table))
+		return FULL;
+	entry = search(table, shape, key, key_bytes, value_bytes, &slot);
+	if (entry) {
+		if (replaces)
+			memcpy(value_of(entry, key_bytes), value, value_bytes);
+		result = replaces ? 0 : EXISTS;
+	} else if (slot != SLOT_GONE) {
+		number = take_entry(table, shape, key_bytes, value_bytes, !*(const __u32 *)key);
+		if (number) {
+			entry = entry_of(table, shape, number, key_bytes, value_bytes);
+			memcpy(entry + 1, key, key_bytes);
+			memcpy(value_of(entry, key_bytes), value, value_bytes);
+			__atomic_store_n(&entry->in_use, 1, __ATOMIC_RELEASE);
+			__atomic_store_n(&index_of(table)[slot], number, __ATOMIC_RELEASE);
+			result = 0;
+		}
+	}
+	unlock(table);
+	return result;
+}
+
+#define put(place, key, value, how, key_bytes, value_bytes) \
+	((place) < ARENA_TABLES ? add(place, key, value, (how) == 0, key_bytes, value_bytes) : FULL)
+
+static long drop(__u32 place, const void *key, __u32 key_bytes, __u32 value_bytes)
+{
+	const struct table_shape *shape = &layout[place];
+	struct table_entry *entry;
+	struct table *table;
+	__u32 slot, number;
+
+	if (place >= ARENA_TABLES)
+		return MISSING;
+	table = table_at(place);
+	if (!lock(table))
+		return MISSING;
+	entry = search(table, shape, key, key_bytes, value_bytes, &slot);
+	if (entry) {
+		number = index_of(table)[slot];
+		__atomic_store_n(&index_of(table)[slot], SLOT_GONE, __ATOMIC_RELEASE);
+		__atomic_store_n(&entry->in_use, 0, __ATOMIC_RELEASE);
+		entry->next = table->free;
+		table->free = number;
+	}
+	unlock(table);
+	return entry ? 0 : MISSING;
+}
+
+#endif

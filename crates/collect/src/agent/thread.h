@@ -1,0 +1,45 @@
+/* The current thread: its block, the time, and what of its program may be read. */
+#ifndef GPUSCOPE_AGENT_THREAD_H
+#define GPUSCOPE_AGENT_THREAD_H
+
+#include <linux/ptrace.h>
+#include "arena.h"
+#include "syscall.h"
+
+/* NULL: it has none yet, or there is no room for it. */
+static __thread struct block *self;
+
+/* What of a block is nobody's but the thread's; the body's own structures follow behind it. */
+struct local {
+	__u64 ids; /* TGID and TID, as the kernel gives them to its programs */
+	__u64 cookie;
+	__u64 now;	/* the last time that was read, CLOCK_MONOTONIC ns */
+	__u64 trusted;	/* whether the call has succeeded: the library has followed its pointers */
+	__u64 stack[2]; /* from, to: where the thread's stack lies, as far as it is known */
+	__u64 reserved; /* where the next record ends */
+	__u64 sp;	/* of the call whose hook the thread is in, or was */
+};
+
+INLINE struct local *local(void)
+{
+	return (struct local *)((char *)self + BLOCK_LOCAL);
+}
+
+__u64 now_ns(void);
+long read_memory(void *to, __u32 bytes, const void *from);
+long read_string(char *to, __u32 bytes, const void *from);
+long name_of_thread(char *to);
+long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes);
+struct code_range;
+long find_code(__u64 address, struct code_range *found);
+
+INLINE __u64 thread_pointer_of(void *task)
+{
+	__u64 pointer;
+
+	(void)task;
+	asm("mov %%fs:0, %0" : "=r"(pointer));
+	return pointer;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* Who is watched: in a process that carries the agent, every thread. In place of watch.bpf.h. */
+#ifndef GPUSCOPE_WATCH_BPF_H
+#define GPUSCOPE_WATCH_BPF_H
+
+#include "state.bpf.h"
+
+static __always_inline bool watched(__u32 tgid)
+{
+	return true;
+}
+
+static __always_inline bool watched_once_for_all(void)
+{
+	return true;
+}
+
+static __always_inline struct thread *thread_known(void)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, NULL, 0, 0);
+
+	return thread->ids ? thread : NULL;
+}
+
+/* A thread that calls for the first time. */
+static __noinline struct thread *thread_made(__u64 ids)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, NULL, 0, 0);
+	struct notice *notice;
+
+	thread->ids = ids;
+	thread->image = ((struct process_head *)process)->image;
+	notice = reserve(RING_NOTICES, sizeof(*notice));
+	if (!notice) {
+		__sync_fetch_and_add(&control.notices_lost, 1);
+		return thread;
+	}
+	__builtin_memset(notice, 0, sizeof(*notice));
+	notice->kind = NOTICE_THREAD;
+	notice->tgid = ids >> 32;
+	notice->tid = (__u32)ids;
+	notice->at = local()->now;
+	bpf_get_current_comm(notice->comm, sizeof(notice->comm));
+	submit_record();
+	return thread;
+}
+
+#endif

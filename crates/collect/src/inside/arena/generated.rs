@@ -1,0 +1,332 @@
+//! Made of `crates/collect/src/agent/arena.h` by `scripts/wire.py`: change that, and run this.
+
+use crate::wire::layout;
+
+/// Of this layout.
+pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0001;
+pub const ARENA_PAGE: u64 = 4096;
+pub const RUN_BYTES: u64 = 1_073_741_824;
+/// `struct options`.
+pub const RUN_OPTIONS: u64 = 4096;
+/// `struct site_options`.
+pub const RUN_SITE_OPTIONS: u64 = 8192;
+/// One for each row.
+pub const RUN_SPECS: u64 = 65_536;
+/// At most.
+pub const ARENA_ROWS: u64 = 16_384;
+/// A table: files that were looked at.
+pub const RUN_FILES: u64 = 16_777_216;
+pub const RUN_FILES_MOST: u32 = 16_384;
+pub const RUN_FILES_SLOTS: u32 = 65_536;
+/// What to do to each of them.
+pub const RUN_PLANS: u64 = 67_108_864;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunHead {
+    pub magic: u64,
+    pub rows: u32,
+    pub pad: u32,
+}
+
+/// A file, as stat() names it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArenaFile {
+    pub device: u64,
+    pub inode: u64,
+    /// Its ctime, ns.
+    pub changed: u64,
+}
+
+/// Where its plan lies in the run; 0 bytes: nothing is done to it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArenaPlanned {
+    pub at: u64,
+    /// Of functions.
+    pub patches: u64,
+    /// Of the dynamic linker's notification, behind them.
+    pub calls: u64,
+}
+
+/// Bytes that a patch covers.
+pub const PATCH_ORIGINAL: usize = 32;
+pub const PATCH_UNDO: usize = 16;
+pub const PATCH_COPY: usize = 96;
+pub const PATCH_FIXUPS: usize = 6;
+
+/// A field of 32 bits within moved code that is relative to where it is put.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PatchFixup {
+    /// Address in the file.
+    pub target: u64,
+    /// Where it lies in the copy.
+    pub at: u32,
+    /// Where its instruction ends there.
+    pub next: u32,
+}
+
+/// How the entry of a function is patched. Addresses are the file's.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArenaPatch {
+    pub entry: u64,
+    /// As a probe's.
+    pub cookie: u64,
+    pub returns: u32,
+    /// Bytes of the first instruction, which stay; the jump follows them.
+    pub kept: u8,
+    /// Bytes that are moved.
+    pub covered: u8,
+    pub undo_bytes: u8,
+    pub copy_bytes: u8,
+    pub fixups: u32,
+    /// Of its arguments.
+    pub stack_words: u32,
+    pub original: [u8; PATCH_ORIGINAL],
+    pub undo: [u8; PATCH_UNDO],
+    pub copy: [u8; PATCH_COPY],
+    pub fixup: [PatchFixup; PATCH_FIXUPS],
+}
+
+/// A call of the dynamic linker's notification, which becomes one of ours.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ArenaCall {
+    /// Of its opcode, e8.
+    pub at: u64,
+    /// That it has.
+    pub target: u64,
+}
+
+/// `struct control`, a page, as the next two.
+pub const PROCESS_CONTROL: u64 = 4096;
+pub const PROCESS_SITE_COUNTERS: u64 = 8192;
+pub const PROCESS_AGGREGATE_COUNTERS: u64 = 12_288;
+
+// `enum arena_table`: Tables. Those of a thread are changed by nobody else.
+/// An array, by row.
+pub const OWN_ROWS: usize = 0;
+pub const OWN_TOTALS: usize = 1;
+pub const OWN_FAILURES: usize = 2;
+/// An array.
+pub const PROCESS_FLOWS: usize = 3;
+pub const PROCESS_SHAPES: usize = 4;
+pub const PROCESS_KERNELS: usize = 5;
+pub const PROCESS_NAMED_HANDLES: usize = 6;
+pub const PROCESS_AGGREGATES: usize = 7;
+pub const PROCESS_AGGREGATE_TEXTS: usize = 8;
+pub const PROCESS_LANES: usize = 9;
+pub const PROCESS_WORK_LOSSES: usize = 10;
+pub const PROCESS_MEMORY_LOSSES: usize = 11;
+pub const PROCESS_KNOWN_SITES: usize = 12;
+pub const PROCESS_PYTHONS: usize = 13;
+pub const ARENA_TABLES: usize = 14;
+
+/// Where a table lies and how large it is: in its thread's block, or in the process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableShape {
+    pub offset: u64,
+    /// Entries.
+    pub most: u32,
+    /// Of its index, a power of two, more than entries; 0: an array.
+    pub slots: u32,
+    pub key_bytes: u32,
+    pub value_bytes: u32,
+}
+
+/// A table begins with this. Then its index follows: for each slot 0, or the number of an entry from 1 on, or
+/// [`SLOT_GONE`]; then its entries.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    pub lock: u32,
+    /// Entries that are or were in use.
+    pub used: u32,
+    /// The number of one that is not any more, from 1 on; 0: none.
+    pub free: u32,
+    pub pad: u32,
+}
+
+pub const SLOT_GONE: u32 = 0xffff_ffff;
+
+/// An entry begins with this. Then its key and its value follow, each filled up to 8 bytes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableEntry {
+    pub in_use: u32,
+    /// Free one.
+    pub next: u32,
+}
+
+/// Where the blocks of threads begin.
+pub const PROCESS_BLOCKS: u64 = 268_435_456;
+pub const BLOCK_BYTES: u64 = 4_194_304;
+pub const MOST_BLOCKS: u32 = 12_288;
+/// Of which hardly any are in use.
+pub const PROCESS_BYTES: u64 = 51_808_043_008;
+
+/// What agent and gpuscope know of each other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessHead {
+    pub magic: u64,
+    /// Tells one program in one process from any other.
+    pub image: u64,
+    /// Changes when a file was looked at.
+    pub known: u64,
+    /// As gpuscope names it.
+    pub tgid: u32,
+    /// Of threads, that were claimed.
+    pub blocks: u32,
+    /// Calls that found nowhere to be counted.
+    pub unseen: u64,
+    /// Calls from within a signal handler that interrupted a hook.
+    pub nested: u64,
+    /// Functions.
+    pub patched: u64,
+    /// Functions whose bytes are not those of the file, or that lie beyond reach.
+    pub refused: u64,
+    pub shape: [TableShape; ARENA_TABLES],
+}
+
+/// What nobody else reads.
+pub const BLOCK_LOCAL: u64 = 4096;
+/// [`OWN_ROWS`].
+pub const BLOCK_ROWS: u64 = 131_072;
+/// [`OWN_FAILURES`].
+pub const BLOCK_FAILURES: u64 = 917_504;
+/// [`OWN_TOTALS`].
+pub const BLOCK_TOTALS: u64 = 983_040;
+pub const BLOCK_RING: u64 = 3_145_728;
+/// Of the first threads'.
+pub const RING_BYTES: u64 = 1_048_576;
+/// Of those behind [`LARGE_RINGS`].
+pub const RING_BYTES_OF_MANY: u64 = 131_072;
+pub const LARGE_RINGS: u32 = 64;
+
+/// What a thread writes to; the block of one that has ended goes to another one of the same process.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// TID; 0: none.
+    pub owner: u32,
+    pub ring_bytes: u32,
+    /// When the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
+    /// smaller stamp; 1: not known yet; 0: it is in none.
+    pub busy: u64,
+    pub pad: [u64; 6],
+    /// Bytes submitted.
+    pub head: u64,
+    pub pad2: [u64; 7],
+    /// Bytes taken by gpuscope.
+    pub tail: u64,
+    pub pad3: [u64; 7],
+}
+
+// `enum arena_stream`
+pub const RING_CALLS: u32 = 0;
+pub const RING_MEMORY: u32 = 1;
+pub const RING_WORK: u32 = 2;
+pub const RING_NOTICES: u32 = 3;
+pub const RING_FILLER: u32 = 255;
+
+/// A record in a ring; its bytes follow, and the next one at a multiple of 16.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingRecord {
+    pub bytes: u32,
+    /// `enum arena_stream`; [`RING_FILLER`]: nothing, the ring begins anew behind it.
+    pub stream: u32,
+    /// CLOCK_MONOTONIC ns.
+    pub stamp: u64,
+}
+
+// `enum message_kind`
+/// A program begins: gpuscope answers with both pieces of memory.
+pub const MESSAGE_PROGRAM: u32 = 1;
+/// A forked child makes its first call: the same.
+pub const MESSAGE_CHILD: u32 = 2;
+/// Files were mapped that are not known: the thread waits for the answer.
+pub const MESSAGE_LIBRARIES: u32 = 3;
+
+pub const MESSAGE_FILES: usize = 64;
+pub const MESSAGE_OPEN: usize = 4;
+
+/// From the agent.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    pub magic: u64,
+    /// `enum message_kind`.
+    pub kind: u32,
+    pub tid: u32,
+    pub parent: u32,
+    /// Of those that follow.
+    pub files: u32,
+    /// CLOCK_MONOTONIC ns.
+    pub at: u64,
+    pub file: [ArenaFile; MESSAGE_FILES],
+    /// Where each is mapped.
+    pub address: [u64; MESSAGE_FILES],
+    /// Calls that the thread is in, the outermost first; 0: none.
+    pub open_entered: [u64; MESSAGE_OPEN],
+    pub open_row: [u64; MESSAGE_OPEN],
+}
+
+/// From gpuscope.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    pub magic: u64,
+    /// 0: the agent stays dormant.
+    pub accepted: u64,
+}
+
+layout! { RunHead, 16:
+    magic: 0, rows: 8, pad: 12,
+}
+layout! { ArenaFile, 24:
+    device: 0, inode: 8, changed: 16,
+}
+layout! { ArenaPlanned, 24:
+    at: 0, patches: 8, calls: 16,
+}
+layout! { PatchFixup, 16:
+    target: 0, at: 8, next: 12,
+}
+layout! { ArenaPatch, 272:
+    entry: 0, cookie: 8, returns: 16, kept: 20, covered: 21, undo_bytes: 22, copy_bytes: 23, fixups: 24,
+    stack_words: 28, original: 32, undo: 64, copy: 80, fixup: 176,
+}
+layout! { ArenaCall, 16:
+    at: 0, target: 8,
+}
+layout! { TableShape, 24:
+    offset: 0, most: 8, slots: 12, key_bytes: 16, value_bytes: 20,
+}
+layout! { Table, 16:
+    lock: 0, used: 4, free: 8, pad: 12,
+}
+layout! { TableEntry, 8:
+    in_use: 0, next: 4,
+}
+layout! { ProcessHead, 400:
+    magic: 0, image: 8, known: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56, shape: 64,
+}
+layout! { Block, 192:
+    owner: 0, ring_bytes: 4, busy: 8, pad: 16, head: 64, pad2: 72, tail: 128, pad3: 136,
+}
+layout! { RingRecord, 16:
+    bytes: 0, stream: 4, stamp: 8,
+}
+layout! { Message, 2144:
+    magic: 0, kind: 8, tid: 12, parent: 16, files: 20, at: 24, file: 32, address: 1568, open_entered: 2080,
+    open_row: 2112,
+}
+layout! { Answer, 16:
+    magic: 0, accepted: 8,
+}

@@ -1,0 +1,302 @@
+//! The thread that attends to agents: it lets programs join at once, takes in those who wait for us, and sees who ends.
+
+use super::arena::{MESSAGE_CHILD, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
+use super::members::{Fresh, Members};
+use super::process::Process;
+use super::run::Run;
+use super::socket::{Caller, Listener};
+use crate::clock::monotonic_ns;
+use crate::discover;
+use crate::engine::Hold;
+use crate::wire::{self, COMM, Notice, OPEN, OpenCall};
+use anyhow::{Context, Result};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// How often it looks how full rings are, while a program runs, and otherwise; milliseconds.
+const LOOK_MS: i32 = 5;
+const IDLE_MS: i32 = 200;
+/// Of a ring, in hundredths: the tracer is woken when it is as full.
+const FULL_ENOUGH: u64 = 20;
+const MOST_ANCESTORS: usize = 64;
+
+/// What both threads use.
+pub(super) struct Shared {
+    pub run: Run,
+    members: Mutex<Members>,
+    /// Whose processes may join, beside descendants of those that we watch.
+    users: Mutex<Vec<u32>>,
+    counting: AtomicBool,
+    closing: AtomicBool,
+    programs: AtomicU64,
+    sequence: AtomicU64,
+    /// Rung when something has arrived.
+    pub bell: File,
+    /// Rung when a ring fills up.
+    pub full: File,
+    elbow: File,
+}
+
+/// The thread; it ends when this is dropped.
+pub(super) struct Attendant {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Shared {
+    pub(super) fn new(run: Run, counting: bool) -> Result<Shared> {
+        Ok(Shared {
+            run,
+            members: Mutex::default(),
+            // SAFETY: asks the kernel, and cannot fail
+            users: Mutex::new(vec![unsafe { libc::geteuid() }]),
+            counting: AtomicBool::new(counting),
+            closing: AtomicBool::new(false),
+            programs: AtomicU64::new(0),
+            sequence: AtomicU64::new(0),
+            bell: event_descriptor()?,
+            full: event_descriptor()?,
+            elbow: event_descriptor()?,
+        })
+    }
+
+    pub(super) fn members(&self) -> MutexGuard<'_, Members> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has calls of all programs count, or no longer.
+    pub(super) fn count(&self, on: bool) {
+        let members = self.members();
+        self.counting.store(on, Ordering::SeqCst);
+        members.living().iter().for_each(|process| process.count(on));
+    }
+
+    /// Processes of this user may join, too.
+    pub(super) fn admit(&self, user: u32) {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).push(user);
+    }
+
+    /// Whether this process may take part.
+    fn is_expected(&self, members: &Members, caller: &Caller) -> bool {
+        let mut ancestors = std::iter::successors(Some(caller.pid), |pid| parent_of(*pid)).take(MOST_ANCESTORS);
+        let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.contains(&caller.uid) || ancestors.any(|pid| is_known(members, pid))
+    }
+
+    fn hear(&self, caller: Caller, message: &Message) {
+        let mut members = self.members();
+        let is_expected = self.is_expected(&members, &caller);
+        match message.kind {
+            MESSAGE_PROGRAM | MESSAGE_CHILD if is_expected => self.let_in(&mut members, caller, message),
+            MESSAGE_LIBRARIES if members.targets.contains(&caller.pid) => self.let_wait(&mut members, caller, message),
+            _ => {
+                members.malformed += 1;
+                drop(caller);
+            }
+        }
+        drop(members);
+        ring(&self.bell);
+    }
+
+    /// A program, or a forked child, gets its memory.
+    fn let_in(&self, members: &mut Members, caller: Caller, message: &Message) {
+        let number = self.programs.fetch_add(1, Ordering::SeqCst) + 1;
+        let counting = self.counting.load(Ordering::SeqCst);
+        let made = Process::make(caller.pid, number, counting);
+        let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
+        let Ok((run, process)) = files else {
+            members.malformed += 1;
+            return;
+        };
+        let mut notice = notice_of(message, caller.pid);
+        notice.kind = match message.kind {
+            MESSAGE_CHILD => wire::NOTICE_FORK,
+            _ => wire::NOTICE_EXEC,
+        };
+        if caller.answer(true, Some([process.memory.file(), run.as_fd()])) {
+            members.join(process);
+            members.arrive(notice, None);
+        }
+    }
+
+    /// A thread waits until what it has mapped was looked at.
+    fn let_wait(&self, members: &mut Members, caller: Caller, message: &Message) {
+        let sequence = self.sequence.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut notice = notice_of(message, caller.pid);
+        notice.kind = wire::NOTICE_LIBRARY;
+        notice.waits = wire::WAITS_HERE;
+        notice.sequence = sequence;
+        let files = message.file.iter().zip(message.address);
+        let fresh = files
+            .take(message.files as usize)
+            .map(|(file, address)| Fresh { file: *file, sequence, address });
+        members.fresh.extend(fresh);
+        members.waiting.insert(sequence, caller);
+        members.arrive(notice, Some(Hold(sequence as u32)));
+    }
+
+    /// The program of a process has ended.
+    fn see_end(&self, pid: u32) {
+        let mut members = self.members();
+        members.end(pid);
+        members.forget_target(pid);
+        let notice = Notice {
+            kind: wire::NOTICE_EXIT,
+            tgid: pid,
+            tid: pid,
+            at: monotonic_ns(),
+            ..Notice::default()
+        };
+        members.arrive(notice, None);
+        drop(members);
+        ring(&self.bell);
+    }
+}
+
+fn is_known(members: &Members, pid: u32) -> bool {
+    members.targets.contains(&pid)
+}
+
+fn notice_of(message: &Message, pid: u32) -> Notice {
+    let mut notice = Notice {
+        tgid: pid,
+        tid: message.tid,
+        parent: message.parent,
+        at: message.at,
+        ..Notice::default()
+    };
+    let name = discover::comm(pid, pid).unwrap_or_default();
+    for (to, from) in notice.comm[..COMM - 1].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    for (index, open) in notice.open.iter_mut().enumerate().take(OPEN.min(message.open_row.len())) {
+        *open = OpenCall {
+            entered: message.open_entered[index],
+            row: message.open_row[index] as u32,
+            pad: 0,
+        };
+    }
+    notice
+}
+
+impl Attendant {
+    /// # Errors
+    /// There is no thread for it.
+    pub(super) fn start(shared: Arc<Shared>, listener: Listener) -> Result<Attendant> {
+        let seen = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("gpuscope-agents".to_owned())
+            .spawn(move || attend(&seen, &listener))
+            .context("failed to start a thread")?;
+        Ok(Attendant {
+            shared,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Attendant {
+    fn drop(&mut self) {
+        self.shared.closing.store(true, Ordering::SeqCst);
+        ring(&self.shared.elbow);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn attend(shared: &Shared, listener: &Listener) {
+    let mut watched: HashMap<u32, Option<OwnedFd>> = HashMap::new();
+    while !shared.closing.load(Ordering::SeqCst) {
+        let pids: Vec<u32> = watched.keys().copied().collect();
+        let ended = |pid: &u32| watched.get(pid).and_then(Option::as_ref).map_or(-1, AsRawFd::as_raw_fd);
+        let mut fds = vec![listener.fd(), shared.elbow.as_raw_fd()];
+        fds.extend(pids.iter().map(ended));
+        let ready = wait(&fds, if pids.is_empty() { IDLE_MS } else { LOOK_MS });
+        empty(&shared.elbow);
+        if ready.contains(&listener.fd()) {
+            take_callers(shared, listener, &mut watched);
+        }
+        for pid in pids {
+            let has_ended = match &watched[&pid] {
+                Some(file) => ready.contains(&file.as_raw_fd()),
+                None => discover::has_ended(pid),
+            };
+            if has_ended {
+                watched.remove(&pid);
+                shared.see_end(pid);
+            }
+        }
+        if shared.members().fill() >= FULL_ENOUGH {
+            ring(&shared.full);
+        }
+    }
+}
+
+fn take_callers(shared: &Shared, listener: &Listener, watched: &mut HashMap<u32, Option<OwnedFd>>) {
+    while let Some((caller, message)) = listener.accept() {
+        let pid = caller.pid;
+        match message {
+            Some(message) => shared.hear(caller, &message),
+            None => shared.members().malformed += 1,
+        }
+        if shared.members().targets.contains(&pid) {
+            watched.entry(pid).or_insert_with(|| process_file(pid));
+        }
+    }
+}
+
+/// Which of `fds` are readable, after `millis` at most.
+fn wait(fds: &[RawFd], millis: i32) -> Vec<RawFd> {
+    let polled = |fd: &RawFd| libc::pollfd {
+        fd: *fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    let mut polled: Vec<libc::pollfd> = fds.iter().map(polled).collect();
+    // SAFETY: an array of initialised entries
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) };
+    let ready = polled.into_iter().filter(|entry| entry.fd >= 0 && entry.revents != 0);
+    ready.map(|entry| entry.fd).collect()
+}
+
+/// What becomes readable when a process ends; `None`: this kernel has nothing of the kind.
+fn process_file(pid: u32) -> Option<OwnedFd> {
+    // SAFETY: makes a descriptor that nobody else owns
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        i32::try_from(fd).ok().filter(|fd| *fd >= 0).map(|fd| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = status.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent != 0)
+}
+
+pub(super) fn ring(event: &File) {
+    let _ = (&mut &*event).write_all(&1u64.to_ne_bytes());
+}
+
+pub(super) fn empty(event: &File) {
+    let mut count = [0; 8];
+    // nothing to read: nobody has rung
+    let _ = (&mut &*event).read(&mut count);
+}
+
+fn event_descriptor() -> Result<File> {
+    // SAFETY: makes a descriptor that nobody else owns
+    unsafe {
+        let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+        if fd < 0 {
+            return Err(io::Error::last_os_error()).context("failed to make an event descriptor");
+        }
+        Ok(File::from_raw_fd(fd))
+    }
+}

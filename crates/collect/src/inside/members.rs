@@ -1,0 +1,239 @@
+//! The processes whose agents have joined, those that have ended, and what of either was not handed on yet.
+//!
+//! Owns what is left of a process when its memory goes: all of its records and sums.
+
+use super::process::{Done, KEPT, Process};
+use super::tables::{self, Entries};
+use super::{arena, ring::Submitted};
+use crate::engine::{Arrival, Counters, Hold, Stream, Table};
+use crate::inside::socket::Caller;
+use crate::stack::wire::SiteCounters;
+use crate::wire::{self, Notice, RowCounter};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+/// Records of one stream, end to end, and how long each is.
+#[derive(Default)]
+pub(super) struct Queue {
+    bytes: Vec<u8>,
+    lengths: Vec<u32>,
+}
+
+impl Queue {
+    fn push(&mut self, record: &[u8]) {
+        self.bytes.extend_from_slice(record);
+        self.lengths.push(record.len() as u32);
+    }
+
+    /// Hands all of them to `take`.
+    pub(super) fn hand_out(self, take: &mut dyn FnMut(&[u8])) {
+        let mut rest = &self.bytes[..];
+        for length in self.lengths {
+            let (record, behind) = rest.split_at(length as usize);
+            take(record);
+            rest = behind;
+        }
+    }
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Members {
+    living: Vec<Process>,
+    /// What programs that have ended had in their tables.
+    ended: BTreeMap<Table, Entries>,
+    ended_rows: HashMap<u32, RowCounter>,
+    ended_counters: Counters,
+    ended_sites: SiteCounters,
+    ended_done: Done,
+    pub queues: BTreeMap<Stream, Queue>,
+    pub arrivals: VecDeque<Arrival>,
+    /// Threads that wait for us to have looked at what they have mapped.
+    pub waiting: HashMap<u64, Caller>,
+    pub fresh: Vec<Fresh>,
+    /// Processes that we were told to watch, and their descendants that have joined.
+    pub targets: HashSet<u32>,
+    pub malformed: u64,
+    pub overdue: u64,
+    rows_used: HashSet<u32>,
+}
+
+/// A file that the thread of message `sequence` waits for, and where it has mapped it.
+pub(super) struct Fresh {
+    pub file: arena::ArenaFile,
+    pub sequence: u64,
+    pub address: u64,
+}
+
+impl Members {
+    pub(super) fn living(&self) -> &[Process] {
+        &self.living
+    }
+
+    /// A program begins in process `process.tgid`; the one before it is over.
+    pub(super) fn join(&mut self, process: Process) {
+        self.end(process.tgid);
+        self.targets.insert(process.tgid);
+        self.living.push(process);
+    }
+
+    /// The program of process `tgid` is over: nothing of what it has said is lost. Whether there was one.
+    pub(super) fn end(&mut self, tgid: u32) -> bool {
+        let Some(at) = self.living.iter().position(|process| process.tgid == tgid) else {
+            return false;
+        };
+        let mut process = self.living.remove(at);
+        let records = process.take(u64::MAX, true);
+        self.sort_in(records);
+        self.malformed += process.take_malformed();
+        for table in KEPT {
+            let entries = self.ended.entry(table).or_default();
+            process.read(table, &mut |key, value| tables::add(table, entries, key, value));
+        }
+        for row in self.rows_used.iter() {
+            process.add_row(*row, self.ended_rows.entry(*row).or_default());
+        }
+        self.ended_counters = sum(&self.ended_counters, &process.counters());
+        self.ended_sites = sum_of_sites(&self.ended_sites, &process.site_counters());
+        self.ended_done = self.ended_done.and(process.done());
+        true
+    }
+
+    /// A process is no more.
+    pub(super) fn forget_target(&mut self, tgid: u32) {
+        self.targets.remove(&tgid);
+    }
+
+    /// Takes in what agents have submitted.
+    pub(super) fn take_in(&mut self, now: u64) {
+        let mut records = Vec::new();
+        for process in &mut self.living {
+            records.extend(process.take(now, false));
+            self.malformed += process.take_malformed();
+        }
+        self.sort_in(records);
+    }
+
+    fn sort_in(&mut self, records: Vec<Submitted>) {
+        for record in records {
+            let stream = match record.stream {
+                arena::RING_CALLS => Stream::Calls,
+                arena::RING_MEMORY => Stream::Memory,
+                arena::RING_WORK => Stream::Work,
+                arena::RING_NOTICES => {
+                    match Notice::parse(&record.bytes) {
+                        Some(notice) => self.arrive(notice, None),
+                        None => self.malformed += 1,
+                    }
+                    continue;
+                }
+                _ => {
+                    self.malformed += 1;
+                    continue;
+                }
+            };
+            self.queues.entry(stream).or_default().push(&record.bytes);
+        }
+    }
+
+    /// Something has happened to a process.
+    pub(super) fn arrive(&mut self, notice: Notice, held: Option<Hold>) {
+        self.arrivals.push_back(Arrival { notice, held });
+    }
+
+    /// All entries of a table, of processes that live and those that have ended.
+    pub(super) fn entries(&self, table: Table) -> Entries {
+        let mut entries = self.ended.get(&table).cloned().unwrap_or_default();
+        for process in &self.living {
+            process.read(table, &mut |key, value| tables::add(table, &mut entries, key, value));
+        }
+        entries
+    }
+
+    /// Takes a key out of what ended processes have left. False: it is not among that.
+    pub(super) fn delete(&mut self, table: Table, key: &[u8]) -> bool {
+        let entries = self.ended.get_mut(&table);
+        entries.is_some_and(|entries| entries.remove(key).is_some())
+    }
+
+    /// This row's calls may have been counted.
+    pub(super) fn uses_row(&mut self, row: u32) {
+        self.rows_used.insert(row);
+    }
+
+    pub(super) fn row(&self, row: u32) -> RowCounter {
+        let mut sum = self.ended_rows.get(&row).copied().unwrap_or_default();
+        if self.rows_used.contains(&row) {
+            self.living.iter().for_each(|process| process.add_row(row, &mut sum));
+        }
+        sum
+    }
+
+    /// The sum of what processes know at `slot` of their [`wire::Flow`]s.
+    pub(super) fn flow(&self, slot: u32) -> Vec<u8> {
+        let own = |process: &&Process| process.tgid % arena::FLOWS == slot;
+        let mut flows = self.living.iter().filter(own).map(|process| process.flow(slot));
+        let first = flows.next().unwrap_or_else(|| vec![0; size_of::<wire::Flow>()]);
+        flows.fold(first, |sum, flow| {
+            let words = sum.chunks_exact(8).zip(flow.chunks_exact(8));
+            let both = words.map(|(one, two)| wire::u64_at(one, 0).wrapping_add(wire::u64_at(two, 0)));
+            both.flat_map(u64::to_ne_bytes).collect()
+        })
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        let living = self.living.iter().map(Process::counters);
+        living.fold(self.ended_counters, |sum_so_far, one| sum(&sum_so_far, &one))
+    }
+
+    pub(super) fn site_counters(&self) -> SiteCounters {
+        let living = self.living.iter().map(Process::site_counters);
+        living.fold(self.ended_sites, |sum, one| sum_of_sites(&sum, &one))
+    }
+
+    pub(super) fn done(&self) -> Done {
+        self.living.iter().map(Process::done).fold(self.ended_done, Done::and)
+    }
+
+    /// How full the fullest ring is, in hundredths.
+    pub(super) fn fill(&self) -> u64 {
+        self.living.iter().map(Process::fill).max().unwrap_or(0)
+    }
+}
+
+impl Done {
+    fn and(self, other: Done) -> Done {
+        Done {
+            patched: self.patched.saturating_add(other.patched),
+            refused: self.refused.saturating_add(other.refused),
+            unseen: self.unseen.saturating_add(other.unseen),
+        }
+    }
+}
+
+fn sum(one: &Counters, two: &Counters) -> Counters {
+    Counters {
+        notices_lost: one.notices_lost.saturating_add(two.notices_lost),
+        events_lost: one.events_lost.saturating_add(two.events_lost),
+        totals_overflowed: one.totals_overflowed.saturating_add(two.totals_overflowed),
+        memory_lost: one.memory_lost.saturating_add(two.memory_lost),
+        work_lost: one.work_lost.saturating_add(two.work_lost),
+        shapes_lost: one.shapes_lost.saturating_add(two.shapes_lost),
+        threads_ended: one.threads_ended.saturating_add(two.threads_ended),
+        voluntary: one.voluntary.saturating_add(two.voluntary),
+        involuntary: one.involuntary.saturating_add(two.involuntary),
+        sums_full: one.sums_full.saturating_add(two.sums_full),
+        sums_raced: one.sums_raced.saturating_add(two.sums_raced),
+        ..Counters::default()
+    }
+}
+
+fn sum_of_sites(one: &SiteCounters, two: &SiteCounters) -> SiteCounters {
+    SiteCounters {
+        sent: one.sent.saturating_add(two.sent),
+        lost: one.lost.saturating_add(two.lost),
+        full: one.full.saturating_add(two.full),
+        unsampled: one.unsampled.saturating_add(two.unsampled),
+        no_memory: one.no_memory.saturating_add(two.no_memory),
+        ..SiteCounters::default()
+    }
+}

@@ -1,0 +1,326 @@
+//! The engine inside of processes: an agent that a program loads at its start runs the body of a call there, without root and
+//! without the kernel's help, and writes what the programs in the kernel would.
+//!
+//! Owns the agent's file, the memory that is shared with each process, who may join, and how the entry of a function is
+//! patched. The agent itself is `crates/collect/src/agent/`; what a call means is nobody's business here.
+
+mod arena;
+mod attendant;
+mod folder;
+mod members;
+mod memory;
+mod patch;
+mod plan;
+mod process;
+mod ring;
+mod run;
+mod socket;
+mod tables;
+
+pub use process::Done;
+
+use crate::clock::monotonic_ns;
+use crate::elf::ElfFile;
+use crate::engine::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
+use crate::probe::Setup;
+use crate::stack::wire::SiteCounters;
+use crate::wire::{self, read};
+use anyhow::{Context, Result, bail};
+use arena::{ArenaFile, FLOWS};
+use attendant::{Attendant, Shared, empty, ring as ring_bell};
+use folder::Folder;
+use run::{FileName, Run};
+use socket::Listener;
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// See the module.
+pub struct Inside {
+    shared: Arc<Shared>,
+    folder: Folder,
+    /// Functions that were to be hooked and are not.
+    unhooked: RefCell<Vec<(u32, String)>>,
+    _attendant: Attendant,
+}
+
+impl Inside {
+    /// Makes what programs that are started from now on can be traced by.
+    ///
+    /// # Errors
+    /// There is no memory, no folder for the agent, or something is asked for that only the kernel sees.
+    pub fn start(setup: &Setup) -> Result<Inside> {
+        refuse(setup)?;
+        let shared = Arc::new(Shared::new(Run::make(setup)?, !setup.paused)?);
+        let folder = Folder::make()?;
+        let listener = Listener::open(&folder.socket())?;
+        Ok(Inside {
+            _attendant: Attendant::start(Arc::clone(&shared), listener)?,
+            shared,
+            folder,
+            unhooked: RefCell::default(),
+        })
+    }
+}
+
+/// What cannot be told from inside.
+fn refuse(setup: &Setup) -> Result<()> {
+    let what = if setup.driver.is_some() && !setup.driver_counted {
+        "--layer kernel asks for system calls"
+    } else if setup.kernel.functions.is_some() || setup.kernel.tracepoints {
+        "functions of the kernel were asked for"
+    } else if !setup.only_targets {
+        "every process of the machine was asked for"
+    } else if setup.uid.is_some() || setup.cgroup.is_some() || !setup.comms.is_empty() {
+        "--uid, --cgroup and --comm select whom the kernel lets through"
+    } else {
+        return Ok(());
+    };
+    bail!("{what}: only the kernel sees that\nhint: --engine kernel, as root");
+}
+
+fn name_of(path: &Path) -> Result<(FileName, ArenaFile)> {
+    let facts = std::fs::metadata(path).with_context(|| format!("failed to look at {}", path.display()))?;
+    let changed = facts.ctime() * 1_000_000_000 + facts.ctime_nsec();
+    let file = ArenaFile {
+        device: facts.dev(),
+        inode: facts.ino(),
+        changed: changed.cast_unsigned(),
+    };
+    Ok(((file.device, file.inode), file))
+}
+
+impl Engine for Inside {
+    fn inner(&self) -> &dyn Any {
+        self
+    }
+
+    fn way(&self) -> &'static str {
+        "inside"
+    }
+
+    fn rows(&self) -> usize {
+        self.shared.run.rows()
+    }
+
+    fn open(&self, stream: Stream, take: Take) -> Result<Box<dyn Feed>> {
+        Ok(Box::new(Taken {
+            shared: Arc::clone(&self.shared),
+            stream,
+            take: RefCell::new(take),
+        }))
+    }
+
+    fn arrivals(&self) -> Result<Box<dyn Arrivals>> {
+        Ok(Box::new(Door(Arc::clone(&self.shared))))
+    }
+
+    fn attach(&self, path: &Path, points: &[Point]) -> Result<Hooks> {
+        let (name, file) = name_of(path)?;
+        let planned = plan::of_file(&ElfFile::open(path)?, points);
+        let mut unhooked = self.unhooked.borrow_mut();
+        let mut members = self.shared.members();
+        for (point, why) in planned.refused {
+            unhooked.push((point.row, why));
+        }
+        points.iter().for_each(|point| members.uses_row(point.row));
+        self.shared.run.plan(name, &planned.patches, &[])?;
+        self.shared.run.know(&file);
+        // it stays patched in who has it: there is nothing to take away
+        Ok(vec![Box::new(())])
+    }
+
+    fn unhooked(&self) -> Vec<(u32, String)> {
+        self.unhooked.take()
+    }
+
+    fn attach_linker(&self, path: &Path, offset: u64) -> Result<Hooks> {
+        let (name, file) = name_of(path)?;
+        let calls = plan::of_linker(&ElfFile::open(path)?, offset)?;
+        self.shared.run.plan(name, &[], &calls)?;
+        self.shared.run.know(&file);
+        Ok(vec![Box::new(())])
+    }
+
+    /// Agents tell it themselves.
+    fn attach_lifecycle(&self) -> Result<Hooks> {
+        Ok(Vec::new())
+    }
+
+    fn store(&self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
+        match table {
+            Table::Specs => self.shared.run.set_spec(wire::u32_at(key, 0).into(), value),
+            Table::Targets => drop(self.shared.members().targets.insert(wire::u32_at(key, 0))),
+            Table::Pythons => {
+                let members = self.shared.members();
+                let is_meant = |tgid: u32| key == tgid.to_ne_bytes();
+                let of_pid = members.living().iter().filter(|process| is_meant(process.tgid));
+                of_pid.for_each(|process| process.set_python(key, value));
+            }
+            Table::KnownFiles => {
+                let file = read::<ArenaFile>(key).context("a file is named otherwise")?;
+                self.shared.run.know(&file);
+            }
+            Table::ProbeSites => {}
+            _ => bail!("an agent has no table {table:?} to write to"),
+        }
+        Ok(())
+    }
+
+    fn look_up(&self, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+        let members = self.shared.members();
+        match table {
+            Table::Targets => members
+                .targets
+                .contains(&wire::u32_at(key, 0))
+                .then(|| 1u32.to_ne_bytes().to_vec()),
+            Table::Flows => Some(members.flow(wire::u32_at(key, 0))),
+            _ => members.entries(table).remove(key),
+        }
+    }
+
+    fn read(&self, table: Table, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        let members = self.shared.members();
+        if table == Table::FreshFiles {
+            for fresh in &members.fresh {
+                let value: Vec<u8> = [fresh.sequence, fresh.address]
+                    .into_iter()
+                    .flat_map(u64::to_ne_bytes)
+                    .collect();
+                each(wire::bytes_of(&fresh.file), &value);
+            }
+            return Ok(());
+        }
+        members.entries(table).iter().for_each(|(key, value)| each(key, value));
+        Ok(())
+    }
+
+    fn delete(&self, table: Table, key: &[u8]) -> Result<()> {
+        let mut members = self.shared.members();
+        match table {
+            Table::FreshFiles => members.fresh.retain(|fresh| wire::bytes_of(&fresh.file) != key),
+            _ if !members.delete(table, key) => bail!("there is no such key in the table {table:?}"),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn slots(&self, table: Table) -> u32 {
+        match table {
+            Table::Flows => FLOWS,
+            _ => 0,
+        }
+    }
+
+    fn counter(&self, row: u32) -> Result<wire::RowCounter> {
+        Ok(self.shared.members().row(row))
+    }
+
+    fn counters(&self) -> Counters {
+        self.shared.members().counters()
+    }
+
+    fn site_counters(&self) -> SiteCounters {
+        self.shared.members().site_counters()
+    }
+
+    fn count_calls(&self, on: bool) {
+        self.shared.count(on);
+    }
+
+    fn alive(&self, _now: u64) {}
+
+    fn free_kernel_totals(&self, count: u64) {
+        let members = self.shared.members();
+        members.living().iter().for_each(|process| process.free_kernel_totals(count));
+    }
+
+    fn forget_files(&self) {}
+
+    fn environment(&self, preloaded: Option<OsString>, user: Option<u32>) -> Result<Vec<(OsString, OsString)>> {
+        if let Some(user) = user {
+            self.shared.admit(user);
+            self.folder.open_to_others()?;
+        }
+        Ok(self.folder.environment(preloaded))
+    }
+
+    fn is_inside(&self) -> Option<Done> {
+        Some(self.shared.members().done())
+    }
+}
+
+struct Taken {
+    shared: Arc<Shared>,
+    stream: Stream,
+    take: RefCell<Take>,
+}
+
+impl Feed for Taken {
+    fn bell(&self) -> RawFd {
+        match self.stream {
+            Stream::Calls => self.shared.full.as_raw_fd(),
+            _ => -1,
+        }
+    }
+
+    fn drain(&self) {
+        if self.stream == Stream::Calls {
+            empty(&self.shared.full);
+        }
+        let mut members = self.shared.members();
+        members.take_in(monotonic_ns());
+        let queue = members.queues.remove(&self.stream).unwrap_or_default();
+        drop(members);
+        queue.hand_out(&mut *self.take.borrow_mut());
+    }
+}
+
+/// Programs that begin and end, and threads that wait for us.
+struct Door(Arc<Shared>);
+
+impl Arrivals for Door {
+    fn bell(&self) -> RawFd {
+        self.0.bell.as_raw_fd()
+    }
+
+    fn silence(&self) {
+        empty(&self.0.bell);
+    }
+
+    fn ring(&self) {
+        ring_bell(&self.0.bell);
+    }
+
+    fn next_arrival(&self) -> Option<Arrival> {
+        let mut members = self.0.members();
+        members.take_in(monotonic_ns());
+        members.arrivals.pop_front()
+    }
+
+    fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
+        work();
+        self.pass(&arrival)
+    }
+
+    fn pass(&self, arrival: &Arrival) -> Option<u64> {
+        let now = monotonic_ns();
+        let mut members = self.0.members();
+        let caller = members.waiting.remove(&arrival.notice.sequence)?;
+        let in_time = caller.answer(true, None);
+        members.overdue += u64::from(!in_time);
+        in_time.then_some(now)
+    }
+
+    fn take_malformed(&self) -> u64 {
+        std::mem::take(&mut self.0.members().malformed)
+    }
+
+    fn overdue(&self) -> u64 {
+        self.0.members().overdue
+    }
+}

@@ -1,0 +1,250 @@
+//! One program in one process: its memory, what its threads have submitted, what its tables hold.
+
+use super::arena::{
+    ARENA_MAGIC, ARENA_TABLES, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS,
+    PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES, PROCESS_CONTROL, PROCESS_FLOWS, PROCESS_KERNELS,
+    PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES, PROCESS_NAMED_HANDLES, PROCESS_PYTHONS, PROCESS_SHAPES,
+    PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead, Table as TableHead, TableEntry, TableShape, layout,
+};
+use super::memory::SharedMemory;
+use super::ring::{Rings, Submitted, block};
+use super::tables;
+use crate::engine::{Counters, Table};
+use crate::probe::told;
+use crate::stack::wire::SiteCounters;
+use crate::wire::{RowCounter, bytes_of};
+use anyhow::Result;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+/// Texts that calls are grouped by have numbers, which no other process gives: it begins with this times its own.
+const TEXTS: u64 = 1 << 32;
+
+/// See the module.
+pub(super) struct Process {
+    pub tgid: u32,
+    pub memory: SharedMemory,
+    rings: Rings,
+    layout: [TableShape; ARENA_TABLES],
+}
+
+/// What an agent has done in its process.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// Functions patched, and those that could not be.
+    pub patched: u64,
+    pub refused: u64,
+    /// Calls that found nowhere to be counted, also those from within a hook.
+    pub unseen: u64,
+}
+
+impl Process {
+    /// For process `tgid`, the `number`th program of this run.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub(super) fn make(tgid: u32, number: u64, counting: bool) -> Result<Process> {
+        let memory = SharedMemory::make(PROCESS_BYTES)?;
+        let layout = layout();
+        let head = ProcessHead {
+            magic: ARENA_MAGIC,
+            image: number,
+            known: 0,
+            tgid,
+            blocks: 0,
+            unseen: 0,
+            nested: 0,
+            patched: 0,
+            refused: 0,
+            shape: layout,
+        };
+        memory.set(0, &head);
+        memory.set(PROCESS_AGGREGATE_COUNTERS, &(number * TEXTS));
+        let process = Process {
+            tgid,
+            memory,
+            rings: Rings::default(),
+            layout,
+        };
+        process.count(counting);
+        Ok(process)
+    }
+
+    /// Has calls count, or no longer.
+    pub(super) fn count(&self, on: bool) {
+        let word = self.memory.word(PROCESS_CONTROL + told::COUNTING as u64);
+        word.store(u64::from(on), Ordering::SeqCst);
+    }
+
+    /// There is room for so many more kernels.
+    pub(super) fn free_kernel_totals(&self, count: u64) {
+        let word = self.memory.word(PROCESS_CONTROL + told::KERNEL_TOTALS as u64);
+        word.fetch_sub(count, Ordering::SeqCst);
+    }
+
+    fn blocks(&self) -> u32 {
+        let count = self.memory.half(offset_of!(ProcessHead, blocks) as u64);
+        count.load(Ordering::Acquire).min(MOST_BLOCKS)
+    }
+
+    /// See [`Rings::take`].
+    pub(super) fn take(&mut self, now: u64, all: bool) -> Vec<Submitted> {
+        let blocks = self.blocks();
+        self.rings.take(&self.memory, blocks, now, all)
+    }
+
+    /// See [`Rings::fill`].
+    pub(super) fn fill(&self) -> u64 {
+        self.rings.fill(&self.memory)
+    }
+
+    /// Rings that held what is no record.
+    pub(super) fn take_malformed(&mut self) -> u64 {
+        std::mem::take(&mut self.rings.malformed)
+    }
+
+    /// Calls `each` with all that it has of a table, the same key once for each thread.
+    pub(super) fn read(&self, table: Table, each: &mut dyn FnMut(&[u8], &[u8])) {
+        let Some(number) = number_of(table) else { return };
+        let shape = &self.layout[number];
+        if number > OWN_FAILURES {
+            return tables::for_each(&self.memory, 0, shape, each);
+        }
+        for thread in 0..self.blocks() {
+            tables::for_each(&self.memory, block(thread), shape, each);
+        }
+    }
+
+    /// What its threads have counted of one row.
+    pub(super) fn add_row(&self, row: u32, sum: &mut RowCounter) {
+        let shape = &self.layout[OWN_ROWS];
+        if row >= shape.most {
+            return;
+        }
+        for thread in 0..self.blocks() {
+            let at = block(thread) + shape.offset + u64::from(row) * shape.stride();
+            let mut bytes = [0; size_of::<RowCounter>()];
+            self.memory.copy(at, &mut bytes);
+            *sum = sum.plus(&bytes);
+        }
+    }
+
+    /// The bytes of its [`crate::wire::Flow`] at `slot`.
+    pub(super) fn flow(&self, slot: u32) -> Vec<u8> {
+        let shape = &self.layout[PROCESS_FLOWS];
+        let mut bytes = vec![0; shape.value_bytes as usize];
+        if slot < shape.most {
+            self.memory
+                .copy(shape.offset + u64::from(slot) * shape.stride(), &mut bytes);
+        }
+        bytes
+    }
+
+    /// Says where its interpreter keeps what is read of it.
+    pub(super) fn set_python(&self, key: &[u8], value: &[u8]) {
+        self.insert(PROCESS_PYTHONS, key, value);
+    }
+
+    /// Puts an entry into a table that no agent adds to.
+    fn insert(&self, number: usize, key: &[u8], value: &[u8]) {
+        insert(&self.memory, &self.layout[number], key, value);
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        let mut control = vec![0; told::CONTROL_BYTES];
+        let mut sums = vec![0; told::SUMS_BYTES];
+        self.memory.copy(PROCESS_CONTROL, &mut control);
+        self.memory.copy(PROCESS_AGGREGATE_COUNTERS, &mut sums);
+        told::counters(&control, &sums)
+    }
+
+    pub(super) fn site_counters(&self) -> SiteCounters {
+        self.memory.get(PROCESS_SITE_COUNTERS)
+    }
+
+    pub(super) fn done(&self) -> Done {
+        let head: ProcessHead = self.memory.get(0);
+        Done {
+            patched: head.patched,
+            refused: head.refused,
+            unseen: head.unseen.saturating_add(head.nested),
+        }
+    }
+}
+
+/// The hash of a key, as agents compute it.
+fn hash_of(key: &[u8]) -> u64 {
+    key.chunks(8).fold(0, |hash: u64, word| {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        let mixed = (hash ^ u64::from_ne_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 32)
+    })
+}
+
+/// Adds an entry to a table that nobody else adds to, or changes the value of one. False: there is no room.
+pub(super) fn insert(memory: &SharedMemory, shape: &TableShape, key: &[u8], value: &[u8]) -> bool {
+    let index = shape.offset + size_of::<TableHead>() as u64;
+    let mask = u64::from(shape.slots) - 1;
+    let used_at = shape.offset + offset_of!(TableHead, used) as u64;
+    let hash = hash_of(key);
+    for turn in 0..u64::from(shape.slots) {
+        let slot = memory.half(index + ((hash.wrapping_add(turn)) & mask) * 4);
+        let number = slot.load(Ordering::Acquire);
+        if number != 0 {
+            let at = shape.first() + u64::from(number - 1) * shape.stride();
+            let mut known = vec![0; key.len()];
+            memory.copy(at + size_of::<TableEntry>() as u64, &mut known);
+            if known == key {
+                memory.put(at + shape.value_at(), value);
+                return true;
+            }
+            continue;
+        }
+        let used = memory.half(used_at).load(Ordering::Acquire);
+        if used >= shape.most {
+            return false;
+        }
+        let at = shape.first() + u64::from(used) * shape.stride();
+        memory.put(at + size_of::<TableEntry>() as u64, key);
+        memory.put(at + shape.value_at(), value);
+        memory.put(at, bytes_of(&TableEntry { in_use: 1, next: 0 }));
+        memory.half(used_at).store(used + 1, Ordering::Release);
+        slot.store(used + 1, Ordering::Release);
+        return true;
+    }
+    false
+}
+
+/// Which of its tables that is; `None`: no agent has it.
+fn number_of(table: Table) -> Option<usize> {
+    Some(match table {
+        Table::Totals => OWN_TOTALS,
+        Table::Failures => OWN_FAILURES,
+        Table::Shapes => PROCESS_SHAPES,
+        Table::Kernels => PROCESS_KERNELS,
+        Table::NamedHandles => PROCESS_NAMED_HANDLES,
+        Table::Aggregates => PROCESS_AGGREGATES,
+        Table::AggregateTexts => PROCESS_AGGREGATE_TEXTS,
+        Table::Lanes => PROCESS_LANES,
+        Table::WorkLosses => PROCESS_WORK_LOSSES,
+        Table::MemoryLosses => PROCESS_MEMORY_LOSSES,
+        Table::KnownSites => PROCESS_KNOWN_SITES,
+        _ => return None,
+    })
+}
+
+/// All that an agent's tables can have, to be kept when its process has ended.
+pub(super) const KEPT: [Table; 11] = [
+    Table::Totals,
+    Table::Failures,
+    Table::Shapes,
+    Table::Kernels,
+    Table::NamedHandles,
+    Table::Aggregates,
+    Table::AggregateTexts,
+    Table::Lanes,
+    Table::WorkLosses,
+    Table::MemoryLosses,
+    Table::KnownSites,
+];

@@ -1,0 +1,239 @@
+//! Records out of the rings of a process's threads, in the order in which they were submitted.
+//!
+//! Owns the order: a thread that is within a hook may yet submit something older than what others have submitted, so what is
+//! younger than its hook waits. What a ring holds is a program's and may be anything.
+
+use super::arena::{BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, RING_BYTES, RING_BYTES_OF_MANY};
+use super::arena::{RING_FILLER, RingRecord};
+use super::memory::SharedMemory;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+/// In a hook, and its time not known yet.
+const NOT_KNOWN: u64 = 1;
+/// How long what a processor has written may take to be seen by others.
+const SEEN_WITHIN_NS: u64 = 1_000_000;
+/// A hook that takes as long belongs to a thread that is no more.
+pub(super) const LONGEST_HOOK_NS: u64 = 1_000_000_000;
+/// Records are as long at most.
+const LONGEST_RECORD: u64 = 1 << 16;
+
+/// A record, and when it was submitted, CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Submitted {
+    pub stamp: u64,
+    pub stream: u32,
+    pub bytes: Vec<u8>,
+}
+
+/// Where a thread's block lies.
+pub(super) fn block(number: u32) -> u64 {
+    PROCESS_BLOCKS + u64::from(number) * BLOCK_BYTES
+}
+
+/// How far the ring of a block was read.
+#[derive(Debug, Default, Clone)]
+struct Reader {
+    tail: u64,
+}
+
+/// The rings of one process.
+#[derive(Debug, Default)]
+pub(super) struct Rings {
+    readers: Vec<Reader>,
+    /// What is not old enough.
+    waiting: Vec<Submitted>,
+    /// Rings that held what is no record.
+    pub malformed: u64,
+}
+
+impl Rings {
+    /// Takes what may be taken at `now`, in order, of the first `blocks` threads. `all`: nobody will submit any more.
+    pub(super) fn take(&mut self, memory: &SharedMemory, blocks: u32, now: u64, all: bool) -> Vec<Submitted> {
+        self.readers.resize(blocks as usize, Reader::default());
+        let until = match all {
+            true => u64::MAX,
+            false => until(memory, blocks, now),
+        };
+        for (number, reader) in self.readers.iter_mut().enumerate() {
+            let size = ring_bytes(number as u32);
+            if !reader.read(memory, block(number as u32), size, &mut self.waiting) {
+                self.malformed += 1;
+            }
+        }
+        self.waiting.sort_by_key(|record| record.stamp);
+        let ready = self.waiting.partition_point(|record| record.stamp < until);
+        self.waiting.drain(..ready).collect()
+    }
+
+    /// How full the fullest ring is, in hundredths.
+    pub(super) fn fill(&self, memory: &SharedMemory) -> u64 {
+        let fills = self.readers.iter().enumerate().map(|(number, reader)| {
+            let head = memory.now(block(number as u32) + offset_of!(Block, head) as u64);
+            head.wrapping_sub(reader.tail).saturating_mul(100) / ring_bytes(number as u32)
+        });
+        fills.max().unwrap_or(0)
+    }
+}
+
+fn ring_bytes(number: u32) -> u64 {
+    match number < LARGE_RINGS {
+        true => RING_BYTES,
+        false => RING_BYTES_OF_MANY,
+    }
+}
+
+/// What was submitted before this time has all been seen.
+fn until(memory: &SharedMemory, blocks: u32, now: u64) -> u64 {
+    let mut until = now.saturating_sub(SEEN_WITHIN_NS);
+    for number in 0..blocks {
+        let busy = memory.now(block(number) + offset_of!(Block, busy) as u64);
+        match busy {
+            0 => {}
+            NOT_KNOWN => until = 0,
+            // whoever is in a hook for so long was ended there
+            since if now.saturating_sub(since) > LONGEST_HOOK_NS => {}
+            since => until = until.min(since),
+        }
+    }
+    until
+}
+
+impl Reader {
+    /// Appends what the ring holds. False: it held something else.
+    fn read(&mut self, memory: &SharedMemory, block: u64, size: u64, into: &mut Vec<Submitted>) -> bool {
+        let head = memory.now(block + offset_of!(Block, head) as u64);
+        let is_whole = head.wrapping_sub(self.tail) <= size && self.read_up_to(memory, block, size, head, into);
+        self.tail = head;
+        let tail = memory.word(block + offset_of!(Block, tail) as u64);
+        tail.store(head, Ordering::Release);
+        is_whole
+    }
+
+    fn read_up_to(
+        &mut self,
+        memory: &SharedMemory,
+        block: u64,
+        size: u64,
+        head: u64,
+        into: &mut Vec<Submitted>,
+    ) -> bool {
+        while self.tail != head {
+            let at = self.tail & (size - 1);
+            let record: RingRecord = memory.get(block + BLOCK_RING + at);
+            let bytes = u64::from(record.bytes);
+            let whole = (size_of::<RingRecord>() as u64 + bytes).next_multiple_of(16);
+            let is_filler = record.stream == RING_FILLER;
+            let is_too_long = bytes > LONGEST_RECORD && !is_filler;
+            if at + whole > size || whole > head.wrapping_sub(self.tail) || is_too_long {
+                return false;
+            }
+            if !is_filler {
+                let mut copied = vec![0; bytes as usize];
+                memory.copy(block + BLOCK_RING + at + size_of::<RingRecord>() as u64, &mut copied);
+                into.push(Submitted {
+                    stamp: record.stamp,
+                    stream: record.stream,
+                    bytes: copied,
+                });
+            }
+            self.tail = self.tail.wrapping_add(whole);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A process with two threads.
+    fn memory() -> SharedMemory {
+        SharedMemory::make(block(2)).expect("memory")
+    }
+
+    fn submit(memory: &SharedMemory, thread: u32, stamp: u64, bytes: &[u8]) {
+        let head_at = block(thread) + offset_of!(Block, head) as u64;
+        let head = memory.now(head_at);
+        let at = block(thread) + BLOCK_RING + (head & (RING_BYTES - 1));
+        let record = RingRecord {
+            bytes: bytes.len() as u32,
+            stream: 0,
+            stamp,
+        };
+        memory.set(at, &record);
+        memory.put(at + 16, bytes);
+        let whole = (16 + bytes.len() as u64).next_multiple_of(16);
+        memory.word(head_at).store(head + whole, Ordering::Release);
+    }
+
+    fn busy(memory: &SharedMemory, thread: u32, since: u64) {
+        let at = block(thread) + offset_of!(Block, busy) as u64;
+        memory.word(at).store(since, Ordering::Release);
+    }
+
+    fn stamps(taken: &[Submitted]) -> Vec<u64> {
+        taken.iter().map(|record| record.stamp).collect()
+    }
+
+    const LATER: u64 = 1_000_000_000;
+
+    #[test]
+    fn records_of_two_threads_come_in_the_order_of_their_times() {
+        let (memory, mut rings) = (memory(), Rings::default());
+        submit(&memory, 0, 10, b"one");
+        submit(&memory, 0, 30, b"three");
+        submit(&memory, 1, 20, b"two");
+        let taken = rings.take(&memory, 2, LATER, false);
+        assert_eq!(stamps(&taken), [10, 20, 30]);
+        assert_eq!(taken[1].bytes, b"two");
+        assert_eq!(rings.take(&memory, 2, LATER, false), []);
+    }
+
+    #[test]
+    fn what_is_younger_than_a_hook_waits_for_what_that_may_submit() {
+        let (memory, mut rings) = (memory(), Rings::default());
+        submit(&memory, 0, 10, b"");
+        submit(&memory, 0, 30, b"");
+        busy(&memory, 1, 20);
+        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [10]);
+        submit(&memory, 1, 21, b"");
+        busy(&memory, 1, 0);
+        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [21, 30]);
+    }
+
+    #[test]
+    fn a_thread_that_was_ended_in_a_hook_holds_nobody_up_for_ever() {
+        let (memory, mut rings) = (memory(), Rings::default());
+        busy(&memory, 1, 5);
+        submit(&memory, 0, 10, b"");
+        assert_eq!(stamps(&rings.take(&memory, 2, 100, false)), [0u64; 0]);
+        let later = LONGEST_HOOK_NS + SEEN_WITHIN_NS + 100;
+        assert_eq!(stamps(&rings.take(&memory, 2, later, false)), [10]);
+    }
+
+    #[test]
+    fn what_was_submitted_a_moment_ago_waits_for_others() {
+        let (memory, mut rings) = (memory(), Rings::default());
+        submit(&memory, 0, LATER, b"");
+        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [0u64; 0]);
+        assert_eq!(stamps(&rings.take(&memory, 2, LATER, true)), [LATER]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_of_a_ring_are_read_within_its_bounds(
+            bytes in proptest::collection::vec(any::<u8>(), 0..4096),
+            head: u64,
+        ) {
+            let (memory, mut rings) = (memory(), Rings::default());
+            memory.put(block(0) + BLOCK_RING, &bytes);
+            memory.word(block(0) + offset_of!(Block, head) as u64).store(head, Ordering::Release);
+            let taken = rings.take(&memory, 1, LATER, true);
+            let sum: usize = taken.iter().map(|record| record.bytes.len()).sum();
+            prop_assert!(sum as u64 <= RING_BYTES);
+            prop_assert_eq!(rings.readers[0].tail, head);
+        }
+    }
+}

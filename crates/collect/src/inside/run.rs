@@ -1,0 +1,120 @@
+//! The memory of a run, which all agents read: what each row captures, which files were looked at, and what is done to them.
+
+use super::arena::{
+    ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RUN_BYTES, RUN_FILES, RUN_FILES_MOST,
+    RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_SITE_OPTIONS, RUN_SPECS, RunHead, TableShape,
+};
+use super::memory::SharedMemory;
+use super::process::insert;
+use crate::probe::{Setup, told};
+use crate::wire::{Spec, bytes_of};
+use anyhow::{Result, bail};
+use std::collections::HashMap;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+const FILES: TableShape = TableShape {
+    offset: RUN_FILES,
+    most: RUN_FILES_MOST,
+    slots: RUN_FILES_SLOTS,
+    key_bytes: size_of::<ArenaFile>() as u32,
+    value_bytes: size_of::<ArenaPlanned>() as u32,
+};
+
+/// A file's device and inode.
+pub(super) type FileName = (u64, u64);
+
+/// See the module.
+pub(super) struct Run {
+    pub memory: SharedMemory,
+    plans: Mutex<Plans>,
+    files_full: AtomicU64,
+}
+
+#[derive(Default)]
+struct Plans {
+    of: HashMap<FileName, ArenaPlanned>,
+    used: u64,
+}
+
+impl Run {
+    /// # Errors
+    /// There is no memory, or there are too many rows.
+    pub(super) fn make(setup: &Setup) -> Result<Run> {
+        let rows = setup.specs.len() + setup.spare_rows;
+        if rows as u64 > ARENA_ROWS {
+            bail!("{rows} functions are more than the {ARENA_ROWS} that can be told apart inside of a process");
+        }
+        let memory = SharedMemory::make(RUN_BYTES)?;
+        memory.set(
+            0,
+            &RunHead {
+                magic: ARENA_MAGIC,
+                rows: rows as u32,
+                pad: 0,
+            },
+        );
+        memory.put(RUN_OPTIONS, &told::options(setup)?);
+        memory.put(RUN_SITE_OPTIONS, &told::site_options(setup));
+        let run = Run {
+            memory,
+            plans: Mutex::default(),
+            files_full: AtomicU64::new(0),
+        };
+        for (row, spec) in setup.specs.iter().enumerate() {
+            run.set_spec(row as u64, bytes_of(spec));
+        }
+        Ok(run)
+    }
+
+    /// Sets what a row captures; takes effect at its next call.
+    pub(super) fn set_spec(&self, row: u64, spec: &[u8]) {
+        let at = RUN_SPECS + row * size_of::<Spec>() as u64;
+        if row < ARENA_ROWS && spec.len() == size_of::<Spec>() {
+            self.memory.put(at, spec);
+        }
+    }
+
+    /// What is to be done to a file, wherever it is mapped from now on.
+    ///
+    /// # Errors
+    /// There is no room for more.
+    pub(super) fn plan(&self, file: FileName, patches: &[ArenaPatch], calls: &[ArenaCall]) -> Result<()> {
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = RUN_PLANS + plans.used;
+        let bytes = (size_of_val(patches) + size_of_val(calls)) as u64;
+        if at + bytes > RUN_BYTES {
+            bail!("there is no room for what has to be done to one more library");
+        }
+        for (index, patch) in patches.iter().enumerate() {
+            self.memory.set(at + (index * size_of::<ArenaPatch>()) as u64, patch);
+        }
+        let behind = at + size_of_val(patches) as u64;
+        for (index, call) in calls.iter().enumerate() {
+            self.memory.set(behind + (index * size_of::<ArenaCall>()) as u64, call);
+        }
+        plans.used += bytes.next_multiple_of(64);
+        let planned = ArenaPlanned {
+            at,
+            patches: patches.len() as u64,
+            calls: calls.len() as u64,
+        };
+        plans.of.insert(file, planned);
+        Ok(())
+    }
+
+    /// A file was looked at: whoever maps it does what was planned, and waits for nobody.
+    pub(super) fn know(&self, file: &ArenaFile) {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let planned = plans.of.get(&(file.device, file.inode)).copied().unwrap_or_default();
+        if !insert(&self.memory, &FILES, bytes_of(file), bytes_of(&planned)) {
+            self.files_full.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows that it can tell apart.
+    pub(super) fn rows(&self) -> usize {
+        self.memory.get::<u32>(offset_of!(RunHead, rows) as u64) as usize
+    }
+}

@@ -1,0 +1,176 @@
+//! Messages of agents, each on a connection of its own, and the answers.
+//!
+//! Owns who is believed to be which process: the kernel says it.
+
+use super::arena::{ARENA_MAGIC, Answer, Message};
+use crate::wire::{bytes_of, read};
+use anyhow::{Context, Result};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// Connections that wait to be taken.
+const WAITING: libc::c_int = 512;
+/// How long a message may take that was announced.
+static PATIENCE: libc::timeval = libc::timeval {
+    tv_sec: 0,
+    tv_usec: 200_000,
+};
+
+/// Where agents call.
+pub(super) struct Listener(OwnedFd);
+
+/// An agent that waits for an answer.
+#[derive(Debug)]
+pub(super) struct Caller {
+    connection: OwnedFd,
+    pub pid: u32,
+    pub uid: u32,
+}
+
+impl Listener {
+    /// # Errors
+    /// There is a file of that name, or none may be made.
+    pub(super) fn open(path: &Path) -> Result<Listener> {
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: makes a descriptor that nobody else owns
+        let socket = unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")?;
+        let (address, bytes) = address_of(path);
+        // SAFETY: the address is one, and as long as is said
+        let bound = unsafe {
+            libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes) == 0
+                && libc::listen(socket.as_raw_fd(), WAITING) == 0
+        };
+        if !bound {
+            return Err(io::Error::last_os_error()).with_context(|| format!("failed to listen at {}", path.display()));
+        }
+        Ok(Listener(socket))
+    }
+
+    pub(super) fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// The next one who calls, and what it says; `None`: nobody does.
+    pub(super) fn accept(&self) -> Option<(Caller, Option<Message>)> {
+        // SAFETY: makes a descriptor that nobody else owns
+        let connection = unsafe {
+            owned(libc::accept4(
+                self.fd(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                libc::SOCK_CLOEXEC,
+            ))
+        };
+        let connection = connection.ok()?;
+        let peer = peer_of(&connection)?;
+        let message = receive(&connection);
+        let caller = Caller {
+            connection,
+            pid: u32::try_from(peer.pid).unwrap_or(0),
+            uid: peer.uid,
+        };
+        Some((caller, message))
+    }
+}
+
+impl Caller {
+    /// Lets the agent go on. False: it waits no longer.
+    pub(super) fn answer(self, accepted: bool, files: Option<[BorrowedFd<'_>; 2]>) -> bool {
+        let answer = Answer {
+            magic: ARENA_MAGIC,
+            accepted: accepted.into(),
+        };
+        send(&self.connection, bytes_of(&answer), files)
+    }
+}
+
+/// # Safety
+/// Nobody else owns `fd`.
+unsafe fn owned(fd: RawFd) -> io::Result<OwnedFd> {
+    match fd < 0 {
+        true => Err(io::Error::last_os_error()),
+        // SAFETY: by the caller
+        false => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
+fn address_of(path: &Path) -> (libc::sockaddr_un, libc::socklen_t) {
+    // SAFETY: all zero is an address without a path
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let bytes = path.as_os_str().as_bytes();
+    let last = address.sun_path.len() - 1;
+    for (to, from) in address.sun_path[..last].iter_mut().zip(bytes) {
+        *to = from.cast_signed();
+    }
+    (address, size_of::<libc::sockaddr_un>() as libc::socklen_t)
+}
+
+fn peer_of(connection: &OwnedFd) -> Option<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the call fills the structure that it is given
+    let known = unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut bytes,
+        ) == 0
+    };
+    (known && peer.pid > 0).then_some(peer)
+}
+
+fn receive(connection: &OwnedFd) -> Option<Message> {
+    let mut bytes = [0u8; size_of::<Message>()];
+    // SAFETY: a plain option of our descriptor, and a buffer as long as is said
+    let received = unsafe {
+        libc::setsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVTIMEO,
+            (&raw const PATIENCE).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        );
+        libc::recv(connection.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0)
+    };
+    let is_whole = usize::try_from(received).is_ok_and(|count| count == bytes.len());
+    let message = is_whole.then(|| read::<Message>(&bytes)).flatten();
+    message.filter(|message| message.magic == ARENA_MAGIC)
+}
+
+/// Room for a message's two descriptors, aligned as a header of such a message.
+#[repr(C)]
+struct Passed {
+    header: libc::cmsghdr,
+    files: [RawFd; 2],
+}
+
+fn send(connection: &OwnedFd, bytes: &[u8], files: Option<[BorrowedFd<'_>; 2]>) -> bool {
+    let mut part = libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    };
+    let mut passed = files.map(|files| Passed {
+        header: libc::cmsghdr {
+            cmsg_len: size_of::<Passed>(),
+            cmsg_level: libc::SOL_SOCKET,
+            cmsg_type: libc::SCM_RIGHTS,
+        },
+        files: files.map(|file| file.as_raw_fd()),
+    });
+    // SAFETY: all zero is a message of nothing
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    if let Some(passed) = &mut passed {
+        message.msg_control = std::ptr::from_mut(passed).cast();
+        message.msg_controllen = size_of::<Passed>();
+    }
+    let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
+    // SAFETY: what the message names lives until the call returns
+    unsafe { libc::sendmsg(connection.as_raw_fd(), &raw const message, flags) == bytes.len() as isize }
+}

@@ -1,0 +1,76 @@
+//! What the body of a call is told before anything runs, and what it counts meanwhile, as bytes: for an engine that runs it
+//! elsewhere than in the kernel.
+//!
+//! Owns that these structures, which user space has from the compiled body alone, are plain integers.
+
+use super::load::{Setup, fill_options, fill_site_options};
+use super::skeleton::types;
+use crate::engine::Counters;
+use anyhow::Result;
+use std::mem::{MaybeUninit, offset_of};
+
+/// `struct options`.
+///
+/// # Errors
+/// More is selected than there is room for.
+pub(crate) fn options(setup: &Setup) -> Result<Vec<u8>> {
+    let mut filled = zeroed::<types::options>();
+    fill_options(&mut filled, setup)?;
+    Ok(bytes_of(&filled))
+}
+
+/// `struct site_options`.
+pub(crate) fn site_options(setup: &Setup) -> Vec<u8> {
+    let mut filled = zeroed::<types::site_options>();
+    fill_site_options(&mut filled, setup);
+    bytes_of(&filled)
+}
+
+/// Where `struct control` has the word that says whether calls count.
+pub(crate) const COUNTING: usize = offset_of!(types::control, counting);
+/// Where it has the number of kernels that have totals of their own.
+pub(crate) const KERNEL_TOTALS: usize = offset_of!(types::control, kernel_totals);
+pub(crate) const CONTROL_BYTES: usize = size_of::<types::control>();
+pub(crate) const SUMS_BYTES: usize = size_of::<types::aggregate_counters>();
+
+/// What a `struct control` and a `struct aggregate_counters` have counted; bytes that are missing count as zero.
+pub(crate) fn counters(control: &[u8], sums: &[u8]) -> Counters {
+    let control = plain::<types::control>(control);
+    let sums = plain::<types::aggregate_counters>(sums);
+    Counters {
+        notices_lost: control.notices_lost,
+        events_lost: control.events_lost,
+        totals_overflowed: control.totals_overflowed,
+        memory_lost: control.memory_lost,
+        work_lost: control.work_lost,
+        shapes_lost: control.shapes_lost,
+        threads_ended: control.threads_ended,
+        voluntary: control.voluntary,
+        involuntary: control.involuntary,
+        sums_full: sums.full,
+        sums_raced: sums.races,
+        ..Counters::default()
+    }
+}
+
+fn zeroed<T: Copy>() -> T {
+    // SAFETY: the structures of the body are made of integers and arrays of these
+    unsafe { MaybeUninit::zeroed().assume_init() }
+}
+
+fn plain<T: Copy>(bytes: &[u8]) -> T {
+    let mut value = MaybeUninit::<T>::zeroed();
+    let count = bytes.len().min(size_of::<T>());
+    // SAFETY: as many bytes as both have, and any bytes are one, as in `zeroed`
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), value.as_mut_ptr().cast(), count);
+        value.assume_init()
+    }
+}
+
+fn bytes_of<T: Copy>(value: &T) -> Vec<u8> {
+    let mut bytes = vec![0; size_of::<T>()];
+    // SAFETY: as in `zeroed`, and it was made of zeros: padding, too, is known
+    unsafe { std::ptr::copy_nonoverlapping(std::ptr::from_ref(value).cast(), bytes.as_mut_ptr(), bytes.len()) }
+    bytes
+}

@@ -1,0 +1,71 @@
+//! Which engine a run gets, and why.
+
+use crate::cli::EngineChoice;
+use crate::probe::{EnginePlace, privilege};
+use crate::refusal::Usage;
+use crate::tracer::Scope;
+use anyhow::{Result, bail};
+
+/// What its programs in the kernel need, one of them.
+const RIGHTS: [&str; 2] = ["CAP_BPF", "CAP_SYS_ADMIN"];
+
+/// The engine, and what to say of that where it was not asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub is: EnginePlace,
+    pub why: Option<&'static str>,
+}
+
+/// Decides by what was asked for, what is traced, and what we may.
+///
+/// # Errors
+/// What runs already carries no agent.
+pub fn place(choice: EngineChoice, scope: &Scope) -> Result<Place> {
+    let may_load = RIGHTS.into_iter().any(privilege::has);
+    decide(choice, scope, may_load)
+}
+
+fn decide(choice: EngineChoice, scope: &Scope, may_load: bool) -> Result<Place> {
+    let starts = matches!(scope, Scope::Processes(pids) if pids.is_empty());
+    let of = |is, why| Ok(Place { is, why });
+    match choice {
+        EngineChoice::Inside if !starts => bail!(Usage(
+            "--engine inside: only a command that gpuscope starts loads its agent\nhint: -- CMD; or --engine kernel, as root"
+                .to_owned()
+        )),
+        EngineChoice::Inside => of(EnginePlace::Inside, None),
+        EngineChoice::Auto if starts && !may_load => of(
+            EnginePlace::Inside,
+            Some("traced from inside the program, because programs in the kernel need CAP_BPF (or root)"),
+        ),
+        EngineChoice::Auto | EngineChoice::Kernel => of(EnginePlace::Kernel, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(choice: EngineChoice, scope: &Scope, may_load: bool) -> Option<EnginePlace> {
+        decide(choice, scope, may_load).ok().map(|place| place.is)
+    }
+
+    #[test]
+    fn a_command_is_traced_from_inside_where_the_kernel_refuses_us() {
+        let (command, running) = (Scope::Processes(Vec::new()), Scope::Processes(vec![1]));
+        let (inside, kernel) = (Some(EnginePlace::Inside), Some(EnginePlace::Kernel));
+        assert_eq!(of(EngineChoice::Auto, &command, false), inside);
+        assert_eq!(of(EngineChoice::Auto, &command, true), kernel);
+        // these say themselves which right is missing
+        assert_eq!(of(EngineChoice::Auto, &running, false), kernel);
+        assert_eq!(of(EngineChoice::Kernel, &command, false), kernel);
+        assert_eq!(of(EngineChoice::Inside, &command, true), inside);
+    }
+
+    #[test]
+    fn what_runs_already_carries_no_agent() {
+        for scope in [Scope::All, Scope::Processes(vec![1])] {
+            assert_eq!(of(EngineChoice::Inside, &scope, true), None);
+        }
+    }
+}
