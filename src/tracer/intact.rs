@@ -49,6 +49,9 @@ impl Watch {
 impl Tracer {
     /// To be called once a second.
     pub(super) fn look_at_code(&mut self) {
+        if self.engine.is_inside().is_some() {
+            return; // what lies in the code is an agent's, who says what it could not patch
+        }
         for pid in self.watch.due(&self.callers) {
             self.look_at_code_of(pid);
         }
@@ -56,6 +59,9 @@ impl Tracer {
 
     /// Those that are still there at the end.
     pub(super) fn look_at_all_code(&mut self) {
+        if self.engine.is_inside().is_some() {
+            return;
+        }
         let asked: &[u32] = match &self.scope {
             Scope::Processes(pids) => pids,
             Scope::All => &[],

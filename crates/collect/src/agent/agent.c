@@ -159,6 +159,8 @@ static void join_child(void)
 
 	if (__atomic_exchange_n(&membership->joining, 1, __ATOMIC_ACQUIRE))
 		return; /* another thread does: what this one calls meanwhile is not seen */
+	/* the thread that was looking has stayed behind */
+	looking = 0;
 	if (before)
 		SYS2(munmap, before, PROCESS_BYTES);
 	if (run)
@@ -166,6 +168,16 @@ static void join_child(void)
 	if (!join(MESSAGE_CHILD))
 		own |= FORKED_TOO;
 	__atomic_store_n(&membership->epoch, own, __ATOMIC_RELEASE);
+}
+
+/* Whether this process has memory of its own, as a child gets it when it first needs it. */
+static bool is_member(void)
+{
+	if (!membership)
+		return false;
+	if (!membership->epoch && process)
+		join_child();
+	return process && !(membership->epoch & FORKED_TOO);
 }
 
 /* ---- blocks ---- */

@@ -129,9 +129,9 @@ struct table_entry {
 };
 
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
-#define BLOCK_BYTES 4194304
+#define BLOCK_BYTES 16777216
 #define MOST_BLOCKS 12288
-#define PROCESS_BYTES 51808043008 /* of which hardly any are in use */
+#define PROCESS_BYTES 206426865664 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
 struct process_head {
@@ -151,7 +151,7 @@ struct process_head {
 #define BLOCK_ROWS 131072	 /* OWN_ROWS */
 #define BLOCK_FAILURES 917504	 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040	 /* OWN_TOTALS */
-#define BLOCK_RING 3145728
+#define BLOCK_RING 15728640
 #define RING_BYTES 1048576	 /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 64

@@ -111,6 +111,7 @@ static void forget_others(void)
 }
 
 static void note_open_calls(struct message *message);
+static bool is_member(void);
 
 /* Has gpuscope look at files that nobody has looked at, and waits for it; then does what is planned. */
 static void wait_for(const struct found_file *found, __u32 count)
@@ -170,7 +171,7 @@ void agent_libraries(void)
 {
 	if (_r_debug.state == LIST_SHRINKS)
 		has_shrunk = true;
-	if (_r_debug.state != LIST_CONSISTENT || !process || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+	if (_r_debug.state != LIST_CONSISTENT || !is_member() || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
 		return;
 	look_at_list();
 	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);

@@ -11,6 +11,8 @@
 #define EXISTS (-17)
 #define MISSING (-2)
 #define FULL (-7)
+/* variants of a total from here on are kernels, of which there may be any number */
+#define FIRST_OF_MANY 4096
 
 /* Where arrays that gpuscope writes lie, as places behind those of tables. */
 enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_NOWHERE };
@@ -142,16 +144,30 @@ INLINE void unlock(struct table *table)
 	__atomic_store_n(&table->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* The number of an entry that is not in use; 0: the table is full. Keys of no process have a part that others leave them. */
+/* The number of an entry that is not in use; 0: the table is full. What is said of no process, and what stands for all that
+ * found no room, has a part that others leave them.
+ */
 static __u32 take_entry(struct table *table, const struct table_shape *shape, __u32 key_bytes, __u32 value_bytes, bool spare)
 {
-	__u32 number = table->free, most = spare ? shape->most : shape->most - shape->most / 16;
+	__u32 number = table->free, most = spare ? shape->most : shape->most - shape->most / 8;
 
 	if (number && number <= shape->most) {
 		table->free = entry_of(table, shape, number, key_bytes, value_bytes)->next;
 		return number;
 	}
 	return table->used < most ? ++table->used : 0;
+}
+
+/* Of a total's key: its function is counted whatever its variant; or its process is unknown. */
+INLINE bool is_of_all(const void *key)
+{
+	const struct key_of_total {
+		__u32 tgid;
+		__u32 row;
+		__u64 variant;
+	} *total = key;
+
+	return !total->tgid || total->variant < FIRST_OF_MANY;
 }
 
 static long add(__u32 place, const void *key, const void *value, bool replaces, __u32 key_bytes, __u32 value_bytes)
@@ -170,7 +186,7 @@ static long add(__u32 place, const void *key, const void *value, bool replaces, 
 			memcpy(value_of(entry, key_bytes), value, value_bytes);
 		result = replaces ? 0 : EXISTS;
 	} else if (slot != SLOT_GONE) {
-		number = take_entry(table, shape, key_bytes, value_bytes, !*(const __u32 *)key);
+		number = take_entry(table, shape, key_bytes, value_bytes, place == OWN_TOTALS && is_of_all(key));
 		if (number) {
 			entry = entry_of(table, shape, number, key_bytes, value_bytes);
 			memcpy(entry + 1, key, key_bytes);

@@ -51,6 +51,12 @@ static __noinline struct total *total_made(struct total_key *key)
 	}
 	bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
 	total = bpf_map_lookup_elem(&totals, key);
+	if (!total && key->variant >= KERNEL_FIRST_ID) {
+		/* there was no room for as many: the launches of all others count together */
+		key->variant = of_driver ? 0 : KERNEL_FULL;
+		bpf_map_update_elem(&totals, key, &NO_TOTAL, BPF_NOEXIST);
+		total = bpf_map_lookup_elem(&totals, key);
+	}
 	if (total)
 		return total;
 	/* full: keep the function's total exact, give up the process */

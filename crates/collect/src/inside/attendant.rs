@@ -107,13 +107,13 @@ impl Shared {
     fn let_in(&self, members: &mut Members, caller: Caller, message: &Message) {
         let number = self.programs.fetch_add(1, Ordering::SeqCst) + 1;
         let counting = self.counting.load(Ordering::SeqCst);
-        let made = Process::make(caller.pid, number, counting);
+        let mut notice = notice_of(message, caller.pid);
+        let made = Process::make(caller.pid, notice.comm, number, counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
         let Ok((run, process)) = files else {
             members.malformed += 1;
             return;
         };
-        let mut notice = notice_of(message, caller.pid);
         notice.kind = match message.kind {
             MESSAGE_CHILD => wire::NOTICE_FORK,
             _ => wire::NOTICE_EXEC,
@@ -143,13 +143,15 @@ impl Shared {
     /// The program of a process has ended.
     fn see_end(&self, pid: u32) {
         let mut members = self.members();
-        members.end(pid);
+        let began_as = members.end(pid);
         members.forget_target(pid);
         let notice = Notice {
             kind: wire::NOTICE_EXIT,
             tgid: pid,
             tid: pid,
             at: monotonic_ns(),
+            // nobody else asks for its status meanwhile, mostly
+            comm: name_of(pid).or(began_as).unwrap_or_default(),
             ..Notice::default()
         };
         members.arrive(notice, None);
@@ -162,6 +164,16 @@ fn is_known(members: &Members, pid: u32) -> bool {
     members.targets.contains(&pid)
 }
 
+/// The name of a process.
+fn name_of(pid: u32) -> Option<[u8; COMM]> {
+    let name = discover::comm(pid, pid).filter(|name| !name.is_empty())?;
+    let mut comm = [0; COMM];
+    for (to, from) in comm[..COMM - 1].iter_mut().zip(name.bytes()) {
+        *to = from;
+    }
+    Some(comm)
+}
+
 fn notice_of(message: &Message, pid: u32) -> Notice {
     let mut notice = Notice {
         tgid: pid,
@@ -170,10 +182,7 @@ fn notice_of(message: &Message, pid: u32) -> Notice {
         at: message.at,
         ..Notice::default()
     };
-    let name = discover::comm(pid, pid).unwrap_or_default();
-    for (to, from) in notice.comm[..COMM - 1].iter_mut().zip(name.bytes()) {
-        *to = from;
-    }
+    notice.comm = name_of(pid).unwrap_or_default();
     for (index, open) in notice.open.iter_mut().enumerate().take(OPEN.min(message.open_row.len())) {
         *open = OpenCall {
             entered: message.open_entered[index],

@@ -8,7 +8,7 @@ use super::{arena, ring::Submitted};
 use crate::engine::{Arrival, Counters, Hold, Stream, Table};
 use crate::inside::socket::Caller;
 use crate::stack::wire::SiteCounters;
-use crate::wire::{self, Notice, RowCounter};
+use crate::wire::{self, COMM, Notice, RowCounter};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Records of one stream, end to end, and how long each is.
@@ -76,11 +76,9 @@ impl Members {
         self.living.push(process);
     }
 
-    /// The program of process `tgid` is over: nothing of what it has said is lost. Whether there was one.
-    pub(super) fn end(&mut self, tgid: u32) -> bool {
-        let Some(at) = self.living.iter().position(|process| process.tgid == tgid) else {
-            return false;
-        };
+    /// The program of process `tgid` is over: nothing of what it has said is lost. Its name, if there was one.
+    pub(super) fn end(&mut self, tgid: u32) -> Option<[u8; COMM]> {
+        let at = self.living.iter().position(|process| process.tgid == tgid)?;
         let mut process = self.living.remove(at);
         let records = process.take(u64::MAX, true);
         self.sort_in(records);
@@ -95,7 +93,7 @@ impl Members {
         self.ended_counters = sum(&self.ended_counters, &process.counters());
         self.ended_sites = sum_of_sites(&self.ended_sites, &process.site_counters());
         self.ended_done = self.ended_done.and(process.done());
-        true
+        Some(process.comm)
     }
 
     /// A process is no more.

@@ -106,3 +106,48 @@ pub(super) fn of_linker(elf: &ElfFile, offset: u64) -> Result<Vec<ArenaCall>> {
 
 /// What is read of a plan has room for what the planner makes.
 const _: () = assert!(PATCH_ORIGINAL >= 32 && PATCH_UNDO >= 8 && PATCH_COPY >= 80 && PATCH_FIXUPS >= 6);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    /// NVIDIA's own, in the folder that `GPUSCOPE_LIBRARIES` names.
+    #[test]
+    #[ignore = "needs NVIDIA's libraries"]
+    fn nearly_all_functions_of_the_libraries_can_be_patched() {
+        let folder = std::env::var_os("GPUSCOPE_LIBRARIES").expect("a folder");
+        let mut files: Vec<PathBuf> = Vec::new();
+        let mut folders = vec![PathBuf::from(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                match entry.path().is_dir() {
+                    true => folders.push(entry.path()),
+                    false if name.starts_with("libcudart.so.") || name.starts_with("libcuda.so.") => {
+                        files.push(entry.path());
+                    }
+                    false => {}
+                }
+            }
+        }
+        assert!(!files.is_empty(), "no library");
+        for path in files {
+            let elf = ElfFile::open(&path).expect("a library");
+            let symbols = elf.symbols_where(&|name| name.starts_with("cu")).expect("symbols");
+            let point = |symbol: &crate::elf::Symbol| Point::entry(symbol.file_offset, 0, true);
+            let points: Vec<Point> = symbols.iter().map(point).collect();
+            let mut why: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            let mut refused = 0;
+            for (symbol, point) in symbols.iter().zip(&points) {
+                if let Err(error) = of_point(&elf, point) {
+                    refused += 1;
+                    why.entry(format!("{error:#}")).or_default().push(symbol.name.clone());
+                }
+            }
+            eprintln!("{}: {refused} of {} refused: {why:#?}", path.display(), points.len());
+            assert!(refused * 50 <= points.len(), "{}", path.display());
+        }
+    }
+}

@@ -12,7 +12,7 @@ use super::tables;
 use crate::engine::{Counters, Table};
 use crate::probe::told;
 use crate::stack::wire::SiteCounters;
-use crate::wire::{RowCounter, bytes_of};
+use crate::wire::{COMM, RowCounter, bytes_of};
 use anyhow::Result;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -23,6 +23,8 @@ const TEXTS: u64 = 1 << 32;
 /// See the module.
 pub(super) struct Process {
     pub tgid: u32,
+    /// The name of its program.
+    pub comm: [u8; COMM],
     pub memory: SharedMemory,
     rings: Rings,
     layout: [TableShape; ARENA_TABLES],
@@ -43,7 +45,7 @@ impl Process {
     ///
     /// # Errors
     /// There is no memory.
-    pub(super) fn make(tgid: u32, number: u64, counting: bool) -> Result<Process> {
+    pub(super) fn make(tgid: u32, comm: [u8; COMM], number: u64, counting: bool) -> Result<Process> {
         let memory = SharedMemory::make(PROCESS_BYTES)?;
         let layout = layout();
         let head = ProcessHead {
@@ -62,6 +64,7 @@ impl Process {
         memory.set(PROCESS_AGGREGATE_COUNTERS, &(number * TEXTS));
         let process = Process {
             tgid,
+            comm,
             memory,
             rings: Rings::default(),
             layout,

@@ -164,10 +164,10 @@ pub struct TableEntry {
 
 /// Where the blocks of threads begin.
 pub const PROCESS_BLOCKS: u64 = 268_435_456;
-pub const BLOCK_BYTES: u64 = 4_194_304;
+pub const BLOCK_BYTES: u64 = 16_777_216;
 pub const MOST_BLOCKS: u32 = 12_288;
 /// Of which hardly any are in use.
-pub const PROCESS_BYTES: u64 = 51_808_043_008;
+pub const PROCESS_BYTES: u64 = 206_426_865_664;
 
 /// What agent and gpuscope know of each other.
 #[repr(C)]
@@ -201,7 +201,7 @@ pub const BLOCK_ROWS: u64 = 131_072;
 pub const BLOCK_FAILURES: u64 = 917_504;
 /// [`OWN_TOTALS`].
 pub const BLOCK_TOTALS: u64 = 983_040;
-pub const BLOCK_RING: u64 = 3_145_728;
+pub const BLOCK_RING: u64 = 15_728_640;
 /// Of the first threads'.
 pub const RING_BYTES: u64 = 1_048_576;
 /// Of those behind [`LARGE_RINGS`].

@@ -69,7 +69,7 @@ pub(super) fn layout() -> [TableShape; ARENA_TABLES] {
     let mut shapes = [TableShape::default(); ARENA_TABLES];
     shapes[OWN_ROWS] = array(BLOCK_ROWS, ARENA_ROWS as u32, size_of::<wire::RowCounter>());
     let total = (size_of::<wire::TotalKey>(), size_of::<wire::Total>());
-    shapes[OWN_TOTALS] = indexed(BLOCK_TOTALS, 1920, total.0, total.1);
+    shapes[OWN_TOTALS] = indexed(BLOCK_TOTALS, 13_000, total.0, total.1);
     shapes[OWN_FAILURES] = indexed(BLOCK_FAILURES, 512, size_of::<wire::FailureKey>(), 8);
     shapes[PROCESS_FLOWS] = array(FIRST_TABLE, FLOWS, size_of::<wire::Flow>());
     let kernel = size_of::<wire::KernelKey>();

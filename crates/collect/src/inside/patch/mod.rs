@@ -9,8 +9,7 @@
 //! Owns: which entries can be patched, and the bytes of the copy. It knows nothing of processes and writes to no memory.
 //!
 //! What the bytes of the function cannot show is the caller's to know: a probe behind the first instruction, and a
-//! branch from another function to behind it, as in hand-written assembly, would meet the middle of the jump. A call
-//! that was moved returns into the copy, of which no unwind information tells.
+//! branch from another function to behind it, as in hand-written assembly, would meet the middle of the jump.
 
 mod code;
 mod first;

@@ -1,6 +1,6 @@
 //! The copy of a function's beginning: its instructions, so that they do elsewhere what they do where they are.
 
-use iced_x86::{Mnemonic, OpKind, Register};
+use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 
 use super::code::{self, Code, Step};
 use super::{Fixup, Refusal};
@@ -31,7 +31,7 @@ impl Moved {
         let mut goes_on = true;
         while moved.covered < least {
             let step = code.step(moved.covered)?;
-            check_place(code, &step, goes_on)?;
+            check_room(code, &step, goes_on)?;
             if goes_on {
                 moved.append(&step)?;
                 goes_on = !code::never_goes_on(&step.instruction);
@@ -47,6 +47,10 @@ impl Moved {
 
     fn append(&mut self, step: &Step<'_>) -> Result<(), Refusal> {
         let instruction = &step.instruction;
+        // of where a moved call returns to, no unwind information tells
+        if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+            return Err(Refusal::Calls);
+        }
         match instruction.op0_kind() {
             OpKind::NearBranch16 | OpKind::NearBranch32 => Err(Refusal::Unmovable),
             OpKind::NearBranch64 => self.append_moved_branch(step),
@@ -74,9 +78,7 @@ impl Moved {
         };
         // makers of processors disagree about what it does to a branch
         let narrow = prefixes.contains(&OPERAND_SIZE);
-        // the returned address is of interest, not the call
-        let asks_for_place = instruction.is_call_near() && target == instruction.next_ip();
-        if narrow || asks_for_place || instruction.mnemonic() == Mnemonic::Xbegin {
+        if narrow || instruction.mnemonic() == Mnemonic::Xbegin {
             return Err(Refusal::Unmovable);
         }
         match (step.constants.immediate_size(), *opcode) {
@@ -108,11 +110,12 @@ impl Moved {
     }
 }
 
-/// Whether the bytes of an instruction may be overwritten at all: `is_reached` by those before it.
-fn check_place(code: &Code<'_>, step: &Step<'_>, is_reached: bool) -> Result<(), Refusal> {
+/// Refuses an instruction whose bytes must not be overwritten. `is_reached`: those before it go on to it.
+fn check_room(code: &Code<'_>, step: &Step<'_>, is_reached: bool) -> Result<(), Refusal> {
     let is_own = code.holds(step.at);
     let straddles = is_own && code.size.is_some_and(|size| step.end() > size);
-    if straddles || (!(is_own && is_reached) && !step.is_padding()) {
+    let is_part = is_own && is_reached;
+    if straddles || !(is_part || step.is_padding()) {
         return Err(Refusal::TooShort);
     }
     if step.end() > MOST {

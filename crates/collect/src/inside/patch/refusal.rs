@@ -18,6 +18,8 @@ pub(crate) enum Refusal {
     TooLong,
     #[error("an instruction of its beginning works only where it is")]
     Unmovable,
+    #[error("its beginning calls another function, which could throw through the moved call")]
+    Calls,
     #[error("a branch of the function leads into the bytes that have to move")]
     BranchedTo,
     #[error("the function takes the address of a byte that has to move")]

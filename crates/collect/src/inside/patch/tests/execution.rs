@@ -217,16 +217,6 @@ fn a_function_that_stores_below_the_stack_does_the_same() {
 }
 
 #[test]
-fn a_function_that_calls_at_once_does_the_same() {
-    // sub $8,%rsp; call 1f; add %rsi,%rax; add $8,%rsp; ret; 1: lea 1(%rdi),%rax; ret
-    let calls = [
-        0x48, 0x83, 0xec, 0x08, 0xe8, 0x08, 0, 0, 0, 0x48, 0x01, 0xf0, 0x48, 0x83, 0xc4, 0x08, 0xc3, 0x48, 0x8d, 0x47,
-        0x01, 0xc3,
-    ];
-    check(&calls, 4, |a, b, _| a.wrapping_add(1).wrapping_add(b));
-}
-
-#[test]
 fn a_function_that_is_hardly_one_does_the_same() {
     // xor %eax,%eax; ret
     check(&[0x31, 0xc0, 0xc3], 2, |_, _, _| 0);

@@ -82,14 +82,23 @@ fn bytes_that_are_missing_or_no_instructions_are_refused() {
 }
 
 #[test]
+fn what_calls_at_once_is_refused() {
+    // a call, of a function and through memory; at the first instruction, too
+    let cases: [&[u8]; 2] = [&[0xe8, 0, 1, 0, 0], &[0xff, 0x15, 0, 1, 0, 0]];
+    for bytes in cases {
+        assert_eq!(refusal(&[&[0x55], bytes, &REST]), Refusal::Calls, "{bytes:x?}");
+        assert_eq!(refusal(&[bytes, &REST]), Refusal::Calls, "{bytes:x?}");
+    }
+}
+
+#[test]
 fn what_works_only_where_it_is_is_refused() {
-    let cases: [&[u8]; 7] = [
+    let cases: [&[u8]; 6] = [
         &[0xe2, 0x20],                   // loop
         &[0xe3, 0x20],                   // jrcxz
         &[0xc7, 0xf8, 0, 1, 0, 0],       // xbegin
         &[0x66, 0xe9, 0, 1, 0, 0],       // jmp with a prefix
         &[0x66, 0x74, 0x20],             // je with a prefix
-        &[0xe8, 0, 0, 0, 0],             // call of what follows it
         &[0x67, 0x8b, 0x05, 0, 1, 0, 0], // mov 0x100(%eip),%eax
     ];
     for bytes in cases {
