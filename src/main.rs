@@ -5,7 +5,7 @@ use gpuscope::cli::Cli;
 use gpuscope::command;
 use gpuscope::foreign;
 use gpuscope::output::say;
-use gpuscope::probe::lease;
+use gpuscope::probe::{calibrate, lease};
 use gpuscope::refusal::{self, Usage};
 use gpuscope::stack;
 use std::process::ExitCode;
@@ -14,6 +14,9 @@ const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     foreign::worker::enter(&[foreign::HANDS, stack::NAMER, lease::GUARDIAN]);
+    if calibrate::answer() {
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refused(&error),

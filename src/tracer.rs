@@ -152,6 +152,12 @@ impl Tracer {
         self.descendants.iter().map(|(pid, comm)| (*pid, comm.as_str()))
     }
 
+    /// Processes that run now and carry an agent, whether they have called or not.
+    #[must_use]
+    pub fn carriers(&self) -> Vec<u32> {
+        self.engine.carriers()
+    }
+
     /// Whether functions that are still to come are probed by perf events of their own, one for each.
     pub fn makes_single_events(&self) -> bool {
         let in_kernel = |row: &Row| row.site.is_in_kernel();

@@ -4,6 +4,7 @@ use super::prepare::{self, StopFlag};
 use super::rights;
 use super::running::is_alive;
 use crate::cli::Start;
+use crate::discover;
 use crate::output::say;
 use crate::probe::launch::{Held, Runner, shell_status};
 use crate::refusal::message;
@@ -11,6 +12,7 @@ use crate::rule::Rule;
 use crate::text::quantity::escaped;
 use crate::tracer::Tracer;
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, ExitStatus};
@@ -152,11 +154,14 @@ impl Launched {
     /// Processes that the command has started, or that those have, and that live on.
     fn left_behind(&self) -> Vec<(u32, String)> {
         let own = self.child.id();
-        let left = self
-            .tracer
-            .descendants()
-            .filter(|(pid, _)| *pid != own && is_alive(*pid));
-        left.map(|(pid, comm)| (pid, comm.to_owned())).collect()
+        let told = self.tracer.descendants().map(|(pid, comm)| (pid, comm.to_owned()));
+        let mut left: BTreeMap<u32, String> = told.filter(|(pid, _)| is_alive(*pid)).collect();
+        for pid in self.tracer.carriers() {
+            let comm = || discover::comm(pid, pid).unwrap_or_default();
+            left.entry(pid).or_insert_with(comm);
+        }
+        left.remove(&own);
+        left.into_iter().collect()
     }
 
     /// Says that a process is traced no longer.

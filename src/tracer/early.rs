@@ -129,7 +129,9 @@ impl Tracer {
     pub(super) fn note_gone(&mut self, notice: &Notice) {
         let ran_on = notice.kind == wire::NOTICE_LIBRARY && notice.waits == 0;
         self.early.unread += u64::from(ran_on);
-        if notice.kind == wire::NOTICE_EXEC && self.fleet.is_none() {
+        // whoever carries an agent waits itself until what it has loaded is known
+        let waits_itself = self.engine.is_inside().is_some();
+        if notice.kind == wire::NOTICE_EXEC && self.fleet.is_none() && !waits_itself {
             self.early.be_unsure(notice, Why::Gone);
         }
     }

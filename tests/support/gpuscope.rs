@@ -91,9 +91,12 @@ impl Gpuscope {
         Gpuscope::run(options, &["sh", "-c", script])
     }
 
-    /// Forces one way of attaching.
+    /// Forces one way of attaching; `inside`: that engine.
     pub fn tier(self, name: &str) -> Gpuscope {
-        self.env("GPUSCOPE_TIER", name)
+        match name {
+            "inside" => self.env("GPUSCOPE_ENGINE", name),
+            _ => self.env("GPUSCOPE_TIER", name),
+        }
     }
 
     /// Has another program start it: `WRAPPER… gpuscope …`.

@@ -28,7 +28,7 @@ pub use ledger::{Counts, Ledger, ledgers_of};
 pub use machine::on_machine;
 pub use own_sim::OwnSim;
 pub use program::{Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as};
-pub use trace::{Trace, number, text};
+pub use trace::{Trace, number, text, unseen_of};
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

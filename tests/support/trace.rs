@@ -118,12 +118,15 @@ impl Trace {
 
     /// What gpuscope says that it has not seen.
     pub fn unseen(&self) -> Vec<String> {
-        let unseen = self.summary()["unseen"].as_array().expect("unseen");
-        unseen
-            .iter()
-            .map(|line| line.as_str().expect("text").to_owned())
-            .collect()
+        unseen_of(self.summary())
     }
+}
+
+/// The same of a summary, without what no trace from inside sees.
+pub fn unseen_of(summary: &Value) -> Vec<String> {
+    let unseen = summary["unseen"].as_array().expect("unseen");
+    let lines = unseen.iter().map(|line| line.as_str().expect("text").to_owned());
+    lines.filter(|line| !line.starts_with("from inside: ")).collect()
 }
 
 fn records(lines: &[u8]) -> Vec<Value> {

@@ -137,6 +137,16 @@ fn every_call_is_counted_and_written_in_each_tier_with_groups_of_probes() {
     }
 }
 
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn every_call_is_counted_and_written_from_inside() {
+    let (trace, ledgers) = traced("inside", &["--chatty"], &PROGRAMS);
+    println!("{} calls", trace.calls().count());
+    assert_eq!(trace.summary()["attach"], "inside");
+    assert_exact(&trace, &ledgers, |_| true);
+    assert_bytes(&trace, &ledgers);
+}
+
 /// Single links detach so slowly that only some functions are probed.
 #[test]
 #[ignore = "needs root and BPF"]

@@ -22,6 +22,7 @@ mod held;
 mod hook_sums;
 mod hooks;
 mod hooks_example;
+mod inside;
 mod kernels;
 mod leaks;
 mod lifecycle;

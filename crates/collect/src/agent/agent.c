@@ -52,6 +52,7 @@ static void bind(void)
 	__u32 at_thread = sizeof(struct local), at_kernel = AFTER(at_thread, struct thread),
 	      at_site = AFTER(at_kernel, struct kernel_scratch);
 
+	_Static_assert(BLOCK_LOCAL + sizeof(struct local) == BLOCK_THREAD, "one follows the other");
 	_Static_assert(sizeof(struct local) + sizeof(struct thread) + sizeof(struct kernel_scratch) +
 				       sizeof(struct site_scratch) + 256 <
 			       BLOCK_ROWS - BLOCK_LOCAL,

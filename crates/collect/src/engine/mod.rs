@@ -183,6 +183,17 @@ pub trait Engine: 'static {
         Ok(Vec::new())
     }
 
+    /// What is remembered of a thread between its calls, as the body of a call has it; `None`: nothing is.
+    fn thread(&self, tid: u32) -> Option<Vec<u8>> {
+        let _ = tid;
+        None
+    }
+
+    /// Processes that run now and carry an agent, whether they have called or not.
+    fn carriers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
     /// What agents have done in processes; `None`: it has none.
     fn is_inside(&self) -> Option<Done> {
         None

@@ -193,6 +193,14 @@ impl Engine for Taped {
         self.engine.environment(preloaded, user)
     }
 
+    fn thread(&self, tid: u32) -> Option<Vec<u8>> {
+        self.engine.thread(tid)
+    }
+
+    fn carriers(&self) -> Vec<u32> {
+        self.engine.carriers()
+    }
+
     fn is_inside(&self) -> Option<Done> {
         self.engine.is_inside()
     }

@@ -150,6 +150,7 @@ impl Shared {
             tgid: pid,
             tid: pid,
             at: monotonic_ns(),
+            parent: signal_of(pid),
             // nobody else asks for its status meanwhile, mostly
             comm: name_of(pid).or(began_as).unwrap_or_default(),
             ..Notice::default()
@@ -281,6 +282,21 @@ fn process_file(pid: u32) -> Option<OwnedFd> {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         i32::try_from(fd).ok().filter(|fd| *fd >= 0).map(|fd| OwnedFd::from_raw_fd(fd))
     }
+}
+
+/// The signal that has ended a child of ours; 0: none has, or it is somebody else's.
+fn signal_of(pid: u32) -> u32 {
+    // SAFETY: all zero is one, and the call fills it
+    let found = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, pid, &raw mut found, how);
+        found
+    };
+    let killed = matches!(found.si_code, libc::CLD_KILLED | libc::CLD_DUMPED);
+    // SAFETY: what the call fills in of a child
+    let status = unsafe { found.si_status() };
+    u32::try_from(status).ok().filter(|_| killed).unwrap_or(0)
 }
 
 fn parent_of(pid: u32) -> Option<u32> {

@@ -3,15 +3,20 @@
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What is loaded into programs: a library that needs no other.
 const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so"));
+const FILE: &str = "libgpuscope_agent.so";
+const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.
 const LONGEST_PATH: usize = 99;
+/// Of a process, in bytes: what the kernel lets a program be started with.
+const LONGEST_ENVIRONMENT: u64 = 6 << 20;
 
 /// See the module.
 pub(super) struct Folder {
@@ -38,7 +43,8 @@ impl Folder {
     }
 
     fn make_in(parent: &Path) -> Result<Folder> {
-        let name = format!("gpuscope-{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
+        sweep(parent);
+        let name = format!("{PREFIX}{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
         let folder = Folder {
             path: parent.join(name),
         };
@@ -62,12 +68,29 @@ impl Folder {
 
     /// The agent.
     pub(super) fn agent(&self) -> PathBuf {
-        self.path.join("libgpuscope_agent.so")
+        self.path.join(FILE)
     }
 
     /// The socket.
     pub(super) fn socket(&self) -> PathBuf {
         self.path.join("socket")
+    }
+
+    /// Processes whose programs were started so that they find us, also those that have forked since.
+    pub(super) fn carriers(&self) -> Vec<u32> {
+        let mut entry = b"GPUSCOPE_AGENT=".to_vec();
+        entry.extend_from_slice(self.socket().as_os_str().as_bytes());
+        let finder = memchr::memmem::Finder::new(&entry);
+        let carries = |pid: &u32| {
+            let environment = File::open(format!("/proc/{pid}/environ"));
+            let mut bytes = Vec::new();
+            // others' may not be read, and are not ours then
+            let read = environment.map(|file| file.take(LONGEST_ENVIRONMENT).read_to_end(&mut bytes));
+            read.is_ok() && finder.find(&bytes).is_some()
+        };
+        let mut found = crate::discover::processes();
+        found.retain(|pid| *pid != std::process::id() && carries(pid) && !crate::discover::has_ended(*pid));
+        found
     }
 
     /// What a program has to be started with. `preloaded`: what it loads already, which comes first.
@@ -86,9 +109,37 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // what cannot be removed is a file of ours in a folder for such files
-        let _ = fs::remove_dir_all(&self.path);
+        // whoever lives on with it would be told by its dynamic linker, with each program that it starts, that it is gone
+        if self.carriers().is_empty() {
+            // what cannot be removed is a file of ours in a folder for such files
+            let _ = fs::remove_dir_all(&self.path);
+        } else {
+            let _ = fs::remove_file(self.socket());
+        }
     }
+}
+
+/// Removes what earlier runs have left, of which nobody lives on.
+fn sweep(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| is_over(path)) {
+        let left = std::mem::ManuallyDrop::new(Folder { path });
+        if left.carriers().is_empty() {
+            let _ = fs::remove_dir_all(&left.path);
+        }
+    }
+}
+
+/// Whether it is the folder of a run of this user that has ended.
+fn is_over(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some(pid) = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok()) else {
+        return false;
+    };
+    // SAFETY: asks the kernel, and cannot fail
+    let own = unsafe { libc::geteuid() };
+    let is_ours = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
+    is_ours && path.join(FILE).is_file() && crate::discover::has_ended(pid)
 }
 
 /// A folder of the user's, memory, and where temporary files go.
@@ -129,6 +180,20 @@ mod tests {
         let mut both = OsString::from("/a.so:/b.so:");
         both.push(&own);
         assert_eq!(of(Some("/a.so:/b.so")), both);
+    }
+
+    #[test]
+    fn what_a_run_has_left_is_swept_by_the_next_one() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let of = |pid: u32| parent.path().join(format!("gpuscope-{pid}-1"));
+        let (over, running) = (of(u32::MAX), of(std::process::id()));
+        for folder in [&over, &running] {
+            fs::create_dir(folder).expect("a folder");
+            fs::write(folder.join(FILE), AGENT).expect("a file");
+        }
+        fs::create_dir(parent.path().join("gpuscope-notes")).expect("a folder");
+        sweep(parent.path());
+        assert!(!over.exists() && running.exists() && parent.path().join("gpuscope-notes").exists());
     }
 
     #[test]

@@ -192,6 +192,11 @@ impl Members {
         self.living.iter().map(Process::done).fold(self.ended_done, Done::and)
     }
 
+    /// What a thread that runs remembers between its calls.
+    pub(super) fn thread(&self, tid: u32, bytes: usize) -> Option<Vec<u8>> {
+        self.living.iter().find_map(|process| process.thread(tid, bytes))
+    }
+
     /// How full the fullest ring is, in hundredths.
     pub(super) fn fill(&self) -> u64 {
         self.living.iter().map(Process::fill).max().unwrap_or(0)

@@ -22,7 +22,7 @@ pub use process::Done;
 use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
 use crate::engine::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
-use crate::probe::Setup;
+use crate::probe::{Setup, told};
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
 use anyhow::{Context, Result, bail};
@@ -247,6 +247,14 @@ impl Engine for Inside {
             self.folder.open_to_others()?;
         }
         Ok(self.folder.environment(preloaded))
+    }
+
+    fn thread(&self, tid: u32) -> Option<Vec<u8>> {
+        self.shared.members().thread(tid, told::THREAD_BYTES)
+    }
+
+    fn carriers(&self) -> Vec<u32> {
+        self.folder.carriers()
     }
 
     fn is_inside(&self) -> Option<Done> {

@@ -1,7 +1,7 @@
 //! One program in one process: its memory, what its threads have submitted, what its tables hold.
 
 use super::arena::{
-    ARENA_MAGIC, ARENA_TABLES, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS,
+    ARENA_MAGIC, ARENA_TABLES, BLOCK_THREAD, Block, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS,
     PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES, PROCESS_CONTROL, PROCESS_FLOWS, PROCESS_KERNELS,
     PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES, PROCESS_NAMED_HANDLES, PROCESS_PYTHONS, PROCESS_SHAPES,
     PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead, Table as TableHead, TableEntry, TableShape, layout,
@@ -130,6 +130,15 @@ impl Process {
             self.memory.copy(at, &mut bytes);
             *sum = sum.plus(&bytes);
         }
+    }
+
+    /// What a thread of it remembers between its calls.
+    pub(super) fn thread(&self, tid: u32, bytes: usize) -> Option<Vec<u8>> {
+        let owner = |number: &u32| self.memory.half(block(*number) + offset_of!(Block, owner) as u64);
+        let number = (0..self.blocks()).find(|number| owner(number).load(Ordering::Acquire) == tid)?;
+        let mut thread = vec![0; bytes];
+        self.memory.copy(block(number) + BLOCK_THREAD, &mut thread);
+        Some(thread)
     }
 
     /// The bytes of its [`crate::wire::Flow`] at `slot`.

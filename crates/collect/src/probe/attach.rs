@@ -286,7 +286,7 @@ impl Attacher {
             return Ok(false);
         }
         // first: nothing that is read of it may change before it is probed
-        let guard = lease::take(&file);
+        let guard = lease::guard(engine, &file);
         let elf = ElfFile::of_foreign(&file)?;
         if linkers::is_linker(&path) {
             self.watch_linker(engine, &elf, &file, &path, mapping);
@@ -422,7 +422,7 @@ impl Attacher {
         let linkers = self.linkers.values().map(|(_, probes)| probes);
         let probes = self.attached.values().map(|file| &file.probes).chain(linkers);
         lease::words(probes.filter_map(|probes| match probes.guard {
-            Guard::Leased(_) => None,
+            Guard::Leased(_) | Guard::NotNeeded => None,
             Guard::None(why) => Some(why),
         }))
     }

@@ -7,6 +7,7 @@ mod guardian;
 
 pub use guardian::GUARDIAN;
 
+use crate::engine::Engine;
 use crate::foreign::ForeignFile;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -23,6 +24,19 @@ pub enum Guard {
     Leased(Lease),
     /// Nothing, and why that cannot be changed by waiting.
     None(Unleased),
+    /// Nothing: the file stays as it is, whoever traces the programs that map it.
+    NotNeeded,
+}
+
+/// The guard that a file needs while `engine` hooks its functions.
+///
+/// # Errors
+/// Somebody writes it now.
+pub(super) fn guard(engine: &dyn Engine, file: &ForeignFile) -> Result<Guard, OpenForWriting> {
+    match engine.is_inside() {
+        Some(_) => Ok(Guard::NotNeeded),
+        None => take(file),
+    }
 }
 
 /// Why a file has no lease although nobody writes to it.

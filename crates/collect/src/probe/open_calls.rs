@@ -2,6 +2,7 @@
 
 use super::engine::in_kernel;
 use super::skeleton::types;
+use super::told;
 use crate::engine::Engine;
 use crate::wire;
 use libbpf_rs::{MapCore, MapFlags};
@@ -67,6 +68,9 @@ impl dyn Engine {
 
     /// `None`: it has never called.
     fn thread_state(&self, tid: u32) -> Result<Option<types::thread>, NotSeen> {
+        if self.is_inside().is_some() {
+            return Ok(self.thread(tid).map(|bytes| told::plain(&bytes)));
+        }
         let thread = descriptor_of(tid)?;
         let key = thread.as_raw_fd().to_ne_bytes();
         let Ok(session) = in_kernel(self) else {

@@ -30,6 +30,7 @@ pub(crate) fn site_options(setup: &Setup) -> Vec<u8> {
 pub(crate) const COUNTING: usize = offset_of!(types::control, counting);
 /// Where it has the number of kernels that have totals of their own.
 pub(crate) const KERNEL_TOTALS: usize = offset_of!(types::control, kernel_totals);
+pub(crate) const THREAD_BYTES: usize = size_of::<types::thread>();
 pub(crate) const CONTROL_BYTES: usize = size_of::<types::control>();
 pub(crate) const SUMS_BYTES: usize = size_of::<types::aggregate_counters>();
 
@@ -58,7 +59,7 @@ fn zeroed<T: Copy>() -> T {
     unsafe { MaybeUninit::zeroed().assume_init() }
 }
 
-fn plain<T: Copy>(bytes: &[u8]) -> T {
+pub(super) fn plain<T: Copy>(bytes: &[u8]) -> T {
     let mut value = MaybeUninit::<T>::zeroed();
     let count = bytes.len().min(size_of::<T>());
     // SAFETY: as many bytes as both have, and any bytes are one, as in `zeroed`

@@ -1,5 +1,6 @@
 //! What gpuscope and its agents share: `crates/collect/src/agent/arena.h` in Rust, and how much room each table gets.
 
+#[expect(dead_code, reason = "what agents alone need")]
 mod generated;
 
 pub(super) use generated::*;

@@ -77,7 +77,7 @@ impl Attacher {
 }
 
 fn probe(engine: &dyn Engine, file: &ForeignFile, offset: u64, mapping: Option<&Mapping>) -> Result<Probes> {
-    let mut guard = lease::take(file)?;
+    let mut guard = lease::guard(engine, file)?;
     guard.watch(file);
     file.touch(std::iter::once(offset))?;
     Ok(Probes {

@@ -1,0 +1,187 @@
+//! From inside: what the agent sees in its process is what the kernel's engine sees, for a user without rights, and the program
+//! goes its way. How calls are counted is `exactness`' business, for this engine as for the others.
+
+use crate::support::{Gpuscope, Trace, assert_same, eventually, sim_folder, sim_text};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Nobody, who has no right but to run what everybody may.
+const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"];
+
+fn inside(options: &[&str], scenario: &[&str]) -> Gpuscope {
+    let gpusim = sim_text("gpusim");
+    let command: Vec<&str> = std::iter::once(gpusim.as_str())
+        .chain(scenario.iter().copied())
+        .collect();
+    Gpuscope::run(options, &command).tier("inside")
+}
+
+/// Every call that the libraries received is counted and written, and none is lost.
+fn assert_whole(trace: &Trace) {
+    let visible = trace.ledger.visible();
+    assert!(visible.values().sum::<u64>() > 0, "no call");
+    assert_same(&format!("totals; {:?}", trace.unseen()), &visible, &trace.entered());
+    assert_eq!(trace.summary()["attach"], "inside");
+    assert_eq!(trace.summary()["lost_events"], 0);
+    assert_eq!(trace.summary()["malformed_events"], 0);
+}
+
+/// Copies of gpuscope and the simulated CUDA that everybody may run, in a folder of their own.
+struct Public {
+    folder: tempfile::TempDir,
+}
+
+impl Public {
+    fn new() -> Public {
+        let folder = tempfile::tempdir().expect("a folder");
+        let everybody = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), everybody.clone()).expect("rights");
+        let copy = |from: &Path| {
+            let to = folder.path().join(from.file_name().expect("a name"));
+            std::fs::copy(from, &to).expect("a copy");
+            std::fs::set_permissions(to, everybody.clone()).expect("rights");
+        };
+        copy(Path::new(env!("CARGO_BIN_EXE_gpuscope")));
+        for entry in std::fs::read_dir(sim_folder()).expect("a folder").flatten() {
+            copy(&entry.path());
+        }
+        Public { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What `arguments` of gpuscope say to nobody: stdout, stderr, and the exit status.
+    fn as_nobody(&self, arguments: &[&str]) -> (String, String, Option<i32>) {
+        let done = std::process::Command::new(NOBODY[0])
+            .args(&NOBODY[1..])
+            .arg(self.path("gpuscope"))
+            .args(arguments)
+            .current_dir(self.folder.path())
+            .env_remove("XDG_RUNTIME_DIR")
+            .output()
+            .expect("setpriv");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&done.stdout), text(&done.stderr), done.status.code())
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_user_without_rights_gets_exact_totals_and_is_told_how() {
+    let public = Public::new();
+    let (stdout, stderr, status) = public.as_nobody(&["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("traced from inside the program, because"), "{stderr}");
+    let line = stderr.lines().find(|line| line.starts_with('{')).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(summary["attach"], "inside");
+    let calls = |name: &str| {
+        let functions = summary["functions"].as_array().expect("functions");
+        functions
+            .iter()
+            .find(|function| function["name"] == name)
+            .map(|function| function["calls"].clone())
+    };
+    // 20 steps of 20 kernels, and what the program says of itself
+    assert_eq!(calls("cudaLaunchKernel"), Some(400.into()));
+    assert_eq!(calls("cudaGetDevice"), Some(1000.into()));
+    assert!(stdout.contains("\"cudaLaunchKernel\":400"), "{stdout}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_user_without_rights_records_and_finds_leaks() {
+    let public = Public::new();
+    let (_, stderr, status) = public.as_nobody(&["record", "-o", "t.arrows", "--", "./gpusim", "leak", "50"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let (report, stderr, status) = public.as_nobody(&["report", "t.arrows"]);
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(report.contains("cudaMalloc"), "{report}");
+    let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak=50MiB", "--", "./gpusim", "leak", "50"]);
+    assert_eq!(status, Some(3), "{stderr}");
+    let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak", "--", "./gpusim", "train", "5"]);
+    assert_eq!(status, Some(0), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn calls_that_do_not_return_the_way_they_came_are_counted() {
+    for scenario in [
+        &["longjmp", "200"][..],
+        &["thread-exit-midcall", "50"],
+        &["exec-midcall"],
+        &["recursion", "50"],
+        &["kill"],
+    ] {
+        println!("{scenario:?}");
+        assert_whole(&inside(&[], scenario).finish());
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn threads_that_come_and_go_use_the_memory_of_those_that_went() {
+    assert_whole(&inside(&[], &["thread-exit-midcall", "3000"]).finish());
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn what_the_program_preloads_already_is_kept() {
+    // a library that any machine has, and that does nothing to whoever loads it
+    let script = "echo $LD_PRELOAD; grep -c libm.so /proc/self/maps";
+    let preloaded = "libm.so.6";
+    let trace = Gpuscope::script(&[], script)
+        .env("LD_PRELOAD", preloaded)
+        .tier("inside")
+        .finish()
+        .ok();
+    assert!(trace.stdout.starts_with("libm.so.6:/"), "{}", trace.stdout);
+    assert!(!trace.stdout.trim_end().ends_with("\n0"), "{}", trace.stdout);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_killed_gpuscope_changes_nothing_for_the_program() {
+    let command = format!("{} sync-stall 40; echo \"status $?\"", sim_text("gpusim"));
+    let running = Gpuscope::script(&[], &command)
+        .env("GPUSIM_KERNEL_US", "20000")
+        .tier("inside")
+        .start();
+    running.until_written("cudaDeviceSynchronize");
+    running.signal(libc::SIGKILL);
+    eventually("the program ends as it would without", || {
+        running.stdout().contains("status 0")
+    });
+    assert!(running.stdout().contains("\"cudaDeviceSynchronize\":40"), "{}", running.stdout());
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn both_engines_on_one_program_are_exact() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("inner.json");
+    let script = format!(
+        "exec {} run -q --getters --summary json --engine inside -- {} train 50 2>{}",
+        env!("CARGO_BIN_EXE_gpuscope"),
+        sim_text("gpusim"),
+        inner.display()
+    );
+    let outer = Gpuscope::script(&["--engine", "kernel"], &script).finish().ok();
+    assert_eq!(outer.summary()["attach"].as_str().map(|way| way != "inside"), Some(true));
+    assert_same("from outside", &outer.ledger.visible(), &outer.totals("calls"));
+    let text = std::fs::read_to_string(&inner).expect("a summary");
+    let line = text.lines().find(|line| line.starts_with('{')).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(summary["attach"], "inside");
+    let functions = summary["functions"].as_array().expect("functions").iter();
+    let calls: std::collections::BTreeMap<(String, String), u64> = functions
+        .map(|function| {
+            let of = |name: &str| function[name].as_str().expect("text").to_owned();
+            ((of("layer"), of("name")), function["calls"].as_u64().expect("calls"))
+        })
+        .filter(|(_, calls)| *calls > 0)
+        .collect();
+    assert_same("from inside", &outer.ledger.visible(), &calls);
+}
