@@ -125,13 +125,16 @@ impl Tracer {
         self.attacher.gap(words);
     }
 
+    /// Whether it misses nothing that its beginning is acted on late: an agent asks for all that it has loaded.
+    pub(super) fn waits_itself(&self, notice: &Notice) -> bool {
+        notice.kind != wire::NOTICE_LIBRARY && self.engine.is_inside().is_some()
+    }
+
     /// What a process had mapped when `notice` was sent cannot be told any more.
     pub(super) fn note_gone(&mut self, notice: &Notice) {
         let ran_on = notice.kind == wire::NOTICE_LIBRARY && notice.waits == 0;
         self.early.unread += u64::from(ran_on);
-        // whoever carries an agent waits itself until what it has loaded is known
-        let waits_itself = self.engine.is_inside().is_some();
-        if notice.kind == wire::NOTICE_EXEC && self.fleet.is_none() && !waits_itself {
+        if notice.kind == wire::NOTICE_EXEC && self.fleet.is_none() && !self.waits_itself(notice) {
             self.early.be_unsure(notice, Why::Gone);
         }
     }

@@ -167,6 +167,9 @@ impl Tracer {
         } else {
             self.attach_while_held(arrival, &mut news, looks, &fresh, is_read)
         };
+        if self.waits_itself(&notice) {
+            return until;
+        }
         let is_met_late = until.is_none() && self.attacher.linkers_met() > linkers;
         // where it stops at its linker, that tells what it had loaded by then
         let tells = notice.kind == wire::NOTICE_EXEC && news.is_met_at_linker;

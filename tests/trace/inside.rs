@@ -99,7 +99,7 @@ fn a_user_without_rights_records_and_finds_leaks() {
     let (report, stderr, status) = public.as_nobody(&["report", "t.arrows"]);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(report.contains("cudaMalloc"), "{report}");
-    let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak=50MiB", "--", "./gpusim", "leak", "50"]);
+    let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak=10MiB", "--", "./gpusim", "leak", "50"]);
     assert_eq!(status, Some(3), "{stderr}");
     let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak", "--", "./gpusim", "train", "5"]);
     assert_eq!(status, Some(0), "{stderr}");
