@@ -2,6 +2,7 @@
 
 use crate::Folder;
 use anyhow::{Context, Result};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -29,7 +30,7 @@ pub struct Made {
 /// A process that waits for bursts to make, with a probed library of its own.
 pub struct Hammer {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     pub library: PathBuf,
     /// Calls made so far.
@@ -46,18 +47,38 @@ impl Hammer {
         Hammer::of(&folder.file("hammer"), library, "cudaMalloc")
     }
 
+    /// Starts one under `gpuscope run --engine inside` with these options; its summary goes to the file.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn inside(folder: &Folder, owner: &str, options: &[&str]) -> Result<(Hammer, PathBuf)> {
+        let library = folder.library(owner)?;
+        let words = folder.file(&format!("{owner}.stderr"));
+        let mut command = Command::new(folder.file("gpuscope"));
+        command.args(["run", "--engine", "inside", "--getters", "--summary", "json"]);
+        command.args(options).arg("--").arg(folder.file("hammer")).arg(&library);
+        command.stderr(File::create(&words)?);
+        // of a function that none of these options selects
+        Ok((Hammer::start_as(command, library, "cudaStreamSynchronize")?, words))
+    }
+
     /// Starts `program` with a library that has `function`.
     ///
     /// # Errors
     /// It cannot be started.
     pub fn of(program: &Path, library: PathBuf, function: &str) -> Result<Hammer> {
-        let mut child = Command::new(program)
-            .arg(&library)
+        let mut command = Command::new(program);
+        command.arg(&library);
+        Hammer::start_as(command, library, function)
+    }
+
+    fn start_as(mut command: Command, library: PathBuf, function: &str) -> Result<Hammer> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .context("failed to start the hammer")?;
-        let input = child.stdin.take().context("the hammer has no stdin")?;
+        let input = Some(child.stdin.take().context("the hammer has no stdin")?);
         let output = BufReader::new(child.stdout.take().context("the hammer has no stdout")?);
         let mut hammer = Hammer {
             child,
@@ -92,7 +113,8 @@ impl Hammer {
             threads,
             rate,
         } = burst;
-        writeln!(self.input, "{function} {calls} {threads} {rate}").context("the hammer has ended")?;
+        let input = self.input.as_mut().context("the hammer has ended")?;
+        writeln!(input, "{function} {calls} {threads} {rate}").context("the hammer has ended")?;
         let mut line = String::new();
         self.output.read_line(&mut line).context("the hammer has ended")?;
         let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
@@ -105,6 +127,19 @@ impl Hammer {
             calls: calls as u64,
             seconds,
         })
+    }
+}
+
+impl Hammer {
+    /// Ends it, and whoever has started it.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn end(&mut self) -> Result<()> {
+        // at the end of its input
+        drop(self.input.take());
+        self.child.wait().context("failed to wait for the hammer")?;
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use crate::report::Table;
 use crate::tracer::{self, Tracer};
 use anyhow::Result;
 use gpuscope::engine::Hooks;
+use std::path::PathBuf;
 use std::time::Duration;
 
 const ROUNDS: usize = 41;
@@ -35,6 +36,8 @@ struct Contender {
     target: Option<f64>,
     hammer: Hammer,
     tracer: Option<Tracer>,
+    /// Where the gpuscope that has started the hammer puts its summary.
+    words: Option<PathBuf>,
     _links: Hooks,
     ns: Vec<f64>,
     /// Of the baseline, right before each.
@@ -106,6 +109,15 @@ fn contenders(folder: &Folder, session: &gpuscope::probe::Session) -> Result<Vec
         contender.tracer = Some(Tracer::gpuscope(folder, &format!("rounds{}", all.len()), &words)?);
         all.push(contender);
     }
+    for (name, function, options, against, target) in INSIDE {
+        let mut words = vec!["--filter", COPY, "--filter", function];
+        words.extend(*options);
+        let mut contender = bare(folder, all.len(), name)?;
+        let (hammer, summary) = Hammer::inside(folder, &format!("inside{}", all.len()), &words)?;
+        (contender.hammer, contender.words) = (hammer, Some(summary));
+        (contender.function, contender.against, contender.target) = (function, *against, Some(*target));
+        all.push(contender);
+    }
     for (name, program, against, calls) in BPFTRACE {
         let mut contender = bare(folder, all.len(), name)?;
         (contender.against, contender.calls) = (*against, *calls);
@@ -175,6 +187,37 @@ const OURS: &[Ours] = &[
     ),
 ];
 
+const INSIDE: &[Ours] = &[
+    (
+        "gpuscope inside, one event a call, JSON lines: cudaMemcpyAsync (5 arguments)",
+        COPY,
+        JSONL,
+        Against::Pair,
+        0.1,
+    ),
+    (
+        "gpuscope inside, JSON lines: cudaLaunchKernel (2 arguments on the stack)",
+        "cudaLaunchKernel",
+        JSONL,
+        Against::Pair,
+        0.1,
+    ),
+    (
+        "gpuscope inside -q, counting: cudaMemcpyAsync (with bytes by direction)",
+        COPY,
+        QUIET,
+        Against::Pair,
+        0.1,
+    ),
+    (
+        "gpuscope inside -q, entry only, counting",
+        ENTRY_ONLY,
+        QUIET,
+        Against::Entry,
+        0.04,
+    ),
+];
+
 const BPFTRACE: &[(&str, &str, Against, u64)] = &[
     (
         "bpftrace, counting at entry",
@@ -207,6 +250,7 @@ fn bare(folder: &Folder, number: usize, name: &'static str) -> Result<Contender>
         target: None,
         hammer: Hammer::start(folder, &format!("rounds{number}"))?,
         tracer: None,
+        words: None,
         _links: Vec::new(),
         ns: Vec::new(),
         base_ns: Vec::new(),
@@ -239,14 +283,20 @@ fn table(all: Vec<Contender>) -> Result<Table> {
     })
 }
 
-fn row(contender: Contender, none: f64) -> Result<Vec<String>> {
+fn row(mut contender: Contender, none: f64) -> Result<Vec<String>> {
     let pairs = contender.ns.iter().zip(&contender.base_ns);
     let ratios: Vec<f64> = pairs.map(|(ns, base)| (ns - none) / (base - none)).collect();
     let added = middle(&contender.ns) - none;
     let ours = contender.target.is_some();
     let lost = match contender.tracer {
-        Some(tracer) if ours => lost(tracer, contender.hammer.made)?,
-        _ => String::new(),
+        Some(tracer) if ours => lost(&tracer.stop()?, contender.hammer.made)?,
+        _ => match &contender.words {
+            Some(words) => {
+                contender.hammer.end()?;
+                lost(&std::fs::read_to_string(words)?, contender.hammer.made)?
+            }
+            None => String::new(),
+        },
     };
     let hooked = added > 0.0;
     Ok(vec![
@@ -260,8 +310,8 @@ fn row(contender: Contender, none: f64) -> Result<Vec<String>> {
 }
 
 /// Our totals must be exact; events may be lost and are then said so.
-fn lost(tracer: Tracer, made: u64) -> Result<String> {
-    let seen = tracer::seen(&tracer.stop()?)?;
+fn lost(words: &str, made: u64) -> Result<String> {
+    let seen = tracer::seen(words)?;
     anyhow::ensure!(
         seen.calls == made,
         "{made} calls were made, {} were counted",

@@ -1,6 +1,6 @@
 #!/bin/sh
-# refused.sh - runs in a guest of boot.sh whose kernel is too old, as root, beside gpuscope: it must say so, name one that will
-# do, and neither start nor harm a program.
+# refused.sh - runs in a guest of boot.sh whose kernel is too old for programs in it, as root, beside gpuscope: what runs already
+# is refused, with a kernel that will do, and unharmed; what gpuscope starts is traced from inside, exactly.
 # usage: refused.sh PROGRAM ARGUMENT…     one that uses CUDA for some seconds at least
 cd "$(dirname "$0")" || exit 1
 passed=0 failed=0
@@ -18,9 +18,9 @@ refuses() {
 }
 
 refuses 1 doctor
-refuses 125 run -q -- touch /tmp/started
-refuses 125 record -o /tmp/t.arrows -- touch /tmp/started
-refuses 125 leaks -- touch /tmp/started
+refuses 125 run -q --engine kernel -- touch /tmp/started
+refuses 125 record -o /tmp/t.arrows --engine kernel -- touch /tmp/started
+refuses 125 leaks --engine kernel -- touch /tmp/started
 refuses 1 trace --all --duration 1s
 refuses 1 serve
 LD_LIBRARY_PATH=$PWD "$@" >/dev/null & program=$!
@@ -28,6 +28,18 @@ until grep -q libcuda /proc/$program/maps; do sleep 0.1; done
 refuses 1 trace -p $program
 if kill -0 $program; then pass 'a program goes on that was to be traced'; else fail 'the program has ended'; fi
 kill $program
+
+# launches PROGRAM STEPS: as many as it makes, counted from inside
+launches() {
+  ./gpuscope run -q --summary json -- "$1" train "$2" >/tmp/out 2>/tmp/err </dev/null; status=$?
+  counted=$(grep '^{.*"type":"summary"' /tmp/err | tr '{' '\n' | sed -n 's/.*"calls": *\([0-9]*\).*"name": *"cudaLaunchKernel".*/\1/p')
+  if [ $status = 0 ] && [ "$counted" = $(($2 * 20)) ] && grep -q 'traced from inside' /tmp/err; then
+    pass "$1: $counted launches from inside"
+  else
+    fail "$1: status $status, '$counted' launches"
+  fi
+}
+for program in ./gpusim ./gpusim-static; do [ -e $program ] && launches $program 5; done
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -4,6 +4,7 @@
 
 use crate::catalog::Catalog;
 use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
+use crate::inside;
 use crate::probe::machine::{self, Check, State};
 use crate::text::quantity::escaped;
 use anstyle::{AnsiColor, Style};
@@ -35,7 +36,8 @@ struct Report {
 /// When there is no process `pid`, or when the report cannot be written.
 pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     let process = pid.map(covered).transpose()?;
-    let checks = machine::checks();
+    let mut checks = machine::checks();
+    checks.push(inside_check());
     let refused = process.as_ref().is_some_and(|process| process.refusal.is_some());
     let report = Report {
         possible: machine::can_trace(&checks) && !refused,
@@ -56,6 +58,22 @@ pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Whether commands can be traced from inside, for which no right is needed.
+fn inside_check() -> Check {
+    const NAME: &str = "inside";
+    match inside::is_possible() {
+        Ok(()) => Check::ok(
+            NAME,
+            "run, record and leaks trace what they start, without any right (--engine inside)",
+        ),
+        Err(error) => Check::missing(
+            NAME,
+            format!("what is started cannot be traced from inside: {}", error.to_string().replace('\n', "; ")),
+            "set TMPDIR to a folder that may be written and is not mounted noexec",
+        ),
+    }
 }
 
 fn covered(pid: u32) -> Result<Coverage> {

@@ -140,7 +140,7 @@ pub fn begin(
 /// Which engine a run has got, where that was not asked for, and what it does not see.
 fn say_place(tracer: &mut Tracer, place: Place) {
     if let Some(why) = place.why {
-        say(format_args!("gpuscope: {why}"));
+        say(format_args!("gpuscope: traced from inside the program, because {why}"));
     }
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(

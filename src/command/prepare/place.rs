@@ -1,13 +1,11 @@
 //! Which engine a run gets, and why.
 
 use crate::cli::EngineChoice;
-use crate::probe::{EnginePlace, privilege};
+use crate::probe::{EnginePlace, machine};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
 
-/// What its programs in the kernel need, one of them.
-const RIGHTS: [&str; 2] = ["CAP_BPF", "CAP_SYS_ADMIN"];
 
 /// For tests: `inside` takes that engine where none was asked for and a command is started.
 const FORCED: &str = "GPUSCOPE_ENGINE";
@@ -24,19 +22,20 @@ pub struct Place {
 /// # Errors
 /// What runs already carries no agent.
 pub fn place(choice: EngineChoice, scope: &Scope) -> Result<Place> {
-    let may_load = RIGHTS.into_iter().any(privilege::has);
+    let refused = machine::programs_refused();
     let is_forced = choice == EngineChoice::Auto && std::env::var_os(FORCED).is_some_and(|engine| engine == "inside");
     if is_forced && starts_a_command(scope) {
-        return decide(EngineChoice::Inside, scope, may_load);
+        return decide(EngineChoice::Inside, scope, refused);
     }
-    decide(choice, scope, may_load)
+    decide(choice, scope, refused)
 }
 
 fn starts_a_command(scope: &Scope) -> bool {
     matches!(scope, Scope::Processes(pids) if pids.is_empty())
 }
 
-fn decide(choice: EngineChoice, scope: &Scope, may_load: bool) -> Result<Place> {
+/// `refused`: why programs in the kernel are.
+fn decide(choice: EngineChoice, scope: &Scope, refused: Option<&'static str>) -> Result<Place> {
     let starts = starts_a_command(scope);
     let of = |is, why| Ok(Place { is, why });
     match choice {
@@ -45,10 +44,7 @@ fn decide(choice: EngineChoice, scope: &Scope, may_load: bool) -> Result<Place> 
                 .to_owned()
         )),
         EngineChoice::Inside => of(EnginePlace::Inside, None),
-        EngineChoice::Auto if starts && !may_load => of(
-            EnginePlace::Inside,
-            Some("traced from inside the program, because programs in the kernel need CAP_BPF (or root)"),
-        ),
+        EngineChoice::Auto if starts && refused.is_some() => of(EnginePlace::Inside, refused),
         EngineChoice::Auto | EngineChoice::Kernel => of(EnginePlace::Kernel, None),
     }
 }
@@ -58,7 +54,8 @@ mod tests {
     use super::*;
 
     fn of(choice: EngineChoice, scope: &Scope, may_load: bool) -> Option<EnginePlace> {
-        decide(choice, scope, may_load).ok().map(|place| place.is)
+        let refused = (!may_load).then_some("it is too old");
+        decide(choice, scope, refused).ok().map(|place| place.is)
     }
 
     #[test]
@@ -67,7 +64,7 @@ mod tests {
         let (inside, kernel) = (Some(EnginePlace::Inside), Some(EnginePlace::Kernel));
         assert_eq!(of(EngineChoice::Auto, &command, false), inside);
         assert_eq!(of(EngineChoice::Auto, &command, true), kernel);
-        // these say themselves which right is missing
+        // these say themselves what is missing
         assert_eq!(of(EngineChoice::Auto, &running, false), kernel);
         assert_eq!(of(EngineChoice::Kernel, &command, false), kernel);
         assert_eq!(of(EngineChoice::Inside, &command, true), inside);

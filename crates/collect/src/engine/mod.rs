@@ -21,7 +21,6 @@ pub use point::{KernelPoint, Point};
 pub use records::{Events, RecordInbox, Records};
 pub use tape::{Tape, Taped};
 
-use crate::inside::Done;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, Plain};
 use anyhow::Result;
@@ -127,6 +126,16 @@ pub struct Counters {
     pub sums_full: u64,
     /// Calls whose number may be missing among the smallest and largest.
     pub sums_raced: u64,
+}
+
+/// What agents have done in their processes.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// Functions patched, and those that could not be.
+    pub patched: u64,
+    pub refused: u64,
+    /// Calls that found nowhere to be counted, also those from within a hook.
+    pub unseen: u64,
 }
 
 /// See the module.

@@ -2,8 +2,7 @@
 //!
 //! Owns the file, one JSON object, in which records and notices lie in the order in which they came. Who plays it is [`super::replay`]'s business.
 
-use super::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
-use crate::inside::Done;
+use super::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
 use crate::wire::bytes_of;
 use crate::wire::{Notice, Plain, RowCounter};

@@ -2,10 +2,10 @@
 //!
 //! Owns what is left of a process when its memory goes: all of its records and sums.
 
-use super::process::{Done, KEPT, Process};
+use super::process::{KEPT, Process};
 use super::tables::{self, Entries};
 use super::{arena, ring::Submitted};
-use crate::engine::{Arrival, Counters, Hold, Stream, Table};
+use crate::engine::{Arrival, Counters, Done, Hold, Stream, Table};
 use crate::inside::socket::Caller;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, COMM, Notice, RowCounter};

@@ -17,11 +17,9 @@ mod run;
 mod socket;
 mod tables;
 
-pub use process::Done;
-
 use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
-use crate::engine::{Arrival, Arrivals, Counters, Engine, Feed, Hooks, Point, Stream, Table, Take};
+use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::probe::{Setup, told};
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
@@ -65,6 +63,16 @@ impl Inside {
             unhooked: RefCell::default(),
         })
     }
+}
+
+/// Whether there is a place for the agent, and memory that can be shared with it.
+///
+/// # Errors
+/// There is none; why.
+pub fn is_possible() -> Result<()> {
+    Folder::make()?;
+    memory::SharedMemory::make(arena::RUN_BYTES)?;
+    Ok(())
 }
 
 /// What cannot be told from inside.

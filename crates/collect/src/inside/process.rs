@@ -9,7 +9,7 @@ use super::arena::{
 use super::memory::SharedMemory;
 use super::ring::{Rings, Submitted, block};
 use super::tables;
-use crate::engine::{Counters, Table};
+use crate::engine::{Counters, Done, Table};
 use crate::probe::told;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{COMM, RowCounter, bytes_of};
@@ -28,16 +28,6 @@ pub(super) struct Process {
     pub memory: SharedMemory,
     rings: Rings,
     layout: [TableShape; ARENA_TABLES],
-}
-
-/// What an agent has done in its process.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Done {
-    /// Functions patched, and those that could not be.
-    pub patched: u64,
-    pub refused: u64,
-    /// Calls that found nowhere to be counted, also those from within a hook.
-    pub unseen: u64,
 }
 
 impl Process {

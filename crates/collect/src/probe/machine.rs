@@ -54,7 +54,8 @@ pub struct Check {
 }
 
 impl Check {
-    fn ok(name: &'static str, detail: impl Into<String>) -> Check {
+    /// Nothing is lost.
+    pub fn ok(name: &'static str, detail: impl Into<String>) -> Check {
         Check {
             name,
             state: State::Ok,
@@ -72,7 +73,8 @@ impl Check {
         }
     }
 
-    fn missing(name: &'static str, detail: impl Into<String>, cure: impl Into<String>) -> Check {
+    /// What depends on it does not work.
+    pub fn missing(name: &'static str, detail: impl Into<String>, cure: impl Into<String>) -> Check {
         Check {
             name,
             state: State::Missing,
@@ -117,6 +119,18 @@ pub fn returns_refused() -> Option<String> {
              hint: 6.12.14, 6.13.3 or newer"
         )
     })
+}
+
+/// Why programs in the kernel cannot trace here; `None`: nothing speaks against it.
+#[must_use]
+pub fn programs_refused() -> Option<&'static str> {
+    let may_load = ["CAP_BPF", "CAP_SYS_ADMIN"].into_iter().any(super::privilege::has);
+    let too_old = version::parse(&version::release()).is_some_and(version::lacks_cookies);
+    match (may_load, too_old) {
+        (false, _) => Some("programs in the kernel need CAP_BPF (or root)"),
+        (true, true) => Some("programs in the kernel need Linux 6.1 or newer"),
+        (true, false) => None,
+    }
 }
 
 /// Whether return probes would kill process `pid`, because it has a shadow stack that this kernel's do not know.

@@ -25,7 +25,7 @@ pub(super) fn version(release: &str) -> Check {
     };
     let linux = format!("Linux {release}");
     match version {
-        _ if version < Version(5, 15, 0) => Check::missing(
+        _ if version::lacks_cookies(version) => Check::missing(
             NAME,
             format!("{linux}: probes carry no cookie, so no call can be named"),
             upgrade("6.1"),

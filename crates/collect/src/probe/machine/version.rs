@@ -22,6 +22,11 @@ pub(super) fn parse(release: &str) -> Option<Version> {
     Some(Version(major, minor, patch))
 }
 
+/// Whether a probe cannot tell which function it is at.
+pub(super) fn lacks_cookies(version: Version) -> bool {
+    version < Version(5, 15, 0)
+}
+
 /// Whether a return probe kills a process that runs under seccomp.
 ///
 /// Read from the version: the fault shows only when the process dies.
