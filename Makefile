@@ -7,7 +7,7 @@ build: ## gpuscope itself: target/release/gpuscope
 	scripts/setup.sh build
 	cargo build --release --locked
 
-demo: ## builds all, then traces a simulated CUDA program (root, or sudo)
+demo: ## builds all, then traces a simulated CUDA program; no root needed
 	scripts/demo.sh
 
 quick: ## before a commit: formatting, imports, lints, every test that needs no root

@@ -132,6 +132,7 @@ static bool map_all(int of_process, int of_run)
 	    !map_page(&aggregate_counters, of_process, PROCESS_AGGREGATE_COUNTERS, PROT_RW))
 		return false;
 	process = (char *)memory_of_process;
+	((struct process_head *)process)->mapped = 1;
 	return true;
 }
 

@@ -137,7 +137,7 @@ struct table_entry {
 struct process_head {
 	__u64 magic;
 	__u64 image; /* tells one program in one process from any other */
-	__u64 known; /* changes when a file was looked at */
+	__u64 mapped; /* 1: the agent has this, and all else that it needs */
 	__u32 tgid;  /* as gpuscope names it */
 	__u32 blocks; /* of threads, that were claimed */
 	__u64 unseen; /* calls that found nowhere to be counted */

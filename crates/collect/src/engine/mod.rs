@@ -136,6 +136,8 @@ pub struct Done {
     pub refused: u64,
     /// Calls that found nowhere to be counted, also those from within a hook.
     pub unseen: u64,
+    /// Programs that could not map what is shared with them.
+    pub dormant: u64,
 }
 
 /// See the module.

@@ -209,6 +209,7 @@ impl Done {
             patched: self.patched.saturating_add(other.patched),
             refused: self.refused.saturating_add(other.refused),
             unseen: self.unseen.saturating_add(other.unseen),
+            dormant: self.dormant.saturating_add(other.dormant),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Process {
         let head = ProcessHead {
             magic: ARENA_MAGIC,
             image: number,
-            known: 0,
+            mapped: 0,
             tgid,
             blocks: 0,
             unseen: 0,
@@ -170,6 +170,7 @@ impl Process {
             patched: head.patched,
             refused: head.refused,
             unseen: head.unseen.saturating_add(head.nested),
+            dormant: u64::from(head.mapped == 0),
         }
     }
 }

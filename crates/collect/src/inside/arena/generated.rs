@@ -176,8 +176,8 @@ pub struct ProcessHead {
     pub magic: u64,
     /// Tells one program in one process from any other.
     pub image: u64,
-    /// Changes when a file was looked at.
-    pub known: u64,
+    /// 1: the agent has this, and all else that it needs.
+    pub mapped: u64,
     /// As gpuscope names it.
     pub tgid: u32,
     /// Of threads, that were claimed.
@@ -317,7 +317,7 @@ layout! { TableEntry, 8:
     in_use: 0, next: 4,
 }
 layout! { ProcessHead, 400:
-    magic: 0, image: 8, known: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56, shape: 64,
+    magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56, shape: 64,
 }
 layout! { Block, 192:
     owner: 0, ring_bytes: 4, busy: 8, pad: 16, head: 64, pad2: 72, tail: 128, pad3: 136,
