@@ -121,6 +121,11 @@ impl Report {
         told.then(|| self.run.unexplained(&self.findings)).flatten()
     }
 
+    /// What shares of the time are of, where findings have any that are not of all of it.
+    fn shares_of(&self) -> Option<String> {
+        self.run.steady_words().filter(|_| !self.findings.is_empty())
+    }
+
     /// Successful launches, of kernels and of graphs.
     #[must_use]
     pub fn launches(&self) -> Figure {

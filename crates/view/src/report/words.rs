@@ -1,10 +1,11 @@
 //! Words that every output of a report shares. What comes from the trace is not escaped here.
 
-use super::{Copies, Hidden, Report, site, sum};
-use crate::model::finding::{Finding, Moment, Run};
+use super::{Copies, Hidden, Report, sum};
+use crate::model::finding::Moment;
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
 pub use crate::section::words::{at, bandwidth, change, percent};
+pub(super) use crate::sink::findings::{at as at_place, cost, headline, place, stack};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};
 
@@ -131,12 +132,6 @@ pub fn copies(copies: &Copies) -> String {
     format!("{direction}{host}, {manner}")
 }
 
-/// The line of the program that a finding is about.
-#[must_use]
-pub fn place(finding: &Finding) -> Option<String> {
-    finding.site.as_deref().and_then(site::place)
-}
-
 /// `at 3.204 s for 12.3 ms: cudaMalloc of thread 1240`.
 #[must_use]
 pub fn moment(moment: &Moment) -> String {
@@ -161,16 +156,6 @@ pub fn healthy(report: &Report) -> String {
             Some(_) => "no findings".to_owned(),
             None => "no findings: none of the rules applies".to_owned(),
         },
-    }
-}
-
-/// `12.3 % of the time, 1.20 s (alloc-churn, measured)`; what costs no time has no share of it.
-#[must_use]
-pub fn cost(finding: &Finding, run: &Run) -> String {
-    let by = format!("{}, {}", finding.rule, finding.certainty.name());
-    match finding.cost_ns {
-        0 => by,
-        ns => format!("{} of the time, {} ({by})", percent(finding.share(run)), duration(ns)),
     }
 }
 

@@ -69,8 +69,6 @@ fn findings(diff: &Diff<'_>, ink: Ink, out: &mut String) {
 }
 
 fn line(word: &str, finding: &Finding, run: &Run, out: &mut String) {
-    // escaped where frames are named
-    let at = words::place(finding).map_or_else(String::new, |place| format!(", at {place}"));
-    let _ = writeln!(out, "  {word}  {}{at}", escaped(&finding.title));
+    let _ = writeln!(out, "  {word}  {}", words::headline(finding));
     let _ = writeln!(out, "        {}", words::cost(finding, run));
 }
