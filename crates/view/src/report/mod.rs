@@ -25,7 +25,7 @@ pub mod markdown;
 mod memory;
 #[cfg(test)]
 mod pages_tests;
-mod people;
+mod processes;
 mod rates;
 mod short;
 pub mod site;
@@ -46,7 +46,7 @@ pub use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load};
 pub use memory::{Held, Memory, MemorySite, Point};
-pub use people::{Process, Thread};
+pub use processes::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
 pub use waits::{Hidden, Wait, WaitSite};

@@ -51,12 +51,12 @@ struct Tally {
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(super) struct People {
+pub(super) struct Processes {
     processes: BTreeMap<u32, Process>,
     threads: Map<(u32, u32), Tally>,
 }
 
-impl People {
+impl Processes {
     /// A call.
     pub(super) fn take(&mut self, event: &Record<'_>) {
         let Some(process) = self.process(event.pid) else { return };
