@@ -364,7 +364,7 @@ mod tests {
                 proptest::prop_assert_eq!(True::told_by(&report), expected);
                 let rows_after = report.source.until.and_then(|until| until.rows_after);
                 proptest::prop_assert_eq!(rows_after, until.map(|_| later.len() as u64));
-                let failed = crate::report::demand::Demand::parse("error", false).unwrap().matches(&report).unwrap();
+                let failed = crate::report::gate::Gate::parse("error", false).unwrap().matches(&report).unwrap();
                 let any = truth.0.iter().any(|(_, errors)| *errors > 0);
                 proptest::prop_assert_eq!(!failed.is_empty(), any, "what failed behind the snapshot is judged, too");
             }
