@@ -13,8 +13,8 @@ use crate::refusal::{Usage, message};
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
-use crate::trace::alarm::Cause;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
+use crate::trace::trigger::Cause;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
@@ -117,7 +117,7 @@ fn begin(options: &Options, scope: Scope, command: &[OsString], plan: &Plan) -> 
     let clock = clock_now();
     let meta = Meta::here(clock, prepare::words(command), tracer.tier().to_owned());
     let recorder = Recorder::new(&meta).context("failed to begin a recording")?;
-    tracer.write_to(Box::new(recorder.with_alarm(store.alarm.clone())), &meta);
+    tracer.write_to(Box::new(recorder.with_trigger(store.trigger.clone())), &meta);
     Ok((tracer, store))
 }
 
@@ -151,7 +151,7 @@ impl Keeper {
     /// After each step: whether there is anything more to record.
     fn goes_on(&mut self, tracer: &mut Tracer) -> bool {
         if self.asked.swap(false, Ordering::Relaxed) {
-            self.store.alarm.raise(Cause::Signal);
+            self.store.trigger.raise(Cause::Signal);
         }
         self.turn();
         tracer.flush().is_ok() && !tracer.output_closed() && !self.store.kept().0.full
