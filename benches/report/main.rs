@@ -6,8 +6,8 @@
 
 #![allow(clippy::expect_used, reason = "the file that is made is a test's, too")]
 
-#[path = "../../tests/recording/report/specimen.rs"]
-mod specimen;
+#[path = "../../tests/recording/report/fixture.rs"]
+mod fixture;
 
 use anyhow::{Context, Result, anyhow};
 use gpuscope::export::{Writing, chrome, perfetto};
@@ -77,7 +77,7 @@ fn make(path: &Path, rows: u64, launches: u64) -> Result<()> {
     let mut bytes = Vec::new();
     let mut file = std::io::BufWriter::new(File::create(path)?);
     let begun = Instant::now();
-    let mut made = specimen::Loop::new(&mut bytes);
+    let mut made = fixture::Loop::new(&mut bytes);
     let mut number = 0;
     while made.rows < rows {
         made.step(number, launches, number % 4 == 0);

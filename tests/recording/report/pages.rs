@@ -1,6 +1,6 @@
 //! The page in a browser: it is quiet, asks nobody, can be sorted, and obeys no text of a trace.
 
-use super::specimen::Loop;
+use super::fixture::Loop;
 use super::support::browser::Browser;
 use gpuscope::model::finding::{Finding, Moment};
 use gpuscope::model::work::Certainty;

@@ -177,7 +177,7 @@ impl Taker for Examiner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::fixture::Fixture;
     use super::*;
     use crate::catalog::CopyKind;
     use crate::catalog::HostMemory;
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_run_without_evidence_has_no_findings() {
-        let mut stage = Stage::new(rules::all());
-        stage.healthy(2000);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::new(rules::all());
+        fixture.healthy(2000);
+        assert_eq!(fixture.findings(), []);
         assert_eq!(Examiner::new().findings(), []);
     }
 

@@ -12,14 +12,14 @@ mod devices;
 mod evidence;
 mod examiner;
 pub mod finding;
+#[cfg(test)]
+mod fixture;
 mod load;
 mod pace;
 mod past;
 mod places;
 mod rules;
 mod scene;
-#[cfg(test)]
-mod stage;
 mod table;
 mod unexplained;
 

@@ -239,28 +239,28 @@ impl Rule for LeakGrowth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     const MIB: u64 = 1 << 20;
 
     fn run(kept_per_step: u64, setup: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(LeakGrowth::default());
+        let mut fixture = Fixture::of(LeakGrowth::default());
         let mut held = 0;
         for step in 0..100u64 {
             held += if step < setup { 64 * MIB } else { kept_per_step };
             let address = 0x1000 + step;
-            stage.call(Class::Alloc, 5 * US, |event| {
+            fixture.call(Class::Alloc, 5 * US, |event| {
                 (event.bytes, event.address, event.held) = (Some(kept_per_step), Some(address), Some(held));
             });
-            stage.call(Class::Alloc, 5 * US, |event| {
+            fixture.call(Class::Alloc, 5 * US, |event| {
                 (event.bytes, event.address, event.held) = (Some(64 * MIB), Some(1), Some(held + 64 * MIB));
             });
-            stage.healthy(1);
-            stage.call(Class::Free, 5 * US, |event| {
+            fixture.healthy(1);
+            fixture.call(Class::Free, 5 * US, |event| {
                 (event.address, event.held) = (Some(1), Some(held));
             });
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]
