@@ -1,6 +1,6 @@
 //! Feeds the model of work: records of its ring, memory calls and the ends of processes, by time.
 
-use super::facts::FactBook;
+use super::facts::PendingFacts;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::discover;
@@ -59,7 +59,7 @@ pub(super) struct WorkPlane {
     held: Vec<(u64, Item)>,
     lost: u64,
     pub(super) malformed: u64,
-    pub(super) facts: FactBook,
+    pub(super) facts: PendingFacts,
     /// Idle times of processes that have ended.
     gaps: Vec<(u32, Gap)>,
 }
@@ -85,7 +85,7 @@ impl WorkPlane {
             held: Vec::new(),
             lost: 0,
             malformed: 0,
-            facts: FactBook::default(),
+            facts: PendingFacts::default(),
             gaps: Vec::new(),
         })
     }

@@ -123,7 +123,7 @@ impl Examiner {
         let run = self.run();
         let end = End {
             run: &run,
-            book: &self.scene.book,
+            interner: &self.scene.interner,
             pinned: self.scene.bandwidth(),
             load: self.scene.courses.heaviest(),
             courses: &self.scene.courses,

@@ -5,7 +5,6 @@
 //! decided once for all rules, by `scene`. Without evidence a rule stays silent. The rules, their thresholds and where
 //! these come from are listed in docs/findings.md.
 
-mod book;
 mod cases;
 mod course;
 mod devices;
@@ -14,6 +13,7 @@ mod examiner;
 pub mod finding;
 #[cfg(test)]
 mod fixture;
+mod interner;
 mod load;
 mod pace;
 mod past;

@@ -209,7 +209,7 @@ impl Rule for Killed {
             grave: true,
             certainty: Certainty::Measured,
             count: self.deaths,
-            moments: death.moments().list(end.book),
+            moments: death.moments().list(end.interner),
             site: None,
             places: Vec::new(),
             cure: cure.to_owned(),

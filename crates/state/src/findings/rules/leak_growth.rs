@@ -1,10 +1,10 @@
 //! Device memory that a process holds grows and grows, by allocations that are never given back.
 
 use crate::catalog::Class;
-use crate::findings::book::Id;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::finding::Moments;
+use crate::findings::interner::Id;
 use crate::findings::scene::{Part, Past, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
@@ -207,8 +207,8 @@ impl Rule for LeakGrowth {
             grave: true,
             certainty: Certainty::Inferred,
             count: kept.count,
-            moments: kept.moments.list(end.book),
-            site: end.book.site(site.unwrap_or(0)).map(str::to_owned),
+            moments: kept.moments.list(end.interner),
+            site: end.interner.site(site.unwrap_or(0)).map(str::to_owned),
             title: format!(
                 "Memory grows {} every {}",
                 bytes(kept.bytes / kept.count),

@@ -1,9 +1,9 @@
 //! A program finds no memory, and does nothing more: it ends of it.
 
 use crate::catalog::Class;
-use crate::findings::book::Id;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
+use crate::findings::interner::Id;
 use crate::findings::scene::{OUT_OF_MEMORY, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
@@ -80,7 +80,7 @@ impl OutOfMemory {
         let mut sites: Vec<(Id, u64)> = sites.into_iter().filter(|(site, _)| *site != 0).collect();
         sites.sort_by_key(|(site, size)| (u64::MAX - size, *site));
         let named = sites.iter().take(SITES).filter_map(|(site, size)| {
-            let place = place_of(end.book.site(*site)?)?;
+            let place = place_of(end.interner.site(*site)?)?;
             Some(format!("{} by {place}", bytes(*size)))
         });
         let named: Vec<String> = named.collect();

@@ -200,7 +200,7 @@ impl Rule for UncheckedErrors {
                 "{} failed, such as {} with {}, and nobody asked for the error: the thread went on, or failed in the \
                  same way again",
                 plural(times(ignored), "call"),
-                end.book.name(first.past.name),
+                end.interner.name(first.past.name),
                 first.code
             ),
             cure: "check what each call returns, and cudaGetLastError() after launches".to_owned(),

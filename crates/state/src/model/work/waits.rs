@@ -136,11 +136,11 @@ mod tests {
         fn any_times_are_taken(
             waits in proptest::collection::vec((any::<Option<u64>>(), any::<u64>(), any::<u64>()), 0..50)
         ) {
-            let mut book = Waits::default();
+            let mut all = Waits::default();
             for (stream, site, ns) in &waits {
-                book.note(&wait(*stream, *site, *ns));
+                all.note(&wait(*stream, *site, *ns));
             }
-            prop_assert_eq!(book.report().iter().map(|wait| wait.count).sum::<u64>(), waits.len() as u64);
+            prop_assert_eq!(all.report().iter().map(|wait| wait.count).sum::<u64>(), waits.len() as u64);
         }
     }
 }
