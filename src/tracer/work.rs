@@ -8,7 +8,7 @@ use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
-use crate::model::work::{Call, Gap, ProcessReport, Stream, Work};
+use crate::model::work::{Call, Gap, ProcessReport, StreamName, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
@@ -241,7 +241,7 @@ impl WorkPlane {
 
     fn count_lanes(&mut self, lanes: Result<Vec<(wire::LaneKey, wire::Lane)>>) {
         for (key, lane) in lanes.unwrap_or_default() {
-            let name = Stream::named(key.stream, key.context, key.tid);
+            let name = StreamName::named(key.stream, key.context, key.tid);
             self.model.count(key.tgid, name, lane.submitted);
         }
     }

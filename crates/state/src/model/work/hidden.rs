@@ -4,7 +4,7 @@
 //! Each call is in one kind at most. A small copy that may turn out to be an item is in none until its thread's next
 //! copy or wait decides, so that no sum ever falls.
 
-use super::Stream;
+use super::StreamName;
 use super::report::{Certainty, HiddenKind, HiddenWait};
 use super::waits::KEYS;
 use crate::catalog::CopyKind;
@@ -35,7 +35,7 @@ pub struct CopyWait {
     pub host: Option<HostMemory>,
     /// See [`super::blocks`].
     pub blocking: bool,
-    pub stream: Stream,
+    pub stream: StreamName,
     pub site: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct SyncWait {
     pub entered: u64,
     pub returned: u64,
     /// `None`: for all streams of a context.
-    pub stream: Option<Stream>,
+    pub stream: Option<StreamName>,
     pub site: u64,
 }
 

@@ -12,8 +12,6 @@ mod events;
 mod graphs;
 mod hidden;
 mod idle;
-mod lane;
-mod lanes;
 mod name;
 mod past;
 mod plans;
@@ -22,6 +20,8 @@ mod ranges;
 mod report;
 #[cfg(test)]
 mod sample;
+mod stream;
+mod streams;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -33,7 +33,7 @@ pub use copies::{Copies, CopyClass};
 pub use graphs::Graphs;
 pub use hidden::{CopyWait, HiddenWaits, SyncWait};
 pub use idle::Gap;
-pub use name::Stream;
+pub use name::StreamName;
 pub use ranges::Ranges;
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
@@ -145,7 +145,7 @@ impl Work {
     }
 
     /// What the kernel counted for a stream so far.
-    pub fn count(&mut self, tgid: u32, name: Stream, submitted: u64) {
+    pub fn count(&mut self, tgid: u32, name: StreamName, submitted: u64) {
         if let Some(process) = self.processes.get_mut(&tgid) {
             process.count(name, submitted);
         }
