@@ -202,7 +202,7 @@ impl Made {
         collector.report(source, exact.as_deref())
     }
 
-    fn exported(&self, form: Box<dyn Encoder>) -> Vec<u8> {
+    fn exported(&self, encoder: Box<dyn Encoder>) -> Vec<u8> {
         struct Written(Box<dyn Encoder>, Vec<u8>);
         impl Taker for Written {
             fn start(&mut self, meta: &Meta) {
@@ -212,7 +212,7 @@ impl Made {
                 self.0.take(event, &mut self.1);
             }
         }
-        let mut written = Written(form, Vec::new());
+        let mut written = Written(encoder, Vec::new());
         let exact = self.read(&mut written);
         let ending = Ending {
             summary: exact.as_deref(),
@@ -396,10 +396,10 @@ fn what_is_code_in_a_line_of_markdown() {
 }
 
 fn check_traces(made: &Made) -> Result<(), TestCaseError> {
-    let chrome = lines_of(&made.exported(Box::new(chrome::form())));
+    let chrome = lines_of(&made.exported(Box::new(chrome::encoder())));
     prop_assert!(serde_json::from_str::<serde_json::Value>(&chrome).is_ok(), "{chrome}");
     prop_assert!(!chrome.replace('\n', "").contains(char::is_control), "{chrome:?}");
-    let perfetto = made.exported(Box::new(perfetto::form()));
+    let perfetto = made.exported(Box::new(perfetto::encoder()));
     let bytes = String::from_utf8_lossy(&perfetto);
     for driver in ["\u{1b}[2J", "\u{1b}]0;", "\u{202e}gnp"] {
         prop_assert!(!bytes.contains(driver), "Perfetto has {:?}", driver);

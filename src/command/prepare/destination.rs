@@ -74,8 +74,8 @@ pub(super) fn encoder(options: &Options, format: Format, clock: Clock) -> Result
 fn drawn(format: Format) -> Result<Box<dyn Encoder>> {
     use crate::export::{chrome, perfetto};
     Ok(match format {
-        Format::Chrome => Box::new(chrome::form()),
-        _ => Box::new(perfetto::form()),
+        Format::Chrome => Box::new(chrome::encoder()),
+        _ => Box::new(perfetto::encoder()),
     })
 }
 

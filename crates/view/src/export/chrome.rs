@@ -36,7 +36,7 @@ pub struct Call {
 
 /// Writes Chrome's JSON.
 #[must_use]
-pub fn form() -> Scene<Chrome> {
+pub fn encoder() -> Scene<Chrome> {
     Scene::new(Chrome::default())
 }
 
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn chrome_trace_events() {
-        let text = sample::written(&mut form());
+        let text = sample::written(&mut encoder());
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(whole["traceEvents"].is_array() && whole["otherData"]["host"] == "node-7");
         insta::assert_snapshot!(text);

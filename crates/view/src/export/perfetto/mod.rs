@@ -37,7 +37,7 @@ pub struct Call {
 
 /// Writes a Perfetto trace.
 #[must_use]
-pub fn form() -> Scene<Perfetto> {
+pub fn encoder() -> Scene<Perfetto> {
     Scene::new(Perfetto::default())
 }
 
