@@ -92,9 +92,9 @@ pub fn begin(
     options.fail_on.iter().try_for_each(|rule| coverage.check_rule(*rule))?;
     coverage.check_stacks(options.stacks)?;
     let stacks = options.stacks.or_else(|| coverage.most_stacks(stacks?));
-    let untold = no_findings(options, &scope, &coverage);
+    let not_looked_for = no_findings(options, &scope, &coverage);
     let wish = Wish {
-        events: !options.quiet || untold.is_none(),
+        events: !options.quiet || not_looked_for.is_none(),
         ..wish(options, stacks, &coverage)
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -120,7 +120,7 @@ pub fn begin(
         tracer.show_stacks();
     }
     let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
-    match untold {
+    match not_looked_for {
         Some(why) if asks => bail!(Usage(format!("--fail-on finding cannot be told: {why}"))),
         Some(why) => tracer.leave_findings_out(why),
         None => tracer.look_for_findings(),

@@ -205,9 +205,9 @@ impl DevicePlane {
 }
 
 /// An answer, and what limits it.
-type Told = (Option<Answer>, Vec<String>);
+type Reply = (Option<Answer>, Vec<String>);
 
-fn ask(access: &mut Access) -> Told {
+fn ask(access: &mut Access) -> Reply {
     match access.devices(Instant::now()) {
         Ok(nvml) => {
             let (devices, processes) = (nvml.list(), nvml.processes());
@@ -223,7 +223,7 @@ fn ask(access: &mut Access) -> Told {
 }
 
 /// Each answer of a sampler once. Its notes are told elsewhere; they would be ever more here.
-fn take(sampler: &Sampler, last: Option<Instant>) -> Told {
+fn take(sampler: &Sampler, last: Option<Instant>) -> Reply {
     let Some(telemetry) = sampler.latest().filter(|telemetry| Some(telemetry.at) != last) else {
         return (None, Vec::new());
     };

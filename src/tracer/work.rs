@@ -312,7 +312,7 @@ impl WorkPlane {
     }
 
     /// What records have told up to `now`, CLOCK_MONOTONIC ns: what the kernel alone has counted of streams is missing.
-    pub(super) fn told_report(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
+    pub(super) fn report_of_records(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
         self.note_losses(engine);
         self.model.report(now)
     }

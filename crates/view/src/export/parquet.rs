@@ -37,13 +37,13 @@ pub struct Parquet {
 
 impl Encoder for Parquet {
     fn start(&mut self, meta: &Meta, _out: &mut Vec<u8>) {
-        self.file = self.told(FileRows::new(meta, true));
+        self.file = self.checked(FileRows::new(meta, true));
     }
 
     fn take(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         self.last = self.last.max(event.end());
         let taken = self.file.as_mut().map_or(Ok(()), |file| file.take(event, out));
-        self.told(taken);
+        self.checked(taken);
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
@@ -55,7 +55,7 @@ impl Encoder for Parquet {
             self.take(&summary, out);
         }
         let ended = self.file.take().map_or(Ok(()), |file| file.end(ending, out));
-        self.told(ended);
+        self.checked(ended);
     }
 
     fn failure(&self) -> Option<String> {
@@ -64,7 +64,7 @@ impl Encoder for Parquet {
 }
 
 impl Parquet {
-    fn told<T>(&mut self, what: Result<T, ParquetError>) -> Option<T> {
+    fn checked<T>(&mut self, what: Result<T, ParquetError>) -> Option<T> {
         what.map_err(|error| self.failure.get_or_insert(error.to_string()).len())
             .ok()
     }

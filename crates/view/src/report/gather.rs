@@ -222,7 +222,7 @@ impl Gatherer {
             layers,
             source,
             findings,
-            untold: None,
+            not_looked_for: None,
             run,
             from_ns,
             to_ns,

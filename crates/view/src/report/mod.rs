@@ -71,7 +71,7 @@ pub struct Report {
     /// What is grave first, then most expensive first.
     pub findings: Vec<Finding>,
     /// Why it was not looked for what is wrong, if it was not.
-    pub untold: Option<String>,
+    pub not_looked_for: Option<String>,
     /// What findings were judged by.
     pub run: Run,
     /// What limits the numbers, as sentences.
@@ -117,8 +117,8 @@ impl Report {
     /// What findings do not explain, where they were looked for.
     #[must_use]
     pub fn unexplained(&self) -> Option<String> {
-        let told = self.untold.is_none();
-        told.then(|| self.run.unexplained(&self.findings)).flatten()
+        let looked = self.not_looked_for.is_none();
+        looked.then(|| self.run.unexplained(&self.findings)).flatten()
     }
 
     /// What shares of the time are of, where findings have any that are not of all of it.

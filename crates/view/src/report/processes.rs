@@ -10,7 +10,7 @@ const THREADS: usize = 4096;
 /// Processes that are told apart.
 const PROCESSES: usize = 4096;
 /// Threads told of one process.
-const TOLD: usize = 16;
+const REPORTED: usize = 16;
 
 /// A process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -140,7 +140,7 @@ impl Processes {
             let weight = |thread: &Thread| (thread.in_calls_ns, thread.calls);
             let order = |a: &Thread, b: &Thread| weight(b).cmp(&weight(a)).then(a.tid.cmp(&b.tid));
             process.threads.sort_by(order);
-            process.threads.truncate(TOLD);
+            process.threads.truncate(REPORTED);
         }
         processes.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.pid.cmp(&b.pid)));
         processes

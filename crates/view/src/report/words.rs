@@ -149,7 +149,7 @@ pub fn moment(moment: &Moment) -> String {
 /// What a report without findings says.
 #[must_use]
 pub fn healthy(report: &Report) -> String {
-    match (&report.untold, report.run.weakness(|_| true)) {
+    match (&report.not_looked_for, report.run.weakness(|_| true)) {
         (Some(why), _) => format!("findings: not looked for: {why}"),
         (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),
         (None, None) => match report.unexplained() {

@@ -17,7 +17,7 @@ const SITE: usize = 3;
 /// What findings do not explain; null: they do, or there are none to do so.
 pub(crate) fn unexplained_json(diagnosis: &Diagnosis) -> Value {
     match diagnosis {
-        Diagnosis::Told(report) => json!(report.run.unexplained(&report.findings)),
+        Diagnosis::Reported(report) => json!(report.run.unexplained(&report.findings)),
         _ => Value::Null,
     }
 }
@@ -25,11 +25,11 @@ pub(crate) fn unexplained_json(diagnosis: &Diagnosis) -> Value {
 /// `findings`, and why there is no such array.
 pub fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
     match diagnosis {
-        Diagnosis::Told(report) => {
+        Diagnosis::Reported(report) => {
             let all = report.findings.iter().map(|finding| finding_json(finding, &report.run));
             (all.collect(), Value::Null)
         }
-        Diagnosis::Untold(why) => (Value::Null, json!(why)),
+        Diagnosis::NotLookedFor(why) => (Value::Null, json!(why)),
         Diagnosis::Unasked => (Value::Null, Value::Null),
     }
 }
@@ -62,8 +62,8 @@ fn moment_json(moment: &Moment) -> Value {
 /// The first findings, for the end of a summary.
 pub fn to_text(diagnosis: &Diagnosis) -> String {
     let report = match diagnosis {
-        Diagnosis::Told(report) => report,
-        Diagnosis::Untold(why) => return format!("findings: not looked for: {}\n", escaped(why)),
+        Diagnosis::Reported(report) => report,
+        Diagnosis::NotLookedFor(why) => return format!("findings: not looked for: {}\n", escaped(why)),
         Diagnosis::Unasked => return String::new(),
     };
     let unexplained = report.run.unexplained(&report.findings);
@@ -195,9 +195,9 @@ mod tests {
         }
     }
 
-    fn told(findings: Vec<Finding>) -> Diagnosis {
+    fn reported(findings: Vec<Finding>) -> Diagnosis {
         let wall_ns = 1_000_000_000;
-        Diagnosis::Told(Report {
+        Diagnosis::Reported(Report {
             run: Run {
                 wall_ns,
                 steady_ns: wall_ns,
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_finding_says_its_share_its_moments_its_line_and_its_cure() {
-        let text = to_text(&told(vec![finding("alloc-churn")]));
+        let text = to_text(&reported(vec![finding("alloc-churn")]));
         let expected = "\nfindings\n  1. Memory is given back and taken again 50 times, at train.py:17 step\n     \
                         25.0 % of the time, 250.0 ms (alloc-churn, measured)\n     \
                         memory was given back and taken again 50 times\\u{1b}[2J\n     \
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn three_are_shown_and_the_others_named() {
-        let text = to_text(&told(["a", "b", "c", "d", "e"].map(finding).to_vec()));
+        let text = to_text(&reported(["a", "b", "c", "d", "e"].map(finding).to_vec()));
         assert!(text.contains("  3. ") && text.contains("(c, measured)"), "{text}");
         assert!(!text.contains("  4. ") && !text.contains("(d, "), "{text}");
         assert!(text.ends_with("  2 more: d, e (--summary json has all)\n"), "{text}");
@@ -228,16 +228,16 @@ mod tests {
 
     #[test]
     fn none_and_not_looked_for_are_two_things() {
-        assert_eq!(to_text(&told(Vec::new())), "findings: none\n");
-        let untold = Diagnosis::Untold("-q".to_owned());
-        assert_eq!(to_text(&untold), "findings: not looked for: -q\n");
-        assert_eq!(to_json(&untold), (Value::Null, json!("-q")));
-        assert_eq!(to_json(&told(Vec::new())), (json!([]), Value::Null));
+        assert_eq!(to_text(&reported(Vec::new())), "findings: none\n");
+        let not_looked_for = Diagnosis::NotLookedFor("-q".to_owned());
+        assert_eq!(to_text(&not_looked_for), "findings: not looked for: -q\n");
+        assert_eq!(to_json(&not_looked_for), (Value::Null, json!("-q")));
+        assert_eq!(to_json(&reported(Vec::new())), (json!([]), Value::Null));
     }
 
     #[test]
     fn json_has_the_stack_and_the_line_in_it() {
-        let (findings, _) = to_json(&told(vec![finding("alloc-churn")]));
+        let (findings, _) = to_json(&reported(vec![finding("alloc-churn")]));
         assert_eq!(findings[0]["where"], "train.py:17 step");
         assert_eq!(findings[0]["stack"][0]["line"], 17);
         assert_eq!(findings[0]["share"], 0.25);

@@ -24,7 +24,7 @@ pub struct CopyClass {
 }
 
 /// Of the copies that a call did not tell of.
-const UNTOLD: CopyClass = CopyClass {
+const UNREPORTED: CopyClass = CopyClass {
     direction: None,
     host: Some(HostMemory::Unknown),
     blocking: false,
@@ -143,8 +143,8 @@ impl Copies {
         let is_first = under_way.is_none();
         let left = under_way.map_or(call.raw.copies.min(wire::BATCH), |batch| batch.left);
         if is_first {
-            let untold = u64::from(call.raw.copies.saturating_sub(wire::BATCH));
-            self.count_untold(untold);
+            let unreported = u64::from(call.raw.copies.saturating_sub(wire::BATCH));
+            self.count_unreported(unreported);
         }
         if left <= 1 {
             self.batches.remove(&tid);
@@ -158,9 +158,9 @@ impl Copies {
         is_first
     }
 
-    fn count_untold(&mut self, copies: u64) {
+    fn count_unreported(&mut self, copies: u64) {
         if copies > 0 {
-            let tally = self.classes.entry(UNTOLD).or_default();
+            let tally = self.classes.entry(UNREPORTED).or_default();
             tally.count += copies;
             tally.unsized_count += copies;
         }

@@ -154,8 +154,8 @@ proptest! {
             bytes = bytes.saturating_add(size(&call).unwrap_or(0));
         }
         let report = copies.report();
-        let untold: u64 = report.iter().filter(|one| one.host == UNTOLD.host).map(|one| one.count).sum();
-        prop_assert_eq!(report.iter().map(|one| one.count).sum::<u64>() - untold, told);
+        let unreported: u64 = report.iter().filter(|one| one.host == UNREPORTED.host).map(|one| one.count).sum();
+        prop_assert_eq!(report.iter().map(|one| one.count).sum::<u64>() - unreported, told);
         prop_assert_eq!(report.iter().fold(0u64, |sum, one| sum.saturating_add(one.bytes)), bytes);
         for one in &report {
             prop_assert_eq!(one.sizes.iter().sum::<u64>() + one.unsized_count, one.count);

@@ -40,7 +40,7 @@ pub struct Stream {
 
 /// What a submission means for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Submission {
     /// It has work now, and had none.
     Opened,
     /// It has more.
@@ -63,19 +63,19 @@ impl Stream {
     }
 
     /// Something was put into it.
-    pub fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Told {
+    pub fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Submission {
         self.note_submitted(submitted);
         if let Some((_, at)) = self.drained.filter(|(drained, _)| generation < *drained) {
-            return Told::Late(at);
+            return Submission::Late(at);
         }
         self.generation = self.generation.max(Some(generation));
-        let told = if self.open_since.is_some() {
-            Told::More
+        let submission = if self.open_since.is_some() {
+            Submission::More
         } else {
-            Told::Opened
+            Submission::Opened
         };
         self.open_since = Some(self.open_since.map_or(entered, |since| since.min(entered)));
-        told
+        submission
     }
 
     /// It has work since `entered`, whose end will be told by the same call. True: it had none.

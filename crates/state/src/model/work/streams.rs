@@ -8,7 +8,7 @@ use super::events::{Events, Mark};
 use super::idle::{Gap, Idle};
 use super::name::StreamName;
 use super::past::Past;
-use super::stream::{Stream, Told};
+use super::stream::{Stream, Submission};
 use crate::catalog::WorkPart;
 use crate::wire;
 use std::collections::HashMap;
@@ -125,9 +125,9 @@ impl Streams {
     fn put(&mut self, stream: usize, call: &Call<'_>, since: u64, generation: u64) {
         self.begin(call);
         match self.streams[stream].submit(since, generation, call.raw.submitted) {
-            Told::Opened => self.open += 1,
-            Told::More => {}
-            Told::Late(at) => self.rest(at),
+            Submission::Opened => self.open += 1,
+            Submission::More => {}
+            Submission::Late(at) => self.rest(at),
         }
     }
 

@@ -9,7 +9,11 @@ use std::fmt::Write;
 pub(super) fn write(report: &Report, page: &mut String) {
     page.push_str("<section id=\"findings\">\n<h2>What is wrong</h2>\n");
     if report.findings.is_empty() {
-        let class = if report.untold.is_some() { "weak" } else { "healthy" };
+        let class = if report.not_looked_for.is_some() {
+            "weak"
+        } else {
+            "healthy"
+        };
         let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Text(&words::healthy(report)));
     }
     if let Some(of) = report.shares_of() {
