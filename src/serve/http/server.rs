@@ -131,11 +131,6 @@ impl Server {
         })
     }
 
-    /// The first address that is listened on.
-    pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.addresses.first().copied()
-    }
-
     /// All addresses that are listened on, in the order of [`Settings::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses

@@ -59,12 +59,6 @@ pub struct Gap {
 }
 
 impl Idle {
-    /// Part of the window.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        self.total_ns as f64 / self.window_ns.max(1) as f64
-    }
-
     /// `12.3 s of 40.0 s (30.7 %)`, rounded down: a share of at least so much.
     #[must_use]
     pub fn words(&self) -> String {

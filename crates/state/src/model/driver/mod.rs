@@ -135,12 +135,6 @@ impl Objects {
         Some(ProcessReport::of(pid, &process))
     }
 
-    /// A process's objects; `None` when it has made no call.
-    #[must_use]
-    pub fn process(&self, pid: u32) -> Option<&Process> {
-        self.processes.get(&pid)
-    }
-
     /// Everything, as plain data: processes by pid, calls by time, longest first.
     #[must_use]
     pub fn report(&self) -> Report {
