@@ -21,7 +21,7 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let page = match (args.json, args.md) {
         (true, _) => diff::to_line(&diff),
         (_, true) => diff::markdown(&diff),
-        _ => diff::page_within(&diff, coloured(args.paint.color), columns(&std::io::stdout())),
+        _ => diff::page(&diff, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)?;
     let worse = gates.iter().flat_map(|gate| gate.regressions(&diff)).collect();

@@ -117,7 +117,7 @@ fn write(args: &ReportArgs, report: &Report) -> Result<()> {
     let page = match (args.json, args.md) {
         (true, _) => json::to_line(report),
         (_, true) => markdown::page(report),
-        _ => text::page_within(report, coloured(args.paint.color), columns(&std::io::stdout())),
+        _ => text::page(report, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)
 }

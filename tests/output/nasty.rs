@@ -297,8 +297,8 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
     let (made, plain) = (Made::of(text, crafted), Made::of(PLAIN, crafted));
     let report = made.report();
     for (what, shown) in [
-        ("report", text::page(&report, false)),
-        ("diff", diff::page(&diff::diff(&report, &report), false)),
+        ("report", text::page(&report, false, None)),
+        ("diff", diff::page(&diff::diff(&report, &report), false, None)),
         ("picture", made.picture()),
         ("summary", summary::to_text(&made.totals)),
         ("markdown", markdown::page(&report)),

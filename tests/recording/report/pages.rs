@@ -116,7 +116,7 @@ fn nothing_in_a_trace_is_obeyed() {
         "markup of a name is in the page"
     );
     assert_eq!(page.matches("<script").count(), 1);
-    assert!(!text::page(&report, false).contains('\u{1b}'));
+    assert!(!text::page(&report, false, None).contains('\u{1b}'));
     let markdown = markdown::page(&report);
     let loose = markdown
         .lines()

@@ -1,8 +1,7 @@
 //! Parquet: the columns of a recording, and `time` and `host` beside them, so that files of many machines can be
 //! read as one.
 
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Meta, Record};
 use crate::text::quantity::date;
 use crate::trace::columns::Columns;
 use crate::trace::schema;
@@ -47,12 +46,8 @@ impl Encoder for Parquet {
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
-        if ending.summary.is_some() {
-            let summary = Record {
-                args: ending.summary,
-                ..Record::new(Kind::Summary, self.last, 0)
-            };
-            self.take(&summary, out);
+        if let Some(totals) = ending.totals(self.last) {
+            self.take(&totals, out);
         }
         let ended = self.file.take().map_or(Ok(()), |file| file.end(ending, out));
         self.checked(ended);
@@ -123,12 +118,8 @@ impl Days {
     /// # Errors
     /// What went wrong.
     pub fn end(mut self, ending: &Ending<'_>, write: &mut dyn FnMut(&str, &[u8])) -> Result<(), String> {
-        if ending.summary.is_some() {
-            let summary = Record {
-                args: ending.summary,
-                ..Record::new(Kind::Summary, self.last, 0)
-            };
-            self.take(&summary, write);
+        if let Some(totals) = ending.totals(self.last) {
+            self.take(&totals, write);
         }
         for (day, (rows, mut bytes)) in std::mem::take(&mut self.files) {
             rows.end(ending, &mut bytes).map_err(|error| error.to_string())?;
@@ -249,6 +240,7 @@ fn path(meta: &Meta, day: i64) -> String {
 mod tests {
     use super::*;
     use crate::export::sample;
+    use crate::record::Kind;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use std::io::Write;
 

@@ -446,7 +446,7 @@ mod tests {
         assert!(report.launches().number >= u64::MAX - failed);
         assert_eq!(report.losses.calls, u64::MAX);
         for page in [
-            text::page(&report, false),
+            text::page(&report, false, None),
             json::to_line(&report),
             html::page(&report),
             markdown::page(&report),

@@ -4,7 +4,7 @@ use super::{Copies, Hidden, Report, sum};
 use crate::model::finding::Moment;
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
-pub use crate::section::words::{at, bandwidth, change, percent};
+pub use crate::section::words::{at, bandwidth, change, per_second, percent};
 pub(super) use crate::sink::findings::{at as at_place, cost, headline, place, stack};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};
@@ -101,15 +101,6 @@ pub fn hidden(wait: &Hidden) -> String {
     known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
 }
 
-/// `12,345/s`, `0.5/s`.
-#[must_use]
-pub fn per_second(rate: f64) -> String {
-    match rate {
-        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
-        _ => format!("{rate:.1}/s"),
-    }
-}
-
 /// `host → device, pinned memory, blocking`.
 #[must_use]
 pub fn copies(copies: &Copies) -> String {
@@ -169,11 +160,5 @@ mod tests {
         assert_eq!(moment_utc(951_782_400_000_000_000), "2000-02-29 00:00:00");
         assert_eq!(moment_utc(1_700_000_000_000_000_000), "2023-11-14 22:13:20");
         assert_eq!(moment_utc(4_107_542_399_000_000_000), "2100-02-28 23:59:59");
-    }
-
-    #[test]
-    fn rates_read_naturally() {
-        assert_eq!(per_second(12_345.4), "12,345/s");
-        assert_eq!(per_second(0.5), "0.5/s");
     }
 }
