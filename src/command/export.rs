@@ -3,8 +3,7 @@
 use super::rights;
 use super::whole_file::WholeFile;
 use super::{prepare, reading};
-use crate::cli::Content;
-use crate::cli::{ExportArgs, ExportFormat};
+use crate::cli::{Content, ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
 use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;

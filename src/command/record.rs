@@ -3,8 +3,7 @@
 use super::launched::{self, End, Launched};
 use super::prepare;
 use super::running::Running;
-use crate::cli::Content;
-use crate::cli::{DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
+use crate::cli::{Content, DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;
 use crate::output::{file, say};

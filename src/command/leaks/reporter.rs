@@ -1,8 +1,7 @@
 //! When a report is made of who holds memory, in which form, and where it goes.
 
 use super::screen::{self, Screen};
-use crate::cli::Content;
-use crate::cli::LeaksArgs;
+use crate::cli::{Content, LeaksArgs};
 use crate::command::prepare;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;

@@ -2,8 +2,7 @@
 //!
 //! Owns the choice. What a line looks like is an encoder's business.
 
-use crate::cli::Content;
-use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::cli::{Colour, Content, Format, Options, SummaryFormat};
 use crate::clock::Clock;
 use crate::command::leaks::screen;
 use crate::model::summary::Summary;

@@ -179,8 +179,7 @@ impl Taker for Examiner {
 mod tests {
     use super::super::fixture::Fixture;
     use super::*;
-    use crate::catalog::CopyKind;
-    use crate::catalog::HostMemory;
+    use crate::catalog::{CopyKind, HostMemory};
     use proptest::prelude::*;
     use proptest::sample::select;
 

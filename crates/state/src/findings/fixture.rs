@@ -1,8 +1,7 @@
 //! Traces for tests: calls of one process, one after the other.
 
 use super::{Examiner, Finding, Rule};
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::record::{Kind, Record, Taker};
 
 pub const MS: u64 = 1_000_000;

@@ -1,7 +1,6 @@
 use super::recorder::Memory;
 use super::*;
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::record::{Encoder, Kind, Meta, Record, Taker};
 

@@ -5,8 +5,7 @@
 
 use super::scene::{Arrows, Painter, Scene, Span, Track};
 use super::sums::Counter;
-use crate::record::Ending;
-use crate::record::{Meta, Record};
+use crate::record::{Ending, Meta, Record};
 use crate::text::json::{hex, padded, string};
 use crate::text::object::object_into;
 use crate::text::quantity::escaped;

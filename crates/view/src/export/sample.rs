@@ -1,10 +1,8 @@
 //! A made-up trace with a row of each type, for snapshots.
 
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Kind, Meta, Record};
 
 pub fn meta() -> Meta {
     Meta {

@@ -1,7 +1,6 @@
 //! Rows into an encoder, its bytes into a writer.
 
-use crate::record::{Encoder, Ending};
-use crate::record::{Meta, Record, Taker};
+use crate::record::{Encoder, Ending, Meta, Record, Taker};
 use std::io::{self, Write};
 
 /// Bytes that go out at once.

@@ -2,8 +2,7 @@
 
 use super::functions::View;
 use super::kernels::{index, seen};
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::Record;
 use serde::Serialize;

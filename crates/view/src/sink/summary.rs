@@ -1,16 +1,10 @@
 //! The summary at the end of a run, as text and as JSON.
 
-use super::aggregate;
-use super::cost;
-use super::driver;
-use super::findings;
 use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory::{self, Rates};
-use super::outside;
-use super::totals;
-use super::work;
-use super::xid;
+use super::{aggregate, cost, driver, findings};
+use super::{outside, totals, work, xid};
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;

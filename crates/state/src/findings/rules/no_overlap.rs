@@ -1,7 +1,6 @@
 //! Copies that could run beside kernels and never do: they are in the same stream, or nothing is launched meanwhile.
 
-use crate::catalog::Class;
-use crate::catalog::HostMemory;
+use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Part, Seen};

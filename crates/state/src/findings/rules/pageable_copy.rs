@@ -1,7 +1,6 @@
 //! Copies of pageable memory that are called asynchronous and hold their thread up all the same.
 
-use crate::catalog::Class;
-use crate::catalog::HostMemory;
+use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::Phased;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::Seen;

@@ -104,8 +104,7 @@ impl Rule for SyncCopy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::CopyKind;
-    use crate::catalog::HostMemory;
+    use crate::catalog::{CopyKind, HostMemory};
     use crate::findings::fixture::{Fixture, MS, US};
 
     fn copies(fixture: &mut Fixture, blocking: bool, ns: u64, gap_ns: u64) {

@@ -7,9 +7,7 @@
 //! speed is that of neither pinned nor pageable memory.
 
 use super::{Call, Ranges};
-use crate::catalog::HostMemory;
-use crate::catalog::MemoryKind;
-use crate::catalog::{CopyKind, WorkPart};
+use crate::catalog::{CopyKind, HostMemory, MemoryKind, WorkPart};
 use crate::model::memory::Origin;
 
 /// What of a call tells where one end is.

@@ -6,8 +6,7 @@
 
 use super::Call;
 use super::report::{Bandwidth, CopyReport, SIZE_BUCKETS};
-use crate::catalog::HostMemory;
-use crate::catalog::{CopyKind, Step, WorkPart};
+use crate::catalog::{CopyKind, HostMemory, Step, WorkPart};
 use crate::wire;
 use std::collections::{BTreeMap, HashMap};
 

@@ -7,8 +7,7 @@
 use super::StreamName;
 use super::report::{Certainty, HiddenKind, HiddenWait};
 use super::waits::KEYS;
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use std::collections::HashMap;
 
 /// A value or a few: facts on hidden synchronisation, rule 7.

@@ -12,9 +12,7 @@ use super::report::{Created, GpuReport, HiddenKind, ProcessReport, StreamReport}
 use super::stream::Stream;
 use super::streams::Streams;
 use super::waits::{Wait, Waits};
-use crate::catalog::HostMemory;
-use crate::catalog::MemoryKind;
-use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
+use crate::catalog::{CopyKind, Family, HostMemory, MemoryKind, Step, Verb, WorkPart};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 

@@ -7,8 +7,7 @@ mod tracks;
 
 use super::scene::{Arrows, Painter, Scene, Span};
 use super::sums::Counter;
-use crate::record::Ending;
-use crate::record::{Meta, Record};
+use crate::record::{Ending, Meta, Record};
 use crate::text::object::object;
 use crate::text::quantity::escaped;
 use event::{BEGIN, COUNTER, END, Event, INSTANT, Value};

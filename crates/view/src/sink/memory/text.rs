@@ -1,8 +1,7 @@
 //! The report as text: each process, the one that holds most first, then what limits the figures.
 
-use super::Rates;
-use super::process;
 use super::words::name;
+use super::{Rates, process};
 use crate::model::memory::{ProcessReport, Report};
 use crate::section::text::Ink;
 use crate::text::fit::fit;
