@@ -112,7 +112,10 @@ impl Launched {
     ///
     /// # Errors
     /// The command cannot be waited for.
-    pub fn follow_while(&mut self, mut goes_on: impl FnMut(&mut Tracer) -> bool) -> Result<(Option<End>, Result<()>)> {
+    pub(crate) fn follow_while(
+        &mut self,
+        mut goes_on: impl FnMut(&mut Tracer) -> bool,
+    ) -> Result<(Option<End>, Result<()>)> {
         let mut outcome = Ok(());
         loop {
             let step = self.tracer.step();

@@ -9,11 +9,11 @@ mod setup;
 mod stop;
 mod verdict;
 
-pub use destination::{coloured, destination, print_summary, words};
-pub use runner::runner;
-pub use setup::{SPARE_ROWS, quiet_setup};
-pub use stop::{StopFlag, stop_flag};
-pub use verdict::{leaks, matches, say_matches, status};
+pub(crate) use destination::{coloured, destination, print_summary, words};
+pub(crate) use runner::runner;
+pub(crate) use setup::{SPARE_ROWS, quiet_setup};
+pub(crate) use stop::{StopFlag, stop_flag};
+pub(crate) use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
@@ -177,7 +177,7 @@ fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish 
 ///
 /// # Errors
 /// As [`tracer`].
-pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
+pub(crate) fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     probe::route_messages(args.verbose);
     let mut catalog = catalog(&args.hooks)?;
     add_frameworks(&mut catalog)?;

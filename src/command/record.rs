@@ -91,7 +91,7 @@ fn of_command(args: &RecordArgs) -> Result<u8> {
 ///
 /// # Errors
 /// As [`prepare::tracer`].
-pub fn tracer_of_file(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
+pub(crate) fn tracer_of_file(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
     if options.quiet {
         let words = "-q writes no rows, and a recording has nothing else\nhint: drop -q, or -o and --format";
         bail!(Usage(words.to_owned()));

@@ -154,7 +154,7 @@ impl Reporter {
     }
 
     /// Whether nobody reads what is written.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.output.closed()
     }
 

@@ -101,7 +101,7 @@ pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
 }
 
 /// Writes the summary to stderr as asked.
-pub fn print_summary(format: SummaryFormat, summary: &Summary) {
+pub(crate) fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
         SummaryFormat::Text => {
             let columns = screen::columns(&std::io::stderr());
