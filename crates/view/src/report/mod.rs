@@ -37,10 +37,9 @@ pub mod words;
 
 pub use copies::Copies;
 pub use driver::DriverShare;
-pub use failures::{Failure, Losses, Lost, Span, Xid};
+pub use failures::{Failure, Losses, Xid};
 pub use functions::{Function, Layer};
 pub use gather::{Gatherer, Source, Until};
-pub use histogram::Bucket;
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;

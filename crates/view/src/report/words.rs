@@ -4,7 +4,7 @@ use super::{Copies, Hidden, Report, sum};
 use crate::model::finding::Moment;
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
-pub use crate::section::words::{at, bandwidth, change, per_second, percent};
+pub use crate::section::words::{at, bandwidth, per_second, percent};
 pub(super) use crate::sink::findings::{at as at_place, cost, headline, place, stack};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};

@@ -29,7 +29,6 @@ mod tests;
 use std::collections::HashMap;
 
 pub use calls::CallTotals;
-pub use maps::Maps;
 pub use process::{Ends, Process, Unseen};
 pub use report::{ProcessReport, Report};
 pub use resource::Held;

@@ -1,6 +1,6 @@
 //! What copies move, and how fast.
 //!
-//! Owns counts by class and by stream. Where a copy goes is [`super::classify()`]'s business, when a stream has done
+//! Owns counts by class and by stream. Where a copy goes is [`super::classify`]'s business, when a stream has done
 //! what it was given to do that of the streams. A copy that blocks is as fast as its call is long. One that does not
 //! has begun after its call did and was over when its stream was seen drained: it was at least as fast.
 
@@ -18,7 +18,7 @@ const BATCHES: usize = 4096;
 pub struct CopyClass {
     pub direction: Option<CopyKind>,
     pub host: Option<HostMemory>,
-    /// See [`super::blocks`].
+    /// See [`super::classify::blocks`].
     pub blocking: bool,
 }
 

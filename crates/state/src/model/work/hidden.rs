@@ -32,7 +32,7 @@ pub struct CopyWait {
     pub bytes: Option<u64>,
     pub direction: Option<CopyKind>,
     pub host: Option<HostMemory>,
-    /// See [`super::blocks`].
+    /// See [`super::classify::blocks`].
     pub blocking: bool,
     pub stream: StreamName,
     pub site: u64,

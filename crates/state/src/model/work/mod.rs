@@ -28,10 +28,7 @@ mod tests;
 mod waits;
 
 pub use call::Call;
-pub use classify::{blocks, classify};
-pub use copies::{Copies, CopyClass};
-pub use graphs::Graphs;
-pub use hidden::{CopyWait, HiddenWaits, SyncWait};
+pub use copies::CopyClass;
 pub use idle::Gap;
 pub use name::StreamName;
 pub use ranges::Ranges;
@@ -39,7 +36,6 @@ pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
     SIZE_BUCKETS, StreamReport, WaitReport,
 };
-pub use waits::{Wait, Waits};
 
 use crate::catalog::MemoryKind;
 use crate::model::fleet::Sums;

@@ -1,6 +1,6 @@
 //! How long threads waited, by function, stream and place.
 //!
-//! Owns waits that the program asks for. Those that it does not are [`super::HiddenWaits`]' business.
+//! Owns waits that the program asks for. Those that it does not are [`super::hidden`]' business.
 
 use super::report::WaitReport;
 use std::collections::HashMap;
