@@ -2,12 +2,11 @@
 
 use clap::Parser;
 use gpuscope::cli::Cli;
-use gpuscope::command;
-use gpuscope::foreign;
 use gpuscope::output::say;
 use gpuscope::probe::{calibrate, lease};
 use gpuscope::refusal::{self, Usage};
 use gpuscope::stack;
+use gpuscope::{command, foreign};
 use std::process::ExitCode;
 
 const WRONG_USAGE: u8 = 2;

@@ -77,12 +77,12 @@ impl RunRows {
     }
 
     /// Whether what is put into streams is followed.
-    pub fn follows_work(&self) -> bool {
+    pub(crate) fn follows_work(&self) -> bool {
         self.wish.work
     }
 
     /// Whether it is followed who holds memory.
-    pub fn follows_memory(&self) -> bool {
+    pub(crate) fn follows_memory(&self) -> bool {
         self.wish.memory
     }
 
@@ -93,7 +93,7 @@ impl RunRows {
     }
 
     /// Whether calls are summed up by process.
-    pub fn names_processes(&self) -> bool {
+    pub(crate) fn names_processes(&self) -> bool {
         let by = |row: &Row| row.hook.aggregate.as_ref().map(|sums| sums.by);
         self.catalog.rows.iter().any(|row| by(row) == Some(Group::Process))
     }

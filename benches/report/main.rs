@@ -6,8 +6,8 @@
 
 #![allow(clippy::expect_used, reason = "the file that is made is a test's, too")]
 
-#[path = "../../tests/recording/report/specimen.rs"]
-mod specimen;
+#[path = "../../tests/recording/report/fixture.rs"]
+mod fixture;
 
 use anyhow::{Context, Result, anyhow};
 use gpuscope::export::{Writing, chrome, perfetto};
@@ -32,14 +32,14 @@ fn main() -> Result<()> {
     })?;
     let size = std::fs::metadata(path)?.len();
     println!("{rows} rows, {:.1} bytes each", size as f64 / rows as f64);
-    let forms: Vec<(&str, Box<dyn Encoder>)> = vec![
-        ("perfetto", Box::new(perfetto::form())),
-        ("chrome", Box::new(chrome::form())),
+    let encoders: Vec<(&str, Box<dyn Encoder>)> = vec![
+        ("perfetto", Box::new(perfetto::encoder())),
+        ("chrome", Box::new(chrome::encoder())),
         #[cfg(feature = "parquet")]
         ("parquet", Box::<gpuscope::export::parquet::Parquet>::default()),
     ];
-    for (name, form) in forms {
-        measured(name, || export(path, form))?;
+    for (name, encoder) in encoders {
+        measured(name, || export(path, encoder))?;
     }
     Ok(())
 }
@@ -59,9 +59,9 @@ fn measured(what: &str, act: impl FnOnce() -> Result<u64>) -> Result<u64> {
     Ok(rows)
 }
 
-fn export(from: &Path, form: Box<dyn Encoder>) -> Result<u64> {
+fn export(from: &Path, encoder: Box<dyn Encoder>) -> Result<u64> {
     let path = from.with_extension("exported");
-    let mut writing = Writing::new(form, File::create(&path)?);
+    let mut writing = Writing::new(encoder, File::create(&path)?);
     let end = Reader::open(from)?.read_ahead(&mut writing);
     let ending = Ending {
         summary: end.summary.as_deref(),
@@ -77,7 +77,7 @@ fn make(path: &Path, rows: u64, launches: u64) -> Result<()> {
     let mut bytes = Vec::new();
     let mut file = std::io::BufWriter::new(File::create(path)?);
     let begun = Instant::now();
-    let mut made = specimen::Loop::new(&mut bytes);
+    let mut made = fixture::Loop::new(&mut bytes);
     let mut number = 0;
     while made.rows < rows {
         made.step(number, launches, number % 4 == 0);

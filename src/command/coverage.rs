@@ -43,7 +43,7 @@ impl Coverage {
     ///
     /// # Errors
     /// Says why it could not, and the cure.
-    pub fn check_rule(&self, rule: Rule) -> Result<()> {
+    pub(crate) fn check_rule(&self, rule: Rule) -> Result<()> {
         match (rule, &self.refused) {
             // whether findings are looked for depends on more than functions
             (Rule::Xid | Rule::Finding { .. }, _) => Ok(()),
@@ -73,7 +73,7 @@ impl Coverage {
     ///
     /// # Errors
     /// Says why they are not, and the cure.
-    pub fn check_stacks(&self, stacks: Option<Stacks>) -> Result<()> {
+    pub(crate) fn check_stacks(&self, stacks: Option<Stacks>) -> Result<()> {
         let Some(stacks) = stacks.filter(|stacks| *stacks != Stacks::None) else {
             return Ok(());
         };
@@ -97,7 +97,7 @@ impl Coverage {
 
     /// `stacks`, or what can be taken of them.
     #[must_use]
-    pub fn most_stacks(&self, stacks: Stacks) -> Option<Stacks> {
+    pub(crate) fn most_stacks(&self, stacks: Stacks) -> Option<Stacks> {
         match (stacks.of_work() && !self.work, self.memory) {
             (false, true) => Some(stacks),
             (true, true) => Some(Stacks::Alloc),

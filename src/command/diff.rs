@@ -1,7 +1,7 @@
 //! `gpuscope diff`: what changed between two recordings.
 
 use super::leaks::screen::columns;
-use super::report::{coloured, demands, put, read, status, warn};
+use super::report::{coloured, gates, put, read, status, warn};
 use crate::cli::DiffArgs;
 use crate::output::Output;
 use crate::report::diff;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// # Errors
 /// A recording cannot be read, or nothing can be written.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
-    let demands = demands(&args.fail_on, true)?;
+    let gates = gates(&args.fail_on, true)?;
     let (before, after) = (read(&args.before)?, read(&args.after)?);
     warn(&before);
     warn(&after);
@@ -21,9 +21,9 @@ pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let page = match (args.json, args.md) {
         (true, _) => diff::to_line(&diff),
         (_, true) => diff::markdown(&diff),
-        _ => diff::page_within(&diff, coloured(args.paint.color), columns(&std::io::stdout())),
+        _ => diff::page(&diff, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)?;
-    let worse = demands.iter().flat_map(|demand| demand.regressions(&diff)).collect();
-    status(&demands, &after, worse)
+    let worse = gates.iter().flat_map(|gate| gate.regressions(&diff)).collect();
+    status(&gates, &after, worse)
 }

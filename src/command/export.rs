@@ -3,8 +3,7 @@
 use super::rights;
 use super::whole_file::WholeFile;
 use super::{prepare, reading};
-use crate::cli::Content;
-use crate::cli::{ExportArgs, ExportFormat};
+use crate::cli::{Content, ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
 use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;
@@ -63,35 +62,35 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn form(format: ExportFormat) -> Result<Box<dyn Encoder>> {
+fn encoder(format: ExportFormat) -> Result<Box<dyn Encoder>> {
     Ok(match format {
         ExportFormat::Jsonl => Box::new(Json::default().with_names(&prepare::catalog(&[])?)),
         ExportFormat::Csv => Box::new(Csv::default()),
-        ExportFormat::Chrome => Box::new(chrome::form()),
-        ExportFormat::Perfetto => Box::new(perfetto::form()),
+        ExportFormat::Chrome => Box::new(chrome::encoder()),
+        ExportFormat::Perfetto => Box::new(perfetto::encoder()),
         ExportFormat::Parquet => parquet_form()?,
     })
 }
 
 fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
-    let (from, form) = (&args.file, form(format)?);
+    let (from, encoder) = (&args.file, encoder(format)?);
     let Some(path) = to else {
-        return into_stdout(from, form);
+        return into_stdout(from, encoder);
     };
     refuse_itself(from, path)?;
     Content::from(format).check(to, "another name for -o, or without --to")?;
     // before anything is made: it may be no recording
     let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
-    let (end, written) = export(reader, from, form, &mut file).map_err(|error| no_room(&error, path))?;
+    let (end, written) = export(reader, from, encoder, &mut file).map_err(|error| no_room(&error, path))?;
     file.keep()?;
     warn(from, &end);
     tell(&end, written, path);
     Ok(())
 }
 
-fn into_stdout(from: &Path, form: Box<dyn Encoder>) -> Result<()> {
-    match export(Recording::open(from)?, from, form, &mut io::stdout().lock()) {
+fn into_stdout(from: &Path, encoder: Box<dyn Encoder>) -> Result<()> {
+    match export(Recording::open(from)?, from, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, _)) => {
@@ -101,8 +100,8 @@ fn into_stdout(from: &Path, form: Box<dyn Encoder>) -> Result<()> {
     }
 }
 
-fn export(reader: Recording, from: &Path, form: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
-    let mut writing = Writing::new(form, to);
+fn export(reader: Recording, from: &Path, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
+    let mut writing = Writing::new(encoder, to);
     let end = reading::read(reader, from, "exporting", &mut writing);
     give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;

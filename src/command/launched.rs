@@ -53,7 +53,7 @@ pub enum End {
     /// The command ended.
     Ended(ExitStatus),
     /// We were told to end, by this signal; process `pid` lives on.
-    Told { signal: i32, pid: u32 },
+    Signalled { signal: i32, pid: u32 },
 }
 
 impl Launched {
@@ -115,7 +115,10 @@ impl Launched {
     ///
     /// # Errors
     /// The command cannot be waited for.
-    pub fn follow_while(&mut self, mut goes_on: impl FnMut(&mut Tracer) -> bool) -> Result<(Option<End>, Result<()>)> {
+    pub(crate) fn follow_while(
+        &mut self,
+        mut goes_on: impl FnMut(&mut Tracer) -> bool,
+    ) -> Result<(Option<End>, Result<()>)> {
         let mut outcome = Ok(());
         loop {
             let step = self.tracer.step();
@@ -218,7 +221,7 @@ fn end_of(child: &mut Child, stop: &StopFlag) -> Result<Option<End>> {
         return Ok(Some(End::Ended(status)));
     }
     let signal = stop.signal().filter(|signal| !reaches_command(*signal));
-    Ok(signal.map(|signal| End::Told {
+    Ok(signal.map(|signal| End::Signalled {
         signal,
         pid: child.id(),
     }))
@@ -230,7 +233,7 @@ impl End {
     pub fn conclude(&self, outcome: Result<()>, matches: &[String]) -> u8 {
         let status = match self {
             End::Ended(status) => shell_status(*status),
-            End::Told { signal, pid } => {
+            End::Signalled { signal, pid } => {
                 say(format_args!(
                     "gpuscope: ended by signal {signal}; process {pid} goes on untraced"
                 ));

@@ -22,6 +22,6 @@ pub fn run(_: &RecordArgs) -> Result<ExitCode> {
 ///
 /// # Errors
 /// Names the missing feature.
-pub fn tracer_of_file(_: &Options, _: Scope, _: &[OsString]) -> Result<Tracer> {
+pub(crate) fn tracer_of_file(_: &Options, _: Scope, _: &[OsString]) -> Result<Tracer> {
     bail!(Usage(MISSING.to_owned()))
 }

@@ -10,11 +10,11 @@ mod setup;
 mod stop;
 mod verdict;
 
-pub use destination::{coloured, destination, print_summary, words};
-pub use runner::runner;
-pub use setup::{SPARE_ROWS, quiet_setup};
-pub use stop::{StopFlag, stop_flag};
-pub use verdict::{leaks, matches, say_matches, status};
+pub(crate) use destination::{coloured, destination, print_summary, words};
+pub(crate) use runner::runner;
+pub(crate) use setup::{SPARE_ROWS, quiet_setup};
+pub(crate) use stop::{StopFlag, stop_flag};
+pub(crate) use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
@@ -96,9 +96,9 @@ pub fn begin(
     options.fail_on.iter().try_for_each(|rule| coverage.check_rule(*rule))?;
     coverage.check_stacks(options.stacks)?;
     let stacks = options.stacks.or_else(|| coverage.most_stacks(stacks?));
-    let untold = no_findings(options, &scope, &coverage);
+    let not_looked_for = no_findings(options, &scope, &coverage);
     let wish = Wish {
-        events: !options.quiet || untold.is_none(),
+        events: !options.quiet || not_looked_for.is_none(),
         ..wish(options, stacks, &coverage)
     };
     let rows = RunRows::new(catalog, filter, wish, SPARE_ROWS);
@@ -129,7 +129,7 @@ pub fn begin(
         tracer.show_stacks();
     }
     let asks = options.fail_on.iter().any(|rule| matches!(rule, Rule::Finding { .. }));
-    match untold {
+    match not_looked_for {
         Some(why) if asks => bail!(Usage(format!("--fail-on finding cannot be told: {why}"))),
         Some(why) => tracer.leave_findings_out(why),
         None => tracer.look_for_findings(),
@@ -201,7 +201,7 @@ fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish 
 ///
 /// # Errors
 /// As [`tracer`].
-pub fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
+pub(crate) fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
     probe::route_messages(args.verbose);
     let mut catalog = catalog(&args.hooks)?;
     add_frameworks(&mut catalog)?;

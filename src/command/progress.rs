@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: &str = "{prefix} {wide_bar} {bytes}/{total_bytes} {eta}";
 
 /// See the module.
-pub struct Progress {
+pub(crate) struct Progress {
     begun: Instant,
     wanted: bool,
     what: String,

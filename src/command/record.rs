@@ -3,8 +3,7 @@
 use super::launched::{self, End, Launched};
 use super::prepare;
 use super::running::Running;
-use crate::cli::Content;
-use crate::cli::{DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
+use crate::cli::{Content, DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;
 use crate::output::{file, say};
@@ -13,8 +12,8 @@ use crate::refusal::{Usage, message};
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
-use crate::trace::alarm::Cause;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
+use crate::trace::trigger::Cause;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::OsString;
@@ -92,7 +91,7 @@ fn of_command(args: &RecordArgs) -> Result<u8> {
 ///
 /// # Errors
 /// As [`prepare::tracer`].
-pub fn tracer_of_file(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
+pub(crate) fn tracer_of_file(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
     if options.quiet {
         let words = "-q writes no rows, and a recording has nothing else\nhint: drop -q, or -o and --format";
         bail!(Usage(words.to_owned()));
@@ -117,7 +116,7 @@ fn begin(options: &Options, scope: Scope, command: &[OsString], plan: &Plan) -> 
     let clock = clock_now();
     let meta = Meta::here(clock, prepare::words(command), tracer.tier().to_owned());
     let recorder = Recorder::new(&meta).context("failed to begin a recording")?;
-    tracer.write_to(Box::new(recorder.with_alarm(store.alarm.clone())), &meta);
+    tracer.write_to(Box::new(recorder.with_trigger(store.trigger.clone())), &meta);
     Ok((tracer, store))
 }
 
@@ -151,7 +150,7 @@ impl Keeper {
     /// After each step: whether there is anything more to record.
     fn goes_on(&mut self, tracer: &mut Tracer) -> bool {
         if self.asked.swap(false, Ordering::Relaxed) {
-            self.store.alarm.raise(Cause::Signal);
+            self.store.trigger.raise(Cause::Signal);
         }
         self.turn();
         tracer.flush().is_ok() && !tracer.output_closed() && !self.store.kept().0.full

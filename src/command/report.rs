@@ -6,13 +6,12 @@ use super::progress::Progress;
 use super::rights;
 use super::running::Running;
 use super::whole_file::WholeFile;
-use crate::cli::Content;
-use crate::cli::{Colour, Options, ReportArgs};
+use crate::cli::{Colour, Content, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
 use crate::record::Meta;
 use crate::refusal::Usage;
-use crate::report::demand::Demand;
+use crate::report::gate::Gate;
 use crate::report::{Live, Report, html, json, load, markdown, text};
 use crate::rule::Rule;
 use anyhow::{Context, Result, bail};
@@ -26,14 +25,14 @@ use std::time::Instant;
 /// # Errors
 /// The recording cannot be read, or the report cannot be written.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let demands = demands(&args.fail_on, false)?;
+    let gates = gates(&args.fail_on, false)?;
     let report = match &args.file {
         Some(file) => read(file)?,
         None => live(args)?,
     };
     warn(&report);
     write(args, &report)?;
-    status(&demands, &report, Vec::new())
+    status(&gates, &report, Vec::new())
 }
 
 /// Reads a recording, and shows how far it has come.
@@ -89,10 +88,10 @@ fn whom(args: &ReportArgs) -> String {
 }
 
 /// What `--fail-on` says. `changes`: of two recordings.
-pub(super) fn demands(rules: &[String], changes: bool) -> Result<Vec<Demand>> {
+pub(super) fn gates(rules: &[String], changes: bool) -> Result<Vec<Gate>> {
     let parse = |rule: &String| {
         let said = |why| Usage(format!("--fail-on {rule}: {why}"));
-        Demand::parse(rule, changes).map_err(|why| anyhow::Error::new(said(why)))
+        Gate::parse(rule, changes).map_err(|why| anyhow::Error::new(said(why)))
     };
     rules.iter().map(parse).collect()
 }
@@ -117,7 +116,7 @@ fn write(args: &ReportArgs, report: &Report) -> Result<()> {
     let page = match (args.json, args.md) {
         (true, _) => json::to_line(report),
         (_, true) => markdown::page(report),
-        _ => text::page_within(report, coloured(args.paint.color), columns(&std::io::stdout())),
+        _ => text::page(report, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)
 }
@@ -146,10 +145,10 @@ pub(super) fn put(mut output: Output, page: &str) -> Result<()> {
 }
 
 /// The exit status, after what was demanded and is not so was said; `more` of it is known already.
-pub(super) fn status(demands: &[Demand], report: &Report, more: Vec<String>) -> Result<ExitCode> {
+pub(super) fn status(gates: &[Gate], report: &Report, more: Vec<String>) -> Result<ExitCode> {
     let mut matches = more;
-    for demand in demands {
-        match demand.matches(report) {
+    for gate in gates {
+        match gate.matches(report) {
             Ok(lines) => matches.extend(lines),
             Err(why) => bail!(why),
         }

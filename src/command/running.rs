@@ -50,7 +50,7 @@ impl Running<'_> {
     }
 
     /// Whether there is nobody left to trace.
-    pub fn are_over(&self) -> bool {
+    pub(crate) fn are_over(&self) -> bool {
         !self.all && !self.pids.iter().any(|pid| is_alive(*pid))
     }
 }

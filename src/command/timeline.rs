@@ -1,8 +1,7 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
 use super::leaks::screen;
-use super::rights;
-use super::{prepare, reading};
+use super::{prepare, reading, rights};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 /// Goes away again unless it is kept.
-pub struct WholeFile {
+pub(crate) struct WholeFile {
     file: File,
     partial: Option<Partial>,
 }

@@ -127,8 +127,8 @@ fn tell(samples: &mut Vec<Sample>, counts: &[(&'static Metric, Count)]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serve::fixture::{of_every_metric, owner};
     use crate::serve::metrics::{api, own};
-    use crate::serve::specimen::{of_every_metric, owner};
 
     fn errors(names: &[u32]) -> Vec<Sample> {
         let owner = owner(&[("comm", "train")]);

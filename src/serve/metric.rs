@@ -44,7 +44,7 @@ impl Collector {
 
     /// Whether it is on where nobody says anything else.
     #[must_use]
-    pub fn is_usual(self) -> bool {
+    pub(crate) fn is_usual(self) -> bool {
         // two slow programs down that have nothing to do with a GPU, or little; one doubles the number of series
         !matches!(self, Collector::Getters | Collector::Driver | Collector::Buckets)
     }

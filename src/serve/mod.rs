@@ -14,6 +14,8 @@ pub mod config;
 pub mod display;
 pub mod exchange;
 pub mod exposition;
+#[cfg(test)]
+mod fixture;
 pub mod gather;
 mod heartbeat;
 pub mod http;
@@ -25,8 +27,6 @@ mod metrics_doc;
 #[cfg(feature = "otlp")]
 pub(crate) mod otlp;
 mod series;
-#[cfg(test)]
-mod specimen;
 
 pub use exchange::{Exchange, Scrape, Status};
 pub use heartbeat::{Doing, Heartbeat, Stuck};

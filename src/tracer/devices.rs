@@ -5,7 +5,7 @@
 use crate::catalog::Family;
 use crate::device::telemetry::Sampler;
 use crate::device::{Access, Certainty, Device, Environment, Ordinals, ProcessMemory, Reconciled, Tracked, reconcile};
-use crate::model::memory::{Book, DeviceReport, ProcessReport, UNKNOWN_DEVICE};
+use crate::model::memory::{DeviceReport, Ledgers, ProcessReport, UNKNOWN_DEVICE};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,9 +56,9 @@ pub(super) struct DevicePlane {
 
 impl DevicePlane {
     /// Asks, unless it was asked a moment ago; whether there is an answer to be compared.
-    pub(super) fn ask(&mut self, book: &Book) -> bool {
+    pub(super) fn ask(&mut self, ledgers: &Ledgers) -> bool {
         let recently = |asked: Instant| asked.elapsed() < ASK_EVERY;
-        if book.alive().next().is_none() || self.asked.is_some_and(recently) {
+        if ledgers.alive().next().is_none() || self.asked.is_some_and(recently) {
             return false;
         }
         self.asked = Some(Instant::now());
@@ -80,8 +80,8 @@ impl DevicePlane {
     }
 
     /// Compares the answer, which was given at `now` (CLOCK_MONOTONIC ns) or earlier, with what is held.
-    pub(super) fn compare(&mut self, book: &Book, now: u64) {
-        let pids: Vec<u32> = book.alive().collect();
+    pub(super) fn compare(&mut self, ledgers: &Ledgers, now: u64) {
+        let pids: Vec<u32> = ledgers.alive().collect();
         let devices = std::mem::take(&mut self.answer.devices);
         let processes = std::mem::take(&mut self.answer.processes);
         let age = self.answer.at.map_or(Duration::ZERO, |at| at.elapsed());
@@ -92,7 +92,7 @@ impl DevicePlane {
             let alive: BTreeSet<u32> = pids.iter().copied().collect();
             self.readings.retain(|pid, _| alive.contains(pid));
         }
-        self.read(book, &pids, &devices, &processes, at);
+        self.read(ledgers, &pids, &devices, &processes, at);
     }
 
     fn learn_names(&mut self, devices: &[Device]) {
@@ -104,11 +104,11 @@ impl DevicePlane {
         }
     }
 
-    fn read(&mut self, book: &Book, pids: &[u32], devices: &[Device], processes: &[ProcessMemory], now: u64) {
-        let held: Vec<Tracked> = pids.iter().flat_map(|pid| tracked(book, *pid)).collect();
+    fn read(&mut self, ledgers: &Ledgers, pids: &[u32], devices: &[Device], processes: &[ProcessMemory], now: u64) {
+        let held: Vec<Tracked> = pids.iter().flat_map(|pid| tracked(ledgers, *pid)).collect();
         let ordinals: BTreeMap<u32, Ordinals> = pids
             .iter()
-            .map(|pid| (*pid, self.ordinals(book, *pid, &held, devices, processes)))
+            .map(|pid| (*pid, self.ordinals(ledgers, *pid, &held, devices, processes)))
             .collect();
         for (pid, known) in &ordinals {
             self.notes
@@ -131,7 +131,7 @@ impl DevicePlane {
 
     fn ordinals(
         &mut self,
-        book: &Book,
+        ledgers: &Ledgers,
         pid: u32,
         held: &[Tracked],
         devices: &[Device],
@@ -148,7 +148,7 @@ impl DevicePlane {
             .filter_map(|tracked| u32::try_from(tracked.ordinal).ok())
             .collect();
         let environment = self.environments.get(&pid).cloned().unwrap_or_default();
-        Ordinals::new(&environment, devices, &book.uuids(pid)).settled(&used, pid, processes)
+        Ordinals::new(&environment, devices, &ledgers.uuids(pid)).settled(&used, pid, processes)
     }
 
     /// What was last said of a process, by device; empty: nothing.
@@ -205,9 +205,9 @@ impl DevicePlane {
 }
 
 /// An answer, and what limits it.
-type Told = (Option<Answer>, Vec<String>);
+type Reply = (Option<Answer>, Vec<String>);
 
-fn ask(access: &mut Access) -> Told {
+fn ask(access: &mut Access) -> Reply {
     match access.devices(Instant::now()) {
         Ok(nvml) => {
             let (devices, processes) = (nvml.list(), nvml.processes());
@@ -223,7 +223,7 @@ fn ask(access: &mut Access) -> Told {
 }
 
 /// Each answer of a sampler once. Its notes are told elsewhere; they would be ever more here.
-fn take(sampler: &Sampler, last: Option<Instant>) -> Told {
+fn take(sampler: &Sampler, last: Option<Instant>) -> Reply {
     let Some(telemetry) = sampler.latest().filter(|telemetry| Some(telemetry.at) != last) else {
         return (None, Vec::new());
     };
@@ -260,8 +260,8 @@ fn place(report: &mut ProcessReport, ordinal: i32) {
     }
 }
 
-fn tracked(book: &Book, pid: u32) -> impl Iterator<Item = Tracked> {
-    book.held(pid).into_iter().map(move |(device, bytes)| Tracked {
+fn tracked(ledgers: &Ledgers, pid: u32) -> impl Iterator<Item = Tracked> {
+    ledgers.held(pid).into_iter().map(move |(device, bytes)| Tracked {
         pid,
         ordinal: i32::from(device),
         bytes,

@@ -5,8 +5,7 @@
 use crate::driver::{Dialect, Record, Step};
 use crate::engine::{Engine, Hooks, Records, Stream};
 use crate::model::driver::{Caller, FileId, Objects, ProcessReport, Report};
-use crate::wire::Inbox;
-use crate::wire::{self, Notice};
+use crate::wire::{self, Inbox, Notice};
 use anyhow::Result;
 use std::cell::RefCell;
 

@@ -60,7 +60,7 @@ impl Early {
     }
 
     /// A linker tells of the process of `notice`: who is gone has nothing else to tell.
-    pub(super) fn told(&mut self, notice: &Notice) {
+    pub(super) fn heard_of(&mut self, notice: &Notice) {
         self.unsure
             .retain(|unsure| unsure.pid != notice.tgid || unsure.why != Why::Gone);
     }

@@ -12,14 +12,14 @@ const KEPT_NS: u64 = 2_000_000_000;
 
 /// By thread and time of entry.
 #[derive(Debug, Default)]
-pub(super) struct FactBook {
+pub(super) struct PendingFacts {
     /// `None`: nobody asks.
     facts: Option<BTreeMap<(u32, u64), Facts>>,
     /// Also those that only a recording has room for.
     all: bool,
 }
 
-impl FactBook {
+impl PendingFacts {
     /// Has it keep facts; `all`: of every call that has to do with work.
     pub(super) fn begin(&mut self, all: bool) {
         self.facts.get_or_insert_default();
@@ -99,12 +99,12 @@ impl FactBook {
 mod tests {
     use super::*;
 
-    fn book() -> FactBook {
+    fn facts() -> PendingFacts {
         let freed = |bytes| Facts {
             freed: Some(bytes),
             ..Facts::default()
         };
-        FactBook {
+        PendingFacts {
             facts: Some(BTreeMap::from([
                 ((7, 110), freed(64)),
                 ((7, 120), freed(8)),
@@ -125,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_free_around_others_has_given_back_what_these_have() {
-        assert_eq!(book().take(&call(7, 100, 50), Class::Free).freed, Some(72));
-        assert_eq!(book().take(&call(7, 100, 15), Class::Free).freed, Some(64));
-        assert_eq!(book().take(&call(7, 121, 50), Class::Free).freed, None);
-        assert_eq!(book().take(&call(7, 100, 50), Class::Sync).freed, None);
+        assert_eq!(facts().take(&call(7, 100, 50), Class::Free).freed, Some(72));
+        assert_eq!(facts().take(&call(7, 100, 15), Class::Free).freed, Some(64));
+        assert_eq!(facts().take(&call(7, 121, 50), Class::Free).freed, None);
+        assert_eq!(facts().take(&call(7, 100, 50), Class::Sync).freed, None);
     }
 
     #[test]
     fn what_is_known_of_a_call_itself_comes_first_and_is_told_once() {
-        let mut book = book();
-        assert_eq!(book.take(&call(7, 110, 50), Class::Free).freed, Some(64));
-        assert_eq!(book.take(&call(7, 110, 5), Class::Free).freed, None);
+        let mut pending = facts();
+        assert_eq!(pending.take(&call(7, 110, 50), Class::Free).freed, Some(64));
+        assert_eq!(pending.take(&call(7, 110, 5), Class::Free).freed, None);
     }
 }

@@ -36,7 +36,7 @@ impl Tracer {
     /// Before the end it is not asked for what is wrong; only why nobody looks is known.
     pub(super) fn undiagnosed(&self) -> Diagnosis {
         match &self.findings {
-            Err(Some(why)) => Diagnosis::Untold(why.clone()),
+            Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
             _ => Diagnosis::Unasked,
         }
     }
@@ -46,8 +46,8 @@ impl Tracer {
     pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
-            Err(Some(why)) => Diagnosis::Untold(why.clone()),
-            Ok(examiner) if !examiner.saw_calls() => Diagnosis::Untold("no CUDA call was seen".to_owned()),
+            Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
+            Ok(examiner) if !examiner.saw_calls() => Diagnosis::NotLookedFor("no CUDA call was seen".to_owned()),
             Ok(examiner) => {
                 if blind {
                     examiner.doubt_idleness();
@@ -56,7 +56,7 @@ impl Tracer {
                 let unreturned = functions.iter().filter(|function| function.unfinished > 0);
                 let unreturned = unreturned.map(|function| (function.name.clone(), function.unfinished));
                 examiner.did_not_return(unreturned.collect());
-                Diagnosis::Told(Report {
+                Diagnosis::Reported(Report {
                     findings: examiner.findings(),
                     run: examiner.run(),
                 })

@@ -352,7 +352,7 @@ impl Tracer {
         let mut living: HashMap<Arc<Owner>, Living> = HashMap::new();
         for (pid, mut sums) in by_process {
             // who it was is still to be told
-            if !sums.calls.is_empty() && self.is_untold(pid) {
+            if !sums.calls.is_empty() && self.is_unannounced(pid) {
                 continue;
             }
             // its names may not be known yet
@@ -376,7 +376,7 @@ impl Tracer {
     }
 
     /// Whether a process has called and ended of which no notice was handled yet: nobody else knows any more what it was.
-    fn is_untold(&self, pid: u32) -> bool {
+    fn is_unannounced(&self, pid: u32) -> bool {
         pid != BEYOND_CAPACITY && !self.callers.contains(&pid) && discover::has_ended(pid)
     }
 

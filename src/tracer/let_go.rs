@@ -48,17 +48,21 @@ mod tests {
 
     #[test]
     fn a_few_are_named_and_the_others_are_counted() {
-        let (mut told, start) = (LetGo::default(), Instant::now());
+        let (mut let_go, start) = (LetGo::default(), Instant::now());
         let paths = vec![PathBuf::from("/home/a/libcuda.so.1"); 7];
-        let lines = |told: &mut LetGo, second, count: usize| {
-            told.lines(&paths[..count], start + Duration::from_secs(second)).len()
+        let lines = |let_go: &mut LetGo, second, count: usize| {
+            let_go.lines(&paths[..count], start + Duration::from_secs(second)).len()
         };
         assert_eq!(
-            (lines(&mut told, 0, 7), lines(&mut told, 1, 7), lines(&mut told, 2, 7)),
+            (
+                lines(&mut let_go, 0, 7),
+                lines(&mut let_go, 1, 7),
+                lines(&mut let_go, 2, 7)
+            ),
             (7, 3, 0)
         );
-        let said = told.lines(&paths[..1], start + PERIOD);
+        let said = let_go.lines(&paths[..1], start + PERIOD);
         assert!(said[0].contains("11 more times") && said.len() == 2, "{said:?}");
-        assert_eq!(lines(&mut told, 300, 0), 0);
+        assert_eq!(lines(&mut let_go, 300, 0), 0);
     }
 }

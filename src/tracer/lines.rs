@@ -5,12 +5,11 @@
 use super::Tracer;
 use crate::catalog::Catalog;
 use crate::decode::Call;
-use crate::discover;
-use crate::driver;
 use crate::model::beside::Measure;
 use crate::model::window::{Due, Happened};
 use crate::model::xid::Report;
 use crate::record::{Asked, Encoder, Facts, Record, Taker, Traced};
+use crate::{discover, driver};
 use anyhow::Result;
 
 /// Events younger than this are held back to be sorted.

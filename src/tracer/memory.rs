@@ -1,4 +1,4 @@
-//! Feeds the book of memory: records of the memory ring and the ends of processes, in order.
+//! Feeds the ledgers of memory: records of the memory ring and the ends of processes, in order.
 
 use super::Scope;
 use super::devices::DevicePlane;
@@ -12,7 +12,7 @@ use crate::device::telemetry::Sampler;
 use crate::discover;
 use crate::engine::{Engine, Records, Stream};
 use crate::model::launches::Launches;
-use crate::model::memory::{Book, Call, Origin, ProcessReport, Report, Tally, merge_equal_sites};
+use crate::model::memory::{Call, Ledgers, Origin, ProcessReport, Report, Tally, merge_equal_sites};
 use crate::owner::start_ticks;
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
@@ -25,14 +25,14 @@ const MOST_BORN: usize = 1 << 15;
 /// See the module.
 pub(super) struct MemoryPlane {
     calls: Records,
-    book: Book,
+    ledgers: Ledgers,
     /// Living processes that did nothing with a GPU before they were watched, and when they were born, CLOCK_MONOTONIC ns.
     born: HashMap<u32, u64>,
     /// Those that ran code of a library before it was probed.
     early: HashSet<u32>,
     /// When there are so many, those are looked for whose end was not told.
     most_born: usize,
-    /// Ends of processes, CLOCK_MONOTONIC ns, that the book does not know yet, with their names.
+    /// Ends of processes, CLOCK_MONOTONIC ns, that the ledgers do not know yet, with their names.
     ends: Vec<End>,
     pub(super) sites: SitePlane,
     pub(super) stubs: StubPlane,
@@ -86,7 +86,7 @@ impl MemoryPlane {
         Ok(MemoryPlane {
             descendants: matches!(scope, Scope::Processes(_)),
             calls: Records::open(engine, Stream::Memory)?,
-            book: Book::default(),
+            ledgers: Ledgers::default(),
             born: HashMap::new(),
             early: HashSet::new(),
             most_born: MOST_BORN,
@@ -132,7 +132,7 @@ impl MemoryPlane {
         self.early.insert(pid);
         // what is known may be of the program that it was before
         if !self.ends.iter().any(|end| end.pid == pid) {
-            self.book.doubt(pid);
+            self.ledgers.doubt(pid);
         }
     }
 
@@ -153,7 +153,7 @@ impl MemoryPlane {
 
     /// A process that uses a GPU was there before us.
     pub(super) fn meet(&mut self, pid: u32) {
-        self.book.introduce(pid, Origin::Late, crate::clock::monotonic_ns());
+        self.ledgers.introduce(pid, Origin::Late, crate::clock::monotonic_ns());
         self.name(pid);
     }
 
@@ -166,13 +166,13 @@ impl MemoryPlane {
         work: &mut WorkPlane,
     ) {
         self.take_in(engine, catalog, launches, work);
-        let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.book));
+        let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.ledgers));
         if answered {
             // the answer took a while: it is compared with what is held now
             self.take_in(engine, catalog, launches, work);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
-            devices.compare(&self.book, crate::clock::monotonic_ns());
+            devices.compare(&self.ledgers, crate::clock::monotonic_ns());
         }
     }
 
@@ -202,7 +202,7 @@ impl MemoryPlane {
                     let freed = self.apply(&call);
                     if work.facts.wanted() {
                         work.facts
-                            .note_memory(&call, self.book.held_on_devices(raw.tgid), freed);
+                            .note_memory(&call, self.ledgers.held_on_devices(raw.tgid), freed);
                     }
                 }
                 None => self.malformed += 1,
@@ -232,24 +232,24 @@ impl MemoryPlane {
     /// The bytes that the call has given back.
     fn apply(&mut self, call: &Call<'_>) -> Option<u64> {
         let pid = call.raw.tgid;
-        if !self.book.knows(pid) {
+        if !self.ledgers.knows(pid) {
             let origin = self.origin(pid);
-            self.book.introduce(pid, origin, call.raw.entered);
+            self.ledgers.introduce(pid, origin, call.raw.entered);
             self.name(pid);
         }
         self.sites.note(call.raw.tid, call.raw.entered, call.raw.site);
-        self.book.apply(call)
+        self.ledgers.apply(call)
     }
 
     fn name(&mut self, pid: u32) {
         if let Some(comm) = discover::comm(pid, pid) {
-            self.book.name(pid, &comm);
+            self.ledgers.name(pid, &comm);
         }
     }
 
     /// Whether a process can have used a device before we saw it.
     pub(super) fn origin(&self, pid: u32) -> Origin {
-        if let Some(origin) = self.book.origin(pid) {
+        if let Some(origin) = self.ledgers.origin(pid) {
             return origin;
         }
         let young = || start_ticks(Path::new("/proc"), pid).is_some_and(|ticks| ticks > self.started_ticks);
@@ -265,11 +265,11 @@ impl MemoryPlane {
     fn end(&mut self, engine: &dyn Engine, end: &End) {
         let End { pid, at, .. } = *end;
         // of one that ended before it could be looked at
-        if !self.book.is_named(pid) {
-            self.book.name(pid, &end.comm);
+        if !self.ledgers.is_named(pid) {
+            self.ledgers.name(pid, &end.comm);
         }
         self.note_losses(engine);
-        self.book.end(pid, at);
+        self.ledgers.end(pid, at);
         engine.forget_memory_loss(pid);
         if let Some(devices) = self.devices.as_mut() {
             devices.forget(pid);
@@ -283,7 +283,7 @@ impl MemoryPlane {
         }
     }
 
-    /// Tells the book what the kernel could not tell us.
+    /// Tells the ledgers what the kernel could not tell us.
     fn note_losses(&mut self, engine: &dyn Engine) {
         let lost = engine.counters().memory_lost;
         if lost == self.lost {
@@ -291,7 +291,7 @@ impl MemoryPlane {
         }
         self.lost = lost;
         for (pid, loss) in engine.memory_losses().unwrap_or_default() {
-            self.book.set_loss(pid, loss);
+            self.ledgers.set_loss(pid, loss);
         }
     }
 
@@ -299,14 +299,14 @@ impl MemoryPlane {
     pub(super) fn settle(&mut self, engine: &dyn Engine, now: u64) {
         self.note_losses(engine);
         self.sites.settle(engine, now);
-        self.book.settle(now);
-        for pid in self.book.alive().collect::<Vec<u32>>() {
+        self.ledgers.settle(now);
+        for pid in self.ledgers.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }
         // the notice of an end may be lost
-        let ended: Vec<u32> = self.book.alive().filter(|pid| discover::is_gone(*pid)).collect();
+        let ended: Vec<u32> = self.ledgers.alive().filter(|pid| discover::is_gone(*pid)).collect();
         for pid in ended {
-            self.book.end(pid, now);
+            self.ledgers.end(pid, now);
         }
         if self.born.len() >= self.most_born {
             self.born.retain(|pid, _| !discover::is_gone(*pid));
@@ -316,27 +316,27 @@ impl MemoryPlane {
 
     /// Processes that have ended since this was last asked.
     pub(super) fn take_ended(&mut self) -> Vec<ProcessReport> {
-        self.book.take_ended()
+        self.ledgers.take_ended()
     }
 
     /// Whether a process is known and lives.
     pub(super) fn knows(&self, pid: u32) -> bool {
-        self.book.knows(pid)
+        self.ledgers.knows(pid)
     }
 
     /// Processes that live.
     pub(super) fn alive(&self) -> impl Iterator<Item = u32> {
-        self.book.alive()
+        self.ledgers.alive()
     }
 
     /// What a living process holds on all devices.
     pub(super) fn held_on_devices(&self, pid: u32) -> Option<u64> {
-        self.book.held_on_devices(pid)
+        self.ledgers.held_on_devices(pid)
     }
 
     /// What a living process has done and holds at `now`, CLOCK_MONOTONIC ns.
     pub(super) fn tally(&self, pid: u32, now: u64) -> Option<Tally> {
-        self.book.tally(pid, now)
+        self.ledgers.tally(pid, now)
     }
 
     /// What the driver last said of a process, by device; empty: nothing.
@@ -372,7 +372,7 @@ impl MemoryPlane {
     /// The same without names of call sites: these take a while.
     pub(super) fn stackless_report(&mut self, engine: &dyn Engine, catalog: &Catalog, now: u64) -> Report {
         self.note_losses(engine);
-        let mut processes = self.book.report(now);
+        let mut processes = self.ledgers.report(now);
         for process in &mut processes {
             if let Some(devices) = &self.devices {
                 devices.complete(process);
@@ -384,7 +384,7 @@ impl MemoryPlane {
             at: now,
             started_at: self.started_at,
             processes,
-            forgotten: self.book.forgotten,
+            forgotten: self.ledgers.forgotten,
             notes: sites::notes(engine).into_iter().chain(devices).collect(),
             ..Report::default()
         }

@@ -139,16 +139,16 @@ impl SamplePlane {
     }
 
     /// Samples with their stacks; those whose stacks have no names yet stay, unless all are wanted.
-    fn told(&mut self, sites: &mut SitePlane, wanted: Wanted) -> Vec<Measure> {
+    fn reported(&mut self, sites: &mut SitePlane, wanted: Wanted) -> Vec<Measure> {
         let full = self.pending.len() >= PENDING;
         let all = full || wanted == Wanted::All || wanted == Wanted::Due && Instant::now() >= self.due;
         if all {
             self.name(sites);
         }
         let known = &self.known;
-        let is_told = |sample: &mut Pending| all || known.contains_key(&sample.site);
-        let told: Vec<Pending> = self.pending.extract_if(.., is_told).collect();
-        told.into_iter().map(|sample| self.tell(&sample)).collect()
+        let is_due = |sample: &mut Pending| all || known.contains_key(&sample.site);
+        let due: Vec<Pending> = self.pending.extract_if(.., is_due).collect();
+        due.into_iter().map(|sample| self.tell(&sample)).collect()
     }
 
     fn name(&mut self, sites: &mut SitePlane) {
@@ -206,7 +206,7 @@ impl Tracer {
         let Some(samples) = self.samples.as_mut() else { return };
         let sites = &mut self.memory.sites;
         samples.take_in(sites);
-        for measure in samples.told(sites, wanted) {
+        for measure in samples.reported(sites, wanted) {
             if self.measures.is_some() {
                 self.window.measure(measure);
             }

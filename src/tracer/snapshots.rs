@@ -145,7 +145,7 @@ impl Tracer {
         let standing = self.standing(calls);
         let mut totals = self.add_up(counted, standing, self.started.elapsed().as_secs_f64())?;
         let now = monotonic_ns();
-        totals.work = self.work.told_report(self.engine.as_ref(), now);
+        totals.work = self.work.report_of_records(self.engine.as_ref(), now);
         self.doubt_idleness(counted.waits_expired, &mut totals.work);
         totals.memory = self
             .memory

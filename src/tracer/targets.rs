@@ -129,7 +129,7 @@ impl Tracer {
     pub(super) fn prepare_for(&mut self, arrival: Arrival) {
         let notice = arrival.notice;
         if notice.kind == wire::NOTICE_LIBRARY {
-            self.early.told(&notice);
+            self.early.heard_of(&notice);
         }
         if let Some(until) = self.prepare(arrival) {
             self.burden.stood_still(&notice, until);

@@ -1,6 +1,6 @@
 //! Feeds the model of work: records of its ring, memory calls and the ends of processes, by time.
 
-use super::facts::FactBook;
+use super::facts::PendingFacts;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::discover;
@@ -8,7 +8,7 @@ use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
-use crate::model::work::{Call, Gap, ProcessReport, Stream, Work};
+use crate::model::work::{Call, Gap, ProcessReport, StreamName, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
@@ -59,7 +59,7 @@ pub(super) struct WorkPlane {
     held: Vec<(u64, Item)>,
     lost: u64,
     pub(super) malformed: u64,
-    pub(super) facts: FactBook,
+    pub(super) facts: PendingFacts,
     /// Idle times of processes that have ended.
     gaps: Vec<(u32, Gap)>,
 }
@@ -85,7 +85,7 @@ impl WorkPlane {
             held: Vec::new(),
             lost: 0,
             malformed: 0,
-            facts: FactBook::default(),
+            facts: PendingFacts::default(),
             gaps: Vec::new(),
         })
     }
@@ -241,7 +241,7 @@ impl WorkPlane {
 
     fn count_lanes(&mut self, lanes: Result<Vec<(wire::LaneKey, wire::Lane)>>) {
         for (key, lane) in lanes.unwrap_or_default() {
-            let name = Stream::named(key.stream, key.context, key.tid);
+            let name = StreamName::named(key.stream, key.context, key.tid);
             self.model.count(key.tgid, name, lane.submitted);
         }
     }
@@ -312,7 +312,7 @@ impl WorkPlane {
     }
 
     /// What records have told up to `now`, CLOCK_MONOTONIC ns: what the kernel alone has counted of streams is missing.
-    pub(super) fn told_report(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
+    pub(super) fn report_of_records(&mut self, engine: &dyn Engine, now: u64) -> Vec<ProcessReport> {
         self.note_losses(engine);
         self.model.report(now)
     }

@@ -330,7 +330,7 @@ fn clean() -> Report {
 }
 
 fn text(report: &Report) -> String {
-    page(report, &Rates::of_all(report), PLAIN)
+    page(report, &Rates::of_all(report), PLAIN, None)
 }
 
 #[test]
@@ -402,7 +402,7 @@ fn nothing_in_a_report_drives_a_terminal() {
 fn a_long_list_of_call_sites_is_cut_and_adds_up_the_rest() {
     let leaking = leaking();
     let view = View { top: 1, ..PLAIN };
-    let shown = page(&leaking, &Rates::of_all(&leaking), view);
+    let shown = page(&leaking, &Rates::of_all(&leaking), view, None);
     assert!(
         shown.contains("\n    25.0 MiB from 3 more call sites (--top 4 shows them)\n"),
         "{shown}"

@@ -5,8 +5,7 @@ use gpuscope::clock::Clock;
 use gpuscope::export::{chrome, csv::Csv, perfetto};
 use gpuscope::filter::Filter;
 use gpuscope::model::summary::{Copies, Failure, Summary};
-use gpuscope::record::{Encoder, Ending};
-use gpuscope::record::{Kind, Meta, Record, Taker};
+use gpuscope::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
 use gpuscope::sink::json::Json;
 use gpuscope::sink::summary;
@@ -202,7 +201,7 @@ impl Made {
         collector.report(source, exact.as_deref())
     }
 
-    fn exported(&self, form: Box<dyn Encoder>) -> Vec<u8> {
+    fn exported(&self, encoder: Box<dyn Encoder>) -> Vec<u8> {
         struct Written(Box<dyn Encoder>, Vec<u8>);
         impl Taker for Written {
             fn start(&mut self, meta: &Meta) {
@@ -212,7 +211,7 @@ impl Made {
                 self.0.take(event, &mut self.1);
             }
         }
-        let mut written = Written(form, Vec::new());
+        let mut written = Written(encoder, Vec::new());
         let exact = self.read(&mut written);
         let ending = Ending {
             summary: exact.as_deref(),
@@ -297,8 +296,8 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
     let (made, plain) = (Made::of(text, crafted), Made::of(PLAIN, crafted));
     let report = made.report();
     for (what, shown) in [
-        ("report", text::page(&report, false)),
-        ("diff", diff::page(&diff::diff(&report, &report), false)),
+        ("report", text::page(&report, false, None)),
+        ("diff", diff::page(&diff::diff(&report, &report), false, None)),
         ("picture", made.picture()),
         ("summary", summary::to_text(&made.totals)),
         ("markdown", markdown::page(&report)),
@@ -396,10 +395,10 @@ fn what_is_code_in_a_line_of_markdown() {
 }
 
 fn check_traces(made: &Made) -> Result<(), TestCaseError> {
-    let chrome = lines_of(&made.exported(Box::new(chrome::form())));
+    let chrome = lines_of(&made.exported(Box::new(chrome::encoder())));
     prop_assert!(serde_json::from_str::<serde_json::Value>(&chrome).is_ok(), "{chrome}");
     prop_assert!(!chrome.replace('\n', "").contains(char::is_control), "{chrome:?}");
-    let perfetto = made.exported(Box::new(perfetto::form()));
+    let perfetto = made.exported(Box::new(perfetto::encoder()));
     let bytes = String::from_utf8_lossy(&perfetto);
     for driver in ["\u{1b}[2J", "\u{1b}]0;", "\u{202e}gnp"] {
         prop_assert!(!bytes.contains(driver), "Perfetto has {:?}", driver);

@@ -1,7 +1,6 @@
 //! What is shown of the work of devices: copies, waits, when they were surely idle.
 
-use gpuscope::catalog::HostMemory;
-use gpuscope::catalog::{CopyKind, Layer};
+use gpuscope::catalog::{CopyKind, HostMemory, Layer};
 use gpuscope::frame::{Frame, Language};
 use gpuscope::model::memory::{Origin, Report};
 use gpuscope::model::summary::{Copies, Summary};

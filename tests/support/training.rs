@@ -8,8 +8,7 @@
 
 #![allow(dead_code, reason = "each user has its own part")]
 
-use gpuscope::catalog::HostMemory;
-use gpuscope::catalog::{Class, CopyKind};
+use gpuscope::catalog::{Class, CopyKind, HostMemory};
 use gpuscope::record::{Kind, Record};
 
 const PID: u32 = 41_872;

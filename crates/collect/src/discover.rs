@@ -37,11 +37,6 @@ impl Mapping {
         }
     }
 
-    /// The last part of its path.
-    pub fn base_name(&self) -> String {
-        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    }
-
     /// Its first address, and the one behind it.
     #[must_use]
     pub fn addresses(&self) -> Option<(u64, u64)> {

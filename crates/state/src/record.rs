@@ -223,6 +223,17 @@ pub struct Ending<'a> {
     pub cut: Option<&'a str>,
 }
 
+impl<'a> Ending<'a> {
+    /// The totals as the last record, `at` ns after the start; `None`: there are none.
+    #[must_use]
+    pub fn totals(&self, at: i64) -> Option<Record<'a>> {
+        self.summary.map(|summary| Record {
+            args: Some(summary),
+            ..Record::new(Kind::Summary, at, 0)
+        })
+    }
+}
+
 /// One format: records into bytes, of a trace that runs or of a recording. What it appends to `out` may go to its
 /// destination at once; where that is it does not know.
 pub trait Encoder {

@@ -15,9 +15,9 @@ impl Taker for Rows {
     }
 }
 
-fn written(form: impl Encoder, first: u8, summary: &str, bytes: &[u8]) -> Vec<u8> {
+fn written(encoder: impl Encoder, first: u8, summary: &str, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut writing = Writing::new(form, &mut out);
+    let mut writing = Writing::new(encoder, &mut out);
     writing.start(&rows::meta(first));
     rows::give(bytes, &mut writing);
     let ending = Ending {
@@ -51,9 +51,9 @@ pub fn run(input: &[u8]) {
         }
         1 => is_text(&written(Csv::default(), first, summary, bytes)),
         2 => {
-            let page = written(chrome::form(), first, summary, bytes);
+            let page = written(chrome::encoder(), first, summary, bytes);
             serde_json::from_slice::<serde_json::Value>(&page).expect("JSON");
         }
-        _ => drop(written(perfetto::form(), first, summary, bytes)),
+        _ => drop(written(perfetto::encoder(), first, summary, bytes)),
     }
 }

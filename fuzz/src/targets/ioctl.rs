@@ -34,7 +34,6 @@ pub fn run(data: &[u8]) {
             chosen(&DEVICES, head[0]),
             u32::from_le_bytes([head[4], head[5], head[6], head[7]]),
         );
-        let request = request.unwrapped(enter).map_or(request, |(inner, _)| inner);
         let plan = reads(&request, dialect);
         assert!(plan.enter.length() <= MOST && plan.exit.length() <= MOST);
 

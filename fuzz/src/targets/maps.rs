@@ -7,7 +7,6 @@ use gpuscope::stack::regions::{self, region_at};
 pub fn run(text: &[u8]) {
     for map in parse_maps(text) {
         assert!(map.inode != 0 && map.path.is_absolute() && map.range.contains('-'));
-        let _ = map.base_name();
     }
     let _ = address_space::parse(text);
     let regions = regions::parse(text);

@@ -1,7 +1,7 @@
 //! Records of the ring of memory: whatever they say, something can be reported.
 
 use crate::{Numbers, World};
-use gpuscope::model::memory::{Book, Call, Origin};
+use gpuscope::model::memory::{Call, Ledgers, Origin};
 use gpuscope::wire::{MEMORY_CALL, MemoryCall, MemoryLoss, PARTS};
 use std::sync::LazyLock;
 
@@ -36,21 +36,21 @@ fn call(from: &mut Numbers<'_>) -> MemoryCall {
 
 pub fn run(bytes: &[u8]) {
     let _ = MemoryCall::parse(bytes);
-    let mut book = Book::default();
-    book.introduce(0, Origin::Start, 1);
-    book.introduce(1, Origin::Late, 1);
+    let mut ledgers = Ledgers::default();
+    ledgers.introduce(0, Origin::Start, 1);
+    ledgers.introduce(1, Origin::Late, 1);
     let mut from = Numbers(bytes);
     while !from.0.is_empty() {
         let raw = call(&mut from);
         if let Some(call) = Call::decode(&raw, &World::shared().catalog) {
-            book.apply(&call);
+            ledgers.apply(&call);
         }
         if raw.site == 3 {
-            book.settle(raw.entered);
+            ledgers.settle(raw.entered);
         }
     }
     let number = u64::from(bytes.first().copied().unwrap_or(0)) << 56;
-    book.set_loss(
+    ledgers.set_loss(
         0,
         MemoryLoss {
             allocations: number,
@@ -58,7 +58,7 @@ pub fn run(bytes: &[u8]) {
             others: number,
         },
     );
-    let _ = (book.held(0), book.uuids(0));
-    book.end(0, number);
-    assert_eq!(book.report(1).len(), 2);
+    let _ = (ledgers.held(0), ledgers.uuids(0));
+    ledgers.end(0, number);
+    assert_eq!(ledgers.report(1).len(), 2);
 }

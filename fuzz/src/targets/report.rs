@@ -39,7 +39,7 @@ pub fn run(input: &[u8]) {
     let after = report(first, summary, bytes);
     let columns = Some(usize::from(first)).filter(|columns| *columns > 64);
     match first % 7 {
-        0 => is_harmless(&text::page_within(&after, false, columns)),
+        0 => is_harmless(&text::page(&after, false, columns)),
         1 => is_json(&json::to_line(&after)),
         2 => is_harmless(&markdown::page(&after)),
         3 => is_page(&html::page(&after)),
@@ -47,7 +47,7 @@ pub fn run(input: &[u8]) {
             let before = report(first, summary, &bytes[..bytes.len() / 2]);
             let diff = diff(&before, &after);
             match form {
-                4 => is_harmless(&diff::page_within(&diff, false, columns)),
+                4 => is_harmless(&diff::page(&diff, false, columns)),
                 5 => is_json(&diff::to_line(&diff)),
                 _ => is_harmless(&diff::markdown(&diff)),
             }

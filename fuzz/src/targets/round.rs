@@ -6,9 +6,9 @@ use gpuscope::trace::{Reader, Recorder};
 
 /// What is taken, as text: all fields of it.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct Taken(Vec<String>);
 
-impl Taker for Told {
+impl Taker for Taken {
     fn take(&mut self, event: &Record<'_>) {
         if !matches!(event.kind, Kind::Snapshot | Kind::Summary) {
             self.0.push(format!("{event:?}"));
@@ -32,16 +32,16 @@ pub fn run(input: &[u8]) {
     let Some((&first, bytes)) = input.split_first() else {
         return;
     };
-    let (mut told, mut out) = (Told::default(), Vec::new());
+    let (mut taken, mut out) = (Taken::default(), Vec::new());
     let meta = rows::meta(first);
     let recorder = Recorder::new(&meta).expect("a recorder");
     let mut recording = Recording(recorder, &mut out);
     rows::give(bytes, &mut recording);
     recording.0.end(&mut out);
-    rows::give(bytes, &mut told);
+    rows::give(bytes, &mut taken);
     let reader = Reader::new(&out[..]).expect("a recording");
     assert_eq!(*reader.meta(), meta);
-    let mut again = Told::default();
+    let mut again = Taken::default();
     reader.read(&mut again);
-    assert_eq!(again.0, told.0);
+    assert_eq!(again.0, taken.0);
 }

@@ -1,14 +1,13 @@
 //! When a report is made of who holds memory, in which form, and where it goes.
 
 use super::screen::{self, Screen};
-use crate::cli::Content;
-use crate::cli::LeaksArgs;
+use crate::cli::{Content, LeaksArgs};
 use crate::command::prepare;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::output::Output;
 use crate::sink::cost;
-use crate::sink::memory::{Pace, View, last_line, line, page_within, table};
+use crate::sink::memory::{Pace, View, last_line, line, page, table};
 use crate::text::fit::fit;
 use crate::tracer::Tracer;
 use anyhow::Result;
@@ -138,7 +137,7 @@ impl Reporter {
         let text = match self.json {
             true => last_line(report, &rates, cost::to_json(&summary.cost, summary.seconds)),
             false => {
-                let page = page_within(report, &rates, self.view, self.columns);
+                let page = page(report, &rates, self.view, self.columns);
                 page + "\n" + &fit(&cost::to_text(summary), self.columns)
             }
         };
@@ -155,7 +154,7 @@ impl Reporter {
     }
 
     /// Whether nobody reads what is written.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.output.closed()
     }
 
@@ -163,7 +162,7 @@ impl Reporter {
         let rates = self.pace.rates(report);
         let text = match self.json {
             true => line(report, &rates),
-            false => page_within(report, &rates, self.view, self.columns),
+            false => page(report, &rates, self.view, self.columns),
         };
         self.output.write(text.as_bytes());
     }

@@ -11,7 +11,7 @@ const USUAL: (usize, usize) = (80, 24);
 
 /// What is on the screen.
 #[derive(Debug, Default)]
-pub struct Screen {
+pub(crate) struct Screen {
     drawn: usize,
 }
 
@@ -31,7 +31,7 @@ impl Screen {
     }
 
     /// The bytes that take away what was drawn.
-    pub fn erase(&mut self) -> String {
+    pub(crate) fn erase(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
             lines => format!("\r\x1b[{lines}A\x1b[J"),
@@ -68,7 +68,7 @@ pub fn size(fd: RawFd) -> (usize, usize) {
 }
 
 /// Whether the terminal understands how to go back.
-pub fn can_redraw() -> bool {
+pub(crate) fn can_redraw() -> bool {
     std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 

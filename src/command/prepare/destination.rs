@@ -2,8 +2,7 @@
 //!
 //! Owns the choice. What a line looks like is an encoder's business.
 
-use crate::cli::Content;
-use crate::cli::{Colour, Format, Options, SummaryFormat};
+use crate::cli::{Colour, Content, Format, Options, SummaryFormat};
 use crate::clock::Clock;
 use crate::command::leaks::screen;
 use crate::model::summary::Summary;
@@ -74,8 +73,8 @@ pub(super) fn encoder(options: &Options, format: Format, clock: Clock) -> Result
 fn drawn(format: Format) -> Result<Box<dyn Encoder>> {
     use crate::export::{chrome, perfetto};
     Ok(match format {
-        Format::Chrome => Box::new(chrome::form()),
-        _ => Box::new(perfetto::form()),
+        Format::Chrome => Box::new(chrome::encoder()),
+        _ => Box::new(perfetto::encoder()),
     })
 }
 
@@ -102,7 +101,7 @@ pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
 }
 
 /// Writes the summary to stderr as asked.
-pub fn print_summary(format: SummaryFormat, summary: &Summary) {
+pub(crate) fn print_summary(format: SummaryFormat, summary: &Summary) {
     match format {
         SummaryFormat::Text => {
             let columns = screen::columns(&std::io::stderr());

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Rows that globs and functions unknown to the catalogue may add.
-pub const SPARE_ROWS: usize = 4096;
+pub(crate) const SPARE_ROWS: usize = 4096;
 /// A second of 100,000 allocations, and as many frees.
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
@@ -51,7 +51,7 @@ fn is_about_running(scope: &Scope) -> bool {
 }
 
 /// `GPUSCOPE_TIER` is wrong.
-pub fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
+pub(crate) fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         ring_bytes: NO_RING,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 ///
 /// # Errors
 /// A handler cannot be installed.
-pub fn stop_flag() -> Result<StopFlag> {
+pub(crate) fn stop_flag() -> Result<StopFlag> {
     match ignores_hangup() {
         true => stop_flag_of(&[libc::SIGINT, libc::SIGTERM]),
         false => stop_flag_of(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]),
@@ -41,7 +41,7 @@ fn ignores_hangup() -> bool {
 
 /// Whether the user wants the trace to end.
 #[derive(Clone, Debug, Default)]
-pub struct StopFlag {
+pub(crate) struct StopFlag {
     set: Arc<AtomicBool>,
     signal: Arc<AtomicUsize>,
 }

@@ -30,7 +30,7 @@ pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
 }
 
 /// Says what a rule has found.
-pub fn say_matches(matches: &[String]) {
+pub(crate) fn say_matches(matches: &[String]) {
     for words in matches {
         say(format_args!("gpuscope: {words}"));
     }

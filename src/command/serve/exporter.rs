@@ -78,7 +78,7 @@ pub(super) struct Exporter {
     started_at: f64,
     /// Of the last scrape.
     number: u64,
-    told: Instant,
+    reported: Instant,
 }
 
 impl Exporter {
@@ -115,7 +115,7 @@ impl Exporter {
             started: Instant::now(),
             started_at: clock_now().start_unix_ns as f64 / 1e9,
             number: 0,
-            told: Instant::now(),
+            reported: Instant::now(),
         })
     }
 
@@ -187,8 +187,8 @@ impl Exporter {
             self.exchange.heart.beat(Doing::Showing);
             display.show(&self.exchange.latest());
         }
-        if self.told.elapsed() >= SIGN_OF_LIFE {
-            self.told = Instant::now();
+        if self.reported.elapsed() >= SIGN_OF_LIFE {
+            self.reported = Instant::now();
             tell(&[NotifyState::Watchdog]);
         }
         Ok(())

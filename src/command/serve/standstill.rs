@@ -9,7 +9,7 @@ pub(super) struct Standstill {
     exchange: Arc<Exchange>,
     /// The kernel's number of the thread that gathers.
     thread: i32,
-    told: bool,
+    reported: bool,
 }
 
 impl Standstill {
@@ -19,17 +19,17 @@ impl Standstill {
             exchange,
             // SAFETY: asks for a number
             thread: unsafe { libc::gettid() },
-            told: false,
+            reported: false,
         }
     }
 
     /// Tells of a change.
     pub(super) fn look(&mut self) {
         let stuck = self.exchange.heart.stuck();
-        if stuck.is_some() == self.told {
+        if stuck.is_some() == self.reported {
             return;
         }
-        self.told = stuck.is_some();
+        self.reported = stuck.is_some();
         match stuck {
             Some(stuck) => say(format_args!("gpuscope: {}; /healthz says so", self.sentence(stuck))),
             None => say("gpuscope: the thread that gathers goes on"),

@@ -98,7 +98,7 @@ impl Default for Config {
 impl Config {
     /// Whether something is measured that only probes see; without, no privileges are needed.
     #[must_use]
-    pub fn needs_probes(&self) -> bool {
+    pub(crate) fn needs_probes(&self) -> bool {
         self.collect
             .iter()
             .any(|collector| collectors::needs_probes(*collector))
@@ -106,7 +106,7 @@ impl Config {
 
     /// What differs in `new` and takes effect only after a restart; one sentence each.
     #[must_use]
-    pub fn changes_that_need_a_restart(&self, new: &Config) -> Vec<String> {
+    pub(crate) fn changes_that_need_a_restart(&self, new: &Config) -> Vec<String> {
         let (now, then) = (show::lines(self), show::lines(new));
         let fixed = now.iter().zip(&then).filter(|((key, _), _)| FIXED.contains(key));
         let changed = fixed.filter(|((_, old), (_, new))| old != new);
@@ -118,7 +118,7 @@ impl Config {
 
     /// `new`, with what needs a restart as it is here.
     #[must_use]
-    pub fn reloaded(&self, new: Config) -> Config {
+    pub(crate) fn reloaded(&self, new: Config) -> Config {
         Config {
             collect: self.collect.clone(),
             layer: self.layer.clone(),

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 /// Longest part of a wrong value that is shown.
 const SHOWN: usize = 60;
-/// Mistakes that are told of.
-const TOLD: usize = 20;
+/// Mistakes that are shown.
+const MISTAKES: usize = 20;
 
 /// Where a value was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,9 +75,9 @@ impl Mistakes {
 
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told: Vec<&str> = self.0.iter().take(TOLD).map(String::as_str).collect();
-        f.write_str(&told.join("\n"))?;
-        match self.0.len() - told.len() {
+        let shown: Vec<&str> = self.0.iter().take(MISTAKES).map(String::as_str).collect();
+        f.write_str(&shown.join("\n"))?;
+        match self.0.len() - shown.len() {
             0 => Ok(()),
             rest => write!(f, "\n… and {rest} more"),
         }

@@ -3,8 +3,7 @@
 use super::Config;
 use super::words::OFF;
 use crate::text::quantity::harmless;
-use std::fmt::Display;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::time::Duration;
 
 /// Each key that is no table, and its value in TOML, always in the same order.

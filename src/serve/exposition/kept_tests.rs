@@ -1,8 +1,8 @@
 use super::*;
 use crate::owner::Owner;
+use crate::serve::fixture::{any_samples, of_every_metric, owner};
 use crate::serve::metric::{Histogram, Value};
 use crate::serve::metrics::{api, memory};
-use crate::serve::specimen::{any_samples, of_every_metric, owner};
 use proptest::prelude::*;
 use std::sync::Arc;
 

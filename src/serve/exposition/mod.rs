@@ -32,7 +32,7 @@ impl Format {
 
     /// For `Content-Type`.
     #[must_use]
-    pub fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Format::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
             Format::Plain => "text/plain; version=0.0.4; charset=utf-8",

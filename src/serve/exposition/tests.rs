@@ -1,7 +1,7 @@
 use super::*;
+use crate::serve::fixture::{any_samples, of_every_metric, owner};
 use crate::serve::metric::{Histogram, Kind, Metric, Value};
 use crate::serve::metrics::{self, api, device, memory, own};
-use crate::serve::specimen::{any_samples, of_every_metric, owner};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
 

@@ -74,7 +74,7 @@ impl Samples {
     }
 
     /// Nothing where nothing was told.
-    fn add_told(&mut self, metric: &'static Metric, values: Values, value: Option<impl Into<Number>>) {
+    fn add_known(&mut self, metric: &'static Metric, values: Values, value: Option<impl Into<Number>>) {
         if let Some(value) = value {
             self.add(metric, values, value);
         }
@@ -165,9 +165,9 @@ fn inventory(telemetry: &Telemetry, to: &mut Samples) {
             let about = name.iter().cloned().chain([profile.into()]);
             to.add(&table::GPU_MIG_INFO, and(&gpu, about), 1u64);
             let total = part.memory.map(|memory| memory.total_bytes);
-            to.add_told(&table::GPU_MIG_MEMORY_TOTAL_BYTES, and(&gpu, name.clone()), total);
+            to.add_known(&table::GPU_MIG_MEMORY_TOTAL_BYTES, and(&gpu, name.clone()), total);
             let used = part.memory.map(|memory| memory.used_bytes);
-            to.add_told(&table::GPU_MIG_MEMORY_USED_BYTES, and(&gpu, name), used);
+            to.add_known(&table::GPU_MIG_MEMORY_USED_BYTES, and(&gpu, name), used);
         }
     }
 }

@@ -143,7 +143,7 @@ fn bus_id(pci: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::specimen::owner;
+    use crate::serve::fixture::owner;
 
     fn xid(line: &str) -> Xid {
         Xid::of_record(line).expect("an Xid")

@@ -3,31 +3,31 @@
 use std::time::Duration;
 
 /// Connections that are served at one time; who comes later waits in the kernel's queue.
-pub const CONNECTIONS: usize = 512;
+pub(crate) const CONNECTIONS: usize = 512;
 /// The same where health alone is asked for.
-pub const HEALTH_CONNECTIONS: usize = 32;
+pub(crate) const HEALTH_CONNECTIONS: usize = 32;
 /// Connections that the kernel keeps waiting for us (it takes no more than `net.core.somaxconn`).
-pub const BACKLOG: i32 = 4096;
+pub(crate) const BACKLOG: i32 = 4096;
 /// The request line and all headers.
 pub const HEADER_BYTES: usize = 16 << 10;
-pub const HEADER_LINES: usize = 64;
+pub(crate) const HEADER_LINES: usize = 64;
 /// From the connection, or the first byte of a later request, to the last byte of the headers; TLS included.
-pub const HEADER_TIME: Duration = Duration::from_secs(10);
+pub(crate) const HEADER_TIME: Duration = Duration::from_secs(10);
 /// A client that takes nothing of an answer for so long is left.
-pub const STALL_TIME: Duration = Duration::from_secs(10);
+pub(crate) const STALL_TIME: Duration = Duration::from_secs(10);
 /// Nobody may take an answer for longer, however steadily.
-pub const TAKE_TIME: Duration = Duration::from_secs(60);
+pub(crate) const TAKE_TIME: Duration = Duration::from_secs(60);
 /// Of all texts that are made and taken, of all clients together; one text may be longer.
-pub const TEXT_BYTES: usize = 64 << 20;
+pub(crate) const TEXT_BYTES: usize = 64 << 20;
 /// Of an answer that the kernel keeps for a connection; it keeps twice that, and by itself would keep megabytes.
-pub const SEND_BUFFER_BYTES: i32 = 64 << 10;
+pub(crate) const SEND_BUFFER_BYTES: i32 = 64 << 10;
 /// A connection between two requests; longer than the usual scrape intervals.
-pub const IDLE_TIME: Duration = Duration::from_secs(150);
+pub(crate) const IDLE_TIME: Duration = Duration::from_secs(150);
 /// A client that has not asked within this time gives its place to others, where there is none left.
-pub const GRACE: Duration = Duration::from_millis(250);
+pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// As [`GRACE`], for one that takes nothing of its answer.
-pub const STALL_GRACE: Duration = Duration::from_secs(1);
+pub(crate) const STALL_GRACE: Duration = Duration::from_secs(1);
 /// What is left in answering when the server stops has this long.
-pub const STOP_TIME: Duration = Duration::from_secs(2);
+pub(crate) const STOP_TIME: Duration = Duration::from_secs(2);
 /// Scrapes are answered within this time, with the last known values if need be.
 pub const PATIENCE: Duration = Duration::from_secs(5);

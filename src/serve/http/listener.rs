@@ -57,7 +57,7 @@ fn hint(address: SocketAddr, error: &io::Error) -> String {
 }
 
 /// Lets clients in until the server stops. No error ends it.
-pub async fn let_in(listener: tokio::net::TcpListener, door: Door, site: Arc<Site>) {
+pub(crate) async fn let_in(listener: tokio::net::TcpListener, door: Door, site: Arc<Site>) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {

@@ -27,11 +27,11 @@ mod watched;
 pub mod web_config;
 
 pub use negotiate::Format;
-pub use protection::{Notice, check_web_config};
+pub(crate) use protection::check_web_config;
 pub use server::{Server, Settings};
 
 use super::Scrape;
 use std::sync::Arc;
 
 /// Writes a scrape as text.
-pub type Render = dyn Fn(&Scrape, Format) -> Arc<String> + Send + Sync;
+pub(crate) type Render = dyn Fn(&Scrape, Format) -> Arc<String> + Send + Sync;

@@ -30,7 +30,7 @@ const CONFIG_BYTES: u64 = 1 << 20;
 pub type Notice = dyn Fn(&str) + Send + Sync;
 
 /// See the module.
-pub struct Protection {
+pub(crate) struct Protection {
     shared: Arc<Shared>,
     /// To the thread that reads: a look is wanted, and whom to tell that it is done.
     wish: Sender<SyncSender<()>>,
@@ -64,7 +64,7 @@ type Stamp = (PathBuf, Option<[i64; 7]>);
 ///
 /// # Errors
 /// The file or one that it names cannot be used.
-pub fn check_web_config(path: Option<&Path>) -> Result<()> {
+pub(crate) fn check_web_config(path: Option<&Path>) -> Result<()> {
     Now::read(path).map(|_| ())
 }
 

@@ -21,7 +21,7 @@ pub enum Phase {
 
 /// A place at the table.
 #[derive(Debug)]
-pub struct Seat {
+pub(crate) struct Seat {
     doing: Mutex<(Phase, Instant)>,
     /// The scrape whose text is taken, and since when.
     takes: Mutex<Option<(u64, Instant)>>,
@@ -49,7 +49,7 @@ impl Seat {
     }
 
     /// An answer begins to be taken: of the text of this scrape, or of something else.
-    pub fn begins_to_take(&self, scrape: u64) {
+    pub(crate) fn begins_to_take(&self, scrape: u64) {
         self.take_of(Some((scrape, Instant::now())));
         self.set(Phase::Taking);
     }
@@ -63,7 +63,7 @@ impl Seat {
     }
 
     /// When whoever sits here is sent away.
-    pub async fn sent_away(&self) {
+    pub(crate) async fn sent_away(&self) {
         self.leave.notified().await;
     }
 
@@ -100,7 +100,7 @@ impl Seat {
 
 /// The table.
 #[derive(Debug)]
-pub struct Seats {
+pub(crate) struct Seats {
     most: usize,
     taken: Mutex<Vec<Arc<Seat>>>,
     left: Notify,
@@ -151,7 +151,7 @@ impl Seats {
     }
 
     /// Sends away everybody who has no right to stay, as nobody is let in any more.
-    pub fn dismiss(&self) {
+    pub(crate) fn dismiss(&self) {
         self.send_away(|seat, now| seat.excess(now).is_some());
     }
 
@@ -178,7 +178,7 @@ impl Seats {
     }
 
     /// Sends away those who take the text of the oldest scrape; false: nobody takes one.
-    pub fn dismiss_oldest(&self) -> bool {
+    pub(crate) fn dismiss_oldest(&self) -> bool {
         let scrape_of = |seat: &Seat| seat.takes().map(|(scrape, _)| scrape).filter(|scrape| *scrape > 0);
         let oldest = self.taken().iter().filter_map(|seat| scrape_of(seat)).min();
         if oldest.is_some() {

@@ -69,7 +69,7 @@ pub enum Door {
 }
 
 impl Site {
-    pub fn seats(&self, door: Door) -> &Arc<Seats> {
+    pub(crate) fn seats(&self, door: Door) -> &Arc<Seats> {
         match door {
             Door::All => &self.seats,
             Door::Health => &self.health_seats,
@@ -131,11 +131,6 @@ impl Server {
         })
     }
 
-    /// The first address that is listened on.
-    pub fn local_addr(&self) -> Option<SocketAddr> {
-        self.addresses.first().copied()
-    }
-
     /// All addresses that are listened on, in the order of [`Settings::listen`].
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -173,7 +168,7 @@ impl Server {
     }
 
     /// Lets nobody in any more, and answers what was asked; [`Self::stop`] waits for that.
-    pub fn begin_stop(&self) {
+    pub(crate) fn begin_stop(&self) {
         self.stop.send_replace(true);
     }
 

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{RootCertStore, SupportedProtocolVersion};
 ///
 /// # Errors
 /// One of them cannot be read or is none of its kind; its name is in the words.
-pub fn configure(tls: &Tls) -> Result<Arc<ServerConfig>> {
+pub(crate) fn configure(tls: &Tls) -> Result<Arc<ServerConfig>> {
     let provider = Arc::new(ring::default_provider());
     let versions: Vec<&'static SupportedProtocolVersion> = [(Version::Tls12, &TLS12), (Version::Tls13, &TLS13)]
         .into_iter()

@@ -10,7 +10,7 @@ pub static DRIVER_CALLS: Metric = Metric::new(
 )
 .by(&["call"])
 .by_owner();
-pub static DRIVER_CALL_SECONDS: Metric = Metric::new(
+pub(crate) static DRIVER_CALL_SECONDS: Metric = Metric::new(
     Collector::Driver,
     Kind::Counter,
     "gpuscope_driver_call_seconds_total",
@@ -18,7 +18,7 @@ pub static DRIVER_CALL_SECONDS: Metric = Metric::new(
 )
 .by(&["call"])
 .by_owner();
-pub static DRIVER_ERRORS: Metric = Metric::new(
+pub(crate) static DRIVER_ERRORS: Metric = Metric::new(
     Collector::Driver,
     Kind::Counter,
     "gpuscope_driver_errors_total",
@@ -26,7 +26,7 @@ pub static DRIVER_ERRORS: Metric = Metric::new(
 )
 .by(&["call", "error"])
 .by_owner();
-pub static API_DRIVER_SECONDS: Metric = Metric::new(
+pub(crate) static API_DRIVER_SECONDS: Metric = Metric::new(
     Collector::Driver,
     Kind::Counter,
     "gpuscope_api_driver_seconds_total",

@@ -10,7 +10,7 @@ pub static MEMORY_HELD_BYTES: Metric = Metric::new(
 )
 .by(&["family", "gpu", "uuid", "pci_bus_id"])
 .by_owner();
-pub static MEMORY_ALLOCATIONS: Metric = Metric::new(
+pub(crate) static MEMORY_ALLOCATIONS: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_allocations",
@@ -18,7 +18,7 @@ pub static MEMORY_ALLOCATIONS: Metric = Metric::new(
 )
 .by(&["family", "gpu", "uuid", "pci_bus_id"])
 .by_owner();
-pub static MEMORY_PEAK_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_PEAK_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_peak_bytes",
@@ -26,7 +26,7 @@ pub static MEMORY_PEAK_BYTES: Metric = Metric::new(
 )
 .by(&["gpu", "uuid", "pci_bus_id"])
 .by_owner();
-pub static MEMORY_ALLOCATED_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_ALLOCATED_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_allocated_bytes_total",
@@ -34,7 +34,7 @@ pub static MEMORY_ALLOCATED_BYTES: Metric = Metric::new(
 )
 .by(&["family"])
 .by_owner();
-pub static MEMORY_ALLOCATED: Metric = Metric::new(
+pub(crate) static MEMORY_ALLOCATED: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_allocated_total",
@@ -42,7 +42,7 @@ pub static MEMORY_ALLOCATED: Metric = Metric::new(
 )
 .by(&["family"])
 .by_owner();
-pub static MEMORY_FREED_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_FREED_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_freed_bytes_total",
@@ -50,7 +50,7 @@ pub static MEMORY_FREED_BYTES: Metric = Metric::new(
 )
 .by(&["family"])
 .by_owner();
-pub static MEMORY_FREED: Metric = Metric::new(
+pub(crate) static MEMORY_FREED: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_freed_total",
@@ -58,7 +58,7 @@ pub static MEMORY_FREED: Metric = Metric::new(
 )
 .by(&["family"])
 .by_owner();
-pub static MEMORY_FAILED_ALLOCATIONS: Metric = Metric::new(
+pub(crate) static MEMORY_FAILED_ALLOCATIONS: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_failed_allocations_total",
@@ -66,14 +66,14 @@ pub static MEMORY_FAILED_ALLOCATIONS: Metric = Metric::new(
 )
 .by(&["family"])
 .by_owner();
-pub static MEMORY_UNRETURNED_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_UNRETURNED_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Counter,
     "gpuscope_memory_unreturned_bytes_total",
     "Bytes that processes still held when they ended",
 )
 .by_owner();
-pub static MEMORY_AGE_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_AGE_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_age_bytes",
@@ -81,7 +81,7 @@ pub static MEMORY_AGE_BYTES: Metric = Metric::new(
 )
 .by(&["age"])
 .by_owner();
-pub static MEMORY_AGE_ALLOCATIONS: Metric = Metric::new(
+pub(crate) static MEMORY_AGE_ALLOCATIONS: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_age_allocations",
@@ -89,7 +89,7 @@ pub static MEMORY_AGE_ALLOCATIONS: Metric = Metric::new(
 )
 .by(&["age"])
 .by_owner();
-pub static MEMORY_DRIVER_BYTES: Metric = Metric::new(
+pub(crate) static MEMORY_DRIVER_BYTES: Metric = Metric::new(
     Collector::Memory,
     Kind::Gauge,
     "gpuscope_memory_driver_bytes",

@@ -2,9 +2,9 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub static BUILD_INFO: Metric =
+pub(crate) static BUILD_INFO: Metric =
     Metric::new(Collector::Own, Kind::Info, "gpuscope_build_info", "This gpuscope").by(&["version"]);
-pub static PROBE_HITS: Metric = Metric::new(
+pub(crate) static PROBE_HITS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_probe_hits_total",
@@ -30,13 +30,13 @@ pub static TRACED_PROCESSES: Metric = Metric::new(
     "gpuscope_traced_processes",
     "Living processes that made a CUDA call",
 );
-pub static ATTACHED_FILES: Metric = Metric::new(
+pub(crate) static ATTACHED_FILES: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_attached_files",
     "Libraries and programs with probes",
 );
-pub static ATTACHED_FUNCTIONS: Metric = Metric::new(
+pub(crate) static ATTACHED_FUNCTIONS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_attached_functions",
@@ -55,7 +55,7 @@ pub static OWNERS: Metric = Metric::new(
     "gpuscope_owners",
     "Sets of labels that processes are counted for",
 );
-pub static OWNERS_RETIRED: Metric = Metric::new(
+pub(crate) static OWNERS_RETIRED: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_owners_retired_total",
@@ -67,20 +67,20 @@ pub static OWNERS_MERGED: Metric = Metric::new(
     "gpuscope_owners_merged_total",
     "Processes counted for the owner other, because there were too many owners",
 );
-pub static OWNERS_UNKNOWN: Metric = Metric::new(
+pub(crate) static OWNERS_UNKNOWN: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_owners_unknown_total",
     "Processes counted for an owner that lacks labels, because they had ended before they were looked at: their place (container, pod, unit, job), or what only the program tells (exe, cmdline, env)",
 )
 .by(&["missing"]);
-pub static KERNELS_EVICTED: Metric = Metric::new(
+pub(crate) static KERNELS_EVICTED: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_kernels_evicted_total",
     "Kernels that were shown by name and made room for busier ones: their series have ended",
 );
-pub static SERIES: Metric =
+pub(crate) static SERIES: Metric =
     Metric::new(Collector::Own, Kind::Gauge, "gpuscope_series", "Series of a metric").by(&["metric"]);
 pub static SERIES_DROPPED: Metric = Metric::new(
     Collector::Own,
@@ -89,26 +89,26 @@ pub static SERIES_DROPPED: Metric = Metric::new(
     "Series of a metric that were left out, because there were too many",
 )
 .by(&["metric"]);
-pub static GATHER_DURATION_SECONDS: Metric = Metric::new(
+pub(crate) static GATHER_DURATION_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_gather_duration_seconds",
     "Time that gathering this scrape took",
 );
-pub static GATHERED_TIMESTAMP_SECONDS: Metric = Metric::new(
+pub(crate) static GATHERED_TIMESTAMP_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_gathered_timestamp_seconds",
     "When gathering of what is shown began, seconds since 1970",
 );
-pub static HTTP_REQUESTS: Metric = Metric::new(
+pub(crate) static HTTP_REQUESTS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_http_requests_total",
     "Requests that the web server has answered",
 )
 .by(&["code"]);
-pub static OTLP_EXPORTS: Metric = Metric::new(
+pub(crate) static OTLP_EXPORTS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
     "gpuscope_otlp_exports_total",
@@ -127,13 +127,13 @@ pub static PROCESS_RESIDENT_MEMORY_BYTES: Metric = Metric::new(
     "process_resident_memory_bytes",
     "Resident memory of gpuscope",
 );
-pub static PROCESS_OPEN_FDS: Metric = Metric::new(
+pub(crate) static PROCESS_OPEN_FDS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "process_open_fds",
     "File descriptors of gpuscope",
 );
-pub static PROCESS_START_TIME_SECONDS: Metric = Metric::new(
+pub(crate) static PROCESS_START_TIME_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "process_start_time_seconds",

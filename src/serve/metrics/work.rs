@@ -2,7 +2,7 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub static KERNEL_LAUNCHES: Metric = Metric::new(Collector::Launches, Kind::Counter, "gpuscope_kernel_launches_total", "Launches of kernels that succeeded, also those that were recorded into a graph, by kernel: the busiest by name, counted since they are among these, the others together as other").by(&["kernel"]).by_owner();
+pub(crate) static KERNEL_LAUNCHES: Metric = Metric::new(Collector::Launches, Kind::Counter, "gpuscope_kernel_launches_total", "Launches of kernels that succeeded, also those that were recorded into a graph, by kernel: the busiest by name, counted since they are among these, the others together as other").by(&["kernel"]).by_owner();
 pub static LAUNCHES: Metric = Metric::new(
     Collector::Launches,
     Kind::Counter,
@@ -10,28 +10,28 @@ pub static LAUNCHES: Metric = Metric::new(
     "Launches of kernels that succeeded",
 )
 .by_owner();
-pub static LAUNCH_FAILURES: Metric = Metric::new(
+pub(crate) static LAUNCH_FAILURES: Metric = Metric::new(
     Collector::Launches,
     Kind::Counter,
     "gpuscope_launch_failures_total",
     "Launches of kernels that failed",
 )
 .by_owner();
-pub static LAUNCH_CALL_SECONDS: Metric = Metric::new(
+pub(crate) static LAUNCH_CALL_SECONDS: Metric = Metric::new(
     Collector::Launches,
     Kind::Counter,
     "gpuscope_launch_call_seconds_total",
     "Time in the calls that launch kernels",
 )
 .by_owner();
-pub static GRAPH_LAUNCHES: Metric = Metric::new(
+pub(crate) static GRAPH_LAUNCHES: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_graph_launches_total",
     "Launches of graphs",
 )
 .by_owner();
-pub static GRAPH_KERNELS: Metric = Metric::new(
+pub(crate) static GRAPH_KERNELS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_graph_kernels_total",
@@ -54,7 +54,7 @@ pub static COPY_BYTES: Metric = Metric::new(
 )
 .by(&["direction", "host_memory"])
 .by_owner();
-pub static COPY_CALL_SECONDS: Metric = Metric::new(
+pub(crate) static COPY_CALL_SECONDS: Metric = Metric::new(
     Collector::Copies,
     Kind::Counter,
     "gpuscope_copy_call_seconds_total",
@@ -62,7 +62,7 @@ pub static COPY_CALL_SECONDS: Metric = Metric::new(
 )
 .by(&["direction", "host_memory"])
 .by_owner();
-pub static COPY_TIMED_BYTES: Metric = Metric::new(
+pub(crate) static COPY_TIMED_BYTES: Metric = Metric::new(
     Collector::Copies,
     Kind::Counter,
     "gpuscope_copy_timed_bytes_total",
@@ -70,7 +70,7 @@ pub static COPY_TIMED_BYTES: Metric = Metric::new(
 )
 .by(&["direction", "host_memory", "certainty"])
 .by_owner();
-pub static COPY_TIMED_SECONDS: Metric = Metric::new(
+pub(crate) static COPY_TIMED_SECONDS: Metric = Metric::new(
     Collector::Copies,
     Kind::Counter,
     "gpuscope_copy_timed_seconds_total",
@@ -78,7 +78,7 @@ pub static COPY_TIMED_SECONDS: Metric = Metric::new(
 )
 .by(&["direction", "host_memory", "certainty"])
 .by_owner();
-pub static SYNC_WAITS: Metric = Metric::new(
+pub(crate) static SYNC_WAITS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_sync_waits_total",
@@ -94,7 +94,7 @@ pub static SYNC_BLOCKED_SECONDS: Metric = Metric::new(
 )
 .by(&["function"])
 .by_owner();
-pub static HIDDEN_WAITS: Metric = Metric::new(
+pub(crate) static HIDDEN_WAITS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_hidden_waits_total",
@@ -110,21 +110,21 @@ pub static HIDDEN_WAIT_SECONDS: Metric = Metric::new(
 )
 .by(&["kind"])
 .by_owner();
-pub static GPU_IDLE_AT_LEAST_SECONDS: Metric = Metric::new(
+pub(crate) static GPU_IDLE_AT_LEAST_SECONDS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_gpu_idle_at_least_seconds_total",
     "Time in which the GPU surely had nothing to do for a process, while it used it",
 )
 .by_owner();
-pub static GPU_BUSY_AT_MOST_SECONDS: Metric = Metric::new(
+pub(crate) static GPU_BUSY_AT_MOST_SECONDS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_gpu_busy_at_most_seconds_total",
     "Time in which the GPU may have worked for a process",
 )
 .by_owner();
-pub static GPU_IDLE_INFERRED_PROCESSES: Metric = Metric::new(
+pub(crate) static GPU_IDLE_INFERRED_PROCESSES: Metric = Metric::new(
     Collector::Sync,
     Kind::Gauge,
     "gpuscope_gpu_idle_inferred_processes",

@@ -3,7 +3,7 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub static GPU_XID_REPORTS: Metric = Metric::new(
+pub(crate) static GPU_XID_REPORTS: Metric = Metric::new(
     Collector::Xid,
     Kind::Counter,
     "gpuscope_gpu_xid_reports_total",
@@ -12,21 +12,21 @@ pub static GPU_XID_REPORTS: Metric = Metric::new(
 )
 .by(&["gpu", "uuid", "pci_bus_id", "gpu_instance", "xid"])
 .by_owner();
-pub static GPU_XID_REPORT_TIMESTAMP_SECONDS: Metric = Metric::new(
+pub(crate) static GPU_XID_REPORT_TIMESTAMP_SECONDS: Metric = Metric::new(
     Collector::Xid,
     Kind::Gauge,
     "gpuscope_gpu_xid_report_timestamp_seconds",
     "When the last of these Xids came, seconds since 1970",
 )
 .by(&["gpu", "uuid", "pci_bus_id", "xid"]);
-pub static NVSWITCH_SXID_REPORTS: Metric = Metric::new(
+pub(crate) static NVSWITCH_SXID_REPORTS: Metric = Metric::new(
     Collector::Xid,
     Kind::Counter,
     "gpuscope_nvswitch_sxid_reports_total",
     "SXids of NVSwitches that the kernel's log tells of since the boot",
 )
 .by(&["pci_bus_id", "sxid"]);
-pub static XID_LOG_UP: Metric = Metric::new(
+pub(crate) static XID_LOG_UP: Metric = Metric::new(
     Collector::Xid,
     Kind::Gauge,
     "gpuscope_xid_log_up",

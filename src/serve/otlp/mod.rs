@@ -15,7 +15,7 @@ mod teller;
 #[cfg(test)]
 mod tests;
 
-pub use pusher::Pusher;
+pub(crate) use pusher::Pusher;
 pub use resource::resource;
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub struct Settings {
 /// The address that is posted to: a base URL gets `/v1/metrics`, as OpenTelemetry's exporters do it; one that ends with
 /// it stays.
 #[must_use]
-pub fn endpoint(url: &str) -> String {
+pub(crate) fn endpoint(url: &str) -> String {
     let base = url.trim_end_matches('/');
     if base.ends_with("/v1/metrics") {
         return base.to_owned();

@@ -18,7 +18,7 @@ pub struct Name {
 
 /// How OpenTelemetry sees the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Instrument {
+pub(crate) enum Instrument {
     /// Since gpuscope was started.
     Counter,
     /// Since a time that nobody knows: it was counting before.

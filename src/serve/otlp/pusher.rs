@@ -52,7 +52,7 @@ impl Tally {
 
 /// Pushes until it is dropped or stopped.
 #[derive(Debug)]
-pub struct Pusher {
+pub(crate) struct Pusher {
     tally: Arc<Tally>,
     stop: Option<Stop<()>>,
     /// Closed by the thread when it ends.
@@ -132,7 +132,7 @@ impl Pusher {
     }
 
     /// Has what is known pushed once more; [`Self::stop`] waits for it.
-    pub fn begin_stop(&mut self) {
+    pub(crate) fn begin_stop(&mut self) {
         self.stop.take();
     }
 

@@ -15,7 +15,7 @@ pub(super) struct Teller {
 
 struct Trouble {
     since: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
 impl Teller {
@@ -32,13 +32,16 @@ impl Teller {
         let words = format!("failed to push metrics to {}: {why}", self.endpoint);
         let now = Instant::now();
         let since = self.trouble.as_ref().map_or(now, |trouble| trouble.since);
-        let quiet = self.trouble.as_ref().is_some_and(|trouble| now - trouble.told < REMIND);
+        let quiet = self
+            .trouble
+            .as_ref()
+            .is_some_and(|trouble| now - trouble.reported < REMIND);
         if !quiet {
             (self.notice)(&match since == now {
                 true => format!("{words}; tried again, /metrics counts what fails"),
                 false => format!("{words}; so it has been for {} min", (now - since).as_secs() / 60),
             });
-            self.trouble = Some(Trouble { since, told: now });
+            self.trouble = Some(Trouble { since, reported: now });
         }
         words
     }

@@ -1,9 +1,9 @@
 use super::convert::{Span, request};
 use super::name::{self, Instrument};
 use super::*;
+use crate::serve::fixture::{any_samples, of_every_metric, owner};
 use crate::serve::metric::{Histogram, Kind, Sample, Value};
 use crate::serve::metrics::{self, api, device, memory, own};
-use crate::serve::specimen::{any_samples, of_every_metric, owner};
 use crate::serve::{Exchange, Scrape, Status};
 use flate2::read::GzDecoder;
 use opentelemetry_proto::tonic::collector::metrics::v1::{

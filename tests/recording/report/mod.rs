@@ -1,15 +1,15 @@
 //! A report says what happened, to the last call, in every form; a damaged file says so; a page needs nobody.
 
+mod fixture;
 mod pages;
 mod rendered;
 mod same;
-mod specimen;
 mod traced;
 
 use crate::support;
+use fixture::{BATCH, Loop};
 use gpuscope::record::{Kind, Record};
 use serde_json::{Value, json};
-use specimen::{BATCH, Loop};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;

@@ -1,6 +1,6 @@
 //! The page in a browser: it is quiet, asks nobody, can be sorted, and obeys no text of a trace.
 
-use super::specimen::Loop;
+use super::fixture::Loop;
 use super::support::browser::Browser;
 use gpuscope::model::finding::{Finding, Moment};
 use gpuscope::model::work::Certainty;
@@ -116,7 +116,7 @@ fn nothing_in_a_trace_is_obeyed() {
         "markup of a name is in the page"
     );
     assert_eq!(page.matches("<script").count(), 1);
-    assert!(!text::page(&report, false).contains('\u{1b}'));
+    assert!(!text::page(&report, false, None).contains('\u{1b}'));
     let markdown = markdown::page(&report);
     let loose = markdown
         .lines()

@@ -109,7 +109,7 @@ impl World {
     }
 
     pub fn address(&self) -> SocketAddr {
-        self.server.as_ref().unwrap().local_addr().unwrap()
+        self.server.as_ref().unwrap().addresses()[0]
     }
 
     pub fn requests(&self) -> Vec<(u16, u64)> {

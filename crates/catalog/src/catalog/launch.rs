@@ -32,14 +32,6 @@ pub struct Launch {
     pub shape: Option<[Place; SHAPE]>,
 }
 
-impl Launch {
-    /// Whether the call launches a kernel.
-    #[must_use]
-    pub fn launches(&self) -> bool {
-        matches!(self.role, Role::Launch | Role::Stub)
-    }
-}
-
 /// Reads `kernel = "f"` and `shape = "gridDimX gridDimY …"`.
 ///
 /// # Errors

@@ -13,12 +13,10 @@ use super::in_kernel::{self, Arguments, SiteKind};
 use super::kind::Kind;
 use super::launch::{self, Launch};
 use super::location::{Loc, Lowering};
-use super::memory;
-use super::path;
 use super::pattern::Majors;
 use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
-use super::static_probe;
-use super::work;
+use super::{memory, path};
+use super::{static_probe, work};
 
 /// Something wrong in a table file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

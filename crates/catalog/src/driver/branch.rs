@@ -109,25 +109,6 @@ impl DriverVersion {
             dialect: dialect(parts),
         })
     }
-
-    /// What a user is told: the version and which tables are used for it.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let flavour = match self.flavour {
-            Flavour::Open => ", open kernel modules",
-            Flavour::Closed => ", closed kernel modules",
-            Flavour::Unknown => "",
-        };
-        let Dialect { branch, certain } = self.dialect;
-        if certain {
-            return format!("driver {}{flavour}", self.text);
-        }
-        format!(
-            "driver {}{flavour}: no tables of this version; those of branch {branch} are used, and what does not fit \
-             them is shown as numbers",
-            self.text
-        )
-    }
 }
 
 /// `580.159.04` as `[580, 159, 4]`; the third part is 0 where it is not written.

@@ -14,7 +14,7 @@ use super::value::{NvStatus, Value};
 /// where the program's memory could not be read.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
-    /// The inner one, when it came wrapped: [`Request::unwrapped`].
+    /// The inner one, when it came wrapped: see [`Request::wrapped`].
     pub request: Request,
     pub enter: &'a [u8],
     pub exit: &'a [u8],

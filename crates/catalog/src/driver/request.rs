@@ -4,8 +4,6 @@ use std::fmt;
 
 /// Major number of the front end's devices.
 const FRONT_MAJOR: u32 = 195;
-/// `IOCTL_XFER_CMD`: the argument names another request and where its argument lies.
-const XFER: u32 = 211;
 
 /// One of NVIDIA's devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -120,35 +118,5 @@ impl Request {
             size,
             wrapped: false,
         }
-    }
-
-    /// Whether the argument names another request, to be looked at instead: see [`Self::unwrapped`].
-    #[must_use]
-    pub(crate) fn is_wrapper(&self) -> bool {
-        self.device.is_front() && self.nr == XFER && !self.wrapped
-    }
-
-    /// The request inside, and the address of its argument, from the 16 bytes of the wrapper
-    /// (`u32 cmd, u32 size, u64 ptr`); `None` when this is no wrapper or the bytes are short.
-    #[must_use]
-    pub fn unwrapped(&self, argument: &[u8]) -> Option<(Self, u64)> {
-        if !self.is_wrapper() {
-            return None;
-        }
-        let (cmd, rest) = argument.split_first_chunk()?;
-        let (size, rest) = rest.split_first_chunk()?;
-        let (pointer, _) = rest.split_first_chunk()?;
-        let word = u32::from_le_bytes(*cmd);
-        let size = Some(u32::from_le_bytes(*size));
-        Some((
-            Self {
-                device: self.device,
-                word,
-                nr: word,
-                size,
-                wrapped: true,
-            },
-            u64::from_le_bytes(*pointer),
-        ))
     }
 }

@@ -4,7 +4,6 @@
 
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use object::elf;
 
@@ -65,22 +64,12 @@ impl ElfFile {
 }
 
 impl DebugFile {
-    /// Opens a file, as [`ElfFile::open`] does.
+    /// A file of `len` bytes that is read by others.
     ///
     /// # Errors
     /// The file cannot be read, or is no ELF file, or is cut off or damaged.
-    pub fn open(path: impl AsRef<Path>) -> Result<DebugFile, ElfError> {
-        let source = Source::open(path.as_ref())?;
-        let layout = Layout::read_sections(&source)?;
-        Ok(DebugFile { source, layout })
-    }
-
-    /// The same of a file of `len` bytes that is read by others.
-    ///
-    /// # Errors
-    /// As [`DebugFile::open`].
     pub fn read_from(bytes: Box<dyn ReadAt>, len: u64) -> Result<DebugFile, ElfError> {
-        let source = Source::read_from(bytes, len, None);
+        let source = Source::read_from(bytes, len);
         let layout = Layout::read_sections(&source)?;
         Ok(DebugFile { source, layout })
     }

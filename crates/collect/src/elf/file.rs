@@ -38,12 +38,12 @@ impl ElfFile {
         Self::new(Source::open(path.as_ref())?)
     }
 
-    /// The same checks on a file of `len` bytes that is read by others. `identity`: its device and inode.
+    /// The same checks on a file of `len` bytes that is read by others.
     ///
     /// # Errors
     /// As [`ElfFile::open`].
-    pub fn read_from(bytes: Box<dyn ReadAt>, len: u64, identity: Option<(u64, u64)>) -> Result<Self, ElfError> {
-        Self::new(Source::read_from(bytes, len, identity))
+    pub fn read_from(bytes: Box<dyn ReadAt>, len: u64) -> Result<Self, ElfError> {
+        Self::new(Source::read_from(bytes, len))
     }
 
     /// The same checks on the bytes of a file.
@@ -77,11 +77,6 @@ impl ElfFile {
     /// Never true: an empty file is refused.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// Device and inode, `None` for bytes in memory. On an overlay file system these are the overlay's own.
-    pub fn identity(&self) -> Option<(u64, u64)> {
-        self.source.identity()
     }
 
     /// `DT_SONAME`, such as `libcudart.so.12`.
@@ -119,11 +114,6 @@ impl ElfFile {
             matches!(section.name.as_str(), ".note.go.buildid" | ".go.buildinfo")
                 || section.name.ends_with(".gopclntab")
         })
-    }
-
-    /// Whether the local symbols (`.symtab`) are gone. `.dynsym` stays in every shared library.
-    pub fn is_stripped(&self) -> bool {
-        self.layout.section(elf::SHT_SYMTAB).is_none()
     }
 
     /// Whether the file contains the bytes, in a section whose name begins with `.rodata`.

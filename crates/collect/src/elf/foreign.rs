@@ -16,6 +16,6 @@ impl ElfFile {
     /// As [`ElfFile::open`]; or its file system does not answer.
     pub fn of_foreign(file: &ForeignFile) -> Result<Self, ElfError> {
         let facts = file.facts();
-        ElfFile::read_from(Box::new(file.clone()), facts.bytes, Some((facts.device, facts.inode)))
+        ElfFile::read_from(Box::new(file.clone()), facts.bytes)
     }
 }

@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::ElfError;
@@ -32,7 +32,6 @@ enum Backing {
 pub(super) struct Source {
     backing: Backing,
     len: u64,
-    identity: Option<(u64, u64)>,
 }
 
 impl Source {
@@ -50,16 +49,14 @@ impl Source {
             .open(descriptor_path(found.as_fd()))?;
         Ok(Self {
             len: metadata.len(),
-            identity: Some((metadata.dev(), metadata.ino())),
             backing: Backing::File(file),
         })
     }
 
-    pub(super) fn read_from(other: Box<dyn ReadAt>, len: u64, identity: Option<(u64, u64)>) -> Self {
+    pub(super) fn read_from(other: Box<dyn ReadAt>, len: u64) -> Self {
         Self {
             backing: Backing::Other(other),
             len,
-            identity,
         }
     }
 
@@ -68,16 +65,11 @@ impl Source {
         Self {
             backing: Backing::Bytes(bytes),
             len,
-            identity: None,
         }
     }
 
     pub(super) fn len(&self) -> u64 {
         self.len
-    }
-
-    pub(super) fn identity(&self) -> Option<(u64, u64)> {
-        self.identity
     }
 
     /// Exactly `size` bytes, which may be at most `limit`; `what` names them in an error.

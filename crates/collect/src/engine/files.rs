@@ -4,8 +4,7 @@
 //! a thread has mapped what is not known, and says that it is done with that.
 
 use super::{Engine, Table};
-use crate::wire::bytes_of;
-use crate::wire::{self, Notice};
+use crate::wire::{self, Notice, bytes_of};
 use anyhow::{Context, Result};
 
 /// Bytes of a sequence, which an address follows.

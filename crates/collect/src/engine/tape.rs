@@ -4,8 +4,7 @@
 
 use super::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
-use crate::wire::bytes_of;
-use crate::wire::{Notice, Plain, RowCounter};
+use crate::wire::{Notice, Plain, RowCounter, bytes_of};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use std::any::Any;

@@ -12,13 +12,6 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Handle(File);
 
-/// Whether symbolic links on the way to a file are followed, inside of its root.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
-    Refused,
-    Followed,
-}
-
 impl Handle {
     /// The file at `path`. Symbolic links are followed.
     ///
@@ -32,17 +25,16 @@ impl Handle {
         Handle::regular(found)
     }
 
-    /// The file that `path` names for who has `root` for his root directory. Links that the kernel makes (those of
-    /// `/proc`) are refused, and none leads out of `root`.
+    /// The file that `path` names for who has `root` for his root directory, where no part of it is a link.
     ///
     /// # Errors
     /// There is none, it is no regular file, or a link is refused.
-    pub(crate) fn find_in(root: &Path, path: &Path, links: Links) -> io::Result<Handle> {
+    pub(crate) fn find_in(root: &Path, path: &Path) -> io::Result<Handle> {
         let root = std::fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_PATH | libc::O_DIRECTORY | libc::O_CLOEXEC)
             .open(root)?;
-        Handle::regular(open_below(root.as_fd(), path, links)?)
+        Handle::regular(open_below(root.as_fd(), path)?)
     }
 
     fn regular(found: File) -> io::Result<Handle> {
@@ -161,16 +153,12 @@ struct OpenHow {
     resolve: u64,
 }
 
-fn open_below(root: BorrowedFd<'_>, path: &Path, links: Links) -> io::Result<File> {
+fn open_below(root: BorrowedFd<'_>, path: &Path) -> io::Result<File> {
     let path = CString::new(path.as_os_str().as_bytes())?;
-    let no_links = match links {
-        Links::Refused => libc::RESOLVE_NO_SYMLINKS,
-        Links::Followed => 0,
-    };
     let how = OpenHow {
         flags: (libc::O_PATH | libc::O_CLOEXEC) as u64,
         mode: 0,
-        resolve: libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS | no_links,
+        resolve: libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS,
     };
     // SAFETY: the path ends with NUL, the structure is as large as is said; the descriptor that comes is nobody else's
     unsafe {
@@ -226,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leads_out_of_a_root_and_none_is_followed_unless_asked() {
+    fn no_link_is_followed_below_a_root() {
         let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::create_dir(root.path().join("lib")).unwrap();
         std::fs::write(root.path().join("lib/a"), "inside").unwrap();
@@ -234,16 +222,11 @@ mod tests {
         symlink("/lib/a", root.path().join("link")).unwrap();
         symlink(outside.path().join("secret"), root.path().join("planted")).unwrap();
         symlink("../../../../../../etc/hostname", root.path().join("up")).unwrap();
-        let find = |path: &str, links| Handle::find_in(root.path(), Path::new(path), links);
-        assert_eq!(text(&find("/lib/a", Links::Refused).unwrap()), "inside");
-        assert_eq!(text(&find("/link", Links::Followed).unwrap()), "inside");
+        let find = |path: &str| Handle::find_in(root.path(), Path::new(path));
+        assert_eq!(text(&find("/lib/a").unwrap()), "inside");
         for planted in ["/link", "/planted", "/up"] {
-            let error = find(planted, Links::Refused).unwrap_err();
+            let error = find(planted).unwrap_err();
             assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{planted}");
-        }
-        for planted in ["/planted", "/up"] {
-            let error = find(planted, Links::Followed).unwrap_err();
-            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{planted}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What is asked of the process that touches what others control, and what it answers.
 
-use super::handle::{Handle, Links};
+use super::handle::Handle;
 use super::layers;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
@@ -139,11 +139,7 @@ impl Mapped {
         }
         let root = format!("/proc/{}/root", self.pid);
         // the path is the whole one: no link is part of it
-        let found = Handle::find_in(
-            Path::new(&root),
-            Path::new(OsStr::from_bytes(&self.path)),
-            Links::Refused,
-        )?;
+        let found = Handle::find_in(Path::new(&root), Path::new(OsStr::from_bytes(&self.path)))?;
         if self.is_that_of(&found)? {
             return Ok(found);
         }

@@ -160,11 +160,6 @@ impl Wanted {
         &self.labels
     }
 
-    #[must_use]
-    pub fn has(&self, label: &Label) -> bool {
-        self.labels.contains(label)
-    }
-
     /// The names of variables to look for.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         self.labels.iter().filter_map(|label| match label {

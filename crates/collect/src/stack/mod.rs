@@ -30,6 +30,5 @@ mod resolver;
 pub mod text;
 pub mod wire;
 
-pub use interpreter::Interpreter;
 pub use naming::NAMER;
 pub use resolver::{Kept, Located, Resolver, Stack};

@@ -133,7 +133,7 @@ fn name(asked: &Asked, (task, offsets): &(Task, Vec<u64>)) -> Option<Named> {
         asked: Arc::clone(asked),
         file: Which::Own,
     });
-    let elf = ElfFile::read_from(own, task.bytes, None).ok()?;
+    let elf = ElfFile::read_from(own, task.bytes).ok()?;
     let names = elf.function_names(offsets);
     let bare = |(offset, name): (&u64, Option<String>)| Frame {
         function: name.map_or_else(|| format!("{offset:#x}"), |name| short(&demangle(&name))),

@@ -1,7 +1,7 @@
 //! What a rule has counted so far, and the finding that it becomes.
 
-use super::book::{Book, Id};
 use super::finding::Moments;
+use super::interner::{Id, Interner};
 use super::scene::{Past, Seen};
 use super::table::{Grow, is_percent};
 use crate::catalog::Class;
@@ -113,8 +113,8 @@ impl Evidence {
             grave: false,
             certainty: Certainty::Measured,
             count: self.count,
-            moments: self.moments.list(end.book),
-            site: end.book.site(self.sites.heaviest()).map(str::to_owned),
+            moments: self.moments.list(end.interner),
+            site: end.interner.site(self.sites.heaviest()).map(str::to_owned),
             cure: String::new(),
             thresholds: String::new(),
             weakened: None,
@@ -126,7 +126,7 @@ impl Evidence {
 /// What rules conclude from, besides what they have taken.
 pub struct End<'a> {
     pub run: &'a Run,
-    pub book: &'a Book,
+    pub interner: &'a Interner,
     /// Bytes per ns that a copy of pinned memory reaches.
     pub pinned: Bandwidth,
     /// Launches of whoever launches most, in its steady part.

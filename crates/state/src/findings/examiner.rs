@@ -123,7 +123,7 @@ impl Examiner {
         let run = self.run();
         let end = End {
             run: &run,
-            book: &self.scene.book,
+            interner: &self.scene.interner,
             pinned: self.scene.bandwidth(),
             load: self.scene.courses.heaviest(),
             courses: &self.scene.courses,
@@ -177,18 +177,17 @@ impl Taker for Examiner {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::fixture::Fixture;
     use super::*;
-    use crate::catalog::CopyKind;
-    use crate::catalog::HostMemory;
+    use crate::catalog::{CopyKind, HostMemory};
     use proptest::prelude::*;
     use proptest::sample::select;
 
     #[test]
     fn a_run_without_evidence_has_no_findings() {
-        let mut stage = Stage::new(rules::all());
-        stage.healthy(2000);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::new(rules::all());
+        fixture.healthy(2000);
+        assert_eq!(fixture.findings(), []);
         assert_eq!(Examiner::new().findings(), []);
     }
 

@@ -1,6 +1,6 @@
 //! What rules remember of what they find.
 
-use super::book::Book;
+use super::interner::Interner;
 use super::scene::Past;
 use crate::catalog::Class;
 use crate::model::finding::{Moment, Run};
@@ -48,7 +48,7 @@ impl Run {
 #[derive(Debug, Clone)]
 enum Noted {
     Row(Moment),
-    /// Its name is in the book.
+    /// Its name is in the interner.
     Past(Past),
 }
 
@@ -109,10 +109,10 @@ impl Moments {
 
     /// Worst first.
     #[must_use]
-    pub fn list(&self, book: &Book) -> Vec<Moment> {
+    pub fn list(&self, interner: &Interner) -> Vec<Moment> {
         let moment = |noted: &Noted| match noted {
             Noted::Row(moment) => moment.clone(),
-            Noted::Past(past) => past.moment(book),
+            Noted::Past(past) => past.moment(interner),
         };
         self.0.iter().map(|(_, noted)| moment(noted)).collect()
     }

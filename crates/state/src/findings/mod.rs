@@ -5,21 +5,21 @@
 //! decided once for all rules, by `scene`. Without evidence a rule stays silent. The rules, their thresholds and where
 //! these come from are listed in docs/findings.md.
 
-mod book;
 mod cases;
 mod course;
 mod devices;
 mod evidence;
 mod examiner;
 pub mod finding;
+#[cfg(test)]
+mod fixture;
+mod interner;
 mod load;
 mod pace;
 mod past;
 mod places;
 mod rules;
 mod scene;
-#[cfg(test)]
-mod stage;
 mod table;
 mod unexplained;
 

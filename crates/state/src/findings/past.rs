@@ -1,6 +1,6 @@
 //! Recent calls that waited or that hosts wait in, and whose fault it is that a device had nothing to do.
 
-use super::book::Id;
+use super::interner::Id;
 use super::scene::{PROMPT_NS, Part};
 use super::table::Grow;
 use crate::record::Record;

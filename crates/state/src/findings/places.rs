@@ -1,8 +1,8 @@
 //! Where the host was outside CUDA, by samples: sums by part of a process's life, and a stack of each place.
 
-use super::book::Id;
 use super::cases::{Phased, Sum};
 use super::evidence::End;
+use super::interner::Id;
 use super::scene::Seen;
 use super::table::{Bounded, hash};
 use crate::frame::json::place_of;

@@ -3,14 +3,13 @@
 //! Owns which finding an idle gap and a call belong to, so that nothing is counted in two. Remembers a bounded number
 //! of recent calls, threads and processes.
 
-use super::book::{Book, Id};
 use super::course::{Courses, Stretch};
 use super::evidence::Bandwidth;
+use super::interner::{Id, Interner};
 use super::pace::Verdict;
 use super::past::Recent;
 use super::table::Bounded;
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::model::finding::Moment;
 use crate::model::outside;
 use crate::record::{Kind, Record};
@@ -142,7 +141,7 @@ struct Small {
 /// See the module.
 #[derive(Debug)]
 pub struct Scene {
-    pub book: Book,
+    pub interner: Interner,
     pub courses: Courses,
     processes: Bounded<Process>,
     /// By the lower bits of its id.
@@ -156,7 +155,7 @@ pub struct Scene {
 impl Default for Scene {
     fn default() -> Scene {
         Scene {
-            book: Book::default(),
+            interner: Interner::default(),
             courses: Courses::default(),
             processes: Bounded::new(PROCESSES),
             threads: vec![Small::default(); THREADS],
@@ -180,7 +179,7 @@ impl Scene {
             site: if event.kind == Kind::Sample {
                 0
             } else {
-                self.book.site_id(event.stack)
+                self.interner.site_id(event.stack)
             },
             name: 0,
             process: Process::default(),
@@ -191,7 +190,7 @@ impl Scene {
             stretch: self.courses.stretch(event.pid),
         };
         if event.failed {
-            seen.name = self.book.name_id(event.name);
+            seen.name = self.interner.name_id(event.name);
         }
         match event.kind {
             Kind::Call if counts => self.take(&mut seen),
@@ -254,7 +253,7 @@ impl Scene {
             self.measure(event);
         }
         if is_kept(seen) {
-            seen.name = self.book.name_id(event.name);
+            seen.name = self.interner.name_id(event.name);
             self.recent.push(Past::of(seen));
         }
         if seen.part == Part::SmallCopy {
@@ -422,13 +421,13 @@ impl Past {
 
     /// As a moment of a finding.
     #[must_use]
-    pub fn moment(&self, book: &Book) -> Moment {
+    pub fn moment(&self, interner: &Interner) -> Moment {
         Moment {
             at: self.start,
             ns: self.ns(),
             pid: self.pid,
             tid: self.tid,
-            name: book.name(self.name).to_owned(),
+            name: interner.name(self.name).to_owned(),
         }
     }
 

@@ -1,8 +1,7 @@
 //! What findings leave unexplained: a device that had nothing to do, a host that was elsewhere.
 
 use super::table::{is_percent, percent_of};
-use crate::model::finding::Busy;
-use crate::model::finding::{Finding, Run};
+use crate::model::finding::{Busy, Finding, Run};
 use crate::text::quantity::{duration, plural};
 
 /// Of the steady part: less is left to chance.

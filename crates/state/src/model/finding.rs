@@ -54,9 +54,9 @@ pub struct Report {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub enum Diagnosis {
     /// And what was found.
-    Told(Report),
+    Reported(Report),
     /// It was not; why.
-    Untold(String),
+    NotLookedFor(String),
     /// Nobody asked.
     #[default]
     Unasked,

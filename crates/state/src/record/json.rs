@@ -3,7 +3,7 @@
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
 use super::{Asked, Traced};
-use crate::decode::{Call, Value};
+use crate::decode::Value;
 use crate::driver;
 use crate::text::json::{hex, string};
 use serde_json::json;
@@ -18,7 +18,7 @@ pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
             out[start] = b'{';
             out.push(b'}');
         }
-        None => Values(itoa::Buffer::new()).args(traced.call, out),
+        None => Values(itoa::Buffer::new()).object(traced.call.args(), out),
     }
 }
 
@@ -68,9 +68,9 @@ impl Values {
         out.extend_from_slice(self.0.format(number).as_bytes());
     }
 
-    fn args(&mut self, call: &Call<'_>, out: &mut Vec<u8>) {
+    fn object<'a>(&mut self, fields: impl Iterator<Item = (&'a str, Value<'a>)>, out: &mut Vec<u8>) {
         out.push(b'{');
-        for (index, (name, value)) in call.args().enumerate() {
+        for (index, (name, value)) in fields.enumerate() {
             if index > 0 {
                 out.push(b',');
             }
@@ -91,18 +91,7 @@ impl Values {
             Value::Text { text, .. } => string(text, out),
             Value::Dim3(axes) => self.axes(axes, out),
             Value::Opaque | Value::Unreadable | Value::Unset => out.extend_from_slice(b"null"),
-            Value::Struct(structure) => {
-                out.push(b'{');
-                for (index, (name, value)) in structure.fields().enumerate() {
-                    if index > 0 {
-                        out.push(b',');
-                    }
-                    string(name, out);
-                    out.push(b':');
-                    self.value(&value, out);
-                }
-                out.push(b'}');
-            }
+            Value::Struct(structure) => self.object(structure.fields(), out),
         }
     }
 

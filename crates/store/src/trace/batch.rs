@@ -1,7 +1,6 @@
 //! The rows of one batch, out of its columns.
 
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::record::{Kind, Record};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Int32Type};

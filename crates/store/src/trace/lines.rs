@@ -4,8 +4,7 @@
 
 use super::line::Line;
 use super::reader::{End, Latest};
-use crate::catalog::HostMemory;
-use crate::catalog::{Catalog, Class, CopyKind};
+use crate::catalog::{Catalog, Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::record::{Kind, Meta, Record, Taker};
 use anyhow::{Result, anyhow, bail};

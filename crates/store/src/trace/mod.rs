@@ -3,7 +3,6 @@
 //! A row is a [`crate::record::Record`]: [`reader`] of a file that [`recorder`]
 //! wrote, [`lines`] of JSON lines; [`recording`] is either of the two. docs/trace-format.md describes the file.
 
-pub mod alarm;
 mod batch;
 mod check;
 pub mod columns;
@@ -16,6 +15,7 @@ pub mod recording;
 pub mod schema;
 mod share;
 pub mod store;
+pub mod trigger;
 mod watched;
 
 pub use reader::{End, Latest, Reader};

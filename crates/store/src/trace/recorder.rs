@@ -1,9 +1,9 @@
 //! Writes a recording: an Arrow IPC stream, zstd, a batch each second at the latest.
 
-use super::alarm::{Alarm, Cause};
 use super::columns::Columns;
 use super::schema;
 use super::share::Share;
+use super::trigger::{Cause, Trigger};
 use crate::clock::{Clock, monotonic_ns};
 use crate::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use arrow_ipc::CompressionType;
@@ -21,7 +21,7 @@ pub struct Recorder {
     writer: StreamWriter<Vec<u8>>,
     columns: Columns,
     clock: Clock,
-    alarm: Alarm,
+    trigger: Trigger,
     missed: Missed,
     share: Share,
 }
@@ -42,17 +42,17 @@ impl Recorder {
             schema,
             columns: Columns::default(),
             clock: meta.clock,
-            alarm: Alarm::default(),
+            trigger: Trigger::default(),
             missed: Missed::new(),
             share: Share::default(),
         })
     }
 
-    /// Has `alarm` told of calls that fail and of faults. When it says that there is no room, calls become no rows, and the
+    /// Tells `trigger` of calls that fail and of faults. When it says that there is no room, calls become no rows, and the
     /// end says how many.
     #[must_use]
-    pub fn with_alarm(self, alarm: Alarm) -> Recorder {
-        Recorder { alarm, ..self }
+    pub fn with_trigger(self, trigger: Trigger) -> Recorder {
+        Recorder { trigger, ..self }
     }
 
     /// Adds a row.
@@ -108,11 +108,11 @@ impl Encoder for Recorder {
         match record.kind {
             // it has its row when it returns
             Kind::Open => return,
-            Kind::Call | Kind::Kernel if self.alarm.is_full() => return self.miss(record),
-            Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.alarm.is_full() => return,
+            Kind::Call | Kind::Kernel if self.trigger.is_full() => return self.miss(record),
+            Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.trigger.is_full() => return,
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),
-            Kind::Call | Kind::Kernel if record.failed => self.alarm.raise(Cause::Error),
-            Kind::Xid => self.alarm.raise(Cause::Xid),
+            Kind::Call | Kind::Kernel if record.failed => self.trigger.raise(Cause::Error),
+            Kind::Xid => self.trigger.raise(Cause::Xid),
             _ => {}
         }
         self.push(record, out);
@@ -123,7 +123,7 @@ impl Encoder for Recorder {
     }
 
     fn has_room_for_totals(&self) -> bool {
-        !self.alarm.is_full() && self.share.has_room()
+        !self.trigger.is_full() && self.share.has_room()
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {

@@ -89,7 +89,7 @@ pub(super) fn of_piece(schema: &Schema, piece: Piece, from: Option<u64>) -> Sche
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ColumnType {
     /// One of few texts.
     Word,
     /// One of many texts, each of which comes often.
@@ -102,47 +102,49 @@ pub(super) enum Form {
     Bool,
 }
 
-impl Form {
+impl ColumnType {
     fn arrow(self) -> DataType {
         match self {
-            Form::Word | Form::Name => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-            Form::Text => DataType::Utf8,
-            Form::I64 => DataType::Int64,
-            Form::U64 => DataType::UInt64,
-            Form::U32 => DataType::UInt32,
-            Form::U8 => DataType::UInt8,
-            Form::Bool => DataType::Boolean,
+            ColumnType::Word | ColumnType::Name => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            ColumnType::Text => DataType::Utf8,
+            ColumnType::I64 => DataType::Int64,
+            ColumnType::U64 => DataType::UInt64,
+            ColumnType::U32 => DataType::UInt32,
+            ColumnType::U8 => DataType::UInt8,
+            ColumnType::Bool => DataType::Boolean,
         }
     }
 }
 
-/// Name, form, and whether a row may have none.
-pub(super) const COLUMNS: [(&str, Form, bool); 25] = [
-    ("type", Form::Word, false),
-    ("ts_ns", Form::I64, false),
-    ("dur_ns", Form::U64, true),
-    ("pid", Form::U32, false),
-    ("tid", Form::U32, false),
-    ("comm", Form::Name, false),
-    ("layer", Form::Word, false),
-    ("name", Form::Name, false),
-    ("class", Form::Word, false),
-    ("category", Form::Word, false),
-    ("depth", Form::U8, false),
-    ("count", Form::U64, false),
-    ("since_caller_ns", Form::U64, true),
-    ("ret", Form::I64, true),
-    ("error", Form::Name, true),
-    ("failed", Form::Bool, false),
-    ("size", Form::U64, true),
-    ("direction", Form::Word, true),
-    ("host_memory", Form::Word, true),
-    ("blocking", Form::Bool, false),
-    ("stream", Form::U64, true),
-    ("address", Form::U64, true),
-    ("held", Form::U64, true),
-    ("kernel", Form::Name, true),
-    ("stack", Form::Name, true),
+/// Name, type, and whether a row may have none.
+pub(super) const COLUMNS: [(&str, ColumnType, bool); 25] = [
+    ("type", ColumnType::Word, false),
+    ("ts_ns", ColumnType::I64, false),
+    ("dur_ns", ColumnType::U64, true),
+    ("pid", ColumnType::U32, false),
+    ("tid", ColumnType::U32, false),
+    ("comm", ColumnType::Name, false),
+    ("layer", ColumnType::Word, false),
+    ("name", ColumnType::Name, false),
+    ("class", ColumnType::Word, false),
+    ("category", ColumnType::Word, false),
+    ("depth", ColumnType::U8, false),
+    ("count", ColumnType::U64, false),
+    ("since_caller_ns", ColumnType::U64, true),
+    ("ret", ColumnType::I64, true),
+    ("error", ColumnType::Name, true),
+    ("failed", ColumnType::Bool, false),
+    ("size", ColumnType::U64, true),
+    ("direction", ColumnType::Word, true),
+    ("host_memory", ColumnType::Word, true),
+    ("blocking", ColumnType::Bool, false),
+    ("stream", ColumnType::U64, true),
+    ("address", ColumnType::U64, true),
+    ("held", ColumnType::U64, true),
+    ("kernel", ColumnType::Name, true),
+    ("stack", ColumnType::Name, true),
 ];
 
 /// The last column, which takes the most room.
@@ -153,8 +155,8 @@ pub(super) const ARGS: &str = "args";
 pub fn schema(meta: &Meta) -> Schema {
     let columns = COLUMNS
         .iter()
-        .map(|(name, form, nullable)| Field::new(*name, form.arrow(), *nullable));
-    let args = Field::new(ARGS, Form::Text.arrow(), true);
+        .map(|(name, column, nullable)| Field::new(*name, column.arrow(), *nullable));
+    let args = Field::new(ARGS, ColumnType::Text.arrow(), true);
     let metadata = HashMap::from([
         (VERSION_KEY.to_owned(), VERSION.to_string()),
         ("gpuscope.tool".to_owned(), meta.tool.clone()),

@@ -1,7 +1,6 @@
 use super::recorder::Memory;
 use super::*;
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::record::{Encoder, Kind, Meta, Record, Taker};
 
@@ -169,8 +168,8 @@ fn format_1_is_read() {
 
 #[test]
 fn there_is_room_for_totals_as_rows_come_and_none_once_the_file_is_full() {
-    let alarm = alarm::Alarm::default();
-    let mut recorder = Recorder::new(&meta()).unwrap().with_alarm(alarm.clone());
+    let trigger = trigger::Trigger::default();
+    let mut recorder = Recorder::new(&meta()).unwrap().with_trigger(trigger.clone());
     let (mut bytes, large) = (Vec::new(), " ".repeat(1 << 20));
     assert!(recorder.has_room_for_totals());
     let snapshot = Record {
@@ -190,7 +189,7 @@ fn there_is_room_for_totals_as_rows_come_and_none_once_the_file_is_full() {
         }
         recorder.tick(&mut bytes);
     }
-    alarm.fill();
+    trigger.fill();
     assert!(!recorder.has_room_for_totals());
     recorder.take(&snapshot, &mut bytes);
     recorder.end(&mut bytes);

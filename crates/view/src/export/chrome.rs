@@ -5,8 +5,7 @@
 
 use super::scene::{Arrows, Painter, Scene, Span, Track};
 use super::sums::Counter;
-use crate::record::Ending;
-use crate::record::{Meta, Record};
+use crate::record::{Ending, Meta, Record};
 use crate::text::json::{hex, padded, string};
 use crate::text::object::object_into;
 use crate::text::quantity::escaped;
@@ -36,7 +35,7 @@ pub struct Call {
 
 /// Writes Chrome's JSON.
 #[must_use]
-pub fn form() -> Scene<Chrome> {
+pub fn encoder() -> Scene<Chrome> {
     Scene::new(Chrome::default())
 }
 
@@ -237,7 +236,7 @@ mod tests {
 
     #[test]
     fn chrome_trace_events() {
-        let text = sample::written(&mut form());
+        let text = sample::written(&mut encoder());
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(whole["traceEvents"].is_array() && whole["otherData"]["host"] == "node-7");
         insta::assert_snapshot!(text);

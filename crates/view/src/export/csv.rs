@@ -2,8 +2,7 @@
 //!
 //! A text that a spreadsheet would take for a formula has a `'` before it.
 
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Meta, Record};
 use crate::text::object::object;
 use crate::text::quantity::escape_into;
 use itoa::Integer;
@@ -55,12 +54,8 @@ impl Encoder for Csv {
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
-        if ending.summary.is_some() {
-            let summary = Record {
-                args: ending.summary,
-                ..Record::new(Kind::Summary, self.last, 0)
-            };
-            self.take(&summary, out);
+        if let Some(totals) = ending.totals(self.last) {
+            self.take(&totals, out);
         }
     }
 }
@@ -119,6 +114,7 @@ impl Row<'_> {
 mod tests {
     use super::*;
     use crate::export::sample;
+    use crate::record::Kind;
 
     #[test]
     fn comma_separated_values() {

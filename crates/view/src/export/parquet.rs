@@ -1,8 +1,7 @@
 //! Parquet: the columns of a recording, and `time` and `host` beside them, so that files of many machines can be
 //! read as one.
 
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Meta, Record};
 use crate::text::quantity::date;
 use crate::trace::columns::Columns;
 use crate::trace::schema;
@@ -37,25 +36,21 @@ pub struct Parquet {
 
 impl Encoder for Parquet {
     fn start(&mut self, meta: &Meta, _out: &mut Vec<u8>) {
-        self.file = self.told(FileRows::new(meta, true));
+        self.file = self.checked(FileRows::new(meta, true));
     }
 
     fn take(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         self.last = self.last.max(event.end());
         let taken = self.file.as_mut().map_or(Ok(()), |file| file.take(event, out));
-        self.told(taken);
+        self.checked(taken);
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
-        if ending.summary.is_some() {
-            let summary = Record {
-                args: ending.summary,
-                ..Record::new(Kind::Summary, self.last, 0)
-            };
-            self.take(&summary, out);
+        if let Some(totals) = ending.totals(self.last) {
+            self.take(&totals, out);
         }
         let ended = self.file.take().map_or(Ok(()), |file| file.end(ending, out));
-        self.told(ended);
+        self.checked(ended);
     }
 
     fn failure(&self) -> Option<String> {
@@ -64,7 +59,7 @@ impl Encoder for Parquet {
 }
 
 impl Parquet {
-    fn told<T>(&mut self, what: Result<T, ParquetError>) -> Option<T> {
+    fn checked<T>(&mut self, what: Result<T, ParquetError>) -> Option<T> {
         what.map_err(|error| self.failure.get_or_insert(error.to_string()).len())
             .ok()
     }
@@ -123,12 +118,8 @@ impl Days {
     /// # Errors
     /// What went wrong.
     pub fn end(mut self, ending: &Ending<'_>, write: &mut dyn FnMut(&str, &[u8])) -> Result<(), String> {
-        if ending.summary.is_some() {
-            let summary = Record {
-                args: ending.summary,
-                ..Record::new(Kind::Summary, self.last, 0)
-            };
-            self.take(&summary, write);
+        if let Some(totals) = ending.totals(self.last) {
+            self.take(&totals, write);
         }
         for (day, (rows, mut bytes)) in std::mem::take(&mut self.files) {
             rows.end(ending, &mut bytes).map_err(|error| error.to_string())?;
@@ -249,6 +240,7 @@ fn path(meta: &Meta, day: i64) -> String {
 mod tests {
     use super::*;
     use crate::export::sample;
+    use crate::record::Kind;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use std::io::Write;
 

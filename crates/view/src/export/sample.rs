@@ -1,10 +1,8 @@
 //! A made-up trace with a row of each type, for snapshots.
 
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Kind, Meta, Record};
 
 pub fn meta() -> Meta {
     Meta {
@@ -155,20 +153,20 @@ pub fn events() -> Vec<Record<'static>> {
     ]
 }
 
-/// The whole trace as `form` writes it.
-pub fn bytes(form: &mut dyn Encoder) -> Vec<u8> {
+/// The whole trace as `encoder` writes it.
+pub fn bytes(encoder: &mut dyn Encoder) -> Vec<u8> {
     let mut out = Vec::new();
-    form.start(&meta(), &mut out);
-    events().iter().for_each(|event| form.take(event, &mut out));
+    encoder.start(&meta(), &mut out);
+    events().iter().for_each(|event| encoder.take(event, &mut out));
     let ending = Ending {
         summary: Some("{\"type\":\"summary\",\"layers\":{}}"),
         cut: None,
     };
-    form.finish(&ending, &mut out);
+    encoder.finish(&ending, &mut out);
     out
 }
 
 /// As text.
-pub fn written(form: &mut dyn Encoder) -> String {
-    String::from_utf8(bytes(form)).expect("UTF-8")
+pub fn written(encoder: &mut dyn Encoder) -> String {
+    String::from_utf8(bytes(encoder)).expect("UTF-8")
 }

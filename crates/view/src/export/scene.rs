@@ -7,8 +7,7 @@ use super::Map;
 use super::nest::{Flow, Nest, Over};
 use super::sums::{Counter, Sums};
 use crate::catalog::Class;
-use crate::record::{Encoder, Ending};
-use crate::record::{Kind, Meta, Record};
+use crate::record::{Encoder, Ending, Kind, Meta, Record};
 use crate::text::quantity;
 
 /// Where something is drawn.

@@ -1,7 +1,6 @@
-//! Rows into a form, its bytes into a writer.
+//! Rows into an encoder, its bytes into a writer.
 
-use crate::record::{Encoder, Ending};
-use crate::record::{Meta, Record, Taker};
+use crate::record::{Encoder, Ending, Meta, Record, Taker};
 use std::io::{self, Write};
 
 /// Bytes that go out at once.
@@ -9,7 +8,7 @@ const PIECE: usize = 1 << 18;
 
 /// Takes rows. The first failure is remembered, and ends the writing.
 pub struct Writing<F, W: Write> {
-    form: F,
+    encoder: F,
     to: W,
     buffer: Vec<u8>,
     written: u64,
@@ -18,9 +17,9 @@ pub struct Writing<F, W: Write> {
 
 impl<F: Encoder, W: Write> Writing<F, W> {
     /// Nothing is written yet.
-    pub fn new(form: F, to: W) -> Writing<F, W> {
+    pub fn new(encoder: F, to: W) -> Writing<F, W> {
         Writing {
-            form,
+            encoder,
             to,
             buffer: Vec::with_capacity(2 * PIECE),
             written: 0,
@@ -31,11 +30,11 @@ impl<F: Encoder, W: Write> Writing<F, W> {
     /// Writes what belongs behind the last row. Bytes that were written in all.
     ///
     /// # Errors
-    /// The first failure of the writer or of the form.
+    /// The first failure of the writer or of the encoder.
     pub fn end(mut self, ending: &Ending<'_>) -> io::Result<u64> {
-        self.form.finish(ending, &mut self.buffer);
+        self.encoder.finish(ending, &mut self.buffer);
         self.pass_on();
-        match (self.failure, self.form.failure()) {
+        match (self.failure, self.encoder.failure()) {
             (Some(error), _) => Err(error),
             (None, Some(why)) => Err(io::Error::other(why)),
             (None, None) => self.to.flush().map(|()| self.written),
@@ -53,14 +52,14 @@ impl<F: Encoder, W: Write> Writing<F, W> {
 
 impl<F: Encoder, W: Write> Taker for Writing<F, W> {
     fn start(&mut self, meta: &Meta) {
-        self.form.start(meta, &mut self.buffer);
+        self.encoder.start(meta, &mut self.buffer);
     }
 
     fn take(&mut self, event: &Record<'_>) {
         if self.failure.is_some() {
             return;
         }
-        self.form.take(event, &mut self.buffer);
+        self.encoder.take(event, &mut self.buffer);
         if self.buffer.len() >= PIECE {
             self.pass_on();
         }

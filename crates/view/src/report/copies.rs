@@ -2,8 +2,7 @@
 
 use super::functions::View;
 use super::kernels::{index, seen};
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::Record;
 use serde::Serialize;
@@ -35,7 +34,7 @@ struct Tally {
 }
 
 /// Direction, host memory and manner, as a summary has them.
-type Told<'a> = (Option<&'a str>, Option<&'a str>, bool);
+type Key<'a> = (Option<&'a str>, Option<&'a str>, bool);
 
 type Kind = (Option<CopyKind>, Option<HostMemory>, bool);
 
@@ -62,9 +61,9 @@ impl CopyTally {
     /// Most bytes first.
     pub(super) fn list(&self, exact: Option<&Snapshot>) -> Vec<Copies> {
         let works = exact.map(|exact| exact.work.as_slice()).unwrap_or_default();
-        let told: Vec<&snapshot::Copies> = works.iter().flat_map(|work| &work.copies).collect();
-        let mut copies: Vec<Copies> = match told.is_empty() {
-            false => together(&told),
+        let reported: Vec<&snapshot::Copies> = works.iter().flat_map(|work| &work.copies).collect();
+        let mut copies: Vec<Copies> = match reported.is_empty() {
+            false => together(&reported),
             true => self.of[seen(&self.counts)]
                 .iter()
                 .map(|(kind, tally)| Copies::seen(*kind, tally))
@@ -96,9 +95,9 @@ impl Copies {
 }
 
 /// Of all processes of a summary.
-fn together(told: &[&snapshot::Copies]) -> Vec<Copies> {
-    let mut sums: HashMap<Told<'_>, (Copies, f64)> = HashMap::new();
-    for said in told {
+fn together(reported: &[&snapshot::Copies]) -> Vec<Copies> {
+    let mut sums: HashMap<Key<'_>, (Copies, f64)> = HashMap::new();
+    for said in reported {
         let (direction, host) = (said.direction.as_deref(), said.host.as_deref());
         let blocking = said.blocking;
         let (sum, seconds) = sums.entry((direction, host, blocking)).or_insert_with(|| {

@@ -5,7 +5,7 @@ mod tables;
 mod text;
 
 pub use markdown::markdown;
-pub use text::{page, page_within};
+pub use text::page;
 
 use super::{Function, Idle, Report, sum, words};
 use crate::model::finding::Finding;

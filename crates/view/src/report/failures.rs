@@ -159,7 +159,7 @@ impl Failures {
     /// Most first; what `exact` says replaces what rows add up to.
     pub(super) fn list(&self, exact: &[snapshot::Failure]) -> Vec<Failure> {
         let mut failures: Vec<Failure> = self.of.values().cloned().collect();
-        exact.iter().for_each(|told| correct(&mut failures, told));
+        exact.iter().for_each(|reported| correct(&mut failures, reported));
         failures.sort_by(|a, b| {
             b.count
                 .cmp(&a.count)
@@ -183,15 +183,15 @@ impl Failures {
     }
 }
 
-fn correct(failures: &mut Vec<Failure>, told: &snapshot::Failure) {
-    let is_known = |one: &&mut Failure| one.name == told.name && one.error == told.error;
+fn correct(failures: &mut Vec<Failure>, reported: &snapshot::Failure) {
+    let is_known = |one: &&mut Failure| one.name == reported.name && one.error == reported.error;
     let known = failures.iter_mut().find(is_known);
     match known {
-        Some(failure) => failure.count = told.count,
+        Some(failure) => failure.count = reported.count,
         None => failures.push(Failure {
-            name: told.name.clone(),
-            error: told.error.clone(),
-            count: told.count,
+            name: reported.name.clone(),
+            error: reported.error.clone(),
+            count: reported.count,
             first_ns: None,
             site: None,
         }),

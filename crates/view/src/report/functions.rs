@@ -37,7 +37,7 @@ pub struct Function {
     pub name: String,
     pub category: &'static str,
     pub calls: u64,
-    /// `None`: its return is not hooked, so it cannot be told.
+    /// `None`: its return is not hooked, so it is not known.
     pub errors: Option<u64>,
     pub total_ns: Option<u64>,
     pub max_ns: Option<u64>,
@@ -253,30 +253,30 @@ fn correct(all: &mut Vec<Function>, exact: &[snapshot::Function]) {
         .enumerate()
         .map(|(place, function)| ((function.layer.clone(), function.name.clone()), place))
         .collect();
-    for told in exact {
-        let key = (told.layer.clone(), told.name.clone());
+    for exact in exact {
+        let key = (exact.layer.clone(), exact.name.clone());
         let place = places.get(&key).copied().unwrap_or(all.len());
         if place == all.len() {
-            all.push(unseen(told));
+            all.push(unseen(exact));
         }
         let function = &mut all[place];
-        function.calls = told.calls;
-        function.errors = told.errors;
-        function.bytes = told.bytes;
-        function.total_ns = told.total_ns;
-        function.max_ns = told.max_ns;
-        function.p50_ns = told.p50_ns;
-        function.p99_ns = told.p99_ns;
-        function.driver_ns = told.driver_ns;
+        function.calls = exact.calls;
+        function.errors = exact.errors;
+        function.bytes = exact.bytes;
+        function.total_ns = exact.total_ns;
+        function.max_ns = exact.max_ns;
+        function.p50_ns = exact.p50_ns;
+        function.p99_ns = exact.p99_ns;
+        function.driver_ns = exact.driver_ns;
     }
 }
 
 /// A function that has no row.
-fn unseen(told: &snapshot::Function) -> Function {
-    let class = Class::ALL.iter().find(|class| class.category() == told.category);
+fn unseen(exact: &snapshot::Function) -> Function {
+    let class = Class::ALL.iter().find(|class| class.category() == exact.category);
     Function {
-        layer: told.layer.clone(),
-        name: told.name.clone(),
+        layer: exact.layer.clone(),
+        name: exact.name.clone(),
         category: class.map_or("other", |class| class.category()),
         calls: 0,
         errors: None,

@@ -8,7 +8,7 @@ use super::functions::{Functions, Layer};
 use super::idle::{Covered, IdleTally};
 use super::kernels::Kernels;
 use super::memory::MemoryTally;
-use super::people::People;
+use super::processes::Processes;
 use super::rates::RateTally;
 use super::slowest::Slowest;
 use super::waits::Waits;
@@ -94,7 +94,7 @@ pub struct Gatherer {
     outside: Outside,
     rates: RateTally,
     failures: Failures,
-    people: People,
+    processes: Processes,
 }
 
 /// Outermost calls that began before there are all rows, and how long they had lasted by then.
@@ -114,7 +114,7 @@ impl Taker for Gatherer {
             Kind::Call => self.call(event),
             Kind::Kernel => self.kernel(event),
             Kind::Count => drop(self.functions.take(event)),
-            Kind::Process => self.people.lives(event),
+            Kind::Process => self.processes.lives(event),
             Kind::Lost => self.failures.lose(event),
             Kind::Xid => self.failures.fault(event),
             Kind::Sample => self.sample(event),
@@ -153,7 +153,7 @@ impl Gatherer {
         let function = self.functions.take(event);
         let view = self.functions.view(function);
         self.slowest.take(event);
-        self.people.take(event);
+        self.processes.take(event);
         self.rates.take(event, view);
         if event.depth == 0 {
             self.driver.cuda(event, view);
@@ -197,8 +197,8 @@ impl Gatherer {
                 let place = event.stack.and_then(crate::frame::json::place_of);
                 self.outside.add(event.pid, place.as_deref(), event.ns.unwrap_or(0));
             }
-            ("thread.cpu_ns", _) => self.people.measure(event, 0),
-            ("thread.runnable_ns", _) => self.people.measure(event, 1),
+            ("thread.cpu_ns", _) => self.processes.measure(event, 0),
+            ("thread.runnable_ns", _) => self.processes.measure(event, 1),
             _ => {}
         }
     }
@@ -222,7 +222,7 @@ impl Gatherer {
             layers,
             source,
             findings,
-            untold: None,
+            not_looked_for: None,
             run,
             from_ns,
             to_ns,
@@ -242,7 +242,7 @@ impl Gatherer {
                 .failures
                 .list(told.map(|told| told.failures.as_slice()).unwrap_or_default()),
             losses,
-            processes: self.people.list(),
+            processes: self.processes.list(),
             xids: self.failures.xids.clone(),
             exact: exact.is_some(),
             by_rows: is_snapshot.then(|| self.totals()),
@@ -288,8 +288,8 @@ impl Gatherer {
         if memory.processes.is_empty() && memory.allocations > 0 {
             return None;
         }
-        let people = self.people.list();
-        let comm = |pid: u32| people.iter().find(|one| one.pid == pid).map(|one| one.comm.clone());
+        let processes = self.processes.list();
+        let comm = |pid: u32| processes.iter().find(|one| one.pid == pid).map(|one| one.comm.clone());
         let all = memory.processes.iter().map(|held| Holder {
             pid: held.pid,
             comm: comm(held.pid).unwrap_or_else(|| "?".to_owned()),

@@ -59,12 +59,6 @@ pub struct Gap {
 }
 
 impl Idle {
-    /// Part of the window.
-    #[must_use]
-    pub fn share(&self) -> f64 {
-        self.total_ns as f64 / self.window_ns.max(1) as f64
-    }
-
     /// `12.3 s of 40.0 s (30.7 %)`, rounded down: a share of at least so much.
     #[must_use]
     pub fn words(&self) -> String {
@@ -130,7 +124,7 @@ struct Track {
     outside_ns: u64,
     steps: Bins<u64>,
     /// When the last gap was over.
-    told_until: i64,
+    known_until: i64,
     measured: Option<Measured>,
 }
 
@@ -163,7 +157,7 @@ impl IdleTally {
         }
         track.gaps += 1;
         track.total_ns = track.total_ns.saturating_add(ns);
-        track.told_until = track.told_until.max(event.end());
+        track.known_until = track.known_until.max(event.end());
         track
             .steps
             .spread(event.at, event.end(), |step, part| *step = step.saturating_add(part));
@@ -192,13 +186,13 @@ impl IdleTally {
     pub(super) fn list(&self, functions: &Functions, covered: &Covered, exact: Option<&Snapshot>) -> Vec<Idle> {
         let worked = exact.map(worked).unwrap_or_default();
         let pids: BTreeSet<u32> = self.tracks.keys().chain(worked.keys()).copied().collect();
-        let told = pids.into_iter().map(|pid| {
+        let idles = pids.into_iter().map(|pid| {
             let mut track = self.tracks.get(&pid).cloned().unwrap_or_default();
             track.settle(i64::MAX);
             let idle = track.report(pid, functions, covered);
-            worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_told(gpu))
+            worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_reported(gpu))
         });
-        let mut idle: Vec<Idle> = told.filter(|idle| idle.total_ns > 0).collect();
+        let mut idle: Vec<Idle> = idles.filter(|idle| idle.total_ns > 0).collect();
         idle.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.pid.cmp(&b.pid)));
         idle
     }
@@ -267,7 +261,7 @@ impl Track {
 
     fn known_until(&self) -> Option<i64> {
         let measured = self.measured.map(|measured| measured.at.saturating_sub(LATE_NS));
-        measured.map(|until| until.max(self.told_until))
+        measured.map(|until| until.max(self.known_until))
     }
 
     /// Idle time and what it is part of, as far as that is known without a summary.
@@ -334,7 +328,7 @@ impl Track {
 
 impl Idle {
     /// With the totals of the summary.
-    fn with_told(self, gpu: &Gpu) -> Idle {
+    fn with_reported(self, gpu: &Gpu) -> Idle {
         Idle {
             window_ns: gpu.window_ns,
             gaps: gpu.gaps,
@@ -397,7 +391,7 @@ mod tests {
         }
     }
 
-    fn told(events: &[Record<'_>]) -> Idle {
+    fn reported(events: &[Record<'_>]) -> Idle {
         let (mut functions, mut idle) = (Functions::default(), IdleTally::default());
         for event in events {
             match event.kind {
@@ -421,7 +415,7 @@ mod tests {
     #[test]
     fn a_gap_says_what_the_host_did_whichever_row_comes_first() {
         for events in [[call(1500, 700), gap(1000, 1000)], [gap(1000, 1000), call(1500, 700)]] {
-            let idle = told(&events);
+            let idle = reported(&events);
             let said = |name: &str| idle.meanwhile.iter().find(|one| one.name == name).unwrap().ns;
             assert_eq!((said("cudaMalloc"), said("")), (500, 500));
             assert_eq!((idle.gaps, idle.total_ns, idle.longest_ns), (1, 1000, 1000));
@@ -437,14 +431,14 @@ mod tests {
             let mut events = short.clone();
             events.insert(place, long);
             events.push(gap);
-            let outside = told(&events).meanwhile.into_iter().find(|one| one.name.is_empty());
+            let outside = reported(&events).meanwhile.into_iter().find(|one| one.name.is_empty());
             assert_eq!(outside.unwrap().ns, 0, "{place}");
         }
     }
 
     #[test]
     fn time_of_two_threads_is_not_outside_twice() {
-        let idle = told(&[call(1000, 600), call(1400, 600), gap(1000, 1000)]);
+        let idle = reported(&[call(1000, 600), call(1400, 600), gap(1000, 1000)]);
         let outside = idle.meanwhile.iter().find(|one| one.name.is_empty()).unwrap();
         assert_eq!(outside.ns, 0);
         assert_eq!(idle.longest[0].mostly_in.as_deref(), Some("cudaMalloc"));

@@ -65,7 +65,7 @@ impl Kernels {
     /// Most runs first.
     pub(super) fn list(&self, exact: Option<&Snapshot>) -> Vec<Kernel> {
         let mut kernels: Vec<Kernel> = match exact.filter(|exact| !exact.kernels.is_empty()) {
-            Some(exact) => exact.kernels.iter().map(Kernel::told).collect(),
+            Some(exact) => exact.kernels.iter().map(Kernel::reported).collect(),
             None => self.of[fuller(&self.launches)]
                 .iter()
                 .map(|(name, tally)| self.kernel(*name, tally))
@@ -94,7 +94,7 @@ impl Kernels {
 
 impl Kernel {
     /// As a summary has it.
-    fn told(said: &snapshot::Kernel) -> Kernel {
+    fn reported(said: &snapshot::Kernel) -> Kernel {
         let reason = || said.reason.as_ref().map(|reason| format!("? ({reason})"));
         Kernel {
             name: said.name.clone().or_else(reason).unwrap_or_else(|| "?".to_owned()),

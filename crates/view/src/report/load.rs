@@ -67,10 +67,10 @@ impl Collector {
         // at a snapshot they were under way
         let ended = exact.as_ref().filter(|_| source.until.is_none());
         self.examiner.did_not_return(ended.map(unreturned).unwrap_or_default());
-        let untold = exact.as_ref().and_then(|exact| exact.no_findings.clone());
+        let not_looked_for = exact.as_ref().and_then(|exact| exact.no_findings.clone());
         let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
-        let untold = untold.or_else(unseen);
-        let findings = match untold {
+        let not_looked_for = not_looked_for.or_else(unseen);
+        let findings = match not_looked_for {
             None => self.examiner.findings(),
             Some(_) => Vec::new(),
         };
@@ -81,9 +81,12 @@ impl Collector {
             ..source
         };
         let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
-        report.totals.findings = untold.is_none().then(|| told(&report));
-        report.totals.no_findings.clone_from(&untold);
-        Report { untold, ..report }
+        report.totals.findings = not_looked_for.is_none().then(|| reported(&report));
+        report.totals.no_findings.clone_from(&not_looked_for);
+        Report {
+            not_looked_for,
+            ..report
+        }
     }
 }
 
@@ -92,7 +95,7 @@ fn read(summary: &str) -> serde_json::Result<Snapshot> {
 }
 
 /// What a gate judges is what the report shows.
-fn told(report: &Report) -> Vec<snapshot::Finding> {
+fn reported(report: &Report) -> Vec<snapshot::Finding> {
     let findings = report.findings.iter();
     findings
         .map(|finding| snapshot::Finding {
@@ -364,7 +367,7 @@ mod tests {
                 proptest::prop_assert_eq!(True::told_by(&report), expected);
                 let rows_after = report.source.until.and_then(|until| until.rows_after);
                 proptest::prop_assert_eq!(rows_after, until.map(|_| later.len() as u64));
-                let failed = crate::report::demand::Demand::parse("error", false).unwrap().matches(&report).unwrap();
+                let failed = crate::report::gate::Gate::parse("error", false).unwrap().matches(&report).unwrap();
                 let any = truth.0.iter().any(|(_, errors)| *errors > 0);
                 proptest::prop_assert_eq!(!failed.is_empty(), any, "what failed behind the snapshot is judged, too");
             }
@@ -443,7 +446,7 @@ mod tests {
         assert!(report.launches().number >= u64::MAX - failed);
         assert_eq!(report.losses.calls, u64::MAX);
         for page in [
-            text::page(&report, false),
+            text::page(&report, false, None),
             json::to_line(&report),
             html::page(&report),
             markdown::page(&report),

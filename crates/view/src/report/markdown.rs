@@ -16,7 +16,7 @@ pub fn page(report: &Report) -> String {
     if report.findings.is_empty() {
         let _ = writeln!(out, "{}\n", cell(&words::healthy(report)));
     }
-    if let Some(of) = report.run.steady_words().filter(|_| !report.findings.is_empty()) {
+    if let Some(of) = report.shares_of() {
         let _ = writeln!(out, "{}\n", cell(&format!("Shares are {of}.")));
     }
     for (index, finding) in report.findings.iter().enumerate() {
@@ -35,14 +35,19 @@ pub fn page(report: &Report) -> String {
     out
 }
 
-fn one(number: usize, finding: &Finding, report: &Report) -> String {
+/// What happens, and where.
+pub(super) fn headline(finding: &Finding) -> String {
     let place = words::place(finding).map_or_else(String::new, |place| format!(", at {}", code(&place)));
+    format!("**{}**{place}", cell(&finding.title))
+}
+
+fn one(number: usize, finding: &Finding, report: &Report) -> String {
     let mut out = format!(
-        "{number}. **{}**{place}  
+        "{number}. {}  
    {}  
    {}  
    do: *{}*",
-        cell(&finding.title),
+        headline(finding),
         words::cost(finding, &report.run),
         cell(&finding.what),
         cell(&finding.cure)

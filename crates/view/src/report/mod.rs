@@ -8,11 +8,11 @@ mod bins;
 mod chapters;
 mod clip;
 mod copies;
-pub mod demand;
 pub mod diff;
 mod driver;
 mod failures;
 mod functions;
+pub mod gate;
 mod gather;
 mod histogram;
 pub mod html;
@@ -25,7 +25,7 @@ pub mod markdown;
 mod memory;
 #[cfg(test)]
 mod pages_tests;
-mod people;
+mod processes;
 mod rates;
 mod short;
 pub mod site;
@@ -37,16 +37,15 @@ pub mod words;
 
 pub use copies::Copies;
 pub use driver::DriverShare;
-pub use failures::{Failure, Losses, Lost, Span, Xid};
+pub use failures::{Failure, Losses, Xid};
 pub use functions::{Function, Layer};
 pub use gather::{Gatherer, Source, Until};
-pub use histogram::Bucket;
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load};
 pub use memory::{Held, Memory, MemorySite, Point};
-pub use people::{Process, Thread};
+pub use processes::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
 pub use waits::{Hidden, Wait, WaitSite};
@@ -71,7 +70,7 @@ pub struct Report {
     /// What is grave first, then most expensive first.
     pub findings: Vec<Finding>,
     /// Why it was not looked for what is wrong, if it was not.
-    pub untold: Option<String>,
+    pub not_looked_for: Option<String>,
     /// What findings were judged by.
     pub run: Run,
     /// What limits the numbers, as sentences.
@@ -117,8 +116,13 @@ impl Report {
     /// What findings do not explain, where they were looked for.
     #[must_use]
     pub fn unexplained(&self) -> Option<String> {
-        let told = self.untold.is_none();
-        told.then(|| self.run.unexplained(&self.findings)).flatten()
+        let looked = self.not_looked_for.is_none();
+        looked.then(|| self.run.unexplained(&self.findings)).flatten()
+    }
+
+    /// What shares of the time are of, where findings have any that are not of all of it.
+    fn shares_of(&self) -> Option<String> {
+        self.run.steady_words().filter(|_| !self.findings.is_empty())
     }
 
     /// Successful launches, of kernels and of graphs.

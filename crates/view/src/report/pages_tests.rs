@@ -164,12 +164,9 @@ fn tables(page: &str) -> &str {
 
 #[test]
 fn a_report_reads_well_in_a_terminal() {
-    insta::assert_snapshot!("report_as_text", text::page(&whole(), false));
-    insta::assert_snapshot!(
-        "report_in_60_columns_and_colours",
-        text::page_within(&whole(), true, Some(60))
-    );
-    insta::assert_snapshot!("report_of_rows_alone_as_text", text::page(&of_rows(), false));
+    insta::assert_snapshot!("report_as_text", text::page(&whole(), false, None));
+    insta::assert_snapshot!("report_in_60_columns_and_colours", text::page(&whole(), true, Some(60)));
+    insta::assert_snapshot!("report_of_rows_alone_as_text", text::page(&of_rows(), false, None));
 }
 
 #[test]
@@ -186,6 +183,6 @@ fn a_report_has_tables_on_its_page() {
 fn what_changed_reads_well() {
     let (before, after) = (of_rows(), whole());
     let diff = diff(&before, &after);
-    insta::assert_snapshot!("diff_as_text", pages::page(&diff, false));
+    insta::assert_snapshot!("diff_as_text", pages::page(&diff, false, None));
     insta::assert_snapshot!("diff_as_markdown", pages::markdown(&diff));
 }

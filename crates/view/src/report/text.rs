@@ -8,15 +8,9 @@ use crate::text::fit::fit;
 use crate::text::quantity::escaped;
 use std::fmt::Write;
 
-/// The whole report.
+/// The whole report; for a terminal, in lines of at most `columns` characters.
 #[must_use]
-pub fn page(report: &Report, colour: bool) -> String {
-    page_within(report, colour, None)
-}
-
-/// The same in lines of at most `columns` characters, for a terminal.
-#[must_use]
-pub fn page_within(report: &Report, colour: bool, columns: Option<usize>) -> String {
+pub fn page(report: &Report, colour: bool, columns: Option<usize>) -> String {
     fit(&whole_lines(report, colour), columns)
 }
 

@@ -150,14 +150,14 @@ impl Waits {
     /// Most time first. What `exact` says replaces what rows add up to; `stackless`: where waits were, rows alone know.
     pub(super) fn list(&self, functions: &Functions, exact: Option<&Snapshot>, stackless: bool) -> Waited {
         let calls = exact.map_or_else(|| Figure::fuller(self.calls[0], self.calls[1]), of_summary);
-        let told = exact.filter(|_| calls.view == snapshot::View::Driver && !stackless);
+        let by_driver = exact.filter(|_| calls.view == snapshot::View::Driver && !stackless);
         Waited {
-            waits: match told {
-                Some(told) => waits(by_function(told)),
+            waits: match by_driver {
+                Some(exact) => waits(by_function(exact)),
                 None => self.by_rows(functions, exact, calls.view),
             },
             hidden: match exact.filter(|exact| !exact.work.is_empty()) {
-                Some(told) => hidden(by_kind(told)),
+                Some(exact) => hidden(by_kind(exact)),
                 None => self.blocking_copies(),
             },
             calls,
@@ -171,10 +171,10 @@ impl Waits {
             let sum = sums.entry(functions.name(*function).to_owned()).or_default();
             sum.add(self.frames(*stack), *tally);
         }
-        let told = exact.map(|exact| exact.functions.as_slice()).unwrap_or_default();
+        let reported = exact.map(|exact| exact.functions.as_slice()).unwrap_or_default();
         let waiting = |one: &&snapshot::Function| (one.layer.as_str(), one.category.as_str()) == (view.name(), "sync");
-        let told = told.iter().filter(waiting);
-        for function in told {
+        let reported = reported.iter().filter(waiting);
+        for function in reported {
             let sum = sums.entry(function.name.clone()).or_default();
             sum.all = Tally {
                 calls: function.calls,
@@ -224,9 +224,9 @@ fn of_summary(exact: &Snapshot) -> Figure {
     Figure::fuller(driver, exact.calls_of("sync", snapshot::View::Runtime))
 }
 
-fn by_function(told: &Snapshot) -> BTreeMap<String, Sum> {
+fn by_function(exact: &Snapshot) -> BTreeMap<String, Sum> {
     let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
-    for wait in told.work.iter().flat_map(|work| &work.waits) {
+    for wait in exact.work.iter().flat_map(|work| &work.waits) {
         let tally = Tally {
             calls: wait.count,
             ns: wait.total_ns,
@@ -238,9 +238,9 @@ fn by_function(told: &Snapshot) -> BTreeMap<String, Sum> {
     sums
 }
 
-fn by_kind(told: &Snapshot) -> BTreeMap<(String, bool), Sum> {
+fn by_kind(exact: &Snapshot) -> BTreeMap<(String, bool), Sum> {
     let mut sums: BTreeMap<(String, bool), Sum> = BTreeMap::new();
-    for wait in told.work.iter().flat_map(|work| &work.hidden) {
+    for wait in exact.work.iter().flat_map(|work| &work.hidden) {
         let at_most = wait.certainty != Certainty::Measured.name();
         let tally = Tally {
             calls: wait.count,

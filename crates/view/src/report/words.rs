@@ -1,10 +1,11 @@
 //! Words that every output of a report shares. What comes from the trace is not escaped here.
 
-use super::{Copies, Hidden, Report, site, sum};
-use crate::model::finding::{Finding, Moment, Run};
+use super::{Copies, Hidden, Report, sum};
+use crate::model::finding::Moment;
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
-pub use crate::section::words::{at, bandwidth, change, percent};
+pub use crate::section::words::{at, bandwidth, per_second, percent};
+pub(super) use crate::sink::findings::{at as at_place, cost, headline, place, stack};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};
 
@@ -100,15 +101,6 @@ pub fn hidden(wait: &Hidden) -> String {
     known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
 }
 
-/// `12,345/s`, `0.5/s`.
-#[must_use]
-pub fn per_second(rate: f64) -> String {
-    match rate {
-        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
-        _ => format!("{rate:.1}/s"),
-    }
-}
-
 /// `host → device, pinned memory, blocking`.
 #[must_use]
 pub fn copies(copies: &Copies) -> String {
@@ -131,12 +123,6 @@ pub fn copies(copies: &Copies) -> String {
     format!("{direction}{host}, {manner}")
 }
 
-/// The line of the program that a finding is about.
-#[must_use]
-pub fn place(finding: &Finding) -> Option<String> {
-    finding.site.as_deref().and_then(site::place)
-}
-
 /// `at 3.204 s for 12.3 ms: cudaMalloc of thread 1240`.
 #[must_use]
 pub fn moment(moment: &Moment) -> String {
@@ -154,23 +140,13 @@ pub fn moment(moment: &Moment) -> String {
 /// What a report without findings says.
 #[must_use]
 pub fn healthy(report: &Report) -> String {
-    match (&report.untold, report.run.weakness(|_| true)) {
+    match (&report.not_looked_for, report.run.weakness(|_| true)) {
         (Some(why), _) => format!("findings: not looked for: {why}"),
         (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),
         (None, None) => match report.unexplained() {
             Some(_) => "no findings".to_owned(),
             None => "no findings: none of the rules applies".to_owned(),
         },
-    }
-}
-
-/// `12.3 % of the time, 1.20 s (alloc-churn, measured)`; what costs no time has no share of it.
-#[must_use]
-pub fn cost(finding: &Finding, run: &Run) -> String {
-    let by = format!("{}, {}", finding.rule, finding.certainty.name());
-    match finding.cost_ns {
-        0 => by,
-        ns => format!("{} of the time, {} ({by})", percent(finding.share(run)), duration(ns)),
     }
 }
 
@@ -184,11 +160,5 @@ mod tests {
         assert_eq!(moment_utc(951_782_400_000_000_000), "2000-02-29 00:00:00");
         assert_eq!(moment_utc(1_700_000_000_000_000_000), "2023-11-14 22:13:20");
         assert_eq!(moment_utc(4_107_542_399_000_000_000), "2100-02-28 23:59:59");
-    }
-
-    #[test]
-    fn rates_read_naturally() {
-        assert_eq!(per_second(12_345.4), "12,345/s");
-        assert_eq!(per_second(0.5), "0.5/s");
     }
 }

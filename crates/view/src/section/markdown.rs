@@ -36,7 +36,7 @@ pub fn table(table: &Table, out: &mut String) {
                 .map(|index| row.cells.get(*index).map_or_else(String::new, word)),
             out,
         );
-        let parts = row.told(table.few_parts);
+        let parts = row.shown_parts(table.few_parts);
         parts.for_each(|cells| line(part(row, cells, &places).into_iter(), out));
     }
     out.push('\n');

@@ -108,7 +108,7 @@ pub struct Row {
 
 impl Row {
     /// The first parts whose words tell them from the whole.
-    pub(super) fn told(&self, few: usize) -> impl Iterator<Item = &Vec<Cell>> {
+    pub(super) fn shown_parts(&self, few: usize) -> impl Iterator<Item = &Vec<Cell>> {
         let tells = |cells: &&Vec<Cell>| {
             let new = (0..cells.len()).filter(|column| self.is_new(cells, *column));
             new.into_iter()

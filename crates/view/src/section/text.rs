@@ -38,7 +38,7 @@ pub fn table(table: &Table, ink: Ink, out: &mut String) {
     let mut lines = vec![heads(&numbers, &words)];
     for row in table.shown() {
         lines.push(line(&row.cells, &numbers, said(&row.cells, &words, ink)));
-        let parts = row.told(table.few_parts);
+        let parts = row.shown_parts(table.few_parts);
         lines.extend(parts.map(|cells| part(row, cells, &numbers, &words, ink)));
     }
     let least: Vec<usize> = numbers.iter().map(|(_, column)| column.least).collect();

@@ -1,4 +1,6 @@
-//! Numbers that only reports have, as people read them.
+//! Numbers as people read them, which are neither counts, sizes nor durations.
+
+use crate::text::quantity::count;
 
 /// A moment of the trace: `12.345 s`.
 #[must_use]
@@ -22,6 +24,15 @@ pub fn change(change: Option<f64>) -> String {
     }
 }
 
+/// `12,345/s`, `0.5/s`: no more digits than it is worth.
+#[must_use]
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
+        _ => format!("{rate:.1}/s"),
+    }
+}
+
 /// `12.3 GB/s`, in powers of ten as bandwidths are.
 #[must_use]
 pub fn bandwidth(bytes_per_second: f64) -> String {
@@ -39,6 +50,7 @@ mod tests {
     fn numbers_read_naturally() {
         assert_eq!(bandwidth(12.34e9), "12.3 GB/s");
         assert_eq!(percent(0.1234), "12.3 %");
+        assert_eq!([12_345.4, 0.5].map(per_second), ["12,345/s", "0.5/s"]);
         assert_eq!([Some(-0.5), Some(75.0), None].map(change), ["-50.0 %", "× 76", "-"]);
         assert_eq!(at(12_345_678_901), "12.346 s");
     }

@@ -4,7 +4,7 @@ use crate::section::{Cell, Column};
 
 /// What is told of one function; `None`: not known.
 #[derive(Debug, Clone)]
-pub(crate) struct Told {
+pub(crate) struct FunctionRow {
     pub name: Cell,
     pub class: &'static str,
     pub calls: u64,
@@ -19,7 +19,7 @@ pub(crate) struct Told {
 /// The place of calls in a row.
 pub(crate) const CALLS: usize = 2;
 
-/// Of [`Told::cells`].
+/// Of [`FunctionRow::cells`].
 pub(crate) fn columns() -> Vec<Column> {
     vec![
         Column::text("function"),
@@ -35,7 +35,7 @@ pub(crate) fn columns() -> Vec<Column> {
     ]
 }
 
-impl Told {
+impl FunctionRow {
     /// A row.
     pub(crate) fn cells(self) -> Vec<Cell> {
         let mean_ns = self.total_ns.and_then(|ns| ns.checked_div(self.calls));

@@ -70,9 +70,9 @@ fn lines_that_were_cut_off_are_read_as_far_as_they_go() {
 #[test]
 fn what_was_exported_of_a_cut_recording_says_so() {
     let mut out = Vec::new();
-    let mut form = Json::default();
-    form.start(&sample::meta(), &mut out);
-    form.finish(
+    let mut encoder = Json::default();
+    encoder.start(&sample::meta(), &mut out);
+    encoder.finish(
         &Ending {
             summary: None,
             cut: Some("the disk was full"),
@@ -92,11 +92,11 @@ fn the_last_totals_of_a_cut_recording_come_back() {
         whole: true,
     };
     let mut out = Vec::new();
-    let mut form = Json::default();
-    form.start(&sample::meta(), &mut out);
-    form.take(&latest.record(), &mut out);
+    let mut encoder = Json::default();
+    encoder.start(&sample::meta(), &mut out);
+    encoder.take(&latest.record(), &mut out);
     let cut = Some("the disk was full");
-    form.finish(&Ending { summary: None, cut }, &mut out);
+    encoder.finish(&Ending { summary: None, cut }, &mut out);
     let (end, rows) = read(std::str::from_utf8(&out).unwrap());
     assert_eq!((end.snapshot, end.cut.as_deref(), rows.0.len()), (Some(latest), cut, 0));
 }

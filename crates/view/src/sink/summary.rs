@@ -1,16 +1,10 @@
 //! The summary at the end of a run, as text and as JSON.
 
-use super::aggregate;
-use super::cost;
-use super::driver;
-use super::findings;
-use super::functions::{CALLS, Told, columns};
+use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory::{self, Rates};
-use super::outside;
-use super::totals;
-use super::work;
-use super::xid;
+use super::{aggregate, cost, driver, findings};
+use super::{outside, totals, work, xid};
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;
@@ -221,7 +215,7 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
         count(calls),
         count(errors)
     );
-    let rows = functions.iter().map(|function| told(function));
+    let rows = functions.iter().map(|function| function_row(function));
     let table = Table::flat(columns(), rows).counting("function", CALLS, "call");
     let table = Table {
         few: SHOWN,
@@ -231,9 +225,9 @@ fn layer_text(summary: &Summary, layer: &str, out: &mut String) {
     section::text::table(&table, Ink(false), out);
 }
 
-fn told(function: &Function) -> Vec<Cell> {
+fn function_row(function: &Function) -> Vec<Cell> {
     let time = |ns: u64| function.timed.then_some(ns);
-    let told = Told {
+    let row = FunctionRow {
         name: Cell::Text(format!("{}{}", function.name, notes(function))),
         class: function.class.category(),
         calls: function.calls,
@@ -244,7 +238,7 @@ fn told(function: &Function) -> Vec<Cell> {
         max_ns: time(function.max_ns),
         bytes: function.bytes,
     };
-    told.cells()
+    row.cells()
 }
 
 /// What stands behind its name.
@@ -268,7 +262,7 @@ fn copies_text(summary: &Summary, out: &mut String) {
     let shown: Vec<&Copies> = summary
         .copies
         .iter()
-        .filter(|copies| !is_told(summary, copies))
+        .filter(|copies| !is_reported_with_work(summary, copies))
         .collect();
     if shown.is_empty() {
         return;
@@ -287,7 +281,7 @@ fn copies_text(summary: &Summary, out: &mut String) {
 }
 
 /// What is copied by the driver is told with more about it, and the runtime does nothing without the driver.
-fn is_told(summary: &Summary, copies: &Copies) -> bool {
+fn is_reported_with_work(summary: &Summary, copies: &Copies) -> bool {
     let custom = |function: &Function| function.layer == Layer::Custom && function.label == copies.layer;
     !summary.work.is_empty() && !summary.functions.iter().any(custom)
 }
@@ -419,7 +413,7 @@ mod tests {
     fn a_snapshot_has_the_totals_of_a_summary_and_says_nothing_of_the_end() {
         let summary = Summary {
             functions: vec![function()],
-            findings: Diagnosis::Untold("--errors leaves rows out".to_owned()),
+            findings: Diagnosis::NotLookedFor("--errors leaves rows out".to_owned()),
             ..Summary::default()
         };
         let line = to_snapshot_line(&summary);

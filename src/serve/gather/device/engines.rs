@@ -16,7 +16,7 @@ pub(super) fn add(gpu: &Gpu, to: &mut Samples) {
             (&table::GPU_DRAM_ACTIVITY_RATIO, reading.dram_percent),
         ];
         for (metric, percent) in shares {
-            to.add_told(
+            to.add_known(
                 metric,
                 and(&gpu.identity, [instance.clone().into()]),
                 percent.map(ratio),

@@ -25,7 +25,7 @@ fn shares(gpu: &Gpu, to: &mut Samples) {
         (&table::GPU_FAN_SPEED_RATIO, gpu.fan_percent),
     ];
     for (metric, percent) in shares {
-        to.add_told(metric, of(&gpu.identity), percent.map(ratio));
+        to.add_known(metric, of(&gpu.identity), percent.map(ratio));
     }
 }
 
@@ -41,21 +41,21 @@ fn memory(gpu: &Gpu, to: &mut Samples) {
         ),
     ];
     for (metric, bytes) in amounts {
-        to.add_told(metric, of(&gpu.identity), bytes);
+        to.add_known(metric, of(&gpu.identity), bytes);
     }
 }
 
 fn heat_and_power(gpu: &Gpu, to: &mut Samples) {
     for (sensor, celsius) in [("gpu", gpu.gpu_celsius), ("memory", gpu.memory_celsius)] {
-        to.add_told(
+        to.add_known(
             &table::GPU_TEMPERATURE_CELSIUS,
             and(&gpu.identity, [sensor.into()]),
             celsius,
         );
     }
     let watts = |mw: u32| f64::from(mw) * WATTS_PER_MW;
-    to.add_told(&table::GPU_POWER_WATTS, of(&gpu.identity), gpu.power_mw.map(watts));
-    to.add_told(
+    to.add_known(&table::GPU_POWER_WATTS, of(&gpu.identity), gpu.power_mw.map(watts));
+    to.add_known(
         &table::GPU_POWER_LIMIT_WATTS,
         of(&gpu.identity),
         gpu.power_limit_mw.map(watts),
@@ -66,14 +66,14 @@ fn clocks(gpu: &Gpu, to: &mut Samples) {
     for clock in &gpu.clocks {
         let values = and(&gpu.identity, [clock.domain.into()]);
         let hertz = |mhz: u32| u64::from(mhz) * HERTZ_PER_MHZ;
-        to.add_told(&table::GPU_CLOCK_HERTZ, values.clone(), clock.now_mhz.map(hertz));
-        to.add_told(&table::GPU_CLOCK_LIMIT_HERTZ, values, clock.highest_mhz.map(hertz));
+        to.add_known(&table::GPU_CLOCK_HERTZ, values.clone(), clock.now_mhz.map(hertz));
+        to.add_known(&table::GPU_CLOCK_LIMIT_HERTZ, values, clock.highest_mhz.map(hertz));
     }
     for (bit, reason) in REASONS {
         let holds = gpu.clock_reasons.map(|reasons| u64::from(reasons & bit != 0));
-        to.add_told(&table::GPU_CLOCKS_LIMITED, and(&gpu.identity, [reason.into()]), holds);
+        to.add_known(&table::GPU_CLOCKS_LIMITED, and(&gpu.identity, [reason.into()]), holds);
     }
-    to.add_told(&table::GPU_PERFORMANCE_STATE, of(&gpu.identity), gpu.performance_state);
+    to.add_known(&table::GPU_PERFORMANCE_STATE, of(&gpu.identity), gpu.performance_state);
 }
 
 fn rows(gpu: &Gpu, to: &mut Samples) {
@@ -95,12 +95,12 @@ fn pcie(gpu: &Gpu, to: &mut Samples) {
         ("received", gpu.pcie.received_bytes_per_second),
     ];
     for (direction, speed) in speeds {
-        to.add_told(
+        to.add_known(
             &table::GPU_PCIE_BYTES_PER_SECOND,
             and(&gpu.identity, [direction.into()]),
             speed,
         );
     }
-    to.add_told(&table::GPU_PCIE_GENERATION, of(&gpu.identity), gpu.pcie.generation);
-    to.add_told(&table::GPU_PCIE_LANES, of(&gpu.identity), gpu.pcie.lanes);
+    to.add_known(&table::GPU_PCIE_GENERATION, of(&gpu.identity), gpu.pcie.generation);
+    to.add_known(&table::GPU_PCIE_LANES, of(&gpu.identity), gpu.pcie.lanes);
 }

@@ -8,7 +8,7 @@ mod condition;
 mod number;
 
 pub use aggregate::{Aggregate, Fold, Group};
-pub use condition::{Comparison, Condition, MOST_CONDITIONS};
+pub use condition::{Comparison, Condition};
 pub use number::{Number, Operand};
 
 use super::Catalog;

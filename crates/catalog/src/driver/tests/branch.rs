@@ -46,14 +46,6 @@ fn a_branch_without_tables_takes_those_of_the_nearest_older() {
 }
 
 #[test]
-fn what_is_not_certain_is_said_in_words() {
-    assert_eq!(parse(OPEN).words(), "driver 580.159.04, open kernel modules");
-    let expected = "driver 610.43.02: no tables of this version; those of branch 595 are used, and what does not fit \
-                    them is shown as numbers";
-    assert_eq!(parse("610.43.02").words(), expected);
-}
-
-#[test]
 fn text_without_a_version_has_none() {
     for text in [
         "",

@@ -51,7 +51,6 @@ proptest! {
         enter in bytes(), exit in bytes(), behind in bytes(),
     ) {
         let request = Request::new(device, word);
-        let request = request.unwrapped(&enter).map_or(request, |(inner, _)| inner);
         let ioctl = decode(&Seen { request, enter: &enter, exit: &exit, behind: &behind, result }, dialect);
         prop_assert!(!ioctl.name.is_empty());
         prop_assert!(ioctl.name.chars().chain(ioctl.notes.concat().chars()).all(|c| !c.is_control()));

@@ -49,31 +49,3 @@ fn uvm_numbers_are_whole_words() {
     let request = Request::new(Device::Uvm, 0x3000_0001);
     assert_eq!((request.nr, request.size), (0x3000_0001, None));
 }
-
-#[test]
-fn a_wrapped_request_is_taken_out() {
-    let wrapper = Request::new(Device::Control, 0xc010_46d3);
-    assert!(wrapper.is_wrapper());
-    let argument = [
-        &0x2bu32.to_le_bytes()[..],
-        &48u32.to_le_bytes(),
-        &0x7fff_1234u64.to_le_bytes(),
-    ]
-    .concat();
-    let (inner, pointer) = wrapper.unwrapped(&argument).expect("a wrapped request");
-    assert_eq!(
-        (inner.nr, inner.size, inner.wrapped, pointer),
-        (0x2b, Some(48), true, 0x7fff_1234)
-    );
-    assert_eq!(wrapper.unwrapped(&argument[..15]), None);
-}
-
-#[test]
-fn wrappers_are_not_taken_out_twice_nor_looked_for_elsewhere() {
-    let wrapper = Request::new(Device::Control, 0xc010_46d3);
-    let argument = [&211u32.to_le_bytes()[..], &16u32.to_le_bytes(), &1u64.to_le_bytes()].concat();
-    let (inner, _) = wrapper.unwrapped(&argument).expect("a wrapped request");
-    assert_eq!(inner.unwrapped(&argument), None);
-    assert_eq!(Request::new(Device::Uvm, 211).unwrapped(&argument), None);
-    assert_eq!(Request::new(Device::Control, 0xc030_462b).unwrapped(&argument), None);
-}

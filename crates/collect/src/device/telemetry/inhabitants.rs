@@ -5,10 +5,9 @@ use super::gpu::Identity;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 const NVIDIA: &str = "0x10de";
 /// Display controllers; what follows tells their kinds.

@@ -256,22 +256,22 @@ fn what(times: u64, cost_ns: u64, pool: &Pool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn batches(stage: &mut Stage, number: u64, alloc_ns: u64, free_ns: u64) {
+    fn batches(fixture: &mut Fixture, number: u64, alloc_ns: u64, free_ns: u64) {
         for _ in 0..number {
-            stage.alloc(1 << 30, 0x7000, alloc_ns);
-            stage.launch();
-            stage.sync(8 * MS);
-            stage.free(0x7000, free_ns);
+            fixture.alloc(1 << 30, 0x7000, alloc_ns);
+            fixture.launch();
+            fixture.sync(8 * MS);
+            fixture.free(0x7000, free_ns);
         }
     }
 
     #[test]
     fn a_gigabyte_for_each_batch_costs_the_time_in_its_calls() {
-        let mut stage = Stage::of(AllocChurn::default());
-        batches(&mut stage, 51, MS, 2 * MS);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(AllocChurn::default());
+        batches(&mut fixture, 51, MS, 2 * MS);
+        let finding = fixture.finding();
         assert_eq!((finding.rule, finding.count), ("alloc-churn", 50));
         assert_eq!(finding.cost_ns, 50 * 3 * MS, "{finding:?}");
         assert_eq!(finding.certainty, Certainty::Measured);
@@ -281,30 +281,30 @@ mod tests {
 
     #[test]
     fn idle_time_that_follows_costs_too_but_not_twice() {
-        let mut stage = Stage::of(AllocChurn::default());
+        let mut fixture = Fixture::of(AllocChurn::default());
         for _ in 0..20 {
-            let since = stage.at;
-            stage.pass(200 * US);
-            stage.alloc(1 << 30, 0x7000, MS);
-            stage.idle_since(since);
-            stage.launch();
-            stage.sync(8 * MS);
-            stage.free(0x7000, MS);
+            let since = fixture.at;
+            fixture.pass(200 * US);
+            fixture.alloc(1 << 30, 0x7000, MS);
+            fixture.idle_since(since);
+            fixture.launch();
+            fixture.sync(8 * MS);
+            fixture.free(0x7000, MS);
         }
-        let finding = stage.finding();
+        let finding = fixture.finding();
         assert_eq!(finding.certainty, Certainty::Measured);
         assert_eq!(finding.cost_ns, 19 * 2 * MS + 20 * 200 * US);
     }
 
     #[test]
     fn a_free_that_waits_for_work_costs_no_more_than_the_allocation() {
-        let mut stage = Stage::of(AllocChurn::default());
+        let mut fixture = Fixture::of(AllocChurn::default());
         for _ in 0..51 {
-            stage.alloc(1 << 30, 0x7000, MS);
-            stage.launch();
-            stage.free(0x7000, 9 * MS);
+            fixture.alloc(1 << 30, 0x7000, MS);
+            fixture.launch();
+            fixture.free(0x7000, 9 * MS);
         }
-        let finding = stage.finding();
+        let finding = fixture.finding();
         assert_eq!(
             (finding.cost_ns, finding.certainty),
             (50 * (2 * MS + POOLED_NS), Certainty::Inferred)
@@ -319,43 +319,43 @@ mod tests {
     #[test]
     fn memory_taken_while_the_device_works_costs_what_the_device_does_not_make_up_for() {
         for (free_ns, delay_ns) in [(9 * MS, 0), (MS + 20 * US, MS), (MS + 420 * US, 600 * US)] {
-            let mut stage = Stage::of(AllocChurn::default());
+            let mut fixture = Fixture::of(AllocChurn::default());
             for _ in 0..51 {
-                stage.launch();
-                stage.alloc(1 << 30, 0x7000, MS);
-                stage.free(0x7000, free_ns);
+                fixture.launch();
+                fixture.alloc(1 << 30, 0x7000, MS);
+                fixture.free(0x7000, free_ns);
             }
             // the last step has a free, and no allocation after it
-            let cost_ns = stage.finding().cost_ns;
+            let cost_ns = fixture.finding().cost_ns;
             assert_eq!(cost_ns, 50 * (MS + POOLED_NS + delay_ns), "{free_ns}");
         }
     }
 
     #[test]
     fn frees_that_only_wait_cost_too_little_to_be_said() {
-        let mut stage = Stage::of(AllocChurn::default());
+        let mut fixture = Fixture::of(AllocChurn::default());
         for _ in 0..51 {
-            stage.alloc(1 << 30, 0x7000, 2 * US);
-            stage.launch();
-            stage.free(0x7000, 9 * MS);
+            fixture.alloc(1 << 30, 0x7000, 2 * US);
+            fixture.launch();
+            fixture.free(0x7000, 9 * MS);
         }
         // 24 µs of 9 ms
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn what_is_taken_beside_and_kept_is_no_churn() {
-        let mut stage = Stage::of(AllocChurn::default());
+        let mut fixture = Fixture::of(AllocChurn::default());
         for number in 0..100 {
-            stage.alloc(64 << 20, 0x7000, MS);
+            fixture.alloc(64 << 20, 0x7000, MS);
             if number % 2 == 1 {
-                stage.alloc(1 << 20, 0x10_0000 + number, MS);
+                fixture.alloc(1 << 20, 0x10_0000 + number, MS);
             }
-            stage.launch();
-            stage.sync(2 * MS);
-            stage.free(0x7000, MS);
+            fixture.launch();
+            fixture.sync(2 * MS);
+            fixture.free(0x7000, MS);
         }
-        let finding = stage.finding();
+        let finding = fixture.finding();
         assert_eq!(finding.count, 99);
         assert!(finding.what.contains("99 times, 64.0 MiB each"), "{}", finding.what);
     }
@@ -369,35 +369,35 @@ mod tests {
             (31, "49 times, 64.0 MiB each"),
             (65, "49 times, 64.0 MiB each"),
         ] {
-            let mut stage = Stage::of(AllocChurn::default());
+            let mut fixture = Fixture::of(AllocChurn::default());
             for number in 0..50 {
-                stage.alloc(64 << 20, 0x7000, MS);
-                stage.free(0x7000, MS);
-                stage.alloc(kept << 20, 0x8000 + number, MS);
-                stage.launch();
-                stage.sync(MS);
+                fixture.alloc(64 << 20, 0x7000, MS);
+                fixture.free(0x7000, MS);
+                fixture.alloc(kept << 20, 0x8000 + number, MS);
+                fixture.launch();
+                fixture.sync(MS);
             }
-            let what = stage.finding().what;
+            let what = fixture.finding().what;
             assert!(what.contains(said), "{kept} MiB: {what}");
         }
     }
 
     #[test]
     fn memory_taken_once_and_given_back_in_the_end_is_none() {
-        let mut stage = Stage::of(AllocChurn::default());
-        (0..100).for_each(|address| stage.alloc(1 << 20, address, MS));
-        stage.healthy(10);
-        (0..100).for_each(|address| stage.free(address, MS));
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(AllocChurn::default());
+        (0..100).for_each(|address| fixture.alloc(1 << 20, address, MS));
+        fixture.healthy(10);
+        (0..100).for_each(|address| fixture.free(address, MS));
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn what_comes_out_of_a_pool_at_once_is_none() {
-        let mut stage = Stage::of(AllocChurn::default());
+        let mut fixture = Fixture::of(AllocChurn::default());
         for _ in 0..1000 {
-            stage.alloc(1 << 20, 0x7000, 2 * US);
-            stage.free(0x7000, US);
+            fixture.alloc(1 << 20, 0x7000, 2 * US);
+            fixture.free(0x7000, US);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

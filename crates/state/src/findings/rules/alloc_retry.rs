@@ -96,39 +96,39 @@ impl Rule for AllocRetry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::fixture::{Fixture, MS, US};
     use crate::findings::scene::OUT_OF_MEMORY;
-    use crate::findings::stage::{MS, Stage, US};
 
-    fn fail(stage: &mut Stage, size: u64) {
-        stage.call(Class::Alloc, 100 * US, |event| {
+    fn fail(fixture: &mut Fixture, size: u64) {
+        fixture.call(Class::Alloc, 100 * US, |event| {
             (event.bytes, event.failed, event.result) = (Some(size), true, Some(OUT_OF_MEMORY));
         });
     }
 
     #[test]
     fn an_allocation_that_succeeds_after_frees_costs_the_time_from_its_first_try() {
-        let mut stage = Stage::of(AllocRetry::default());
+        let mut fixture = Fixture::of(AllocRetry::default());
         for _ in 0..5 {
-            stage.healthy(2);
-            fail(&mut stage, 1 << 30);
-            stage.free(1, MS);
-            fail(&mut stage, 1 << 30);
-            stage.free(2, MS);
-            stage.alloc(1 << 30, 3, 50 * US);
+            fixture.healthy(2);
+            fail(&mut fixture, 1 << 30);
+            fixture.free(1, MS);
+            fail(&mut fixture, 1 << 30);
+            fixture.free(2, MS);
+            fixture.alloc(1 << 30, 3, 50 * US);
         }
-        let finding = stage.finding();
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (5, 5 * (2 * MS + 250 * US)));
         assert!(finding.what.contains("10 frees"), "{}", finding.what);
     }
 
     #[test]
     fn memory_that_stays_short_and_memory_that_never_was_are_none() {
-        let mut stage = Stage::of(AllocRetry::default());
-        fail(&mut stage, 1 << 30);
+        let mut fixture = Fixture::of(AllocRetry::default());
+        fail(&mut fixture, 1 << 30);
         for address in 0..10 {
-            stage.free(address, MS);
-            stage.alloc(1 << 20, address, MS);
+            fixture.free(address, MS);
+            fixture.alloc(1 << 20, address, MS);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -103,22 +103,22 @@ impl Rule for ChattyGetters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage};
+    use crate::findings::fixture::{Fixture, MS};
 
-    fn seconds(stage: &mut Stage, each: u64, ns: Option<u64>) {
+    fn seconds(fixture: &mut Fixture, each: u64, ns: Option<u64>) {
         for _ in 0..3 {
-            stage.launch();
-            stage.pass(1000 * MS);
-            stage.count(Class::Query, each, ns);
-            stage.launch();
+            fixture.launch();
+            fixture.pass(1000 * MS);
+            fixture.count(Class::Query, each, ns);
+            fixture.launch();
         }
     }
 
     #[test]
     fn questions_without_rows_count_with_an_assumed_time() {
-        let mut stage = Stage::of(ChattyGetters::default());
-        seconds(&mut stage, 1_200_000, None);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(ChattyGetters::default());
+        seconds(&mut fixture, 1_200_000, None);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (3_600_000, 36 * MS));
         assert_eq!(finding.certainty, Certainty::Inferred);
         assert!(finding.what.contains("getter above all"), "{}", finding.what);
@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn a_time_that_was_taken_is_measured() {
-        let mut stage = Stage::of(ChattyGetters::default());
-        seconds(&mut stage, 50_000, Some(100 * MS));
+        let mut fixture = Fixture::of(ChattyGetters::default());
+        seconds(&mut fixture, 50_000, Some(100 * MS));
         assert_eq!(
-            (stage.finding().cost_ns, stage.finding().certainty),
+            (fixture.finding().cost_ns, fixture.finding().certainty),
             (300 * MS, Certainty::Measured)
         );
     }
@@ -137,17 +137,17 @@ mod tests {
     #[test]
     fn questions_that_are_few_or_cost_little_are_none() {
         for each in [5_000, 100_000] {
-            let mut stage = Stage::of(ChattyGetters::default());
-            seconds(&mut stage, each, None);
-            assert_eq!(stage.findings(), []);
+            let mut fixture = Fixture::of(ChattyGetters::default());
+            seconds(&mut fixture, each, None);
+            assert_eq!(fixture.findings(), []);
         }
     }
 
     #[test]
     fn more_calls_than_a_number_holds_are_as_many_as_it_holds() {
-        let mut stage = Stage::of(ChattyGetters::default());
-        stage.healthy(10);
-        (0..2).for_each(|_| stage.count(Class::Query, u64::MAX, None));
-        assert_eq!(stage.finding().count, u64::MAX);
+        let mut fixture = Fixture::of(ChattyGetters::default());
+        fixture.healthy(10);
+        (0..2).for_each(|_| fixture.count(Class::Query, u64::MAX, None));
+        assert_eq!(fixture.finding().count, u64::MAX);
     }
 }

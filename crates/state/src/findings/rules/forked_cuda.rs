@@ -136,38 +136,38 @@ impl Rule for ForkedCuda {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{Stage, US};
+    use crate::findings::fixture::{Fixture, US};
 
     const CHILD: u32 = 8;
 
-    fn happens(stage: &mut Stage, name: &'static str, args: Option<&'static str>) {
-        stage.row(&Record {
+    fn happens(fixture: &mut Fixture, name: &'static str, args: Option<&'static str>) {
+        fixture.row(&Record {
             name,
             args,
-            ..Record::new(Kind::Process, stage.at, CHILD)
+            ..Record::new(Kind::Process, fixture.at, CHILD)
         });
     }
 
-    fn child_fails(stage: &mut Stage) {
-        stage.call(Class::Alloc, 5 * US, |event| {
+    fn child_fails(fixture: &mut Fixture) {
+        fixture.call(Class::Alloc, 5 * US, |event| {
             (event.pid, event.tid, event.name) = (CHILD, CHILD, "cudaMalloc");
             (event.failed, event.result) = (true, Some(NOT_INITIALIZED));
             event.error = Some("cudaErrorInitializationError");
         });
     }
 
-    fn forked() -> Stage {
-        let mut stage = Stage::of(ForkedCuda::default());
-        stage.launch();
-        happens(&mut stage, "fork", Some(r#"{"parent_pid":7}"#));
-        stage
+    fn forked() -> Fixture {
+        let mut fixture = Fixture::of(ForkedCuda::default());
+        fixture.launch();
+        happens(&mut fixture, "fork", Some(r#"{"parent_pid":7}"#));
+        fixture
     }
 
     #[test]
     fn a_call_that_fails_in_a_copy_of_a_process_that_had_called_cuda_says_what_to_do() {
-        let mut stage = forked();
-        child_fails(&mut stage);
-        let finding = stage.finding();
+        let mut fixture = forked();
+        child_fails(&mut fixture);
+        let finding = fixture.finding();
         let title = "cudaErrorInitializationError (3): CUDA in a forked child; use spawn";
         assert_eq!((finding.title.as_str(), finding.count, finding.grave), (title, 1, true));
         assert!(finding.what.contains("forked from 7"), "{}", finding.what);
@@ -176,18 +176,18 @@ mod tests {
 
     #[test]
     fn a_program_of_its_own_inherits_nothing() {
-        let mut stage = forked();
-        happens(&mut stage, "exec", None);
-        child_fails(&mut stage);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = forked();
+        happens(&mut fixture, "exec", None);
+        child_fails(&mut fixture);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn a_fork_before_cuda_is_called_is_none_of_it() {
-        let mut stage = Stage::of(ForkedCuda::default());
-        happens(&mut stage, "fork", Some(r#"{"parent_pid":7}"#));
-        stage.launch();
-        child_fails(&mut stage);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(ForkedCuda::default());
+        happens(&mut fixture, "fork", Some(r#"{"parent_pid":7}"#));
+        fixture.launch();
+        child_fails(&mut fixture);
+        assert_eq!(fixture.findings(), []);
     }
 }

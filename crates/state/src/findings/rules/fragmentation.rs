@@ -81,27 +81,27 @@ impl Rule for Fragmentation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{Stage, US};
+    use crate::findings::fixture::{Fixture, US};
 
     const GIB: u64 = 1 << 30;
 
-    fn fail(stage: &mut Stage, size: u64, result: i64) {
-        stage.call(Class::Alloc, 100 * US, |event| {
+    fn fail(fixture: &mut Fixture, size: u64, result: i64) {
+        fixture.call(Class::Alloc, 100 * US, |event| {
             (event.bytes, event.failed, event.result) = (Some(size), true, Some(result));
         });
     }
 
-    fn hold(stage: &mut Stage, held: u64) {
-        stage.call(Class::Alloc, 100 * US, |event| event.held = Some(held));
+    fn hold(fixture: &mut Fixture, held: u64) {
+        fixture.call(Class::Alloc, 100 * US, |event| event.held = Some(held));
     }
 
     #[test]
     fn what_fitted_before_and_fails_now_is_in_pieces() {
-        let mut stage = Stage::of(Fragmentation::default());
-        hold(&mut stage, 8 * GIB);
-        hold(&mut stage, 5 * GIB);
-        fail(&mut stage, 2 * GIB, OUT_OF_MEMORY);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(Fragmentation::default());
+        hold(&mut fixture, 8 * GIB);
+        hold(&mut fixture, 5 * GIB);
+        fail(&mut fixture, 2 * GIB, OUT_OF_MEMORY);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.grave), (1, true));
         assert!(finding.what.starts_with("1 allocation found"), "{}", finding.what);
         assert!(
@@ -113,11 +113,11 @@ mod tests {
 
     #[test]
     fn more_than_ever_fitted_and_other_failures_are_none() {
-        let mut stage = Stage::of(Fragmentation::default());
-        hold(&mut stage, 8 * GIB);
-        hold(&mut stage, 7 * GIB);
-        fail(&mut stage, 2 * GIB, OUT_OF_MEMORY);
-        fail(&mut stage, GIB, 999);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(Fragmentation::default());
+        hold(&mut fixture, 8 * GIB);
+        hold(&mut fixture, 7 * GIB);
+        fail(&mut fixture, 2 * GIB, OUT_OF_MEMORY);
+        fail(&mut fixture, GIB, 999);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -126,23 +126,23 @@ impl Rule for HiddenSync {
 mod tests {
     use super::*;
     use crate::catalog::CopyKind;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn steps(stage: &mut Stage, gap_ns: u64, until_wait_ns: u64, wait_ns: u64) {
+    fn steps(fixture: &mut Fixture, gap_ns: u64, until_wait_ns: u64, wait_ns: u64) {
         for _ in 0..100 {
-            stage.launch();
-            stage.copy(CopyKind::DtoH, 4, 1);
-            stage.pass(until_wait_ns);
-            stage.call(Class::Sync, wait_ns, |event| event.stream = Some(1));
-            stage.idle(gap_ns);
+            fixture.launch();
+            fixture.copy(CopyKind::DtoH, 4, 1);
+            fixture.pass(until_wait_ns);
+            fixture.call(Class::Sync, wait_ns, |event| event.stream = Some(1));
+            fixture.idle(gap_ns);
         }
     }
 
     #[test]
     fn a_value_for_each_step_costs_the_idle_time_behind_it() {
-        let mut stage = Stage::of(HiddenSync::default());
-        steps(&mut stage, 300 * US, 10 * US, 2 * MS);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(HiddenSync::default());
+        steps(&mut fixture, 300 * US, 10 * US, 2 * MS);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (100, 100 * 300 * US));
         assert_eq!(finding.certainty, Certainty::Bound);
         assert_eq!(
@@ -153,24 +153,24 @@ mod tests {
 
     #[test]
     fn where_the_host_limits_a_value_costs_its_wait_and_the_copy() {
-        let mut stage = Stage::of(HiddenSync::default());
-        steps(&mut stage, 300 * US, 10 * US, 40 * US);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(HiddenSync::default());
+        steps(&mut fixture, 300 * US, 10 * US, 40 * US);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (100, 100 * 45 * US));
         assert_eq!(finding.certainty, Certainty::Measured);
     }
 
     #[test]
     fn a_wait_much_later_is_not_for_the_value() {
-        let mut stage = Stage::of(HiddenSync::default());
-        steps(&mut stage, 300 * US, 60 * US, 2 * MS);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(HiddenSync::default());
+        steps(&mut fixture, 300 * US, 60 * US, 2 * MS);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn values_that_keep_no_device_waiting_are_none() {
-        let mut stage = Stage::of(HiddenSync::default());
-        steps(&mut stage, 15 * US, 10 * US, 2 * MS);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(HiddenSync::default());
+        steps(&mut fixture, 15 * US, 10 * US, 2 * MS);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -13,8 +13,7 @@ use crate::findings::scene::{OUTSIDE_NS, Seen};
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
-use crate::model::outside::shares;
-use crate::model::outside::{Placed, SAMPLE};
+use crate::model::outside::{Placed, SAMPLE, shares};
 use crate::model::work::Certainty;
 use crate::record::Kind;
 use crate::text::quantity::{duration, plural};
@@ -192,23 +191,23 @@ impl Rule for HostBound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     /// Two launches, five milliseconds of something else, a wait.
-    fn steps(stage: &mut Stage, number: u64, wait_ns: u64) {
+    fn steps(fixture: &mut Fixture, number: u64, wait_ns: u64) {
         for _ in 0..number {
-            stage.launch();
-            stage.launch();
-            stage.pass(5 * MS);
-            stage.sync(wait_ns);
+            fixture.launch();
+            fixture.launch();
+            fixture.pass(5 * MS);
+            fixture.sync(wait_ns);
         }
     }
 
     #[test]
     fn what_the_host_does_while_the_device_is_long_done_is_lost() {
-        let mut stage = Stage::of(HostBound::default());
-        steps(&mut stage, 300, 10 * US);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(HostBound::default());
+        steps(&mut fixture, 300, 10 * US);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (300, 300 * 5 * MS));
         assert_eq!(finding.certainty, Certainty::Bound);
         let moment = &finding.moments[0];
@@ -216,12 +215,12 @@ mod tests {
     }
 
     /// Steps that sleep where a stack says.
-    fn sampled_steps(stage: &mut Stage, number: u64, stack: &'static str) {
+    fn sampled_steps(fixture: &mut Fixture, number: u64, stack: &'static str) {
         for _ in 0..number {
-            stage.launch();
-            stage.launch();
-            stage.outside(5 * MS, stack);
-            stage.sync(10 * US);
+            fixture.launch();
+            fixture.launch();
+            fixture.outside(5 * MS, stack);
+            fixture.sync(10 * US);
         }
     }
 
@@ -230,11 +229,11 @@ mod tests {
 
     #[test]
     fn where_the_host_was_is_said_by_its_shares_of_the_samples() {
-        let mut stage = Stage::of(HostBound::default());
-        stage.outside(3000 * MS, LOGS); // before anything was launched
-        sampled_steps(&mut stage, 291, LOADS);
-        sampled_steps(&mut stage, 9, LOGS);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(HostBound::default());
+        fixture.outside(3000 * MS, LOGS); // before anything was launched
+        sampled_steps(&mut fixture, 291, LOADS);
+        sampled_steps(&mut fixture, 9, LOGS);
+        let finding = fixture.finding();
         let places: Vec<(&str, u64)> = finding
             .places
             .iter()
@@ -248,9 +247,9 @@ mod tests {
 
     #[test]
     fn without_samples_that_is_said_and_no_place() {
-        let mut stage = Stage::of(HostBound::default());
-        steps(&mut stage, 300, 10 * US);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(HostBound::default());
+        steps(&mut fixture, 300, 10 * US);
+        let finding = fixture.finding();
         assert!(finding.places.is_empty() && finding.site.is_none());
         assert!(
             finding.what.ends_with("what it did there was not sampled"),
@@ -261,20 +260,20 @@ mod tests {
 
     #[test]
     fn beside_a_device_that_is_not_done_the_host_may_do_what_it_likes() {
-        let mut stage = Stage::of(HostBound::default());
-        steps(&mut stage, 300, 2 * MS);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(HostBound::default());
+        steps(&mut fixture, 300, 2 * MS);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn a_program_that_never_waits_is_its_hosts_where_its_queue_never_fills() {
         let steps = |steps: u64| {
-            let mut stage = Stage::of(HostBound::default());
+            let mut fixture = Fixture::of(HostBound::default());
             for _ in 0..steps {
-                (0..200).for_each(|_| stage.launch());
-                stage.pass(5 * MS);
+                (0..200).for_each(|_| fixture.launch());
+                fixture.pass(5 * MS);
             }
-            stage.findings()
+            fixture.findings()
         };
         assert_eq!(steps(51), [], "its queue may have held nearly all");
         let findings = steps(100);
@@ -283,26 +282,26 @@ mod tests {
 
     #[test]
     fn start_up_and_end_are_not_counted() {
-        let mut stage = Stage::of(HostBound::default());
-        stage.launch();
-        stage.pass(3000 * MS);
-        (0..1000).for_each(|_| stage.launch());
-        stage.sync(10 * US);
-        stage.launch();
-        stage.pass(3000 * MS);
-        stage.sync(10 * US);
-        steps(&mut stage, 9, 10 * US);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(HostBound::default());
+        fixture.launch();
+        fixture.pass(3000 * MS);
+        (0..1000).for_each(|_| fixture.launch());
+        fixture.sync(10 * US);
+        fixture.launch();
+        fixture.pass(3000 * MS);
+        fixture.sync(10 * US);
+        steps(&mut fixture, 9, 10 * US);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn where_the_device_has_nothing_idle_gaps_say_so() {
-        let mut stage = Stage::of(HostBound::default());
+        let mut fixture = Fixture::of(HostBound::default());
         for _ in 0..300 {
-            stage.launch();
-            stage.sync(10 * US);
-            stage.idle(5 * MS);
+            fixture.launch();
+            fixture.sync(10 * US);
+            fixture.idle(5 * MS);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -106,17 +106,17 @@ impl Rule for HostContention {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage};
+    use crate::findings::fixture::{Fixture, MS};
 
     fn seconds(waited_ns: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(HostContention::default());
+        let mut fixture = Fixture::of(HostContention::default());
         for tenth in 0..20 {
-            stage.sample("thread.cpu_ns", tenth * 50 * MS);
-            stage.sample("thread.runnable_ns", 77 * MS + tenth * waited_ns);
-            stage.launch();
-            stage.pass(100 * MS);
+            fixture.sample("thread.cpu_ns", tenth * 50 * MS);
+            fixture.sample("thread.runnable_ns", 77 * MS + tenth * waited_ns);
+            fixture.launch();
+            fixture.pass(100 * MS);
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]

@@ -152,24 +152,24 @@ impl Rule for IdleGaps {
 mod tests {
     use super::*;
     use crate::catalog::CopyKind;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
     use crate::model::work::Certainty;
 
-    fn steps(stage: &mut Stage, gap_ns: u64) {
+    fn steps(fixture: &mut Fixture, gap_ns: u64) {
         for _ in 0..20 {
-            stage.launch();
-            stage.sync(9 * MS);
-            stage.idle(gap_ns);
+            fixture.launch();
+            fixture.sync(9 * MS);
+            fixture.idle(gap_ns);
         }
     }
 
     #[test]
     fn long_gaps_cost_what_they_last() {
-        let mut stage = Stage::of(IdleGaps::default());
-        stage.sample("thread.cpu_ns", 0);
-        steps(&mut stage, 3 * MS);
-        stage.sample("thread.cpu_ns", 60 * MS);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(IdleGaps::default());
+        fixture.sample("thread.cpu_ns", 0);
+        steps(&mut fixture, 3 * MS);
+        fixture.sample("thread.cpu_ns", 60 * MS);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (20, 60 * MS));
         assert_eq!(finding.certainty, Certainty::Bound);
         assert!(
@@ -182,51 +182,51 @@ mod tests {
 
     #[test]
     fn before_the_first_launch_nothing_is_idle() {
-        let mut stage = Stage::of(IdleGaps::default());
-        stage.copy(CopyKind::HtoD, 4 << 20, 1);
-        stage.sync(MS);
-        let since = stage.at;
-        stage.pass(4000 * MS);
-        stage.launch();
-        stage.idle_since(since);
-        stage.healthy(10);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(IdleGaps::default());
+        fixture.copy(CopyKind::HtoD, 4 << 20, 1);
+        fixture.sync(MS);
+        let since = fixture.at;
+        fixture.pass(4000 * MS);
+        fixture.launch();
+        fixture.idle_since(since);
+        fixture.healthy(10);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn gaps_count_that_are_told_when_the_process_is_gone() {
-        let mut stage = Stage::of(IdleGaps::default());
-        stage.launch();
-        stage.sync(9 * MS);
-        let since = stage.at;
-        stage.pass(5 * MS);
-        stage.launch();
-        stage.exit();
-        stage.idle_since(since);
-        assert_eq!(stage.finding().count, 1);
+        let mut fixture = Fixture::of(IdleGaps::default());
+        fixture.launch();
+        fixture.sync(9 * MS);
+        let since = fixture.at;
+        fixture.pass(5 * MS);
+        fixture.launch();
+        fixture.exit();
+        fixture.idle_since(since);
+        assert_eq!(fixture.finding().count, 1);
     }
 
     #[test]
     fn one_gap_is_told_as_one() {
-        let mut stage = Stage::of(IdleGaps::default());
-        stage.launch();
-        stage.sync(9 * MS);
-        stage.idle(3 * MS);
-        let what = stage.finding().what;
+        let mut fixture = Fixture::of(IdleGaps::default());
+        fixture.launch();
+        fixture.sync(9 * MS);
+        fixture.idle(3 * MS);
+        let what = fixture.finding().what;
         assert!(what.contains("in 1 gap of 1.0 ms or more"), "{what}");
     }
 
     #[test]
     fn few_or_short_gaps_are_none() {
         for gap_ns in [900 * US, 300 * US] {
-            let mut stage = Stage::of(IdleGaps::default());
-            steps(&mut stage, gap_ns);
-            assert_eq!(stage.findings(), []);
+            let mut fixture = Fixture::of(IdleGaps::default());
+            steps(&mut fixture, gap_ns);
+            assert_eq!(fixture.findings(), []);
         }
-        let mut stage = Stage::of(IdleGaps::default());
-        stage.healthy(100);
-        stage.idle(5 * MS);
-        stage.launch();
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(IdleGaps::default());
+        fixture.healthy(100);
+        fixture.idle(5 * MS);
+        fixture.launch();
+        assert_eq!(fixture.findings(), []);
     }
 }

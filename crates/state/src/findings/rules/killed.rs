@@ -6,8 +6,7 @@ use crate::findings::finding::Moments;
 use crate::findings::scene::Seen;
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
-use crate::model::finding::Finding;
-use crate::model::finding::Moment;
+use crate::model::finding::{Finding, Moment};
 use crate::model::work::Certainty;
 use crate::record::{Kind, Record};
 use crate::text::quantity::{count, duration, plural};
@@ -209,7 +208,7 @@ impl Rule for Killed {
             grave: true,
             certainty: Certainty::Measured,
             count: self.deaths,
-            moments: death.moments().list(end.book),
+            moments: death.moments().list(end.interner),
             site: None,
             places: Vec::new(),
             cure: cure.to_owned(),
@@ -225,26 +224,26 @@ impl Rule for Killed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn end(stage: &mut Stage, args: Option<&'static str>) {
-        stage.row(&Record {
+    fn end(fixture: &mut Fixture, args: Option<&'static str>) {
+        fixture.row(&Record {
             name: "exit",
             comm: "python",
             args,
-            ..Record::new(Kind::Process, stage.at, 7)
+            ..Record::new(Kind::Process, fixture.at, 7)
         });
     }
 
     #[test]
     fn the_signal_and_the_last_call_of_each_thread_are_said() {
-        let mut stage = Stage::of(Killed::default());
-        stage.sync(MS);
-        stage.tid = 8;
-        stage.launch();
-        stage.pass(20 * US);
-        end(&mut stage, Some(r#"{"signal":11}"#));
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(Killed::default());
+        fixture.sync(MS);
+        fixture.tid = 8;
+        fixture.launch();
+        fixture.pass(20 * US);
+        end(&mut fixture, Some(r#"{"signal":11}"#));
+        let finding = fixture.finding();
         assert_eq!(finding.title, "Process 7 (python) was ended by SIGSEGV");
         assert!(
             finding
@@ -260,17 +259,17 @@ mod tests {
     #[test]
     fn an_end_by_itself_or_by_request_is_none() {
         for args in [None, Some(r#"{"signal":15}"#), Some(r#"{"signal":2}"#)] {
-            let mut stage = Stage::of(Killed::default());
-            stage.launch();
-            end(&mut stage, args);
-            assert_eq!(stage.findings(), [], "{args:?}");
+            let mut fixture = Fixture::of(Killed::default());
+            fixture.launch();
+            end(&mut fixture, args);
+            assert_eq!(fixture.findings(), [], "{args:?}");
         }
     }
 
     #[test]
     fn who_never_called_cuda_may_die_as_it_likes() {
-        let mut stage = Stage::of(Killed::default());
-        end(&mut stage, Some(r#"{"signal":9}"#));
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(Killed::default());
+        end(&mut fixture, Some(r#"{"signal":9}"#));
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -133,40 +133,40 @@ impl Rule for LateJit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage};
+    use crate::findings::fixture::{Fixture, MS};
 
-    fn load(stage: &mut Stage) {
-        stage.call(Class::Module, 30 * MS, |_| {});
+    fn load(fixture: &mut Fixture) {
+        fixture.call(Class::Module, 30 * MS, |_| {});
     }
 
     #[test]
     fn code_that_is_loaded_after_a_second_of_work_is_late() {
-        let mut stage = Stage::of(LateJit::default());
-        load(&mut stage);
-        stage.healthy(110);
-        load(&mut stage);
-        load(&mut stage);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(LateJit::default());
+        load(&mut fixture);
+        fixture.healthy(110);
+        load(&mut fixture);
+        load(&mut fixture);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (2, 60 * MS));
     }
 
     #[test]
     fn a_kernel_whose_first_launch_takes_long_is_late_too() {
-        let mut stage = Stage::of(LateJit::default());
-        stage.healthy(110);
+        let mut fixture = Fixture::of(LateJit::default());
+        fixture.healthy(110);
         for _ in 0..2 {
-            stage.call(Class::Launch, 40 * MS, |event| event.kernel = Some("gemm"));
+            fixture.call(Class::Launch, 40 * MS, |event| event.kernel = Some("gemm"));
         }
-        assert_eq!((stage.finding().count, stage.finding().cost_ns), (1, 40 * MS));
+        assert_eq!((fixture.finding().count, fixture.finding().cost_ns), (1, 40 * MS));
     }
 
     #[test]
     fn code_that_is_loaded_as_the_work_begins_is_none() {
-        let mut stage = Stage::of(LateJit::default());
+        let mut fixture = Fixture::of(LateJit::default());
         for _ in 0..10 {
-            stage.healthy(50);
-            load(&mut stage);
+            fixture.healthy(50);
+            load(&mut fixture);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

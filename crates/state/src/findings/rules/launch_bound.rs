@@ -102,18 +102,18 @@ impl Rule for LaunchBound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     fn run(between_ns: u64, wait_ns: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(LaunchBound::default());
+        let mut fixture = Fixture::of(LaunchBound::default());
         for _ in 0..50 {
             for _ in 0..20 {
-                stage.launch();
-                stage.pass(between_ns);
+                fixture.launch();
+                fixture.pass(between_ns);
             }
-            stage.sync(wait_ns);
+            fixture.sync(wait_ns);
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn a_storm_of_launches_is_another_finding() {
-        let mut stage = Stage::of(LaunchBound::default());
+        let mut fixture = Fixture::of(LaunchBound::default());
         for _ in 0..500 {
-            (0..20).for_each(|_| stage.launch());
-            stage.sync(5 * US);
+            (0..20).for_each(|_| fixture.launch());
+            fixture.sync(5 * US);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -111,18 +111,18 @@ impl Rule for LaunchStorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     fn run(between_ns: u64, wait_ns: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(LaunchStorm::default());
+        let mut fixture = Fixture::of(LaunchStorm::default());
         for _ in 0..100 {
             for _ in 0..100 {
-                stage.launch();
-                stage.pass(between_ns);
+                fixture.launch();
+                fixture.pass(between_ns);
             }
-            stage.sync(wait_ns);
+            fixture.sync(wait_ns);
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]
@@ -137,15 +137,15 @@ mod tests {
 
     #[test]
     fn what_tracing_takes_is_not_what_a_kernel_takes() {
-        let mut stage = Stage::of(LaunchStorm::default());
+        let mut fixture = Fixture::of(LaunchStorm::default());
         for _ in 0..10_000 {
-            stage.launch();
-            stage.pass(26 * US);
+            fixture.launch();
+            fixture.pass(26 * US);
         }
-        stage.sync(5 * US);
-        assert_eq!(stage.findings(), []);
-        stage.tracing_took(10_000 * 15 * US);
-        assert_eq!(stage.finding().cost_ns, 9_999 * 30 * US - 10_000 * (15 + 2) * US);
+        fixture.sync(5 * US);
+        assert_eq!(fixture.findings(), []);
+        fixture.tracing_took(10_000 * 15 * US);
+        assert_eq!(fixture.finding().cost_ns, 9_999 * 30 * US - 10_000 * (15 + 2) * US);
     }
 
     #[test]
@@ -155,14 +155,14 @@ mod tests {
 
     /// A hundred thousand kernels of 20 µs: launches wait for room, the device has no pause.
     fn full_queue(wait_ns: Option<u64>) -> Vec<Finding> {
-        let mut stage = Stage::of(LaunchStorm::default());
+        let mut fixture = Fixture::of(LaunchStorm::default());
         for number in 0..100_000 {
             let ns = if number < 1021 { 4 * US } else { 18 * US };
-            stage.call(Class::Launch, ns, |event| event.stream = Some(1));
-            stage.pass(US);
+            fixture.call(Class::Launch, ns, |event| event.stream = Some(1));
+            fixture.pass(US);
         }
-        wait_ns.into_iter().for_each(|ns| stage.sync(ns));
-        stage.findings()
+        wait_ns.into_iter().for_each(|ns| fixture.sync(ns));
+        fixture.findings()
     }
 
     #[test]
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn where_nobody_waits_nothing_says_whose_pace_it_is() {
-        let mut stage = Stage::of(LaunchStorm::default());
-        (0..10_000).for_each(|_| stage.launch());
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(LaunchStorm::default());
+        (0..10_000).for_each(|_| fixture.launch());
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]

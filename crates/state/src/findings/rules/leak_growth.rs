@@ -1,10 +1,10 @@
 //! Device memory that a process holds grows and grows, by allocations that are never given back.
 
 use crate::catalog::Class;
-use crate::findings::book::Id;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::finding::Moments;
+use crate::findings::interner::Id;
 use crate::findings::scene::{Part, Past, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
@@ -207,8 +207,8 @@ impl Rule for LeakGrowth {
             grave: true,
             certainty: Certainty::Inferred,
             count: kept.count,
-            moments: kept.moments.list(end.book),
-            site: end.book.site(site.unwrap_or(0)).map(str::to_owned),
+            moments: kept.moments.list(end.interner),
+            site: end.interner.site(site.unwrap_or(0)).map(str::to_owned),
             title: format!(
                 "Memory grows {} every {}",
                 bytes(kept.bytes / kept.count),
@@ -239,28 +239,28 @@ impl Rule for LeakGrowth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     const MIB: u64 = 1 << 20;
 
     fn run(kept_per_step: u64, setup: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(LeakGrowth::default());
+        let mut fixture = Fixture::of(LeakGrowth::default());
         let mut held = 0;
         for step in 0..100u64 {
             held += if step < setup { 64 * MIB } else { kept_per_step };
             let address = 0x1000 + step;
-            stage.call(Class::Alloc, 5 * US, |event| {
+            fixture.call(Class::Alloc, 5 * US, |event| {
                 (event.bytes, event.address, event.held) = (Some(kept_per_step), Some(address), Some(held));
             });
-            stage.call(Class::Alloc, 5 * US, |event| {
+            fixture.call(Class::Alloc, 5 * US, |event| {
                 (event.bytes, event.address, event.held) = (Some(64 * MIB), Some(1), Some(held + 64 * MIB));
             });
-            stage.healthy(1);
-            stage.call(Class::Free, 5 * US, |event| {
+            fixture.healthy(1);
+            fixture.call(Class::Free, 5 * US, |event| {
                 (event.address, event.held) = (Some(1), Some(held));
             });
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]

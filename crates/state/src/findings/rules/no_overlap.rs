@@ -1,7 +1,6 @@
 //! Copies that could run beside kernels and never do: they are in the same stream, or nothing is launched meanwhile.
 
-use crate::catalog::Class;
-use crate::catalog::HostMemory;
+use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::{Part, Seen};
@@ -172,21 +171,21 @@ impl Rule for NoOverlap {
 mod tests {
     use super::*;
     use crate::catalog::CopyKind;
-    use crate::findings::stage::{MS, Stage};
+    use crate::findings::fixture::{Fixture, MS};
 
-    fn steps(stage: &mut Stage, stream: u64) {
+    fn steps(fixture: &mut Fixture, stream: u64) {
         for _ in 0..50 {
-            stage.copy(CopyKind::HtoD, 25_000_000, stream);
-            stage.launch();
-            stage.sync(9 * MS);
+            fixture.copy(CopyKind::HtoD, 25_000_000, stream);
+            fixture.launch();
+            fixture.sync(9 * MS);
         }
     }
 
     #[test]
     fn copies_in_the_stream_of_the_kernels_cost_the_time_to_move_them() {
-        let mut stage = Stage::of(NoOverlap::default());
-        steps(&mut stage, 1);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(NoOverlap::default());
+        steps(&mut fixture, 1);
+        let finding = fixture.finding();
         // all but the first, which comes before any launch: 1 ms each
         assert_eq!((finding.count, finding.cost_ns), (49, 49 * MS));
         assert_eq!(finding.certainty, Certainty::Inferred);
@@ -194,20 +193,20 @@ mod tests {
 
     #[test]
     fn copies_beside_kernels_of_another_stream_are_none() {
-        let mut stage = Stage::of(NoOverlap::default());
-        steps(&mut stage, 2);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(NoOverlap::default());
+        steps(&mut fixture, 2);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn where_launches_have_no_rows_nothing_is_said() {
-        let mut stage = Stage::of(NoOverlap::default());
-        steps(&mut stage, 1);
+        let mut fixture = Fixture::of(NoOverlap::default());
+        steps(&mut fixture, 1);
         let name = "cuLaunchKernel";
-        stage.row(&crate::record::Record {
+        fixture.row(&crate::record::Record {
             name,
             ..crate::record::Record::new(Kind::Lost, 0, 0)
         });
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

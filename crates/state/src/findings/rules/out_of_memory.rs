@@ -1,9 +1,9 @@
 //! A program finds no memory, and does nothing more: it ends of it.
 
 use crate::catalog::Class;
-use crate::findings::book::Id;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
+use crate::findings::interner::Id;
 use crate::findings::scene::{OUT_OF_MEMORY, Part, Seen};
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
@@ -80,7 +80,7 @@ impl OutOfMemory {
         let mut sites: Vec<(Id, u64)> = sites.into_iter().filter(|(site, _)| *site != 0).collect();
         sites.sort_by_key(|(site, size)| (u64::MAX - size, *site));
         let named = sites.iter().take(SITES).filter_map(|(site, size)| {
-            let place = place_of(end.book.site(*site)?)?;
+            let place = place_of(end.interner.site(*site)?)?;
             Some(format!("{} by {place}", bytes(*size)))
         });
         let named: Vec<String> = named.collect();
@@ -159,17 +159,17 @@ impl Rule for OutOfMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn fail(stage: &mut Stage, size: u64) {
-        stage.call(Class::Alloc, 100 * US, |event| {
+    fn fail(fixture: &mut Fixture, size: u64) {
+        fixture.call(Class::Alloc, 100 * US, |event| {
             (event.bytes, event.failed, event.result) = (Some(size), true, Some(OUT_OF_MEMORY));
         });
     }
 
-    fn take(stage: &mut Stage, address: u64, line: u64) {
+    fn take(fixture: &mut Fixture, address: u64, line: u64) {
         let stack = format!(r#"[{{"function":"step","file":"/x/train.py","line":{line},"language":"python"}}]"#);
-        stage.call(Class::Alloc, 100 * US, |event| {
+        fixture.call(Class::Alloc, 100 * US, |event| {
             (event.bytes, event.address, event.held) = (Some(1 << 30), Some(address), Some((address + 1) << 30));
             event.stack = Some(Box::leak(stack.into_boxed_str()));
         });
@@ -177,15 +177,15 @@ mod tests {
 
     #[test]
     fn what_was_asked_for_last_and_who_holds_what_is_said() {
-        let mut stage = Stage::of(OutOfMemory::default());
-        (0..3).for_each(|address| take(&mut stage, address, 7));
-        take(&mut stage, 3, 9);
-        stage.healthy(10);
-        fail(&mut stage, 8 << 30);
-        stage.free(0, MS);
-        fail(&mut stage, 8 << 30);
-        stage.free(1, MS);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(OutOfMemory::default());
+        (0..3).for_each(|address| take(&mut fixture, address, 7));
+        take(&mut fixture, 3, 9);
+        fixture.healthy(10);
+        fail(&mut fixture, 8 << 30);
+        fixture.free(0, MS);
+        fail(&mut fixture, 8 << 30);
+        fixture.free(1, MS);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.grave), (2, true));
         assert_eq!(finding.title, "Out of memory: 8.0 GiB asked for");
         assert!(
@@ -199,9 +199,9 @@ mod tests {
 
     #[test]
     fn who_goes_on_has_found_a_way() {
-        let mut stage = Stage::of(OutOfMemory::default());
-        fail(&mut stage, 8 << 30);
-        stage.launch();
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(OutOfMemory::default());
+        fail(&mut fixture, 8 << 30);
+        fixture.launch();
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -1,7 +1,6 @@
 //! Copies of pageable memory that are called asynchronous and hold their thread up all the same.
 
-use crate::catalog::Class;
-use crate::catalog::HostMemory;
+use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::Phased;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::scene::Seen;
@@ -87,13 +86,13 @@ impl Rule for PageableCopy {
 mod tests {
     use super::*;
     use crate::catalog::CopyKind;
-    use crate::findings::stage::{MS, Stage};
+    use crate::findings::fixture::{Fixture, MS};
     use crate::model::work::Certainty;
 
-    fn copies(stage: &mut Stage, number: u64, host: HostMemory, blocking: bool) {
+    fn copies(fixture: &mut Fixture, number: u64, host: HostMemory, blocking: bool) {
         for _ in 0..number {
-            stage.launch();
-            stage.call(Class::Copy, 4 * MS, |event| {
+            fixture.launch();
+            fixture.call(Class::Copy, 4 * MS, |event| {
                 (event.direction, event.bytes) = (Some(CopyKind::HtoD), Some(25_000_000));
                 (event.host, event.blocking) = (Some(host), blocking);
             });
@@ -102,9 +101,9 @@ mod tests {
 
     #[test]
     fn they_cost_what_they_take_longer_than_from_pinned_memory() {
-        let mut stage = Stage::of(PageableCopy::default());
-        copies(&mut stage, 20, HostMemory::Pageable, false);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(PageableCopy::default());
+        copies(&mut fixture, 20, HostMemory::Pageable, false);
+        let finding = fixture.finding();
         // 25 MB at 25 GB/s: 1 ms
         assert_eq!((finding.count, finding.cost_ns), (20, 20 * 3 * MS));
         assert_eq!(finding.certainty, Certainty::Inferred);
@@ -113,13 +112,13 @@ mod tests {
 
     #[test]
     fn the_bandwidth_of_pinned_memory_is_measured_where_it_can_be() {
-        let mut stage = Stage::of(PageableCopy::default());
-        stage.call(Class::Copy, MS, |event| {
+        let mut fixture = Fixture::of(PageableCopy::default());
+        fixture.call(Class::Copy, MS, |event| {
             (event.direction, event.bytes) = (Some(CopyKind::HtoD), Some(50_000_000));
             (event.host, event.blocking) = (Some(HostMemory::Pinned), true);
         });
-        copies(&mut stage, 20, HostMemory::Pageable, false);
-        let finding = stage.finding();
+        copies(&mut fixture, 20, HostMemory::Pageable, false);
+        let finding = fixture.finding();
         assert_eq!((finding.cost_ns, finding.certainty), (70 * MS, Certainty::Measured));
     }
 
@@ -130,9 +129,9 @@ mod tests {
             (HostMemory::Pageable, true),
             (HostMemory::Unknown, false),
         ] {
-            let mut stage = Stage::of(PageableCopy::default());
-            copies(&mut stage, 20, host, blocking);
-            assert_eq!(stage.findings(), []);
+            let mut fixture = Fixture::of(PageableCopy::default());
+            copies(&mut fixture, 20, host, blocking);
+            assert_eq!(fixture.findings(), []);
         }
     }
 }

@@ -90,10 +90,10 @@ impl Rule for StickyError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{Stage, US};
+    use crate::findings::fixture::{Fixture, US};
 
-    fn fail(stage: &mut Stage, name: &'static str, code: i64) {
-        stage.call(Class::Sync, 5 * US, |event| {
+    fn fail(fixture: &mut Fixture, name: &'static str, code: i64) {
+        fixture.call(Class::Sync, 5 * US, |event| {
             (event.name, event.failed, event.result) = (name, true, Some(code));
             event.error = Some("CUDA_ERROR_ILLEGAL_ADDRESS");
         });
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn the_first_call_that_failed_is_named_and_shown_first() {
-        let mut stage = Stage::of(StickyError::default());
+        let mut fixture = Fixture::of(StickyError::default());
         for name in [
             "cuStreamSynchronize",
             "cuMemcpyDtoHAsync_v2",
             "cuMemFree_v2",
             "cuMemFree_v2",
         ] {
-            fail(&mut stage, name, 700);
+            fail(&mut fixture, name, 700);
         }
-        let finding = stage.finding();
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.grave), (4, true));
         assert!(
             finding.what.contains("(700) came first from cuStreamSynchronize"),
@@ -122,8 +122,8 @@ mod tests {
 
     #[test]
     fn an_error_of_one_call_is_none() {
-        let mut stage = Stage::of(StickyError::default());
-        fail(&mut stage, "cuMemAlloc_v2", 2);
-        assert_eq!(stage.findings(), []);
+        let mut fixture = Fixture::of(StickyError::default());
+        fail(&mut fixture, "cuMemAlloc_v2", 2);
+        assert_eq!(fixture.findings(), []);
     }
 }

@@ -104,47 +104,46 @@ impl Rule for SyncCopy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::CopyKind;
-    use crate::catalog::HostMemory;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::catalog::{CopyKind, HostMemory};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn copies(stage: &mut Stage, blocking: bool, ns: u64, gap_ns: u64) {
+    fn copies(fixture: &mut Fixture, blocking: bool, ns: u64, gap_ns: u64) {
         for _ in 0..20 {
-            stage.launch();
-            stage.call(Class::Copy, ns, |event| {
+            fixture.launch();
+            fixture.call(Class::Copy, ns, |event| {
                 (event.direction, event.bytes) = (Some(CopyKind::DtoH), Some(25_000_000));
                 (event.host, event.blocking) = (Some(HostMemory::Pageable), blocking);
             });
-            stage.idle(gap_ns);
+            fixture.idle(gap_ns);
         }
     }
 
     #[test]
     fn they_cost_what_they_wait_and_the_idle_time_behind() {
-        let mut stage = Stage::of(SyncCopy::default());
-        copies(&mut stage, true, 4 * MS, 200 * US);
-        let finding = stage.finding();
+        let mut fixture = Fixture::of(SyncCopy::default());
+        copies(&mut fixture, true, 4 * MS, 200 * US);
+        let finding = fixture.finding();
         assert_eq!((finding.count, finding.cost_ns), (20, 20 * (3 * MS + 200 * US)));
     }
 
     #[test]
     fn copies_in_streams_and_quick_ones_are_none() {
         for (blocking, ns) in [(false, 4 * MS), (true, MS)] {
-            let mut stage = Stage::of(SyncCopy::default());
-            copies(&mut stage, blocking, ns, 0);
-            assert_eq!(stage.findings(), []);
+            let mut fixture = Fixture::of(SyncCopy::default());
+            copies(&mut fixture, blocking, ns, 0);
+            assert_eq!(fixture.findings(), []);
         }
     }
 
     #[test]
     fn a_model_that_is_loaded_before_it_works_is_none() {
-        let mut stage = Stage::of(SyncCopy::default());
+        let mut fixture = Fixture::of(SyncCopy::default());
         for _ in 0..50 {
-            stage.call(Class::Copy, 4 * MS, |event| {
+            fixture.call(Class::Copy, 4 * MS, |event| {
                 (event.direction, event.bytes, event.blocking) = (Some(CopyKind::HtoD), Some(1 << 20), true);
             });
         }
-        stage.healthy(10);
-        assert_eq!(stage.findings(), []);
+        fixture.healthy(10);
+        assert_eq!(fixture.findings(), []);
     }
 }

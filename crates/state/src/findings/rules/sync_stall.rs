@@ -78,16 +78,16 @@ impl Rule for SyncStall {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
     fn steps(wait_ns: u64, gap_ns: u64) -> Vec<Finding> {
-        let mut stage = Stage::of(SyncStall::default());
+        let mut fixture = Fixture::of(SyncStall::default());
         for _ in 0..100 {
-            stage.launch();
-            stage.sync(wait_ns);
-            stage.idle(gap_ns);
+            fixture.launch();
+            fixture.sync(wait_ns);
+            fixture.idle(gap_ns);
         }
-        stage.findings()
+        fixture.findings()
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Rule for UncheckedErrors {
                 "{} failed, such as {} with {}, and nobody asked for the error: the thread went on, or failed in the \
                  same way again",
                 plural(times(ignored), "call"),
-                end.book.name(first.past.name),
+                end.interner.name(first.past.name),
                 first.code
             ),
             cure: "check what each call returns, and cudaGetLastError() after launches".to_owned(),
@@ -216,28 +216,28 @@ impl Rule for UncheckedErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::findings::stage::{MS, Stage, US};
+    use crate::findings::fixture::{Fixture, MS, US};
 
-    fn fail(stage: &mut Stage, code: i64) {
-        stage.call(Class::Copy, 5 * US, |event| {
+    fn fail(fixture: &mut Fixture, code: i64) {
+        fixture.call(Class::Copy, 5 * US, |event| {
             (event.failed, event.result) = (true, Some(code))
         });
     }
 
-    fn stage() -> Stage {
-        let mut stage = Stage::of(UncheckedErrors::default());
-        stage.count(Class::Query, 3, None);
-        stage
+    fn fixture() -> Fixture {
+        let mut fixture = Fixture::of(UncheckedErrors::default());
+        fixture.count(Class::Query, 3, None);
+        fixture
     }
 
     #[test]
     fn a_failure_that_nobody_asks_for_within_sixteen_calls_is_ignored() {
-        let mut stage = stage();
-        fail(&mut stage, 1);
-        (0..15).for_each(|_| stage.launch());
-        assert_eq!(stage.findings(), []);
-        stage.launch();
-        let finding = stage.finding();
+        let mut fixture = fixture();
+        fail(&mut fixture, 1);
+        (0..15).for_each(|_| fixture.launch());
+        assert_eq!(fixture.findings(), []);
+        fixture.launch();
+        let finding = fixture.finding();
         assert_eq!(
             (finding.count, finding.grave, finding.certainty),
             (1, true, Certainty::Inferred)
@@ -247,43 +247,43 @@ mod tests {
 
     #[test]
     fn the_same_failure_three_times_in_a_row_is_ignored() {
-        let mut stage = stage();
-        (0..3).for_each(|_| fail(&mut stage, 1));
-        assert_eq!(stage.finding().count, 3);
+        let mut fixture = fixture();
+        (0..3).for_each(|_| fail(&mut fixture, 1));
+        assert_eq!(fixture.finding().count, 3);
     }
 
     #[test]
     fn an_error_that_is_asked_for_is_none() {
-        let mut stage = stage();
+        let mut fixture = fixture();
         for _ in 0..100 {
-            fail(&mut stage, 1);
-            stage.call(Class::Error, US, |event| event.layer = "runtime");
-            stage.healthy(1);
+            fail(&mut fixture, 1);
+            fixture.call(Class::Error, US, |event| event.layer = "runtime");
+            fixture.healthy(1);
         }
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]
     fn so_it_is_where_questions_are_only_counted() {
-        let mut stage = stage();
-        (0..3).for_each(|_| fail(&mut stage, 1));
-        stage.pass(MS);
-        stage.count(Class::Error, 1, None);
-        assert_eq!(stage.findings(), []);
-        (0..3).for_each(|_| fail(&mut stage, 1));
-        assert_eq!(stage.finding().count, 3);
+        let mut fixture = fixture();
+        (0..3).for_each(|_| fail(&mut fixture, 1));
+        fixture.pass(MS);
+        fixture.count(Class::Error, 1, None);
+        assert_eq!(fixture.findings(), []);
+        (0..3).for_each(|_| fail(&mut fixture, 1));
+        assert_eq!(fixture.finding().count, 3);
     }
 
     #[test]
     fn what_programs_try_on_purpose_and_what_is_lost_say_nothing() {
-        let mut stage = stage();
-        (0..3).for_each(|_| fail(&mut stage, 704));
-        assert_eq!(stage.findings(), []);
-        (0..3).for_each(|_| fail(&mut stage, 1));
-        stage.row(&crate::record::Record {
+        let mut fixture = fixture();
+        (0..3).for_each(|_| fail(&mut fixture, 704));
+        assert_eq!(fixture.findings(), []);
+        (0..3).for_each(|_| fail(&mut fixture, 1));
+        fixture.row(&crate::record::Record {
             name: "x",
             ..crate::record::Record::new(Kind::Lost, 0, 0)
         });
-        assert_eq!(stage.findings(), []);
+        assert_eq!(fixture.findings(), []);
     }
 }

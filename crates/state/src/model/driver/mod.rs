@@ -29,7 +29,6 @@ mod tests;
 use std::collections::HashMap;
 
 pub use calls::CallTotals;
-pub use maps::Maps;
 pub use process::{Ends, Process, Unseen};
 pub use report::{ProcessReport, Report};
 pub use resource::Held;
@@ -133,12 +132,6 @@ impl Objects {
         let process = self.processes.remove(&pid)?;
         self.owners.retain(|_, owner| *owner != pid);
         Some(ProcessReport::of(pid, &process))
-    }
-
-    /// A process's objects; `None` when it has made no call.
-    #[must_use]
-    pub fn process(&self, pid: u32) -> Option<&Process> {
-        self.processes.get(&pid)
     }
 
     /// Everything, as plain data: processes by pid, calls by time, longest first.

@@ -49,8 +49,6 @@ macro_rules! endings {
         pub enum Ending { $($variant),+ }
 
         impl Ending {
-            pub const ALL: &'static [Ending] = &[$(Ending::$variant),+];
-
             /// The words for it in outputs.
             pub fn name(self) -> &'static str {
                 match self { $(Ending::$variant => $name),+ }

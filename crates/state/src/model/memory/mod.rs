@@ -42,7 +42,7 @@ const KEPT_REPORTS: usize = 1024;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct Ledgers {
     processes: HashMap<u32, Process>,
     ended: Vec<ProcessReport>,
     /// Ended processes whose reports were dropped for want of room.
@@ -50,7 +50,7 @@ pub struct Book {
     losses: HashMap<u32, MemoryLoss>,
 }
 
-impl Book {
+impl Ledgers {
     /// Whether `tgid` is known and lives.
     pub fn knows(&self, tgid: u32) -> bool {
         self.processes.contains_key(&tgid)

@@ -17,8 +17,6 @@ pub enum Sum {
 }
 
 impl Sum {
-    pub const ALL: [Sum; 2] = [Sum::Memory, Sum::Tensors];
-
     /// The sum that a family is part of.
     pub fn of(family: Family) -> Option<Sum> {
         match (family, family.holder()) {

@@ -34,11 +34,6 @@ impl Report {
     pub fn seconds(&self) -> f64 {
         self.at.saturating_sub(self.started_at) as f64 / 1e9
     }
-
-    /// Whether any process used memory calls at all.
-    pub fn is_empty(&self) -> bool {
-        self.processes.is_empty()
-    }
 }
 
 /// What one process holds on one device.

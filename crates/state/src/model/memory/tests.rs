@@ -10,7 +10,7 @@ static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap()
 /// A process's calls, one after the other, as the kernel would tell of them.
 struct World {
     catalog: &'static Catalog,
-    book: Book,
+    ledgers: Ledgers,
     now: u64,
     context: u64,
 }
@@ -21,11 +21,11 @@ const DEINITIALIZED: i32 = 4;
 
 impl World {
     fn new(origin: Origin) -> World {
-        let mut book = Book::default();
-        book.introduce(PID, origin, 1);
+        let mut ledgers = Ledgers::default();
+        ledgers.introduce(PID, origin, 1);
         World {
             catalog: &CATALOG,
-            book,
+            ledgers,
             now: 100,
             context: 0,
         }
@@ -67,7 +67,7 @@ impl World {
             let index = effect.parts.iter().position(|(known, _)| known == part).unwrap();
             raw.part[index] = *value;
         }
-        self.book.apply(&Call::decode(&raw, self.catalog).unwrap());
+        self.ledgers.apply(&Call::decode(&raw, self.catalog).unwrap());
     }
 
     fn alloc(&mut self, key: u64, bytes: u64) {
@@ -79,7 +79,7 @@ impl World {
     }
 
     fn report(&self) -> ProcessReport {
-        self.book.report(self.now).remove(0)
+        self.ledgers.report(self.now).remove(0)
     }
 
     fn held(&self, device: i16) -> u64 {
@@ -221,7 +221,7 @@ fn a_process_whose_first_calls_are_missing_is_not_exact_from_then_on() {
     let mut world = World::new(Origin::Start);
     world.alloc(0x1000, 100);
     assert!(world.report().is_exact());
-    world.book.doubt(PID);
+    world.ledgers.doubt(PID);
     world.alloc(0x2000, 30);
     assert_eq!((world.held(NOWHERE), world.report().origin), (130, Origin::Late));
     assert!(!world.report().is_exact());
@@ -248,7 +248,7 @@ fn an_address_handed_out_again_whose_free_was_never_seen_is_an_anomaly() {
     let mut world = World::new(Origin::Start);
     world.alloc(0x1000, 100);
     world.alloc(0x1000, 30);
-    world.book.settle(world.now + 60_000_000_000);
+    world.ledgers.settle(world.now + 60_000_000_000);
     assert_eq!(world.held(NOWHERE), 30);
     assert_eq!(world.ended(Ending::PointerReused), Ended { count: 1, bytes: 100 });
     assert_eq!(world.report().anomalies.reused_pointers, 1);
@@ -491,14 +491,14 @@ fn memory_of_others_is_shown_apart() {
 fn the_report_of_an_ended_process_says_what_it_held_at_its_end() {
     let mut world = World::new(Origin::Start);
     world.alloc(0x1000, 100);
-    world.book.end(PID, world.now + 1_000);
+    world.ledgers.end(PID, world.now + 1_000);
     let report = world.report();
     assert_eq!((report.held_bytes(), report.ended_at), (100, Some(world.now + 1_000)));
     assert_eq!(report.endings, [(Ending::ProcessEnded, Ended { count: 1, bytes: 100 })]);
-    world.book.introduce(PID, Origin::Start, world.now + 2_000);
+    world.ledgers.introduce(PID, Origin::Start, world.now + 2_000);
     world.alloc(0x1000, 1);
     assert_eq!(
-        world.book.report(world.now).len(),
+        world.ledgers.report(world.now).len(),
         2,
         "another process of the same number"
     );
@@ -565,9 +565,9 @@ proptest! {
                 part: [a, b, 1, a, b, 10, bytes, 2, 3],
                 ..MemoryCall::default()
             };
-            world.book.apply(&Call::decode(&raw, world.catalog).unwrap());
+            world.ledgers.apply(&Call::decode(&raw, world.catalog).unwrap());
         }
-        world.book.settle(u64::MAX);
+        world.ledgers.settle(u64::MAX);
         for family in world.report().families {
             let account = family.account;
             prop_assert!(account.held_bytes <= account.allocated_bytes, "{:?}", family);
@@ -622,7 +622,7 @@ fn sizes_that_nobody_can_mean_add_up_to_the_largest() {
     world.alloc(1, u64::MAX);
     world.call("cuMemHostAlloc", u64::MAX, &[(Part::Key, 2)]);
     assert_eq!(world.report().held_bytes(), u64::MAX);
-    assert_eq!(world.book.held_on_devices(PID), Some(u64::MAX));
+    assert_eq!(world.ledgers.held_on_devices(PID), Some(u64::MAX));
     let sides = [Part::Width, Part::Height, Part::Channels].map(|part| (part, u64::MAX));
     let array = [&[(Part::Key, 3), (Part::Format, 1)], &sides[..]].concat();
     world.call("cuArrayCreate_v2", 0, &array);

@@ -4,7 +4,7 @@
 //! is not told, but ends the capture, too: a capture is also over once a call succeeds that may not be made during
 //! one. Source of both: CUDA programming guide, "Creating a graph using stream capture".
 
-use super::Stream;
+use super::StreamName;
 use super::content::Content;
 use std::collections::HashMap;
 
@@ -28,29 +28,29 @@ pub(crate) struct Captured {
 pub struct Captures {
     next: u64,
     live: HashMap<u64, Capture>,
-    streams: HashMap<Stream, u64>,
+    streams: HashMap<StreamName, u64>,
     events: HashMap<u64, u64>,
 }
 
 impl Captures {
-    fn number_of(&self, stream: Stream) -> Option<u64> {
+    fn number_of(&self, stream: StreamName) -> Option<u64> {
         let number = *self.streams.get(&stream)?;
         self.live.contains_key(&number).then_some(number)
     }
 
     /// Whether a stream's calls become nodes.
-    pub fn has(&self, stream: Stream) -> bool {
+    pub fn has(&self, stream: StreamName) -> bool {
         self.number_of(stream).is_some()
     }
 
     /// What they become nodes of.
-    pub fn content(&mut self, stream: Stream) -> Option<&mut Content> {
+    pub fn content(&mut self, stream: StreamName) -> Option<&mut Content> {
         let number = self.number_of(stream)?;
         self.live.get_mut(&number).map(|capture| &mut capture.content)
     }
 
     /// From now on they do, as part of the graph `into` if there is one.
-    pub fn begin(&mut self, stream: Stream, context: u64, into: Option<u64>) {
+    pub fn begin(&mut self, stream: StreamName, context: u64, into: Option<u64>) {
         self.end(stream);
         self.next += 1;
         let content = Content::default();
@@ -60,7 +60,7 @@ impl Captures {
     }
 
     /// And now no longer. `None`: it was not seen to begin.
-    pub fn end(&mut self, stream: Stream) -> Option<Captured> {
+    pub fn end(&mut self, stream: StreamName) -> Option<Captured> {
         let number = self.number_of(stream)?;
         let Capture { into, content, .. } = self.live.remove(&number)?;
         self.tidy();
@@ -81,7 +81,7 @@ impl Captures {
     }
 
     /// An event is recorded in a stream. Whether that becomes part of a graph.
-    pub fn record(&mut self, event: u64, stream: Stream) -> bool {
+    pub fn record(&mut self, event: u64, stream: StreamName) -> bool {
         match self.number_of(stream) {
             Some(number) => self.events.insert(event, number),
             None => self.events.remove(&event),
@@ -90,7 +90,7 @@ impl Captures {
     }
 
     /// A stream waits for an event. Whether that becomes part of a graph.
-    pub fn wait(&mut self, event: u64, stream: Stream) -> bool {
+    pub fn wait(&mut self, event: u64, stream: StreamName) -> bool {
         let recorded = self.events.get(&event).copied();
         if let Some(number) = recorded.filter(|number| self.live.contains_key(number))
             && !self.has(stream)

@@ -7,13 +7,11 @@
 //! speed is that of neither pinned nor pageable memory.
 
 use super::{Call, Ranges};
-use crate::catalog::HostMemory;
-use crate::catalog::MemoryKind;
-use crate::catalog::{CopyKind, WorkPart};
+use crate::catalog::{CopyKind, HostMemory, MemoryKind, WorkPart};
 use crate::model::memory::Origin;
 
 /// What of a call tells where one end is.
-struct Told {
+struct EndParts {
     address: WorkPart,
     memory_type: WorkPart,
     host: WorkPart,
@@ -21,14 +19,14 @@ struct Told {
     operand: WorkPart,
 }
 
-const FROM: Told = Told {
+const FROM: EndParts = EndParts {
     address: WorkPart::From,
     memory_type: WorkPart::FromType,
     host: WorkPart::FromHost,
     device: WorkPart::FromDevice,
     operand: WorkPart::FromOperand,
 };
-const TO: Told = Told {
+const TO: EndParts = EndParts {
     address: WorkPart::To,
     memory_type: WorkPart::ToType,
     host: WorkPart::ToHost,
@@ -44,7 +42,7 @@ enum Memory {
     /// Host memory or not: nothing is known of its address.
     Unknown,
     /// The call tells no address.
-    Untold,
+    NoAddress,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +61,7 @@ struct End {
 /// Direction and host memory of a copy. `None`: it cannot be told, and no end lies in host memory.
 #[must_use]
 pub fn classify(call: &Call<'_>, ranges: &Ranges, origin: Origin) -> (Option<CopyKind>, Option<HostMemory>) {
-    let [from, to] = [FROM, TO].map(|told| end(call, &told, ranges, origin));
+    let [from, to] = [FROM, TO].map(|parts| end(call, &parts, ranges, origin));
     let direction = call.stated_direction().or_else(|| by_ends(from, to));
     (direction, host_memory(direction, from.memory, to.memory))
 }
@@ -75,16 +73,16 @@ pub fn blocks(call: &Call<'_>, direction: Option<CopyKind>) -> bool {
     call.blocks() && !matches!(direction, Some(CopyKind::DtoD | CopyKind::PtoP))
 }
 
-fn end(call: &Call<'_>, told: &Told, ranges: &Ranges, origin: Origin) -> End {
-    let (stated, address) = match call.part(told.memory_type) {
-        Some(1) => (Some(Side::Host), call.part(told.host)),
-        Some(2) => (Some(Side::Device), call.part(told.device)),
+fn end(call: &Call<'_>, parts: &EndParts, ranges: &Ranges, origin: Origin) -> End {
+    let (stated, address) = match call.part(parts.memory_type) {
+        Some(1) => (Some(Side::Host), call.part(parts.host)),
+        Some(2) => (Some(Side::Device), call.part(parts.device)),
         Some(3) => (Some(Side::Device), None),
-        Some(4) => (None, call.part(told.device)),
-        _ if call.part(told.operand) == Some(2) => (Some(Side::Device), None),
-        _ => (None, call.part(told.address)),
+        Some(4) => (None, call.part(parts.device)),
+        _ if call.part(parts.operand) == Some(2) => (Some(Side::Device), None),
+        _ => (None, call.part(parts.address)),
     };
-    let memory = address.map_or(Memory::Untold, |address| match ranges.kind_at(address) {
+    let memory = address.map_or(Memory::NoAddress, |address| match ranges.kind_at(address) {
         Some(kind) => Memory::Known(kind),
         None if origin == Origin::Start => Memory::Pageable,
         None => Memory::Unknown,
@@ -109,7 +107,7 @@ fn side(end: End) -> Option<Side> {
     end.stated.or(match end.memory {
         Memory::Known(MemoryKind::Device | MemoryKind::Managed) => Some(Side::Device),
         Memory::Known(MemoryKind::Pinned) | Memory::Pageable | Memory::Unknown => Some(Side::Host),
-        Memory::Untold => None,
+        Memory::NoAddress => None,
     })
 }
 

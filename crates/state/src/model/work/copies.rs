@@ -1,13 +1,12 @@
 //! What copies move, and how fast.
 //!
-//! Owns counts by class and by stream. Where a copy goes is [`super::classify()`]'s business, when a stream has done
-//! what it was given to do the lanes'. A copy that blocks is as fast as its call is long. One that does not has begun
-//! after its call did and was over when its stream was seen drained: it was at least as fast.
+//! Owns counts by class and by stream. Where a copy goes is [`super::classify`]'s business, when a stream has done
+//! what it was given to do that of the streams. A copy that blocks is as fast as its call is long. One that does not
+//! has begun after its call did and was over when its stream was seen drained: it was at least as fast.
 
 use super::Call;
 use super::report::{Bandwidth, CopyReport, SIZE_BUCKETS};
-use crate::catalog::HostMemory;
-use crate::catalog::{CopyKind, Step, WorkPart};
+use crate::catalog::{CopyKind, HostMemory, Step, WorkPart};
 use crate::wire;
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,12 +18,12 @@ const BATCHES: usize = 4096;
 pub struct CopyClass {
     pub direction: Option<CopyKind>,
     pub host: Option<HostMemory>,
-    /// See [`super::blocks`].
+    /// See [`super::classify::blocks`].
     pub blocking: bool,
 }
 
 /// Of the copies that a call did not tell of.
-const UNTOLD: CopyClass = CopyClass {
+const UNREPORTED: CopyClass = CopyClass {
     direction: None,
     host: Some(HostMemory::Unknown),
     blocking: false,
@@ -76,7 +75,7 @@ struct Pending {
 }
 
 #[derive(Debug, Default)]
-struct Lane {
+struct Stream {
     copied: BTreeMap<CopyKind, u64>,
     pending: BTreeMap<CopyClass, Pending>,
 }
@@ -92,14 +91,14 @@ struct Batch {
 #[derive(Debug, Default)]
 pub struct Copies {
     classes: BTreeMap<CopyClass, Tally>,
-    lanes: HashMap<usize, Lane>,
+    streams: HashMap<usize, Stream>,
     batches: HashMap<u32, Batch>,
 }
 
 impl Copies {
-    /// A copy was put into the stream that `lane` stands for; `None`: one that is not told apart. Whether it is the first
+    /// A copy was put into that stream; `None`: one that is not told apart. Whether it is the first
     /// one told of its call: the others of a batch took no time of their own.
-    pub fn copy(&mut self, call: &Call<'_>, lane: Option<usize>, class: CopyClass) -> bool {
+    pub fn copy(&mut self, call: &Call<'_>, stream: Option<usize>, class: CopyClass) -> bool {
         let leads = call.step != Step::CopyBatch || self.leads(call);
         let tally = self.classes.entry(class).or_default();
         tally.count += 1;
@@ -110,16 +109,16 @@ impl Copies {
             None => tally.unsized_count += 1,
             Some(bytes) => {
                 tally.size(bytes);
-                self.move_bytes(call, lane, class, bytes);
+                self.move_bytes(call, stream, class, bytes);
             }
         }
         leads
     }
 
-    fn move_bytes(&mut self, call: &Call<'_>, lane: Option<usize>, class: CopyClass, bytes: u64) {
-        let mut lane = lane.map(|lane| self.lanes.entry(lane).or_default());
-        if let (Some(direction), Some(lane)) = (class.direction, &mut lane) {
-            let copied = lane.copied.entry(direction).or_default();
+    fn move_bytes(&mut self, call: &Call<'_>, stream: Option<usize>, class: CopyClass, bytes: u64) {
+        let mut stream = stream.map(|stream| self.streams.entry(stream).or_default());
+        if let (Some(direction), Some(stream)) = (class.direction, &mut stream) {
+            let copied = stream.copied.entry(direction).or_default();
             *copied = copied.saturating_add(bytes);
         }
         if bytes == 0 || class.direction.is_none() {
@@ -130,8 +129,8 @@ impl Copies {
             self.classes.entry(class).or_default().time(bytes, call.duration_ns());
             return;
         }
-        let Some(lane) = lane else { return };
-        let pending = lane.pending.entry(class).or_insert(Pending { bytes: 0, entered });
+        let Some(stream) = stream else { return };
+        let pending = stream.pending.entry(class).or_insert(Pending { bytes: 0, entered });
         pending.bytes = pending.bytes.saturating_add(bytes);
         pending.entered = pending.entered.min(entered);
     }
@@ -143,8 +142,8 @@ impl Copies {
         let is_first = under_way.is_none();
         let left = under_way.map_or(call.raw.copies.min(wire::BATCH), |batch| batch.left);
         if is_first {
-            let untold = u64::from(call.raw.copies.saturating_sub(wire::BATCH));
-            self.count_untold(untold);
+            let unreported = u64::from(call.raw.copies.saturating_sub(wire::BATCH));
+            self.count_unreported(unreported);
         }
         if left <= 1 {
             self.batches.remove(&tid);
@@ -158,32 +157,32 @@ impl Copies {
         is_first
     }
 
-    fn count_untold(&mut self, copies: u64) {
+    fn count_unreported(&mut self, copies: u64) {
         if copies > 0 {
-            let tally = self.classes.entry(UNTOLD).or_default();
+            let tally = self.classes.entry(UNREPORTED).or_default();
             tally.count += copies;
             tally.unsized_count += copies;
         }
     }
 
-    /// All that was put into the stream of `lane` was done at `done_at`, CLOCK_MONOTONIC ns.
-    pub fn closed(&mut self, lane: usize, done_at: u64) {
-        let Some(lane) = self.lanes.get_mut(&lane) else {
+    /// All that was put into `stream` was done at `done_at`, CLOCK_MONOTONIC ns.
+    pub fn closed(&mut self, stream: usize, done_at: u64) {
+        let Some(stream) = self.streams.get_mut(&stream) else {
             return;
         };
-        for (class, pending) in std::mem::take(&mut lane.pending) {
+        for (class, pending) in std::mem::take(&mut stream.pending) {
             if let Some(ns) = done_at.checked_sub(pending.entered).filter(|ns| *ns > 0) {
                 self.classes.entry(class).or_default().time(pending.bytes, ns);
             }
         }
     }
 
-    /// Bytes by direction that were put into the stream of `lane`.
+    /// Bytes by direction that were put into `stream`.
     #[must_use]
-    pub(crate) fn of_lane(&self, lane: usize) -> BTreeMap<CopyKind, u64> {
-        self.lanes
-            .get(&lane)
-            .map(|lane| lane.copied.clone())
+    pub(crate) fn of_stream(&self, stream: usize) -> BTreeMap<CopyKind, u64> {
+        self.streams
+            .get(&stream)
+            .map(|stream| stream.copied.clone())
             .unwrap_or_default()
     }
 

@@ -54,10 +54,10 @@ fn a_copy_that_blocks_is_as_fast_as_its_call_is_long() {
 #[test]
 fn one_that_does_not_is_at_least_as_fast_as_from_its_call_until_its_stream_is_drained() {
     let mut copies = Copies::default();
-    let copy = |copies: &mut Copies, lane, entered| {
+    let copy = |copies: &mut Copies, stream, entered| {
         copies.copy(
             &decoded(&sized("cuMemcpyHtoDAsync_v2", 1 << 20, entered, 10)),
-            Some(lane),
+            Some(stream),
             TO_DEVICE,
         );
     };
@@ -87,10 +87,10 @@ fn a_stream_knows_what_was_copied_in_it_by_direction() {
     copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 7, 2, 1)), Some(4), back);
     copies.copy(&decoded(&sized("cuMemcpyDtoHAsync_v2", 5, 3, 1)), Some(5), back);
     assert_eq!(
-        copies.of_lane(4),
+        copies.of_stream(4),
         BTreeMap::from([(CopyKind::HtoD, 30), (CopyKind::DtoH, 7)])
     );
-    assert!(copies.of_lane(6).is_empty());
+    assert!(copies.of_stream(6).is_empty());
 }
 
 #[test]
@@ -144,18 +144,18 @@ proptest! {
     ) {
         let mut copies = Copies::default();
         let (mut told, mut bytes) = (0u64, 0u64);
-        for (raw, lane, blocking, direction, done_at) in &records {
+        for (raw, stream, blocking, direction, done_at) in &records {
             let direction = direction.map(|one| CopyKind::ALL[usize::from(one) % CopyKind::ALL.len()]);
             let call = decoded(raw);
             let class = CopyClass { direction, blocking: *blocking, ..TO_DEVICE };
-            copies.copy(&call, Some(*lane), class);
-            copies.closed(*lane, *done_at);
+            copies.copy(&call, Some(*stream), class);
+            copies.closed(*stream, *done_at);
             told += 1;
             bytes = bytes.saturating_add(size(&call).unwrap_or(0));
         }
         let report = copies.report();
-        let untold: u64 = report.iter().filter(|one| one.host == UNTOLD.host).map(|one| one.count).sum();
-        prop_assert_eq!(report.iter().map(|one| one.count).sum::<u64>() - untold, told);
+        let unreported: u64 = report.iter().filter(|one| one.host == UNREPORTED.host).map(|one| one.count).sum();
+        prop_assert_eq!(report.iter().map(|one| one.count).sum::<u64>() - unreported, told);
         prop_assert_eq!(report.iter().fold(0u64, |sum, one| sum.saturating_add(one.bytes)), bytes);
         for one in &report {
             prop_assert_eq!(one.sizes.iter().sum::<u64>() + one.unsized_count, one.count);

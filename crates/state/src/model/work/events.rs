@@ -8,7 +8,7 @@ const MOST: usize = 1 << 18;
 /// A place in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
-    pub lane: usize,
+    pub stream: usize,
     /// What comes after it is told with this, or more.
     pub generation: u64,
     /// Calls of the stream before it.

@@ -7,7 +7,7 @@ use super::capture::Captures;
 use super::content::Content;
 use super::plans::Plans;
 use super::report::GraphReport;
-use super::{Call, Stream};
+use super::{Call, StreamName};
 use crate::catalog::{Class, Step, WorkPart};
 use crate::model::memory::Origin;
 use crate::wire;
@@ -50,7 +50,7 @@ impl Graphs {
 
     /// Whether what is put into a stream becomes part of a graph.
     #[must_use]
-    pub(crate) fn is_captured(&self, stream: Stream) -> bool {
+    pub(crate) fn is_captured(&self, stream: StreamName) -> bool {
         self.captures.has(stream)
     }
 
@@ -68,7 +68,7 @@ impl Graphs {
 
     /// Does what a call did. Whether it has become part of a graph, and did nothing else.
     pub fn note(&mut self, call: &Call<'_>) -> bool {
-        let stream = Stream::of(call);
+        let stream = StreamName::of(call);
         match call.step {
             step if step.submits() && self.is_captured(stream) => {
                 self.capture(call, stream);
@@ -88,7 +88,7 @@ impl Graphs {
         }
     }
 
-    fn follow_captures(&mut self, call: &Call<'_>, stream: Stream) {
+    fn follow_captures(&mut self, call: &Call<'_>, stream: StreamName) {
         match call.step {
             Step::CaptureBegin => {
                 let into = call.part(WorkPart::Graph);
@@ -108,7 +108,7 @@ impl Graphs {
         }
     }
 
-    fn capture(&mut self, call: &Call<'_>, stream: Stream) {
+    fn capture(&mut self, call: &Call<'_>, stream: StreamName) {
         let Some(content) = self.captures.content(stream) else {
             return;
         };
@@ -131,7 +131,7 @@ impl Graphs {
         }
     }
 
-    fn end_capture(&mut self, call: &Call<'_>, stream: Stream) {
+    fn end_capture(&mut self, call: &Call<'_>, stream: StreamName) {
         let (graph, at) = (call.number(WorkPart::Graph), call.raw.returned);
         match self.captures.end(stream) {
             None => self.plans.put(graph, Arc::new(Content::unknown()), at),

@@ -367,7 +367,7 @@ proptest! {
         let mut launches = 0;
         for (raw, fate) in &records {
             let call = decoded(raw);
-            let stream = Stream::of(&call);
+            let stream = StreamName::of(&call);
             let was_captured = graphs.is_captured(stream);
             let became_node = graphs.note(&call);
             if call.step.submits() {

@@ -4,11 +4,10 @@
 //! Each call is in one kind at most. A small copy that may turn out to be an item is in none until its thread's next
 //! copy or wait decides, so that no sum ever falls.
 
-use super::Stream;
+use super::StreamName;
 use super::report::{Certainty, HiddenKind, HiddenWait};
 use super::waits::KEYS;
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use std::collections::HashMap;
 
 /// A value or a few: facts on hidden synchronisation, rule 7.
@@ -33,9 +32,9 @@ pub struct CopyWait {
     pub bytes: Option<u64>,
     pub direction: Option<CopyKind>,
     pub host: Option<HostMemory>,
-    /// See [`super::blocks`].
+    /// See [`super::classify::blocks`].
     pub blocking: bool,
-    pub stream: Stream,
+    pub stream: StreamName,
     pub site: u64,
 }
 
@@ -47,7 +46,7 @@ pub struct SyncWait {
     pub entered: u64,
     pub returned: u64,
     /// `None`: for all streams of a context.
-    pub stream: Option<Stream>,
+    pub stream: Option<StreamName>,
     pub site: u64,
 }
 

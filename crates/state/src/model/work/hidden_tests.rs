@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const STREAM: Stream = Stream {
+const STREAM: StreamName = StreamName {
     stream: 0x5000,
     context: 0,
     tid: 0,
@@ -60,7 +60,7 @@ fn anything_else_is_none() {
     let direction = Some(CopyKind::HtoD);
     assert_eq!(after(CopyWait { direction, ..SMALL }, SYNC), nothing, "the other way");
     assert_eq!(after(SMALL, SyncWait { tid: 8, ..SYNC }), nothing, "another thread");
-    let stream = Some(Stream::default());
+    let stream = Some(StreamName::default());
     assert_eq!(after(SMALL, SyncWait { stream, ..SYNC }), nothing, "another stream");
     let entered = SMALL.returned + 50_001;
     let late = SyncWait {

@@ -12,8 +12,6 @@ mod events;
 mod graphs;
 mod hidden;
 mod idle;
-mod lane;
-mod lanes;
 mod name;
 mod past;
 mod plans;
@@ -22,24 +20,22 @@ mod ranges;
 mod report;
 #[cfg(test)]
 mod sample;
+mod stream;
+mod streams;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod waits;
 
 pub use call::Call;
-pub use classify::{blocks, classify};
-pub use copies::{Copies, CopyClass};
-pub use graphs::Graphs;
-pub use hidden::{CopyWait, HiddenWaits, SyncWait};
+pub use copies::CopyClass;
 pub use idle::Gap;
-pub use name::Stream;
+pub use name::StreamName;
 pub use ranges::Ranges;
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
     SIZE_BUCKETS, StreamReport, WaitReport,
 };
-pub use waits::{Wait, Waits};
 
 use crate::catalog::MemoryKind;
 use crate::model::fleet::Sums;
@@ -145,7 +141,7 @@ impl Work {
     }
 
     /// What the kernel counted for a stream so far.
-    pub fn count(&mut self, tgid: u32, name: Stream, submitted: u64) {
+    pub fn count(&mut self, tgid: u32, name: StreamName, submitted: u64) {
         if let Some(process) = self.processes.get_mut(&tgid) {
             process.count(name, submitted);
         }

@@ -9,7 +9,7 @@ const LEGACY: u64 = 1;
 /// A stream of one process. Handles name streams by themselves; a default stream is one of a context, or of a thread
 /// in one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Stream {
+pub struct StreamName {
     /// 0: the default one of `context`, 2: that of `tid`.
     pub stream: u64,
     /// Of a default stream, else 0.
@@ -18,26 +18,26 @@ pub struct Stream {
     pub tid: u32,
 }
 
-impl Stream {
+impl StreamName {
     /// The stream that a call is about; where it names none, the default one of its context.
     #[must_use]
-    pub fn of(call: &Call<'_>) -> Stream {
-        Stream::named(call.raw.stream, call.raw.context, call.raw.tid)
+    pub fn of(call: &Call<'_>) -> StreamName {
+        StreamName::named(call.raw.stream, call.raw.context, call.raw.tid)
     }
 
     /// The stream that a thread means by a handle.
     #[must_use]
-    pub fn named(stream: u64, context: u64, tid: u32) -> Stream {
+    pub fn named(stream: u64, context: u64, tid: u32) -> StreamName {
         match stream {
-            0 | LEGACY => Stream {
+            0 | LEGACY => StreamName {
                 stream: 0,
                 context,
                 tid: 0,
             },
-            PER_THREAD => Stream { stream, context, tid },
-            _ => Stream {
+            PER_THREAD => StreamName { stream, context, tid },
+            _ => StreamName {
                 stream,
-                ..Stream::default()
+                ..StreamName::default()
             },
         }
     }
@@ -48,10 +48,10 @@ mod tests {
     use super::*;
     use crate::model::work::sample::{decoded, raw};
 
-    fn named(stream: u64, context: u64, tid: u32) -> Stream {
+    fn named(stream: u64, context: u64, tid: u32) -> StreamName {
         let mut raw = raw("cuStreamSynchronize", &[]);
         (raw.stream, raw.context, raw.tid) = (stream, context, tid);
-        Stream::of(&decoded(&raw))
+        StreamName::of(&decoded(&raw))
     }
 
     #[test]

@@ -6,15 +6,13 @@ use super::copies::{Copies, CopyClass};
 use super::graphs::Graphs;
 use super::hidden::{CopyWait, HiddenWaits, SyncWait};
 use super::idle::Gap;
-use super::lane::Lane;
-use super::lanes::Lanes;
-use super::name::Stream;
+use super::name::StreamName;
 use super::ranges::Ranges;
 use super::report::{Created, GpuReport, HiddenKind, ProcessReport, StreamReport};
+use super::stream::Stream;
+use super::streams::Streams;
 use super::waits::{Wait, Waits};
-use crate::catalog::HostMemory;
-use crate::catalog::MemoryKind;
-use crate::catalog::{CopyKind, Family, Step, Verb, WorkPart};
+use crate::catalog::{CopyKind, Family, HostMemory, MemoryKind, Step, Verb, WorkPart};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 
@@ -36,7 +34,7 @@ pub struct Process {
     pub origin: Origin,
     first_at: u64,
     ranges: Ranges,
-    lanes: Lanes,
+    streams: Streams,
     copies: Copies,
     waits: Waits,
     pub(super) hidden: HiddenWaits,
@@ -55,7 +53,7 @@ impl Process {
             origin,
             first_at: at,
             ranges: Ranges::default(),
-            lanes: Lanes::default(),
+            streams: Streams::default(),
             copies: Copies::default(),
             waits: Waits::default(),
             hidden: HiddenWaits::default(),
@@ -75,61 +73,61 @@ impl Process {
 
     /// Does what `call` did. What it was, if it was a copy.
     pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
-        let doubts = self.lanes.doubts;
-        self.lanes.note(call);
-        if self.lanes.doubts > doubts {
+        let doubts = self.streams.doubts;
+        self.streams.note(call);
+        if self.streams.doubts > doubts {
             self.graphs.doubt();
         }
         if self.graphs.note(call) {
             if call.step.submits() {
-                self.lanes.capture(call);
+                self.streams.capture(call);
             }
             return None;
         }
         let copied = matches!(call.step, Step::Copy | Step::CopyBatch).then(|| self.copy(call));
         self.follow(call);
-        for (lane, at) in self.lanes.take_closed() {
-            self.copies.closed(lane, at);
+        for (stream, at) in self.streams.take_closed() {
+            self.copies.closed(stream, at);
         }
         copied
     }
 
-    /// See [`Lanes::take_gaps`].
+    /// See [`Streams::take_gaps`].
     pub fn take_gaps(&mut self, horizon: u64) -> Vec<Gap> {
-        self.lanes.take_gaps(horizon)
+        self.streams.take_gaps(horizon)
     }
 
-    /// See [`Lanes::quiet_until`].
+    /// See [`Streams::quiet_until`].
     pub fn quiet_until(&mut self, at: u64, lost: u64) {
-        self.lanes.quiet_until(at, lost);
+        self.streams.quiet_until(at, lost);
     }
 
-    /// See [`Lanes::is_idle`].
+    /// See [`Streams::is_idle`].
     pub(crate) fn is_idle(&self) -> bool {
-        self.lanes.is_idle()
+        self.streams.is_idle()
     }
 
     fn follow(&mut self, call: &Call<'_>) {
         match call.step {
-            Step::Submit | Step::GraphLaunch => self.lanes.submit(call),
-            Step::SubmitAnywhere => self.lanes.submit_anywhere(call),
+            Step::Submit | Step::GraphLaunch => self.streams.submit(call),
+            Step::SubmitAnywhere => self.streams.submit_anywhere(call),
             Step::Sync => self.wait(call),
-            Step::Query => self.lanes.anchor(call),
-            Step::Record => self.lanes.record(call),
-            Step::Wait => self.lanes.wait(call),
+            Step::Query => self.streams.anchor(call),
+            Step::Record => self.streams.record(call),
+            Step::Wait => self.streams.wait(call),
             Step::Elapsed => self.measure(call),
             Step::StreamCreate => {
                 self.created.streams += 1;
-                self.lanes.create(call);
+                self.streams.create(call);
             }
             Step::StreamDestroy => {
                 self.created.streams_destroyed += 1;
-                self.lanes.destroy(call);
+                self.streams.destroy(call);
             }
             Step::EventCreate => self.created.events += 1,
             Step::EventDestroy => {
                 self.created.events_destroyed += 1;
-                self.lanes.forget_event(call);
+                self.streams.forget_event(call);
             }
             _ => {}
         }
@@ -143,8 +141,8 @@ impl Process {
             host,
             blocking,
         };
-        let lane = self.lanes.lane(call);
-        let leads = self.copies.copy(call, lane, class);
+        let stream = self.streams.stream(call);
+        let leads = self.copies.copy(call, stream, class);
         if leads {
             self.note_wait(call, class);
         }
@@ -153,7 +151,7 @@ impl Process {
         let to_device = direction == Some(CopyKind::HtoD);
         let waited = blocking && direction.is_some() && !(to_device && call.raw.bytes <= ASYNCHRONOUS_BYTES);
         let done = waited && (!to_device || host == Some(HostMemory::Pinned));
-        self.lanes.copy(call, waited, done);
+        self.streams.copy(call, waited, done);
         class
     }
 
@@ -166,14 +164,14 @@ impl Process {
             direction: class.direction,
             host: class.host,
             blocking: class.blocking,
-            stream: Stream::of(call),
+            stream: StreamName::of(call),
             site: call.raw.site,
         });
     }
 
     fn wait(&mut self, call: &Call<'_>) {
-        let stream = self.lanes.blocked(call);
-        self.lanes.anchor(call);
+        let stream = self.streams.blocked(call);
+        self.streams.anchor(call);
         self.waits.note(&Wait {
             row: call.raw.row,
             function: &call.row.symbol,
@@ -186,14 +184,14 @@ impl Process {
                 tid: call.raw.tid,
                 entered: call.raw.entered,
                 returned: call.raw.returned,
-                stream: call.has_stream.then(|| Stream::of(call)),
+                stream: call.has_stream.then(|| StreamName::of(call)),
                 site: call.raw.site,
             });
         }
     }
 
     fn measure(&mut self, call: &Call<'_>) {
-        self.lanes.elapsed(call);
+        self.streams.elapsed(call);
         let Some(bits) = call.part(WorkPart::Milliseconds) else {
             return;
         };
@@ -224,7 +222,7 @@ impl Process {
             Verb::Alloc if waits => HiddenKind::Alloc,
             _ => return,
         };
-        if self.lanes.is_busy() {
+        if self.streams.is_busy() {
             let ns = call.raw.returned.saturating_sub(call.raw.entered);
             self.hidden.memory(kind, call.raw.site, ns);
         }
@@ -243,8 +241,8 @@ impl Process {
     }
 
     /// What the kernel counted for a stream in the end.
-    pub fn count(&mut self, name: Stream, submitted: u64) {
-        self.lanes.count(name, submitted);
+    pub fn count(&mut self, name: StreamName, submitted: u64) {
+        self.streams.count(name, submitted);
     }
 
     /// What is known at `now`, CLOCK_MONOTONIC ns.
@@ -267,35 +265,35 @@ impl Process {
     }
 
     fn streams(&self, now: u64) -> Vec<StreamReport> {
-        let report = |(index, lane): (usize, &Lane)| StreamReport {
-            stream: lane.stream,
-            context: lane.context,
-            tid: lane.tid,
-            priority: lane.priority,
-            nonblocking: lane.nonblocking,
-            submissions: lane.submitted.saturating_sub(lane.captured),
-            copied: self.copies.of_lane(index),
-            busy_at_most_ns: lane.busy_at_most_ns(now),
-            depth_at_most: lane.depth_at_most,
-            blocked_ns: lane.blocked_ns,
-            alive: lane.alive,
+        let report = |(index, stream): (usize, &Stream)| StreamReport {
+            stream: stream.handle,
+            context: stream.context,
+            tid: stream.tid,
+            priority: stream.priority,
+            nonblocking: stream.nonblocking,
+            submissions: stream.submitted.saturating_sub(stream.captured),
+            copied: self.copies.of_stream(index),
+            busy_at_most_ns: stream.busy_at_most_ns(now),
+            depth_at_most: stream.depth_at_most,
+            blocked_ns: stream.blocked_ns,
+            alive: stream.alive,
         };
-        let mut streams: Vec<StreamReport> = self.lanes.iter().map(report).collect();
+        let mut streams: Vec<StreamReport> = self.streams.iter().map(report).collect();
         streams.sort_by_key(|stream| (std::cmp::Reverse(stream.submissions), stream.stream, stream.tid));
         streams
     }
 
     fn gpu(&self, now: u64) -> GpuReport {
-        let (window_ns, idle_ns) = self.lanes.window(now);
-        let (idle_gaps, longest_idle_ns) = self.lanes.gaps();
-        let pressure = self.lanes.pressure();
-        let (from_at, until_at) = self.lanes.limits(now).unwrap_or_default();
+        let (window_ns, idle_ns) = self.streams.window(now);
+        let (idle_gaps, longest_idle_ns) = self.streams.gaps();
+        let pressure = self.streams.pressure();
+        let (from_at, until_at) = self.streams.limits(now).unwrap_or_default();
         let late = self.origin == Origin::Late;
         GpuReport {
             window_ns,
             busy_at_most_ns: window_ns.saturating_sub(idle_ns),
             idle_at_least_ns: idle_ns,
-            idle_likely_ns: self.lanes.likely_idle_ns().max(idle_ns),
+            idle_likely_ns: self.streams.likely_idle_ns().max(idle_ns),
             from_at,
             until_at,
             idle_gaps,
@@ -315,10 +313,10 @@ impl Process {
         if self.origin == Origin::Late {
             notes.push("watched late: what was submitted before may still have been running".to_owned());
         }
-        if self.lanes.doubts > 0 {
+        if self.streams.doubts > 0 {
             notes.push("records were lost: no idle time is claimed over a loss".to_owned());
         }
-        if self.lanes.is_crowded() {
+        if self.streams.is_crowded() {
             notes.push("more streams than are told apart: no idle time is claimed since".to_owned());
         }
         notes

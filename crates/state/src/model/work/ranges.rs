@@ -4,8 +4,7 @@
 //! a memory call, such as a module's variables. The end of a context leaves its ranges: whatever the driver puts
 //! there next replaces them.
 
-use crate::catalog::MemoryKind;
-use crate::catalog::{Family, Part, Verb};
+use crate::catalog::{Family, MemoryKind, Part, Verb};
 use crate::model::memory;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 

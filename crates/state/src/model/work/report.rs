@@ -1,7 +1,6 @@
 //! What is shown of a process's work. Plain data, complete: outputs need nothing else.
 
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use crate::model::memory::Origin;
 use crate::wire::WorkLoss;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Bounds of idle time against a device whose work is known: threads put work into streams and wait, at random, and
 //! are told of as the kernel programs would.
 
-use super::lanes::Lanes;
-use super::name::Stream;
+use super::name::StreamName;
+use super::streams::Streams;
 use super::*;
 use crate::catalog::{Catalog, Step, WorkPart};
 use crate::wire::WorkCall;
@@ -17,7 +17,7 @@ const CONTEXT: u64 = 0xc0;
 #[derive(Default)]
 struct Teller {
     generation: u64,
-    lanes: HashMap<Stream, (u64, Option<u64>, u64)>,
+    streams: HashMap<StreamName, (u64, Option<u64>, u64)>,
     told: Vec<WorkCall>,
     lost: u64,
 }
@@ -51,10 +51,10 @@ impl Teller {
         let (row, work) = row(open.symbol);
         let anchor = work.step == Step::Copy && work.stream.is_none()
             || matches!(work.step, Step::Sync | Step::Query | Step::Record);
-        let name = Stream::named(stream, CONTEXT, open.tid);
-        let lane = self.lanes.entry(name).or_insert((0, None, 0));
-        lane.0 += u64::from(work.step.submits());
-        let known = lane.1 == Some(self.generation) && lane.2 <= open.entered;
+        let name = StreamName::named(stream, CONTEXT, open.tid);
+        let so_far = self.streams.entry(name).or_insert((0, None, 0));
+        so_far.0 += u64::from(work.step.submits());
+        let known = so_far.1 == Some(self.generation) && so_far.2 <= open.entered;
         if work.step == Step::Submit && known {
             return;
         }
@@ -66,7 +66,7 @@ impl Teller {
             returned,
             context: CONTEXT,
             stream,
-            submitted: lane.0,
+            submitted: so_far.0,
             generation: if anchor { open.generation } else { self.generation },
             generation_now: self.generation,
             lost: self.lost,
@@ -74,7 +74,7 @@ impl Teller {
             ..WorkCall::default()
         };
         if work.step == Step::Submit {
-            (lane.1, lane.2) = (Some(raw.generation), open.entered);
+            (so_far.1, so_far.2) = (Some(raw.generation), open.entered);
         }
         for (part, value) in parts {
             let index = work.parts.iter().position(|(known, _)| known == part).unwrap();
@@ -253,16 +253,16 @@ fn symbol(op: Op) -> &'static str {
     }
 }
 
-fn feed(lanes: &mut Lanes, raw: &WorkCall) {
+fn feed(streams: &mut Streams, raw: &WorkCall) {
     let call = Call::decode(raw, &CATALOG).unwrap();
-    lanes.note(&call);
+    streams.note(&call);
     match call.step {
-        Step::Submit => lanes.submit(&call),
-        Step::Copy => lanes.copy(&call, true, true),
-        Step::Sync | Step::Query => lanes.anchor(&call),
-        Step::Record => lanes.record(&call),
-        Step::Wait => lanes.wait(&call),
-        Step::StreamCreate => lanes.create(&call),
+        Step::Submit => streams.submit(&call),
+        Step::Copy => streams.copy(&call, true, true),
+        Step::Sync | Step::Query => streams.anchor(&call),
+        Step::Record => streams.record(&call),
+        Step::Wait => streams.wait(&call),
+        Step::StreamCreate => streams.create(&call),
         other => panic!("{other:?}"),
     }
 }
@@ -308,9 +308,9 @@ proptest! {
     ) {
         let mut run = run(threads, &pauses);
         run.teller.told.sort_by_key(|call| call.returned);
-        let mut lanes = Lanes::default();
-        run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
-        for (since, until) in lanes.recent_gaps() {
+        let mut streams = Streams::default();
+        run.teller.told.iter().for_each(|raw| feed(&mut streams, raw));
+        for (since, until) in streams.recent_gaps() {
             for (start, end) in &run.device.busy {
                 prop_assert!(*end <= since || until <= *start, "idle {since}..{until}, busy {start}..{end}");
             }
@@ -328,13 +328,13 @@ proptest! {
         for look in looks {
             let (told, open): (Vec<&WorkCall>, Vec<&WorkCall>) =
                 run.teller.told.iter().partition(|call| call.returned <= look);
-            let mut lanes = Lanes::default();
-            told.into_iter().for_each(|raw| feed(&mut lanes, raw));
+            let mut streams = Streams::default();
+            told.into_iter().for_each(|raw| feed(&mut streams, raw));
             let until = open.iter().map(|call| call.entered).min().unwrap_or(look).min(look);
-            let before = lanes.window(look).1;
-            lanes.quiet_until(until, 0);
-            let more = lanes.window(look).1 - before;
-            prop_assert!(more == 0 || lanes.is_idle());
+            let before = streams.window(look).1;
+            streams.quiet_until(until, 0);
+            let more = streams.window(look).1 - before;
+            prop_assert!(more == 0 || streams.is_idle());
             for (start, end) in &run.device.busy {
                 let since = until - more;
                 prop_assert!(more == 0 || *end <= since || until <= *start, "idle {since}..{until}, busy {start}..{end}");
@@ -350,10 +350,10 @@ fn a_program_that_launches_waits_and_thinks_is_idle_while_it_thinks() {
         Op::SyncStream { stream: 1 },
         Op::Think { ns: 2000 },
     ];
-    let mut lanes = Lanes::default();
+    let mut streams = Streams::default();
     let run = run(vec![step.repeat(50)], &[1]);
-    run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
-    let (window, idle) = lanes.window(u64::MAX);
+    run.teller.told.iter().for_each(|raw| feed(&mut streams, raw));
+    let (window, idle) = streams.window(u64::MAX);
     let busy: u64 = run.device.busy.iter().map(|(start, end)| end - start).sum();
     assert_eq!(busy, 50 * 500);
     let truly_idle = window - busy;
@@ -361,7 +361,7 @@ fn a_program_that_launches_waits_and_thinks_is_idle_while_it_thinks() {
         idle <= truly_idle && idle * 100 >= truly_idle * 95,
         "{idle} of {truly_idle}"
     );
-    assert_eq!(lanes.gaps().0, 49);
+    assert_eq!(streams.gaps().0, 49);
 }
 
 #[test]
@@ -375,10 +375,10 @@ fn over_a_loss_nothing_is_called_idle() {
     let of_second_step = told.iter().position(|call| call.entered > 2500).unwrap();
     told.drain(of_second_step..of_second_step + 2);
     told[of_second_step..].iter_mut().for_each(|call| call.lost = 2);
-    let mut lanes = Lanes::default();
-    told.iter().for_each(|raw| feed(&mut lanes, raw));
-    assert_eq!(lanes.gaps().0, 0, "{:?}", lanes.recent_gaps());
-    assert_eq!(lanes.doubts, 1);
+    let mut streams = Streams::default();
+    told.iter().for_each(|raw| feed(&mut streams, raw));
+    assert_eq!(streams.gaps().0, 0, "{:?}", streams.recent_gaps());
+    assert_eq!(streams.doubts, 1);
 }
 
 #[test]
@@ -386,10 +386,10 @@ fn what_was_put_into_a_stream_before_an_event_may_all_have_been_waiting() {
     let launch = Op::Launch { stream: 1, ns: 500 };
     let event = [Op::Record { event: 1, stream: 1 }, Op::SyncEvent { event: 1 }];
     let step = [vec![launch; 4], event.to_vec()].concat();
-    let mut lanes = Lanes::default();
+    let mut streams = Streams::default();
     let run = run(vec![step.repeat(3)], &[1]);
-    run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
-    let depths: Vec<u64> = lanes.iter().map(|(_, lane)| lane.depth_at_most).collect();
+    run.teller.told.iter().for_each(|raw| feed(&mut streams, raw));
+    let depths: Vec<u64> = streams.iter().map(|(_, stream)| stream.depth_at_most).collect();
     assert_eq!(depths.iter().max(), Some(&4), "{depths:?}");
 }
 
@@ -397,12 +397,12 @@ fn what_was_put_into_a_stream_before_an_event_may_all_have_been_waiting() {
 fn time_before_the_first_work_is_not_idle() {
     let early = [Op::SyncContext, Op::SyncStream { stream: 1 }, Op::Think { ns: 2000 }];
     let work = [Op::Launch { stream: 1, ns: 500 }, Op::SyncContext];
-    let mut lanes = Lanes::default();
+    let mut streams = Streams::default();
     let run = run(vec![[&early[..], &work[..]].concat()], &[1]);
-    run.teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
-    let (window, idle) = lanes.window(u64::MAX);
+    run.teller.told.iter().for_each(|raw| feed(&mut streams, raw));
+    let (window, idle) = streams.window(u64::MAX);
     assert!(window >= 500, "{window}");
-    assert_eq!((idle, lanes.gaps(), lanes.likely_idle_ns()), (0, (0, 0), 0));
+    assert_eq!((idle, streams.gaps(), streams.likely_idle_ns()), (0, (0, 0), 0));
 }
 
 #[test]
@@ -413,15 +413,15 @@ fn a_stream_that_was_given_nothing_for_a_second_is_done_most_likely() {
         Op::Think { ns: 100_000_000 },
     ];
     let ops = [vec![Op::Launch { stream: 3, ns: 10 }], step.repeat(40)].concat();
-    let mut lanes = Lanes::default();
+    let mut streams = Streams::default();
     run(vec![ops], &[1])
         .teller
         .told
         .iter()
-        .for_each(|raw| feed(&mut lanes, raw));
-    let (window, idle) = lanes.window(5_000_000_000);
+        .for_each(|raw| feed(&mut streams, raw));
+    let (window, idle) = streams.window(5_000_000_000);
     assert_eq!(idle, 0, "nobody has waited for the other stream");
-    let likely = lanes.likely_idle_ns();
+    let likely = streams.likely_idle_ns();
     assert!(
         likely > 2_700_000_000 && likely < window - 1_000_000_000,
         "{likely} of {window}"
@@ -456,7 +456,7 @@ proptest! {
         for raw in &records {
             work.apply(&Call::decode(raw, &CATALOG).unwrap());
         }
-        work.count(7, Stream::default(), now);
+        work.count(7, StreamName::default(), now);
         let reports = work.report(now);
         prop_assert_eq!(reports.len(), 1);
         work.end(7, now);
@@ -478,22 +478,22 @@ fn a_stream_that_is_not_told_apart_is_never_done() {
     call("cuCtxSynchronize", 0);
     call("cuLaunchKernel", TOLD_APART + 1);
     call("cuStreamSynchronize", 1);
-    let mut lanes = Lanes::default();
-    teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
-    assert!(lanes.is_crowded() && lanes.is_busy());
-    assert_eq!(lanes.gaps().0, 1, "that before the last launch");
+    let mut streams = Streams::default();
+    teller.told.iter().for_each(|raw| feed(&mut streams, raw));
+    assert!(streams.is_crowded() && streams.is_busy());
+    assert_eq!(streams.gaps().0, 1, "that before the last launch");
 }
 
 #[test]
 fn times_that_nobody_can_mean_add_up_to_the_longest() {
-    let mut lanes = Lanes::default();
+    let mut streams = Streams::default();
     let mut teller = Teller::default();
     for number in 0..1100 {
         let open = teller.enter("cuLaunchKernel", 1, 0);
         teller.end(open, if number < 1090 { 1 } else { u64::MAX }, 0x100, &[]);
         teller.generation += 1;
     }
-    teller.told.iter().for_each(|raw| feed(&mut lanes, raw));
+    teller.told.iter().for_each(|raw| feed(&mut streams, raw));
     let waits: Vec<WorkCall> = (0..3)
         .map(|_| {
             let mut teller = Teller::default();
@@ -503,8 +503,11 @@ fn times_that_nobody_can_mean_add_up_to_the_longest() {
         })
         .collect();
     for raw in &waits {
-        let _ = lanes.blocked(&Call::decode(raw, &CATALOG).unwrap());
+        let _ = streams.blocked(&Call::decode(raw, &CATALOG).unwrap());
     }
-    assert_eq!(lanes.pressure().ns, u64::MAX);
-    assert_eq!(lanes.iter().map(|(_, lane)| lane.blocked_ns).max(), Some(u64::MAX));
+    assert_eq!(streams.pressure().ns, u64::MAX);
+    assert_eq!(
+        streams.iter().map(|(_, stream)| stream.blocked_ns).max(),
+        Some(u64::MAX)
+    );
 }

@@ -1,6 +1,6 @@
 //! How long threads waited, by function, stream and place.
 //!
-//! Owns waits that the program asks for. Those that it does not are [`super::HiddenWaits`]' business.
+//! Owns waits that the program asks for. Those that it does not are [`super::hidden`]' business.
 
 use super::report::WaitReport;
 use std::collections::HashMap;
@@ -136,11 +136,11 @@ mod tests {
         fn any_times_are_taken(
             waits in proptest::collection::vec((any::<Option<u64>>(), any::<u64>(), any::<u64>()), 0..50)
         ) {
-            let mut book = Waits::default();
+            let mut all = Waits::default();
             for (stream, site, ns) in &waits {
-                book.note(&wait(*stream, *site, *ns));
+                all.note(&wait(*stream, *site, *ns));
             }
-            prop_assert_eq!(book.report().iter().map(|wait| wait.count).sum::<u64>(), waits.len() as u64);
+            prop_assert_eq!(all.report().iter().map(|wait| wait.count).sum::<u64>(), waits.len() as u64);
         }
     }
 }

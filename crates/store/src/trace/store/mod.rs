@@ -13,8 +13,8 @@ pub use parts::Rotate;
 pub(super) use parts::parts_of;
 pub use ring::Ring;
 
-use super::alarm::Alarm;
 use super::frame::{self, Holds, Next};
+use super::trigger::Trigger;
 use crate::output::Output;
 use anyhow::{Context, Result};
 use std::cell::RefCell;
@@ -50,9 +50,9 @@ trait Keeper {
     /// Takes a batch.
     fn take(&mut self, stream: &Stream, group: &Group) -> io::Result<()>;
     /// The trace is over.
-    fn end(&mut self, stream: &Stream, alarm: &Alarm) -> io::Result<()>;
+    fn end(&mut self, stream: &Stream, trigger: &Trigger) -> io::Result<()>;
     /// Looks at the clock; what there is to be said.
-    fn turn(&mut self, _stream: &Stream, _alarm: &Alarm) -> io::Result<Option<String>> {
+    fn turn(&mut self, _stream: &Stream, _trigger: &Trigger) -> io::Result<Option<String>> {
         Ok(None)
     }
     /// What there is of it now.
@@ -78,14 +78,14 @@ pub struct Kept {
 #[derive(Clone)]
 pub struct Store {
     inner: Rc<RefCell<Inner>>,
-    pub alarm: Alarm,
+    pub trigger: Trigger,
     path: PathBuf,
 }
 
 struct Inner {
     keeper: Box<dyn Keeper>,
     stream: Stream,
-    alarm: Alarm,
+    trigger: Trigger,
     rows: u64,
     ended: bool,
 }
@@ -101,16 +101,16 @@ impl Store {
             Keeping::Parts(rotate) => Box::new(parts::Parts::create(&plan.path, rotate, plan.budget)?),
             Keeping::Ring(ring) => Box::new(ring::Dumps::create(&plan.path, ring, plan.budget)?),
         };
-        let alarm = Alarm::default();
+        let trigger = Trigger::default();
         Ok(Store {
             inner: Rc::new(RefCell::new(Inner {
                 keeper,
                 stream: Stream::default(),
-                alarm: alarm.clone(),
+                trigger: trigger.clone(),
                 rows: 0,
                 ended: false,
             })),
-            alarm,
+            trigger,
             path: plan.path.clone(),
         })
     }
@@ -129,7 +129,7 @@ impl Store {
         let mut inner = self.inner.borrow_mut();
         let Inner { keeper, stream, .. } = &mut *inner;
         keeper
-            .turn(stream, &self.alarm)
+            .turn(stream, &self.trigger)
             .with_context(|| format!("failed to write the last moments beside {}", self.path.display()))
     }
 
@@ -168,7 +168,7 @@ impl Inner {
                     self.rows += group.rows;
                     self.keeper.take(&self.stream, &group)?;
                     if self.keeper.kept().full {
-                        self.alarm.fill();
+                        self.trigger.fill();
                     }
                 }
                 match begins {
@@ -178,7 +178,7 @@ impl Inner {
             }
             Next::End if !self.ended => {
                 self.ended = true;
-                self.keeper.end(&self.stream, &self.alarm)
+                self.keeper.end(&self.stream, &self.trigger)
             }
             _ => Err(io::Error::other("these are no whole messages")),
         }

@@ -4,8 +4,8 @@ use super::segment::{Ended, Segment};
 use super::stream::{Group, Stream, joined};
 use super::{Keeper, Kept, beside};
 use crate::output::file;
-use crate::trace::alarm::Alarm;
 use crate::trace::schema::Piece;
+use crate::trace::trigger::Trigger;
 use anyhow::{Result, bail};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -133,7 +133,7 @@ impl Keeper for Parts {
         written
     }
 
-    fn end(&mut self, _stream: &Stream, _alarm: &Alarm) -> io::Result<()> {
+    fn end(&mut self, _stream: &Stream, _trigger: &Trigger) -> io::Result<()> {
         self.current.as_mut().map_or(Ok(()), Segment::end)
     }
 

@@ -6,8 +6,8 @@ use super::{Keeper, Kept, beside};
 use crate::output::file::{Target, create_failed};
 use crate::refusal::message;
 use crate::text::quantity;
-use crate::trace::alarm::{Alarm, Cause};
 use crate::trace::schema::Piece;
+use crate::trace::trigger::{Cause, Trigger};
 use anyhow::{Context, Result};
 use std::collections::VecDeque;
 use std::io;
@@ -220,8 +220,8 @@ impl Keeper for Dumps {
         Ok(())
     }
 
-    fn end(&mut self, stream: &Stream, alarm: &Alarm) -> io::Result<()> {
-        self.note(alarm.take());
+    fn end(&mut self, stream: &Stream, trigger: &Trigger) -> io::Result<()> {
+        self.note(trigger.take());
         let cause = self.pending.take().map(|pending| pending.cause);
         let exit = self.ring.on_exit.then_some(Cause::Exit);
         if let Some(cause) = cause.or(exit) {
@@ -230,11 +230,11 @@ impl Keeper for Dumps {
         Ok(())
     }
 
-    fn turn(&mut self, stream: &Stream, alarm: &Alarm) -> io::Result<Option<String>> {
+    fn turn(&mut self, stream: &Stream, trigger: &Trigger) -> io::Result<Option<String>> {
         if let Some(said) = self.said.take() {
             return Ok(Some(said));
         }
-        self.note(alarm.take());
+        self.note(trigger.take());
         self.due().map(|cause| self.dump(stream, cause)).transpose()
     }
 

@@ -26,7 +26,7 @@ fn bench_at(folder: TempDir, path: PathBuf, keeping: Keeping, budget: Option<u64
     Bench {
         folder,
         output: store.output(),
-        recorder: Recorder::new(&meta()).unwrap().with_alarm(store.alarm.clone()),
+        recorder: Recorder::new(&meta()).unwrap().with_trigger(store.trigger.clone()),
         store,
     }
 }
@@ -202,7 +202,7 @@ fn a_flight_recorder_writes_nothing_until_something_happens() {
         None,
     );
     bench.batch(0, 10);
-    bench.store.alarm.raise(crate::trace::alarm::Cause::Error);
+    bench.store.trigger.raise(crate::trace::trigger::Cause::Error);
     assert_eq!(bench.store.turn().unwrap(), None);
     bench.end();
     assert_eq!(std::fs::read_dir(bench.folder.path()).unwrap().count(), 0);
@@ -212,7 +212,7 @@ fn a_flight_recorder_writes_nothing_until_something_happens() {
 fn a_fault_has_the_last_moments_written_with_the_batch_that_tells_of_it() {
     let mut bench = bench(ring(HOUR, 1 << 20), None);
     (0..5).for_each(|batch| bench.batch(batch * 10, 10));
-    bench.store.alarm.raise(crate::trace::alarm::Cause::Xid);
+    bench.store.trigger.raise(crate::trace::trigger::Cause::Xid);
     assert_eq!(bench.store.turn().unwrap(), None, "its row is yet to come");
     bench.batch(50, 10);
     let said = bench.store.turn().unwrap().unwrap();
@@ -224,15 +224,15 @@ fn a_fault_has_the_last_moments_written_with_the_batch_that_tells_of_it() {
 
 #[test]
 fn errors_one_after_another_make_one_file_and_who_asks_gets_one() {
-    use crate::trace::alarm::Cause::{Error, Signal};
+    use crate::trace::trigger::Cause::{Error, Signal};
     let mut bench = bench(ring(HOUR, 1 << 20), None);
     for batch in 0..5 {
-        bench.store.alarm.raise(Error);
+        bench.store.trigger.raise(Error);
         assert!(bench.store.turn().is_ok());
         bench.batch(batch, 1);
         assert_eq!(bench.store.turn().unwrap().is_some(), batch == 0);
     }
-    bench.store.alarm.raise(Signal);
+    bench.store.trigger.raise(Signal);
     assert_eq!(bench.store.turn().unwrap(), None);
     bench.batch(5, 1);
     assert!(bench.store.turn().unwrap().unwrap().starts_with("SIGUSR1 came"));

@@ -4,8 +4,8 @@ use super::segment::Segment;
 use super::stream::{Group, Stream};
 use super::{Keeper, Kept};
 use crate::output::file;
-use crate::trace::alarm::Alarm;
 use crate::trace::schema::Piece;
+use crate::trace::trigger::Trigger;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io;
@@ -70,7 +70,7 @@ impl Keeper for Whole {
         self.segment()?.write(&bytes, group.rows)
     }
 
-    fn end(&mut self, _stream: &Stream, _alarm: &Alarm) -> io::Result<()> {
+    fn end(&mut self, _stream: &Stream, _trigger: &Trigger) -> io::Result<()> {
         self.segment()?.end()
     }
 

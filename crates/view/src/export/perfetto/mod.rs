@@ -7,8 +7,7 @@ mod tracks;
 
 use super::scene::{Arrows, Painter, Scene, Span};
 use super::sums::Counter;
-use crate::record::Ending;
-use crate::record::{Meta, Record};
+use crate::record::{Ending, Meta, Record};
 use crate::text::object::object;
 use crate::text::quantity::escaped;
 use event::{BEGIN, COUNTER, END, Event, INSTANT, Value};
@@ -37,7 +36,7 @@ pub struct Call {
 
 /// Writes a Perfetto trace.
 #[must_use]
-pub fn form() -> Scene<Perfetto> {
+pub fn encoder() -> Scene<Perfetto> {
     Scene::new(Perfetto::default())
 }
 

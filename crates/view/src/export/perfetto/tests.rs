@@ -74,7 +74,7 @@ enum Said {
 }
 
 fn decoded() -> Vec<Packet> {
-    let bytes = sample::bytes(&mut form());
+    let bytes = sample::bytes(&mut encoder());
     Trace::decode(&bytes[..]).unwrap().packets
 }
 

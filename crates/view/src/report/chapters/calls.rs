@@ -2,7 +2,7 @@
 
 use super::super::{Failure, Function, Layer, Report, Slow, site};
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::sink::functions::{self, Told};
+use crate::sink::functions::{self, FunctionRow};
 use crate::text::quantity::{count, duration, plural};
 
 pub(super) fn functions(report: &Report) -> Chapter {
@@ -26,7 +26,7 @@ fn layer(layer: &Layer) -> Section {
 }
 
 fn function(function: &Function) -> Vec<Cell> {
-    let told = Told {
+    let row = FunctionRow {
         name: Cell::Name(function.name.clone()),
         class: function.category,
         calls: function.calls,
@@ -37,7 +37,7 @@ fn function(function: &Function) -> Vec<Cell> {
         max_ns: function.max_ns,
         bytes: function.bytes,
     };
-    told.cells()
+    row.cells()
 }
 
 pub(super) fn slowest(report: &Report) -> Chapter {

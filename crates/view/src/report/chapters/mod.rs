@@ -4,7 +4,7 @@ mod calls;
 mod idle;
 mod kernels;
 mod memory;
-mod people;
+mod processes;
 mod waits;
 
 use super::Report;
@@ -23,8 +23,8 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
         sampled(report),
         memory::memory(report),
         calls::failures(report),
-        people::processes(report),
-        people::xids(report),
+        processes::processes(report),
+        processes::xids(report),
     ];
     let mut chapters = Vec::from(all);
     for chapter in &mut chapters {

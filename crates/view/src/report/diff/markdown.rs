@@ -1,5 +1,6 @@
 //! What changed, for a pull request.
 
+use super::super::markdown::headline;
 use super::super::words;
 use super::{Diff, chapter};
 use crate::model::finding::{Finding, Run};
@@ -25,13 +26,8 @@ pub fn markdown(diff: &Diff<'_>) -> String {
 fn findings(diff: &Diff<'_>, out: &mut String) {
     let (old, new) = (&diff.before.run, &diff.after.run);
     let line = |word: &str, finding: &Finding, run: &Run| {
-        let place = words::place(finding).map_or_else(String::new, |place| format!(", at {}", code(&place)));
-        let cost = words::cost(finding, run);
-        format!(
-            "- {word} **{}**{place}: {cost}. {}\n",
-            cell(&finding.title),
-            cell(&finding.what)
-        )
+        let (headline, cost) = (headline(finding), words::cost(finding, run));
+        format!("- {word} {headline}: {cost}. {}\n", cell(&finding.what))
     };
     diff.appeared
         .iter()

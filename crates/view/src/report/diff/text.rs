@@ -8,15 +8,9 @@ use crate::text::fit::fit;
 use crate::text::quantity::escaped;
 use std::fmt::Write;
 
-/// The whole comparison.
+/// The whole comparison; for a terminal, in lines of at most `columns` characters.
 #[must_use]
-pub fn page(diff: &Diff<'_>, colour: bool) -> String {
-    page_within(diff, colour, None)
-}
-
-/// The same in lines of at most `columns` characters, for a terminal.
-#[must_use]
-pub fn page_within(diff: &Diff<'_>, colour: bool, columns: Option<usize>) -> String {
+pub fn page(diff: &Diff<'_>, colour: bool, columns: Option<usize>) -> String {
     fit(&whole_lines(diff, colour), columns)
 }
 
@@ -69,8 +63,6 @@ fn findings(diff: &Diff<'_>, ink: Ink, out: &mut String) {
 }
 
 fn line(word: &str, finding: &Finding, run: &Run, out: &mut String) {
-    // escaped where frames are named
-    let at = words::place(finding).map_or_else(String::new, |place| format!(", at {place}"));
-    let _ = writeln!(out, "  {word}  {}{at}", escaped(&finding.title));
+    let _ = writeln!(out, "  {word}  {}", words::headline(finding));
     let _ = writeln!(out, "        {}", words::cost(finding, run));
 }

@@ -1,6 +1,6 @@
 //! What is wrong, as cards.
 
-use super::super::{Report, site, words};
+use super::super::{Report, words};
 use crate::model::finding::Finding;
 use crate::section::html::{Text, site as frames};
 use crate::text::quantity::{count, duration};
@@ -9,10 +9,14 @@ use std::fmt::Write;
 pub(super) fn write(report: &Report, page: &mut String) {
     page.push_str("<section id=\"findings\">\n<h2>What is wrong</h2>\n");
     if report.findings.is_empty() {
-        let class = if report.untold.is_some() { "weak" } else { "healthy" };
+        let class = if report.not_looked_for.is_some() {
+            "weak"
+        } else {
+            "healthy"
+        };
         let _ = writeln!(page, "<p class=\"{class}\">{}</p>", Text(&words::healthy(report)));
     }
-    if let Some(of) = report.run.steady_words().filter(|_| !report.findings.is_empty()) {
+    if let Some(of) = report.shares_of() {
         let _ = writeln!(page, "<p class=\"weak\">{}</p>", Text(&format!("Shares are {of}.")));
     }
     for (index, finding) in report.findings.iter().enumerate() {
@@ -62,9 +66,9 @@ fn cost(finding: &Finding, report: &Report, page: &mut String) {
 }
 
 fn where_from(finding: &Finding, page: &mut String) {
-    let Some(place) = words::place(finding) else { return };
-    let stack = finding.site.as_deref().map(site::lines).unwrap_or_default();
-    let _ = writeln!(page, "{}", frames(&place, &stack));
+    if let Some(place) = words::place(finding) {
+        let _ = writeln!(page, "{}", frames(&place, &words::stack(finding)));
+    }
 }
 
 fn moments(finding: &Finding, page: &mut String) {

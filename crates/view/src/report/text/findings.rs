@@ -9,8 +9,7 @@ use std::fmt::Write;
 const INDENT: &str = "      ";
 
 pub(super) fn write(report: &Report, ink: Ink, out: &mut String) {
-    let of = report.run.steady_words().filter(|_| !report.findings.is_empty());
-    let of = of.map_or_else(String::new, |of| format!(", {of}"));
+    let of = report.shares_of().map_or_else(String::new, |of| format!(", {of}"));
     let _ = writeln!(out, "\n{}{of}", ink.strong("What is wrong"));
     if report.findings.is_empty() {
         let _ = writeln!(out, "  {}", escaped(&words::healthy(report)));
@@ -26,10 +25,7 @@ pub(super) fn write(report: &Report, ink: Ink, out: &mut String) {
 
 fn one(number: usize, finding: &Finding, report: &Report, ink: Ink, out: &mut String) {
     let title = ink.bad(&escaped(&finding.title));
-    let place = words::place(finding);
-    // escaped where frames are named
-    let at = place.map_or_else(String::new, |place| format!(", at {place}"));
-    let _ = writeln!(out, "{number:>3}.  {title}{at}");
+    let _ = writeln!(out, "{number:>3}.  {title}{}", words::at_place(finding));
     let mut line = |text: String| out.push_str(&format!("{INDENT}{}", wrapped(&text, INDENT)));
     line(words::cost(finding, &report.run));
     line(escaped(&finding.what));

@@ -3,7 +3,8 @@
 
 use crate::frame::Frame;
 use crate::frame::lines::own_path;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
 /// Frames of a line beside the first.
 const MORE: usize = 3;
@@ -60,6 +61,20 @@ impl Apart {
             };
         }
         self.ways[at].ends = true;
+    }
+
+    /// Two sums of each of these call sites by their labels, largest first; of sites without a stack nothing is said.
+    #[must_use]
+    pub fn sums(sites: &[(&[Frame], [u64; 2])]) -> Vec<([u64; 2], String)> {
+        let apart = Apart::of(sites.iter().map(|(frames, _)| *frames));
+        let mut sums: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        for (frames, more) in sites.iter().filter(|(frames, _)| !frames.is_empty()) {
+            let sum = sums.entry(apart.label(frames)).or_default();
+            *sum = [sum[0].saturating_add(more[0]), sum[1].saturating_add(more[1])];
+        }
+        let mut sums: Vec<([u64; 2], String)> = sums.into_iter().map(|(label, sum)| (sum, label)).collect();
+        sums.sort_by_key(|(sum, _)| Reverse(*sum));
+        sums
     }
 
     /// `pool.py:12 alloc ← train.py:40 forward`: the line that a person looks for, and where its callers part.

@@ -7,7 +7,6 @@ use super::{Apart, sites};
 use crate::model::memory::{Account, HOST, ProcessReport, Report};
 use crate::text::quantity::{bytes, count, escaped};
 use crate::wire::MemoryLoss;
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 const PROCESSES: usize = 8;
@@ -45,26 +44,17 @@ fn of_process(report: &Report, process: &ProcessReport, out: &mut String) {
     if is_used(&process.host) {
         line(process, HOST, &process.host, out);
     }
-    for (at, (size, number)) in by_site(report, process).into_iter().take(SITES) {
+    let sites = sites::held(process).filter_map(|site| {
+        let frames = report.stacks.get(&site.site)?.as_slice();
+        Some((frames, [site.account.held_bytes, site.account.outstanding]))
+    });
+    let sums = Apart::sums(&sites.collect::<Vec<_>>());
+    for ([size, number], at) in sums.into_iter().take(SITES) {
         let _ = writeln!(out, "    {} in {} from {at}", bytes(size), count(number));
     }
     if process.lost != MemoryLoss::default() {
         out.push_str("    not exact: some memory calls were lost\n");
     }
-}
-
-/// Bytes and allocations of call sites that are known, most bytes first.
-fn by_site(report: &Report, process: &ProcessReport) -> Vec<(String, (u64, u64))> {
-    let known = || sites::held(process).filter_map(|site| Some((report.stacks.get(&site.site)?, &site.account)));
-    let apart = Apart::of(known().map(|(frames, _)| frames.as_slice()));
-    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for (frames, account) in known().filter(|(frames, _)| !frames.is_empty()) {
-        let sum = sums.entry(apart.label(frames)).or_default();
-        *sum = (sum.0 + account.held_bytes, sum.1 + account.outstanding);
-    }
-    let mut sums: Vec<(String, (u64, u64))> = sums.into_iter().collect();
-    sums.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
-    sums
 }
 
 fn line(process: &ProcessReport, device: i16, account: &Account, out: &mut String) {

@@ -15,7 +15,7 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
     let mut processes = by_size(report);
     processes.sort_by_key(|process| process.ended_at.is_some());
     let devices = processes.iter().flat_map(|process| &process.devices);
-    let told = devices.into_iter().any(|device| device.driver_bytes.is_some());
+    let with_driver = devices.into_iter().any(|device| device.driver_bytes.is_some());
     let mut lines = vec![
         format!(
             "memory at {:.0} s; Ctrl-C ends it with the full report",
@@ -24,7 +24,7 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
         format!(
             "{:>10}{} {:>10} {:>9} {:>9} {:>7}  process",
             "held",
-            column(told, "driver"),
+            column(with_driver, "driver"),
             "peak",
             "alloc/s",
             "free/s",
@@ -32,7 +32,7 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
         ),
     ];
     for process in &processes {
-        lines.extend(rows(process, rates, told));
+        lines.extend(rows(process, rates, with_driver));
     }
     let largest = largest(report, &processes);
     let room = height.saturating_sub(largest.len()).max(3);
@@ -47,21 +47,21 @@ pub fn table(report: &Report, rates: &Rates, height: usize) -> Vec<String> {
 }
 
 /// What the driver says, where it says anything.
-fn column(told: bool, text: &str) -> String {
-    match told {
+fn column(with_driver: bool, text: &str) -> String {
+    match with_driver {
         true => format!(" {text:>10}"),
         false => String::new(),
     }
 }
 
-fn rows(process: &ProcessReport, rates: &Rates, told: bool) -> Vec<String> {
+fn rows(process: &ProcessReport, rates: &Rates, with_driver: bool) -> Vec<String> {
     let devices = process
         .devices
         .iter()
         .map(|device| (device.device, &device.account, device.driver_bytes));
     let all = devices.chain([(HOST, &process.host, None)]);
     all.filter(|(_, account, driver)| is_used(account) || driver.is_some())
-        .map(|(device, account, driver)| row(process, (device, account), driver, told, rates))
+        .map(|(device, account, driver)| row(process, (device, account), driver, with_driver, rates))
         .collect()
 }
 
@@ -69,7 +69,7 @@ fn row(
     process: &ProcessReport,
     (device, account): (i16, &Account),
     driver: Option<u64>,
-    told: bool,
+    with_driver: bool,
     rates: &Rates,
 ) -> String {
     let rate = rates.of(process, device);
@@ -80,7 +80,7 @@ fn row(
     format!(
         "{:>10}{} {:>10} {:>9.1} {:>9.1} {:>7}  {}, {}{ended}",
         bytes(account.held_bytes),
-        column(told, &driver.map_or_else(|| "-".to_owned(), bytes)),
+        column(with_driver, &driver.map_or_else(|| "-".to_owned(), bytes)),
         bytes(account.peak_bytes),
         rate.allocations,
         rate.frees,

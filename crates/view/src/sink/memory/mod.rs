@@ -18,4 +18,4 @@ pub use brief::brief;
 pub use json::{last_line, line, processes};
 pub use live::table;
 pub use pace::{Pace, Rates};
-pub use text::{View, page, page_within};
+pub use text::{View, page};

@@ -1,11 +1,12 @@
 //! One process in the text: what it holds and did on each device, and how it all ended.
 
 use super::text::View;
-use super::words::{age, name, per_second, place};
+use super::words::{age, name, place};
 use super::{Rates, families, sites};
 use crate::model::memory::{
     Account, Anomalies, DeviceReport, Ending, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE,
 };
+use crate::section::words::per_second;
 use crate::text::quantity::{bytes, count, escaped, plural};
 use crate::wire::MemoryLoss;
 use std::fmt::Write;

@@ -1,9 +1,9 @@
 //! The report as text: each process, the one that holds most first, then what limits the figures.
 
-use super::Rates;
-use super::process;
 use super::words::name;
+use super::{Rates, process};
 use crate::model::memory::{ProcessReport, Report};
+use crate::section::text::Ink;
 use crate::text::fit::fit;
 use crate::text::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
@@ -24,32 +24,20 @@ pub struct View {
 
 impl View {
     pub(super) fn bold(&self, text: &str) -> String {
-        self.painted("\x1b[1m", text)
+        Ink(self.colour).strong(text)
     }
 
     pub(super) fn red(&self, text: &str) -> String {
-        self.painted("\x1b[1;31m", text)
+        Ink(self.colour).bad(text)
     }
 
     pub(super) fn dim(&self, text: &str) -> String {
-        self.painted("\x1b[2m", text)
-    }
-
-    fn painted(&self, code: &str, text: &str) -> String {
-        match self.colour {
-            true => format!("{code}{text}\x1b[0m"),
-            false => text.to_owned(),
-        }
+        Ink(self.colour).weak(text)
     }
 }
 
-/// The whole report.
-pub fn page(report: &Report, rates: &Rates, view: View) -> String {
-    page_within(report, rates, view, None)
-}
-
-/// The same in lines of at most `columns` characters, for a terminal.
-pub fn page_within(report: &Report, rates: &Rates, view: View, columns: Option<usize>) -> String {
+/// The whole report; for a terminal, in lines of at most `columns` characters.
+pub fn page(report: &Report, rates: &Rates, view: View, columns: Option<usize>) -> String {
     fit(&whole_lines(report, rates, view), columns)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::catalog::Family;
 use crate::model::memory::{HOST, ProcessReport, UNKNOWN_DEVICE};
-use crate::text::quantity::{count, duration, escaped};
+use crate::text::quantity::{duration, escaped};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const HOUR_NS: u64 = 60 * MINUTE_NS;
@@ -30,14 +30,6 @@ pub fn age(ns: u64) -> String {
         _ if ns < 2 * MINUTE_NS => duration(ns),
         _ if ns < 2 * HOUR_NS => format!("{} min", ns / MINUTE_NS),
         _ => format!("{:.1} h", ns as f64 / HOUR_NS as f64),
-    }
-}
-
-/// A rate; no more digits than it is worth.
-pub fn per_second(rate: f64) -> String {
-    match rate {
-        _ if rate >= 100.0 => format!("{}/s", count(rate.round() as u64)),
-        _ => format!("{rate:.1}/s"),
     }
 }
 

@@ -1,8 +1,7 @@
 //! Copies by direction, host memory and manner, of all processes together.
 
 use super::words::{bandwidth, direction, host, name, sizes};
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use crate::model::work::{Bandwidth, Certainty, CopyReport, ProcessReport};
 use crate::section::text::{Ink, table as write_table};
 use crate::section::{Cell, Column, Table};

@@ -91,38 +91,24 @@ fn row(line: &Line, stacks: &Stacks, out: &mut String) {
     }
     let _ = write!(out, "  {}", line.what);
     let places = places(line, stacks);
-    if let [(_, calls, place)] = places.as_slice()
+    if let [([_, calls], place)] = places.as_slice()
         && *calls == line.count
     {
         let _ = writeln!(out, ", from {place}");
         return;
     }
     out.push('\n');
-    for (total, calls, place) in places.iter().take(SITES) {
+    for ([total, calls], place) in places.iter().take(SITES) {
         let calls = plural(*calls, "call");
         let _ = writeln!(out, "{:>16} in {calls} from {place}", duration(*total));
     }
 }
 
 /// Time, calls and place of those call sites that are known, most time first.
-fn places(line: &Line, stacks: &Stacks) -> Vec<(u64, u64, String)> {
-    let known = || {
-        line.sites
-            .iter()
-            .filter_map(|(site, sum)| Some((stacks.get(site)?, sum)))
-    };
-    let apart = Apart::of(known().map(|(frames, _)| frames.as_slice()));
-    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
-    for (frames, (total, calls)) in known().filter(|(frames, _)| !frames.is_empty()) {
-        let sum = sums.entry(apart.label(frames)).or_default();
-        *sum = (sum.0.saturating_add(*total), sum.1.saturating_add(*calls));
-    }
-    let mut known: Vec<(u64, u64, String)> = sums
-        .into_iter()
-        .map(|(place, (total, calls))| (total, calls, place))
-        .collect();
-    known.sort_by(|a, b| b.cmp(a));
-    known
+fn places(line: &Line, stacks: &Stacks) -> Vec<([u64; 2], String)> {
+    let sites = line.sites.iter();
+    let known = sites.filter_map(|(site, (total, calls))| Some((stacks.get(site)?.as_slice(), [*total, *calls])));
+    Apart::sums(&known.collect::<Vec<_>>())
 }
 
 fn waits(processes: &[ProcessReport]) -> Vec<Line> {

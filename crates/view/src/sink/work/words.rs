@@ -1,7 +1,6 @@
 //! Words that the sections share.
 
-use crate::catalog::CopyKind;
-use crate::catalog::HostMemory;
+use crate::catalog::{CopyKind, HostMemory};
 use crate::model::work::{Certainty, HiddenKind, ProcessReport, StreamReport};
 use crate::text::quantity::escaped;
 use crate::wire::PER_THREAD;

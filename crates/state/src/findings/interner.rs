@@ -41,21 +41,21 @@ impl Texts {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Book {
+pub struct Interner {
     names: Texts,
     sites: Texts,
 }
 
-impl Default for Book {
-    fn default() -> Book {
-        Book {
+impl Default for Interner {
+    fn default() -> Interner {
+        Interner {
             names: Texts::new(),
             sites: Texts::new(),
         }
     }
 }
 
-impl Book {
+impl Interner {
     /// The number of a name.
     pub(crate) fn name_id(&mut self, name: &str) -> Id {
         self.names.id(name)
@@ -85,21 +85,21 @@ mod tests {
 
     #[test]
     fn a_text_has_one_number_and_reads_back() {
-        let mut book = Book::default();
-        let (one, other) = (book.name_id("cuMemAlloc_v2"), book.name_id("cuMemFree_v2"));
-        assert!(one != other && one != 0 && book.name_id("cuMemAlloc_v2") == one);
-        assert_eq!(book.name(other), "cuMemFree_v2");
-        assert_eq!((book.site_id(None), book.site(0)), (0, None));
+        let mut interner = Interner::default();
+        let (one, other) = (interner.name_id("cuMemAlloc_v2"), interner.name_id("cuMemFree_v2"));
+        assert!(one != other && one != 0 && interner.name_id("cuMemAlloc_v2") == one);
+        assert_eq!(interner.name(other), "cuMemFree_v2");
+        assert_eq!((interner.site_id(None), interner.site(0)), (0, None));
     }
 
     #[test]
     fn texts_beyond_the_bound_have_none() {
-        let mut book = Book::default();
+        let mut interner = Interner::default();
         for number in 0..2 * MOST {
-            book.site_id(Some(&number.to_string()));
+            interner.site_id(Some(&number.to_string()));
         }
-        assert_eq!(book.site_id(Some("one more")), 0);
-        let known = book.site_id(Some("7"));
-        assert_eq!(book.site(known), Some("7"));
+        assert_eq!(interner.site_id(Some("one more")), 0);
+        let known = interner.site_id(Some("7"));
+        assert_eq!(interner.site(known), Some("7"));
     }
 }

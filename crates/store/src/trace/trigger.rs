@@ -31,13 +31,13 @@ impl Cause {
 
 /// See the module; all clones are one.
 #[derive(Debug, Clone, Default)]
-pub struct Alarm {
+pub struct Trigger {
     /// The gravest since it was last asked.
     cause: Rc<Cell<Option<Cause>>>,
     full: Rc<Cell<bool>>,
 }
 
-impl Alarm {
+impl Trigger {
     /// Tells of `cause`.
     pub fn raise(&self, cause: Cause) {
         self.cause.set(self.cause.get().max(Some(cause)));

@@ -10,7 +10,7 @@ const THREADS: usize = 4096;
 /// Processes that are told apart.
 const PROCESSES: usize = 4096;
 /// Threads told of one process.
-const TOLD: usize = 16;
+const REPORTED: usize = 16;
 
 /// A process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -51,12 +51,12 @@ struct Tally {
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(super) struct People {
+pub(super) struct Processes {
     processes: BTreeMap<u32, Process>,
     threads: Map<(u32, u32), Tally>,
 }
 
-impl People {
+impl Processes {
     /// A call.
     pub(super) fn take(&mut self, event: &Record<'_>) {
         let Some(process) = self.process(event.pid) else { return };
@@ -140,7 +140,7 @@ impl People {
             let weight = |thread: &Thread| (thread.in_calls_ns, thread.calls);
             let order = |a: &Thread, b: &Thread| weight(b).cmp(&weight(a)).then(a.tid.cmp(&b.tid));
             process.threads.sort_by(order);
-            process.threads.truncate(TOLD);
+            process.threads.truncate(REPORTED);
         }
         processes.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.pid.cmp(&b.pid)));
         processes

@@ -1,8 +1,7 @@
 //! Traces for tests: calls of one process, one after the other.
 
 use super::{Examiner, Finding, Rule};
-use crate::catalog::HostMemory;
-use crate::catalog::{Class, CopyKind};
+use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::record::{Kind, Record, Taker};
 
 pub const MS: u64 = 1_000_000;
@@ -10,15 +9,15 @@ pub(crate) const US: u64 = 1_000;
 const PID: u32 = 7;
 
 /// A process at work; `at` is now, in ns since the start of the trace.
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     examiner: Examiner,
     pub at: i64,
     pub tid: u32,
 }
 
-impl Stage {
-    pub fn new(rules: Vec<Box<dyn Rule>>) -> Stage {
-        Stage {
+impl Fixture {
+    pub fn new(rules: Vec<Box<dyn Rule>>) -> Fixture {
+        Fixture {
             examiner: Examiner::of(rules),
             at: 0,
             tid: PID,
@@ -26,8 +25,8 @@ impl Stage {
     }
 
     /// With one rule alone.
-    pub fn of(rule: impl Rule + 'static) -> Stage {
-        Stage::new(vec![Box::new(rule)])
+    pub fn of(rule: impl Rule + 'static) -> Fixture {
+        Fixture::new(vec![Box::new(rule)])
     }
 
     pub fn findings(&self) -> Vec<Finding> {

@@ -1,7 +1,7 @@
 //! One stream: since when it may have work, and which of it is known to be done.
 
 use super::events::Mark;
-use super::name::Stream;
+use super::name::StreamName;
 use crate::wire::PER_THREAD;
 
 /// Waits for events of other streams that are remembered.
@@ -9,8 +9,8 @@ const JOINED: usize = 64;
 
 /// See the module. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
-pub struct Lane {
-    pub stream: u64,
+pub struct Stream {
+    pub handle: u64,
     /// 0: not known.
     pub context: u64,
     /// Of a default stream of its own.
@@ -40,7 +40,7 @@ pub struct Lane {
 
 /// What a submission means for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum Submission {
     /// It has work now, and had none.
     Opened,
     /// It has more.
@@ -49,33 +49,33 @@ pub enum Told {
     Late(u64),
 }
 
-impl Lane {
+impl Stream {
     /// A stream of which nothing is known yet.
     #[must_use]
-    pub fn new(name: Stream) -> Lane {
-        Lane {
-            stream: name.stream,
+    pub fn new(name: StreamName) -> Stream {
+        Stream {
+            handle: name.stream,
             context: name.context,
             tid: (name.tid != 0).then_some(name.tid),
             alive: true,
-            ..Lane::default()
+            ..Stream::default()
         }
     }
 
     /// Something was put into it.
-    pub fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Told {
+    pub fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Submission {
         self.note_submitted(submitted);
         if let Some((_, at)) = self.drained.filter(|(drained, _)| generation < *drained) {
-            return Told::Late(at);
+            return Submission::Late(at);
         }
         self.generation = self.generation.max(Some(generation));
-        let told = if self.open_since.is_some() {
-            Told::More
+        let submission = if self.open_since.is_some() {
+            Submission::More
         } else {
-            Told::Opened
+            Submission::Opened
         };
         self.open_since = Some(self.open_since.map_or(entered, |since| since.min(entered)));
-        told
+        submission
     }
 
     /// It has work since `entered`, whose end will be told by the same call. True: it had none.
@@ -189,7 +189,7 @@ impl Lane {
     /// Whether the default stream of its context waits for it, and it for that one.
     #[must_use]
     pub(crate) fn is_blocking(&self) -> bool {
-        self.stream == PER_THREAD || self.nonblocking == Some(false)
+        self.handle == PER_THREAD || self.nonblocking == Some(false)
     }
 }
 
@@ -199,25 +199,25 @@ mod tests {
 
     #[test]
     fn what_is_not_told_may_have_waited_beside_what_was_done_since() {
-        let mut lane = Lane::default();
-        lane.submit(10, 1, 1);
-        lane.count(1); // an event is recorded
-        lane.submit(20, 2, 2);
+        let mut stream = Stream::default();
+        stream.submit(10, 1, 1);
+        stream.count(1); // an event is recorded
+        stream.submit(20, 2, 2);
         // one more is not told, then the event is waited for, and the stream
-        lane.advance(1);
-        lane.drain(3, 90);
-        lane.submit(100, 3, 4);
-        assert_eq!(lane.depth_at_most, 3);
-        assert_eq!(lane.depth(), 1);
+        stream.advance(1);
+        stream.drain(3, 90);
+        stream.submit(100, 3, 4);
+        assert_eq!(stream.depth_at_most, 3);
+        assert_eq!(stream.depth(), 1);
     }
 
     #[test]
     fn busy_time_is_no_longer_than_a_number_holds() {
-        let lane = Lane {
+        let stream = Stream {
             busy_ns: u64::MAX,
             open_since: Some(1),
-            ..Lane::default()
+            ..Stream::default()
         };
-        assert_eq!(lane.busy_at_most_ns(9), u64::MAX);
+        assert_eq!(stream.busy_at_most_ns(9), u64::MAX);
     }
 }

@@ -5,27 +5,27 @@ use super::diff::Diff;
 use super::words::percent;
 use crate::rule::Rule;
 
-/// A condition that makes a command end with status 3.
+/// What makes a command end with status 3.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Demand {
+pub enum Gate {
     /// Wall time, time of the same calls or peak of memory grew by more than `percent`.
     Regression { percent: f64 },
     /// What is demanded of a run as well.
     OfRun(Rule),
 }
 
-impl Demand {
+impl Gate {
     /// As [`Rule::parse`]; `regression>10%` where `changes` are looked at.
     ///
     /// # Errors
     /// There is no such rule; says which there are.
-    pub fn parse(text: &str, changes: bool) -> Result<Demand, String> {
+    pub fn parse(text: &str, changes: bool) -> Result<Gate, String> {
         match (text.split_once('>'), changes) {
-            (Some(("regression", limit)), true) => parse_percent(limit).map(|percent| Demand::Regression { percent }),
+            (Some(("regression", limit)), true) => parse_percent(limit).map(|percent| Gate::Regression { percent }),
             (Some(("regression", _)), false) => Err(format!(
                 "{text:?} is about two recordings\nhint: gpuscope diff A B --fail-on {text:?}"
             )),
-            _ => Rule::parse(text).map(Demand::OfRun),
+            _ => Rule::parse(text).map(Gate::OfRun),
         }
     }
 
@@ -34,12 +34,12 @@ impl Demand {
     /// # Errors
     /// It cannot be told from this recording, and why.
     pub fn matches(&self, report: &Report) -> Result<Vec<String>, String> {
-        let Demand::OfRun(rule) = self else {
+        let Gate::OfRun(condition) = self else {
             return Ok(Vec::new());
         };
-        let matches = rule.matches(&report.totals)?;
+        let matches = condition.matches(&report.totals)?;
         match &report.by_rows {
-            Some(rows) if matches.is_empty() => Ok(rule.matches(rows).unwrap_or_default()),
+            Some(rows) if matches.is_empty() => Ok(condition.matches(rows).unwrap_or_default()),
             _ => Ok(matches),
         }
     }
@@ -47,7 +47,7 @@ impl Demand {
     /// What has become worse by more than is allowed, one line each.
     #[must_use]
     pub fn regressions(&self, diff: &Diff) -> Vec<String> {
-        let Demand::Regression { percent: allowed } = self else {
+        let Gate::Regression { percent: allowed } = self else {
             return Vec::new();
         };
         let worse = diff.measures.iter().filter(|measure| measure.judged);
@@ -81,10 +81,10 @@ mod tests {
 
     #[test]
     fn rules_are_read_as_they_are_written() {
-        let read = |text| Demand::parse(text, true);
-        assert_eq!(read("regression>10%"), Ok(Demand::Regression { percent: 10.0 }));
-        assert_eq!(read("error"), Ok(Demand::OfRun(Rule::Error)));
-        assert_eq!(read("launches>1000"), Ok(Demand::OfRun(Rule::Launches { most: 1000 })));
+        let read = |text| Gate::parse(text, true);
+        assert_eq!(read("regression>10%"), Ok(Gate::Regression { percent: 10.0 }));
+        assert_eq!(read("error"), Ok(Gate::OfRun(Rule::Error)));
+        assert_eq!(read("launches>1000"), Ok(Gate::OfRun(Rule::Launches { most: 1000 })));
     }
 
     #[test]
@@ -99,10 +99,10 @@ mod tests {
             "launches>many",
             "x>1",
         ] {
-            let words = Demand::parse(text, true).unwrap_err();
+            let words = Gate::parse(text, true).unwrap_err();
             assert!(words.contains("hint: ") || words.contains("such as"), "{words}");
         }
-        let words = Demand::parse("regression>10%", false).unwrap_err();
+        let words = Gate::parse("regression>10%", false).unwrap_err();
         assert!(words.contains("gpuscope diff A B"), "{words}");
     }
 }

@@ -1,7 +1,6 @@
 //! A recording of a training loop that never was: what it does is known to the last call.
 
-use gpuscope::catalog::HostMemory;
-use gpuscope::catalog::{Class, CopyKind};
+use gpuscope::catalog::{Class, CopyKind, HostMemory};
 use gpuscope::clock::Clock;
 use gpuscope::record::{Kind, Meta, Record};
 use gpuscope::trace::Recorder;

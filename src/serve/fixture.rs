@@ -16,7 +16,7 @@ pub fn owner(labels: &[(&str, &str)]) -> Arc<Owner> {
 }
 
 /// Two series of every metric, one of those without labels, with whole numbers, fractions and hostile labels.
-pub fn of_every_metric() -> Vec<Sample> {
+pub(crate) fn of_every_metric() -> Vec<Sample> {
     let hostile = "a\"b\\c\nd\0e\r,} 1";
     let owners = [owner(&[("comm", "train"), ("pod", "a-0")]), owner(&[("comm", hostile)])];
     let mut samples = Vec::new();
@@ -47,7 +47,7 @@ fn value_of(kind: Kind, number: usize) -> Value {
 }
 
 /// Samples that nobody would give: of few metrics, thus with many doubles.
-pub fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
+pub(crate) fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
     let all: Vec<&'static Metric> = metrics::all().collect();
     let metric = prop::sample::select(vec![all[0], all[1], all[2], all[3], all[all.len() - 1]]);
     let name = prop_oneof!["[a-z]{1,3}", ".{0,3}", Just("le".to_owned()), Just("class".to_owned())];

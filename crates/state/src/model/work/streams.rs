@@ -6,9 +6,9 @@
 use super::Call;
 use super::events::{Events, Mark};
 use super::idle::{Gap, Idle};
-use super::lane::{Lane, Told};
-use super::name::Stream;
+use super::name::StreamName;
 use super::past::Past;
+use super::stream::{Stream, Submission};
 use crate::catalog::WorkPart;
 use crate::wire;
 use std::collections::HashMap;
@@ -30,9 +30,9 @@ pub(crate) struct Pressure {
 
 /// See the module. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
-pub struct Lanes {
-    lanes: Vec<Lane>,
-    names: HashMap<Stream, usize>,
+pub struct Streams {
+    streams: Vec<Stream>,
+    names: HashMap<StreamName, usize>,
     events: Events,
     open: usize,
     idle: Idle,
@@ -46,35 +46,35 @@ pub struct Lanes {
     last_at: u64,
     /// Something of an unknown stream may be running: only the end of a context's work can tell.
     unknown_since: Option<u64>,
-    /// See [`Lanes::submit_anywhere`].
+    /// See [`Streams::submit_anywhere`].
     elsewhere: bool,
     crowded: bool,
     pub doubts: u64,
     closed: Vec<(usize, u64)>,
 }
 
-impl Lanes {
+impl Streams {
     /// The stream that `call` goes to; `None`: one that is not told apart.
-    pub fn lane(&mut self, call: &Call<'_>) -> Option<usize> {
-        let index = self.named(Stream::of(call))?;
-        let lane = &mut self.lanes[index];
-        if lane.context == 0 {
-            lane.context = call.raw.context;
+    pub fn stream(&mut self, call: &Call<'_>) -> Option<usize> {
+        let index = self.named(StreamName::of(call))?;
+        let stream = &mut self.streams[index];
+        if stream.context == 0 {
+            stream.context = call.raw.context;
         }
         Some(index)
     }
 
-    fn named(&mut self, name: Stream) -> Option<usize> {
+    fn named(&mut self, name: StreamName) -> Option<usize> {
         if let Some(index) = self.names.get(&name) {
             return Some(*index);
         }
-        if self.lanes.len() >= MOST {
+        if self.streams.len() >= MOST {
             self.crowded = true;
             return None;
         }
-        self.lanes.push(Lane::new(name));
-        self.names.insert(name, self.lanes.len() - 1);
-        Some(self.lanes.len() - 1)
+        self.streams.push(Stream::new(name));
+        self.names.insert(name, self.streams.len() - 1);
+        Some(self.streams.len() - 1)
     }
 
     /// Whether there were more streams than are told apart.
@@ -96,19 +96,19 @@ impl Lanes {
         self.idle.doubt();
         self.likely_idle.doubt();
         self.unknown_since.get_or_insert(at);
-        for lane in &mut self.lanes {
-            self.open += usize::from(!lane.is_open());
-            lane.doubt(at, call.raw.generation);
+        for stream in &mut self.streams {
+            self.open += usize::from(!stream.is_open());
+            stream.doubt(at, call.raw.generation);
         }
     }
 
     /// Something was put into a stream.
     pub fn submit(&mut self, call: &Call<'_>) {
-        let Some(lane) = self.lane(call) else {
+        let Some(stream) = self.stream(call) else {
             return self.submit_anywhere(call);
         };
-        self.put(lane, call, call.raw.entered, call.raw.generation);
-        let depth = self.lanes[lane].depth();
+        self.put(stream, call, call.raw.entered, call.raw.generation);
+        let depth = self.streams[stream].depth();
         if call.duration_ns() >= wire::SLOW_NS && depth >= FULL {
             self.pressure.count += 1;
             self.pressure.ns = self.pressure.ns.saturating_add(call.duration_ns());
@@ -122,12 +122,12 @@ impl Lanes {
         self.elsewhere = true;
     }
 
-    fn put(&mut self, lane: usize, call: &Call<'_>, since: u64, generation: u64) {
+    fn put(&mut self, stream: usize, call: &Call<'_>, since: u64, generation: u64) {
         self.begin(call);
-        match self.lanes[lane].submit(since, generation, call.raw.submitted) {
-            Told::Opened => self.open += 1,
-            Told::More => {}
-            Told::Late(at) => self.rest(at),
+        match self.streams[stream].submit(since, generation, call.raw.submitted) {
+            Submission::Opened => self.open += 1,
+            Submission::More => {}
+            Submission::Late(at) => self.rest(at),
         }
     }
 
@@ -167,29 +167,29 @@ impl Lanes {
         }
         let sure = self.unknown_since.is_none() && !self.elsewhere;
         let generation = self.past.reached_before(at.saturating_sub(QUIET_NS));
-        if sure && self.lanes.iter().all(|lane| lane.is_quiet(generation)) {
+        if sure && self.streams.iter().all(|stream| stream.is_quiet(generation)) {
             self.likely_idle.begin(at);
         }
     }
 
     /// A copy. `waited`: the call waited for what its stream had before; `done`: and for itself.
     pub fn copy(&mut self, call: &Call<'_>, waited: bool, done: bool) {
-        let Some(lane) = self.lane(call) else {
+        let Some(stream) = self.stream(call) else {
             return self.submit_anywhere(call);
         };
         let (generation, at) = (call.raw.generation, call.raw.returned);
         if done {
             self.begin(call);
-            self.open += usize::from(self.lanes[lane].occupy(call.raw.entered, call.raw.submitted));
-            self.drain_with_default(lane, generation, at);
+            self.open += usize::from(self.streams[stream].occupy(call.raw.entered, call.raw.submitted));
+            self.drain_with_default(stream, generation, at);
             return;
         }
-        let had_work = self.lanes[lane].is_open();
+        let had_work = self.streams[stream].is_open();
         if waited {
-            self.drain_with_default(lane, generation, at);
+            self.drain_with_default(stream, generation, at);
         }
         let since = if had_work { at } else { call.raw.entered };
-        self.put(lane, call, since, call.raw.generation_now);
+        self.put(stream, call, since, call.raw.generation_now);
     }
 
     /// A stream, event or context is known to have come so far.
@@ -200,8 +200,8 @@ impl Lanes {
                 self.reach(mark, at);
             }
         } else if call.has_stream {
-            if let Some(lane) = self.lane(call) {
-                self.drain_with_default(lane, generation, at);
+            if let Some(stream) = self.stream(call) {
+                self.drain_with_default(stream, generation, at);
             }
         } else {
             let named = call.number(WorkPart::Context);
@@ -211,14 +211,14 @@ impl Lanes {
 
     /// A thread has waited for a stream.
     pub fn blocked(&mut self, call: &Call<'_>) -> Option<u64> {
-        let lane = match call.part(WorkPart::Event) {
-            Some(event) => self.events.mark(event, call.raw.entered)?.lane,
-            None if call.has_stream => self.lane(call)?,
+        let stream = match call.part(WorkPart::Event) {
+            Some(event) => self.events.mark(event, call.raw.entered)?.stream,
+            None if call.has_stream => self.stream(call)?,
             None => return None,
         };
-        let blocked = &mut self.lanes[lane].blocked_ns;
+        let blocked = &mut self.streams[stream].blocked_ns;
         *blocked = blocked.saturating_add(call.duration_ns());
-        Some(self.lanes[lane].stream)
+        Some(self.streams[stream].handle)
     }
 
     /// The program measures the time between two events: both have been reached.
@@ -232,28 +232,28 @@ impl Lanes {
 
     /// An event marks how far a stream has come.
     pub fn record(&mut self, call: &Call<'_>) {
-        let Some(lane) = self.lane(call) else {
+        let Some(stream) = self.stream(call) else {
             return self.forget_event(call); // it may have marked another stream before
         };
         let mark = Mark {
-            lane,
+            stream,
             generation: call.raw.generation,
             submitted: call.raw.submitted,
             at: call.raw.returned,
         };
-        self.lanes[lane].count(mark.submitted);
+        self.streams[stream].count(mark.submitted);
         self.events.record(call.number(WorkPart::Event), mark);
     }
 
     /// A stream waits for an event.
     pub fn wait(&mut self, call: &Call<'_>) {
-        let Some(lane) = self.lane(call) else { return };
+        let Some(stream) = self.stream(call) else { return };
         if let Some(mark) = self
             .events
             .mark(call.number(WorkPart::Event), call.raw.entered)
-            .filter(|mark| mark.lane != lane)
+            .filter(|mark| mark.stream != stream)
         {
-            self.lanes[lane].join(call.raw.generation, mark);
+            self.streams[stream].join(call.raw.generation, mark);
         }
     }
 
@@ -264,61 +264,61 @@ impl Lanes {
 
     /// A new stream, under a handle that may have stood for another one.
     pub fn create(&mut self, call: &Call<'_>) {
-        let name = Stream::named(call.number(WorkPart::Key), call.raw.context, call.raw.tid);
+        let name = StreamName::named(call.number(WorkPart::Key), call.raw.context, call.raw.tid);
         self.names.remove(&name);
         let Some(index) = self.named(name) else { return };
-        let lane = &mut self.lanes[index];
-        lane.context = call.raw.context;
-        lane.nonblocking = call.part(WorkPart::Flags).map(|flags| flags & 1 != 0);
-        lane.priority = Some(call.part(WorkPart::Priority).map_or(0, |priority| priority as i32));
+        let stream = &mut self.streams[index];
+        stream.context = call.raw.context;
+        stream.nonblocking = call.part(WorkPart::Flags).map(|flags| flags & 1 != 0);
+        stream.priority = Some(call.part(WorkPart::Priority).map_or(0, |priority| priority as i32));
     }
 
     /// The end of a stream; its work goes on.
     pub fn destroy(&mut self, call: &Call<'_>) {
-        let Some(lane) = self.lane(call) else { return };
-        self.lanes[lane].alive = false;
-        self.lanes[lane].count(call.raw.submitted);
-        self.names.remove(&Stream::of(call));
+        let Some(stream) = self.stream(call) else { return };
+        self.streams[stream].alive = false;
+        self.streams[stream].count(call.raw.submitted);
+        self.names.remove(&StreamName::of(call));
     }
 
     /// One more of its calls became a node of a graph.
     pub fn capture(&mut self, call: &Call<'_>) {
-        let Some(lane) = self.lane(call) else { return };
-        self.lanes[lane].captured += 1;
+        let Some(stream) = self.stream(call) else { return };
+        self.streams[stream].captured += 1;
         let submitted = call.raw.submitted;
-        self.lanes[lane].count(submitted);
-        self.lanes[lane].advance(submitted);
+        self.streams[stream].count(submitted);
+        self.streams[stream].advance(submitted);
     }
 
     /// What the kernel counted for a stream in the end.
-    pub fn count(&mut self, name: Stream, submitted: u64) {
+    pub fn count(&mut self, name: StreamName, submitted: u64) {
         if let Some(index) = self.names.get(&name) {
-            self.lanes[*index].count(submitted);
+            self.streams[*index].count(submitted);
         }
     }
 
     fn reach(&mut self, mark: Mark, at: u64) {
-        self.lanes[mark.lane].advance(mark.submitted);
-        self.drain_with_default(mark.lane, mark.generation, at);
+        self.streams[mark.stream].advance(mark.submitted);
+        self.drain_with_default(mark.stream, mark.generation, at);
     }
 
     /// A stream, and with the default one those that it waits for.
-    fn drain_with_default(&mut self, lane: usize, generation: u64, at: u64) {
-        self.drain(lane, generation, at);
-        if self.lanes[lane].stream != 0 {
+    fn drain_with_default(&mut self, stream: usize, generation: u64, at: u64) {
+        self.drain(stream, generation, at);
+        if self.streams[stream].handle != 0 {
             return;
         }
-        let context = self.lanes[lane].context;
-        let others = |lane: &Lane| lane.is_blocking() && lane.context == context;
-        let others: Vec<usize> = (0..self.lanes.len())
-            .filter(|index| others(&self.lanes[*index]))
+        let context = self.streams[stream].context;
+        let others = |stream: &Stream| stream.is_blocking() && stream.context == context;
+        let others: Vec<usize> = (0..self.streams.len())
+            .filter(|index| others(&self.streams[*index]))
             .collect();
         others.into_iter().for_each(|index| self.drain(index, generation, at));
     }
 
     fn drain_context(&mut self, context: u64, generation: u64, at: u64) {
-        for index in 0..self.lanes.len() {
-            if self.lanes[index].context == context {
+        for index in 0..self.streams.len() {
+            if self.streams[index].context == context {
                 self.drain(index, generation, at);
             }
         }
@@ -330,16 +330,16 @@ impl Lanes {
 
     fn drain(&mut self, first: usize, generation: u64, at: u64) {
         let mut reached = vec![(first, generation)];
-        while let Some((lane, generation)) = reached.pop() {
-            if self.lanes[lane].drain(generation, at) {
+        while let Some((stream, generation)) = reached.pop() {
+            if self.streams[stream].drain(generation, at) {
                 self.open -= 1;
-                self.closed.push((lane, at));
+                self.closed.push((stream, at));
             }
-            let joined = self.lanes[lane].joined_before(generation);
+            let joined = self.streams[stream].joined_before(generation);
             for mark in &joined {
-                self.lanes[mark.lane].advance(mark.submitted);
+                self.streams[mark.stream].advance(mark.submitted);
             }
-            reached.extend(joined.iter().map(|mark| (mark.lane, mark.generation)));
+            reached.extend(joined.iter().map(|mark| (mark.stream, mark.generation)));
         }
         self.last_done_at = self.last_done_at.max(at);
         self.rest(at);
@@ -357,12 +357,12 @@ impl Lanes {
     }
 
     /// All streams.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &Lane)> {
-        self.lanes.iter().enumerate()
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &Stream)> {
+        self.streams.iter().enumerate()
     }
 
     /// Length of the time from the first submission to the last thing that is known, or `now`; and how much of it
-    /// was idle. Nothing is known of the time after the last wait, unless [`Lanes::quiet_until`] told.
+    /// was idle. Nothing is known of the time after the last wait, unless [`Streams::quiet_until`] told.
     #[must_use]
     pub fn window(&self, now: u64) -> (u64, u64) {
         let Some(first) = self.first_at else { return (0, 0) };
@@ -380,7 +380,7 @@ impl Lanes {
         self.likely_idle.total_ns()
     }
 
-    /// When the first submission was entered, and until when things are known; see [`Lanes::window`].
+    /// When the first submission was entered, and until when things are known; see [`Streams::window`].
     #[must_use]
     pub fn limits(&self, now: u64) -> Option<(u64, u64)> {
         let first = self.first_at?;
