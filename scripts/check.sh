@@ -7,7 +7,8 @@ cargo fmt --all --check
 cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
 bpf=crates/collect/src/bpf programs=tests/torture/programs
-clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $programs/*.c $programs/*.cpp $programs/*.h
+agent=crates/collect/src/agent
+clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $agent/*.c $agent/*.h $programs/*.c $programs/*.cpp $programs/*.h
 scripts/imports.py
 scripts/catalog.sh --check
 scripts/wire.py --check

@@ -39,7 +39,9 @@ fn build_agent(out: &Path) {
     match built {
         Ok(status) if status.success() => {}
         Ok(status) => panic!("failed to build src/agent: {clang:?}: {status}"),
-        Err(error) => panic!("failed to build src/agent: {clang:?}: {error}\nhint: install clang (apt install clang, dnf install clang)"),
+        Err(error) => panic!(
+            "failed to build src/agent: {clang:?}: {error}\nhint: install clang (apt install clang, dnf install clang)"
+        ),
     }
 }
 

@@ -29,6 +29,8 @@ refuses 1 trace -p $program
 if kill -0 $program; then pass 'a program goes on that was to be traced'; else fail 'the program has ended'; fi
 kill $program
 
+# An emulated machine takes longer than two seconds to look at a library.
+export GPUSCOPE_LONGEST_HOLD=60s
 # launches PROGRAM STEPS: as many as it makes, counted from inside
 launches() {
   ./gpuscope run -q --summary json -- "$1" train "$2" >/tmp/out 2>/tmp/err </dev/null; status=$?

@@ -21,7 +21,13 @@ pub struct Whose {
     pub cgroup: Option<PathBuf>,
     /// Where calls are taken from: inside (an agent that CMD loads: no root, any kernel, a tenth of the cost), kernel (from
     /// outside, as root; all there is for what runs already), or auto: the kernel where we may, else inside
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHERE", help_heading = "Whose calls")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHERE",
+        help_heading = "Whose calls"
+    )]
     pub engine: EngineChoice,
     /// Let no program wait until its libraries are hooked: for those that look at their TracerPid; first calls are missed, and
     /// that is said

@@ -3,8 +3,8 @@
 //! Owns the words and colours only; the facts come from [`crate::probe::machine`].
 
 use crate::catalog::Catalog;
-use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
 use crate::inside;
+use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
 use crate::probe::machine::{self, Check, State};
 use crate::text::quantity::escaped;
 use anstyle::{AnsiColor, Style};
@@ -70,7 +70,10 @@ fn inside_check() -> Check {
         ),
         Err(error) => Check::missing(
             NAME,
-            format!("what is started cannot be traced from inside: {}", error.to_string().replace('\n', "; ")),
+            format!(
+                "what is started cannot be traced from inside: {}",
+                error.to_string().replace('\n', "; ")
+            ),
             "set TMPDIR to a folder that may be written and is not mounted noexec",
         ),
     }

@@ -266,13 +266,14 @@ impl Tracer {
             "programs had no room in their addresses for what is shared with them: none of their calls is seen; hint: ulimit -v unlimited",
         );
         note(
+            agents.unanswered,
+            "programs went on before gpuscope had answered them: none of their calls is seen",
+        );
+        note(
             agents.refused,
             "functions of loaded libraries stay unhooked: their code is not that of their file, or no memory near it is free",
         );
-        note(
-            agents.unseen,
-            "calls found nowhere to be counted: they are in no total",
-        );
+        note(agents.unseen, "calls found nowhere to be counted: they are in no total");
         let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);
         note(malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();

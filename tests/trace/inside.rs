@@ -6,7 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Nobody, who has no right but to run what everybody may.
-const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"];
+const NOBODY: [&str; 5] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--no-new-privs",
+];
 
 fn inside(options: &[&str], scenario: &[&str]) -> Gpuscope {
     let gpusim = sim_text("gpusim");
@@ -71,7 +77,8 @@ impl Public {
 #[ignore = "needs the simulated CUDA"]
 fn a_user_without_rights_gets_exact_totals_and_is_told_how() {
     let public = Public::new();
-    let (stdout, stderr, status) = public.as_nobody(&["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"]);
+    let (stdout, stderr, status) =
+        public.as_nobody(&["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"]);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stderr.contains("traced from inside the program, because"), "{stderr}");
     let line = stderr.lines().find(|line| line.starts_with('{')).expect("a summary");
@@ -154,7 +161,11 @@ fn a_killed_gpuscope_changes_nothing_for_the_program() {
     eventually("the program ends as it would without", || {
         running.stdout().contains("status 0")
     });
-    assert!(running.stdout().contains("\"cudaDeviceSynchronize\":40"), "{}", running.stdout());
+    assert!(
+        running.stdout().contains("\"cudaDeviceSynchronize\":40"),
+        "{}",
+        running.stdout()
+    );
 }
 
 #[test]
@@ -169,7 +180,10 @@ fn both_engines_on_one_program_are_exact() {
         inner.display()
     );
     let outer = Gpuscope::script(&["--engine", "kernel"], &script).finish().ok();
-    assert_eq!(outer.summary()["attach"].as_str().map(|way| way != "inside"), Some(true));
+    assert_eq!(
+        outer.summary()["attach"].as_str().map(|way| way != "inside"),
+        Some(true)
+    );
     assert_same("from outside", &outer.ledger.visible(), &outer.totals("calls"));
     let text = std::fs::read_to_string(&inner).expect("a summary");
     let line = text.lines().find(|line| line.starts_with('{')).expect("a summary");

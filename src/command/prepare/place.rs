@@ -6,7 +6,6 @@ use crate::refusal::Usage;
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
 
-
 /// For tests: `inside` takes that engine where none was asked for and a command is started.
 const FORCED: &str = "GPUSCOPE_ENGINE";
 

@@ -126,7 +126,8 @@ static bool map_all(int of_process, int of_run)
 	SYS3(madvise, memory_of_process, PROCESS_BYTES, MADV_DONT_DUMP);
 	run = (char *)memory_of_run;
 	memcpy(layout, ((struct process_head *)memory_of_process)->shape, sizeof(layout));
-	if (!map_page(&options, of_run, RUN_OPTIONS, 1) || !map_page(&site_options, of_run, RUN_SITE_OPTIONS, 1) ||
+	if (!map_page(&options, of_run, RUN_OPTIONS, 1) ||
+	    !map_page(&site_options, of_run, RUN_SITE_OPTIONS, 1) ||
 	    !map_page(&control, of_process, PROCESS_CONTROL, PROT_RW) ||
 	    !map_page(&site_counters, of_process, PROCESS_SITE_COUNTERS, PROT_RW) ||
 	    !map_page(&aggregate_counters, of_process, PROCESS_AGGREGATE_COUNTERS, PROT_RW))
@@ -146,7 +147,7 @@ static bool join(__u32 kind)
 	message.tid = (__u32)SYS0(gettid);
 	message.parent = (__u32)SYS0(getppid);
 	process = NULL;
-	joined = ask(&message, fds) && map_all(fds[0], fds[1]);
+	joined = ask(&message, fds, PATIENCE_S) && map_all(fds[0], fds[1]);
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			SYS1(close, fds[i]);
@@ -367,7 +368,8 @@ static void find_clock(void)
 	SYS1(close, fd);
 	for (long i = 0; i + 1 < bytes / 8 && pairs[i]; i += 2)
 		if (pairs[i] == 33 /* AT_SYSINFO_EHDR */)
-			clock_of_kernel = (clock_function)exported((const char *)pairs[i + 1], "__vdso_clock_gettime");
+			clock_of_kernel =
+				(clock_function)exported((const char *)pairs[i + 1], "__vdso_clock_gettime");
 }
 
 static bool make_membership(void)

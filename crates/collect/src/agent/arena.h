@@ -15,7 +15,7 @@
 #define RUN_BYTES 1073741824
 #define RUN_OPTIONS 4096      /* `struct options` */
 #define RUN_SITE_OPTIONS 8192 /* `struct site_options` */
-#define RUN_SPECS 65536	      /* one for each row */
+#define RUN_SPECS 65536       /* one for each row */
 #define ARENA_ROWS 16384      /* at most */
 #define RUN_FILES 16777216    /* a table: files that were looked at */
 #define RUN_FILES_MOST 16384
@@ -25,7 +25,7 @@
 struct run_head {
 	__u64 magic;
 	__u32 rows;
-	__u32 pad;
+	__u32 patience; /* how long a thread waits until a library was looked at, s */
 };
 
 /* A file, as stat() names it. */
@@ -105,7 +105,7 @@ enum arena_table {
 /* Where a table lies and how large it is: in its thread's block, or in the process. */
 struct table_shape {
 	__u64 offset;
-	__u32 most; /* entries */
+	__u32 most;  /* entries */
 	__u32 slots; /* of its index, a power of two, more than entries; 0: an array */
 	__u32 key_bytes;
 	__u32 value_bytes;
@@ -136,24 +136,24 @@ struct table_entry {
 /* What agent and gpuscope know of each other. */
 struct process_head {
 	__u64 magic;
-	__u64 image; /* tells one program in one process from any other */
-	__u64 mapped; /* 1: the agent has this, and all else that it needs */
-	__u32 tgid;  /* as gpuscope names it */
-	__u32 blocks; /* of threads, that were claimed */
-	__u64 unseen; /* calls that found nowhere to be counted */
-	__u64 nested; /* calls from within a signal handler that interrupted a hook */
+	__u64 image;   /* tells one program in one process from any other */
+	__u64 mapped;  /* 1: the agent has this, and all else that it needs */
+	__u32 tgid;    /* as gpuscope names it */
+	__u32 blocks;  /* of threads, that were claimed */
+	__u64 unseen;  /* calls that found nowhere to be counted */
+	__u64 nested;  /* calls from within a signal handler that interrupted a hook */
 	__u64 patched; /* functions */
 	__u64 refused; /* functions whose bytes are not those of the file, or that lie beyond reach */
 	struct table_shape shape[ARENA_TABLES];
 };
 
-#define BLOCK_LOCAL 4096	 /* what nobody else reads */
-#define BLOCK_THREAD 4160	 /* `struct thread`, of which gpuscope reads the open calls */
-#define BLOCK_ROWS 131072	 /* OWN_ROWS */
-#define BLOCK_FAILURES 917504	 /* OWN_FAILURES */
-#define BLOCK_TOTALS 983040	 /* OWN_TOTALS */
+#define BLOCK_LOCAL 4096      /* what nobody else reads */
+#define BLOCK_THREAD 4160     /* `struct thread`, of which gpuscope reads the open calls */
+#define BLOCK_ROWS 131072     /* OWN_ROWS */
+#define BLOCK_FAILURES 917504 /* OWN_FAILURES */
+#define BLOCK_TOTALS 983040   /* OWN_TOTALS */
 #define BLOCK_RING 15728640
-#define RING_BYTES 1048576	 /* of the first threads' */
+#define RING_BYTES 1048576        /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 64
 
@@ -183,7 +183,7 @@ struct ring_record {
 
 enum message_kind {
 	MESSAGE_PROGRAM = 1, /* a program begins: gpuscope answers with both pieces of memory */
-	MESSAGE_CHILD,	     /* a forked child makes its first call: the same */
+	MESSAGE_CHILD,       /* a forked child makes its first call: the same */
 	MESSAGE_LIBRARIES,   /* files were mapped that are not known: the thread waits for the answer */
 };
 
@@ -199,7 +199,7 @@ struct message {
 	__u32 files; /* of those that follow */
 	__u64 at;    /* CLOCK_MONOTONIC ns */
 	struct arena_file file[MESSAGE_FILES];
-	__u64 address[MESSAGE_FILES]; /* where each is mapped */
+	__u64 address[MESSAGE_FILES];     /* where each is mapped */
 	__u64 open_entered[MESSAGE_OPEN]; /* calls that the thread is in, the outermost first; 0: none */
 	__u64 open_row[MESSAGE_OPEN];
 };

@@ -64,11 +64,11 @@
 #define BPF_CORE_READ(task, field) (thread_pointer_of(task))
 #define bpf_ksym_exists(symbol) false
 
-#define bpf_loop(times, body, argument, flags)                             \
-	do {                                                               \
-		for (__u32 index_ = 0; index_ < (times); index_++)         \
-			if (body(index_, argument))                        \
-				break;                                     \
+#define bpf_loop(times, body, argument, flags)                     \
+	do {                                                       \
+		for (__u32 index_ = 0; index_ < (times); index_++) \
+			if (body(index_, argument))                \
+				break;                             \
 	} while (0)
 
 /* ---- the program's memory ---- */

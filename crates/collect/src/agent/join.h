@@ -42,9 +42,9 @@ struct passed {
 
 static struct unix_address address;
 
-static long connect_to_us(void)
+static long connect_to_us(__s64 seconds)
 {
-	struct time_of patience = { PATIENCE_S, 0 };
+	struct time_of patience = { seconds, 0 };
 	long fd = SYS3(socket, AF_UNIX_, SOCK_SEQPACKET_CLOEXEC, 0);
 
 	if (failed_call(fd))
@@ -74,12 +74,12 @@ static bool send_message(long fd, const struct message *message)
 }
 
 /* Waits for the answer, and for the two descriptors that come with it, where `fds` is one. */
-static bool receive_answer(long fd, int *fds)
+static bool receive_answer(long fd, int *fds, __s64 seconds)
 {
 	struct answer answer = { 0 };
 	struct passed passed = { 0 };
 	struct io_vector vector = { &answer, sizeof(answer) };
-	__u64 end = read_clock() + PATIENCE_S * 1000000000ull;
+	__u64 end = read_clock() + (__u64)seconds * 1000000000ull;
 	long received;
 
 	do {
@@ -93,7 +93,8 @@ static bool receive_answer(long fd, int *fds)
 		received = SYS3(recvmsg, fd, &head, MSG_CMSG_CLOEXEC_);
 	} while (received == INTERRUPTED && read_clock() < end);
 	if (fds) {
-		bool whole = passed.bytes == sizeof(passed) && passed.level == SOL_SOCKET_ && passed.type == 1;
+		bool whole =
+			passed.bytes == sizeof(passed) && passed.level == SOL_SOCKET_ && passed.type == 1;
 
 		fds[0] = whole ? passed.fd[0] : -1;
 		fds[1] = whole ? passed.fd[1] : -1;
@@ -102,14 +103,14 @@ static bool receive_answer(long fd, int *fds)
 }
 
 /* False: nobody has answered, or gpuscope does not want it. */
-static bool ask(const struct message *message, int *fds)
+static bool ask(const struct message *message, int *fds, __s64 seconds)
 {
-	long fd = connect_to_us();
+	long fd = connect_to_us(seconds);
 	bool answered;
 
 	if (failed_call(fd))
 		return false;
-	answered = send_message(fd, message) && receive_answer(fd, fds);
+	answered = send_message(fd, message) && receive_answer(fd, fds, seconds);
 	SYS1(close, fd);
 	return answered;
 }

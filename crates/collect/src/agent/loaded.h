@@ -65,7 +65,8 @@ static const struct arena_planned *plan_of(const struct arena_file *file)
 	struct table_entry *entry;
 	__u32 slot;
 
-	entry = search((struct table *)(run + RUN_FILES), &FILES, file, sizeof(*file), sizeof(struct arena_planned), &slot);
+	entry = search((struct table *)(run + RUN_FILES), &FILES, file, sizeof(*file),
+		       sizeof(struct arena_planned), &slot);
 	return entry ? value_of(entry, sizeof(*file)) : NULL;
 }
 
@@ -90,7 +91,8 @@ static bool name_file(const struct loaded *loaded, struct arena_file *file)
 static bool is_seen(const struct loaded *loaded)
 {
 	for (__u32 i = 0; i < seen_count; i++)
-		if (seen[i].loaded == loaded && seen[i].bias == loaded->bias && seen[i].dynamic == loaded->dynamic) {
+		if (seen[i].loaded == loaded && seen[i].bias == loaded->bias &&
+		    seen[i].dynamic == loaded->dynamic) {
 			seen[i].listed = look;
 			return true;
 		}
@@ -116,7 +118,9 @@ static bool is_member(void);
 /* Has gpuscope look at files that nobody has looked at, and waits for it; then does what is planned. */
 static void wait_for(const struct found_file *found, __u32 count)
 {
-	struct message message = { .magic = ARENA_MAGIC, .kind = MESSAGE_LIBRARIES, .files = count, .at = read_clock() };
+	struct message message = {
+		.magic = ARENA_MAGIC, .kind = MESSAGE_LIBRARIES, .files = count, .at = read_clock()
+	};
 
 	message.tid = (__u32)SYS0(gettid);
 	for (__u32 i = 0; i < count; i++) {
@@ -124,7 +128,7 @@ static void wait_for(const struct found_file *found, __u32 count)
 		message.address[i] = found[i].address;
 	}
 	note_open_calls(&message);
-	ask(&message, NULL);
+	ask(&message, NULL, ((struct run_head *)run)->patience);
 	for (__u32 i = 0; i < count; i++) {
 		const struct arena_planned *plan = plan_of(&found[i].file);
 
@@ -171,7 +175,8 @@ void agent_libraries(void)
 {
 	if (_r_debug.state == LIST_SHRINKS)
 		has_shrunk = true;
-	if (_r_debug.state != LIST_CONSISTENT || !is_member() || __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+	if (_r_debug.state != LIST_CONSISTENT || !is_member() ||
+	    __atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
 		return;
 	look_at_list();
 	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);

@@ -129,8 +129,9 @@ static char *add_thunk(struct room *room, const struct arena_patch *patch, const
 
 INLINE bool is_sound(const struct arena_patch *patch)
 {
-	return patch->covered <= PATCH_ORIGINAL && patch->undo_bytes <= PATCH_UNDO && patch->copy_bytes <= PATCH_COPY &&
-	       patch->kept + JUMP_BYTES <= patch->covered && patch->fixups <= PATCH_FIXUPS;
+	return patch->covered <= PATCH_ORIGINAL && patch->undo_bytes <= PATCH_UNDO &&
+	       patch->copy_bytes <= PATCH_COPY && patch->kept + JUMP_BYTES <= patch->covered &&
+	       patch->fixups <= PATCH_FIXUPS;
 }
 
 /* The file's bytes; somebody's breakpoint may be at the first one. */
@@ -221,7 +222,8 @@ INLINE bool lies_in_run(const struct arena_planned *plan)
 
 	return plan->at < bytes && plan->patches < bytes / sizeof(struct arena_patch) &&
 	       plan->calls < bytes / sizeof(struct arena_call) &&
-	       plan->patches * sizeof(struct arena_patch) + plan->calls * sizeof(struct arena_call) <= bytes - plan->at;
+	       plan->patches * sizeof(struct arena_patch) + plan->calls * sizeof(struct arena_call) <=
+		       bytes - plan->at;
 }
 
 /* Patches a file that is mapped `bias` away from its own addresses. */
@@ -241,7 +243,8 @@ static void patch_file(const struct arena_planned *plan, __u64 bias)
 	all = plan->patches + plan->calls;
 	reach_of(plan, bias, &from, &to);
 	bytes = plan->patches * sizeof(struct hook);
-	room.bytes = (8 + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) & ~(ARENA_PAGE - 1ull);
+	room.bytes =
+		(8 + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) & ~(ARENA_PAGE - 1ull);
 	room.at = (char *)room_near(from, to, room.bytes);
 	hooks = bytes ? (struct hook *)SYS6(mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, -1, 0) : NULL;
 	if (!room.at || failed_call((long)hooks)) {

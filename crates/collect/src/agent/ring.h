@@ -14,7 +14,8 @@ INLINE struct ring_record *record_at(__u64 position)
 /* Room for a record; NULL: there is none. It is nobody else's until it is submitted. */
 static void *reserve(__u32 stream, __u32 bytes)
 {
-	__u64 whole = (sizeof(struct ring_record) + bytes + 15) & ~15ull, head = self->head, size = self->ring_bytes;
+	__u64 whole = (sizeof(struct ring_record) + bytes + 15) & ~15ull, head = self->head,
+	      size = self->ring_bytes;
 	__u64 left = size - (head & (size - 1)), filler = left < whole ? left : 0;
 	struct ring_record *record;
 

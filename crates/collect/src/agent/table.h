@@ -47,7 +47,8 @@ INLINE bool same(const void *one, const void *other, __u32 bytes)
 	__u64 differs = 0;
 
 	for (__u32 i = 0; i + 8 <= bytes; i += 8)
-		differs |= *(const __u64 *)((const char *)one + i) ^ *(const __u64 *)((const char *)other + i);
+		differs |=
+			*(const __u64 *)((const char *)one + i) ^ *(const __u64 *)((const char *)other + i);
 	if (bytes & 4)
 		differs |= *(const __u32 *)((const char *)one + (bytes & ~7u)) ^
 			   *(const __u32 *)((const char *)other + (bytes & ~7u));
@@ -66,8 +67,8 @@ INLINE __u32 *index_of(struct table *table)
 	return (__u32 *)(table + 1);
 }
 
-INLINE struct table_entry *entry_of(struct table *table, const struct table_shape *shape, __u32 number, __u32 key_bytes,
-				    __u32 value_bytes)
+INLINE struct table_entry *entry_of(struct table *table, const struct table_shape *shape, __u32 number,
+				    __u32 key_bytes, __u32 value_bytes)
 {
 	__u64 stride = sizeof(struct table_entry) + filled_up(key_bytes) + filled_up(value_bytes);
 
@@ -75,10 +76,11 @@ INLINE struct table_entry *entry_of(struct table *table, const struct table_shap
 }
 
 /* The entry of a key, NULL: there is none. `slot`: where it is named, or where it would be. */
-INLINE struct table_entry *search(struct table *table, const struct table_shape *shape, const void *key, __u32 key_bytes,
-				  __u32 value_bytes, __u32 *slot)
+INLINE struct table_entry *search(struct table *table, const struct table_shape *shape, const void *key,
+				  __u32 key_bytes, __u32 value_bytes, __u32 *slot)
 {
-	__u32 mask = shape->slots - 1, at = (__u32)hash_of(key, key_bytes), *index = index_of(table), gone = SLOT_GONE;
+	__u32 mask = shape->slots - 1, at = (__u32)hash_of(key, key_bytes), *index = index_of(table),
+	      gone = SLOT_GONE;
 
 	for (__u32 turn = 0; turn <= mask; turn++, at++) {
 		__u32 number = __atomic_load_n(&index[at & mask], __ATOMIC_ACQUIRE);
@@ -112,7 +114,8 @@ INLINE void *value_of(struct table_entry *entry, __u32 key_bytes)
 INLINE void *element(__u32 place, __u32 number, __u32 value_bytes)
 {
 	if (place == PLACE_SPECS)
-		return number < ((struct run_head *)run)->rows ? run + RUN_SPECS + (__u64)number * value_bytes : NULL;
+		return number < ((struct run_head *)run)->rows ? run + RUN_SPECS + (__u64)number * value_bytes
+							       : NULL;
 	return number < layout[place].most ? (char *)table_at(place) + (__u64)number * value_bytes : NULL;
 }
 
@@ -147,7 +150,8 @@ INLINE void unlock(struct table *table)
 /* The number of an entry that is not in use; 0: the table is full. What is said of no process, and what stands for all that
  * found no room, has a part that others leave them.
  */
-static __u32 take_entry(struct table *table, const struct table_shape *shape, __u32 key_bytes, __u32 value_bytes, bool spare)
+static __u32 take_entry(struct table *table, const struct table_shape *shape, __u32 key_bytes,
+			__u32 value_bytes, bool spare)
 {
 	__u32 number = table->free, most = spare ? shape->most : shape->most - shape->most / 8;
 
@@ -170,7 +174,8 @@ INLINE bool is_of_all(const void *key)
 	return !total->tgid || total->variant < FIRST_OF_MANY;
 }
 
-static long add(__u32 place, const void *key, const void *value, bool replaces, __u32 key_bytes, __u32 value_bytes)
+static long add(__u32 place, const void *key, const void *value, bool replaces, __u32 key_bytes,
+		__u32 value_bytes)
 {
 	struct table *table = table_at(place);
 	const struct table_shape *shape = &layout[place];
@@ -186,7 +191,8 @@ static long add(__u32 place, const void *key, const void *value, bool replaces, 
 			memcpy(value_of(entry, key_bytes), value, value_bytes);
 		result = replaces ? 0 : EXISTS;
 	} else if (slot != SLOT_GONE) {
-		number = take_entry(table, shape, key_bytes, value_bytes, place == OWN_TOTALS && is_of_all(key));
+		number = take_entry(table, shape, key_bytes, value_bytes,
+				    place == OWN_TOTALS && is_of_all(key));
 		if (number) {
 			entry = entry_of(table, shape, number, key_bytes, value_bytes);
 			memcpy(entry + 1, key, key_bytes);

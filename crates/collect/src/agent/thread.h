@@ -13,11 +13,11 @@ static __thread struct block *self;
 struct local {
 	__u64 ids; /* TGID and TID, as the kernel gives them to its programs */
 	__u64 cookie;
-	__u64 now;	/* the last time that was read, CLOCK_MONOTONIC ns */
-	__u64 trusted;	/* whether the call has succeeded: the library has followed its pointers */
+	__u64 now;      /* the last time that was read, CLOCK_MONOTONIC ns */
+	__u64 trusted;  /* whether the call has succeeded: the library has followed its pointers */
 	__u64 stack[2]; /* from, to: where the thread's stack lies, as far as it is known */
 	__u64 reserved; /* where the next record ends */
-	__u64 sp;	/* of the call whose hook the thread is in, or was */
+	__u64 sp;       /* of the call whose hook the thread is in, or was */
 };
 
 INLINE struct local *local(void)

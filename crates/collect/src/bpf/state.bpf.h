@@ -12,7 +12,7 @@
 
 #ifndef GPUSCOPE_INSIDE
 #define GIVEN const volatile /* by user space, before anything runs */
-#define SHARED		     /* with user space, which reads and writes it meanwhile */
+#define SHARED               /* with user space, which reads and writes it meanwhile */
 /* to what only the current thread changes, in a process that carries the agent */
 #define ADD_OWN(at, number) __sync_fetch_and_add(at, number)
 #endif

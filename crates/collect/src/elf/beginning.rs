@@ -35,7 +35,9 @@ impl ElfFile {
         let end = around.map_or(offset, |extent| extent.offset + extent.size);
         let next = extents.get(after).map_or(u64::MAX, |extent| extent.offset);
         let last = next.min(code.offset + code.size).max(end.min(code.offset + code.size));
-        let bytes = self.source.read_up_to(offset, (last - offset).min(MOST_READ) as usize)?;
+        let bytes = self
+            .source
+            .read_up_to(offset, (last - offset).min(MOST_READ) as usize)?;
         let size = (end.saturating_sub(offset)).min(bytes.len() as u64) as usize;
         Ok(Some(Beginning { address, bytes, size }))
     }
@@ -74,7 +76,9 @@ mod tests {
     #[test]
     fn a_dynamic_linker_calls_its_notification() {
         let linker = linker();
-        let symbols = linker.symbols_where(&|name| name == "_dl_debug_state").expect("symbols");
+        let symbols = linker
+            .symbols_where(&|name| name == "_dl_debug_state")
+            .expect("symbols");
         let (calls, target) = linker.calls_of(symbols[0].file_offset).expect("code");
         assert!((2..40).contains(&calls.len()), "{calls:?}");
         assert!(!calls.contains(&target));
@@ -87,7 +91,10 @@ mod tests {
         let whole = linker.beginning(symbols[0].file_offset).expect("a file").expect("code");
         assert_eq!(whole.size as u64, symbols[0].size);
         assert!(whole.bytes.len() >= whole.size);
-        let inner = linker.beginning(symbols[0].file_offset + 4).expect("a file").expect("code");
+        let inner = linker
+            .beginning(symbols[0].file_offset + 4)
+            .expect("a file")
+            .expect("code");
         assert_eq!((inner.address, inner.size), (whole.address + 4, whole.size - 4));
         assert_eq!(linker.beginning(0).expect("a file"), None);
     }

@@ -138,6 +138,8 @@ pub struct Done {
     pub unseen: u64,
     /// Programs that could not map what is shared with them.
     pub dormant: u64,
+    /// Programs that went on before they were answered, or could not be given any memory.
+    pub unanswered: u64,
 }
 
 /// See the module.

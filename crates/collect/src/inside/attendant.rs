@@ -111,7 +111,7 @@ impl Shared {
         let made = Process::make(caller.pid, notice.comm, number, counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
         let Ok((run, process)) = files else {
-            members.malformed += 1;
+            members.unanswered += 1;
             return;
         };
         notice.kind = match message.kind {
@@ -121,6 +121,8 @@ impl Shared {
         if caller.answer(true, Some([process.memory.file(), run.as_fd()])) {
             members.join(process);
             members.arrive(notice, None);
+        } else {
+            members.unanswered += 1;
         }
     }
 
@@ -132,9 +134,11 @@ impl Shared {
         notice.waits = wire::WAITS_HERE;
         notice.sequence = sequence;
         let files = message.file.iter().zip(message.address);
-        let fresh = files
-            .take(message.files as usize)
-            .map(|(file, address)| Fresh { file: *file, sequence, address });
+        let fresh = files.take(message.files as usize).map(|(file, address)| Fresh {
+            file: *file,
+            sequence,
+            address,
+        });
         members.fresh.extend(fresh);
         members.waiting.insert(sequence, caller);
         members.arrive(notice, Some(Hold(sequence as u32)));
@@ -184,7 +188,12 @@ fn notice_of(message: &Message, pid: u32) -> Notice {
         ..Notice::default()
     };
     notice.comm = name_of(pid).unwrap_or_default();
-    for (index, open) in notice.open.iter_mut().enumerate().take(OPEN.min(message.open_row.len())) {
+    for (index, open) in notice
+        .open
+        .iter_mut()
+        .enumerate()
+        .take(OPEN.min(message.open_row.len()))
+    {
         *open = OpenCall {
             entered: message.open_entered[index],
             row: message.open_row[index] as u32,
@@ -280,7 +289,10 @@ fn process_file(pid: u32) -> Option<OwnedFd> {
     // SAFETY: makes a descriptor that nobody else owns
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        i32::try_from(fd).ok().filter(|fd| *fd >= 0).map(|fd| OwnedFd::from_raw_fd(fd))
+        i32::try_from(fd)
+            .ok()
+            .filter(|fd| *fd >= 0)
+            .map(|fd| OwnedFd::from_raw_fd(fd))
     }
 }
 
@@ -302,7 +314,11 @@ fn signal_of(pid: u32) -> u32 {
 fn parent_of(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = status.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent != 0)
+    rest.split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+        .filter(|parent| *parent != 0)
 }
 
 pub(super) fn ring(event: &File) {

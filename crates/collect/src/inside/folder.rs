@@ -133,7 +133,10 @@ fn sweep(parent: &Path) {
 /// Whether it is the folder of a run of this user that has ended.
 fn is_over(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Some(pid) = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next()?.parse().ok()) else {
+    let Some(pid) = name
+        .strip_prefix(PREFIX)
+        .and_then(|rest| rest.split('-').next()?.parse().ok())
+    else {
         return false;
     };
     // SAFETY: asks the kernel, and cannot fail
@@ -158,7 +161,14 @@ fn may_be_run(path: &Path) -> Result<()> {
     // SAFETY: a mapping of our own, which is taken away at once
     unsafe {
         let rights = libc::PROT_READ | libc::PROT_EXEC;
-        let at = libc::mmap(std::ptr::null_mut(), 4096, rights, libc::MAP_PRIVATE, file.as_raw_fd(), 0);
+        let at = libc::mmap(
+            std::ptr::null_mut(),
+            4096,
+            rights,
+            libc::MAP_PRIVATE,
+            file.as_raw_fd(),
+            0,
+        );
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error()).context("it is mounted noexec");
         }
@@ -194,6 +204,18 @@ mod tests {
         fs::create_dir(parent.path().join("gpuscope-notes")).expect("a folder");
         sweep(parent.path());
         assert!(!over.exists() && running.exists() && parent.path().join("gpuscope-notes").exists());
+    }
+
+    #[test]
+    fn the_agent_needs_no_library_and_no_version_of_one() {
+        use object::{Object, ObjectSymbol};
+        let agent = object::File::parse(AGENT).expect("a library");
+        let name = |symbol: &object::Symbol<'_, '_>| symbol.name().expect("a name").to_owned();
+        let undefined = agent.dynamic_symbols().filter(|symbol| symbol.is_undefined());
+        let undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
+        // which every dynamic linker of glibc has had from its first release on; without it, the agent stays dormant
+        assert_eq!(undefined, [("_r_debug".to_owned(), true)]);
+        assert!(agent.imports().expect("imports").iter().all(|import| import.library().is_empty()));
     }
 
     #[test]

@@ -53,6 +53,7 @@ pub(super) struct Members {
     /// Processes that we were told to watch, and their descendants that have joined.
     pub targets: HashSet<u32>,
     pub malformed: u64,
+    pub unanswered: u64,
     pub overdue: u64,
     rows_used: HashSet<u32>,
 }
@@ -189,7 +190,11 @@ impl Members {
     }
 
     pub(super) fn done(&self) -> Done {
-        self.living.iter().map(Process::done).fold(self.ended_done, Done::and)
+        let agents = self.living.iter().map(Process::done).fold(self.ended_done, Done::and);
+        Done {
+            unanswered: self.unanswered,
+            ..agents
+        }
     }
 
     /// What a thread that runs remembers between its calls.
@@ -210,6 +215,7 @@ impl Done {
             refused: self.refused.saturating_add(other.refused),
             unseen: self.unseen.saturating_add(other.unseen),
             dormant: self.dormant.saturating_add(other.dormant),
+            unanswered: self.unanswered.saturating_add(other.unanswered),
         }
     }
 }

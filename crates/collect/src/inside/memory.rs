@@ -40,7 +40,8 @@ impl SharedMemory {
             )
         };
         if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error()).context("failed to map memory to share\nhint: ulimit -v is too small");
+            return Err(io::Error::last_os_error())
+                .context("failed to map memory to share\nhint: ulimit -v is too small");
         }
         let Some(at) = NonNull::new(at.cast()) else {
             bail!("failed to map memory to share")

@@ -244,7 +244,10 @@ impl Engine for Inside {
 
     fn free_kernel_totals(&self, count: u64) {
         let members = self.shared.members();
-        members.living().iter().for_each(|process| process.free_kernel_totals(count));
+        members
+            .living()
+            .iter()
+            .for_each(|process| process.free_kernel_totals(count));
     }
 
     fn forget_files(&self) {}

@@ -1,10 +1,11 @@
 //! One program in one process: its memory, what its threads have submitted, what its tables hold.
 
 use super::arena::{
-    ARENA_MAGIC, ARENA_TABLES, BLOCK_THREAD, Block, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS,
-    PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES, PROCESS_CONTROL, PROCESS_FLOWS, PROCESS_KERNELS,
-    PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES, PROCESS_NAMED_HANDLES, PROCESS_PYTHONS, PROCESS_SHAPES,
-    PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead, Table as TableHead, TableEntry, TableShape, layout,
+    ARENA_MAGIC, ARENA_TABLES, BLOCK_THREAD, Block, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS,
+    PROCESS_AGGREGATE_COUNTERS, PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES, PROCESS_CONTROL,
+    PROCESS_FLOWS, PROCESS_KERNELS, PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES, PROCESS_NAMED_HANDLES,
+    PROCESS_PYTHONS, PROCESS_SHAPES, PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead, Table as TableHead,
+    TableEntry, TableShape, layout,
 };
 use super::memory::SharedMemory;
 use super::ring::{Rings, Submitted, block};
@@ -171,6 +172,7 @@ impl Process {
             refused: head.refused,
             unseen: head.unseen.saturating_add(head.nested),
             dormant: u64::from(head.mapped == 0),
+            unanswered: 0,
         }
     }
 }

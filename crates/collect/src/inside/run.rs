@@ -6,6 +6,7 @@ use super::arena::{
 };
 use super::memory::SharedMemory;
 use super::process::insert;
+use crate::foreign::longest_hold;
 use crate::probe::{Setup, told};
 use crate::wire::{Spec, bytes_of};
 use anyhow::{Result, bail};
@@ -52,7 +53,7 @@ impl Run {
             &RunHead {
                 magic: ARENA_MAGIC,
                 rows: rows as u32,
-                pad: 0,
+                patience: u32::try_from(longest_hold().as_secs().max(1)).unwrap_or(u32::MAX),
             },
         );
         memory.put(RUN_OPTIONS, &told::options(setup)?);

@@ -59,12 +59,7 @@ fn is_largest(table: Table, index: usize) -> bool {
 fn adds_up(table: Table) -> bool {
     matches!(
         table,
-        Table::Totals
-            | Table::Failures
-            | Table::Shapes
-            | Table::Aggregates
-            | Table::WorkLosses
-            | Table::MemoryLosses
+        Table::Totals | Table::Failures | Table::Shapes | Table::Aggregates | Table::WorkLosses | Table::MemoryLosses
     )
 }
 

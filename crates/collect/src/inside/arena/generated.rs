@@ -26,7 +26,8 @@ pub const RUN_PLANS: u64 = 67_108_864;
 pub struct RunHead {
     pub magic: u64,
     pub rows: u32,
-    pub pad: u32,
+    /// How long a thread waits until a library was looked at, s.
+    pub patience: u32,
 }
 
 /// A file, as stat() names it.
@@ -289,7 +290,7 @@ pub struct Answer {
 }
 
 layout! { RunHead, 16:
-    magic: 0, rows: 8, pad: 12,
+    magic: 0, rows: 8, patience: 12,
 }
 layout! { ArenaFile, 24:
     device: 0, inode: 8, changed: 16,

@@ -85,7 +85,12 @@ pub(super) fn layout() -> [TableShape; ARENA_TABLES] {
             size_of::<wire::Aggregate>(),
         ),
         (PROCESS_AGGREGATE_TEXTS, 8192, wire::TEXT, 8),
-        (PROCESS_LANES, 16384, size_of::<wire::LaneKey>(), size_of::<wire::Lane>()),
+        (
+            PROCESS_LANES,
+            16384,
+            size_of::<wire::LaneKey>(),
+            size_of::<wire::Lane>(),
+        ),
         (PROCESS_WORK_LOSSES, 16, 4, size_of::<wire::WorkLoss>()),
         (PROCESS_MEMORY_LOSSES, 16, 4, size_of::<wire::MemoryLoss>()),
         (PROCESS_KNOWN_SITES, 32768, 8, 4),

@@ -48,7 +48,10 @@ impl Moved {
     fn append(&mut self, step: &Step<'_>) -> Result<(), Refusal> {
         let instruction = &step.instruction;
         // of where a moved call returns to, no unwind information tells
-        if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+        if matches!(
+            instruction.flow_control(),
+            FlowControl::Call | FlowControl::IndirectCall
+        ) {
             return Err(Refusal::Calls);
         }
         match instruction.op0_kind() {

@@ -147,10 +147,7 @@ fn a_long_branch_keeps_its_target() {
     assert_eq!((patch.covered, patch.copy.len()), (11, 11));
     assert_eq!(patch.fixups, [fixup(7, 11, ENTRY + 27)]);
     // a branch and a jump through memory may come first where they are overwritten
-    for (bytes, covered, fixups) in [
-        ([0x0f, 0x84, 0, 1, 0, 0], 6, 2),
-        ([0xff, 0x25, 0, 1, 0, 0], 6, 1),
-    ] {
+    for (bytes, covered, fixups) in [([0x0f, 0x84, 0, 1, 0, 0], 6, 2), ([0xff, 0x25, 0, 1, 0, 0], 6, 1)] {
         let patch = planned(&[&bytes, &REST]).expect("a patch");
         assert_eq!((patch.kept, patch.covered, patch.fixups.len()), (0, covered, fixups));
     }
