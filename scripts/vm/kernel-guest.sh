@@ -97,6 +97,13 @@ says 'several of one name: why not fentry' /tmp/list 'kprobe *c_start() no fentr
 GPUSCOPE_KERNEL_HOOKS=fentry ./gpuscope run -q --summary json --hooks hooks.toml -- ./requests 20 40 >/tmp/out 2>/tmp/err </dev/null || fail "status $?"
 counts 'fentry: calls that sleep' /tmp/err nvidia_unlocked_ioctl 100
 
+# asleep for longer than until modules are looked at again, of which none has come or gone: hooks stay where they are
+for way in fentry kprobe; do
+  GPUSCOPE_KERNEL_HOOKS=$way ./gpuscope run -q --summary json --hooks hooks.toml -- ./requests 1 3 4000000 >/tmp/out 2>/tmp/err </dev/null || fail "status $?"
+  counts "$way: calls that sleep long" /tmp/err nvidia_unlocked_ioctl 6
+  counts "$way: calls that sleep long" /tmp/err nvidia_close 1
+done
+
 # unloaded and loaded again while it is traced, which fentry does not let happen
 ./gpuscope trace --all -q --summary none --duration 10s --hooks hooks.toml >/tmp/out 2>/tmp/err </dev/null & tracer=$!
 until grep -q tracing /tmp/err; do sleep 1; done

@@ -1,6 +1,6 @@
 /* Asks the stand-in for the driver: `requests N` opens /dev/nvidiactl, makes N allocations, N control calls and N frees,
- * then N migrations through /dev/nvidia-uvm, and prints how many handles it was given. `requests N M`: after that M
- * processes are in a request that sleeps for half a second, all at once.
+ * then N migrations through /dev/nvidia-uvm, and prints how many handles it was given. `requests N M [T]`: after
+ * that M processes are in a request that sleeps for T microseconds (half a second), all at once.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,6 +29,7 @@ int main(int argc, char **argv)
 {
 	int count = argc > 1 ? atoi(argv[1]) : 1, sleepers = argc > 2 ? atoi(argv[2]) : 0, handles = 0,
 	    wrong = 0;
+	unsigned long sleep = argc > 3 ? strtoul(argv[3], NULL, 10) : 500000;
 	int control = open("/dev/nvidiactl", O_RDWR), uvm = open("/dev/nvidia-uvm", O_RDWR);
 
 	if (control < 0 || uvm < 0) {
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < sleepers; i++)
 		if (!fork())
-			_exit(ioctl(control, _IO('F', 0xff), 500000) != 0);
+			_exit(ioctl(control, _IO('F', 0xff), sleep) != 0);
 	for (int i = 0, status; i < sleepers; i++)
 		wrong += wait(&status) < 0 || status;
 	printf("%d handles, %d wrong\n", handles, wrong);

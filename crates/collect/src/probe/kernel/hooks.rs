@@ -26,9 +26,9 @@ pub struct KernelHooks {
     hooked: BTreeMap<Hook, Hooked>,
     sites: u32,
     /// As they were when we last looked.
-    modules: Vec<(String, String)>,
-    /// Calls that hooks did not see that are gone.
-    missed: Vec<String>,
+    modules: Vec<(String, Option<u64>)>,
+    /// Calls that hooks did not see that are gone, by the function's name.
+    missed: BTreeMap<String, u64>,
 }
 
 /// A function or tracepoint, and the row that it is hooked for.
@@ -114,16 +114,23 @@ impl KernelHooks {
             return None;
         }
         let stays = |module: &String| {
-            let place = |modules: &[(String, String)]| modules.iter().find(|(name, _)| name == module).cloned();
-            place(&before) == place(&self.modules)
+            let load = |modules: &[(String, Option<u64>)]| modules.iter().find(|(name, _)| name == module).cloned();
+            load(&before) == load(&self.modules)
         };
-        self.hooked.retain(|_, hooked| hooked.modules.iter().all(stays));
+        let missed = &mut self.missed;
+        self.hooked.retain(|(name, _), hooked| {
+            let stays = hooked.modules.iter().all(stays);
+            if !stays {
+                *missed.entry(name.clone()).or_default() += hooked.held.missed();
+            }
+            stays
+        });
         Some(self.attach(session, rows))
     }
 
     /// Takes everything away.
     pub fn detach(&mut self) {
-        self.missed = self.missed_now();
+        self.missed = self.missed_so_far();
         let hooked = std::mem::take(&mut self.hooked);
         detach(hooked.into_values().map(|hooked| hooked.held).collect());
     }
@@ -131,24 +138,19 @@ impl KernelHooks {
     /// Calls that were not seen, and why.
     #[must_use]
     pub fn missed(&self, session: &Session) -> Vec<String> {
-        let told = if self.hooked.is_empty() {
-            self.missed.clone()
-        } else {
-            self.missed_now()
-        };
-        told.into_iter().chain(session.missed_in_kernel()).collect()
-    }
-
-    fn missed_now(&self) -> Vec<String> {
-        let missed = self
-            .hooked
-            .iter()
-            .map(|((name, _), hooked)| (name, hooked.held.missed()));
-        let missed = missed.filter(|(_, missed)| *missed > 0);
-        let said = missed.map(|(name, missed)| {
+        let missed = self.missed_so_far().into_iter().filter(|(_, missed)| *missed > 0);
+        let told = missed.map(|(name, missed)| {
             format!("{missed} calls of kernel function {name}: another thread or an interrupt was within its hook on that CPU")
         });
-        said.collect()
+        told.chain(session.missed_in_kernel()).collect()
+    }
+
+    fn missed_so_far(&self) -> BTreeMap<String, u64> {
+        let mut missed = self.missed.clone();
+        for ((name, _), hooked) in &self.hooked {
+            *missed.entry(name.clone()).or_default() += hooked.held.missed();
+        }
+        missed
     }
 
     /// Functions and tracepoints that are hooked now.
