@@ -59,7 +59,11 @@ fn without_rights_it_says_which_are_missing_and_the_cure() {
         ("+bpf", "tracing needs root, or CAP_PERFMON"),
         ("+perfmon", "tracing needs root, or CAP_BPF"),
     ] {
-        let refused = as_nobody(folder.path(), capabilities, &["run", "--", "./gpusim", "train", "1"]);
+        let refused = as_nobody(
+            folder.path(),
+            capabilities,
+            &["run", "--engine", "kernel", "--", "./gpusim", "train", "1"],
+        );
         let said = stderr(&refused);
         assert_eq!(refused.status.code(), Some(125), "{said}");
         assert!(
@@ -92,7 +96,9 @@ fn a_refused_run_neither_begins_nor_empties_a_file() {
             let refused = as_nobody(
                 folder.path(),
                 "",
-                &[command, "-o", path, "--", "./gpusim", "train", "1"],
+                &[
+                    command, "-o", path, "--engine", "kernel", "--", "./gpusim", "train", "1",
+                ],
             );
             assert_eq!(refused.status.code(), Some(125), "{}", stderr(&refused));
         }

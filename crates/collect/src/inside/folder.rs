@@ -215,7 +215,13 @@ mod tests {
         let undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
         // which every dynamic linker of glibc has had from its first release on; without it, the agent stays dormant
         assert_eq!(undefined, [("_r_debug".to_owned(), true)]);
-        assert!(agent.imports().expect("imports").iter().all(|import| import.library().is_empty()));
+        assert!(
+            agent
+                .imports()
+                .expect("imports")
+                .iter()
+                .all(|import| import.library().is_empty())
+        );
     }
 
     #[test]

@@ -124,10 +124,11 @@ pub fn returns_refused() -> Option<String> {
 /// Why programs in the kernel cannot trace here; `None`: nothing speaks against it.
 #[must_use]
 pub fn programs_refused() -> Option<&'static str> {
-    let may_load = ["CAP_BPF", "CAP_SYS_ADMIN"].into_iter().any(super::privilege::has);
+    let has = super::privilege::has;
+    let may_load = has("CAP_SYS_ADMIN") || (has("CAP_BPF") && has("CAP_PERFMON"));
     let too_old = version::parse(&version::release()).is_some_and(version::lacks_cookies);
     match (may_load, too_old) {
-        (false, _) => Some("programs in the kernel need CAP_BPF (or root)"),
+        (false, _) => Some("programs in the kernel need root, or CAP_BPF and CAP_PERFMON"),
         (true, true) => Some("programs in the kernel need Linux 6.1 or newer"),
         (true, false) => None,
     }
