@@ -41,7 +41,8 @@ launches() {
     fail "$1: status $status, '$counted' launches"
   fi
 }
-for program in ./gpusim ./gpusim-static; do [ -e $program ] && launches $program 5; done
+# ./gpusim, too, where minutes do not matter: an emulated machine takes them to read its libraries
+for program in ${INSIDE_PROGRAMS:-./gpusim-static}; do launches "$program" 5; done
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

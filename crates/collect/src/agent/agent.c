@@ -269,6 +269,8 @@ INLINE bool begin(const struct pt_regs *regs)
 		return false;
 	}
 	own->sp = regs->rsp;
+	if (!on_own_stack(regs->rsp, 8))
+		know_page_of_stack(regs->rsp);
 	__atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&self->busy, now_ns(), __ATOMIC_RELAXED);
 	return true;
@@ -288,7 +290,7 @@ INLINE __u32 words_above(__u64 sp, __u32 words)
 
 	if (in_page >= words * 8ull)
 		return words;
-	if (!on_own_stack(from, words * 8ull) && !on_own_stack(sp, 8))
+	if (!on_own_stack(from, words * 8ull))
 		find_stack(sp);
 	if (on_own_stack(from, words * 8ull))
 		return words;

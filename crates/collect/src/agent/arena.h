@@ -129,9 +129,9 @@ struct table_entry {
 };
 
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
-#define BLOCK_BYTES 16777216
+#define BLOCK_BYTES 19922944
 #define MOST_BLOCKS 12288
-#define PROCESS_BYTES 206426865664 /* of which hardly any are in use */
+#define PROCESS_BYTES 245081571328 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
 struct process_head {
@@ -153,9 +153,9 @@ struct process_head {
 #define BLOCK_FAILURES 917504 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */
 #define BLOCK_RING 15728640
-#define RING_BYTES 1048576        /* of the first threads' */
+#define RING_BYTES 4194304        /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
-#define LARGE_RINGS 64
+#define LARGE_RINGS 16
 
 /* What a thread writes to; the block of one that has ended goes to another one of the same process. */
 struct block {

@@ -184,6 +184,13 @@ static bool find_area(__u64 address, struct area *found, bool (*each)(const stru
 	return done;
 }
 
+/* The page that the stack pointer is on is there, from the pointer on. */
+INLINE void know_page_of_stack(__u64 sp)
+{
+	local()->stack[0] = sp;
+	local()->stack[1] = (sp & ~(ARENA_PAGE - 1ull)) + ARENA_PAGE;
+}
+
 /* Learns where the thread's stack lies. */
 static void find_stack(__u64 sp)
 {
@@ -203,7 +210,7 @@ long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
 	__u32 count = 1, most = bytes / 8;
 
 	to[0] = regs->rip;
-	if (!on_own_stack(below, 8))
+	if (!on_own_stack(below, 8) || local()->stack[1] - local()->stack[0] <= ARENA_PAGE)
 		find_stack(below);
 	while (count < most && frame >= below && !(frame & 7) && on_own_stack(frame, 16)) {
 		to[count++] = ((const __u64 *)frame)[1];

@@ -165,10 +165,10 @@ pub struct TableEntry {
 
 /// Where the blocks of threads begin.
 pub const PROCESS_BLOCKS: u64 = 268_435_456;
-pub const BLOCK_BYTES: u64 = 16_777_216;
+pub const BLOCK_BYTES: u64 = 19_922_944;
 pub const MOST_BLOCKS: u32 = 12_288;
 /// Of which hardly any are in use.
-pub const PROCESS_BYTES: u64 = 206_426_865_664;
+pub const PROCESS_BYTES: u64 = 245_081_571_328;
 
 /// What agent and gpuscope know of each other.
 #[repr(C)]
@@ -206,10 +206,10 @@ pub const BLOCK_FAILURES: u64 = 917_504;
 pub const BLOCK_TOTALS: u64 = 983_040;
 pub const BLOCK_RING: u64 = 15_728_640;
 /// Of the first threads'.
-pub const RING_BYTES: u64 = 1_048_576;
+pub const RING_BYTES: u64 = 4_194_304;
 /// Of those behind [`LARGE_RINGS`].
 pub const RING_BYTES_OF_MANY: u64 = 131_072;
-pub const LARGE_RINGS: u32 = 64;
+pub const LARGE_RINGS: u32 = 16;
 
 /// What a thread writes to; the block of one that has ended goes to another one of the same process.
 #[repr(C)]
