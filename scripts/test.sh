@@ -34,7 +34,7 @@ while read -r name program; do
     ignored "$program" --test-threads=2 "${alone[@]/#/--skip=}"
     ignored "$program" --test-threads=1 "${alone[@]}"
   else
-    ignored "$program" --test-threads=1
+    ignored "$program" --test-threads=1 --skip=libraries::
   fi
 done <<<"$programs"
 scripts/torture.sh short || failed+=" torture"
@@ -47,6 +47,7 @@ real=$(sed -n 's/^real //p' <<<"$programs")
 if [ -n "${GPUSCOPE_LIBRARIES:-}" ]; then
   GPUSCOPE_LIBRARIES=$(cd "$GPUSCOPE_LIBRARIES" && pwd)
   cargo test --locked --test real -- --ignored libraries::
+  cargo test --locked -p gpuscope-collect --lib -- --ignored libraries::
   as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_LIBRARIES=$GPUSCOPE_LIBRARIES" "$real" --ignored --test-threads=1 runtime::
 else
   echo "not asked for: tests/real/libraries.rs and tests/real/runtime.rs (scripts/fetch-libraries.sh DIR, then GPUSCOPE_LIBRARIES=DIR make test)"

@@ -86,7 +86,7 @@ long find_code(__u64 address, struct code_range *found)
 {
 	struct area area;
 
-	if (!find_area(address, &area, NULL, NULL))
+	if (!find_area(address, &area))
 		return NO_VMA;
 	if (area.flags) {
 		found->start = area.from;

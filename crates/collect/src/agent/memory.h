@@ -141,9 +141,8 @@ INLINE const char *number_at(const char *text, __u64 *number)
 	}
 }
 
-/* Finds the area that holds `address`; `each` is called with every area instead where there is one, until it says true. */
-static bool find_area(__u64 address, struct area *found, bool (*each)(const struct area *, void *),
-		      void *with)
+/* Finds the area that holds `address`. */
+static bool find_area(__u64 address, struct area *found)
 {
 	char text[LINE_BYTES * 2];
 	long fd = SYS3(open, "/proc/self/maps", 02000000 /* O_CLOEXEC */, 0), read;
@@ -164,8 +163,7 @@ static bool find_area(__u64 address, struct area *found, bool (*each)(const stru
 
 				next = number_at(next + 1, &found->to);
 				found->flags = next[3] == 'x';
-				done = each ? each(found, with)
-					    : address >= found->from && address < found->to;
+				done = address >= found->from && address < found->to;
 			}
 			skips = false;
 			begin = i + 1;
@@ -196,7 +194,7 @@ static void find_stack(__u64 sp)
 {
 	struct area area;
 
-	if (find_area(sp, &area, NULL, NULL)) {
+	if (find_area(sp, &area)) {
 		/* it may grow further down; what lies above is there */
 		local()->stack[0] = sp & ~(ARENA_PAGE - 1ull);
 		local()->stack[1] = area.to;

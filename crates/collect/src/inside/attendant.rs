@@ -7,12 +7,11 @@ use super::run::Run;
 use super::socket::{Caller, Listener};
 use crate::clock::monotonic_ns;
 use crate::discover;
-use crate::engine::Hold;
+use crate::engine::poll::{empty, event_descriptor, ring};
 use crate::wire::{self, COMM, Notice, OPEN, OpenCall};
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -120,7 +119,7 @@ impl Shared {
         };
         if caller.answer(true, Some([process.memory.file(), run.as_fd()])) {
             members.join(process);
-            members.arrive(notice, None);
+            members.arrive(notice);
         } else {
             members.unanswered += 1;
         }
@@ -141,7 +140,7 @@ impl Shared {
         });
         members.fresh.extend(fresh);
         members.waiting.insert(sequence, caller);
-        members.arrive(notice, Some(Hold(sequence as u32)));
+        members.arrive(notice);
     }
 
     /// The program of a process has ended.
@@ -159,7 +158,7 @@ impl Shared {
             comm: name_of(pid).or(began_as).unwrap_or_default(),
             ..Notice::default()
         };
-        members.arrive(notice, None);
+        members.arrive(notice);
         drop(members);
         ring(&self.bell);
     }
@@ -319,25 +318,4 @@ fn parent_of(pid: u32) -> Option<u32> {
         .parse()
         .ok()
         .filter(|parent| *parent != 0)
-}
-
-pub(super) fn ring(event: &File) {
-    let _ = (&mut &*event).write_all(&1u64.to_ne_bytes());
-}
-
-pub(super) fn empty(event: &File) {
-    let mut count = [0; 8];
-    // nothing to read: nobody has rung
-    let _ = (&mut &*event).read(&mut count);
-}
-
-fn event_descriptor() -> Result<File> {
-    // SAFETY: makes a descriptor that nobody else owns
-    unsafe {
-        let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-        if fd < 0 {
-            return Err(io::Error::last_os_error()).context("failed to make an event descriptor");
-        }
-        Ok(File::from_raw_fd(fd))
-    }
 }

@@ -2,10 +2,10 @@
 //!
 //! Owns what is left of a process when its memory goes: all of its records and sums.
 
-use super::process::{KEPT, Process};
+use super::process::{Process, TABLES};
 use super::tables::{self, Entries};
 use super::{arena, ring::Submitted};
-use crate::engine::{Arrival, Counters, Done, Hold, Stream, Table};
+use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, COMM, Notice, RowCounter};
@@ -84,7 +84,7 @@ impl Members {
         let records = process.take(u64::MAX, true);
         self.sort_in(records);
         self.malformed += process.take_malformed();
-        for table in KEPT {
+        for (table, _) in TABLES {
             let entries = self.ended.entry(table).or_default();
             process.read(table, &mut |key, value| tables::add(table, entries, key, value));
         }
@@ -120,7 +120,7 @@ impl Members {
                 arena::RING_WORK => Stream::Work,
                 arena::RING_NOTICES => {
                     match Notice::parse(&record.bytes) {
-                        Some(notice) => self.arrive(notice, None),
+                        Some(notice) => self.arrive(notice),
                         None => self.malformed += 1,
                     }
                     continue;
@@ -135,8 +135,8 @@ impl Members {
     }
 
     /// Something has happened to a process.
-    pub(super) fn arrive(&mut self, notice: Notice, held: Option<Hold>) {
-        self.arrivals.push_back(Arrival { notice, held });
+    pub(super) fn arrive(&mut self, notice: Notice) {
+        self.arrivals.push_back(Arrival { notice, held: None });
     }
 
     /// All entries of a table, of processes that live and those that have ended.

@@ -19,13 +19,14 @@ mod tables;
 
 use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
+use crate::engine::poll::{empty, ring as ring_bell};
 use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
 use crate::probe::{Setup, told};
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
 use anyhow::{Context, Result, bail};
 use arena::{ArenaFile, FLOWS};
-use attendant::{Attendant, Shared, empty, ring as ring_bell};
+use attendant::{Attendant, Shared};
 use folder::Folder;
 use run::{FileName, Run};
 use socket::Listener;

@@ -108,16 +108,16 @@ pub(super) fn of_linker(elf: &ElfFile, offset: u64) -> Result<Vec<ArenaCall>> {
 const _: () = assert!(PATCH_ORIGINAL >= 32 && PATCH_UNDO >= 8 && PATCH_COPY >= 80 && PATCH_FIXUPS >= 6);
 
 #[cfg(test)]
-mod tests {
+mod libraries {
     use super::*;
     use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     /// NVIDIA's own, in the folder that `GPUSCOPE_LIBRARIES` names.
     #[test]
-    #[ignore = "needs NVIDIA's libraries"]
+    #[ignore = "needs GPUSCOPE_LIBRARIES"]
     fn nearly_all_functions_of_the_libraries_can_be_patched() {
-        let folder = std::env::var_os("GPUSCOPE_LIBRARIES").expect("a folder");
+        let folder = std::env::var_os("GPUSCOPE_LIBRARIES").expect("GPUSCOPE_LIBRARIES; scripts/fetch-libraries.sh");
         let mut files: Vec<PathBuf> = Vec::new();
         let mut folders = vec![PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {

@@ -99,7 +99,9 @@ impl Process {
 
     /// Calls `each` with all that it has of a table, the same key once for each thread.
     pub(super) fn read(&self, table: Table, each: &mut dyn FnMut(&[u8], &[u8])) {
-        let Some(number) = number_of(table) else { return };
+        let Some((_, number)) = TABLES.into_iter().find(|(known, _)| *known == table) else {
+            return;
+        };
         let shape = &self.layout[number];
         if number > OWN_FAILURES {
             return tables::for_each(&self.memory, 0, shape, each);
@@ -145,12 +147,7 @@ impl Process {
 
     /// Says where its interpreter keeps what is read of it.
     pub(super) fn set_python(&self, key: &[u8], value: &[u8]) {
-        self.insert(PROCESS_PYTHONS, key, value);
-    }
-
-    /// Puts an entry into a table that no agent adds to.
-    fn insert(&self, number: usize, key: &[u8], value: &[u8]) {
-        insert(&self.memory, &self.layout[number], key, value);
+        insert(&self.memory, &self.layout[PROCESS_PYTHONS], key, value);
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -221,35 +218,17 @@ pub(super) fn insert(memory: &SharedMemory, shape: &TableShape, key: &[u8], valu
     false
 }
 
-/// Which of its tables that is; `None`: no agent has it.
-fn number_of(table: Table) -> Option<usize> {
-    Some(match table {
-        Table::Totals => OWN_TOTALS,
-        Table::Failures => OWN_FAILURES,
-        Table::Shapes => PROCESS_SHAPES,
-        Table::Kernels => PROCESS_KERNELS,
-        Table::NamedHandles => PROCESS_NAMED_HANDLES,
-        Table::Aggregates => PROCESS_AGGREGATES,
-        Table::AggregateTexts => PROCESS_AGGREGATE_TEXTS,
-        Table::Lanes => PROCESS_LANES,
-        Table::WorkLosses => PROCESS_WORK_LOSSES,
-        Table::MemoryLosses => PROCESS_MEMORY_LOSSES,
-        Table::KnownSites => PROCESS_KNOWN_SITES,
-        _ => return None,
-    })
-}
-
-/// All that an agent's tables can have, to be kept when its process has ended.
-pub(super) const KEPT: [Table; 11] = [
-    Table::Totals,
-    Table::Failures,
-    Table::Shapes,
-    Table::Kernels,
-    Table::NamedHandles,
-    Table::Aggregates,
-    Table::AggregateTexts,
-    Table::Lanes,
-    Table::WorkLosses,
-    Table::MemoryLosses,
-    Table::KnownSites,
+/// The tables that an agent has, which are kept when its process has ended, and their numbers among its own.
+pub(super) const TABLES: [(Table, usize); 11] = [
+    (Table::Totals, OWN_TOTALS),
+    (Table::Failures, OWN_FAILURES),
+    (Table::Shapes, PROCESS_SHAPES),
+    (Table::Kernels, PROCESS_KERNELS),
+    (Table::NamedHandles, PROCESS_NAMED_HANDLES),
+    (Table::Aggregates, PROCESS_AGGREGATES),
+    (Table::AggregateTexts, PROCESS_AGGREGATE_TEXTS),
+    (Table::Lanes, PROCESS_LANES),
+    (Table::WorkLosses, PROCESS_WORK_LOSSES),
+    (Table::MemoryLosses, PROCESS_MEMORY_LOSSES),
+    (Table::KnownSites, PROCESS_KNOWN_SITES),
 ];

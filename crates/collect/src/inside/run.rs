@@ -12,7 +12,6 @@ use crate::wire::{Spec, bytes_of};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 const FILES: TableShape = TableShape {
@@ -30,7 +29,6 @@ pub(super) type FileName = (u64, u64);
 pub(super) struct Run {
     pub memory: SharedMemory,
     plans: Mutex<Plans>,
-    files_full: AtomicU64,
 }
 
 #[derive(Default)]
@@ -61,7 +59,6 @@ impl Run {
         let run = Run {
             memory,
             plans: Mutex::default(),
-            files_full: AtomicU64::new(0),
         };
         for (row, spec) in setup.specs.iter().enumerate() {
             run.set_spec(row as u64, bytes_of(spec));
@@ -109,9 +106,8 @@ impl Run {
     pub(super) fn know(&self, file: &ArenaFile) {
         let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let planned = plans.of.get(&(file.device, file.inode)).copied().unwrap_or_default();
-        if !insert(&self.memory, &FILES, bytes_of(file), bytes_of(&planned)) {
-            self.files_full.fetch_add(1, Ordering::Relaxed);
-        }
+        // where there is no room for it, who maps it waits each time
+        insert(&self.memory, &FILES, bytes_of(file), bytes_of(&planned));
     }
 
     /// Rows that it can tell apart.

@@ -11,7 +11,7 @@ use super::Session;
 use super::control::Control;
 use super::hold::Holder;
 use super::ring;
-use crate::engine::poll::wait_readable;
+use crate::engine::poll::{empty, event_descriptor, ring as ring_bell, wait_readable};
 use crate::engine::{Arrival, Arrivals, Keep};
 use crate::foreign::longest_hold;
 use crate::wire::{self, Notice};
@@ -19,8 +19,7 @@ use anyhow::{Context, Result};
 use libbpf_rs::RingBuffer;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -153,7 +152,7 @@ impl Arrivals for Gate {
     }
 
     fn ring(&self) {
-        let _ = (&self.shared.bell).write_all(&1u64.to_ne_bytes());
+        ring_bell(&self.shared.bell);
     }
 
     fn take_malformed(&self) -> u64 {
@@ -243,7 +242,7 @@ impl Shared {
     }
 
     fn nudge(&self) {
-        let _ = (&self.elbow).write_all(&1u64.to_ne_bytes());
+        ring_bell(&self.elbow);
     }
 
     fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
@@ -293,28 +292,11 @@ fn attend(shared: &Shared) {
         let (waiting, is_full) = (!door.arrivals.is_empty(), door.is_full());
         drop(door);
         if waiting {
-            let _ = (&shared.bell).write_all(&1u64.to_ne_bytes());
+            ring_bell(&shared.bell);
         }
         if is_full {
             std::thread::sleep(RESPITE);
         }
-    }
-}
-
-fn empty(event: &File) {
-    let mut count = [0; 8];
-    // nothing to read: nobody has written
-    let _ = (&mut &*event).read(&mut count);
-}
-
-fn event_descriptor() -> Result<File> {
-    // SAFETY: makes a descriptor that nobody else owns
-    unsafe {
-        let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
-        if fd < 0 {
-            return Err(std::io::Error::last_os_error()).context("failed to make an event descriptor");
-        }
-        Ok(File::from_raw_fd(fd))
     }
 }
 
