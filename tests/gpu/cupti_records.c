@@ -4,7 +4,7 @@
  * FILE.PID. Times are CLOCK_MONOTONIC in ns, the clock of gpuscope's records: CUPTI asks a callback of ours for the
  * time and fits the GPU's clock to it. `clock` lines (at start and end) bracket CUPTI's own clock with ours, so that a
  * reader can see how far apart the two are. CUPTI_GRAPHS=1 asks for one record of each graph launch instead of one of
- * each node. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ * each node. CUPTI_API=1 asks for a record of each API call as well, which is counted and not written. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
  */
@@ -21,7 +21,7 @@
 
 static FILE *records;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t dropped;
+static size_t dropped, calls;
 
 static uint64_t monotonic(void)
 {
@@ -109,6 +109,10 @@ static void write_record(const CUpti_Activity *record)
 		return write_memset((const CUpti_ActivityMemset4 *)record);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		return write_graph((const CUpti_ActivityGraphTrace2 *)record);
+	case CUPTI_ACTIVITY_KIND_RUNTIME:
+	case CUPTI_ACTIVITY_KIND_DRIVER:
+		calls++;
+		return;
 	default:
 		fprintf(records, "{\"kind\":\"other\",\"number\":%d}\n", record->kind);
 	}
@@ -153,7 +157,7 @@ static void finish(void)
 	check(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
 	pthread_mutex_lock(&lock);
 	write_clock("end");
-	fprintf(records, "{\"kind\":\"end\",\"dropped\":%zu}\n", dropped);
+	fprintf(records, "{\"kind\":\"end\",\"dropped\":%zu,\"calls\":%zu}\n", dropped, calls);
 	fclose(records);
 	records = fopen("/dev/null", "w");
 	pthread_mutex_unlock(&lock);
@@ -184,6 +188,10 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), "enable memsets");
 	if (graphs)
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "enable graphs");
+	if (getenv("CUPTI_API")) {
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), "enable the runtime's calls");
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), "enable the driver's calls");
+	}
 	atexit(finish);
 	return 1;
 }

@@ -21,6 +21,9 @@ HERE = Path(__file__).resolve().parent
 LAUNCHES = ["cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz",
             "cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz"]
 
+# what only the kernel's engine does (what runs already is watched from outside) is left out with the other
+INSIDE = os.environ.get("GPUSCOPE_ENGINE") == "inside"
+
 lines: list[str] = []
 samples: list[str] = []
 
@@ -98,8 +101,9 @@ def traced(program, options, log, limit=60.0):
 
 
 def counting(program, counts: Path):
-    """The command with every libcuda call counted into `counts`, by a library of our own."""
-    return ["env", f"CUDA_CALLS_FILE={counts}", f"LD_PRELOAD={WORK / 'counter.so'}", *program]
+    """The command with every libcuda call counted into `counts`, by a library of our own beside what is loaded already."""
+    beside = f"LD_PRELOAD={WORK / 'counter.so'}${{LD_PRELOAD:+:$LD_PRELOAD}}"
+    return ["env", f"CUDA_CALLS_FILE={counts}", "sh", "-c", f'{beside} exec "$@"', "sh", *program]
 
 
 def read_counts(path: Path) -> dict[str, int]:

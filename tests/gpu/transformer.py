@@ -1,6 +1,7 @@
-"""A transformer's work, three ways: trained step by step, replayed as a CUDA graph, or compiled (Triton).
+"""A transformer's work, three ways: trained step by step, replayed as a CUDA graph, or compiled (Triton); or small layers.
 
-usage: transformer.py train|graph|compile [STEPS] [--wait]
+usage: transformer.py train|graph|compile|forward [STEPS] [--wait]
+forward: 20 linear layers of 64, a batch of 8, where the host's launches are all that takes time.
 Prints READY and the process id; with --wait a line of stdin is awaited. Then `BEGIN ns`, STEPS steps, `END ns` (both
 CLOCK_MONOTONIC, the device idle at each), `RAN {…}` with what the program knows of its own launches, and with --wait
 another line is awaited.
@@ -72,6 +73,19 @@ def compiled_step():
     return step
 
 
+def forward_step():
+    """Launch-bound: the device waits for the host."""
+    net = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(20)]).cuda().eval()
+    inputs = torch.randn(8, 64, device="cuda")
+
+    def step(number: int) -> float:
+        with torch.no_grad():
+            outputs = net(inputs)
+        return outputs.sum().item() if number % 100 == 99 else 0.0
+
+    return step
+
+
 def mark(name: str) -> None:
     torch.cuda.synchronize()
     print(name, time.clock_gettime_ns(time.CLOCK_MONOTONIC), flush=True)
@@ -79,7 +93,7 @@ def mark(name: str) -> None:
 
 def main() -> None:
     torch.manual_seed(7)
-    step = {"train": training_step, "graph": graph_replay, "compile": compiled_step}[MODE]()
+    step = {"train": training_step, "graph": graph_replay, "compile": compiled_step, "forward": forward_step}[MODE]()
     for number in range(3):
         step(number)
     torch.cuda.synchronize()

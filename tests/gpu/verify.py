@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import harness
-from harness import (GPUSCOPE, HERE, LAUNCHES, OUT, WORK, Failed, Live, check, counting, info, last_json, lines,
+from harness import (GPUSCOPE, HERE, INSIDE, LAUNCHES, OUT, WORK, Failed, Live, check, counting, info, last_json, lines,
                      read_counts, run, sample, trace, traced)
 
 VARIANTS = os.environ.get("VERIFY_VARIANTS", "shared static stripped perthread").split()
@@ -253,6 +253,20 @@ def part_torch() -> None:
         sample("launches of the PyTorch loop as JSON lines", "".join(line for line, _ in zip(launches, range(10))), 10)
 
 
+def part_framework(name: str) -> None:
+    """Another framework: its result, and its driver calls against the independent counter."""
+    program = [sys.executable, HERE / "frameworks.py", name]
+    status, out, err = run(program, 120, log=f"{name}-alone")
+    if status:
+        raise Failed(f"frameworks.py {name} fails untraced: {err[-300:]}")
+    alone = re.findall("^RESULT (.*)$", out, re.M)
+    counts = WORK / f"{name}.counts"
+    status, out, summary = traced(counting(program, counts), ["-q"], f"{name}-counted", 120)
+    check(f"{name}: exit status, result", (0, alone), (status, re.findall("^RESULT (.*)$", out, re.M)))
+    compare_driver(name, read_counts(counts), summary)
+    complete(name, summary)
+
+
 def part_torch_text() -> None:
     path = WORK / "torch.txt"
     status, _, err = run([GPUSCOPE, "run", "-o", path, "--", sys.executable, HERE / "train.py", 5], 90, log="torch-text")
@@ -339,21 +353,24 @@ def write() -> None:
 
 def main() -> None:
     (WORK / "logs").mkdir(exist_ok=True)
-    attempt("doctor", part_doctor)
-    for variant in VARIANTS:
-        attempt(f"calls, {variant}", part_programs, variant)
-    attempt("text", part_text)
-    attempt("late trace -p, exact", part_late_exact)
-    attempt("trace --all", part_all)
-    if "VERIFY_NO_TORCH" not in os.environ:
-        attempt("torch", part_torch)
-        attempt("torch, late", part_torch_late)
-        attempt("torch, text", part_torch_text)
-    attempt("late trace -p of a running loop", part_late_running)
-    attempt("SIGKILL", part_killed)
-    attempt("time of calls", part_time_calls)
-    if "VERIFY_NO_TORCH" not in os.environ:
-        attempt("time of torch", part_time_torch)
+    plan = {
+        "doctor": [("doctor", part_doctor)],
+        "calls": [(f"calls, {variant}", part_programs, variant) for variant in VARIANTS],
+        "text": [("text", part_text)],
+        "late": [("late trace -p, exact", part_late_exact), ("late trace -p of a running loop", part_late_running),
+                 ("trace --all", part_all), ("SIGKILL", part_killed)],
+        "torch": [("torch", part_torch), ("torch, text", part_torch_text)],
+        "torch-late": [("torch, late", part_torch_late)],
+        "others": [(framework, part_framework, framework) for framework in ("jax", "cupy")],
+        "time": [("time of calls", part_time_calls)],
+        "torch-time": [("time of torch", part_time_torch)],
+    }
+    parts = os.environ.get("VERIFY_PARTS", " ".join(plan)).split()
+    for part in parts:
+        if "torch" in part and "VERIFY_NO_TORCH" in os.environ or "late" in part and INSIDE:
+            continue
+        for name, *call in plan[part]:
+            attempt(name, *call)
     shutil.make_archive(str(OUT / "logs"), "gztar", WORK / "logs")
     sys.exit(any(line.startswith("FAIL") for line in lines))
 

@@ -11,7 +11,7 @@ import sys
 import time
 
 from cupti import Copies, Records
-from harness import (GPUSCOPE, HERE, LAUNCHES, OUT, WORK, Failed, Live, attempt, check, counting, info, last_json,
+from harness import (GPUSCOPE, HERE, INSIDE, LAUNCHES, OUT, WORK, Failed, Live, attempt, check, counting, info, last_json,
                      read_counts, run, sample, trace, traced, write_figures)
 from work_summary import Work, graph_kernel_runs, kernel_runs, launches, unnamed
 
@@ -243,11 +243,11 @@ def main() -> None:
     modes = [("train", 20), ("graph", 50), ("compile", 20)]
     plan = {
         "idle": [(scenario, part_idle, scenario) for scenario in scenarios.split()],
-        "copies": [("copies", part_copies), ("copies-late", part_copies_late)],
+        "copies": [("copies", part_copies), *([] if INSIDE else [("copies-late", part_copies_late)])],
         "bandwidth": [(f"bandwidth {size} {manner}", part_bandwidth, size, count, manner)
                       for size, count in BANDWIDTH_SIZES for manner in ("synchronous", "asynchronous")],
         "transformer": [(f"transformer {mode[0]}", part_transformer, *mode) for mode in modes],
-        "late": [(f"transformer {mode[0]}, late", part_transformer_late, *mode) for mode in modes],
+        "late": [] if INSIDE else [(f"transformer {mode[0]}, late", part_transformer_late, *mode) for mode in modes],
         "text": [("text", part_text)],
     }
     for part in parts:
