@@ -12,9 +12,11 @@
 
 #include "watch.h"
 #include "call.bpf.h"
+#include "interpreter.h"
 
 #include "clock.h"
 #include "loaded.h"
+#include "unwind.h"
 
 _Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");
 _Static_assert(sizeof(struct control) <= ARENA_PAGE, "a page");
@@ -52,9 +54,11 @@ static void bind(void)
 	__u32 at_thread = sizeof(struct local), at_kernel = AFTER(at_thread, struct thread),
 	      at_site = AFTER(at_kernel, struct kernel_scratch);
 
+	rules_at = AFTER(at_site, struct site_scratch);
+
 	_Static_assert(BLOCK_LOCAL + sizeof(struct local) == BLOCK_THREAD, "one follows the other");
 	_Static_assert(sizeof(struct local) + sizeof(struct thread) + sizeof(struct kernel_scratch) +
-				       sizeof(struct site_scratch) + 256 <
+				       sizeof(struct site_scratch) + sizeof(struct rules) + 256 <
 			       BLOCK_ROWS - BLOCK_LOCAL,
 		       "they lie before the rows");
 	BIND(specs, PLACE_SPECS);
@@ -80,19 +84,6 @@ static void bind(void)
 	BIND(events, RING_CALLS);
 	BIND(memory, RING_MEMORY);
 	BIND(work, RING_WORK);
-}
-
-long find_code(__u64 address, struct code_range *found)
-{
-	struct area area;
-
-	if (!find_area(address, &area))
-		return NO_VMA;
-	if (area.flags) {
-		found->start = area.from;
-		found->bytes = area.to - area.from;
-	}
-	return 0;
 }
 
 static void note_open_calls(struct message *message)
@@ -305,6 +296,7 @@ int agent_enter(struct pt_regs *regs, const struct hook *hook)
 	if (!begin(regs))
 		return 0;
 	local()->trusted = 0;
+	local()->at_entry = true;
 	enter_call(regs, hook->cookie);
 	if (hook->returns)
 		words = 1 + words_above(regs->rsp, hook->words);
@@ -319,6 +311,7 @@ void agent_leave(struct pt_regs *regs, const struct hook *hook)
 	if (!begin(regs))
 		return;
 	local()->trusted = spec && (spec->flags & SPEC_FALLIBLE) && !(__u32)regs->rax;
+	local()->at_entry = false;
 	leave_call(regs, hook->cookie);
 	end();
 }
@@ -359,7 +352,8 @@ done:
 	return length && length < LONGEST_PATH;
 }
 
-static void find_clock(void)
+/* What the kernel has told the program: where its clock is, and the program's headers. */
+static void read_auxiliaries(void)
 {
 	__u64 pairs[64];
 	long fd = SYS3(open, "/proc/self/auxv", 02000000, 0), bytes;
@@ -368,10 +362,13 @@ static void find_clock(void)
 		return;
 	bytes = SYS3(read, fd, pairs, sizeof(pairs));
 	SYS1(close, fd);
-	for (long i = 0; i + 1 < bytes / 8 && pairs[i]; i += 2)
+	for (long i = 0; i + 1 < bytes / 8 && pairs[i]; i += 2) {
 		if (pairs[i] == 33 /* AT_SYSINFO_EHDR */)
 			clock_of_kernel =
 				(clock_function)exported((const char *)pairs[i + 1], "__vdso_clock_gettime");
+		if (pairs[i] == 3 /* AT_PHDR */)
+			program_headers = pairs[i + 1];
+	}
 }
 
 static bool make_membership(void)
@@ -389,7 +386,7 @@ __attribute__((constructor)) static void begin_program(void)
 	if (!&_r_debug || !read_address() || !make_membership())
 		return;
 	bind();
-	find_clock();
+	read_auxiliaries();
 	if (!join(MESSAGE_PROGRAM))
 		return;
 	__atomic_store_n(&membership->epoch, (__u32)SYS0(getpid), __ATOMIC_RELEASE);

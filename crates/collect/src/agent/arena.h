@@ -148,7 +148,7 @@ struct process_head {
 };
 
 #define BLOCK_LOCAL 4096      /* what nobody else reads */
-#define BLOCK_THREAD 4160     /* `struct thread`, of which gpuscope reads the open calls */
+#define BLOCK_THREAD 5120     /* `struct thread`, of which gpuscope reads the open calls */
 #define BLOCK_ROWS 131072     /* OWN_ROWS */
 #define BLOCK_FAILURES 917504 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */

@@ -78,6 +78,10 @@
 #define bpf_probe_read_kernel(to, bytes, from) (-14)
 #define bpf_probe_read_kernel_str(to, bytes, from) (-14)
 #define bpf_get_stack(ctx, to, bytes, flags) walk_frames(ctx, to, bytes)
-#define bpf_find_vma(task, address, each, found, flags) find_code(address, found)
+#define bpf_find_vma(task, address, each, found, flags) (-2)
+/* a stack that was walked by rules leads through code; what else is to be said of it */
+#define STACK_IS_CODE true
+#define stack_flags() (local()->walked)
+#define caller_at(sp) (local()->caller)
 
 #endif

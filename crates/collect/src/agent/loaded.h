@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 #include "join.h"
+#include "modules.h"
 #include "patch.h"
 
 struct loaded {
@@ -87,6 +88,19 @@ static bool name_file(const struct loaded *loaded, struct arena_file *file)
 	return true;
 }
 
+/* Where the program's own headers lie, which need not be at its bias. */
+static __u64 program_headers;
+
+static void note_module(const struct loaded *loaded)
+{
+	bool is_program = loaded == _r_debug.first;
+	__u64 base = is_program ? program_headers & ~(ARENA_PAGE - 1ull) : loaded->bias;
+	struct module module;
+
+	if (base && read_module(base, loaded->bias, &module))
+		add_module(&module);
+}
+
 /* Whether it was met before. */
 static bool is_seen(const struct loaded *loaded)
 {
@@ -145,10 +159,13 @@ static void look_at_list(void)
 	__u32 count = 0;
 
 	look++;
+	if (has_shrunk)
+		forget_modules();
 	for (; loaded; loaded = loaded->next) {
 		const struct arena_planned *plan;
 
 		last = loaded;
+		note_module(loaded);
 		if (is_seen(loaded) || !name_file(loaded, &found[count].file))
 			continue;
 		plan = plan_of(&found[count].file);

@@ -78,16 +78,52 @@ INLINE void copy_words(void *to, const void *from, __u32 bytes)
 		((char *)to)[i] = ((const char *)from)[i];
 }
 
+/* Where a page is remembered, and the one that was there before it. */
+INLINE __u64 *pages_like(__u64 page)
+{
+	return &local()->pages[2 * (page & (PAGES_KNOWN / 2 - 1))];
+}
+
+INLINE bool is_known(__u64 page)
+{
+	const __u64 *pages = pages_like(page);
+
+	return pages[0] == page || pages[1] == page;
+}
+
+INLINE void know_page(__u64 page)
+{
+	__u64 *pages = pages_like(page);
+
+	if (is_known(page))
+		return;
+	pages[1] = pages[0];
+	pages[0] = page;
+}
+
+/* Whether the kernel has read there for us, and what lies there stays as long as the call that we are in. */
+INLINE bool was_read(__u64 from, __u32 bytes)
+{
+	return local()->alive && from >= LOWEST_ADDRESS && is_known(from / ARENA_PAGE) &&
+	       is_known((from + bytes - 1) / ARENA_PAGE);
+}
+
 long read_memory(void *to, __u32 bytes, const void *from)
 {
-	if (!may_read((__u64)from, bytes)) {
-		if ((__u64)from < LOWEST_ADDRESS || read_by_kernel(to, bytes, (__u64)from)) {
-			memset(to, 0, bytes);
-			return FAULT;
-		}
+	__u64 at = (__u64)from;
+
+	if (may_read(at, bytes) || was_read(at, bytes)) {
+		copy_words(to, from, bytes);
 		return 0;
 	}
-	copy_words(to, from, bytes);
+	if (at < LOWEST_ADDRESS || read_by_kernel(to, bytes, at)) {
+		memset(to, 0, bytes);
+		return FAULT;
+	}
+	if (local()->alive) {
+		know_page(at / ARENA_PAGE);
+		know_page((at + bytes - 1) / ARENA_PAGE);
+	}
 	return 0;
 }
 
@@ -199,23 +235,6 @@ static void find_stack(__u64 sp)
 		local()->stack[0] = sp & ~(ARENA_PAGE - 1ull);
 		local()->stack[1] = area.to;
 	}
-}
-
-/* Return addresses along the chain of frame pointers, innermost first; their bytes. */
-long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
-{
-	__u64 frame = regs->rbp, below = regs->rsp;
-	__u32 count = 1, most = bytes / 8;
-
-	to[0] = regs->rip;
-	if (!on_own_stack(below, 8) || local()->stack[1] - local()->stack[0] <= ARENA_PAGE)
-		find_stack(below);
-	while (count < most && frame >= below && !(frame & 7) && on_own_stack(frame, 16)) {
-		to[count++] = ((const __u64 *)frame)[1];
-		below = frame + 16;
-		frame = ((const __u64 *)frame)[0];
-	}
-	return count * 8;
 }
 
 long name_of_thread(char *to)

@@ -9,6 +9,9 @@
 /* NULL: it has none yet, or there is no room for it. */
 static __thread struct block *self;
 
+#define PAGES_KNOWN 64 /* a power of two */
+#define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 10 - PAGES_KNOWN)
+
 /* What of a block is nobody's but the thread's; the body's own structures follow behind it. */
 struct local {
 	__u64 ids; /* TGID and TID, as the kernel gives them to its programs */
@@ -18,6 +21,13 @@ struct local {
 	__u64 stack[2]; /* from, to: where the thread's stack lies, as far as it is known */
 	__u64 reserved; /* where the next record ends */
 	__u64 sp;       /* of the call whose hook the thread is in, or was */
+	__u64 caller;   /* where the call that is entered returns to */
+	__u32 walked;   /* what is to be said of the stack that was walked last, enum site_flag */
+	__u8 at_entry;  /* the call is entered, not left */
+	__u8 alive; /* what is read now stays as long as the call: pages that were read once may be read directly */
+	__u8 pad[2];
+	__u64 pages[PAGES_KNOWN];
+	__u64 unused[BLOCK_THREAD_UNUSED];
 };
 
 INLINE struct local *local(void)
@@ -30,8 +40,6 @@ long read_memory(void *to, __u32 bytes, const void *from);
 long read_string(char *to, __u32 bytes, const void *from);
 long name_of_thread(char *to);
 long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes);
-struct code_range;
-long find_code(__u64 address, struct code_range *found);
 
 INLINE __u64 thread_pointer_of(void *task)
 {

@@ -188,23 +188,41 @@ static __always_inline __u64 thread_pointer(void)
 	return BPF_CORE_READ(task, thread.fsbase);
 }
 
+#ifdef GPUSCOPE_INSIDE
+__u64 find_python_thread(struct site_scratch *scratch, const struct python *python, __u64 self);
+void forget_python_thread(void);
+#else
+/* The state of the thread whose pointer is `self`; 0: it runs no Python code. */
+static __always_inline __u64 find_python_thread(struct site_scratch *scratch, const struct python *python,
+						__u64 self)
+{
+	/* its memory may have become another's */
+	if (!scratch->thread || !runs(python, scratch->thread, self))
+		scratch->thread = thread_search(scratch, python, self);
+	return scratch->thread;
+}
+
+static __always_inline void forget_python_thread(void)
+{
+}
+#endif
+
 __noinline int python_stack(struct site_scratch *scratch, __u32 tgid)
 {
 	const struct python *python = bpf_map_lookup_elem(&pythons, &tgid);
-	__u64 self;
+	__u64 thread;
 
 	if (!scratch || !python)
 		return 0;
 	scratch->event.python = PYTHON_THREAD;
-	self = thread_pointer();
-	/* its memory may have become another's */
-	if (!scratch->thread || !runs(python, scratch->thread, self))
-		scratch->thread = thread_search(scratch, python, self);
-	if (!scratch->thread)
-		return 0;
-	scratch->event.python = PYTHON_FRAMES;
-	scratch->event.flags &= ~SITE_THREADS_FULL;
-	return read_frames(scratch, python, top_frame(python, scratch->thread));
+	thread = find_python_thread(scratch, python, thread_pointer());
+	if (thread) {
+		scratch->event.python = PYTHON_FRAMES;
+		scratch->event.flags &= ~SITE_THREADS_FULL;
+		read_frames(scratch, python, top_frame(python, thread));
+	}
+	forget_python_thread();
+	return 0;
 }
 
 #endif

@@ -153,10 +153,10 @@ __noinline int fill_site(struct site_scratch *scratch, __u64 ids, __u32 bytes, _
 	scratch->event.kind = MEMORY_SITE;
 	scratch->event.tgid = ids >> 32;
 	scratch->event.tid = (__u32)ids;
-	scratch->event.flags = flags | (count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0);
+	scratch->event.flags = flags | stack_flags() | (count >= SITE_NATIVE ? SITE_NATIVE_FULL : 0);
 	scratch->event.python = PYTHON_NONE;
 	scratch->event.python_count = 0;
-	scratch->event.native_count = checked(scratch, count);
+	scratch->event.native_count = STACK_IS_CODE ? count : checked(scratch, count);
 	if (site_options.python)
 		python_stack(scratch, ids >> 32);
 	return 0;
@@ -171,7 +171,7 @@ __noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, _
 		return SITE_UNKNOWN;
 	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
 	if (flags & SITE_AT_ENTRY)
-		scratch->event.native[0] = read_word(sp);
+		scratch->event.native[0] = caller_at(sp);
 	fill_site(scratch, ids, bytes, flags);
 	id = site_id(scratch);
 	if (bpf_map_lookup_elem(&known_sites, &id))

@@ -15,6 +15,10 @@
 #define SHARED               /* with user space, which reads and writes it meanwhile */
 /* to what only the current thread changes, in a process that carries the agent */
 #define ADD_OWN(at, number) __sync_fetch_and_add(at, number)
+/* what a native stack is known to be: addresses, some of which may be none of code */
+#define STACK_IS_CODE false
+#define stack_flags() 0
+#define caller_at(sp) read_word(sp)
 #endif
 
 typedef struct {

@@ -197,7 +197,7 @@ pub struct ProcessHead {
 /// What nobody else reads.
 pub const BLOCK_LOCAL: u64 = 4096;
 /// `struct thread`, of which gpuscope reads the open calls.
-pub const BLOCK_THREAD: u64 = 4160;
+pub const BLOCK_THREAD: u64 = 5120;
 /// [`OWN_ROWS`].
 pub const BLOCK_ROWS: u64 = 131_072;
 /// [`OWN_FAILURES`].
