@@ -23,6 +23,7 @@ mod hook_sums;
 mod hooks;
 mod hooks_example;
 mod inside;
+mod inside_sites;
 mod kernels;
 mod leaks;
 mod lifecycle;
