@@ -288,12 +288,42 @@ INLINE __u32 words_above(__u64 sp, __u32 words)
 	return (__u32)((on_own_stack(from, 8) ? local()->stack[1] - from : in_page) / 8);
 }
 
+/* Whether nothing but its number is wanted of a call: neither when it was, nor what it was given. */
+INLINE bool is_plain(const struct spec *spec)
+{
+	return spec && !(spec->flags & ~SPEC_FALLIBLE) && !spec->hook.flags && !needs_frame(spec);
+}
+
+/* Counts such a call, which takes no time that would have to be known. Nothing is written that a handler of a signal could
+ * find half done. False: it is the thread's first one.
+ */
+INLINE bool count_plain(const struct hook *hook)
+{
+	__u32 row = (__u32)hook->cookie;
+	struct total_key key = { .row = row };
+	struct row_counter *counter;
+	struct total *total;
+
+	if (epoch != membership->epoch || !self || !is_plain(element(PLACE_SPECS, row, sizeof(struct spec))))
+		return false;
+	key.tgid = local()->ids >> 32;
+	counter = bpf_map_lookup_elem(&row_counters, &row);
+	total = bpf_map_lookup_elem(&totals, &key);
+	if (!counter || !total || !thread_known())
+		return false;
+	if (counting()) {
+		asm volatile("incq %0" : "+m"(counter->entered));
+		asm volatile("incq %0" : "+m"(total->untimed));
+	}
+	return true;
+}
+
 /* 0: the call need not come back to `agent_leave`; else 1 and the words of the stack that the function may be given. */
 int agent_enter(struct pt_regs *regs, const struct hook *hook)
 {
 	__u32 words = 0;
 
-	if (!begin(regs))
+	if ((!hook->returns && count_plain(hook)) || !begin(regs))
 		return 0;
 	local()->trusted = 0;
 	local()->at_entry = true;
