@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::elf_builder::{CODE_AT, Function, library};
-use super::{Binding, ElfFile, SymbolTable, by_offset, find_by_name_strings, find_runtime, probe_site};
+use super::static_runtime::runtime_of;
+use super::{Binding, ElfFile, SymbolTable, by_offset, find_by_name_strings, probe_site};
 
 const CODE: [u8; 4] = [0x55, 0x31, 0xc0, 0xc3];
 
@@ -27,7 +28,7 @@ fn read_all(file: Result<ElfFile, super::ElfError>) -> Result<usize, String> {
     for probe in file.static_probes(&|_| true).map_err(|e| e.to_string())? {
         let _ = (probe.site(&file), probe.operand(0));
     }
-    find_runtime(&file, &|_| true).map_err(|e| e.to_string())?;
+    runtime_of(&file, &|_| true).map_err(|e| e.to_string())?;
     find_by_name_strings(&file, &|_| true).map_err(|e| e.to_string())?;
     let stubs = file.kernel_stubs().map_err(|e| e.to_string())?;
     let _ = (stubs.name(&file, 0), file.kernels_by_symbol(&[CODE_AT]));

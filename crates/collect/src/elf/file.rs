@@ -54,7 +54,7 @@ impl ElfFile {
         Self::new(Source::from_bytes(bytes.into()))
     }
 
-    fn new(source: Source) -> Result<Self, ElfError> {
+    pub(super) fn new(source: Source) -> Result<Self, ElfError> {
         let layout = Layout::read(&source)?;
         let dynamic = Dynamic::read(&source, &layout)?;
         let build_id = build_id(&source, &layout)?;

@@ -1,5 +1,6 @@
-//! ELF files that others control: another process reads them for us.
+//! ELF files that others control: where their file system may never answer, another process reads them for us.
 
+use super::source::Source;
 use super::{ElfError, ElfFile, ReadAt};
 use crate::foreign::ForeignFile;
 
@@ -15,7 +16,10 @@ impl ElfFile {
     /// # Errors
     /// As [`ElfFile::open`]; or its file system does not answer.
     pub fn of_foreign(file: &ForeignFile) -> Result<Self, ElfError> {
-        let facts = file.facts();
-        ElfFile::read_from(Box::new(file.clone()), facts.bytes)
+        let bytes = file.facts().bytes;
+        match file.open_here() {
+            Ok(Some(here)) => ElfFile::new(Source::of(here, bytes)),
+            _ => ElfFile::read_from(Box::new(file.clone()), bytes),
+        }
     }
 }

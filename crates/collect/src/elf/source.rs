@@ -53,6 +53,14 @@ impl Source {
         })
     }
 
+    /// A regular file that is open, with as many bytes.
+    pub(super) fn of(file: File, len: u64) -> Self {
+        Self {
+            len,
+            backing: Backing::File(file),
+        }
+    }
+
     pub(super) fn read_from(other: Box<dyn ReadAt>, len: u64) -> Self {
         Self {
             backing: Backing::Other(other),

@@ -1,13 +1,19 @@
 //! Entry points of a CUDA runtime that was linked into a program or library.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
+use object::elf;
+
+use super::bytes::printable;
 use super::name_strings::{self, References};
 use super::symbol::SymbolTable;
 use super::{ElfError, ElfFile};
 
 /// Every CUDA runtime contains it, and its users do not.
 const MARKER: &[u8] = b"CUDA_ENABLE_MODULE_LAZY_LOADING";
+/// Every runtime opens the driver by this name. Others may, too; but most files do not, and are asked no more.
+const DRIVER: &[u8] = b"libcuda.so.1";
 /// Present where all `cuda*` functions only forward to a runtime that is loaded later.
 const FORWARDING_TABLE: &str = "_cudart_tramp_table";
 /// Functions of one runtime lie closer together than this, in bytes.
@@ -41,15 +47,26 @@ pub struct StaticRuntime {
 /// # Errors
 /// A part of the file cannot be read, is cut off or is larger than its limit.
 pub fn find_runtime(file: &ElfFile, is_name: &dyn Fn(&str) -> bool) -> Result<Option<StaticRuntime>, ElfError> {
-    let looks_like = |name: &str| runtime_like(name);
-    let exported = file.symbols_of(SymbolTable::Dynamic, &looks_like)?;
-    if exported.iter().any(|s| is_name(&s.name)) || file.defines(FORWARDING_TABLE)? {
+    if !file.read_only_data_contains(DRIVER)? {
+        return Ok(None);
+    }
+    runtime_of(file, is_name)
+}
+
+/// As [`find_runtime`], of a file that knows the driver.
+pub(super) fn runtime_of(file: &ElfFile, is_name: &dyn Fn(&str) -> bool) -> Result<Option<StaticRuntime>, ElfError> {
+    let exported = named(file, SymbolTable::Dynamic)?;
+    if exported.functions.iter().any(|(name, _)| is_name(name)) || exported.forwards {
+        return Ok(None);
+    }
+    let local = named(file, SymbolTable::Local)?;
+    if local.forwards {
         return Ok(None);
     }
     let mut functions = Vec::new();
-    for symbol in file.symbols_of(SymbolTable::Local, &looks_like)? {
-        if !is_trampoline(file, symbol.file_offset)? {
-            functions.push((symbol.name, symbol.file_offset));
+    for (name, offset) in local.functions {
+        if !is_trampoline(file, offset)? {
+            functions.push((name, offset));
         }
     }
     if functions.iter().any(|(name, _)| is_name(name)) {
@@ -96,8 +113,30 @@ pub fn is_trampoline(file: &ElfFile, offset: u64) -> Result<bool, ElfError> {
     Ok(after.starts_with(&[0xff, 0x25]))
 }
 
-fn runtime_like(name: &str) -> bool {
-    name.starts_with("cuda") || name.starts_with("__cuda")
+/// What a symbol table has of a runtime.
+#[derive(Default)]
+struct Named {
+    /// Name and file offset of what may be its functions.
+    functions: Vec<(String, u64)>,
+    /// [`FORWARDING_TABLE`] is defined.
+    forwards: bool,
+}
+
+fn named(file: &ElfFile, table: SymbolTable) -> Result<Named, ElfError> {
+    let mut named = Named::default();
+    let Some(place) = file.table(table)? else {
+        return Ok(named);
+    };
+    file.named_records(&place, &mut |record, name| {
+        named.forwards |= name == FORWARDING_TABLE.as_bytes() && record.section != elf::SHN_UNDEF;
+        if name.starts_with(b"cuda") || name.starts_with(b"__cuda") {
+            let plain = name.split(|&byte| byte == b'@').next().unwrap_or_default();
+            let offset = file.function_offset(record);
+            named.functions.extend(offset.map(|offset| (printable(plain), offset)));
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(named)
 }
 
 /// Names with exactly one function; where other code uses a name too, the function that lies among the others.
@@ -187,7 +226,7 @@ mod tests {
         for name in ["cudaMalloc", FORWARDING_TABLE] {
             let file = ElfFile::from_bytes(library(&FORWARDS, &[Function::new(name, 0, 16)]));
             let file = file.expect("a library");
-            assert_eq!(find_runtime(&file, &|_| true).expect("readable"), None, "{name}");
+            assert_eq!(runtime_of(&file, &|_| true).expect("readable"), None, "{name}");
         }
     }
 

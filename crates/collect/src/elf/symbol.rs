@@ -117,25 +117,6 @@ impl ElfFile {
         Ok(found)
     }
 
-    /// Whether any table holds a symbol of this name, function or not, defined here.
-    pub(super) fn defines(&self, wanted: &str) -> Result<bool, ElfError> {
-        let mut found = false;
-        for table in [SymbolTable::Dynamic, SymbolTable::Local] {
-            let Some(place) = self.table(table)? else {
-                continue;
-            };
-            self.named_records(&place, &mut |record, name| {
-                found |= record.section != elf::SHN_UNDEF && name == wanted.as_bytes();
-                if found {
-                    ControlFlow::Break(())
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })?;
-        }
-        Ok(found)
-    }
-
     /// Every function's place, sorted by offset; kept after the first call.
     pub(super) fn extents(&self) -> Result<&[Extent], ElfError> {
         if let Some(known) = self.extents.get() {
