@@ -15,6 +15,8 @@ use super::{ElfError, ElfFile};
 const TEXT_LIMIT: u64 = 512 << 20;
 const RELOCATION: usize = 24;
 const LONGEST_NAME: usize = 128;
+/// Bytes of code that are looked at together.
+const BLOCK: usize = 64;
 
 /// Each name with the functions (virtual addresses) that refer to it.
 pub(super) type References = BTreeMap<String, BTreeSet<u64>>;
@@ -120,16 +122,13 @@ fn scan(
         let range = code.offset..code.offset + code.size;
         file.source.chunks("code", range, OPERAND, &mut |at, bytes| {
             let base = code.vaddr + (at - code.offset);
-            for (index, window) in bytes.windows(OPERAND + 1).enumerate() {
-                let &[opcode, operand, a, b, c, d] = window else {
+            for index in candidates(bytes) {
+                let Some(&[_, _, a, b, c, d]) = bytes.get(index..index + OPERAND + 1) else {
                     continue;
                 };
-                if operand & 0xc7 != 0x05 || !takes_address(opcode) {
-                    continue;
-                }
                 let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
                 let here = base + index as u64;
-                let target = (here + window.len() as u64).wrapping_add_signed(distance);
+                let target = (here + OPERAND as u64 + 1).wrapping_add_signed(distance);
                 if target < low || target > high {
                     continue;
                 }
@@ -143,7 +142,48 @@ fn scan(
     Ok(())
 }
 
+/// Where an operation that takes an address may begin, with an operand relative to the instruction pointer.
+fn candidates(code: &[u8]) -> impl Iterator<Item = usize> {
+    let operands = code.get(1..).unwrap_or_default();
+    let blocks = code.chunks(BLOCK).zip(operands.chunks(BLOCK)).enumerate();
+    let promising = blocks.filter(|(_, (opcodes, operands))| {
+        // without branches, so that many bytes are looked at at once
+        let pairs = opcodes.iter().zip(operands.iter());
+        pairs.fold(false, |any, (opcode, operand)| any | is_candidate(*opcode, *operand))
+    });
+    promising.flat_map(|(number, (opcodes, operands))| {
+        let pairs = opcodes.iter().zip(operands).enumerate();
+        pairs
+            .filter(|(_, (opcode, operand))| is_candidate(**opcode, **operand))
+            .map(move |(index, _)| number * BLOCK + index)
+    })
+}
+
+fn is_candidate(opcode: u8, operand: u8) -> bool {
+    (operand & 0xc7 == 0x05) & takes_address(opcode)
+}
+
 /// `lea`, `mov` and the vector loads `movups movlps movhps movaps movdqa movq`.
 fn takes_address(opcode: u8) -> bool {
-    matches!(opcode, 0x8d | 0x8b | 0x10 | 0x12 | 0x16 | 0x28 | 0x6f | 0x7e)
+    const OPCODES: [u8; 8] = [0x8d, 0x8b, 0x10, 0x12, 0x16, 0x28, 0x6f, 0x7e];
+    OPCODES.iter().fold(false, |any, known| any | (*known == opcode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn candidates_are_those_of_each_position(code in proptest::collection::vec(
+            prop_oneof![any::<u8>(), Just(0x8d_u8), Just(0x05_u8), Just(0x8b_u8), Just(0x3d_u8)], 0..400)) {
+            let each = code.windows(2).enumerate();
+            let expected: Vec<usize> = each
+                .filter(|(_, pair)| pair[1] & 0xc7 == 0x05 && takes_address(pair[0]))
+                .map(|(index, _)| index)
+                .collect();
+            prop_assert_eq!(candidates(&code).collect::<Vec<_>>(), expected);
+        }
+    }
 }
