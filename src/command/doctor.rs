@@ -24,8 +24,10 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 struct Report {
     /// Whether calls can be traced: on this machine and, if one was asked for, of that process.
     possible: bool,
-    /// How probes are attached.
+    /// How probes are attached; `None`: they cannot be.
     tier: Option<&'static str>,
+    /// Whether what is started can be traced from inside.
+    inside: bool,
     checks: Vec<Check>,
     process: Option<Coverage>,
 }
@@ -37,11 +39,14 @@ struct Report {
 pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     let process = pid.map(covered).transpose()?;
     let mut checks = machine::checks();
-    checks.push(inside_check());
+    let inside = inside_check();
+    let from_inside = inside.state == State::Ok;
+    checks.push(inside);
     let refused = process.as_ref().is_some_and(|process| process.refusal.is_some());
     let report = Report {
-        possible: machine::can_trace(&checks) && !refused,
+        possible: (machine::can_trace(&checks) || (from_inside && process.is_none())) && !refused,
         tier: machine::best_tier(&checks).map(|tier| tier.name()),
+        inside: from_inside,
         checks,
         process,
     };
@@ -101,6 +106,11 @@ fn verdict(report: &Report) -> String {
     let limited = report.checks.iter().filter(|check| check.state != State::Ok).count();
     let refused = report.process.as_ref().filter(|process| process.refusal.is_some());
     match (report.tier, refused) {
+        (None, _) if report.possible => {
+            "run, record and leaks work here, from inside. What runs already cannot be traced \
+            (trace, serve): for that, begin with the first cure above."
+                .to_owned()
+        }
         (None, _) => "Tracing is not possible here; begin with the first cure above.".to_owned(),
         (Some(_), Some(process)) => format!("Process {} cannot be traced.", process.pid),
         (Some(tier), None) if limited == 0 => format!("Tracing is possible here, with {tier}."),

@@ -14,6 +14,7 @@ fn report(tier: Option<&'static str>, process: Option<Coverage>) -> Report {
     Report {
         possible: tier.is_some(),
         tier,
+        inside: false,
         checks: vec![check(State::Limited)],
         process,
     }
@@ -59,6 +60,12 @@ fn the_last_line_says_whether_tracing_is_possible() {
         last(&report(None, None)),
         "Tracing is not possible here; begin with the first cure above."
     );
+    let inside = Report {
+        possible: true,
+        inside: true,
+        ..report(None, None)
+    };
+    assert!(last(&inside).starts_with("run, record and leaks work here, from inside."));
     let refused = report(Some("perf-link"), Some(process(Some("a kernel thread"))));
     assert_eq!(last(&refused), "Process 7 cannot be traced.");
     assert!(last(&report(Some("perf-link"), None)).starts_with("Tracing is possible here, with perf-link;"));
@@ -70,7 +77,7 @@ fn json_is_one_object_on_one_line() {
     assert!(
         !text.contains('\n')
             && text.starts_with(
-                "{\"possible\":false,\"tier\":null,\"checks\":[{\"name\":\"kernel\",\"state\":\"limited\""
+                "{\"possible\":false,\"tier\":null,\"inside\":false,\"checks\":[{\"name\":\"kernel\",\"state\":\"limited\""
             )
     );
 }
@@ -108,6 +115,7 @@ fn made_up() -> Report {
     Report {
         possible: true,
         tier: Some("uprobe.multi"),
+        inside: true,
         checks: vec![
             found("kernel", State::Ok, "Linux 6.12.1", None),
             found(

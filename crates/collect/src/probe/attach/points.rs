@@ -92,8 +92,10 @@ impl Attacher {
             rows.see_entry_only(row);
             self.gap(format!("{about}: seen at entry only: {why}"));
         }
-        let point = Point::entry(site.offset, row.0, rows.returns(row)).at(site.cost);
-        Some((point, site.cost == Cost::SingleStepped))
+        // from inside, the kernel runs no instruction for us
+        let cost = file.engine.is_inside().map_or(site.cost, |_| Cost::Emulated);
+        let point = Point::entry(site.offset, row.0, rows.returns(row)).at(cost);
+        Some((point, cost == Cost::SingleStepped))
     }
 
     /// Where to probe for a row with an offset.

@@ -62,10 +62,12 @@ fn judge(tier: Tier, best: Option<Tier>, failure: Option<anyhow::Error>) -> Chec
         return Check::ok(name, used);
     };
     let cause = error.root_cause().to_string();
+    // the cure says the rest
+    let cause = cause.split("\nhint:").next().unwrap_or_default();
     match best {
         Some(best) if best < tier => Check::limited(name, format!("{cause}; not needed, {best} works"), cure(tier)),
         Some(best) => Check::limited(name, format!("{cause}; {best} is used"), cure(tier)),
-        None => Check::missing(name, cause, cure(tier)),
+        None => Check::missing(name, cause.to_owned(), cure(tier)),
     }
 }
 
