@@ -67,8 +67,9 @@ def run(command, limit=60.0, env=None, log=None):
     child = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              stdin=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True,
                              env={**os.environ, **(env or {})})
+    limit = left(limit)
     try:
-        out, err = child.communicate(timeout=left(limit))
+        out, err = child.communicate(timeout=limit)
     except BaseException as error:
         os.killpg(child.pid, signal.SIGKILL)
         out, err = child.communicate()

@@ -76,8 +76,8 @@ def part_imports() -> None:
 
 
 def main() -> None:
-    attempt("a training step", part_steps, "train", 100, 1e3, "ms", ("CUPTI, kernels and copies",))
-    attempt("a launch-bound forward pass", part_steps, "forward", 1000, 1e6, "us", ("CUPTI, kernels and copies",))
+    attempt("a training step", part_steps, "train", 60, 1e3, "ms", ("CUPTI, kernels and copies", "run -q, inside"))
+    attempt("a launch-bound forward pass", part_steps, "forward", 1000, 1e6, "us", ("CUPTI, kernels and copies", "run -q, inside"))
     attempt("starts", part_imports)
     sys.exit(not write_figures("inside-figures.txt", "inside-samples.txt"))
 
