@@ -1,5 +1,6 @@
 //! What there is to fuzz, and how much memory reading it may take.
 
+mod agent;
 mod cgroup;
 mod code;
 mod devices;
@@ -78,6 +79,12 @@ const RECORDING: Bound = Bound {
     beside: 24 << 20,
 };
 
+/// Of what an agent may write, whose tables and rings have sizes of their own.
+const AGENT: Bound = Bound {
+    times: 64,
+    beside: 256 << 20,
+};
+
 /// Of what makes pages: they have much that is in none of their rows.
 const PAGE: Bound = Bound {
     times: 64,
@@ -110,6 +117,7 @@ fn text(bytes: &[u8], run: fn(&str)) {
 }
 
 targets! {
+    agent(bytes, 4096, AGENT),
     cgroup(bytes, 4096, USUAL),
     code(bytes, 1024, USUAL),
     devices(bytes, 2048, USUAL),

@@ -21,6 +21,7 @@ struct walk {
 	__u64 pc;
 	__u64 sp;
 	__u64 rbp;
+	bool guessed; /* a step was not by a rule: what is taken for the stack may be anything */
 };
 
 extern void agent_call(void);
@@ -51,10 +52,12 @@ INLINE const struct rule *rule_for(struct rules *rules, __u64 pc)
 }
 
 /* A word of the thread's own stack; false: it lies elsewhere. */
-INLINE bool stack_word(__u64 at, __u64 *word)
+INLINE bool stack_word(const struct walk *walk, __u64 at, __u64 *word)
 {
 	if (at & 7 || !on_own_stack(at, 8))
 		return false;
+	if (walk->guessed)
+		return !read_by_kernel(word, 8, at);
 	*word = *(const __u64 *)at;
 	return true;
 }
@@ -64,7 +67,9 @@ static bool step_by_frame(struct walk *walk)
 {
 	__u64 frame = walk->rbp;
 
-	if (frame < walk->sp || !stack_word(frame, &walk->rbp) || !stack_word(frame + 8, &walk->pc))
+	walk->guessed = true;
+	if (frame < walk->sp || !stack_word(walk, frame, &walk->rbp) ||
+	    !stack_word(walk, frame + 8, &walk->pc))
 		return false;
 	walk->sp = frame + 16;
 	return module_at(walk->pc - 1) != NULL;
@@ -80,12 +85,12 @@ INLINE bool step(struct walk *walk, const struct rule *rule)
 	if (rule->base == RULE_END)
 		return false;
 	end = (rule->base == RULE_STACK ? walk->sp : walk->rbp) + (__u64)(__s64)rule->frame;
-	if (rule->base == RULE_THROUGH && !stack_word(end, &end))
+	if (rule->base == RULE_THROUGH && !stack_word(walk, end, &end))
 		return false;
 	at = (rule->saved_in == SAVED_BELOW ? end : walk->rbp) + (__u64)(__s64)rule->saved;
-	if (rule->saved_in != SAVED_NOWHERE && !stack_word(at, &saved))
+	if (rule->saved_in != SAVED_NOWHERE && !stack_word(walk, at, &saved))
 		return false;
-	if (end <= walk->sp || !stack_word(end - 8, &walk->pc))
+	if (end <= walk->sp || !stack_word(walk, end - 8, &walk->pc))
 		return false;
 	walk->rbp = saved;
 	walk->sp = end;
@@ -100,7 +105,7 @@ INLINE bool is_ours(__u64 pc)
 /* Return addresses, innermost first; their bytes. */
 long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
 {
-	struct walk walk = { regs->rip, regs->rsp, regs->rbp };
+	struct walk walk = { regs->rip, regs->rsp, regs->rbp, false };
 	struct rules *rules = rules_of_thread();
 	__u32 count = 1, most = bytes / 8;
 
@@ -110,7 +115,7 @@ long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
 		find_stack(walk.sp);
 	local()->caller = 0;
 	if (local()->at_entry) {
-		if (!stack_word(walk.sp, &walk.pc))
+		if (!stack_word(&walk, walk.sp, &walk.pc))
 			return 8;
 		walk.sp += 8;
 		if (!is_ours(walk.pc))

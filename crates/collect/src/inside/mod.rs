@@ -7,6 +7,8 @@
 mod arena;
 mod attendant;
 mod folder;
+#[cfg(any(test, fuzzing))]
+pub mod hostile;
 mod members;
 mod memory;
 mod patch;

@@ -1,0 +1,89 @@
+//! What a program has written where its agent should have: any bytes, anywhere. Reading them neither fails nor takes long.
+
+use super::arena::{
+    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS, PROCESS_AGGREGATE_COUNTERS,
+    PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, layout,
+};
+use super::members::Members;
+use super::process::{Process, TABLES};
+use crate::engine::Table;
+use crate::wire::COMM;
+
+/// Bytes of one piece; two more say where it lies.
+const PIECE: usize = 30;
+/// What lies in its tables and rings is kept up to these.
+const MOST_KEPT: usize = 256 << 20;
+
+/// Where something of a process begins that is read.
+fn places() -> Vec<u64> {
+    let mut places = vec![0, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_AGGREGATE_COUNTERS];
+    places.extend(layout().iter().skip(3).flat_map(|shape| [shape.offset, shape.first()]));
+    for block in 0..2 {
+        let at = PROCESS_BLOCKS + block * BLOCK_BYTES;
+        let parts = [0, BLOCK_THREAD, BLOCK_ROWS, BLOCK_FAILURES, BLOCK_TOTALS, BLOCK_RING];
+        places.extend(parts.map(|part| at + part));
+    }
+    places
+}
+
+/// Reads a process whose memory holds `bytes`, in pieces: each begins with where it lies. False: there is no memory.
+///
+/// # Panics
+/// More is kept of it than there is room for in what its agent may write.
+pub fn read(bytes: &[u8]) -> bool {
+    let Ok(process) = Process::make(1, [0; COMM], 1, true) else {
+        return false;
+    };
+    let places = places();
+    for piece in bytes.chunks(PIECE + 2) {
+        let &[place, distance, ref rest @ ..] = piece else {
+            continue;
+        };
+        let at = places[usize::from(place) % places.len()];
+        process.memory.put(at + u64::from(distance) * 8, rest);
+    }
+    let mut members = Members::default();
+    members.uses_row(0);
+    members.join(process);
+    look(&mut members);
+    members.end(1);
+    look(&mut members);
+    true
+}
+
+fn look(members: &mut Members) {
+    members.take_in(u64::MAX);
+    std::hint::black_box((
+        members.counters(),
+        members.site_counters(),
+        members.done(),
+        members.row(0),
+        members.flow(1),
+        members.thread(1, 4096),
+        members.fill(),
+    ));
+    for (table, _) in TABLES {
+        let mut kept = 0;
+        for (key, value) in members.entries(table) {
+            kept += key.len() + value.len();
+        }
+        assert!(kept <= MOST_KEPT, "{table:?}: {kept} bytes");
+    }
+    members.delete(Table::Totals, &[0; 16]);
+    members.queues.clear();
+    members.arrivals.clear();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..1024)) {
+            prop_assert!(read(&bytes));
+        }
+    }
+}
