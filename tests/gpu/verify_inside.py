@@ -1,7 +1,8 @@
 """What recording costs from inside, beside the other engine and beside CUPTI with a record of each API call.
 
 usage: verify_inside.py GPUSCOPE WORK OUT SECONDS      Started by scripts/verify-gpu-inside.sh.
-Ratios of medians of interleaved rounds; ROUNDS of them (5). Figures go to inside-figures.txt in OUT.
+Ratios of medians of interleaved rounds; ROUNDS of them (5). VERIFY_PARTS: some of "train forward starts" (all). Figures go
+to inside-figures.txt in OUT.
 """
 import os
 import statistics
@@ -37,22 +38,28 @@ def record_from(engine: str) -> list:
 
 def part_steps(mode: str, steps: int, unit: float, name_of_unit: str, left_out: tuple = ()) -> None:
     program = [sys.executable, HERE / "transformer.py", mode, steps]
+    chosen = [way for way in ways(program).items() if way[0] not in left_out]
     times: dict[str, list[float]] = {}
-    for number in range(ROUNDS):
-        chosen = [way for way in ways(program).items() if way[0] not in left_out]
-        for name, command in chosen[number % len(chosen):] + chosen[:number % len(chosen)]:
-            status, out, err = run(command, 90, log=f"{mode}-{name.replace(' ', '-')}")
-            if status:
-                raise Failed(f"{name}: status {status}: {err[-300:]}")
-            times.setdefault(name, []).append(last_json(out, "RAN ")["seconds"] / steps)
-    base = statistics.median(times["untraced"])
+    try:
+        for number in range(ROUNDS):
+            for name, command in chosen[number % len(chosen):] + chosen[:number % len(chosen)]:
+                status, out, err = run(command, 90, log=f"{mode}-{name.replace(' ', '-')}")
+                if status:
+                    raise Failed(f"{name}: status {status}: {err[-300:]}")
+                times.setdefault(name, []).append(last_json(out, "RAN ")["seconds"] / steps)
+    finally:
+        say_times(mode, times, unit, name_of_unit)
+
+
+def say_times(mode: str, times: dict[str, list[float]], unit: float, name_of_unit: str) -> None:
+    base = statistics.median(times.get("untraced", [float("nan")]))
     for name, values in times.items():
         middle = statistics.median(values)
         info(f"{mode}, {name}: a step, {name_of_unit}, median of {len(values)} (min-max), ratio to untraced",
              f"{middle * unit:.3f} ({min(values) * unit:.3f}-{max(values) * unit:.3f}), {middle / base:.3f}")
 
 
-def part_imports() -> None:
+def part_starts() -> None:
     """What a start costs under the agent: importing PyTorch, and programs that know nothing of CUDA."""
     torch = [sys.executable, "-c", "import time; s = time.perf_counter(); import torch; print(time.perf_counter() - s)"]
     seconds: dict[str, list[float]] = {"untraced": [], "inside": []}
@@ -76,9 +83,14 @@ def part_imports() -> None:
 
 
 def main() -> None:
-    attempt("a training step", part_steps, "train", 60, 1e3, "ms", ("CUPTI, kernels and copies", "run -q, inside"))
-    attempt("a launch-bound forward pass", part_steps, "forward", 1000, 1e6, "us", ("CUPTI, kernels and copies", "run -q, inside"))
-    attempt("starts", part_imports)
+    left_out = ("CUPTI, kernels and copies", "run -q, inside")
+    plan = {
+        "train": ("a training step", part_steps, "train", 60, 1e3, "ms", left_out),
+        "forward": ("a launch-bound forward pass", part_steps, "forward", 1000, 1e6, "us", left_out),
+        "starts": ("starts", part_starts),
+    }
+    for part in os.environ.get("VERIFY_PARTS", " ".join(plan)).split():
+        attempt(*plan[part])
     sys.exit(not write_figures("inside-figures.txt", "inside-samples.txt"))
 
 
