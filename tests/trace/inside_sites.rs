@@ -6,27 +6,33 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 const CALLER: &str = include_str!("../support/caller.c");
+const FOREIGN: &str = include_str!("../support/foreign_thread.c");
+const FOREIGN_SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/foreign_thread.py");
 const ALLOCATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/allocate.py");
 
-/// The stacks of what a program held at its peak, innermost first: `function file:line`. Its stdin gives it a line when it is
-/// there, and one more when its names were read.
-fn stacks(program: &str) -> Vec<Vec<String>> {
+/// The call sites of what a program held at its peak. Its stdin gives it a line when it is there, and one more when its names were read.
+fn sites(program: &str) -> Vec<Value> {
     let script = format!("(echo; sleep 2; echo) | {program}");
     let options = ["--engine", "inside", "--json", "--top", "50"];
     let trace = Gpuscope::leaks(&options, &["sh", "-c", &script]).finish();
     let report = trace.records.last().expect("a report").clone();
     let processes = report["processes"].as_array().expect("processes").clone();
-    let sites = processes
+    processes
         .iter()
-        .flat_map(|process| process["sites"].as_array().cloned().unwrap_or_default());
-    sites
-        .map(|site| {
-            site["stack"]
-                .as_array()
-                .map(|stack| stack.iter().map(told).collect())
-                .unwrap_or_default()
-        })
+        .flat_map(|process| process["sites"].as_array().cloned().unwrap_or_default())
         .collect()
+}
+
+/// Innermost first: `function file:line`.
+fn stack_of(site: &Value) -> Vec<String> {
+    site["stack"]
+        .as_array()
+        .map(|stack| stack.iter().map(told).collect())
+        .unwrap_or_default()
+}
+
+fn stacks(program: &str) -> Vec<Vec<String>> {
+    sites(program).iter().map(stack_of).collect()
 }
 
 fn told(frame: &Value) -> String {
@@ -76,4 +82,28 @@ fn python_callers_are_named_to_the_line() {
         })
         .collect();
     assert_eq!(seen, expected_python(true));
+}
+
+/// The state that such a thread has of Python's is made for each call into Python, and freed behind it.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_thread_that_python_has_not_started_has_its_frames_only_while_it_runs_them() {
+    const TIMES: u64 = 300;
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = compile(folder.path(), "thread.so", FOREIGN, &["-g", "-O2", "-shared", "-fPIC"]);
+    let cuda = sim_text("libcuda.so.1");
+    let found = sites(&format!(
+        "python3 {FOREIGN_SCRIPT} {cuda} {} {TIMES}",
+        library.display()
+    ));
+    let held = |function: &str, python: bool| -> u64 {
+        let here = |stack: &[String]| {
+            stack.iter().any(|frame| frame.starts_with(function))
+                && stack.iter().any(|frame| frame.contains(".py:")) == python
+        };
+        let own = found.iter().filter(|site| here(&stack_of(site)));
+        own.filter_map(|site| site["bytes_at_peak"].as_u64()).sum()
+    };
+    assert_eq!(held("called foreign_thread.py:", true), 1000 * TIMES, "{found:#?}");
+    assert_eq!(held("allocate_own ", false), 3000 * TIMES, "{found:#?}");
 }
