@@ -17,7 +17,12 @@ refuses() {
   pass "$command: refused, status $status"
 }
 
-refuses 1 doctor
+./gpuscope doctor >/tmp/out 2>/tmp/err </dev/null; status=$?
+if [ $status = 0 ] && grep -q 'Linux 6.1 or newer' /tmp/out && grep -q 'work here, from inside' /tmp/out; then
+  pass 'doctor: says what works from inside, and which kernel does the rest'
+else
+  fail "doctor: status $status: $(tail -1 /tmp/out)"
+fi
 refuses 125 run -q --engine kernel -- touch /tmp/started
 refuses 125 record -o /tmp/t.arrows --engine kernel -- touch /tmp/started
 refuses 125 leaks --engine kernel -- touch /tmp/started
