@@ -53,7 +53,7 @@ pub fn find_runtime(file: &ElfFile, is_name: &dyn Fn(&str) -> bool) -> Result<Op
     runtime_of(file, is_name)
 }
 
-/// As [`find_runtime`], of a file that knows the driver.
+/// The same of a file that knows the driver.
 pub(super) fn runtime_of(file: &ElfFile, is_name: &dyn Fn(&str) -> bool) -> Result<Option<StaticRuntime>, ElfError> {
     let exported = named(file, SymbolTable::Dynamic)?;
     if exported.functions.iter().any(|(name, _)| is_name(name)) || exported.forwards {
@@ -118,7 +118,7 @@ pub fn is_trampoline(file: &ElfFile, offset: u64) -> Result<bool, ElfError> {
 struct Named {
     /// Name and file offset of what may be its functions.
     functions: Vec<(String, u64)>,
-    /// [`FORWARDING_TABLE`] is defined.
+    /// The table of those that only forward is defined.
     forwards: bool,
 }
 
