@@ -7,6 +7,7 @@ mod functions;
 mod leaks;
 pub mod mistakes;
 mod options;
+mod preload;
 mod record;
 mod report;
 mod run;
@@ -22,6 +23,7 @@ pub use export::ExportArgs;
 pub use functions::FunctionsArgs;
 pub use leaks::{LeaksArgs, MemoryStacks};
 pub use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};
+pub use preload::PreloadArgs;
 pub use record::{DumpOn, Keep, RecordArgs, Rotate};
 pub use report::{DiffArgs, ReportArgs};
 pub use run::RunArgs;
@@ -81,6 +83,9 @@ pub enum Command {
     /// Write a recording in another format: JSON lines, Chrome's trace, Perfetto's, Parquet, CSV
     #[command(after_help = export::EXPORT_HELP)]
     Export(ExportArgs),
+    /// Start CMD so that it can be traced later, without root and without restart
+    #[command(after_help = preload::PRELOAD_HELP)]
+    Preload(PreloadArgs),
     /// List the functions that can be traced, and which of them a process or library has
     #[command(after_help = functions::FUNCTIONS_HELP)]
     Functions(FunctionsArgs),

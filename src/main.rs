@@ -41,7 +41,7 @@ fn refused(error: &clap::Error) -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     let runs = match words.next() {
         Some(command) if command == "leaks" || command == "record" => words.any(|word| word == "--"),
-        command => command.is_some_and(|command| command == "run"),
+        command => command.is_some_and(|command| command == "run" || command == "preload"),
     };
     match (error.use_stderr(), runs) {
         (false, _) => ExitCode::SUCCESS,

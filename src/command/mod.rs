@@ -12,6 +12,7 @@ mod functions_kernel;
 pub mod launched;
 pub(crate) mod leaks;
 pub(crate) mod man;
+mod preload;
 pub(crate) mod prepare;
 #[cfg(feature = "record")]
 mod progress;
@@ -55,6 +56,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Serve(args) => serve(&args),
         Command::Timeline(args) => timeline(&args),
         Command::Export(args) => export(&args),
+        Command::Preload(args) => preload::run(&args),
         Command::Functions(args) => functions::run(&args),
         Command::Doctor(args) => doctor::run(args.pid, args.json),
         Command::Completions { shell } => {

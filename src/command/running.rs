@@ -8,6 +8,7 @@ use crate::probe::machine;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// These processes, or every one.
 pub struct Running<'a> {
@@ -40,6 +41,7 @@ impl Running<'_> {
             tracer.add_running();
         }
         tracer.begin_counting();
+        await_agents(tracer)?;
         rights::after_attaching(tracer);
         say(format_args!(
             "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
@@ -53,6 +55,23 @@ impl Running<'_> {
     pub(crate) fn are_over(&self) -> bool {
         !self.all && !self.pids.iter().any(|pid| is_alive(*pid))
     }
+}
+
+/// How long a program that calls CUDA takes to make its next call, mostly.
+const NEXT_CALL: Duration = Duration::from_millis(500);
+
+/// Agents follow with the next call of their programs.
+fn await_agents(tracer: &mut Tracer) -> Result<()> {
+    let until = Instant::now() + NEXT_CALL;
+    while !tracer.awaited().is_empty() && Instant::now() < until {
+        tracer.step()?;
+    }
+    for pid in tracer.awaited() {
+        say(format_args!(
+            "gpuscope: process {pid} makes no call of CUDA now: what it calls next is seen"
+        ));
+    }
+    Ok(())
 }
 
 fn check_process(pid: u32) -> Result<()> {

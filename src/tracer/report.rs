@@ -33,8 +33,9 @@ impl Tracer {
         let seconds = self.started.elapsed().as_secs_f64();
         // first, and for all at once: probes go one after the other
         self.engine.count_calls(false);
+        let ended = monotonic_ns();
         self.handle_remaining();
-        self.look_for_hanging(monotonic_ns());
+        self.look_for_hanging(ended);
         let calls = (self.open_calls(), self.switches());
         self.look_at_all_code();
         self.look_at_unsure();
@@ -56,7 +57,7 @@ impl Tracer {
         self.work.tell_graphs(&mut self.launches, true);
         let mut summary = self.add_up(&snapshot, standing, seconds)?;
         summary.cost = self.cost(&summary, &snapshot.counters);
-        summary.work = self.work.report(self.engine.as_ref(), monotonic_ns());
+        summary.work = self.work.report(self.engine.as_ref(), ended);
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
@@ -271,7 +272,11 @@ impl Tracer {
         );
         note(
             agents.refused,
-            "functions of loaded libraries stay unhooked: their code is not that of their file, or no memory near it is free",
+            "functions of loaded libraries stay unhooked: their code is not that of their file, no memory near it is free, or they were loaded while nothing was traced and were not expected to be wanted",
+        );
+        note(
+            agents.left,
+            "times a program went on untraced, because gpuscope had stood still for a minute",
         );
         note(agents.unseen, "calls found nowhere to be counted: they are in no total");
         let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);

@@ -68,6 +68,12 @@ impl Tracer {
         self.engine.count_calls(true);
     }
 
+    /// Processes that stood by and have made no call since we knocked: what they call next is seen.
+    #[must_use]
+    pub fn awaited(&self) -> Vec<u32> {
+        self.engine.awaited()
+    }
+
     /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
     pub fn add_installed(&mut self) {
         self.attacher.attach_installed(self.engine.as_ref(), &mut self.rows);

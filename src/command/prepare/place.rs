@@ -1,6 +1,7 @@
 //! Which engine a run gets, and why.
 
 use crate::cli::EngineChoice;
+use crate::inside::standby::{self, Standby};
 use crate::probe::{EnginePlace, machine};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
@@ -35,16 +36,52 @@ fn starts_a_command(scope: &Scope) -> bool {
 
 /// `refused`: why programs in the kernel are.
 fn decide(choice: EngineChoice, scope: &Scope, refused: Option<&'static str>) -> Result<Place> {
-    let starts = starts_a_command(scope);
     let of = |is, why| Ok(Place { is, why });
-    match choice {
-        EngineChoice::Inside if !starts => bail!(Usage(
-            "--engine inside: only a command that gpuscope starts loads its agent\nhint: -- CMD; or --engine kernel, as root"
+    match (choice, refused) {
+        (EngineChoice::Inside, _) => of(EnginePlace::Inside, None).and_then(|place| reaches(scope).map(|()| place)),
+        (EngineChoice::Auto, Some(_)) if reaches(scope).is_ok() => of(EnginePlace::Inside, refused),
+        (EngineChoice::Auto, Some(why)) => match unready(scope) {
+            Some(unready) => bail!("{why}, and from inside: {unready}"),
+            None => of(EnginePlace::Kernel, None),
+        },
+        _ => of(EnginePlace::Kernel, None),
+    }
+}
+
+/// Whether all that is traced can carry the agent.
+///
+/// # Errors
+/// Something runs without it.
+fn reaches(scope: &Scope) -> Result<()> {
+    let Scope::Processes(pids) = scope else {
+        bail!(Usage(
+            "--engine inside: not every process carries the agent\nhint: -p PID, or -- CMD; or --engine kernel, as root"
                 .to_owned()
-        )),
-        EngineChoice::Inside => of(EnginePlace::Inside, None),
-        EngineChoice::Auto if starts && refused.is_some() => of(EnginePlace::Inside, refused),
-        EngineChoice::Auto | EngineChoice::Kernel => of(EnginePlace::Kernel, None),
+        ));
+    };
+    match pids.iter().find(|pid| standby::of(**pid) != Standby::Ready) {
+        Some(pid) => bail!("{}", words(*pid)),
+        None => Ok(()),
+    }
+}
+
+/// Of processes that carry the agent, why one cannot be traced yet.
+fn unready(scope: &Scope) -> Option<String> {
+    let Scope::Processes(pids) = scope else { return None };
+    let unready = pids.iter().find(|pid| standby::of(**pid) == Standby::Unready);
+    unready.map(|pid| words(*pid))
+}
+
+fn words(pid: u32) -> String {
+    match standby::of(pid) {
+        Standby::Ready => format!("process {pid} can be traced from inside"),
+        Standby::Unready => format!(
+            "process {pid} carries the agent, and has loaded no library of CUDA yet\nhint: try again when it has"
+        ),
+        Standby::Absent => format!(
+            "process {pid} does not carry the agent: from inside, only what was started so is seen\n\
+             hint: gpuscope preload -- CMD starts it so that it can be traced later; or --engine kernel, as root"
+        ),
     }
 }
 

@@ -22,23 +22,27 @@ _Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");
 _Static_assert(sizeof(struct control) <= ARENA_PAGE, "a page");
 _Static_assert(sizeof(struct process_head) <= ARENA_PAGE, "a page");
 
-#define FORKED_TOO (1u << 31)
+/* of an epoch: the process, how often it was traced before, and whether its calls pass */
+#define EPOCH_PROCESS ((1u << 22) - 1)
+#define EPOCH_ROUND (1u << 22)
+#define DORMANT (1u << 31)
 #define NO_SUCH_THREAD (-3)
 #define BLOCKS_LOOKED_AT 4
 #define FEW_BLOCKS 16
 #define MADV_WIPE_ON_FORK 18
 #define MADV_DONT_DUMP 16
-#define MAP_SHARED_FIXED 0x11
-#define MAP_SHARED_LAZY 0x4001 /* and without reserve */
+#define MADV_REMOVE 9
 
 /* Zero in a child, which the kernel sees to: then it has not joined yet. */
 struct membership {
-	__u32 epoch; /* the process, with FORKED_TOO where it stays dormant */
+	__u32 epoch;
 	__u32 joining;
 };
 
-static struct membership *membership;
+SHARED struct membership membership;
 static __thread __u32 epoch;
+/* whether this process, or the one that it was forked from, is traced now */
+static bool is_traced;
 
 /* The section "pages" ends with a page of its own, and what follows it begins with one. */
 static char last_page[ARENA_PAGE] __attribute__((section("pages"), aligned(ARENA_PAGE), used));
@@ -90,7 +94,7 @@ static void note_open_calls(struct message *message)
 {
 	const struct thread *thread;
 
-	if (!self || epoch != membership->epoch)
+	if (!self || epoch != membership.epoch)
 		return;
 	thread = bpf_task_storage_get(&threads, NULL, 0, 0);
 	for (__u32 i = 0; i < MESSAGE_OPEN && i < thread->depth; i++) {
@@ -108,8 +112,10 @@ static bool map_page(volatile void *at, int fd, __u64 offset, int rights)
 
 static bool map_all(int of_process, int of_run)
 {
-	long memory_of_run = SYS6(mmap, 0, RUN_BYTES, 1, MAP_SHARED_LAZY, of_run, 0);
-	long memory_of_process = SYS6(mmap, 0, PROCESS_BYTES, PROT_RW, MAP_SHARED_LAZY, of_process, 0);
+	/* what was there before gives way at once: there is always memory where a hook may be writing */
+	long memory_of_run = SYS6(mmap, run, RUN_BYTES, 1, MAP_SHARED_LAZY | (run ? MAP_FIXED_ : 0), of_run, 0);
+	long memory_of_process = SYS6(mmap, process, PROCESS_BYTES, PROT_RW,
+				      MAP_SHARED_LAZY | (process ? MAP_FIXED_ : 0), of_process, 0);
 
 	if (failed_call(memory_of_run) || failed_call(memory_of_process))
 		return false;
@@ -137,7 +143,6 @@ static bool join(__u32 kind)
 
 	message.tid = (__u32)SYS0(gettid);
 	message.parent = (__u32)SYS0(getppid);
-	process = NULL;
 	joined = ask(&message, fds, PATIENCE_S) && map_all(fds[0], fds[1]);
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
@@ -145,33 +150,101 @@ static bool join(__u32 kind)
 	return joined;
 }
 
+/* The process is in the `round`th state of its own. */
+static void set_epoch(__u32 round, bool traced)
+{
+	__u32 number = ((__u32)SYS0(getpid) & EPOCH_PROCESS) | (round * EPOCH_ROUND & ~(EPOCH_PROCESS | DORMANT));
+
+	is_traced = traced;
+	__atomic_store_n(&membership.epoch, traced ? number : number | DORMANT, __ATOMIC_RELEASE);
+}
+
+/* Nothing that is called from now on is recorded. */
+static void leave_tracing(void)
+{
+	switch_all_off();
+	if (is_traced)
+		__atomic_fetch_add(&door.joined, 1, __ATOMIC_RELEASE);
+	set_epoch(membership.epoch / EPOCH_ROUND + 1, false);
+}
+
 /* A forked child makes its first call. */
 static void join_child(void)
 {
-	char *before = process;
-	__u32 own = (__u32)SYS0(getpid);
-
-	if (__atomic_exchange_n(&membership->joining, 1, __ATOMIC_ACQUIRE))
+	if (__atomic_exchange_n(&membership.joining, 1, __ATOMIC_ACQUIRE))
 		return; /* another thread does: what this one calls meanwhile is not seen */
 	/* the thread that was looking has stayed behind */
 	looking = 0;
-	if (before)
-		SYS2(munmap, before, PROCESS_BYTES);
-	if (run)
-		SYS2(munmap, run, RUN_BYTES);
-	if (!join(MESSAGE_CHILD))
-		own |= FORKED_TOO;
-	__atomic_store_n(&membership->epoch, own, __ATOMIC_RELEASE);
+	if (stands_by() && patched_count)
+		make_door();
+	if (is_traced && join(MESSAGE_CHILD)) {
+		set_epoch(0, true);
+		door.joined = 1;
+		return;
+	}
+	is_traced = false;
+	/* the parent's is not ours to write to; nobody of this process is in a hook yet */
+	if (process)
+		SYS2(munmap, process, PROCESS_BYTES);
+	process = NULL;
+	leave_tracing();
 }
 
 /* Whether this process has memory of its own, as a child gets it when it first needs it. */
 static bool is_member(void)
 {
-	if (!membership)
-		return false;
-	if (!membership->epoch && process)
+	if (!membership.epoch && (process || stands_by()))
 		join_child();
-	return process && !(membership->epoch & FORKED_TOO);
+	return process && membership.epoch && !(membership.epoch & DORMANT);
+}
+
+/* gpuscope wants a process that has stood by, or has done with it. */
+static void answer_door(void)
+{
+	__u32 wish;
+
+	if (__atomic_exchange_n(&looking, 1, __ATOMIC_ACQUIRE))
+		return; /* the dynamic linker is at work: the next call sees to it */
+	wish = __atomic_exchange_n(&door.wake, 0, __ATOMIC_ACQ_REL);
+	if (wish == DOOR_LEAVE && is_traced) {
+		leave_tracing();
+		/* gives the memory back; what a hook writes that is under way, nobody reads */
+		SYS3(madvise, process, PROCESS_BYTES, MADV_REMOVE);
+	} else if (wish == DOOR_JOIN) {
+		/* another gpuscope may have gone without a word */
+		if (is_traced)
+			leave_tracing();
+		append_path(address.path, (const char *)door.path);
+		if (join(MESSAGE_LATE)) {
+			set_epoch(membership.epoch / EPOCH_ROUND + 1, true);
+			switch_on_loaded();
+			__atomic_fetch_add(&door.joined, 1, __ATOMIC_RELEASE);
+		}
+	}
+	__atomic_store_n(&looking, 0, __ATOMIC_RELEASE);
+}
+
+/* Whether the call is to be recorded, where the program stands by, or did. */
+static __noinline bool passes_door(const struct hook *hook)
+{
+	if (!membership.epoch)
+		join_child();
+	if (door.wake && door.tgid == (membership.epoch & EPOCH_PROCESS))
+		answer_door();
+	return __atomic_load_n(&hook->on, __ATOMIC_ACQUIRE);
+}
+
+static void count_patched(__u64 done, __u64 refused)
+{
+	struct process_head *head = (struct process_head *)process;
+
+	if (is_traced) {
+		__sync_fetch_and_add(&head->patched, done);
+		__sync_fetch_and_add(&head->refused, refused);
+	} else if (door.magic) {
+		__sync_fetch_and_add(&door.patched, done);
+		__sync_fetch_and_add(&door.refused, refused);
+	}
 }
 
 /* ---- blocks ---- */
@@ -191,7 +264,7 @@ static struct block *inherited(__u32 tid, __u32 count)
 		struct block *block = block_at(number);
 		__u32 owner = __atomic_load_n(&block->owner, __ATOMIC_ACQUIRE);
 
-		if (owner && SYS3(tgkill, epoch, owner, 0) == NO_SUCH_THREAD &&
+		if (owner && SYS3(tgkill, epoch & EPOCH_PROCESS, owner, 0) == NO_SUCH_THREAD &&
 		    __sync_bool_compare_and_swap(&block->owner, owner, tid)) {
 			memset((char *)block + BLOCK_LOCAL, 0, BLOCK_ROWS - BLOCK_LOCAL);
 			return block;
@@ -225,10 +298,10 @@ static __noinline void begin_thread(void)
 	__u32 tid;
 
 	self = NULL;
-	if (!membership->epoch)
+	if (!membership.epoch)
 		join_child();
-	epoch = __atomic_load_n(&membership->epoch, __ATOMIC_ACQUIRE);
-	if (!epoch || (epoch & FORKED_TOO))
+	epoch = __atomic_load_n(&membership.epoch, __ATOMIC_ACQUIRE);
+	if (!epoch || (epoch & DORMANT))
 		return;
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
@@ -245,11 +318,11 @@ INLINE bool begin(const struct pt_regs *regs)
 {
 	struct local *own;
 
-	if (epoch != membership->epoch || !self) {
-		if (epoch != membership->epoch)
+	if (epoch != membership.epoch || !self) {
+		if (epoch != membership.epoch)
 			begin_thread();
 		if (!self) {
-			if (process && !(epoch & FORKED_TOO))
+			if (process && !(epoch & DORMANT))
 				__sync_fetch_and_add(&((struct process_head *)process)->unseen, 1);
 			return false;
 		}
@@ -304,7 +377,7 @@ INLINE bool count_plain(const struct hook *hook)
 	struct row_counter *counter;
 	struct total *total;
 
-	if (epoch != membership->epoch || !self || !is_plain(element(PLACE_SPECS, row, sizeof(struct spec))))
+	if (epoch != membership.epoch || !self || !is_plain(element(PLACE_SPECS, row, sizeof(struct spec))))
 		return false;
 	key.tgid = local()->ids >> 32;
 	counter = bpf_map_lookup_elem(&row_counters, &row);
@@ -323,8 +396,15 @@ int agent_enter(struct pt_regs *regs, const struct hook *hook)
 {
 	__u32 words = 0;
 
+	if ((door.wake || !hook->on) && !passes_door(hook))
+		return 0;
 	if ((!hook->returns && count_plain(hook)) || !begin(regs))
 		return 0;
+	if (is_left(local()->now)) {
+		end();
+		leave_tracing();
+		return 0;
+	}
 	local()->trusted = 0;
 	local()->at_entry = true;
 	enter_call(regs, hook->cookie);
@@ -379,6 +459,8 @@ static bool read_address(void)
 done:
 	SYS1(close, fd);
 	address.family = AF_UNIX_;
+	if (begins_with(address.path, STANDBY))
+		append_path(folder, address.path + sizeof(STANDBY) - 1);
 	return length && length < LONGEST_PATH;
 }
 
@@ -403,12 +485,31 @@ static void read_auxiliaries(void)
 
 static bool make_membership(void)
 {
-	long page = SYS6(mmap, 0, ARENA_PAGE, PROT_RW, MAP_PRIVATE_ANON, -1, 0);
+	long page = SYS6(mmap, &membership, ARENA_PAGE, PROT_RW, MAP_PRIVATE_ANON | MAP_FIXED_, -1, 0);
 
-	if (failed_call(page) || SYS3(madvise, page, ARENA_PAGE, MADV_WIPE_ON_FORK))
-		return false;
-	membership = (struct membership *)page;
-	return true;
+	return !failed_call(page) && !SYS3(madvise, page, ARENA_PAGE, MADV_WIPE_ON_FORK);
+}
+
+/* Has the dynamic linker's notification lead to us, where its calls are among those that gpuscope has found in linkers. */
+static void redirect_linker(void)
+{
+	static struct arena_call calls[MOST_LINKER_CALLS];
+	struct work work = { .call = calls, .bias = _r_debug.base };
+	struct arena_file none = { 0 };
+	char path[LONGEST_PATH + sizeof(LINKERS)];
+	long fd, bytes;
+
+	append_text(append_text(path, folder), LINKERS);
+	fd = SYS3(open, path, 02000000, 0);
+	if (failed_call(fd))
+		return;
+	bytes = SYS3(read, fd, calls, sizeof(calls));
+	SYS1(close, fd);
+	for (long i = 0; !failed_call(bytes) && i < bytes / (long)sizeof(*calls); i++)
+		if (is_call_of(&calls[i], work.bias, _r_debug.notification))
+			calls[work.calls++] = calls[i];
+	if (work.calls)
+		patch(&work, &none);
 }
 
 __attribute__((constructor)) static void begin_program(void)
@@ -417,8 +518,13 @@ __attribute__((constructor)) static void begin_program(void)
 		return;
 	bind();
 	read_auxiliaries();
-	if (!join(MESSAGE_PROGRAM))
+	if (stands_by()) {
+		set_epoch(0, false);
+		redirect_linker();
+	} else if (join(MESSAGE_PROGRAM)) {
+		set_epoch(0, true);
+	} else {
 		return;
-	__atomic_store_n(&membership->epoch, (__u32)SYS0(getpid), __ATOMIC_RELEASE);
+	}
 	agent_libraries();
 }

@@ -15,7 +15,21 @@ struct hook {
 	__u32 words;
 	__u32 returns;
 	__u64 thunk; /* 0: it stays as it is */
+	__u64 on;    /* 0: its calls pass */
 };
+
+/* What was done to a file that is mapped. */
+struct patched_file {
+	struct arena_file file;
+	__u64 bias;
+	struct hook *hooks;
+	__u64 count;
+};
+
+#define MOST_PATCHED 1024
+
+static struct patched_file patched_files[MOST_PATCHED];
+static __u32 patched_count;
 
 extern void agent_call(void);
 extern void agent_linker(void);
@@ -28,6 +42,8 @@ extern void agent_linker(void);
 #define PROT_RW 3
 #define PROT_RX 5
 #define MAP_PRIVATE_ANON 0x22
+#define MAP_FIXED_ 0x10
+#define MAP_SHARED_LAZY 0x4001 /* and without reserve */
 #define MAP_NOREPLACE 0x100000
 
 /* The code that patched functions of one file need, where their jumps reach it. */
@@ -184,35 +200,55 @@ static void prepare_call(struct room *room, const struct arena_call *call, __u64
 	append(room, thunk, sizeof(thunk));
 }
 
+/* Whether a call of the notification lies there; the plan may be another linker's. */
+static bool is_call_of(const struct arena_call *call, __u64 bias, __u64 target)
+{
+	__u64 at = call->at + bias;
+	unsigned char code[JUMP_BYTES];
+	__s32 apart;
+
+	if (call->target + bias != target || read_by_kernel(code, sizeof(code), at) || code[0] != 0xe8)
+		return false;
+	memcpy(&apart, code + 1, 4);
+	return at + JUMP_BYTES + (__u64)(__s64)apart == target;
+}
+
 static bool redirect(const struct arena_call *call, const char *thunk, __u64 bias)
 {
 	__u64 at = call->at + bias;
 	__s32 apart;
 
-	if (*(const unsigned char *)at != 0xe8)
-		return false;
-	memcpy(&apart, (const void *)(at + 1), 4);
-	if (at + JUMP_BYTES + (__u64)(__s64)apart != call->target + bias)
+	if (!is_call_of(call, bias, call->target + bias))
 		return false;
 	apart = (__s32)((__u64)thunk - (at + JUMP_BYTES));
 	return write_code(at + 1, &apart, 4);
 }
 
-/* Where the patches of a plan begin and end, in a process. */
-INLINE void reach_of(const struct arena_planned *plan, __u64 bias, __u64 *from, __u64 *to)
+/* What is to be done to a file. */
+struct work {
+	const struct arena_patch *patch;
+	__u64 patches;
+	const struct arena_call *call;
+	__u64 calls;
+	__u64 bias; /* how far from its own addresses it is mapped */
+	bool on;    /* its calls are recorded from now on */
+};
+
+/* Where the patches begin and end, in a process. */
+INLINE void reach_of(const struct work *work, __u64 *from, __u64 *to)
 {
-	const struct arena_patch *patch = (const struct arena_patch *)(run + plan->at);
-	const struct arena_call *call = (const struct arena_call *)(patch + plan->patches);
+	const struct arena_patch *patch = work->patch;
+	const struct arena_call *call = work->call;
 
 	*from = ~0ull;
 	*to = 0;
-	for (__u64 i = 0; i < plan->patches; i++) {
-		*from = patch[i].entry + bias < *from ? patch[i].entry + bias : *from;
-		*to = patch[i].entry + bias > *to ? patch[i].entry + bias : *to;
+	for (__u64 i = 0; i < work->patches; i++) {
+		*from = patch[i].entry + work->bias < *from ? patch[i].entry + work->bias : *from;
+		*to = patch[i].entry + work->bias > *to ? patch[i].entry + work->bias : *to;
 	}
-	for (__u64 i = 0; i < plan->calls; i++) {
-		*from = call[i].at + bias < *from ? call[i].at + bias : *from;
-		*to = call[i].at + bias > *to ? call[i].at + bias : *to;
+	for (__u64 i = 0; i < work->calls; i++) {
+		*from = call[i].at + work->bias < *from ? call[i].at + work->bias : *from;
+		*to = call[i].at + work->bias > *to ? call[i].at + work->bias : *to;
 	}
 }
 
@@ -226,49 +262,130 @@ INLINE bool lies_in_run(const struct arena_planned *plan)
 		       bytes - plan->at;
 }
 
-/* Patches a file that is mapped `bias` away from its own addresses. */
-static void patch_file(const struct arena_planned *plan, __u64 bias)
+/* Tells how many functions were patched, and how many were not. */
+static void count_patched(__u64 done, __u64 refused);
+
+static void remember_patched(const struct arena_file *file, __u64 bias, struct hook *hooks, __u64 count)
 {
-	struct process_head *head = (struct process_head *)process;
-	const struct arena_patch *patch = (const struct arena_patch *)(run + plan->at);
-	const struct arena_call *call;
-	__u64 from, to, all, bytes, done = 0, entry = (__u64)agent_call;
+	if (!count || patched_count == MOST_PATCHED)
+		return;
+	patched_files[patched_count] = (struct patched_file){ *file, bias, hooks, count };
+	__atomic_store_n(&patched_count, patched_count + 1, __ATOMIC_RELEASE);
+}
+
+/* Writes the jumps; how many functions were patched. */
+static __u64 write_all(const struct work *work, const struct hook *hooks, const char *calls)
+{
+	__u64 done = 0;
+
+	memory_file = SYS3(open, "/proc/self/mem", 02000002 /* O_RDWR | O_CLOEXEC */, 0);
+	for (__u64 i = 0; i < work->patches; i++)
+		done += hooks[i].thunk && write_jump(&work->patch[i], &hooks[i]);
+	for (__u64 i = 0; i < work->calls; i++)
+		redirect(&work->call[i], calls + i * CALL_THUNK, work->bias);
+	if (memory_file >= 0)
+		SYS1(close, memory_file);
+	memory_file = -1;
+	return done;
+}
+
+static void patch(const struct work *work, const struct arena_file *file)
+{
+	__u64 from, to, all = work->patches + work->calls, done = 0, entry = (__u64)agent_call;
+	__u64 bytes = work->patches * sizeof(struct hook);
 	struct room room = { 0 };
 	struct hook *hooks;
 	char *calls;
 
-	if (!lies_in_run(plan) || !(plan->patches + plan->calls))
-		return;
-	call = (const struct arena_call *)(patch + plan->patches);
-	all = plan->patches + plan->calls;
-	reach_of(plan, bias, &from, &to);
-	bytes = plan->patches * sizeof(struct hook);
+	reach_of(work, &from, &to);
 	room.bytes =
 		(8 + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) & ~(ARENA_PAGE - 1ull);
 	room.at = (char *)room_near(from, to, room.bytes);
 	hooks = bytes ? (struct hook *)SYS6(mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, -1, 0) : NULL;
 	if (!room.at || failed_call((long)hooks)) {
-		__sync_fetch_and_add(&head->refused, plan->patches);
+		count_patched(0, work->patches);
 		return;
 	}
 	append(&room, &entry, sizeof(entry));
-	for (__u64 i = 0; i < plan->patches; i++)
-		prepare(&room, &patch[i], &hooks[i], bias);
-	calls = room.at + room.used;
-	for (__u64 i = 0; i < plan->calls; i++)
-		prepare_call(&room, &call[i], bias);
-	if (!SYS3(mprotect, room.at, room.bytes, PROT_RX)) {
-		memory_file = SYS3(open, "/proc/self/mem", 02000002 /* O_RDWR | O_CLOEXEC */, 0);
-		for (__u64 i = 0; i < plan->patches; i++)
-			done += hooks[i].thunk && write_jump(&patch[i], &hooks[i]);
-		for (__u64 i = 0; i < plan->calls; i++)
-			redirect(&call[i], calls + i * CALL_THUNK, bias);
-		if (memory_file >= 0)
-			SYS1(close, memory_file);
-		memory_file = -1;
+	for (__u64 i = 0; i < work->patches; i++) {
+		prepare(&room, &work->patch[i], &hooks[i], work->bias);
+		hooks[i].on = work->on;
 	}
-	__sync_fetch_and_add(&head->patched, done);
-	__sync_fetch_and_add(&head->refused, plan->patches - done);
+	calls = room.at + room.used;
+	for (__u64 i = 0; i < work->calls; i++)
+		prepare_call(&room, &work->call[i], work->bias);
+	if (!SYS3(mprotect, room.at, room.bytes, PROT_RX))
+		done = write_all(work, hooks, calls);
+	count_patched(done, work->patches - done);
+	remember_patched(file, work->bias, hooks, done ? work->patches : 0);
+}
+
+/* Patches a file as its plan among `plans` says. */
+static void patch_file(const char *plans, const struct arena_planned *plan, const struct arena_file *file,
+		       __u64 bias, bool on)
+{
+	struct work work = { .patches = plan->patches, .calls = plan->calls, .bias = bias, .on = on };
+
+	if (!lies_in_run(plan) || !(plan->patches + plan->calls))
+		return;
+	work.patch = (const struct arena_patch *)(plans + plan->at);
+	work.call = (const struct arena_call *)(work.patch + plan->patches);
+	patch(&work, file);
+}
+
+/* ---- switching ---- */
+
+/* Whether the function goes to its hook still: another file may have come to where its file was. */
+INLINE bool leads_to(const struct hook *hook, __u32 kept)
+{
+	const unsigned char *jump = (const unsigned char *)(hook->address + kept);
+	__s32 apart;
+
+	if (!hook->thunk || jump[0] != 0xe9)
+		return false;
+	memcpy(&apart, jump + 1, sizeof(apart));
+	return hook->address + kept + JUMP_BYTES + (__u64)(__s64)apart == hook->thunk;
+}
+
+/* The hook of a function; `next`: where the one behind it lies, mostly that of the next function. */
+static struct hook *hook_at(const struct patched_file *patched, __u64 address, __u64 *next)
+{
+	for (__u64 tried = 0; tried < patched->count; tried++) {
+		struct hook *hook = &patched->hooks[(*next)++ % patched->count];
+
+		if (hook->address == address)
+			return hook;
+	}
+	return NULL;
+}
+
+/* Has calls of what is patched already recorded as a plan says. */
+static void switch_on(const char *plans, const struct arena_planned *plan, const struct patched_file *patched)
+{
+	const struct arena_patch *wanted = (const struct arena_patch *)(plans + plan->at);
+	__u64 done = 0, next = 0;
+
+	if (!lies_in_run(plan))
+		return;
+	for (__u64 i = 0; i < plan->patches; i++) {
+		struct hook *hook = hook_at(patched, wanted[i].entry + patched->bias, &next);
+
+		if (!hook || !leads_to(hook, wanted[i].kept))
+			continue;
+		hook->cookie = wanted[i].cookie;
+		hook->words = wanted[i].stack_words;
+		hook->returns = wanted[i].returns;
+		__atomic_store_n(&hook->on, 1, __ATOMIC_RELEASE);
+		done++;
+	}
+	count_patched(done, plan->patches - done);
+}
+
+static void switch_all_off(void)
+{
+	for (__u32 i = 0; i < patched_count; i++)
+		for (__u64 k = 0; k < patched_files[i].count; k++)
+			__atomic_store_n(&patched_files[i].hooks[k].on, 0, __ATOMIC_RELEASE);
 }
 
 #endif

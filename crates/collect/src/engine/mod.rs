@@ -140,6 +140,8 @@ pub struct Done {
     pub dormant: u64,
     /// Programs that went on before they were answered, or could not be given any memory.
     pub unanswered: u64,
+    /// Times that a program went on untraced, because we had stood still.
+    pub left: u64,
 }
 
 /// See the module.
@@ -204,6 +206,11 @@ pub trait Engine: 'static {
 
     /// Processes that run now and carry an agent, whether they have called or not.
     fn carriers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Processes that were asked to carry on under our eyes, and have not made a call since.
+    fn awaited(&self) -> Vec<u32> {
         Vec::new()
     }
 

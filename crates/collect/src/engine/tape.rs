@@ -199,6 +199,10 @@ impl Engine for Taped {
         self.engine.carriers()
     }
 
+    fn awaited(&self) -> Vec<u32> {
+        self.engine.awaited()
+    }
+
     fn is_inside(&self) -> Option<Done> {
         self.engine.is_inside()
     }

@@ -1,6 +1,6 @@
 //! The thread that attends to agents: it lets programs join at once, takes in those who wait for us, and sees who ends.
 
-use super::arena::{MESSAGE_CHILD, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
+use super::arena::{MESSAGE_CHILD, MESSAGE_LATE, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
 use super::members::{Fresh, Members};
 use super::process::Process;
 use super::run::Run;
@@ -12,16 +12,21 @@ use crate::wire::{self, COMM, Notice, OPEN, OpenCall};
 use anyhow::{Context, Result};
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// How often it looks how full rings are, while a program runs, and otherwise; milliseconds.
 const LOOK_MS: i32 = 5;
 const IDLE_MS: i32 = 200;
 /// Of a ring, in hundredths: the tracer is woken when it is as full.
 const FULL_ENOUGH: u64 = 20;
+/// How often those who stood by hear that we are there.
+const BEAT: Duration = Duration::from_secs(1);
 const MOST_ANCESTORS: usize = 64;
 
 /// What both threads use.
@@ -39,6 +44,8 @@ pub(super) struct Shared {
     /// Rung when a ring fills up.
     pub full: File,
     elbow: File,
+    /// Where we listen.
+    pub socket: PathBuf,
 }
 
 /// The thread; it ends when this is dropped.
@@ -48,7 +55,7 @@ pub(super) struct Attendant {
 }
 
 impl Shared {
-    pub(super) fn new(run: Run, counting: bool) -> Result<Shared> {
+    pub(super) fn new(run: Run, counting: bool, socket: PathBuf) -> Result<Shared> {
         Ok(Shared {
             run,
             members: Mutex::default(),
@@ -61,6 +68,7 @@ impl Shared {
             bell: event_descriptor()?,
             full: event_descriptor()?,
             elbow: event_descriptor()?,
+            socket,
         })
     }
 
@@ -91,7 +99,9 @@ impl Shared {
         let mut members = self.members();
         let is_expected = self.is_expected(&members, &caller);
         match message.kind {
-            MESSAGE_PROGRAM | MESSAGE_CHILD if is_expected => self.let_in(&mut members, caller, message),
+            MESSAGE_PROGRAM | MESSAGE_CHILD | MESSAGE_LATE if is_expected => self.let_in(&mut members, caller, message),
+            // what measures for us has nothing that we would look at, and we may be waiting for it
+            MESSAGE_LIBRARIES if is_ourselves(caller.pid) => drop(caller.answer(true, None)),
             MESSAGE_LIBRARIES if members.targets.contains(&caller.pid) => self.let_wait(&mut members, caller, message),
             _ => {
                 members.malformed += 1;
@@ -109,7 +119,7 @@ impl Shared {
         let mut notice = notice_of(message, caller.pid);
         let made = Process::make(caller.pid, notice.comm, number, counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
-        let Ok((run, process)) = files else {
+        let Ok((run, mut process)) = files else {
             members.unanswered += 1;
             return;
         };
@@ -117,11 +127,18 @@ impl Shared {
             MESSAGE_CHILD => wire::NOTICE_FORK,
             _ => wire::NOTICE_EXEC,
         };
-        if caller.answer(true, Some([process.memory.file(), run.as_fd()])) {
-            members.join(process);
-            members.arrive(notice);
-        } else {
+        members.tell_python(&process);
+        if message.kind == MESSAGE_LATE {
+            process.wanted = self.run.patches();
+        }
+        if !caller.answer(true, Some([process.memory.file(), run.as_fd()])) {
             members.unanswered += 1;
+            return;
+        }
+        members.join(process);
+        // a program that is woken has begun long ago
+        if message.kind != MESSAGE_LATE {
+            members.arrive(notice);
         }
     }
 
@@ -162,6 +179,13 @@ impl Shared {
         drop(members);
         ring(&self.bell);
     }
+}
+
+/// Whether a process runs this program.
+fn is_ourselves(pid: u32) -> bool {
+    let file = |pid: &str| std::fs::metadata(format!("/proc/{pid}/exe")).map(|facts| (facts.dev(), facts.ino()));
+    let own = file("self");
+    own.is_ok_and(|own| file(&pid.to_string()).is_ok_and(|other| other == own))
 }
 
 fn is_known(members: &Members, pid: u32) -> bool {
@@ -230,6 +254,7 @@ impl Drop for Attendant {
 
 fn attend(shared: &Shared, listener: &Listener) {
     let mut watched: HashMap<u32, Option<OwnedFd>> = HashMap::new();
+    let mut beaten = Instant::now();
     while !shared.closing.load(Ordering::SeqCst) {
         let pids: Vec<u32> = watched.keys().copied().collect();
         let ended = |pid: &u32| watched.get(pid).and_then(Option::as_ref).map_or(-1, AsRawFd::as_raw_fd);
@@ -249,6 +274,10 @@ fn attend(shared: &Shared, listener: &Listener) {
                 watched.remove(&pid);
                 shared.see_end(pid);
             }
+        }
+        if beaten.elapsed() >= BEAT {
+            beaten = Instant::now();
+            shared.members().beat(&shared.socket);
         }
         if shared.members().fill() >= FULL_ENOUGH {
             ring(&shared.full);

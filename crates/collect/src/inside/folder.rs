@@ -5,13 +5,15 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// What is loaded into programs: a library that needs no other.
-const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so"));
-const FILE: &str = "libgpuscope_agent.so";
+pub(super) const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so"));
+pub(super) const FILE: &str = "libgpuscope_agent.so";
+/// Where an agent is told who it is for.
+pub(super) const VARIABLE: &str = "GPUSCOPE_AGENT";
 const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.
 const LONGEST_PATH: usize = 99;
@@ -53,7 +55,7 @@ impl Folder {
         }
         DirBuilder::new().mode(0o700).create(&folder.path)?;
         fs::write(folder.agent(), AGENT).context("failed to write the agent")?;
-        fs::set_permissions(folder.agent(), fs::Permissions::from_mode(0o755))?;
+        let_run(&folder.agent())?;
         may_be_run(&folder.agent())?;
         Ok(folder)
     }
@@ -78,7 +80,7 @@ impl Folder {
 
     /// Processes whose programs were started so that they find us, also those that have forked since.
     pub(super) fn carriers(&self) -> Vec<u32> {
-        let mut entry = b"GPUSCOPE_AGENT=".to_vec();
+        let mut entry = format!("{VARIABLE}=").into_bytes();
         entry.extend_from_slice(self.socket().as_os_str().as_bytes());
         let finder = memchr::memmem::Finder::new(&entry);
         let carries = |pid: &u32| {
@@ -95,16 +97,24 @@ impl Folder {
 
     /// What a program has to be started with. `preloaded`: what it loads already, which comes first.
     pub(super) fn environment(&self, preloaded: Option<OsString>) -> Vec<(OsString, OsString)> {
-        let mut preload = preloaded.filter(|list| !list.is_empty()).unwrap_or_default();
-        if !preload.is_empty() {
-            preload.push(":");
-        }
-        preload.push(self.agent());
-        vec![
-            ("LD_PRELOAD".into(), preload),
-            ("GPUSCOPE_AGENT".into(), self.socket().into()),
-        ]
+        variables(&self.agent(), preloaded, self.socket().into())
     }
+}
+
+/// What has a program load `agent` last, and that be told `word`. Another agent of ours among what is loaded already gives way:
+/// both would follow that word.
+pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsString) -> Vec<(OsString, OsString)> {
+    let list = preloaded.unwrap_or_default();
+    let is_other = |path: &&[u8]| !path.is_empty() && !path.ends_with(FILE.as_bytes());
+    let others = list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(is_other);
+    let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
+    let preload = OsString::from_vec(all.join(&b':'));
+    vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word)]
+}
+
+/// Whoever reads it may run it.
+pub(super) fn let_run(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 impl Drop for Folder {
@@ -146,7 +156,7 @@ fn is_over(path: &Path) -> bool {
 }
 
 /// A folder of the user's, memory, and where temporary files go.
-fn places() -> Vec<PathBuf> {
+pub(super) fn places() -> Vec<PathBuf> {
     let named = ["XDG_RUNTIME_DIR", "TMPDIR"].map(|name| std::env::var_os(name).map(PathBuf::from));
     let [own, temporary] = named;
     let fixed = ["/dev/shm", "/tmp", "/var/tmp"].map(PathBuf::from);
@@ -156,7 +166,7 @@ fn places() -> Vec<PathBuf> {
 }
 
 /// Whether the file system lets code of a file be run.
-fn may_be_run(path: &Path) -> Result<()> {
+pub(super) fn may_be_run(path: &Path) -> Result<()> {
     let file = File::open(path)?;
     // SAFETY: a mapping of our own, which is taken away at once
     unsafe {
@@ -190,6 +200,7 @@ mod tests {
         let mut both = OsString::from("/a.so:/b.so:");
         both.push(&own);
         assert_eq!(of(Some("/a.so:/b.so")), both);
+        assert_eq!(of(Some("/a.so:/x/libgpuscope_agent.so:/b.so")), both, "an outer run's gives way");
     }
 
     #[test]

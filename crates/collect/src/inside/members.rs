@@ -2,6 +2,7 @@
 //!
 //! Owns what is left of a process when its memory goes: all of its records and sums.
 
+use super::door::Door;
 use super::process::{Process, TABLES};
 use super::tables::{self, Entries};
 use super::{arena, ring::Submitted};
@@ -10,6 +11,7 @@ use crate::inside::socket::Caller;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, COMM, Notice, RowCounter};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::path::Path;
 
 /// Records of one stream, end to end, and how long each is.
 #[derive(Default)]
@@ -55,6 +57,12 @@ pub(super) struct Members {
     pub malformed: u64,
     pub unanswered: u64,
     pub overdue: u64,
+    /// Where interpreters keep what is read of them: of processes that may join later, too.
+    pub pythons: HashMap<Vec<u8>, Vec<u8>>,
+    /// The doors of programs that stood by; whose agents leave when we do.
+    pub doors: Vec<Door>,
+    /// Programs that went on without us, because we had stood still.
+    left: u64,
     rows_used: HashSet<u32>,
 }
 
@@ -75,6 +83,29 @@ impl Members {
         self.end(process.tgid);
         self.targets.insert(process.tgid);
         self.living.push(process);
+    }
+
+    /// Tells a process that is about to join what is known of its interpreter.
+    pub(super) fn tell_python(&self, process: &Process) {
+        if let Some((key, value)) = self.pythons.get_key_value(&process.tgid.to_ne_bytes()[..]) {
+            process.set_python(key, value);
+        }
+    }
+
+    /// Those who were knocked at and have not followed yet.
+    pub(super) fn awaited(&self) -> Vec<u32> {
+        let doors = self.doors.iter().filter(|door| !door.has_joined());
+        doors.map(|door| door.pid).collect()
+    }
+
+    /// Says that we are there, and knocks again where somebody has left because we were not.
+    pub(super) fn beat(&mut self, socket: &Path) {
+        for door in &mut self.doors {
+            if door.has_left() && door.knock(socket).is_ok() {
+                self.left += 1;
+            }
+            door.beat();
+        }
     }
 
     /// The program of process `tgid` is over: nothing of what it has said is lost. Its name, if there was one.
@@ -100,6 +131,7 @@ impl Members {
     /// A process is no more.
     pub(super) fn forget_target(&mut self, tgid: u32) {
         self.targets.remove(&tgid);
+        self.doors.retain(|door| door.pid != tgid);
     }
 
     /// Takes in what agents have submitted.
@@ -193,6 +225,7 @@ impl Members {
         let agents = self.living.iter().map(Process::done).fold(self.ended_done, Done::and);
         Done {
             unanswered: self.unanswered,
+            left: self.left,
             ..agents
         }
     }
@@ -216,6 +249,7 @@ impl Done {
             unseen: self.unseen.saturating_add(other.unseen),
             dormant: self.dormant.saturating_add(other.dormant),
             unanswered: self.unanswered.saturating_add(other.unanswered),
+            left: self.left.saturating_add(other.left),
         }
     }
 }

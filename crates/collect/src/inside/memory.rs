@@ -28,6 +28,22 @@ impl SharedMemory {
     /// There is no memory, or no room for more of it in our addresses.
     pub(super) fn make(bytes: u64) -> Result<SharedMemory> {
         let file = sealed_file(bytes).context("failed to make memory to share")?;
+        SharedMemory::map(file, bytes)
+    }
+
+    /// The memory that `file` is.
+    ///
+    /// # Errors
+    /// It is shorter, or there is no room for it in our addresses.
+    pub(super) fn over(file: OwnedFd, bytes: u64) -> Result<SharedMemory> {
+        let file = File::from(file);
+        if file.metadata()?.len() < bytes {
+            bail!("it is no memory of an agent");
+        }
+        SharedMemory::map(file.into(), bytes)
+    }
+
+    fn map(file: OwnedFd, bytes: u64) -> Result<SharedMemory> {
         // SAFETY: a new mapping of a file of our own, wherever there is room
         let at = unsafe {
             libc::mmap(

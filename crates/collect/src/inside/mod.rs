@@ -6,6 +6,7 @@
 
 mod arena;
 mod attendant;
+mod door;
 mod folder;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
@@ -17,6 +18,7 @@ mod process;
 mod ring;
 mod run;
 mod socket;
+pub mod standby;
 mod tables;
 
 use crate::clock::monotonic_ns;
@@ -31,6 +33,7 @@ use arena::{ArenaFile, FLOWS};
 use attendant::{Attendant, Shared};
 use folder::Folder;
 use run::{FileName, Run};
+use door::Door;
 use socket::Listener;
 use std::any::Any;
 use std::cell::RefCell;
@@ -56,8 +59,8 @@ impl Inside {
     /// There is no memory, no folder for the agent, or something is asked for that only the kernel sees.
     pub fn start(setup: &Setup) -> Result<Inside> {
         refuse(setup)?;
-        let shared = Arc::new(Shared::new(Run::make(setup)?, !setup.paused)?);
         let folder = Folder::make()?;
+        let shared = Arc::new(Shared::new(Run::make(setup)?, !setup.paused, folder.socket())?);
         let listener = Listener::open(&folder.socket())?;
         Ok(Inside {
             _attendant: Attendant::start(Arc::clone(&shared), listener)?,
@@ -65,6 +68,27 @@ impl Inside {
             folder,
             unhooked: RefCell::default(),
         })
+    }
+}
+
+impl Inside {
+    /// This process is to be traced: it joins, or it stands by, and we stand at its door.
+    fn expect(&self, pid: u32) -> Result<()> {
+        let mut members = self.shared.members();
+        let is_new = members.targets.insert(pid);
+        if let Some(door) = is_new.then(|| Door::of(pid)).transpose()?.flatten() {
+            let owner = std::fs::metadata(format!("/proc/{pid}"))?.uid();
+            self.shared.admit(owner);
+            self.folder.open_to_others()?;
+            members.doors.push(door);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.shared.members().doors.iter().for_each(Door::leave);
     }
 }
 
@@ -127,7 +151,7 @@ impl Engine for Inside {
     }
 
     fn arrivals(&self) -> Result<Box<dyn Arrivals>> {
-        Ok(Box::new(Door(Arc::clone(&self.shared))))
+        Ok(Box::new(Come(Arc::clone(&self.shared))))
     }
 
     fn attach(&self, path: &Path, points: &[Point]) -> Result<Hooks> {
@@ -165,9 +189,10 @@ impl Engine for Inside {
     fn store(&self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         match table {
             Table::Specs => self.shared.run.set_spec(wire::u32_at(key, 0).into(), value),
-            Table::Targets => drop(self.shared.members().targets.insert(wire::u32_at(key, 0))),
+            Table::Targets => self.expect(wire::u32_at(key, 0))?,
             Table::Pythons => {
-                let members = self.shared.members();
+                let mut members = self.shared.members();
+                members.pythons.insert(key.to_vec(), value.to_vec());
                 let is_meant = |tgid: u32| key == tgid.to_ne_bytes();
                 let of_pid = members.living().iter().filter(|process| is_meant(process.tgid));
                 of_pid.for_each(|process| process.set_python(key, value));
@@ -241,6 +266,15 @@ impl Engine for Inside {
 
     fn count_calls(&self, on: bool) {
         self.shared.count(on);
+        let mut members = self.shared.members();
+        for door in &mut members.doors {
+            // who cannot be reached is awaited for ever, and that is said
+            let _ = if on { door.knock(&self.shared.socket) } else { Ok(()) };
+        }
+    }
+
+    fn awaited(&self) -> Vec<u32> {
+        self.shared.members().awaited()
     }
 
     fn alive(&self, _now: u64) {}
@@ -303,9 +337,9 @@ impl Feed for Taken {
 }
 
 /// Programs that begin and end, and threads that wait for us.
-struct Door(Arc<Shared>);
+struct Come(Arc<Shared>);
 
-impl Arrivals for Door {
+impl Arrivals for Come {
     fn bell(&self) -> RawFd {
         self.0.bell.as_raw_fd()
     }

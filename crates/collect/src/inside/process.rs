@@ -27,6 +27,8 @@ pub(super) struct Process {
     /// The name of its program.
     pub comm: [u8; COMM],
     pub memory: SharedMemory,
+    /// Functions that are to be recorded of one that stood by.
+    pub wanted: u64,
     rings: Rings,
     layout: [TableShape; ARENA_TABLES],
 }
@@ -57,6 +59,7 @@ impl Process {
             tgid,
             comm,
             memory,
+            wanted: 0,
             rings: Rings::default(),
             layout,
         };
@@ -166,10 +169,12 @@ impl Process {
         let head: ProcessHead = self.memory.get(0);
         Done {
             patched: head.patched,
-            refused: head.refused,
+            // a program that stood by was not told of all that is wanted
+            refused: head.refused.max(self.wanted.saturating_sub(head.patched)),
             unseen: head.unseen.saturating_add(head.nested),
             dormant: u64::from(head.mapped == 0),
             unanswered: 0,
+            left: 0,
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::wire::{Spec, bytes_of};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
 const FILES: TableShape = TableShape {
@@ -66,6 +67,17 @@ impl Run {
         Ok(run)
     }
 
+    /// The same in memory that an agent has made, for plans alone.
+    ///
+    /// # Errors
+    /// It is no such memory.
+    pub(super) fn over(file: OwnedFd) -> Result<Run> {
+        Ok(Run {
+            memory: SharedMemory::over(file, RUN_BYTES)?,
+            plans: Mutex::default(),
+        })
+    }
+
     /// Sets what a row captures; takes effect at its next call.
     pub(super) fn set_spec(&self, row: u64, spec: &[u8]) {
         let at = RUN_SPECS + row * size_of::<Spec>() as u64;
@@ -100,6 +112,12 @@ impl Run {
         };
         plans.of.insert(file, planned);
         Ok(())
+    }
+
+    /// Functions that are to be patched, of all files.
+    pub(super) fn patches(&self) -> u64 {
+        let plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.of.values().map(|planned| planned.patches).sum()
     }
 
     /// A file was looked at: whoever maps it does what was planned, and waits for nobody.

@@ -13,7 +13,9 @@ mod rows;
 mod unmapped;
 mod waiting;
 
-pub(super) use found::{Found, functions_of, may_embed_runtime};
+pub(crate) use found::functions_of;
+pub(super) use found::{Found, may_embed_runtime};
+pub(crate) use linkers::system_linkers;
 pub use intact::Unprobed;
 pub use rows::{NoRoom, Rows};
 pub use unmapped::Name;

@@ -24,6 +24,17 @@ pub enum StartError {
 }
 
 impl StartError {
+    /// What `source`, the answer to its start, says of a command.
+    #[must_use]
+    pub fn of(command: OsString, source: io::Error) -> StartError {
+        match source.kind() {
+            io::ErrorKind::NotFound => StartError::NotFound { command },
+            io::ErrorKind::PermissionDenied => StartError::NotExecutable { command, source },
+            _ if source.raw_os_error() == Some(libc::ENOEXEC) => StartError::NotExecutable { command, source },
+            _ => StartError::Other { command, source },
+        }
+    }
+
     /// 127, 126 or 125.
     pub fn exit_status(&self) -> u8 {
         match self {
@@ -114,13 +125,7 @@ impl Held {
             .starter
             .join()
             .unwrap_or_else(|_| Err(io::Error::other("the starting thread failed")));
-        let command = self.command;
-        started.map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => StartError::NotFound { command },
-            io::ErrorKind::PermissionDenied => StartError::NotExecutable { command, source },
-            _ if source.raw_os_error() == Some(libc::ENOEXEC) => StartError::NotExecutable { command, source },
-            _ => StartError::Other { command, source },
-        })
+        started.map_err(|source| StartError::of(self.command, source))
     }
 }
 

@@ -248,6 +248,33 @@ pub struct RingRecord {
     pub stamp: u64,
 }
 
+/// By it the same user's gpuscope reaches a program that carries the agent and is not traced: a file of one page.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Door {
+    pub magic: u64,
+    /// As the process names itself.
+    pub tgid: u32,
+    /// `enum door_wake`, written by gpuscope; the agent takes it away with its next call.
+    pub wake: u32,
+    /// When gpuscope was there last, CLOCK_MONOTONIC ns; 0: it does not say.
+    pub beat: u64,
+    /// How often the agent has followed; an odd number: calls are recorded now.
+    pub joined: u64,
+    /// Functions.
+    pub patched: u64,
+    /// Functions that cannot be, and files that could not be looked at.
+    pub refused: u64,
+    /// Where gpuscope listens.
+    pub path: [u8; 112],
+}
+
+// `enum door_wake`
+/// Calls are to be recorded.
+pub const DOOR_JOIN: u32 = 1;
+/// And no longer.
+pub const DOOR_LEAVE: u32 = 2;
+
 // `enum message_kind`
 /// A program begins: gpuscope answers with both pieces of memory.
 pub const MESSAGE_PROGRAM: u32 = 1;
@@ -255,6 +282,8 @@ pub const MESSAGE_PROGRAM: u32 = 1;
 pub const MESSAGE_CHILD: u32 = 2;
 /// Files were mapped that are not known: the thread waits for the answer.
 pub const MESSAGE_LIBRARIES: u32 = 3;
+/// A program that has stood by follows: gpuscope answers with both pieces of memory.
+pub const MESSAGE_LATE: u32 = 4;
 
 pub const MESSAGE_FILES: usize = 64;
 pub const MESSAGE_OPEN: usize = 4;
@@ -325,6 +354,9 @@ layout! { Block, 192:
 }
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,
+}
+layout! { Door, 160:
+    magic: 0, tgid: 8, wake: 12, beat: 16, joined: 24, patched: 32, refused: 40, path: 48,
 }
 layout! { Message, 2144:
     magic: 0, kind: 8, tid: 12, parent: 16, files: 20, at: 24, file: 32, address: 1568, open_entered: 2080,

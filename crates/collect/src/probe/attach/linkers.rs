@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::foreign::ForeignFile;
 use crate::probe::lease;
 use anyhow::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Whether a file is a dynamic linker, by its name.
 pub(super) fn is_linker(path: &Path) -> bool {
@@ -58,14 +58,7 @@ impl Attacher {
 
     /// Hooks the dynamic linkers at the usual places, before any process maps them.
     pub fn watch_system_linkers(&mut self, engine: &dyn Engine) {
-        for path in [
-            "/lib64/ld-linux-x86-64.so.2",
-            "/lib/ld-linux-x86-64.so.2",
-            "/lib/ld-musl-x86_64.so.1",
-        ] {
-            let Ok(path) = std::fs::canonicalize(path) else {
-                continue;
-            };
+        for path in system_linkers() {
             let Ok(file) = ForeignFile::find(&path) else {
                 continue;
             };
@@ -74,6 +67,18 @@ impl Attacher {
             }
         }
     }
+}
+
+/// The dynamic linkers at the usual places.
+pub(crate) fn system_linkers() -> Vec<PathBuf> {
+    let usual = [
+        "/lib64/ld-linux-x86-64.so.2",
+        "/lib/ld-linux-x86-64.so.2",
+        "/lib/ld-musl-x86_64.so.1",
+    ];
+    let mut found: Vec<PathBuf> = usual.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+    found.dedup();
+    found
 }
 
 fn probe(engine: &dyn Engine, file: &ForeignFile, offset: u64, mapping: Option<&Mapping>) -> Result<Probes> {
