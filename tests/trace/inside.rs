@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Nobody, who has no right but to run what everybody may.
-const NOBODY: [&str; 5] = [
+pub(crate) const NOBODY: [&str; 5] = [
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
@@ -33,12 +33,12 @@ fn assert_whole(trace: &Trace) {
 }
 
 /// Copies of gpuscope and the simulated CUDA that everybody may run, in a folder of their own.
-struct Public {
+pub(crate) struct Public {
     folder: tempfile::TempDir,
 }
 
 impl Public {
-    fn new() -> Public {
+    pub(crate) fn new() -> Public {
         let folder = tempfile::tempdir().expect("a folder");
         let everybody = std::fs::Permissions::from_mode(0o777);
         std::fs::set_permissions(folder.path(), everybody.clone()).expect("rights");
@@ -54,7 +54,7 @@ impl Public {
         Public { folder }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 

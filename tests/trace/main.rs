@@ -34,6 +34,7 @@ mod overrun;
 mod privileges;
 mod processes;
 mod sizes;
+mod standby;
 mod static_probes;
 #[path = "../support/mod.rs"]
 mod support;

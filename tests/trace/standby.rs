@@ -1,0 +1,315 @@
+//! Programs that carry the agent and are not traced: they go their way, and what they call is counted from the moment that
+//! somebody asks until that ends, as often as wanted.
+
+use crate::inside::{NOBODY, Public};
+use crate::support::{
+    Gpuscope, Program, Running, Stepper, Trace, assert_same, compile, eventually, patience, sim_folder, sim_text,
+};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const GPUSCOPE: &str = env!("CARGO_BIN_EXE_gpuscope");
+
+/// `gpuscope preload -- …` with what programs carry in a folder of the test's own.
+struct Preload {
+    data: tempfile::TempDir,
+}
+
+impl Preload {
+    fn new() -> Preload {
+        Preload {
+            data: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    fn of(&self, program: &OsStr) -> Command {
+        let mut command = Command::new(GPUSCOPE);
+        command
+            .args(["preload", "--"])
+            .arg(program)
+            .env("XDG_DATA_HOME", self.data.path());
+        command
+    }
+
+    fn stepper(&self) -> Stepper {
+        let runtime = sim_folder().join("libcudart.so.13");
+        let mut command = self.of(Stepper::program().as_os_str());
+        Stepper::start_in(&mut command, &[runtime.as_os_str()])
+    }
+
+    fn sim(&self, arguments: &[&str]) -> Program {
+        let sim = sim_text("gpusim");
+        Program::start(self.of(OsStr::new(&sim)).args(arguments))
+    }
+}
+
+fn traced(pid: u32, options: &[&str]) -> Running {
+    let pid = pid.to_string();
+    let all: Vec<&str> = ["-p", &pid, "--engine", "inside"]
+        .into_iter()
+        .chain(options.iter().copied())
+        .collect();
+    Gpuscope::trace(&all).start().until_attached()
+}
+
+fn said(mut command: Command) -> (Output, String) {
+    let output = command.output().expect("it starts");
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, words)
+}
+
+/// So many calls of both functions, and nothing else of the runtime's.
+fn assert_called(trace: &Trace, times: u64) {
+    let runtime = trace.totals("calls").into_iter().filter(|((layer, _), _)| layer == "runtime");
+    let calls: Vec<(String, u64)> = runtime.map(|((_, name), calls)| (name, calls)).collect();
+    let expected = [("cudaFree".to_owned(), times), ("cudaMalloc".to_owned(), times)];
+    assert_eq!(calls, expected, "{:?}", trace.unseen());
+    assert_eq!(trace.calls_of("cudaMalloc").count() as u64, times);
+    assert_eq!(trace.summary()["attach"], "inside");
+    assert_eq!(trace.summary()["lost_events"], 0);
+}
+
+/// What of shared memory process `pid` has in use, KiB.
+fn shared_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:"));
+    let words = line.expect("RssShmem").split_whitespace().next().expect("a number");
+    words.parse().expect("a number")
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn what_is_called_while_somebody_traces_is_counted_as_often_as_wanted() {
+    let preload = Preload::new();
+    let mut stepper = preload.stepper();
+    stepper.load(0);
+    stepper.call(100);
+    let mut held = Vec::new();
+    for round in 1..=4 {
+        let running = traced(stepper.pid(), &[]);
+        stepper.call(1000 * round);
+        assert_called(&running.stop().ok(), 1000 * round);
+        // its first call without us: the agent lets go
+        stepper.call(10);
+        held.push(shared_kib(stepper.pid()));
+    }
+    assert!(held.iter().all(|kib| *kib < 1024), "memory stays behind: {held:?} KiB");
+    assert!(stepper.end().success());
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_user_without_rights_traces_records_and_finds_leaks_of_a_program_that_runs() {
+    let public = Public::new();
+    let as_nobody = |arguments: &[&str]| {
+        let mut command = Command::new(NOBODY[0]);
+        command
+            .args(&NOBODY[1..])
+            .arg(public.path("gpuscope"))
+            .args(arguments)
+            .env("XDG_DATA_HOME", public.path("data"))
+            .current_dir(public.path(""));
+        command
+    };
+    let mut leaking = as_nobody(&["preload", "--", "./gpusim", "leak", "0"]);
+    let mut program = Program::start(leaking.env("GPUSIM_MEMORY", "8TiB"));
+    let pid = program.pid().to_string();
+    let deadline = Instant::now() + patience(Duration::from_secs(30));
+    let (output, words) = loop {
+        let (output, words) = said(as_nobody(&["trace", "-p", &pid, "-q", "--summary", "json", "--duration", "1s"]));
+        let is_early = words.contains("has loaded no library of CUDA yet");
+        assert!(!is_early || Instant::now() < deadline, "{words}");
+        if !is_early {
+            break (output, words);
+        }
+    };
+    assert!(output.status.success(), "{words}");
+    let line = words.lines().find(|line| line.starts_with('{')).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(summary["attach"], "inside");
+    assert!(summary["kernels"].as_array().is_some_and(|kernels| !kernels.is_empty()));
+    let (output, words) = said(as_nobody(&["record", "-p", &pid, "-o", "t.arrows", "--duration", "1s"]));
+    assert!(output.status.success(), "{words}");
+    let (output, words) = said(as_nobody(&["report", "t.arrows"]));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("cudaMalloc"), "{words}");
+    let (output, words) = said(as_nobody(&["leaks", "-p", &pid, "--duration", "1s", "--fail-on", "leak"]));
+    assert_eq!(output.status.code(), Some(3), "{words}");
+    assert!(program.is_running());
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_killed_gpuscope_is_followed_by_another_one() {
+    let preload = Preload::new();
+    let mut stepper = preload.stepper();
+    stepper.load(0);
+    stepper.call(1);
+    let killed = traced(stepper.pid(), &[]);
+    stepper.call(500);
+    killed.signal(libc::SIGKILL);
+    drop(killed);
+    stepper.call(500);
+    let running = traced(stepper.pid(), &[]);
+    stepper.call(2000);
+    assert_called(&running.stop().ok(), 2000);
+    assert!(stepper.end().success());
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn two_do_not_share_an_agent() {
+    let preload = Preload::new();
+    let mut stepper = preload.stepper();
+    stepper.load(0);
+    let running = traced(stepper.pid(), &[]);
+    let mut second = Command::new(GPUSCOPE);
+    second.args(["trace", "--engine", "inside", "-p", &stepper.pid().to_string(), "--duration", "1s"]);
+    let (output, words) = said(second);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(words.contains("traced from inside by another gpuscope"), "{words}");
+    stepper.call(300);
+    assert_called(&running.stop().ok(), 300);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_does_not_carry_the_agent_is_told_how_to() {
+    let words_of = |pid: u32| {
+        let mut command = Command::new(GPUSCOPE);
+        command.args(["trace", "--engine", "inside", "-p", &pid.to_string(), "--duration", "1s"]);
+        said(command).1
+    };
+    let mut without = Stepper::start(&[]);
+    assert!(words_of(without.pid()).contains("gpuscope preload -- CMD"), "{}", words_of(without.pid()));
+    let preload = Preload::new();
+    let mut early = preload.stepper();
+    assert!(words_of(early.pid()).contains("has loaded no library of CUDA yet"));
+    early.rename("early");
+    without.rename("without");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn threads_and_children_are_switched_on_and_off_while_they_call() {
+    let preload = Preload::new();
+    let mut program = preload.sim(&["threads", "8", "1000000"]);
+    eventually("it has loaded CUDA", || {
+        Command::new(GPUSCOPE)
+            .args(["trace", "--engine", "inside", "-q", "-p", &program.pid().to_string(), "--duration", "0.05"])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    for round in 0..15 {
+        let running = traced(program.pid(), &["--filter", "!@launch"]);
+        std::thread::sleep(Duration::from_millis(20 * (round % 3)));
+        let trace = running.stop().ok();
+        assert_eq!(trace.summary()["malformed_events"], 0);
+        assert!(program.is_running(), "round {round}");
+    }
+    program.signal(libc::SIGKILL);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_program_that_stands_by_does_what_it_does_alone() {
+    let preload = Preload::new();
+    for scenario in [
+        &["train", "20"][..],
+        &["errors", "5"],
+        &["fork"],
+        &["late-dlopen"],
+        &["longjmp", "20"],
+        &["recursion", "20"],
+        &["exec-midcall"],
+        &["static"],
+    ] {
+        let of = |mut command: Command| {
+            let done = command.args(scenario).env("LD_LIBRARY_PATH", sim_folder()).output();
+            let done = done.expect("it runs");
+            let words = String::from_utf8_lossy(&done.stderr).into_owned();
+            (done.status.code(), ledger_of(&done.stdout), words)
+        };
+        let alone = of(Command::new(sim_text("gpusim")));
+        assert_eq!(of(preload.of(OsStr::new(&sim_text("gpusim")))), alone, "{scenario:?}");
+    }
+}
+
+/// What a simulated program says it has called, without what differs from run to run.
+fn ledger_of(stdout: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(stdout).into_owned();
+    let lines = text.lines().map(|line| line.split("\"calls\":").last().unwrap_or(line).to_owned());
+    let mut lines: Vec<String> = lines.collect();
+    lines.sort();
+    lines
+}
+
+/// Waits for any child, and counts ends that it is told of.
+const PARENT: &str = r#"
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+static volatile int told;
+static void tell(int number) { (void)number; told++; }
+int main(int argc, char **argv) {
+    signal(SIGCHLD, tell);
+    void *library = dlopen(argv[argc - 1], RTLD_NOW);
+    int (*allocate)(void **, unsigned long) = (int (*)(void **, unsigned long))dlsym(library, "cudaMalloc");
+    void *place;
+    int failed = allocate(&place, 64);
+    printf("%d %d %d\n", failed, told, waitpid(-1, NULL, 0));
+    return 0;
+}
+"#;
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_plans_for_it_is_no_child_that_a_program_would_meet() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let parent = compile(folder.path(), "parent", PARENT, &["-ldl"]);
+    let preload = Preload::new();
+    let mut command = preload.of(parent.as_os_str());
+    command
+        .arg(sim_folder().join("libcudart.so.13"))
+        .env("LD_LIBRARY_PATH", sim_folder());
+    let (output, words) = said(command);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 0 -1\n", "{words}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_run_within_such_an_environment_counts_each_call_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (stdout, _) = said({
+        let mut command = Command::new(GPUSCOPE);
+        command.arg("preload").arg("--folder").arg(folder.path());
+        command
+    });
+    let text = String::from_utf8_lossy(&stdout.stdout).into_owned();
+    let mut gpuscope = Gpuscope::run(&[], &[&sim_text("gpusim"), "train", "20"]).tier("inside");
+    for line in text.lines() {
+        let (name, value) = line.split_once('=').expect("NAME=VALUE");
+        gpuscope = gpuscope.env(name, value);
+    }
+    let trace = gpuscope.finish().ok();
+    assert_same("totals", &trace.ledger.visible(), &trace.entered());
+}
+
+#[test]
+fn what_cannot_be_started_has_the_usual_status() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let status_of = |program: &Path| {
+        let mut command = Command::new(GPUSCOPE);
+        command.arg("preload").arg("--folder").arg(folder.path()).arg("--").arg(program);
+        let (output, words) = said(command);
+        (output.status.code(), words)
+    };
+    let (status, words) = status_of(Path::new("/no/such/program"));
+    assert_eq!(status, Some(127), "{words}");
+    assert!(words.contains("was not found"), "{words}");
+    assert_eq!(status_of(Path::new("/etc/hostname")).0, Some(126));
+    assert_eq!(status_of(Path::new("/bin/false")).0, Some(1));
+}
