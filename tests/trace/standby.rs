@@ -62,7 +62,10 @@ fn said(mut command: Command) -> (Output, String) {
 
 /// So many calls of both functions, and nothing else of the runtime's.
 fn assert_called(trace: &Trace, times: u64) {
-    let runtime = trace.totals("calls").into_iter().filter(|((layer, _), _)| layer == "runtime");
+    let runtime = trace
+        .totals("calls")
+        .into_iter()
+        .filter(|((layer, _), _)| layer == "runtime");
     let calls: Vec<(String, u64)> = runtime.map(|((_, name), calls)| (name, calls)).collect();
     let expected = [("cudaFree".to_owned(), times), ("cudaMalloc".to_owned(), times)];
     assert_eq!(calls, expected, "{:?}", trace.unseen());
@@ -118,7 +121,16 @@ fn a_user_without_rights_traces_records_and_finds_leaks_of_a_program_that_runs()
     let pid = program.pid().to_string();
     let deadline = Instant::now() + patience(Duration::from_secs(30));
     let (output, words) = loop {
-        let (output, words) = said(as_nobody(&["trace", "-p", &pid, "-q", "--summary", "json", "--duration", "1s"]));
+        let (output, words) = said(as_nobody(&[
+            "trace",
+            "-p",
+            &pid,
+            "-q",
+            "--summary",
+            "json",
+            "--duration",
+            "1s",
+        ]));
         let is_early = words.contains("has loaded no library of CUDA yet");
         assert!(!is_early || Instant::now() < deadline, "{words}");
         if !is_early {
@@ -133,8 +145,19 @@ fn a_user_without_rights_traces_records_and_finds_leaks_of_a_program_that_runs()
     let (output, words) = said(as_nobody(&["record", "-p", &pid, "-o", "t.arrows", "--duration", "1s"]));
     assert!(output.status.success(), "{words}");
     let (output, words) = said(as_nobody(&["report", "t.arrows"]));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("cudaMalloc"), "{words}");
-    let (output, words) = said(as_nobody(&["leaks", "-p", &pid, "--duration", "1s", "--fail-on", "leak"]));
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("cudaMalloc"),
+        "{words}"
+    );
+    let (output, words) = said(as_nobody(&[
+        "leaks",
+        "-p",
+        &pid,
+        "--duration",
+        "1s",
+        "--fail-on",
+        "leak",
+    ]));
     assert_eq!(output.status.code(), Some(3), "{words}");
     assert!(program.is_running());
 }
@@ -165,7 +188,15 @@ fn two_do_not_share_an_agent() {
     stepper.load(0);
     let running = traced(stepper.pid(), &[]);
     let mut second = Command::new(GPUSCOPE);
-    second.args(["trace", "--engine", "inside", "-p", &stepper.pid().to_string(), "--duration", "1s"]);
+    second.args([
+        "trace",
+        "--engine",
+        "inside",
+        "-p",
+        &stepper.pid().to_string(),
+        "--duration",
+        "1s",
+    ]);
     let (output, words) = said(second);
     assert_eq!(output.status.code(), Some(1));
     assert!(words.contains("traced from inside by another gpuscope"), "{words}");
@@ -178,11 +209,23 @@ fn two_do_not_share_an_agent() {
 fn who_does_not_carry_the_agent_is_told_how_to() {
     let words_of = |pid: u32| {
         let mut command = Command::new(GPUSCOPE);
-        command.args(["trace", "--engine", "inside", "-p", &pid.to_string(), "--duration", "1s"]);
+        command.args([
+            "trace",
+            "--engine",
+            "inside",
+            "-p",
+            &pid.to_string(),
+            "--duration",
+            "1s",
+        ]);
         said(command).1
     };
     let mut without = Stepper::start(&[]);
-    assert!(words_of(without.pid()).contains("gpuscope preload -- CMD"), "{}", words_of(without.pid()));
+    assert!(
+        words_of(without.pid()).contains("gpuscope preload -- CMD"),
+        "{}",
+        words_of(without.pid())
+    );
     let preload = Preload::new();
     let mut early = preload.stepper();
     assert!(words_of(early.pid()).contains("has loaded no library of CUDA yet"));
@@ -197,7 +240,16 @@ fn threads_and_children_are_switched_on_and_off_while_they_call() {
     let mut program = preload.sim(&["threads", "8", "1000000"]);
     eventually("it has loaded CUDA", || {
         Command::new(GPUSCOPE)
-            .args(["trace", "--engine", "inside", "-q", "-p", &program.pid().to_string(), "--duration", "0.05"])
+            .args([
+                "trace",
+                "--engine",
+                "inside",
+                "-q",
+                "-p",
+                &program.pid().to_string(),
+                "--duration",
+                "0.05",
+            ])
             .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success())
@@ -240,7 +292,9 @@ fn a_program_that_stands_by_does_what_it_does_alone() {
 /// What a simulated program says it has called, without what differs from run to run.
 fn ledger_of(stdout: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stdout).into_owned();
-    let lines = text.lines().map(|line| line.split("\"calls\":").last().unwrap_or(line).to_owned());
+    let lines = text
+        .lines()
+        .map(|line| line.split("\"calls\":").last().unwrap_or(line).to_owned());
     let mut lines: Vec<String> = lines.collect();
     lines.sort();
     lines
@@ -303,7 +357,12 @@ fn what_cannot_be_started_has_the_usual_status() {
     let folder = tempfile::tempdir().expect("a folder");
     let status_of = |program: &Path| {
         let mut command = Command::new(GPUSCOPE);
-        command.arg("preload").arg("--folder").arg(folder.path()).arg("--").arg(program);
+        command
+            .arg("preload")
+            .arg("--folder")
+            .arg(folder.path())
+            .arg("--")
+            .arg(program);
         let (output, words) = said(command);
         (output.status.code(), words)
     };

@@ -37,11 +37,7 @@ impl Door {
         if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } != 0 {
             bail!("process {pid} is traced from inside by another gpuscope\nhint: end that one first");
         }
-        Ok(Some(Door {
-            file,
-            pid,
-            due: None,
-        }))
+        Ok(Some(Door { file, pid, due: None }))
     }
 
     fn joined(&self) -> u64 {
@@ -118,7 +114,9 @@ fn file_of(pid: u32) -> Option<File> {
         options.open(folder.join(own.to_string())).ok()
     });
     files.find(|file| {
-        let is_own = file.metadata().is_ok_and(|facts| facts.is_file() && facts.uid() == owner);
+        let is_own = file
+            .metadata()
+            .is_ok_and(|facts| facts.is_file() && facts.uid() == owner);
         let is_known = page_of(file).is_some_and(|page| page.magic == ARENA_MAGIC && page.tgid == own);
         is_own && is_known && is_mapped_by(pid, file)
     })

@@ -106,7 +106,10 @@ impl Folder {
 pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsString) -> Vec<(OsString, OsString)> {
     let list = preloaded.unwrap_or_default();
     let is_other = |path: &&[u8]| !path.is_empty() && !path.ends_with(FILE.as_bytes());
-    let others = list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).filter(is_other);
+    let others = list
+        .as_bytes()
+        .split(|byte| matches!(byte, b':' | b' '))
+        .filter(is_other);
     let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
     let preload = OsString::from_vec(all.join(&b':'));
     vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word)]
@@ -200,7 +203,11 @@ mod tests {
         let mut both = OsString::from("/a.so:/b.so:");
         both.push(&own);
         assert_eq!(of(Some("/a.so:/b.so")), both);
-        assert_eq!(of(Some("/a.so:/x/libgpuscope_agent.so:/b.so")), both, "an outer run's gives way");
+        assert_eq!(
+            of(Some("/a.so:/x/libgpuscope_agent.so:/b.so")),
+            both,
+            "an outer run's gives way"
+        );
     }
 
     #[test]

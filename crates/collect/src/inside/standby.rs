@@ -122,7 +122,9 @@ fn version_of(program: &Path) -> Result<String> {
 
 /// Whether all is there, and nobody else may change it.
 fn is_whole(folder: &Path) -> Result<bool> {
-    let Ok(facts) = fs::symlink_metadata(folder) else { return Ok(false) };
+    let Ok(facts) = fs::symlink_metadata(folder) else {
+        return Ok(false);
+    };
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     if !facts.is_dir() || ![0, own].contains(&facts.uid()) || facts.mode() & 0o022 != 0 {
@@ -174,7 +176,9 @@ fn plan_file(run: &Run, catalog: &Catalog, path: &Path) -> Result<()> {
     let elf = ElfFile::open(path)?;
     let own = fs::read_link(path).unwrap_or_else(|_| path.to_owned());
     if let Some((_, found, _)) = functions_of(catalog, &elf, &own)? {
-        let functions = found.iter().filter(|function| function.probe.is_none() && !function.is_place);
+        let functions = found
+            .iter()
+            .filter(|function| function.probe.is_none() && !function.is_place);
         let entries: BTreeSet<u64> = functions.map(|function| function.offset).collect();
         let points: Vec<Point> = entries
             .into_iter()

@@ -15,8 +15,8 @@ mod waiting;
 
 pub(crate) use found::functions_of;
 pub(super) use found::{Found, may_embed_runtime};
-pub(crate) use linkers::system_linkers;
 pub use intact::Unprobed;
+pub(crate) use linkers::system_linkers;
 pub use rows::{NoRoom, Rows};
 pub use unmapped::Name;
 pub use waiting::Waiter;

@@ -76,7 +76,10 @@ pub(crate) fn system_linkers() -> Vec<PathBuf> {
         "/lib/ld-linux-x86-64.so.2",
         "/lib/ld-musl-x86_64.so.1",
     ];
-    let mut found: Vec<PathBuf> = usual.iter().filter_map(|path| std::fs::canonicalize(path).ok()).collect();
+    let mut found: Vec<PathBuf> = usual
+        .iter()
+        .filter_map(|path| std::fs::canonicalize(path).ok())
+        .collect();
     found.dedup();
     found
 }
