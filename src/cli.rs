@@ -35,11 +35,12 @@ pub use trace::TraceArgs;
 
 use clap::{Parser, Subcommand};
 
-/// Shows what a CUDA program really does: every API call, from outside, on unmodified processes
+/// Shows what a CUDA program really does: every API call, on unmodified programs
 ///
-/// gpuscope hooks the CUDA runtime (libcudart) and driver (libcuda) with eBPF probes, from outside. The program is
-/// not changed, not restarted and not linked with anything. Each call becomes a line with its arguments, result and
-/// duration; the summary counts every call exactly, also when lines had to be dropped, and says what was not seen.
+/// gpuscope hooks the CUDA runtime (libcudart) and driver (libcuda): from outside with eBPF probes, also in what runs
+/// already, or from inside what it starts, without root. The program is not rebuilt and not linked with anything. Each
+/// call becomes a line with its arguments, result and duration; the summary counts every call exactly, also when lines
+/// had to be dropped, and says what was not seen.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -102,20 +103,23 @@ pub enum Command {
 
 const HELP: &str = "\
 Begin with:
-  sudo gpuscope doctor
-      does tracing work here, and if not, what is the cure?
-  sudo gpuscope run -- python train.py
+  gpuscope doctor
+      what works here for this user, what does not, and the cure
+  gpuscope run -- python train.py
       every CUDA call of a program, then a summary
-  sudo gpuscope trace -p 1234
-      the same of a program that already runs
-  sudo gpuscope record -- python train.py
+  gpuscope record -- python train.py
       every call into a file, to be looked at later
+  gpuscope preload -- python train.py
+      nothing yet; but it can be traced whenever somebody wants to look
+  sudo gpuscope trace -p 1234
+      every CUDA call of a program that already runs
   sudo gpuscope leaks -p 1234
       who holds GPU memory, live
   sudo gpuscope serve
       metrics of the whole machine, for Prometheus
 
-Tracing needs root, or CAP_BPF and CAP_PERFMON. 'gpuscope COMMAND --help' has more examples.";
+What gpuscope starts is traced without root. What runs already needs root, or CAP_BPF and CAP_PERFMON, unless it was
+started by preload. 'gpuscope COMMAND --help' has more examples.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

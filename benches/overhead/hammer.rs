@@ -65,6 +65,21 @@ impl Hammer {
         Ok((hammer, words))
     }
 
+    /// Starts one under `gpuscope preload`: it can be traced, and is not.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn standing_by(folder: &Folder, owner: &str) -> Result<Hammer> {
+        let library = folder.library(owner)?;
+        let mut command = Command::new(folder.file("gpuscope"));
+        command
+            .args(["preload", "--folder"])
+            .arg(folder.file("state"))
+            .arg("--");
+        command.arg(folder.file("hammer")).arg(&library);
+        Hammer::start_as(command, library, "cudaMalloc")
+    }
+
     /// Starts `program` with a library that has `function`.
     ///
     /// # Errors

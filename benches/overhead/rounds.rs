@@ -118,6 +118,9 @@ fn contenders(folder: &Folder, session: &gpuscope::probe::Session) -> Result<Vec
         (contender.function, contender.against, contender.target) = (function, *against, Some(*target));
         all.push(contender);
     }
+    let mut standing_by = bare(folder, all.len(), "gpuscope preload, nobody looks: cudaMemcpyAsync")?;
+    standing_by.hammer = Hammer::standing_by(folder, &format!("standby{}", all.len()))?;
+    all.push(standing_by);
     for (name, program, against, calls) in BPFTRACE {
         let mut contender = bare(folder, all.len(), name)?;
         (contender.against, contender.calls) = (*against, *calls);

@@ -11,6 +11,9 @@
 		":\npush %rbp\nmov %rsp,%rbp\nxor %eax,%eax\npop %rbp\nret\n"         \
 		".size " name ",.-" name "\n")
 
+/* what holds functions of CUDA loads the driver by this name */
+__attribute__((used)) static const char driver[] = "libcuda.so.1";
+
 FUNCTION(cudaMemcpyAsync);
 FUNCTION(cudaLaunchKernel);
 FUNCTION(cudaMalloc);

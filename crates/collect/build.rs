@@ -1,6 +1,7 @@
 //! Compiles `src/bpf/calls.bpf.c` and generates its skeleton, which only `probe` includes; and the agent out of `src/agent/`,
 //! a library that needs no other, which `inside` carries.
 use libbpf_cargo::SkeletonBuilder;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,8 +32,11 @@ const AGENT: &str = "-O2 -fPIC -ffreestanding -fno-strict-aliasing -fno-stack-pr
 
 fn build_agent(out: &Path) {
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
+    let build = digest_of(&["src/agent", "src/bpf"]);
+    println!("cargo:rustc-env=GPUSCOPE_AGENT_BUILD={build}");
     let built = Command::new(&clang)
         .args(AGENT.split_whitespace())
+        .arg(format!("-DAGENT_BUILD={build}ull"))
         .args(["src/agent/agent.c", "src/agent/enter.S", "-o"])
         .arg(out.join("libgpuscope_agent.so"))
         .status();
@@ -42,6 +46,32 @@ fn build_agent(out: &Path) {
         Err(error) => panic!(
             "failed to build src/agent: {clang:?}: {error}\nhint: install clang (apt install clang, dnf install clang)"
         ),
+    }
+}
+
+/// What tells an agent of these sources from one of others, FNV-1a: a program may carry one for months.
+fn digest_of(folders: &[&str]) -> u64 {
+    let mut files = BTreeMap::new();
+    for folder in folders {
+        collect(Path::new(folder), &mut files);
+    }
+    let bytes = files
+        .iter()
+        .flat_map(|(path, text)| path.as_os_str().as_encoded_bytes().iter().chain(text));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
+        (digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("failed to read {}: {error}", folder.display()));
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.insert(path.clone(), std::fs::read(&path).unwrap_or_default());
+        }
     }
 }
 

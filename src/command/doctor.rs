@@ -3,7 +3,7 @@
 //! Owns the words and colours only; the facts come from [`crate::probe::machine`].
 
 use crate::catalog::Catalog;
-use crate::inside;
+use crate::inside::{self, standby, standby::Standby};
 use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
 use crate::probe::machine::{self, Check, State};
 use crate::text::quantity::escaped;
@@ -30,6 +30,13 @@ struct Report {
     inside: bool,
     checks: Vec<Check>,
     process: Option<Coverage>,
+    /// Whether that process can be traced from inside.
+    #[serde(serialize_with = "name_of")]
+    agent: Option<Standby>,
+}
+
+fn name_of<S: serde::Serializer>(standing: &Option<Standby>, serializer: S) -> Result<S::Ok, S::Error> {
+    standing.map(Standby::name).serialize(serializer)
 }
 
 /// Prints the report; the status is 0 when tracing is possible and 1 when it is not.
@@ -42,13 +49,16 @@ pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     let inside = inside_check();
     let from_inside = inside.state == State::Ok;
     checks.push(inside);
+    let agent = pid.map(standby::of);
     let refused = process.as_ref().is_some_and(|process| process.refusal.is_some());
+    let carries = agent.is_none_or(|standing| standing == Standby::Ready);
     let report = Report {
-        possible: (machine::can_trace(&checks) || (from_inside && process.is_none())) && !refused,
+        possible: (machine::can_trace(&checks) || (from_inside && carries)) && !refused,
         tier: machine::best_tier(&checks).map(|tier| tier.name()),
         inside: from_inside,
         checks,
         process,
+        agent,
     };
     let written = if json {
         std::io::stdout()
@@ -96,7 +106,7 @@ fn render(report: &Report) -> String {
         render_check(&mut text, check, width);
     }
     if let Some(process) = &report.process {
-        render_process(&mut text, process);
+        render_process(&mut text, report, process);
     }
     let _ = writeln!(text, "\n{BOLD}{}{BOLD:#}", verdict(report));
     text
@@ -106,9 +116,12 @@ fn verdict(report: &Report) -> String {
     let limited = report.checks.iter().filter(|check| check.state != State::Ok).count();
     let refused = report.process.as_ref().filter(|process| process.refusal.is_some());
     match (report.tier, refused) {
+        (None, _) if report.possible && report.agent.is_some() => {
+            "This process can be traced here, from inside, by the user whose it is.".to_owned()
+        }
         (None, _) if report.possible => {
             "run, record and leaks work here, from inside. What runs already cannot be traced \
-            (trace, serve): for that, begin with the first cure above."
+            (trace, serve) unless it was started by gpuscope preload: for that, begin with the first cure above."
                 .to_owned()
         }
         (None, _) => "Tracing is not possible here; begin with the first cure above.".to_owned(),
@@ -140,7 +153,15 @@ fn style(state: State) -> Style {
     }
 }
 
-fn render_process(text: &mut String, process: &Coverage) {
+fn render_agent(text: &mut String, standing: Standby, pid: u32) {
+    let style = if standing == Standby::Ready { GOOD } else { DIM };
+    let _ = writeln!(text, "  {style}inside{style:#}  {}", escaped(&standing.words(pid)));
+    if standing != Standby::Absent {
+        let _ = writeln!(text, "          {DIM}{}{DIM:#}", escaped(&standing.hint(pid)));
+    }
+}
+
+fn render_process(text: &mut String, report: &Report, process: &Coverage) {
     let inner = process
         .inner_pid
         .map_or_else(String::new, |pid| format!(", {pid} in its own PID namespace"));
@@ -162,6 +183,9 @@ fn render_process(text: &mut String, process: &Coverage) {
         .unwrap_or(0);
     for library in &process.libraries {
         render_library(text, library, width);
+    }
+    if let Some(standing) = report.agent {
+        render_agent(text, standing, process.pid);
     }
     for gap in &process.gaps {
         let _ = writeln!(text, "  {FAIR}not seen{FAIR:#}  {}", escaped(gap));

@@ -16,6 +16,7 @@ fn report(tier: Option<&'static str>, process: Option<Coverage>) -> Report {
         tier,
         inside: false,
         checks: vec![check(State::Limited)],
+        agent: process.is_some().then_some(Standby::Absent),
         process,
     }
 }
@@ -143,6 +144,7 @@ fn made_up() -> Report {
             ],
             gaps: vec!["private driver functions (cuGetExportTable) have no names and are not seen".to_owned()],
         }),
+        agent: Some(Standby::Ready),
     }
 }
 

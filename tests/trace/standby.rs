@@ -6,6 +6,7 @@ use crate::support::{
     Gpuscope, Program, Running, Stepper, Trace, assert_same, compile, eventually, patience, sim_folder, sim_text,
 };
 use std::ffi::OsStr;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -204,40 +205,65 @@ fn two_do_not_share_an_agent() {
     assert_called(&running.stop().ok(), 300);
 }
 
+/// What `trace -p` and `doctor -p` say of a process.
+fn words_of(pid: u32) -> (String, String) {
+    let pid = pid.to_string();
+    let mut trace = Command::new(GPUSCOPE);
+    trace.args(["trace", "--engine", "inside", "-q", "-p", &pid, "--duration", "200ms"]);
+    let mut doctor = Command::new(GPUSCOPE);
+    doctor.args(["doctor", "--json", "-p", &pid]);
+    let report = doctor.output().expect("it starts").stdout;
+    let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
+    (said(trace).1, report["agent"].as_str().unwrap_or_default().to_owned())
+}
+
+fn assert_words(pid: u32, refusal: &str, standing: &str) {
+    let (refused, stands) = words_of(pid);
+    assert!(refused.contains(refusal), "{refused}");
+    assert_eq!(stands, standing);
+}
+
 #[test]
 #[ignore = "needs the simulated CUDA"]
-fn who_does_not_carry_the_agent_is_told_how_to() {
-    let words_of = |pid: u32| {
-        let mut command = Command::new(GPUSCOPE);
-        command.args([
-            "trace",
-            "--engine",
-            "inside",
-            "-p",
-            &pid.to_string(),
-            "--duration",
-            "1s",
-        ]);
-        said(command).1
-    };
+fn who_cannot_be_traced_yet_or_at_all_is_told_why_and_what_to_do() {
     let mut without = Stepper::start(&[]);
-    assert!(
-        words_of(without.pid()).contains("gpuscope preload -- CMD"),
-        "{}",
-        words_of(without.pid())
-    );
-    let preload = Preload::new();
-    let mut early = preload.stepper();
-    assert!(words_of(early.pid()).contains("has loaded no library of CUDA yet"));
-    early.rename("early");
+    assert_words(without.pid(), "gpuscope preload -- CMD", "absent");
     without.rename("without");
+    let mut early = Stepper::start_in(&mut Preload::new().of(Stepper::program().as_os_str()), &[]);
+    assert_words(early.pid(), "has loaded no library of CUDA yet", "unready");
+    early.rename("early");
+    let preload = Preload::new();
+    let mut ready = preload.stepper();
+    ready.load(0);
+    assert_eq!(words_of(ready.pid()).1, "ready");
+    // in a mount namespace of its own, as a container has
+    let mut container = Command::new("unshare");
+    container.arg("--mount").arg(preload.of(OsStr::new("")).get_program());
+    container.args(["preload", "--"]).arg(Stepper::program());
+    container.env("XDG_DATA_HOME", preload.data.path());
+    let mut elsewhere = Stepper::start_in(&mut container, &[sim_folder().join("libcudart.so.13").as_os_str()]);
+    elsewhere.load(0);
+    assert_words(elsewhere.pid(), "run gpuscope in there", "elsewhere");
+    elsewhere.rename("elsewhere");
+    replace_agent(ready.pid());
+    assert_words(ready.pid(), &format!("trace it by {GPUSCOPE}"), "foreign");
+    ready.rename("ready");
+}
+
+/// Makes its agent one of other sources, as far as its door says.
+fn replace_agent(pid: u32) {
+    const BUILD: u64 = 48;
+    let own = std::fs::metadata(format!("/proc/{pid}")).expect("a process").uid();
+    let door = format!("/dev/shm/gpuscope-doors-{own}/{pid}");
+    let door = std::fs::File::options().write(true).open(door).expect("a door");
+    door.write_all_at(&[0x55; 8], BUILD).expect("written");
 }
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn threads_and_children_are_switched_on_and_off_while_they_call() {
     let preload = Preload::new();
-    let mut program = preload.sim(&["threads", "8", "1000000"]);
+    let mut program = preload.sim(&["threads", "4", "100000000"]);
     eventually("it has loaded CUDA", || {
         Command::new(GPUSCOPE)
             .args([
@@ -254,8 +280,10 @@ fn threads_and_children_are_switched_on_and_off_while_they_call() {
             .status()
             .is_ok_and(|status| status.success())
     });
-    for round in 0..15 {
-        let running = traced(program.pid(), &["--filter", "!@launch"]);
+    for round in 0..8 {
+        // few records, but for two rounds: these threads call as fast as they can
+        let options: &[&str] = if round % 4 == 3 { &[] } else { &["--errors"] };
+        let running = traced(program.pid(), &[&["--filter", "@launch"], options].concat());
         std::thread::sleep(Duration::from_millis(20 * (round % 3)));
         let trace = running.stop().ok();
         assert_eq!(trace.summary()["malformed_events"], 0);

@@ -68,21 +68,14 @@ fn reaches(scope: &Scope) -> Result<()> {
 /// Of processes that carry the agent, why one cannot be traced yet.
 fn unready(scope: &Scope) -> Option<String> {
     let Scope::Processes(pids) = scope else { return None };
-    let unready = pids.iter().find(|pid| standby::of(**pid) == Standby::Unready);
+    let carried = |pid: &&u32| !matches!(standby::of(**pid), Standby::Ready | Standby::Absent);
+    let unready = pids.iter().find(carried);
     unready.map(|pid| words(*pid))
 }
 
 fn words(pid: u32) -> String {
-    match standby::of(pid) {
-        Standby::Ready => format!("process {pid} can be traced from inside"),
-        Standby::Unready => format!(
-            "process {pid} carries the agent, and has loaded no library of CUDA yet\nhint: try again when it has"
-        ),
-        Standby::Absent => format!(
-            "process {pid} does not carry the agent: from inside, only what was started so is seen\n\
-             hint: gpuscope preload -- CMD starts it so that it can be traced later; or --engine kernel, as root"
-        ),
-    }
+    let standing = standby::of(pid);
+    format!("{}\nhint: {}", standing.words(pid), standing.hint(pid))
 }
 
 #[cfg(test)]

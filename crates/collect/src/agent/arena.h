@@ -190,6 +190,7 @@ struct door {
 	__u64 joined;  /* how often the agent has followed; an odd number: calls are recorded now */
 	__u64 patched; /* functions */
 	__u64 refused; /* functions that cannot be, and files that could not be looked at */
+	__u64 build;   /* of which sources the agent is: only their gpuscope reads its memory */
 	char path[112]; /* where gpuscope listens */
 };
 

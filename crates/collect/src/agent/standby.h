@@ -124,6 +124,7 @@ static void make_door(void)
 	}
 	if (!failed_call(SYS6(mmap, &door, ARENA_PAGE, PROT_RW, MAP_SHARED_FIXED, fd, 0))) {
 		door.tgid = (__u32)SYS0(getpid);
+		door.build = AGENT_BUILD;
 		__atomic_store_n(&door.magic, ARENA_MAGIC, __ATOMIC_RELEASE);
 	}
 	SYS1(close, fd);

@@ -94,10 +94,9 @@ impl Door {
     }
 }
 
-/// Whether process `pid` carries an agent that can be woken.
-#[must_use]
-pub fn has_door(pid: u32) -> bool {
-    file_of(pid).is_some()
+/// Of which sources the agent behind the door of process `pid` is; `None`: there is no door.
+pub(super) fn build_behind(pid: u32) -> Option<u64> {
+    page_of(&file_of(pid)?).map(|page| page.build)
 }
 
 /// The file behind which process `pid` waits: its user's, made by itself.

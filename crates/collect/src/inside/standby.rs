@@ -16,9 +16,11 @@ use crate::probe::attach::{functions_of, system_linkers};
 use crate::wire::bytes_of;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -52,23 +54,97 @@ pub enum Standby {
     Ready,
     /// It carries an agent that has had nothing to patch yet.
     Unready,
+    /// Its agent is another gpuscope's, and reads and writes memory of another form.
+    Foreign,
+    /// It lives in a container that we are not in: it would not find us.
+    Elsewhere,
     /// It carries none, or belongs to somebody whom we may not look at.
     Absent,
+}
+
+impl Standby {
+    /// As JSON has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Standby::Ready => "ready",
+            Standby::Unready => "unready",
+            Standby::Foreign => "foreign",
+            Standby::Elsewhere => "elsewhere",
+            Standby::Absent => "absent",
+        }
+    }
+
+    /// A sentence, of process `pid`.
+    #[must_use]
+    pub fn words(self, pid: u32) -> String {
+        let words = match self {
+            Standby::Ready => "carries the agent, and can be traced from inside",
+            Standby::Unready => "carries the agent, and has loaded no library of CUDA yet",
+            Standby::Foreign => "carries the agent of another version of gpuscope",
+            Standby::Elsewhere => "carries the agent, and lives in a container",
+            Standby::Absent => "does not carry the agent: from inside, only what was started so is seen",
+        };
+        format!("process {pid} {words}")
+    }
+
+    /// What to do to trace process `pid` from inside.
+    #[must_use]
+    pub fn hint(self, pid: u32) -> String {
+        match self {
+            Standby::Ready => format!("gpuscope trace -p {pid}, as its user"),
+            Standby::Unready => "try again when it has".to_owned(),
+            Standby::Foreign => match gpuscope_of(pid) {
+                Some(path) => format!("trace it by {}", path.display()),
+                None => "trace it by the gpuscope that it was started with".to_owned(),
+            },
+            Standby::Elsewhere => "run gpuscope in there (docker exec, kubectl exec)".to_owned(),
+            Standby::Absent => {
+                "gpuscope preload -- CMD starts it so that it can be traced later; or --engine kernel, as root"
+                    .to_owned()
+            }
+        }
+    }
 }
 
 /// How process `pid` stands.
 #[must_use]
 pub fn of(pid: u32) -> Standby {
-    if door::has_door(pid) {
-        return Standby::Ready;
+    match door::build_behind(pid) {
+        Some(build) if build != own_build() => Standby::Foreign,
+        Some(_) if is_elsewhere(pid) => Standby::Elsewhere,
+        Some(_) => Standby::Ready,
+        None if folder_of(pid).is_some() => Standby::Unready,
+        None => Standby::Absent,
     }
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+}
+
+/// The gpuscope whose agent process `pid` carries, as the process names it.
+#[must_use]
+pub fn gpuscope_of(pid: u32) -> Option<PathBuf> {
+    let link = folder_of(pid)?.join(PLANNER);
+    let seen = PathBuf::from(format!("/proc/{pid}/root")).join(link.strip_prefix("/").ok()?);
+    fs::read_link(seen).ok()
+}
+
+/// Where what it carries lies, by what it was started with.
+fn folder_of(pid: u32) -> Option<PathBuf> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let entry = format!("{}={STANDBY}", folder::VARIABLE);
     let mut entries = environment.split(|byte| *byte == 0);
-    match entries.any(|one| one.starts_with(entry.as_bytes())) {
-        true => Standby::Unready,
-        false => Standby::Absent,
-    }
+    let found = entries.find_map(|one| one.strip_prefix(entry.as_bytes()))?;
+    Some(PathBuf::from(OsStr::from_bytes(found)))
+}
+
+fn is_elsewhere(pid: u32) -> bool {
+    let space = |of: &str| fs::read_link(format!("/proc/{of}/ns/mnt")).ok();
+    let theirs = space(&pid.to_string());
+    theirs.is_some() && theirs != space("self")
+}
+
+/// Of which sources this gpuscope's agent is.
+fn own_build() -> u64 {
+    env!("GPUSCOPE_AGENT_BUILD").parse().unwrap_or_default()
 }
 
 /// In the user's folder for data, else where temporary files go.
@@ -96,7 +172,7 @@ fn install_anywhere() -> Result<PathBuf> {
 fn install(parent: &Path) -> Result<PathBuf> {
     let program = std::env::current_exe().context("failed to find gpuscope's own file")?;
     let parent = std::path::absolute(parent)?;
-    let path = parent.join(version_of(&program)?);
+    let path = parent.join(version_of(&program));
     if path.as_os_str().len() > LONGEST_PATH {
         bail!("its path is too long");
     }
@@ -113,11 +189,16 @@ fn install(parent: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What tells this gpuscope from any other.
-fn version_of(program: &Path) -> Result<String> {
-    let facts = fs::metadata(program)?;
-    let build = facts.size() ^ (facts.mtime().cast_unsigned() << 20) ^ facts.mtime_nsec().cast_unsigned();
-    Ok(format!("{}-{build:x}", env!("CARGO_PKG_VERSION")))
+/// What tells this gpuscope, on this machine, from any other: its agent, where it lies, and the dynamic linkers.
+fn version_of(program: &Path) -> String {
+    let mut hasher = DefaultHasher::new();
+    (own_build(), program).hash(&mut hasher);
+    for path in system_linkers() {
+        // whole seconds: an image keeps no more
+        let facts = fs::metadata(&path).map(|facts| (facts.size(), facts.mtime())).ok();
+        (path, facts).hash(&mut hasher);
+    }
+    format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), hasher.finish())
 }
 
 /// Whether all is there, and nobody else may change it.

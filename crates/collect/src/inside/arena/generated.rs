@@ -265,6 +265,8 @@ pub struct Door {
     pub patched: u64,
     /// Functions that cannot be, and files that could not be looked at.
     pub refused: u64,
+    /// Of which sources the agent is: only their gpuscope reads its memory.
+    pub build: u64,
     /// Where gpuscope listens.
     pub path: [u8; 112],
 }
@@ -355,8 +357,8 @@ layout! { Block, 192:
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,
 }
-layout! { Door, 160:
-    magic: 0, tgid: 8, wake: 12, beat: 16, joined: 24, patched: 32, refused: 40, path: 48,
+layout! { Door, 168:
+    magic: 0, tgid: 8, wake: 12, beat: 16, joined: 24, patched: 32, refused: 40, build: 48, path: 56,
 }
 layout! { Message, 2144:
     magic: 0, kind: 8, tid: 12, parent: 16, files: 20, at: 24, file: 32, address: 1568, open_entered: 2080,
