@@ -113,7 +113,8 @@ static bool map_page(volatile void *at, int fd, __u64 offset, int rights)
 static bool map_all(int of_process, int of_run)
 {
 	/* what was there before gives way at once: there is always memory where a hook may be writing */
-	long memory_of_run = SYS6(mmap, run, RUN_BYTES, 1, MAP_SHARED_LAZY | (run ? MAP_FIXED_ : 0), of_run, 0);
+	long memory_of_run =
+		SYS6(mmap, run, RUN_BYTES, 1, MAP_SHARED_LAZY | (run ? MAP_FIXED_ : 0), of_run, 0);
 	long memory_of_process = SYS6(mmap, process, PROCESS_BYTES, PROT_RW,
 				      MAP_SHARED_LAZY | (process ? MAP_FIXED_ : 0), of_process, 0);
 
@@ -153,7 +154,8 @@ static bool join(__u32 kind)
 /* The process is in the `round`th state of its own. */
 static void set_epoch(__u32 round, bool traced)
 {
-	__u32 number = ((__u32)SYS0(getpid) & EPOCH_PROCESS) | (round * EPOCH_ROUND & ~(EPOCH_PROCESS | DORMANT));
+	__u32 number =
+		((__u32)SYS0(getpid) & EPOCH_PROCESS) | (round * EPOCH_ROUND & ~(EPOCH_PROCESS | DORMANT));
 
 	is_traced = traced;
 	__atomic_store_n(&membership.epoch, traced ? number : number | DORMANT, __ATOMIC_RELEASE);

@@ -184,13 +184,13 @@ struct ring_record {
 /* By it the same user's gpuscope reaches a program that carries the agent and is not traced: a file of one page. */
 struct door {
 	__u64 magic;
-	__u32 tgid;    /* as the process names itself */
-	__u32 wake;    /* enum door_wake, written by gpuscope; the agent takes it away with its next call */
-	__u64 beat;    /* when gpuscope was there last, CLOCK_MONOTONIC ns; 0: it does not say */
-	__u64 joined;  /* how often the agent has followed; an odd number: calls are recorded now */
-	__u64 patched; /* functions */
-	__u64 refused; /* functions that cannot be, and files that could not be looked at */
-	__u64 build;   /* of which sources the agent is: only their gpuscope reads its memory */
+	__u32 tgid;     /* as the process names itself */
+	__u32 wake;     /* enum door_wake, written by gpuscope; the agent takes it away with its next call */
+	__u64 beat;     /* when gpuscope was there last, CLOCK_MONOTONIC ns; 0: it does not say */
+	__u64 joined;   /* how often the agent has followed; an odd number: calls are recorded now */
+	__u64 patched;  /* functions */
+	__u64 refused;  /* functions that cannot be, and files that could not be looked at */
+	__u64 build;    /* of which sources the agent is: only their gpuscope reads its memory */
 	char path[112]; /* where gpuscope listens */
 };
 
@@ -205,7 +205,7 @@ enum message_kind {
 	MESSAGE_PROGRAM = 1, /* a program begins: gpuscope answers with both pieces of memory */
 	MESSAGE_CHILD,       /* a forked child makes its first call: the same */
 	MESSAGE_LIBRARIES,   /* files were mapped that are not known: the thread waits for the answer */
-	MESSAGE_LATE,        /* a program that has stood by follows: gpuscope answers with both pieces of memory */
+	MESSAGE_LATE, /* a program that has stood by follows: gpuscope answers with both pieces of memory */
 };
 
 #define MESSAGE_FILES 64

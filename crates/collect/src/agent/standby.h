@@ -15,8 +15,9 @@
 #define PLANNER "/gpuscope"
 #define LINKERS "/linkers"
 
-#define CREATE_OWN (2 | 0100 | 0200 | 0400000 | 02000000) /* O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC */
-#define DOORS "/gpuscope-doors-" /* of a user, in /dev/shm or /tmp; the number follows */
+#define CREATE_OWN \
+	(2 | 0100 | 0200 | 0400000 | 02000000) /* O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC */
+#define DOORS "/gpuscope-doors-"               /* of a user, in /dev/shm or /tmp; the number follows */
 #define FOR_OTHERS 077
 #define MAP_SHARED_FIXED 0x11
 #define MOST_LINKER_CALLS 256
@@ -160,8 +161,8 @@ __attribute__((target("sse2"))) static bool names_driver(const char *at, __u64 b
 	__u64 i = 0;
 
 	for (; i + 16 + sizeof(DRIVER) <= bytes; i += 16) {
-		sixteen hits = (*(const sixteen *)(at + i) == first) &
-			       (*(const sixteen *)(at + i + 3) == fourth);
+		sixteen hits =
+			(*(const sixteen *)(at + i) == first) & (*(const sixteen *)(at + i + 3) == fourth);
 		int mask = __builtin_ia32_pmovmskb128(hits);
 
 		for (; mask; mask &= mask - 1)
