@@ -1,6 +1,8 @@
-"""A transformer's work, three ways: trained step by step, replayed as a CUDA graph, or compiled (Triton); or small layers.
+"""A transformer's work, four ways: trained step by step, by several ranks (DDP), replayed as a CUDA graph, or compiled (Triton); or
+small layers.
 
-usage: transformer.py train|graph|compile|forward [STEPS] [--wait]
+usage: transformer.py train|ddp|graph|compile|forward [STEPS] [--wait]
+ddp: started by torchrun, a process for each GPU; rank 0 speaks.
 forward: 20 linear layers of 64, a batch of 8, where the host's launches are all that takes time.
 Prints READY and the process id; with --wait a line of stdin is awaited. Then `BEGIN ns`, STEPS steps, `END ns` (both
 CLOCK_MONOTONIC, the device idle at each), `RAN {…}` with what the program knows of its own launches, and with --wait
@@ -18,14 +20,25 @@ STEPS = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20
 WAIT = "--wait" in sys.argv
 
 
+RANK = int(os.environ.get("RANK", "0")) if MODE == "ddp" else 0
+
+
 def model() -> torch.nn.Module:
     layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, dropout=0.1, batch_first=True)
     return torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False).cuda()
 
 
-def training_step():
+def ranks_step():
+    """The same training, whose gradients all ranks share."""
+    rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    return training_step(torch.nn.parallel.DistributedDataParallel(model()))
+
+
+def training_step(net=None):
     """Forward, backward and optimizer in mixed precision; the loss is read in every step."""
-    net = model()
+    net = net or model()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     batches = [torch.randn(16, 128, 512).pin_memory() for _ in range(4)]
 
@@ -88,16 +101,22 @@ def forward_step():
 
 def mark(name: str) -> None:
     torch.cuda.synchronize()
-    print(name, time.clock_gettime_ns(time.CLOCK_MONOTONIC), flush=True)
+    say(name, time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+
+def say(*words) -> None:
+    if RANK == 0:
+        print(*words, flush=True)
 
 
 def main() -> None:
     torch.manual_seed(7)
-    step = {"train": training_step, "graph": graph_replay, "compile": compiled_step, "forward": forward_step}[MODE]()
+    steps = {"train": training_step, "ddp": ranks_step, "graph": graph_replay, "compile": compiled_step, "forward": forward_step}
+    step = steps[MODE]()
     for number in range(3):
         step(number)
     torch.cuda.synchronize()
-    print("READY", os.getpid(), flush=True)
+    say("READY", os.getpid())
     if WAIT:
         sys.stdin.readline()
     mark("BEGIN")
@@ -107,9 +126,11 @@ def main() -> None:
     mark("END")
     graphs = STEPS if MODE == "graph" else 0
     ran = {"steps": STEPS, "graph_launches": graphs, "result": result, "seconds": seconds}
-    print("RAN", json.dumps(ran), flush=True)
+    say("RAN", json.dumps(ran))
     if WAIT:
         sys.stdin.readline()
+    if MODE == "ddp":
+        torch.distributed.destroy_process_group()
 
 
 main()

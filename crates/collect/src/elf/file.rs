@@ -10,7 +10,7 @@ use super::ElfError;
 use super::bytes::{printable, u32_at};
 use super::dynamic::Dynamic;
 use super::layout::Layout;
-use super::source::{ReadAt, Source};
+use super::source::{FileIdentity, ReadAt, Source};
 use super::symbol::Extent;
 
 const NOTE_LIMIT: u64 = 1 << 20;
@@ -72,6 +72,11 @@ impl ElfFile {
     /// Size in bytes when it was opened.
     pub fn len(&self) -> u64 {
         self.source.len()
+    }
+
+    /// Which file it is, as it is now; `None`: others read it for us.
+    pub(crate) fn identity(&self) -> Option<FileIdentity> {
+        self.source.identity()
     }
 
     /// Never true: an empty file is refused.

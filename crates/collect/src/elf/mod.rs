@@ -46,7 +46,7 @@ pub use file::ElfFile;
 pub use kernel_stubs::{KernelStubs, kernel_of_stub};
 pub use operand::{Location, Operand, Register};
 pub use site::{Cost, Decision, PlaceSite, Site, SiteRefusal, decide, place_site, probe_site};
-pub use source::ReadAt;
+pub use source::{FileIdentity, ReadAt};
 pub use static_probe::{Semaphore, StaticProbe};
 pub use static_runtime::{Method, StaticRuntime, find_by_name_strings, find_runtime, is_trampoline};
 pub use symbol::{Binding, Symbol, SymbolTable, by_offset};

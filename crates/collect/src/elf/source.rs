@@ -3,7 +3,7 @@
 use std::fs::{File, Metadata, OpenOptions};
 use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use super::ElfError;
@@ -19,6 +19,18 @@ pub trait ReadAt: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// Not all of it can be read.
     fn read_exact_at(&self, offset: u64, into: &mut [u8]) -> std::io::Result<()>;
+}
+
+/// What tells a file from any other, and from itself before it was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct FileIdentity {
+    pub device: u64,
+    pub inode: u64,
+    pub bytes: u64,
+    /// Seconds and nanoseconds since 1970.
+    pub written: (i64, i64),
+    /// Which nobody can set.
+    pub changed: (i64, i64),
 }
 
 #[derive(Debug)]
@@ -78,6 +90,21 @@ impl Source {
 
     pub(super) fn len(&self) -> u64 {
         self.len
+    }
+
+    /// `None`: no file that we read ourselves.
+    pub(super) fn identity(&self) -> Option<FileIdentity> {
+        let Backing::File(file) = &self.backing else {
+            return None;
+        };
+        let facts = file.metadata().ok()?;
+        Some(FileIdentity {
+            device: facts.dev(),
+            inode: facts.ino(),
+            bytes: facts.size(),
+            written: (facts.mtime(), facts.mtime_nsec()),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        })
     }
 
     /// Exactly `size` bytes, which may be at most `limit`; `what` names them in an error.

@@ -21,7 +21,7 @@ const CLUSTER_GAP: u64 = 64 << 10;
 /// A whole runtime has 370 and more; from fewer nothing follows about those that are absent.
 const ENOUGH_TO_DATE: usize = 200;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Method {
     /// `.symtab` names them.
     SymbolTable,
@@ -30,7 +30,7 @@ pub enum Method {
 }
 
 /// The runtime inside a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct StaticRuntime {
     pub method: Method,
     /// Name and file offset in bytes, sorted by name. No name and no offset appears twice.

@@ -9,6 +9,7 @@ mod intact;
 mod linkers;
 mod points;
 mod recent;
+mod remembered;
 mod rows;
 mod unmapped;
 mod waiting;

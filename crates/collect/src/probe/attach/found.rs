@@ -3,6 +3,7 @@
 //! Owns where to look: symbols, notes, rows with offsets, runtimes linked in. How an ELF file says it is [`crate::elf`]'s
 //! business, which row describes it that of [`super::rows`].
 
+use super::remembered::{digest_of, runtime_in};
 use crate::catalog::{Catalog, Layer, LibraryId, RowId};
 use crate::elf::{ElfFile, Method, SiteRefusal, StaticProbe, Symbol, find_runtime, probe_site};
 use crate::probe::place::{places_of, site_at};
@@ -90,7 +91,7 @@ pub fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Result<Opt
         return Ok(None);
     }
     let is_name = |name: &str| catalog.find(runtime, name, None).is_some();
-    let Some(found) = find_runtime(elf, &is_name)? else {
+    let Some(found) = runtime_in(elf, names_of(catalog, runtime), || find_runtime(elf, &is_name))? else {
         return Ok(None);
     };
     let functions = found
@@ -99,6 +100,12 @@ pub fn functions_of(catalog: &Catalog, elf: &ElfFile, path: &Path) -> Result<Opt
         .map(|(name, offset)| Found::function(name, offset))
         .collect();
     Ok(Some((runtime, functions, Some(found.method))))
+}
+
+/// Of all names that are looked for in a runtime.
+fn names_of(catalog: &Catalog, runtime: LibraryId) -> u64 {
+    let rows = catalog.rows.iter().filter(|row| row.library == runtime);
+    digest_of(&rows.map(|row| row.symbol.as_str()).collect::<Vec<_>>())
 }
 
 /// The dynamic linker and the C library are mapped by everything and hold no runtime.
