@@ -25,7 +25,26 @@ programs=$(cargo test --locked --workspace --no-run --quiet --message-format=jso
 cargo build --release --locked # what is promised of many allocations is promised of this one
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: held:: kept:: overrun:: scale:: trace_all_)
-ignored() { as_root env "CARGO_MANIFEST_DIR=$PWD" "$@" --ignored </dev/null || failed+=" $name"; }
+ignored() { as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_ENGINE=${GPUSCOPE_ENGINE:-kernel}" "$@" --ignored </dev/null || failed+=" $name"; }
+# Without rights, but to read the kernel's log; and as the root that such a user has at most.
+without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,+syslog)
+# inside PROGRAM: the same tests, of what is seen from inside. Each says at its head what it needs; what needs BPF is about the
+# kernel's engine alone, and is named here with its reason. Those about inside alone have run already.
+inside() {
+  local test why beside=() single=() root=()
+  while IFS=$'\t' read -r test why; do
+    case $test in inside::* | inside_sites::* | standby::*) continue ;; esac
+    case $why in
+      "needs the simulated CUDA") if grep -qF "${alone[@]/#/-e}" <<<"$test"; then single+=("$test"); else beside+=("$test"); fi ;;
+      "needs root, and the simulated CUDA") root+=("$test") ;;
+      "needs root and BPF: "*) echo "of the kernel's engine alone: $test: ${why#*: }" ;;
+      *) echo "test.sh: $test does not say for which engine it is: $why" >&2; failed+=" $test" ;;
+    esac
+  done < <("$1" | sed -n 's/^test \(.*\) \.\.\. ignored, \(.*\)/\1\t\2/p')
+  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=2 "${beside[@]}"
+  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=1 "${single[@]}"
+  GPUSCOPE_ENGINE=inside ignored "$1" --exact --test-threads=2 "${root[@]}"
+}
 failed=
 while read -r name program; do
   [[ $name != real && $name != torture ]] || continue
@@ -33,6 +52,8 @@ while read -r name program; do
   if [ "$name" = trace ]; then
     ignored "$program" --test-threads=2 "${alone[@]/#/--skip=}"
     ignored "$program" --test-threads=1 "${alone[@]}"
+    echo "     Running $name: from inside, most of it without rights"
+    inside "$program"
   else
     ignored "$program" --test-threads=1 --skip=libraries::
   fi

@@ -145,7 +145,7 @@ fn say_place(tracer: &mut Tracer, place: Place) {
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(
             "from inside: where threads are outside CUDA, static probes, and programs that do not load the agent \
-             (linked statically, setuid, another C library, LD_PRELOAD set anew); hint: --engine kernel, as root, sees them"
+             (linked statically, setuid, another C library, LD_PRELOAD set anew) or load CUDA by dlmopen; hint: --engine kernel, as root, sees them"
                 .to_owned(),
         );
     }

@@ -262,6 +262,7 @@ impl Tracer {
             }
         };
         let agents = self.engine.is_inside().unwrap_or_default();
+        let strangers = self.engine.strangers();
         note(
             agents.dormant,
             "programs had no room in their addresses for what is shared with them: none of their calls is seen; hint: ulimit -v unlimited",
@@ -285,6 +286,7 @@ impl Tracer {
         note(nested, "calls were nested too deeply to keep their arguments");
         let user_space = [Layer::Runtime, Layer::Driver, Layer::Custom];
         let looks_for_libraries = user_space.into_iter().any(|layer| self.rows.has_layer(layer));
+        summary.unseen.extend(strangers);
         if summary.attached.is_empty() && looks_for_libraries {
             summary
                 .unseen

@@ -5,6 +5,7 @@
 
 #[cfg(all(feature = "record", feature = "parquet"))]
 mod engines;
+mod glibc;
 mod interpreters;
 mod libraries;
 mod runtime;

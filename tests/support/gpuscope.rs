@@ -1,5 +1,6 @@
 //! gpuscope as a process whose output lies in files of its own.
 
+use super::engine::{ENGINE, engine};
 use super::trace::Trace;
 use super::{PATIENCE, changed_code, eventually, probes_of, sim_folder};
 use std::ffi::OsStr;
@@ -31,6 +32,7 @@ impl Gpuscope {
             .args(arguments)
             .stdin(Stdio::null())
             .env_remove("GPUSCOPE_TIER")
+            .env(ENGINE, engine())
             // whoever runs the tests by sudo has the commands run as root, as they are written for
             .env_remove("SUDO_UID")
             .env("LD_LIBRARY_PATH", sim_folder())
@@ -94,8 +96,8 @@ impl Gpuscope {
     /// Forces one way of attaching; `inside`: that engine.
     pub fn tier(self, name: &str) -> Gpuscope {
         match name {
-            "inside" => self.env("GPUSCOPE_ENGINE", name),
-            _ => self.env("GPUSCOPE_TIER", name),
+            "inside" => self.env(ENGINE, name),
+            _ => self.env(ENGINE, "kernel").env("GPUSCOPE_TIER", name),
         }
     }
 

@@ -22,8 +22,9 @@ long mine_get_two(long value) { return value + 2; }
 long mine_get_alias(long value) __attribute__((alias("mine_get_two")));
 
 void mine_wait(void) {
+    volatile int microseconds = 1000;
     for (;;)
-        usleep(1000);
+        usleep((useconds_t)microseconds);
 }
 
 /* A leaf that keeps its value below the stack pointer, and has a 5-byte nop in the middle, as a USDT site. */

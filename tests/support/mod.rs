@@ -11,6 +11,7 @@
 
 pub mod browser;
 pub mod callers;
+mod engine;
 mod gpuscope;
 mod hanging;
 mod kernel;
@@ -21,13 +22,16 @@ mod own_sim;
 mod program;
 mod trace;
 
+pub use engine::{groups, is_inside, ways};
 pub use gpuscope::{Gpuscope, Running};
 pub use hanging::Hanging;
 pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, probes_of, still_there};
 pub use ledger::{Counts, Ledger, ledgers_of};
 pub use machine::on_machine;
 pub use own_sim::OwnSim;
-pub use program::{Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as};
+pub use program::{
+    Ended, Program, Stepper, changed_beyond, changed_code, changed_places, compile, compile_as, patchable,
+};
 pub use trace::{Trace, number, text, unseen_of};
 
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
 //! Programs that are traced, and what is left in them.
 
+use super::engine::is_inside;
 use super::ledger::Ledger;
 use super::{PATIENCE, eventually, sim, sim_folder};
 use std::collections::BTreeSet;
@@ -197,6 +198,15 @@ impl Drop for Stepper {
     }
 }
 
+/// What has the compiler begin also the shortest function so that it can be patched. Which ones cannot be is the business of
+/// the planner's own tests.
+pub fn patchable() -> &'static [&'static str] {
+    match is_inside() {
+        true => &["-O0"],
+        false => &[],
+    }
+}
+
 /// Compiles a C program, or with `-shared` a library.
 pub fn compile(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     compile_as("c", folder, name, source, flags)
@@ -207,7 +217,9 @@ pub fn compile_as(language: &str, folder: &Path, name: &str, source: &str, flags
     let (input, output) = (folder.join(format!("{name}.c")), folder.join(name));
     std::fs::write(&input, source).expect("a file");
     let done = Command::new("cc")
-        .args(["-O1", "-g0", "-Wall", "-fno-omit-frame-pointer", "-pthread", "-o"])
+        .args(["-O1", "-g0", "-Wall", "-fno-omit-frame-pointer", "-pthread"])
+        .args(patchable())
+        .arg("-o")
         .arg(&output)
         .args(["-x", language])
         .arg(&input)

@@ -27,7 +27,7 @@ fn assert_says(trace: &Trace, code: i32, parts: &[&str]) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_exit_status_is_the_commands_own() {
     assert_eq!(run_of(&["sh", "-c", "exit 3"]).code(), 3);
     assert_eq!(run_of(&["sh", "-c", "kill -KILL $$"]).code(), 128 + libc::SIGKILL);
@@ -46,13 +46,13 @@ fn the_exit_status_is_the_commands_own() {
     assert_says(&run_of(&["/tmp"]), 126, &["cannot be executed"]);
 }
 
-/// What a command inherits does not depend on gpuscope.
+/// What a command inherits does not depend on gpuscope, but for what has it load the agent.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_command_inherits_what_it_would_without_gpuscope() {
     let folder = tempfile::tempdir().expect("a folder");
     let look =
-        "{ env | grep -v -e ^_= -e ^SHLVL=; pwd; umask; ulimit -a; ls -l /proc/self/fd | grep -o '[0-9]* -> .*' |
+        "{ env | sort | grep -v -e ^_= -e ^SHLVL= -e ^LD_PRELOAD= -e ^ASAN_OPTIONS= -e ^GPUSCOPE_; pwd; umask; ulimit -a; ls -l /proc/self/fd | grep -o '[0-9]* -> .*' |
         grep -v -e /proc/ -e pipe: ; grep -e Sig -e Shd -e Cap -e NoNewPrivs -e Seccomp: /proc/self/status |
         grep -v SigQ; nice; ps -o sid=,pgid=,tty= $$ | wc -w; } > $OUT";
     let gpuscope = env!("CARGO_BIN_EXE_gpuscope");
@@ -85,7 +85,7 @@ fn the_command_inherits_what_it_would_without_gpuscope() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_process_that_cannot_be_traced_is_refused() {
     let trace_of = |pid: &str| Gpuscope::new(["trace", "-p", pid]).finish();
     assert_says(&trace_of("4194304"), 1, &["there is no process 4194304", "hint:"]);
@@ -115,7 +115,7 @@ fn program_of_32_bits(path: &Path) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_of_32_bits_is_named_as_such_and_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("small");
@@ -130,7 +130,7 @@ fn a_program_of_32_bits_is_named_as_such_and_runs() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_corrupt_library_is_named_and_the_rest_is_traced() {
     let folder = tempfile::tempdir().expect("a folder");
     let corrupt = folder.path().join("libcuda.so.1");
@@ -153,7 +153,7 @@ fn a_corrupt_library_is_named_and_the_rest_is_traced() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_hook_file_with_a_mistake_is_named_with_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("my hooks.toml");
@@ -180,7 +180,7 @@ fn a_hook_file_with_a_mistake_is_named_with_its_line() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn wrong_arguments_end_with_their_status_and_a_hint() {
     for arguments in [
         &["run"][..],
@@ -221,7 +221,7 @@ fn wrong_arguments_end_with_their_status_and_a_hint() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_file_that_is_no_library_is_refused_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
@@ -271,7 +271,7 @@ fn assert_trained(trace: &Trace) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_full_disk_is_told_and_does_not_stop_the_command() {
     let full = train(&["-o", "/dev/full"]).finish();
     assert_says(&full, 125, &["failed to write /dev/full: No space left", "hint:"]);
@@ -313,7 +313,7 @@ fn a_full_disk_is_told_and_does_not_stop_the_command() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn an_output_that_cannot_be_made_is_refused_before_the_command_starts() {
     for output in ["/no/such/folder/t.jsonl", "/tmp"] {
         let refused = Gpuscope::new(["run", "-o", output, "--", "echo", "it ran"]).finish();
@@ -324,7 +324,7 @@ fn an_output_that_cannot_be_made_is_refused_before_the_command_starts() {
 
 /// `| head -1`: the line is whole, the end is quiet, and the command goes on.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_closed_pipe_ends_the_output_quietly() {
     let mut head = Command::new("head");
     let mut head = head
@@ -343,7 +343,7 @@ fn a_closed_pipe_ends_the_output_quietly() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_trace_whose_reader_leaves_ends() {
     let program = Program::sim(&["train", "0"]);
     let pid = program.pid().to_string();
@@ -360,7 +360,7 @@ fn a_trace_whose_reader_leaves_ends() {
 
 /// Little memory to lock, few descriptors: it works, or says why not.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn tight_limits_are_survived_or_named() {
     let gpusim = sim_text("gpusim");
     let gpuscope = env!("CARGO_BIN_EXE_gpuscope");
@@ -379,7 +379,7 @@ fn tight_limits_are_survived_or_named() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_slow_reader_of_a_pipe_gets_whole_lines() {
     let mut slow = Command::new("sh");
     let mut slow = slow

@@ -41,7 +41,7 @@ fn assert_c_callers(seen: &Seen) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn native_callers_are_named_with_inlined_functions_after_their_program_has_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = caller(folder.path());
@@ -52,7 +52,7 @@ fn native_callers_are_named_with_inlined_functions_after_their_program_has_ended
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn where_only_the_entry_is_probed_the_callers_are_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = caller(folder.path());
@@ -61,7 +61,7 @@ fn where_only_the_entry_is_probed_the_callers_are_the_same() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn a_program_that_was_deleted_is_named_all_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = caller(folder.path());
@@ -74,7 +74,7 @@ fn a_program_that_was_deleted_is_named_all_the_same() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn python_callers_are_named_to_the_line() {
     let seen = callers(None, true, Sites::default());
     let mut command = Command::new("python3");
@@ -84,7 +84,7 @@ fn python_callers_are_named_to_the_line() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn a_child_runs_the_interpreter_of_its_parent() {
     let script = Path::new(ALLOCATE).with_file_name("fork.py");
     let seen = callers(None, true, Sites::default());
@@ -97,7 +97,7 @@ fn a_child_runs_the_interpreter_of_its_parent() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn threads_that_allocate_at_the_same_time_keep_their_own_stacks() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "crowd", CROWD, &["-g", "-ldl"]);
@@ -122,7 +122,7 @@ fn threads_that_allocate_at_the_same_time_keep_their_own_stacks() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn a_python_that_is_not_known_leaves_the_native_stack_and_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("python3.9");
@@ -141,7 +141,7 @@ fn assert_c_callers_of(module: &str, seen: &Seen) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn beyond_the_budget_calls_say_that_they_were_not_sampled() {
     let folder = tempfile::tempdir().expect("a folder");
     let none = Sites {
@@ -169,7 +169,7 @@ fn hostile(what: &str) -> (Vec<String>, u32) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: how the kernel reads stacks; `inside_sites` is the other's"]
 fn an_interpreter_that_is_nonsense_costs_a_bounded_time_and_is_not_believed() {
     let frames = |what| hostile(what).0;
     assert_eq!(frames("nothing"), ["hello"; 3]);

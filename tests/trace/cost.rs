@@ -94,7 +94,7 @@ fn float(value: &Value) -> f64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: the kinds of places that probes sit at"]
 fn each_call_is_counted_at_the_kind_of_place_where_its_probe_sits() {
     let trace = traced(&[]);
     let cost = &trace.summary()["cost"];
@@ -129,7 +129,7 @@ fn each_call_is_counted_at_the_kind_of_place_where_its_probe_sits() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_time_for_which_a_loading_thread_stood_still_is_marked_on_its_call_and_in_the_cost() {
     let trace = traced(&[]);
     let load = trace.calls_of("place_load").next().expect("the call");
@@ -142,7 +142,7 @@ fn the_time_for_which_a_loading_thread_stood_still_is_marked_on_its_call_and_in_
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn it_is_marked_on_functions_that_are_only_counted() {
     let folder = folder();
     let file = |name: &str| text_of(&folder.path().join(name));
@@ -165,7 +165,7 @@ fn function_of(summary: &Value, name: &str) -> Value {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_command_that_traces_says_by_how_much_it_slowed_the_program() {
     let sim = sim_text("gpusim");
     let run = Gpuscope::run(&[], &[&sim, "train", "5"]).finish().ok();

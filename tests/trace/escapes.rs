@@ -1,7 +1,7 @@
 //! Calls that do not return the way they came leave nothing behind: neither a call that is thought to be
 //! open for ever, nor a wrong depth of later calls.
 
-use crate::support::{Counts, Gpuscope, TIERS, Trace, assert_same, kernel_version, number, sim_text, text};
+use crate::support::{Counts, Gpuscope, Trace, assert_same, groups, number, sim_text, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ return = true
 
 /// A run of one scenario in each tier with groups of probes, functions that call back with their returns.
 fn traced(scenario: &[&str], check: impl Fn(&Trace)) {
-    for tier in TIERS[..2].iter().filter(|tier| kernel_version() >= tier.since) {
+    for way in groups() {
         let gpusim = sim_text("gpusim");
         let command: Vec<&str> = std::iter::once(gpusim.as_str())
             .chain(scenario.iter().copied())
@@ -34,9 +34,9 @@ fn traced(scenario: &[&str], check: impl Fn(&Trace)) {
         std::fs::write(&hooks, RETURNS).expect("a file");
         let hooks = hooks.to_str().expect("UTF-8");
         let trace = Gpuscope::run(&["--chatty", "--hooks", hooks], &command)
-            .tier(tier.name)
+            .tier(way)
             .finish();
-        println!("{}: {scenario:?}", tier.name);
+        println!("{way}: {scenario:?}");
         assert_same(
             &format!("entered calls; unseen {:?}", trace.unseen()),
             &trace.ledger.visible(),
@@ -76,7 +76,7 @@ fn assert_outermost(calls: &[&Value], count: usize) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn nested_calls_have_their_depths() {
     traced(&["recursion", "5"], |trace| {
         assert_eq!(trace.code(), 0);
@@ -95,7 +95,7 @@ fn nested_calls_have_their_depths() {
 
 /// The kernel follows 64 nested returns of a thread; what is beyond is declared.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it follows 64 nested returns of a thread"]
 fn calls_nested_too_deeply_are_counted_and_declared() {
     traced(&["recursion", "100"], |trace| {
         assert_eq!(trace.code(), 0, "the program is unharmed");
@@ -113,7 +113,7 @@ fn calls_nested_too_deeply_are_counted_and_declared() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn calls_left_by_longjmp_are_unfinished_and_forgotten() {
     traced(&["longjmp", "100"], |trace| {
         assert_eq!(trace.code(), 0);
@@ -128,7 +128,7 @@ fn calls_left_by_longjmp_are_unfinished_and_forgotten() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn calls_of_a_thread_that_ends_are_unfinished_and_forgotten() {
     traced(&["thread-exit-midcall", "10"], |trace| {
         assert_eq!(trace.code(), 0);
@@ -142,7 +142,7 @@ fn calls_of_a_thread_that_ends_are_unfinished_and_forgotten() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_replaced_in_mid_call_starts_anew() {
     traced(&["exec-midcall"], |trace| {
         assert_eq!(trace.code(), 0);
@@ -158,7 +158,7 @@ fn a_program_replaced_in_mid_call_starts_anew() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_killed_in_mid_call_is_told_as_such() {
     traced(&["kill"], |trace| {
         assert_eq!(trace.code(), 128 + libc::SIGKILL);

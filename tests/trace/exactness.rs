@@ -1,6 +1,8 @@
 //! The totals of a run, and the events it writes, are the calls that the libraries really received.
 
-use crate::support::{Counts, Gpuscope, Ledger, TIERS, Trace, assert_same, kernel_version, ledgers_of, sim_text};
+use crate::support::{
+    Counts, Gpuscope, Ledger, TIERS, Trace, assert_same, groups, kernel_version, ledgers_of, sim_text,
+};
 use std::collections::BTreeMap;
 
 /// Name and command of each program that is run, one after the other, under one gpuscope.
@@ -123,33 +125,21 @@ fn assert_bytes(trace: &Trace, ledgers: &BTreeMap<String, Ledger>) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
-fn every_call_is_counted_and_written_in_each_tier_with_groups_of_probes() {
-    for tier in &TIERS[..2] {
-        if kernel_version() < tier.since {
-            continue; // `a_tier_that_this_kernel_lacks_is_refused` covers it
-        }
-        let (trace, ledgers) = traced(tier.name, &["--chatty", "--ring-size", "64MiB"], &PROGRAMS);
-        println!("{}: {} calls", tier.name, trace.calls().count());
-        assert_eq!(trace.summary()["attach"], tier.name);
+#[ignore = "needs the simulated CUDA"]
+fn every_call_is_counted_and_written_in_each_way() {
+    // a way that this kernel lacks is the business of `a_tier_that_this_kernel_lacks_is_refused`
+    for way in groups() {
+        let (trace, ledgers) = traced(way, &["--chatty", "--ring-size", "64MiB"], &PROGRAMS);
+        println!("{way}: {} calls", trace.calls().count());
+        assert_eq!(trace.summary()["attach"], way);
         assert_exact(&trace, &ledgers, |_| true);
         assert_bytes(&trace, &ledgers);
     }
 }
 
-#[test]
-#[ignore = "needs the simulated CUDA"]
-fn every_call_is_counted_and_written_from_inside() {
-    let (trace, ledgers) = traced("inside", &["--chatty"], &PROGRAMS);
-    println!("{} calls", trace.calls().count());
-    assert_eq!(trace.summary()["attach"], "inside");
-    assert_exact(&trace, &ledgers, |_| true);
-    assert_bytes(&trace, &ledgers);
-}
-
 /// Single links detach so slowly that only some functions are probed.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: a way of attaching that it has"]
 fn every_call_is_counted_and_written_by_single_links() {
     const FUNCTIONS: [&str; 6] = [
         "cudaMalloc",
@@ -167,7 +157,7 @@ fn every_call_is_counted_and_written_by_single_links() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: a way of attaching that it has"]
 fn a_tier_that_this_kernel_lacks_is_refused() {
     let unknown = Gpuscope::run(&[], &["true"]).tier("uprobe.none").finish();
     assert_eq!(unknown.code(), 125);

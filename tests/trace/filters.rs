@@ -23,21 +23,21 @@ fn assert_only(trace: &Trace, keep: impl Fn(&str, &str) -> bool) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_glob_selects_names() {
     let trace = traced(&["--filter", "cudaMemcpy*"], &["kinds"]);
     assert_only(&trace, |_, name| name.starts_with("cudaMemcpy"));
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_glob_selects_documented_names() {
     let trace = traced(&["--filter", "cuMemAlloc", "--filter", "cuMemFree"], &["churn", "3"]);
     assert_only(&trace, |_, name| ["cuMemAlloc_v2", "cuMemFree_v2"].contains(&name));
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn an_exclusion_wins() {
     let options = [
         "--chatty",
@@ -57,7 +57,7 @@ fn an_exclusion_wins() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_class_selects_its_functions() {
     let trace = traced(
         &["--filter", "@copy", "--filter", "@launch", "--filter", "!cudaMemcpy2D"],
@@ -73,7 +73,7 @@ fn a_class_selects_its_functions() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_layer_selects_its_library() {
     let trace = traced(&["--chatty", "--layer", "driver"], &["train", "2"]);
     assert_only(&trace, |layer, _| layer == "driver");
@@ -84,7 +84,7 @@ fn a_layer_selects_its_library() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn only_failed_calls_are_shown_and_all_are_counted() {
     let trace = traced(&["--errors"], &["errors", "2"]);
     assert_same("totals", &trace.ledger.visible(), &trace.totals("calls"));
@@ -97,7 +97,7 @@ fn only_failed_calls_are_shown_and_all_are_counted() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn only_long_calls_are_shown_and_all_are_counted() {
     let gpusim = sim_text("gpusim");
     let options = ["--min-duration", "15ms"];
@@ -145,7 +145,7 @@ fn two(one: &str, two: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: only it selects by cgroup, name or user"]
 fn comm_selects_threads_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let other = folder.path().join("othername");
@@ -157,7 +157,7 @@ fn comm_selects_threads_by_name() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: only it selects by cgroup, name or user"]
 fn uid_selects_users() {
     let train = format!("{} train 2", sim_text("gpusim"));
     let script = two(&train, &format!("setpriv --reuid 54321 --clear-groups {train}"));
@@ -184,7 +184,7 @@ impl Drop for Cgroup {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: only it selects by cgroup, name or user"]
 fn cgroup_selects_its_processes() {
     let name = format!("gpuscope-test-{}", std::process::id());
     let cgroup = Cgroup(cgroup_root().join(name));
@@ -196,7 +196,7 @@ fn cgroup_selects_its_processes() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn chatty_getters_are_counted_and_the_output_says_that_they_are_not_shown() {
     let trace = traced(&[], &["train", "2"]);
     assert_same("totals", &trace.ledger.visible(), &trace.totals("calls"));
@@ -220,7 +220,7 @@ fn chatty_getters_are_counted_and_the_output_says_that_they_are_not_shown() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_chatty_getter_is_shown_when_it_is_asked_for() {
     let trace = traced(&["--filter", "cudaGetDevice"], &["train", "2"]);
     assert_only(&trace, |_, name| name == "cudaGetDevice");
@@ -229,7 +229,7 @@ fn a_chatty_getter_is_shown_when_it_is_asked_for() {
 
 /// A process that is not among those asked for is not traced, though it maps the same library.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn only_the_process_asked_for_and_its_children_are_traced() {
     let mut asked = Program::held_sim(&["fork"]);
     let other = Program::start(Command::new(sim("gpusim")).args(["train", "0"]));
@@ -246,7 +246,7 @@ fn only_the_process_asked_for_and_its_children_are_traced() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn getters_are_left_out_unless_asked_for_and_what_is_wrong_is_told_all_the_same() {
     let catalog = Catalog::builtin().expect("the catalogue");
     let filter = Filter::parse(&[], &["all".to_owned()])

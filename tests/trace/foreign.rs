@@ -61,7 +61,7 @@ fn make_fifo(path: &Path) {
 
 /// A mapped library's name is made to lead to a file that its owner may not open: nobody opens that for him.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_link_planted_where_a_mapped_library_was_is_not_followed() {
     let (folder, private) = (
         tempfile::tempdir().expect("a folder"),
@@ -89,7 +89,7 @@ fn a_link_planted_where_a_mapped_library_was_is_not_followed() {
 
 /// Whoever may write into a library may do so at any moment, and programs that load it then must not meet our probes.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_that_is_open_for_writing_is_probed_when_it_no_longer_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = copy_of_runtime(folder.path());
@@ -132,7 +132,7 @@ fn overwrite(path: &Path) {
 
 /// The kernel does not wait for ever for who has a lease: a tracer that is stopped is ended before that.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_that_is_overwritten_while_gpuscope_is_stopped_harms_no_program() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = copy_of_runtime(folder.path());
@@ -171,7 +171,7 @@ fn loaded_from(hanging: &Hanging) -> Stepper {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_on_a_file_system_that_hangs_keeps_nobody_else_from_being_traced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = copy_of_runtime(folder.path());
@@ -191,7 +191,7 @@ fn a_library_on_a_file_system_that_hangs_keeps_nobody_else_from_being_traced() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_is_probed_when_its_file_system_answers_again() {
     let hanging = Hanging::with(&sim(RUNTIME));
     let mut stepper = loaded_from(&hanging);
@@ -239,7 +239,7 @@ impl Drop for Overlay {
 
 /// Opening and closing a file of an overlay is left to the layer below.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn an_overlay_hangs_as_the_file_system_below_it_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = copy_of_runtime(folder.path());
@@ -259,7 +259,7 @@ fn an_overlay_hangs_as_the_file_system_below_it_does() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn an_overlay_keeps_a_lease_where_the_file_systems_below_it_do() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::copy(sim(RUNTIME), folder.path().join("file")).expect("a copy");
@@ -278,7 +278,7 @@ fn an_overlay_keeps_a_lease_where_the_file_systems_below_it_do() {
 
 /// What looks like an interpreter has its memory in a file that cannot be read: reading it would never end.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn memory_that_cannot_be_read_keeps_nobody_from_being_traced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = copy_of_runtime(folder.path());
@@ -323,7 +323,7 @@ fn program_with_a_wrong_line_table(folder: &Path) -> PathBuf {
 
 /// Whoever reads such a table may die of it. What was counted and which functions called is told all the same.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn debug_information_that_is_damaged_costs_source_lines_and_nothing_else() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = program_with_a_wrong_line_table(folder.path());
@@ -345,7 +345,7 @@ fn debug_information_that_is_damaged_costs_source_lines_and_nothing_else() {
 
 /// Without the right to raise the limit, each file that is probed takes of the few descriptors that there are.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn files_for_which_no_descriptor_is_left_are_said_not_to_be_seen() {
     let folder = tempfile::tempdir().expect("a folder");
     let copies = (0..60).map(|number| {

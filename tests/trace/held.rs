@@ -73,7 +73,7 @@ fn watching(gpuscope: Gpuscope) -> Running {
 const TIMES: usize = 20;
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn what_a_process_holds_is_exact_from_its_first_call() {
     let running = watching(Gpuscope::leaks(&["--all"], &[]));
     let ran: Vec<(u32, Ended)> = (0..TIMES).map(|_| Fresh::new().run(&["leak", "20"])).collect();
@@ -93,7 +93,7 @@ fn what_a_process_holds_is_exact_from_its_first_call() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn calls_are_counted_from_the_first_one() {
     let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
     let ran: Vec<(u32, Ended)> = (0..TIMES).map(|_| Fresh::new().run(&["leak", "20"])).collect();
@@ -112,7 +112,7 @@ fn calls_are_counted_from_the_first_one() {
 
 /// All of them stop for the same files, for two seconds at most: on a busy machine some may have to be called late.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn many_that_come_at_once_are_each_counted_from_the_first_call_or_it_is_said() {
     let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
     let fresh = Fresh::new();
@@ -134,7 +134,7 @@ fn many_that_come_at_once_are_each_counted_from_the_first_call_or_it_is_said() {
 
 /// A debugger holds the thread already: it cannot be held once more, and waits in the kernel instead.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_process_that_is_debugged_is_counted_from_its_first_call_too() {
     let running = watching(Gpuscope::trace(&["--all", "--chatty"]));
     let fresh = Fresh::new();
@@ -219,7 +219,7 @@ fn assert_is_called_late(trace: &Trace, pid: u32, how: &str) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn whoever_waits_too_long_is_let_go_and_called_late() {
     let fresh = Fresh::new();
     let script = told_to_start(&fresh);
@@ -230,7 +230,7 @@ fn whoever_waits_too_long_is_let_go_and_called_late() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn whoever_waits_too_long_is_called_late_also_where_it_or_all_are_traced() {
     for all in [false, true] {
         let fresh = Fresh::new();
@@ -246,7 +246,7 @@ fn whoever_waits_too_long_is_called_late_also_where_it_or_all_are_traced() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn what_a_process_holds_that_was_let_go_is_not_exact() {
     let fresh = Fresh::new();
     let script = told_to_start(&fresh);

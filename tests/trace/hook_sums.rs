@@ -1,6 +1,6 @@
 //! Filters and sums of hook files are computed in the kernel, exactly, whatever threads do at the same time.
 
-use crate::support::{Gpuscope, TIERS, Trace, compile, kernel_version, number};
+use crate::support::{Gpuscope, Trace, compile, number, ways};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -101,17 +101,16 @@ fn name_of(kind: u64) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn histograms_are_exact_where_threads_meet_a_group_at_the_same_time() {
-    for tier in TIERS.iter().filter(|tier| kernel_version() >= tier.since) {
+    for way in ways() {
         let rows = format!("{WORK}aggregate = \"hist(size) by kind\"");
-        let trace = run("hist", &rows, Some(tier.name));
+        let trace = run("hist", &rows, Some(way));
         let sums = &trace.summary()["aggregates"][0];
         assert_eq!(
             (number(sums, "passed"), number(sums, "unknown")),
             (THREADS * ROUNDS, 0),
-            "{}",
-            tier.name
+            "{way}"
         );
         for group in sums["groups"].as_array().expect("groups") {
             let mut expected = BTreeMap::new();
@@ -125,13 +124,13 @@ fn histograms_are_exact_where_threads_meet_a_group_at_the_same_time() {
                 .iter()
                 .map(|bucket| (number(bucket, "from"), number(bucket, "count")))
                 .collect();
-            assert_eq!(got, expected, "{}: {}", tier.name, group["by"]);
+            assert_eq!(got, expected, "{way}: {}", group["by"]);
         }
     }
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn sums_counts_and_extremes_of_signed_numbers_are_exact() {
     let sums = summed("stats", "aggregate = \"stats(delta) by kind\"");
     for kind in 0..4 {
@@ -145,7 +144,7 @@ fn sums_counts_and_extremes_of_signed_numbers_are_exact() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_filter_decides_what_is_summed_up_and_the_function_is_counted_all_the_same() {
     let sums = summed(
         "filtered",
@@ -165,7 +164,7 @@ fn a_filter_decides_what_is_summed_up_and_the_function_is_counted_all_the_same()
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn calls_are_grouped_by_text_result_thread_and_name() {
     let by_path = summed("path", "aggregate = \"count by path\"");
     let expected = |path: u64| (0..ROUNDS).filter(|round| round % 7 == path).count() as u64 * THREADS;
@@ -187,7 +186,7 @@ fn calls_are_grouped_by_text_result_thread_and_name() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_filter_without_sums_writes_the_calls_that_pass() {
     let trace = run(
         "lines",
@@ -208,7 +207,7 @@ fn a_filter_without_sums_writes_the_calls_that_pass() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn stacks_are_shown_with_lines_and_calls_are_counted_by_stack() {
     let trace = run("stacks", &format!("{WORK}filter = \"size == 37\"\nstack = true"), None);
     let stacks: Vec<String> = trace
@@ -260,10 +259,10 @@ return = false
 "#;
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: places within a function"]
 fn places_within_a_function_are_hooked_unless_no_instruction_begins_there() {
-    for tier in TIERS.iter().filter(|tier| kernel_version() >= tier.since) {
-        let trace = run("places", PLACES, Some(tier.name));
+    for way in ways() {
+        let trace = run("places", PLACES, Some(way));
         let aggregates = trace.summary()["aggregates"].as_array().expect("sums").clone();
         let of = |name: &str| {
             aggregates
@@ -273,14 +272,13 @@ fn places_within_a_function_are_hooked_unless_no_instruction_begins_there() {
                 .clone()
         };
         let inside = of("sum_place+0x3");
-        assert_eq!(number(&inside, "passed"), THREADS * ROUNDS, "{}", tier.name);
+        assert_eq!(number(&inside, "passed"), THREADS * ROUNDS, "{way}");
         assert_eq!(
             number(&inside["groups"][0], "sum"),
             (0..ROUNDS).sum::<u64>() * THREADS,
-            "{}",
-            tier.name
+            "{way}"
         );
-        assert_eq!(number(&of("sum_place"), "passed"), THREADS * ROUNDS, "{}", tier.name);
+        assert_eq!(number(&of("sum_place"), "passed"), THREADS * ROUNDS, "{way}");
         assert_eq!(groups(&of("sum_jump"), "count"), [("17".to_owned(), 1)].into());
         for (place, why) in [
             ("sum_place+0x1:", "inside an instruction"),
@@ -289,12 +287,12 @@ fn places_within_a_function_are_hooked_unless_no_instruction_begins_there() {
             let named = |line: &String| line.contains(place) && line.contains(why);
             assert!(trace.unseen().iter().any(named), "{place} {why}: {:?}", trace.unseen());
         }
-        assert_eq!(trace.calls_of("longjmp_out").count(), 1, "{}", tier.name);
+        assert_eq!(trace.calls_of("longjmp_out").count(), 1, "{}", way);
     }
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: what a return probe would break"]
 fn functions_that_break_under_a_return_probe_are_seen_at_entry_only() {
     let rows = r#"
 [[library]]

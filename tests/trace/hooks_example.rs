@@ -1,5 +1,6 @@
 //! docs/hooks-reference.md shows what gpuscope really prints for its example.
 
+use crate::support::patchable;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -9,6 +10,7 @@ fn compile(directory: &Path, arguments: &[&str]) {
     let status = Command::new("gcc")
         .current_dir(directory)
         .args(["-O1", "-Wall", "-Wextra", "-Werror"])
+        .args(patchable())
         .args(arguments)
         .status();
     assert!(status.expect("gcc runs").success(), "{arguments:?}");
@@ -59,7 +61,7 @@ fn documented() -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_example_prints_what_the_document_shows() {
     let directory = tempfile::tempdir().expect("a directory");
     build(directory.path());
@@ -73,7 +75,7 @@ fn the_example_prints_what_the_document_shows() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_function_that_the_library_lacks_is_named_and_the_rest_is_traced() {
     let directory = tempfile::tempdir().expect("a directory");
     build(directory.path());

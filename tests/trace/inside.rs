@@ -1,7 +1,7 @@
 //! From inside: what the agent sees in its process is what the kernel's engine sees, for a user without rights, and the program
 //! goes its way. How calls are counted is `exactness`' business, for this engine as for the others.
 
-use crate::support::{Gpuscope, Trace, assert_same, eventually, sim_folder, sim_text};
+use crate::support::{Gpuscope, Trace, assert_same, compile, eventually, sim_folder, sim_text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,7 @@ impl Public {
             .args(arguments)
             .current_dir(self.folder.path())
             .env_remove("XDG_RUNTIME_DIR")
+            .env_remove("GPUSCOPE_ENGINE")
             .output()
             .expect("setpriv");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -74,7 +75,7 @@ impl Public {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_user_without_rights_gets_exact_totals_and_is_told_how() {
     let public = Public::new();
     let (stdout, stderr, status) =
@@ -98,7 +99,7 @@ fn a_user_without_rights_gets_exact_totals_and_is_told_how() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_user_without_rights_records_and_finds_leaks() {
     let public = Public::new();
     let (_, stderr, status) = public.as_nobody(&["record", "-o", "t.arrows", "--", "./gpusim", "leak", "50"]);
@@ -148,6 +149,84 @@ fn what_the_program_preloads_already_is_kept() {
     assert!(!trace.stdout.trim_end().ends_with("\n0"), "{}", trace.stdout);
 }
 
+/// Whoever clears the environment, or loads something else instead of the agent.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn who_uses_cuda_without_the_agent_is_named() {
+    let gpusim = sim_text("gpusim");
+    let kept = format!("LD_LIBRARY_PATH={} GPUSIM_KERNEL_US=50000", sim_folder().display());
+    for other in ["env -i", "env -u LD_PRELOAD", "env LD_PRELOAD=libm.so.6"] {
+        let script = format!("{other} {kept} {gpusim} sync-stall 60; {gpusim} train 1");
+        let trace = Gpuscope::script(&[], &script).tier("inside").finish().ok();
+        let unseen = trace.unseen();
+        let named: Vec<&String> = unseen
+            .iter()
+            .filter(|line| line.contains("has not loaded the agent"))
+            .collect();
+        assert!(
+            matches!(named[..], [only] if only.starts_with("gpusim ")),
+            "{other}: {unseen:?}"
+        );
+        assert_eq!(trace.calls_of("cudaDeviceSynchronize").count(), 0);
+        assert_eq!(trace.calls_of("cuLaunchKernel").count(), 20);
+    }
+}
+
+/// Other tools' ways in are left to them.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn what_cuda_itself_loads_stays_as_it_was() {
+    let trace = Gpuscope::script(&[], "echo $CUDA_INJECTION64_PATH")
+        .env("CUDA_INJECTION64_PATH", "/opt/other.so")
+        .tier("inside")
+        .finish()
+        .ok();
+    assert_eq!(trace.stdout, "/opt/other.so\n");
+}
+
+const SANITIZED: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+    void *library = dlopen(argv[argc - 1], RTLD_NOW);
+    int (*allocate)(void **, unsigned long) = (int (*)(void **, unsigned long))dlsym(library, "cudaMalloc");
+    int (*release)(void *) = (int (*)(void *))dlsym(library, "cudaFree");
+    int failed = 0;
+    for (int i = 0; i < 1000; i++) {
+        char *own = malloc(100);
+        void *place = NULL;
+        own[i % 100] = 1;
+        failed += allocate(&place, 64) || release(place);
+        free(own);
+    }
+    printf("%d failed\n", failed);
+    return failed;
+}
+"#;
+
+/// A sanitizer wants to be the first library of all, and has shadows of all memory.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn programs_with_sanitizers_are_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for kind in ["address", "thread", "undefined"] {
+        let sanitizer = format!("-fsanitize={kind}");
+        let program = compile(folder.path(), kind, SANITIZED, &["-g", &sanitizer, "-ldl"]);
+        let program = program.to_str().expect("UTF-8");
+        let run = Gpuscope::run(&[], &[program, &sim_text("libcudart.so.13")]);
+        let trace = run.tier("inside").finish().ok();
+        assert_eq!(trace.stdout, "0 failed\n", "{kind}: {}", trace.stderr);
+        assert_eq!(
+            trace.calls_of("cudaMalloc").count(),
+            1000,
+            "{kind}: {:?}",
+            trace.unseen()
+        );
+        assert_eq!(trace.calls_of("cudaFree").count(), 1000, "{kind}");
+    }
+}
+
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn a_killed_gpuscope_changes_nothing_for_the_program() {
@@ -169,7 +248,7 @@ fn a_killed_gpuscope_changes_nothing_for_the_program() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it is around the other one"]
 fn both_engines_on_one_program_are_exact() {
     let folder = tempfile::tempdir().expect("a folder");
     let inner = folder.path().join("inner.json");

@@ -59,7 +59,7 @@ fn of_the_driver(process: &Value, field: &str) -> u64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_byte_is_accounted_for_as_the_driver_does() {
     for arguments in [
         &["leak", "20"][..],
@@ -81,7 +81,7 @@ fn every_byte_is_accounted_for_as_the_driver_does() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_a_leaking_loop_keeps_is_held_at_its_end_and_said_with_its_age() {
     let trace = watch(&[], &["leak", "30"]).finish().ok();
     let process = only(&trace);
@@ -102,7 +102,7 @@ fn what_a_leaking_loop_keeps_is_held_at_its_end_and_said_with_its_age() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn virtual_memory_is_counted_once_and_its_addresses_apart() {
     let trace = watch(&[], &["vmm", "8"]).finish().ok();
     let process = only(&trace);
@@ -120,7 +120,7 @@ fn virtual_memory_is_counted_once_and_its_addresses_apart() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn failed_calls_are_counted_and_change_nothing() {
     let trace = watch(&["--fail-on", "leak"], &["errors", "7"]).finish().ok();
     let process = only(&trace);
@@ -136,7 +136,7 @@ fn failed_calls_are_counted_and_change_nothing() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn each_process_of_a_family_has_its_own_account() {
     let trace = watch(&["--fail-on", "leak"], &["fork"]).finish().ok();
     let processes = last(&trace)["processes"].as_array().expect("processes");
@@ -147,7 +147,7 @@ fn each_process_of_a_family_has_its_own_account() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_killed_process_held_what_it_had_not_freed() {
     let trace = watch(&["--fail-on", "leak"], &["kill"]).finish();
     assert_eq!(
@@ -157,7 +157,7 @@ fn a_killed_process_held_what_it_had_not_freed() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_exit_status_is_the_commands_and_3_for_a_leak_of_one_that_succeeded() {
     let status = |options: &[&str], command: &[&str]| {
         let trace = Gpuscope::leaks(options, command).finish();
@@ -177,7 +177,7 @@ fn the_exit_status_is_the_commands_and_3_for_a_leak_of_one_that_succeeded() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn run_fails_on_a_leak_too_and_its_summary_has_the_same_objects() {
     let gpusim = sim_text("gpusim");
     let trace = Gpuscope::run(&["-q", "--fail-on", "leak"], &[&gpusim, "leak", "5"]).finish();
@@ -193,7 +193,7 @@ fn run_fails_on_a_leak_too_and_its_summary_has_the_same_objects() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_filter_that_hides_releases_claims_no_leak() {
     let gpusim = sim_text("gpusim");
     let trace = Gpuscope::run(&["--filter", "@alloc"], &[&gpusim, "leak", "5"])
@@ -204,7 +204,7 @@ fn a_filter_that_hides_releases_claims_no_leak() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_commands_output_is_left_alone_and_the_report_goes_to_stderr() {
     let gpusim = sim_text("gpusim");
     let trace = Gpuscope::new(["leaks", "--", &gpusim, "leak", "20"]).finish().ok();
@@ -215,7 +215,7 @@ fn the_commands_output_is_left_alone_and_the_report_goes_to_stderr() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn what_was_allocated_before_is_not_invented() {
     let program = Program::sim(&["leak", "0"]);
     let seen = Gpuscope::trace(&["-p", &program.pid().to_string()])
@@ -240,7 +240,7 @@ fn what_was_allocated_before_is_not_invented() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn reports_come_at_the_interval_and_the_last_one_at_ctrl_c() {
     let mut program = Program::sim(&["train", "0"]);
     let running = attach(&program, &["--interval", "100ms", "--fail-on", "leak=1GiB"]);
@@ -265,7 +265,7 @@ fn reports_come_at_the_interval_and_the_last_one_at_ctrl_c() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_live_process_that_holds_too_much_is_a_leak_when_watching_ends() {
     let program = Program::sim(&["leak", "0"]);
     let running = attach(&program, &["--fail-on", "leak", "--interval", "100ms"]);
@@ -276,7 +276,7 @@ fn a_live_process_that_holds_too_much_is_a_leak_when_watching_ends() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn watching_ends_with_the_last_of_its_processes() {
     let mut program = Program::held_sim(&["leak", "10"]);
     let running = attach(&program, &[]);
@@ -290,7 +290,7 @@ fn watching_ends_with_the_last_of_its_processes() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn only_functions_about_memory_are_hooked() {
     let program = Program::sim(&["train", "0"]);
     let pid = program.pid().to_string();
@@ -332,7 +332,7 @@ fn terminal() -> (OwnedFd, File) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn on_a_terminal_a_table_is_drawn_in_place_and_gone_at_the_end() {
     let program = Program::sim(&["leak", "0"]);
     let (theirs, mut ours) = terminal();

@@ -1,7 +1,7 @@
 //! However gpuscope ends, the traced program lives on unchanged and no probe stays behind.
 
 use crate::support::{
-    Ended, Gpuscope, OwnSim, Program, Running, Trace, assert_same, changed_beyond, changed_code, eventually,
+    Ended, Gpuscope, OwnSim, Program, Running, Trace, assert_same, changed_beyond, changed_code, eventually, is_inside,
     kernel_objects_of, sim_text, still_there,
 };
 use serde_json::Value;
@@ -79,19 +79,19 @@ fn assert_complete(trace: &Trace) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn sigint_ends_a_trace_with_all_events_and_totals() {
     assert_complete(&trace_ended_by(libc::SIGINT).expect("a trace"));
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn sigterm_ends_a_trace_with_all_events_and_totals() {
     assert_complete(&trace_ended_by(libc::SIGTERM).expect("a trace"));
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn sigkill_leaves_no_probe_behind() {
     assert!(trace_ended_by(libc::SIGKILL).is_none());
 }
@@ -103,7 +103,7 @@ fn run_ended_by(signal: i32) {
     let running = Gpuscope::script(&[], &command).env("GPUSIM_KERNEL_US", "50000").start();
     running.until_written("cudaDeviceSynchronize");
     let objects = kernel_objects_of(running.pid());
-    assert!(still_there(&objects) > 1, "{objects:?}");
+    assert_eq!(still_there(&objects) > 1, !is_inside(), "{objects:?}");
     running.signal(signal);
     // SAFETY: plain numbers
     eventually(
@@ -133,26 +133,26 @@ fn is_zombie(pid: u32) -> bool {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn sigint_to_run_leaves_the_command_alone() {
     run_ended_by(libc::SIGINT);
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn sigterm_to_run_leaves_the_command_alone() {
     run_ended_by(libc::SIGTERM);
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn sigkill_to_run_leaves_the_command_alone() {
     run_ended_by(libc::SIGKILL);
 }
 
 /// The return address on the stack of a call in flight is the kernel's; it must lead home after a SIGKILL.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn sigkill_in_mid_call_lets_the_call_return() {
     let gpusim = sim_text("gpusim");
     let running = Gpuscope::run(&[], &[&gpusim, "sync-stall", "1"])
@@ -171,7 +171,7 @@ fn sigkill_in_mid_call_lets_the_call_return() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_second_signal_ends_at_once_and_leaves_whole_lines() {
     let program = Program::sim(&["hammer", "20000", "30"]);
     let pid = program.pid().to_string();
@@ -186,7 +186,7 @@ fn a_second_signal_ends_at_once_and_leaves_whole_lines() {
 
 /// Two at once both see everything; when one is killed, the other one goes on.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn two_at_once_are_both_exact_and_the_death_of_a_third_changes_nothing() {
     let mut program = Program::held_sim(&["threads", "4", "200"]);
     let pid = program.pid().to_string();
@@ -209,7 +209,7 @@ fn two_at_once_are_both_exact_and_the_death_of_a_third_changes_nothing() {
 const LEAVES_ONE: &str = "(sleep 1.5; exec gpusim train 3) >/dev/null 2>&1 &";
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_process_that_outlives_the_command_is_named() {
     let script = LEAVES_ONE.replace("gpusim", &sim_text("gpusim"));
     let trace = Gpuscope::script(&[], &script).finish().ok();
@@ -229,7 +229,7 @@ fn a_process_that_outlives_the_command_is_named() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_process_that_outlives_the_command_is_followed_where_that_is_asked_for() {
     let script = LEAVES_ONE.replace("gpusim", &sim_text("gpusim"));
     let trace = Gpuscope::script(&["--follow"], &script).finish().ok();
@@ -238,7 +238,7 @@ fn a_process_that_outlives_the_command_is_followed_where_that_is_asked_for() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn children_that_end_with_their_parent_are_not_spoken_of() {
     let script = format!("{} train 1 >/dev/null & wait; true & exit 3", sim_text("gpusim"));
     let trace = Gpuscope::script(&["--follow"], &script).finish();

@@ -11,6 +11,7 @@
 
 mod bad_input;
 mod call_sites;
+mod containers;
 mod cost;
 mod escapes;
 mod exactness;

@@ -42,7 +42,7 @@ fn end_us(call: &Value) -> f64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_first_record_is_meta_and_the_last_is_the_summary() {
     let records = &trace().records;
     assert_eq!(records[0]["type"], "meta");
@@ -59,7 +59,7 @@ fn the_first_record_is_meta_and_the_last_is_the_summary() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_call_has_the_fields_of_the_contract() {
     let categories = [
         "memory", "copy", "launch", "sync", "stream", "event", "graph", "module", "context", "query", "error", "other",
@@ -83,7 +83,7 @@ fn every_call_has_the_fields_of_the_contract() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn calls_are_in_order_of_entry_and_have_ids_of_their_own() {
     let order: Vec<(f64, u64)> = trace()
         .calls()
@@ -95,7 +95,7 @@ fn calls_are_in_order_of_entry_and_have_ids_of_their_own() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_child_lies_in_its_parent() {
     let by_id: HashMap<u64, &Value> = trace().calls().map(|call| (number(call, "event_id"), call)).collect();
     let mut children = 0;
@@ -121,7 +121,7 @@ fn a_child_lies_in_its_parent() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_driver_call_is_a_child_of_the_runtime_call_that_made_it() {
     let launches = of("train", "cuLaunchKernel");
     let parents: BTreeSet<u64> = launches.iter().map(|launch| number(launch, "parent_id")).collect();
@@ -137,7 +137,7 @@ fn a_driver_call_is_a_child_of_the_runtime_call_that_made_it() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn allocations_have_their_sizes_and_addresses() {
     let sizes = |name| {
         of("train", name)
@@ -170,7 +170,7 @@ fn allocations_have_their_sizes_and_addresses() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn copies_have_their_directions_and_sizes() {
     let copies = |scenario, name| {
         let calls = of(scenario, name).into_iter();
@@ -194,7 +194,7 @@ fn copies_have_their_directions_and_sizes() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn launches_have_their_shape() {
     let shape = |call: &Value| (call["args"]["gridDim"].clone(), call["args"]["blockDim"].clone());
     let expected: Vec<_> = (0..40)
@@ -213,7 +213,7 @@ fn launches_have_their_shape() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn structures_and_texts_behind_pointers_are_read() {
     let config = &of("vmm", "cuLaunchKernelEx")[0]["args"]["config"];
     assert_eq!(
@@ -230,7 +230,7 @@ fn structures_and_texts_behind_pointers_are_read() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn errors_have_their_names() {
     let mut failed: BTreeMap<(String, String, i64), usize> = BTreeMap::new();
     let runtime = scenario("errors").filter(|call| call["layer"] == "runtime");
@@ -266,7 +266,7 @@ fn errors_have_their_names() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn not_ready_is_an_answer_and_no_failure() {
     let asked = of("errors", "cudaStreamQuery");
     assert!(
@@ -293,7 +293,7 @@ fn jq(script: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_one_liners_of_the_contract_work() {
     let names = jq(r#"jq -r 'select(.type=="userspace") | .name' lines.jsonl | sort | uniq -c"#);
     let lines = names
@@ -369,7 +369,7 @@ fn documented(word: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn text_is_one_line_a_call_with_children_indented() {
     let gpusim = sim_text("gpusim");
     let arguments = ["run", "--color", "never", "--", gpusim.as_str(), "churn", "2"];

@@ -49,13 +49,13 @@ fn counts_agree(tier: &Tier, times: usize, options: &[&str]) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn runtime_driver_and_kernels_agree_but_for_calls_under_way() {
     counts_agree(&TIERS[0], 20, &[]);
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn they_agree_however_functions_are_hooked() {
     // one probe after the other is slow
     let launches = ["--filter", "cudaLaunchKernel", "--filter", "cuLaunchKernel"];

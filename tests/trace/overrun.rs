@@ -1,6 +1,6 @@
 //! When the ring is too small or nobody reads it, events are lost, and every lost one is counted.
 
-use crate::support::{self, Counts, Gpuscope, TIERS, Trace, assert_same, kernel_version, number, sim_text, text};
+use crate::support::{self, Counts, Gpuscope, Trace, assert_same, number, sim_text, text, ways};
 
 /// Lost events by layer and function, as the `lost` records tell them. Names differ between layers.
 fn lost_records(trace: &Trace) -> Counts {
@@ -38,23 +38,23 @@ fn assert_accounted(trace: &Trace) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_smallest_ring_loses_events_and_counts_each() {
     let gpusim = sim_text("gpusim");
     let options = ["--ring-size", "4096B", "--filter", "*StreamQuery"];
-    for tier in TIERS.iter().filter(|tier| kernel_version() >= tier.since) {
+    for way in ways() {
         let trace = Gpuscope::run(&options, &[&gpusim, "hammer", "0", "1", "2"])
-            .tier(tier.name)
+            .tier(way)
             .finish()
             .ok();
-        println!("{}: lost {} events", tier.name, trace.summary()["lost_events"]);
+        println!("{way}: lost {} events", trace.summary()["lost_events"]);
         assert_accounted(&trace);
     }
 }
 
 /// What is not read while gpuscope stands still is counted, and the program does not wait for it.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_stopped_reader_loses_events_and_counts_each() {
     let gpusim = sim_text("gpusim");
     let options = ["--ring-size", "64KiB", "--filter", "*StreamQuery"];

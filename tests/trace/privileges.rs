@@ -51,7 +51,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: which rights its programs need"]
 fn without_rights_it_says_which_are_missing_and_the_cure() {
     let folder = open_folder();
     for (capabilities, missing) in [
@@ -86,7 +86,7 @@ fn without_rights_it_says_which_are_missing_and_the_cure() {
 
 /// A run that cannot begin has nothing to write: what is there from the last one stays.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: which rights its programs need"]
 fn a_refused_run_neither_begins_nor_empties_a_file() {
     let folder = open_folder();
     let ledger = folder.path().join("ledger");
@@ -116,7 +116,7 @@ fn a_refused_run_neither_begins_nor_empties_a_file() {
 
 /// CAP_BPF and CAP_PERFMON are enough to trace a command of one's own, from the first call to the last.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: which rights its programs need"]
 fn two_capabilities_are_enough_to_trace_ones_own_command() {
     assert!(
         kernel_version() >= (6, 6),
@@ -140,7 +140,7 @@ fn two_capabilities_are_enough_to_trace_ones_own_command() {
 
 /// The cure that the message names.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: which rights its programs need"]
 fn a_copy_with_file_capabilities_works_for_anybody() {
     let folder = open_folder();
     let capabilities = "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search+ep";
@@ -178,7 +178,7 @@ fn a_copy_with_file_capabilities_works_for_anybody() {
 
 /// Whoever starts a program that may do more than they may must not choose what it loads.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: which rights its programs need"]
 fn a_copy_with_file_capabilities_loads_no_library_that_its_user_names() {
     let folder = open_folder();
     let library = folder.path().join("libnvidia-ml.so.1");
@@ -228,7 +228,7 @@ fn by_sudo(folder: &Path, script: &str) -> Output {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn under_sudo_a_command_runs_as_who_called_it_and_files_are_theirs() {
     let folder = open_folder();
     let script = format!("./gpuscope run --summary none -o t.jsonl -- sh -c {}", quoted(WHO));
@@ -247,7 +247,7 @@ fn under_sudo_a_command_runs_as_who_called_it_and_files_are_theirs() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn under_sudo_every_call_of_the_callers_command_is_seen() {
     let folder = open_folder();
     let script = "GPUSIM_LEDGER=ledger/%p ./gpuscope run -o t.jsonl --summary none -- ./gpusim train 3";
@@ -262,7 +262,7 @@ fn under_sudo_every_call_of_the_callers_command_is_seen() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn as_root_and_as_another_user_where_that_is_asked_for() {
     let folder = open_folder();
     for (option, user, home) in [

@@ -56,7 +56,7 @@ fn assert_stepper(trace: &Trace, pid: u32, times: u64) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_running_process_is_traced_from_the_attach_to_the_detach() {
     let mut stepper = Stepper::start(&[sim(RUNTIME).as_os_str()]);
     stepper.load(0);
@@ -71,7 +71,7 @@ fn a_running_process_is_traced_from_the_attach_to_the_detach() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_loaded_while_traced_is_seen_from_its_first_call() {
     let mut stepper = Stepper::start(&[sim(RUNTIME).as_os_str()]);
     let running = trace_of(&stepper, &[]);
@@ -86,7 +86,7 @@ fn a_library_loaded_while_traced_is_seen_from_its_first_call() {
 
 /// Without a command to hold back, the first calls of a new library may pass; the library is picked up.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn trace_all_picks_up_new_processes_and_libraries() {
     let folder = folder();
     let path = copy_of_runtime(folder.path(), "new");
@@ -109,7 +109,7 @@ fn trace_all_picks_up_new_processes_and_libraries() {
 
 /// The same path is another file in each mount namespace.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn each_mount_namespace_has_its_own_library() {
     let folder = folder();
     let (first, second) = (copy_of_runtime(folder.path(), "a"), copy_of_runtime(folder.path(), "b"));
@@ -137,7 +137,7 @@ fn each_mount_namespace_has_its_own_library() {
 
 /// Bind mounts, hard links and overlays show one file at several places: it is probed once.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_file_at_several_places_is_counted_once() {
     let folder = folder();
     let original = copy_of_runtime(folder.path(), "lower");
@@ -167,7 +167,7 @@ fn a_file_at_several_places_is_counted_once() {
 
 /// A root of its own, where the runtime lies in `/`.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_process_in_a_root_and_pid_namespace_of_its_own_is_found() {
     let folder = folder();
     copy_of_runtime(folder.path(), "");
@@ -194,7 +194,7 @@ fn only_child(pid: u32) -> u32 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_deleted_or_replaced_while_mapped_is_traced() {
     let folder = folder();
     let (deleted, replaced) = (copy_of_runtime(folder.path(), "a"), copy_of_runtime(folder.path(), "b"));
@@ -224,7 +224,7 @@ fn a_library_deleted_or_replaced_while_mapped_is_traced() {
 
 /// Writing into a probed file would break the next process that maps it: gpuscope lets go of it first.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_library_overwritten_in_place_is_let_go_of() {
     let folder = folder();
     let path = copy_of_runtime(folder.path(), "a");
@@ -264,7 +264,7 @@ fn a_library_overwritten_in_place_is_let_go_of() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn paths_may_hold_any_bytes() {
     let folder = folder();
     let names: [&[u8]; 5] = [
@@ -290,7 +290,7 @@ fn paths_may_hold_any_bytes() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_name_with_terminal_codes_is_shown_harmlessly() {
     let mut stepper = Stepper::start(&[sim(RUNTIME).as_os_str()]);
     stepper.load(0);
@@ -314,7 +314,7 @@ fn a_name_with_terminal_codes_is_shown_harmlessly() {
 
 /// One CPU for the program that waits and for gpuscope that it waits for.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn one_cpu_is_enough() {
     let gpuscope = env!("CARGO_BIN_EXE_gpuscope");
     let folder = folder();
@@ -342,7 +342,7 @@ fn one_cpu_is_enough() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_process_that_ends_while_it_is_attached_to_is_no_trouble() {
     for delay in ["0.3", "1", "2"] {
         let program = Program::start(Command::new("sleep").arg(delay));
@@ -380,7 +380,7 @@ fn program_of_32_bits(folder: &Path) -> PathBuf {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it looks at each program that begins"]
 fn a_32_bit_program_is_said_not_to_be_seen() {
     let folder = folder();
     let program = program_of_32_bits(folder.path());
@@ -403,7 +403,7 @@ fn a_32_bit_program_is_said_not_to_be_seen() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_process_that_ends_has_its_own_name_and_not_that_of_its_last_thread() {
     let program = "import ctypes, threading, time
 libc = ctypes.CDLL(None)

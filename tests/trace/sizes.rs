@@ -9,7 +9,7 @@ fn succeeded(call: &&Value) -> bool {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_free_says_how_much_it_gave_back_in_both_layers() {
     let trace = Gpuscope::run(&[], &[&sim_text("gpusim"), "churn", "5"]).finish().ok();
     let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
@@ -41,7 +41,7 @@ fn a_free_says_how_much_it_gave_back_in_both_layers() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn text_says_what_was_given_back_and_how_fast_a_copy_was() {
     let sim = sim_text("gpusim");
     let lines = |options: &[&str], program: &[&str]| {
@@ -80,7 +80,7 @@ fn text_says_what_was_given_back_and_how_fast_a_copy_was() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_totals_are_the_sums_of_the_lines() {
     let trace = Gpuscope::run(&[], &[&sim_text("gpusim"), "train", "5"]).finish().ok();
     let sum = |name: &str| {

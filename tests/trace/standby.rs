@@ -104,7 +104,7 @@ fn what_is_called_while_somebody_traces_is_counted_as_often_as_wanted() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_user_without_rights_traces_records_and_finds_leaks_of_a_program_that_runs() {
     let public = Public::new();
     let as_nobody = |arguments: &[&str]| {

@@ -158,7 +158,7 @@ fn marked(tier: &str) -> Trace {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: static probes"]
 fn arguments_are_read_from_registers_memory_and_constants_with_their_sign() {
     for tier in tiers() {
         let trace = marked(tier);
@@ -171,7 +171,7 @@ fn arguments_are_read_from_registers_memory_and_constants_with_their_sign() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: static probes"]
 fn what_arguments_point_to_is_read_and_unreadable_memory_is_no_number() {
     let trace = marked(tiers().next().expect("a tier"));
     let call = trace.calls_of("marked:pointers").next().expect("a call");
@@ -184,7 +184,7 @@ fn what_arguments_point_to_is_read_and_unreadable_memory_is_no_number() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: static probes"]
 fn every_pass_is_counted_and_a_function_beside_a_probe_too() {
     for tier in tiers() {
         let trace = marked(tier);
@@ -210,7 +210,7 @@ fn every_pass_is_counted_and_a_function_beside_a_probe_too() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: static probes"]
 fn probes_that_cannot_be_hooked_are_named() {
     let unseen = marked(tiers().next().expect("a tier")).unseen();
     for (name, why) in [
@@ -244,7 +244,7 @@ fn held(trace: &Trace) -> (u64, u64) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: static probes"]
 fn tensors_balance_to_the_byte_and_failures_pass() {
     for tier in tiers() {
         let (hooks, user) = (pytorch_hooks(), file("tensor_user"));
@@ -277,7 +277,7 @@ fn tensors_balance_to_the_byte_and_failures_pass() {
 
 /// The program's own counters are up exactly while gpuscope is attached, however it ends.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn semaphores_are_raised_late_and_lowered_at_the_end() {
     // whoever probes the file of another test raises the counters of all who map it
     let own = built();

@@ -40,13 +40,13 @@ fn assert_exact_in_a_time_namespace(ahead: &str) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn where_the_clock_is_ahead_every_call_is_seen_at_its_time() {
     assert_exact_in_a_time_namespace("100000");
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn where_the_clock_is_behind_every_call_is_seen_at_its_time() {
     assert_exact_in_a_time_namespace("-1000");
 }
@@ -87,7 +87,7 @@ fn put_back(pid: u32, library: &Path, offset: u64) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_probe_that_a_debugger_takes_away_is_missed_by_name() {
     let own = OwnSim::new();
     let library = own.file(RUNTIME);
@@ -178,7 +178,7 @@ fn detach(mut gdb: Gdb, stepper: &Stepper) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_breakpoint_of_gdb_that_is_deleted_before_gpuscope_ends_harms_nobody() {
     let own = OwnSim::new();
     let library = own.file(RUNTIME);
@@ -203,7 +203,7 @@ fn a_breakpoint_of_gdb_that_is_deleted_before_gpuscope_ends_harms_nobody() {
 
 /// gdb puts back what it has found, which is our byte: nobody can keep it from that. What can be done is to say so in time.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_breakpoint_of_gdb_that_outlives_gpuscope_is_warned_of() {
     let own = OwnSim::new();
     let library = own.file(RUNTIME);
@@ -220,7 +220,7 @@ fn a_breakpoint_of_gdb_that_outlives_gpuscope_is_warned_of() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn where_all_probes_are_in_place_none_is_missed() {
     let own = OwnSim::new();
     let mut stepper = Stepper::start(&[own.file(RUNTIME).as_os_str()]);
@@ -236,7 +236,7 @@ fn where_all_probes_are_in_place_none_is_missed() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_process_that_a_debugger_follows_is_named_when_it_is_attached_to() {
     let stepper = Stepper::start(&[sim(RUNTIME).as_os_str()]);
     // SAFETY: plain numbers; followed until it ends
@@ -284,7 +284,7 @@ impl Drop for Overlay {
 
 /// The name of a mapped file leads to another one, and the numbers are the same.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_file_that_an_overlay_has_copied_since_it_was_mapped_is_named() {
     let overlay = Overlay::new();
     let library = overlay.library();
@@ -302,7 +302,7 @@ fn a_file_that_an_overlay_has_copied_since_it_was_mapped_is_named() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_file_that_an_overlay_copies_while_it_is_traced_is_seen_where_it_was_mapped_and_named_where_it_is() {
     let overlay = Overlay::new();
     let library = overlay.library();
@@ -338,7 +338,7 @@ fn with_number(pid: u32) -> Option<Stepper> {
 
 /// The number of a traced process that has ended is another's soon.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn who_gets_the_number_of_a_traced_process_is_not_traced() {
     let start = || Stepper::start(&[sim(RUNTIME).as_os_str()]);
     let (first, mut other) = (start(), start());

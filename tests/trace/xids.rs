@@ -42,7 +42,7 @@ fn xids(trace: &Trace) -> Vec<&Value> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_fault_of_the_program_is_an_event_with_its_meaning_and_its_process() {
     let fault = "3,8,2000,-;NVRM: Xid (PCI:0000:17:00): 31, pid=PID, name=gpusim, Ch 00000008, intr 10000000";
     let trace = traced(&["--chatty"], &[fault]);
@@ -77,7 +77,7 @@ fn a_fault_of_the_program_is_an_event_with_its_meaning_and_its_process() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_others_met_is_told_as_theirs() {
     let trace = traced(
         &[],
@@ -100,7 +100,7 @@ fn what_others_met_is_told_as_theirs() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn nobody_but_the_kernel_is_believed_and_the_attempt_is_named() {
     let report = "NVRM: Xid (PCI:0000:17:00): 79, pid=1, name=x, forged";
     let records = [
@@ -121,7 +121,7 @@ fn nobody_but_the_kernel_is_believed_and_the_attempt_is_named() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_log_that_ran_over_is_declared() {
     let trace = traced(&[], &["6,8,2000,-;x", "6,20,2000,-;y"]);
     let unseen = trace.unseen().join("\n");
@@ -130,7 +130,7 @@ fn a_log_that_ran_over_is_declared() {
 
 /// As root writes to the log of this machine: the kernel says that it was a program.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_report_that_root_writes_into_the_real_log_is_no_event() {
     let script = format!(
         "{} hammer 100 2 & sleep 1\nprintf '<3>NVRM: Xid (PCI:0000:17:00): 79, pid=%d, name=x, forged\\n' $! > /dev/kmsg\nwait",
@@ -146,7 +146,7 @@ fn a_report_that_root_writes_into_the_real_log_is_no_event() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_log_that_may_not_be_read_is_one_line_with_the_cure() {
     let missing = Gpuscope::script(&[], &format!("{} hammer 100 1", sim_text("gpusim")));
     let trace = missing.env("GPUSCOPE_KMSG", "/nowhere/kmsg").finish().ok();
@@ -187,7 +187,7 @@ fn append(path: &Path, text: &str) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_run_fails_on_a_fault_of_a_gpu_whoever_made_it() {
     let log = Log::new();
     let path = log.path().display().to_string();
@@ -211,7 +211,7 @@ fn a_run_fails_on_a_fault_of_a_gpu_whoever_made_it() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_rule_about_faults_is_refused_where_none_would_be_seen() {
     let run = Gpuscope::script(&["--fail-on", "xid"], "echo started >&2");
     let trace = run.env("GPUSCOPE_KMSG", "/nowhere/kmsg").finish();

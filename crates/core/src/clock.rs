@@ -95,11 +95,15 @@ impl WallClock {
 /// CLOCK_MONOTONIC as the kernel itself has it, ns: the clock of all events.
 pub fn monotonic_ns() -> u64 {
     static AHEAD: OnceLock<i64> = OnceLock::new();
-    let ahead = AHEAD.get_or_init(|| {
-        let offsets = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
-        ahead_in(&offsets).unwrap_or(0)
-    });
+    let ahead = AHEAD.get_or_init(|| ahead_of("self"));
     clock_ns(libc::CLOCK_MONOTONIC).saturating_add_signed(ahead.saturating_neg())
+}
+
+/// By how much CLOCK_MONOTONIC of process `pid`, or of `self`, is ahead of the kernel's own, ns.
+#[must_use]
+pub fn ahead_of(pid: &str) -> i64 {
+    let offsets = std::fs::read_to_string(format!("/proc/{pid}/timens_offsets")).unwrap_or_default();
+    ahead_in(&offsets).unwrap_or(0)
 }
 
 /// By how much that of our time namespace is ahead of the kernel's, from `timens_offsets`; `None`: there are no such

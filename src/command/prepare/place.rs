@@ -6,8 +6,9 @@ use crate::probe::{EnginePlace, machine};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
+use std::ffi::OsStr;
 
-/// For tests: `inside` takes that engine where none was asked for and a command is started.
+/// For tests: `kernel` takes that engine where none was asked for, `inside` that one where a command is started.
 const FORCED: &str = "GPUSCOPE_ENGINE";
 
 /// The engine, and what to say of that where it was not asked for.
@@ -22,12 +23,13 @@ pub struct Place {
 /// # Errors
 /// What runs already carries no agent.
 pub fn place(choice: EngineChoice, scope: &Scope) -> Result<Place> {
-    let refused = machine::programs_refused();
-    let is_forced = choice == EngineChoice::Auto && std::env::var_os(FORCED).is_some_and(|engine| engine == "inside");
-    if is_forced && starts_a_command(scope) {
-        return decide(EngineChoice::Inside, scope, refused);
-    }
-    decide(choice, scope, refused)
+    let forced = std::env::var_os(FORCED).filter(|_| choice == EngineChoice::Auto);
+    let choice = match forced.as_deref().and_then(OsStr::to_str) {
+        Some("kernel") => EngineChoice::Kernel,
+        Some("inside") if starts_a_command(scope) => EngineChoice::Inside,
+        _ => choice,
+    };
+    decide(choice, scope, machine::programs_refused())
 }
 
 fn starts_a_command(scope: &Scope) -> bool {

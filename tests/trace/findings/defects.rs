@@ -40,7 +40,7 @@ fn assert_evidence(trace: &Trace, finding: &Value, times: std::ops::RangeInclusi
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn nothing_is_found_in_a_loop_as_it_should_be() {
     let trace = Defect::of("none").run(&[]).ok();
     let all = findings(trace.summary());
@@ -49,7 +49,7 @@ fn nothing_is_found_in_a_loop_as_it_should_be() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn nothing_is_found_where_the_device_has_no_pause() {
     let steps = 1000;
     let trace = Defect {
@@ -64,7 +64,7 @@ fn nothing_is_found_where_the_device_has_no_pause() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_gigabyte_for_each_batch() {
     let setting = "GPUSIM_ALLOC_US=300";
     let (trace, finding) = only(Defect {
@@ -78,7 +78,7 @@ fn a_gigabyte_for_each_batch() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_cache_that_is_emptied_when_memory_is_short() {
     let setting = "GPUSIM_MEMORY=2GiB";
     let (trace, finding) = only(Defect {
@@ -90,7 +90,7 @@ fn a_cache_that_is_emptied_when_memory_is_short() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn polling_instead_of_waiting() {
     let (trace, finding) = only(Defect::of("chatty-getters"));
     assert!(number(&finding, "count") > 10_000, "{finding:#}");
@@ -99,7 +99,7 @@ fn polling_instead_of_waiting() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_fitted_before_and_does_not_any_more() {
     let setting = "GPUSIM_FAIL=cuMemAlloc_v2:5";
     let (trace, finding) = only(Defect {
@@ -110,7 +110,7 @@ fn what_fitted_before_and_does_not_any_more() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_loss_that_is_read_in_each_step() {
     let (trace, finding) = only(Defect::of("hidden-sync"));
     // an interrupted thread may wait later than is taken for one
@@ -118,14 +118,15 @@ fn a_loss_that_is_read_in_each_step() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_host_that_comes_back_when_the_device_is_long_done() {
     let (_, finding) = only(Defect {
         steps: 300,
         ..Defect::of("host-bound")
     });
-    assert_eq!(number(&finding, "count"), 300, "{finding:#}");
-    assert!(number(&finding, "cost_ns") >= 300 * 5_000_000, "{finding:#}");
+    // a step in which an interrupted host came late may not look like one
+    assert!((298..=300).contains(&number(&finding, "count")), "{finding:#}");
+    assert!(number(&finding, "cost_ns") >= 298 * 5_000_000, "{finding:#}");
     // start-up, of two seconds, is none of the time
     assert!(finding["share"].as_f64().expect("a share") > 0.8, "{finding:#}");
     for moment in finding["worst"].as_array().expect("moments") {
@@ -137,7 +138,7 @@ fn a_host_that_comes_back_when_the_device_is_long_done() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: samples of threads"]
 fn a_rank_that_sleeps_in_each_step() {
     let trace = Defect {
         steps: 200,
@@ -158,7 +159,7 @@ fn a_rank_that_sleeps_in_each_step() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_no_rule_explains_is_said_to_be_unexplained() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("nvml"), "0 gpu_percent 33\n").expect("a folder to write to");
@@ -181,7 +182,7 @@ fn what_no_rule_explains_is_said_to_be_unexplained() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_processor_that_others_want() {
     let trace = Defect {
         steps: 30,
@@ -196,7 +197,7 @@ fn a_processor_that_others_want() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_batch_that_is_made_when_the_last_one_is_done() {
     let (trace, finding) = only(Defect::of("idle-gaps"));
     assert_evidence(&trace, &finding, 140..=150);
@@ -215,7 +216,7 @@ fn only_of_the_dead(defect: Defect) -> Value {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_that_dies_of_a_signal() {
     let finding = only_of_the_dead(Defect::of("killed"));
     let title = text(&finding, "title");
@@ -225,7 +226,7 @@ fn a_program_that_dies_of_a_signal() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_that_dies_for_want_of_memory() {
     let finding = only_of_the_dead(Defect {
         setting: "GPUSIM_MEMORY=2GiB",
@@ -238,7 +239,7 @@ fn a_program_that_dies_for_want_of_memory() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn code_that_is_loaded_in_the_middle_of_the_work() {
     let (trace, finding) = only(Defect {
         steps: 220,
@@ -250,7 +251,7 @@ fn code_that_is_loaded_in_the_middle_of_the_work() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: samples of threads"]
 fn a_host_that_launches_too_slowly() {
     let (trace, finding) = only(Defect {
         steps: 200,
@@ -260,7 +261,7 @@ fn a_host_that_launches_too_slowly() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: --ring-size, which a storm needs"]
 fn kernels_too_small_to_be_launched_one_by_one() {
     let defect = Defect {
         steps: 300,
@@ -275,7 +276,7 @@ fn kernels_too_small_to_be_launched_one_by_one() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_mebibyte_that_is_kept_of_each_step() {
     let (trace, finding) = only(Defect::of("leak-growth"));
     assert_evidence(&trace, &finding, 90..=130);
@@ -283,14 +284,14 @@ fn a_mebibyte_that_is_kept_of_each_step() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn copies_in_the_stream_of_the_kernels() {
     let (trace, finding) = only(Defect::of("no-overlap"));
     assert_evidence(&trace, &finding, 149..=149);
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn batches_from_pageable_memory() {
     let (trace, finding) = only(Defect {
         setting: "GPUSIM_PAGEABLE_GBPS=4",
@@ -303,7 +304,7 @@ fn batches_from_pageable_memory() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_kernel_that_goes_wrong() {
     let (trace, finding) = only(Defect {
         setting: "GPUSIM_FAIL=cuLaunchKernel:400+=719",
@@ -317,7 +318,7 @@ fn a_kernel_that_goes_wrong() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn results_that_come_back_without_a_stream() {
     let (trace, finding) = only(Defect {
         setting: "GPUSIM_PAGEABLE_GBPS=4",
@@ -327,7 +328,7 @@ fn results_that_come_back_without_a_stream() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_host_that_waits_before_it_works() {
     let (trace, finding) = only(Defect {
         steps: 400,
@@ -337,7 +338,7 @@ fn a_host_that_waits_before_it_works() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_copy_to_nowhere_of_which_nobody_hears() {
     let (trace, finding) = only(Defect::of("unchecked-errors"));
     assert_evidence(&trace, &finding, 140..=150);
@@ -356,7 +357,7 @@ assert os.waitstatus_to_exitcode(os.wait()[1]) == 3
 ";
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn cuda_in_a_forked_child_says_what_to_do() {
     let trace = Gpuscope::run(&[], &["python3", "-c", FORKED])
         .env("GPUSIM_FAIL", "cudaMalloc:2=3")

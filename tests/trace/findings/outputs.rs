@@ -17,7 +17,7 @@ const CHURN: Defect = Defect {
 };
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_end_of_a_run_says_what_is_wrong_and_the_cure() {
     let (code, said) = said(&["-o", "/dev/null"], CHURN);
     assert_eq!(code, 0, "{said}");
@@ -35,7 +35,7 @@ fn the_end_of_a_run_says_what_is_wrong_and_the_cure() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn where_calls_are_left_out_the_end_says_that_and_why() {
     let short = Defect { steps: 3, ..CHURN };
     for (options, why) in [
@@ -60,7 +60,7 @@ fn where_calls_are_left_out_the_end_says_that_and_why() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_run_fails_on_a_finding_where_that_is_asked_for() {
     let file = ["-o", "/dev/null", "--fail-on"];
     let with = |rule| [&file[..], &[rule]].concat();
@@ -81,7 +81,7 @@ fn a_run_fails_on_a_finding_where_that_is_asked_for() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_rule_that_could_not_match_is_refused() {
     let (code, said) = said(&["-q", "--filter", "@alloc", "--fail-on", "finding"], CHURN);
     assert_eq!(code, 125, "{said}");
@@ -89,7 +89,7 @@ fn a_rule_that_could_not_match_is_refused() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn without_lines_findings_are_looked_for_all_the_same() {
     let words = ["run", "-q", "--"]
         .map(str::to_owned)
@@ -101,7 +101,7 @@ fn without_lines_findings_are_looked_for_all_the_same() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_calls_answer_behind_the_end_of_cuda_is_no_failure() {
     for (setting, failures) in [
         ("GPUSIM_FAIL=cuStreamDestroy_v2:2=4", 0),
@@ -120,7 +120,7 @@ fn what_calls_answer_behind_the_end_of_cuda_is_no_failure() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn of_a_program_without_a_call_nothing_is_said() {
     let trace = Gpuscope::new(["run", "--", "true"]).finish();
     assert!(

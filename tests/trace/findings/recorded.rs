@@ -31,7 +31,7 @@ fn recorded(defect: Defect) -> (Value, Vec<Value>) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_recording_has_the_findings_of_its_run_and_their_call_sites() {
     for defect in [Defect::of("sync-stall"), Defect::of("leak-growth"), Defect::of("none")] {
         let (summary, again) = recorded(defect);

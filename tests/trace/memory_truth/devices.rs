@@ -66,13 +66,13 @@ fn assert_device(trace: &Trace, uuid: &str) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_the_driver_says_stands_beside_what_was_allocated() {
     assert_device(&reconciled(&[]), UUIDS[0]);
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn the_programs_first_device_may_be_the_machines_second() {
     assert_device(&reconciled(&[("CUDA_VISIBLE_DEVICES", "1")]), UUIDS[1]);
     let list = format!("{},{}", UUIDS[1], UUIDS[0]);
@@ -80,7 +80,7 @@ fn the_programs_first_device_may_be_the_machines_second() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn without_a_driver_to_ask_the_figures_are_null_and_a_note_says_why() {
     let (running, held) = holding(&[("GPUSCOPE_NVML", "/nonexistent/libnvidia-ml.so.1")]);
     running.until_written("\"outstanding\":100");

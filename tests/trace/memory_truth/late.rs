@@ -66,7 +66,7 @@ impl Drop for Keeper {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn only_what_came_after_is_held_and_a_free_of_what_came_before_takes_nothing_away() {
     let mut keeper = Keeper::start();
     let before = [100, 200].map(|bytes| keeper.take(bytes));
@@ -109,7 +109,7 @@ fn of(book: &Value) -> BTreeMap<(String, &'static str), u64> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn allocations_are_those_since_the_attach_and_nothing_else_is_freed() {
     let books = Books::new();
     let arguments = [

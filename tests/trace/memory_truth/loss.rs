@@ -5,7 +5,7 @@ use super::book::Books;
 use super::support::{Gpuscope, eventually, number, sim_text};
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_found_no_room_is_counted_and_no_total_goes_wrong() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     let command = [
@@ -44,7 +44,7 @@ fn what_found_no_room_is_counted_and_no_total_goes_wrong() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_program_that_ends_unwatched_is_accounted_for_while_there_is_room() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     let command = [

@@ -18,7 +18,7 @@ fn addresses(trace: &Trace) -> BTreeMap<u64, BTreeSet<String>> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn processes_with_the_same_addresses_at_the_same_time_have_an_account_each() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     let (stdin, held) = std::io::pipe().expect("a pipe");
@@ -45,7 +45,7 @@ fn processes_with_the_same_addresses_at_the_same_time_have_an_account_each() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     // the last number is set again until no other process has come in between
@@ -74,7 +74,7 @@ fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn forks_and_what_they_become_have_an_account_each() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     let command = [
@@ -99,7 +99,7 @@ fn forks_and_what_they_become_have_an_account_each() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_process_killed_at_any_moment_held_what_its_book_says() {
     let gpusim = sim_text("gpusim");
     for seed in ["11", "12", "13", "14", "15", "16"] {

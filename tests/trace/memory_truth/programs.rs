@@ -21,7 +21,7 @@ fn watch(command: &str, settings: &[(&str, &str)]) -> (Trace, Vec<Value>) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_order_of_making_sharing_and_giving_back_is_as_in_the_book() {
     for command in [
         "gpusim vmm --steps 300",
@@ -41,7 +41,7 @@ fn every_order_of_making_sharing_and_giving_back_is_as_in_the_book() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_goes_with_the_last_release_of_a_primary_context_was_not_freed() {
     let (trace, books) = watch("gpusim-driver 8 release", &[]);
     let process = only(&trace);
@@ -57,7 +57,7 @@ fn what_goes_with_the_last_release_of_a_primary_context_was_not_freed() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_runtime_inside_the_program_changes_nothing() {
     for program in ["gpusim-static", "gpusim-static-stripped"] {
         for end in ["exit", "leak", "reset"] {
@@ -69,7 +69,7 @@ fn a_runtime_inside_the_program_changes_nothing() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn devices_are_told_by_the_numbers_that_the_program_uses() {
     let command = "gpusim memory --seed 12 --devices 2 --end leak";
     let settings = [("GPUSIM_DEVICES", "3"), ("CUDA_VISIBLE_DEVICES", "2,0")];
@@ -138,7 +138,7 @@ fn refused(books: &[Value]) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_was_refused_is_counted_and_changes_nothing() {
     let mut families = Vec::new();
     for seed in 1..=4 {
@@ -153,7 +153,7 @@ fn what_was_refused_is_counted_and_changes_nothing() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_could_not_be_given_back_is_still_held() {
     for end in ["exit", "leak"] {
         let command = format!("gpusim memory --seed 8 --steps 1500 --threads 2 --end {end}");
@@ -168,7 +168,7 @@ fn what_could_not_be_given_back_is_still_held() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_device_that_runs_full_refuses_and_nothing_is_lost_from_the_account() {
     let command = "gpusim memory --seed 9 --steps 2000 --end exit";
     let (trace, books) = watch(command, &[("GPUSIM_MEMORY", "64MiB")]);

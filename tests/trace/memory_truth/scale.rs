@@ -31,7 +31,7 @@ fn peak_kb(pid: u32) -> Option<u64> {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_million_allocations_are_all_known_in_200_mb() {
     let books = Books::new();
     let (stdin, held) = std::io::pipe().expect("a pipe");
@@ -51,7 +51,7 @@ fn a_million_allocations_are_all_known_in_200_mb() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_hundred_thousand_pairs_a_second_balance_to_the_byte() {
     let books = Books::new();
     let arguments = ["churn", "--rate", "100000", "--seconds", "5", "--threads", "2"];

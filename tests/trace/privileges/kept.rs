@@ -51,7 +51,7 @@ fn until_confined(child: &Child) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn a_trace_of_everything_gives_up_what_it_does_not_need() {
     let child = started(&["trace", "--all", "-q"]);
     until_confined(&child);
@@ -64,7 +64,7 @@ fn a_trace_of_everything_gives_up_what_it_does_not_need() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_command_keeps_what_it_was_given() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = folder.path().join("told");
@@ -89,7 +89,7 @@ fn a_command_keeps_what_it_was_given() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn what_is_mapped_later_is_attached_to_all_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let lines = folder.path().join("lines");

@@ -1,9 +1,9 @@
 //! Copies by direction, memory and manner: how many, of how many bytes, and how fast at most.
 
 use super::log::{Log, Operation};
-use super::run::{Run, watch};
+use super::run::{Run, watch, watch_by};
 use super::seed::seed;
-use super::support::{TIERS, assert_same, kernel_version, number, text};
+use super::support::{assert_same, groups, number, text};
 use super::told::{assert_complete, handle, list};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -211,7 +211,7 @@ fn copies_of(program: &str, arguments: &str, devices: &str) -> Run {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_copy_is_where_the_log_says_and_of_its_size() {
     for devices in ["1", "2"] {
         for seed in [1, 7, seed(), seed()] {
@@ -224,18 +224,18 @@ fn every_copy_is_where_the_log_says_and_of_its_size() {
 
 /// Single links detach so slowly that not all functions that work follows from can be hooked by them here.
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn so_it_is_in_whatever_way_functions_are_hooked() {
-    for tier in TIERS[..2].iter().filter(|tier| kernel_version() >= tier.since) {
+    for way in groups() {
         let text = format!("gpusim copies --seed {}", seed());
-        let run = watch(&text, &[], &[("GPUSCOPE_TIER", tier.name)]);
-        assert_eq!(run.trace.summary()["attach"], tier.name);
+        let run = watch_by(way, &text);
+        assert_eq!(run.trace.summary()["attach"], way);
         assert_copies(&run);
     }
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn a_runtime_inside_the_program_changes_nothing() {
     for program in ["gpusim-static", "gpusim-static-stripped"] {
         assert_copies(&copies_of(program, &format!("--seed {}", seed()), "2"));
@@ -243,7 +243,7 @@ fn a_runtime_inside_the_program_changes_nothing() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn no_copy_is_said_to_be_faster_than_it_was() {
     for bytes in [4096, 65536, 4 << 20] {
         let run = copies_of("gpusim", &format!("--seed {} --bytes {bytes}", seed()), "2");

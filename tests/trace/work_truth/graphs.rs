@@ -45,7 +45,7 @@ fn planted(run: &Run, what: &str) -> u64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_launch_of_a_graph_is_counted_with_what_it_ran() {
     for replays in [1, 10, 50] {
         let run = graphs_of(replays);
@@ -68,7 +68,7 @@ fn every_launch_of_a_graph_is_counted_with_what_it_ran() {
 const AFTER_THE_CHANGE: (&str, u64) = ("_Z8reluGradPfPKfi", 3);
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn kernels_that_graphs_ran_are_known_by_name() {
     let run = graphs_of(10);
     let captured = told(&run, |kernel| number(kernel, "captured"));
@@ -79,7 +79,7 @@ fn kernels_that_graphs_ran_are_known_by_name() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn launches_less_those_that_went_into_a_graph_are_those_that_ran() {
     let mut runs = vec![graphs_of(10), watch("gpusim train 20", &[], &[])];
     runs.push(watch(&format!("gpusim copies --seed {}", seed()), &[], &[]));

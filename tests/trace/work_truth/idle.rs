@@ -148,7 +148,7 @@ fn assert_all(run: &Run) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn no_time_is_called_idle_in_which_something_ran() {
     for text in [
         "gpusim item --steps 50",
@@ -165,7 +165,7 @@ fn no_time_is_called_idle_in_which_something_ran() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn so_it_is_with_streams_that_wait_for_each_other() {
     for seed in [1, 2, 3, seed(), seed(), seed()] {
         let text = format!("gpusim streams --seed {seed} --steps 1000 --kernel-ns 200000");
@@ -174,7 +174,7 @@ fn so_it_is_with_streams_that_wait_for_each_other() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn so_it_is_with_copies_of_every_kind() {
     for devices in ["1", "2"] {
         for seed in [1, seed(), seed()] {
@@ -185,7 +185,7 @@ fn so_it_is_with_copies_of_every_kind() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn of_the_time_that_a_device_waits_for_its_host_most_is_seen() {
     for (how, kernels) in [("device", 1), ("stream", 1), ("event", 1), ("device", 4), ("event", 4)] {
         let kernel_ns = 2_000_000 / kernels;
@@ -203,7 +203,7 @@ fn of_the_time_that_a_device_waits_for_its_host_most_is_seen() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_the_program_measured_is_what_it_was_told() {
     for seed in [1, seed(), seed()] {
         let run = watch(&format!("gpusim streams --seed {seed} --steps 500"), &[], &[]);

@@ -70,7 +70,7 @@ fn expected(classes: &[(&str, &str, bool, u64)]) -> BTreeMap<Class, (u64, u64)> 
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs root and BPF: it attaches to what runs"]
 fn of_copies_of_what_was_allocated_before_it_is_not_known_whether_it_was_pinned() {
     let logs = Logs::new();
     let mut copier = Copier::start(&logs);

@@ -34,7 +34,7 @@ fn starved(text: &str, settings: &[(&str, &str)], room: u64) -> Run {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_found_no_room_is_counted() {
     let text = format!("gpusim copies --seed {} --steps 200000 --bytes 4096", seed());
     let settings = [("GPUSIM_COPY_BYTES_PER_US", "0"), ("GPUSIM_KERNEL_NS", "0")];
@@ -55,7 +55,7 @@ fn what_found_no_room_is_counted() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn over_a_loss_no_time_is_called_idle() {
     let text = "gpusim stall --steps 50000 --kernel-ns 20000 --host-ns 20000 --sync stream";
     let run = starved(text, &[], 20 << 20);

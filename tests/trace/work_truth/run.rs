@@ -27,15 +27,23 @@ pub fn command_of(text: &str) -> Vec<String> {
 
 /// Runs `PROGRAM ARGUMENTS…` of the simulator under gpuscope, with options of that and `NAME=VALUE`s.
 pub fn watch(text: &str, options: &[&str], settings: &[(&str, &str)]) -> Run {
+    let set = |gpuscope: Gpuscope, (name, value): &(&str, &str)| gpuscope.env(name, value);
+    watch_as(&format!("{text} {settings:?}"), text, options, |gpuscope| {
+        settings.iter().fold(gpuscope, set)
+    })
+}
+
+/// The same, attached in that way.
+pub fn watch_by(way: &str, text: &str) -> Run {
+    watch_as(&format!("{text} by {way}"), text, &[], |gpuscope| gpuscope.tier(way))
+}
+
+fn watch_as(name: &str, text: &str, options: &[&str], set: impl FnOnce(Gpuscope) -> Gpuscope) -> Run {
     let (logs, command) = (Logs::new(), command_of(text));
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    let mut gpuscope = logs.of(Gpuscope::run(options, &command));
-    for (name, value) in settings {
-        gpuscope = gpuscope.env(name, value);
-    }
-    let trace = gpuscope.finish().ok();
+    let trace = set(logs.of(Gpuscope::run(options, &command))).finish().ok();
     Run {
-        name: format!("{text} {settings:?}"),
+        name: name.to_owned(),
         trace,
         log: logs.only(),
     }

@@ -17,7 +17,7 @@ fn stall(how: &str, stacks: &[&str]) -> Run {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn waits_say_which_function_of_the_program_waited() {
     for which in ["sync", "all"] {
         for how in ["device", "stream", "event"] {
@@ -32,7 +32,7 @@ fn waits_say_which_function_of_the_program_waited() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn waits_that_nobody_asked_for_say_so_too() {
     for which in ["sync", "launch", "all"] {
         for host in ["pageable", "pinned"] {
@@ -46,7 +46,7 @@ fn waits_that_nobody_asked_for_say_so_too() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn no_stack_is_taken_that_was_not_asked_for() {
     for stacks in [&[][..], &["--stacks", "none"], &["--stacks", "launch"]] {
         let run = stall("stream", stacks);

@@ -60,7 +60,7 @@ fn assert_waits(run: &Run) {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn every_wait_is_counted_and_lasts_as_long_as_it_did() {
     for seed in [1, seed(), seed()] {
         assert_waits(&watch(&format!("gpusim streams --seed {seed} --steps 500"), &[], &[]));
@@ -70,7 +70,7 @@ fn every_wait_is_counted_and_lasts_as_long_as_it_did() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn waits_are_those_of_the_stream_that_was_waited_for() {
     for how in ["device", "stream", "event"] {
         let run = watch(&format!("gpusim stall --steps 20 --sync {how}"), &[], &[]);
@@ -104,7 +104,7 @@ fn items_waited_for_soon(log: &Log) -> u64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn each_value_fetched_is_one_wait_that_nobody_asked_for() {
     for host in ["pageable", "pinned"] {
         let run = watch(&format!("gpusim item --steps 100 --host {host}"), &[], &[]);
@@ -122,7 +122,7 @@ fn each_value_fetched_is_one_wait_that_nobody_asked_for() {
 }
 
 #[test]
-#[ignore = "needs root and BPF"]
+#[ignore = "needs the simulated CUDA"]
 fn what_was_made_less_what_was_destroyed_is_what_is_left() {
     for seed in [1, seed()] {
         for left in [0, 3] {

@@ -131,6 +131,7 @@ static bool map_all(int of_process, int of_run)
 	    !map_page(&aggregate_counters, of_process, PROCESS_AGGREGATE_COUNTERS, PROT_RW))
 		return false;
 	process = (char *)memory_of_process;
+	clock_ahead = ((struct process_head *)process)->clock_ahead;
 	((struct process_head *)process)->mapped = 1;
 	return true;
 }
@@ -138,10 +139,13 @@ static bool map_all(int of_process, int of_run)
 /* Whether gpuscope wants this process; it has its memory then. */
 static bool join(__u32 kind)
 {
-	struct message message = { .magic = ARENA_MAGIC, .kind = kind, .at = read_clock() };
+	struct message message = { .magic = ARENA_MAGIC, .kind = kind };
 	int fds[2] = { -1, -1 };
 	bool joined;
 
+	/* a child's namespace may be another one; gpuscope knows by how much its clock is ahead */
+	clock_ahead = 0;
+	message.at = read_clock();
 	message.tid = (__u32)SYS0(gettid);
 	message.parent = (__u32)SYS0(getppid);
 	joined = ask(&message, fds, PATIENCE_S) && map_all(fds[0], fds[1]);
@@ -275,6 +279,14 @@ static struct block *inherited(__u32 tid, __u32 count)
 	return NULL;
 }
 
+static struct block *named(struct block *block, __u32 tid)
+{
+	struct local *own = (struct local *)((char *)block + BLOCK_LOCAL);
+
+	own->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
+	return block;
+}
+
 static struct block *claim(__u32 tid)
 {
 	struct process_head *head = (struct process_head *)process;
@@ -282,7 +294,7 @@ static struct block *claim(__u32 tid)
 	struct block *block = inherited(tid, count < MOST_BLOCKS ? count : MOST_BLOCKS);
 
 	if (block)
-		return block;
+		return named(block, tid);
 	number = __sync_fetch_and_add(&head->blocks, 1);
 	if (number >= MOST_BLOCKS) {
 		__sync_fetch_and_add(&head->blocks, -1);
@@ -291,7 +303,7 @@ static struct block *claim(__u32 tid)
 	block = block_at(number);
 	block->ring_bytes = number < LARGE_RINGS ? RING_BYTES : RING_BYTES_OF_MANY;
 	__atomic_store_n(&block->owner, tid, __ATOMIC_RELEASE);
-	return block;
+	return named(block, tid);
 }
 
 /* The thread calls for the first time in this process. */
@@ -300,6 +312,7 @@ static __noinline void begin_thread(void)
 	__u32 tid;
 
 	self = NULL;
+	other = NULL;
 	if (!membership.epoch)
 		join_child();
 	epoch = __atomic_load_n(&membership.epoch, __ATOMIC_ACQUIRE);
@@ -307,14 +320,40 @@ static __noinline void begin_thread(void)
 		return;
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
-	if (self)
-		local()->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
 }
 
 /* ---- calls ---- */
 
-/* Whether the thread may work in its block: a handler of a signal that has interrupted it there may not. Where a handler has
- * left by a jump, what it interrupted will not go on: it lies below on the stack then.
+INLINE bool is_within(const struct block *block, __u64 sp)
+{
+	return block->busy && sp < ((const struct local *)((const char *)block + BLOCK_LOCAL))->sp;
+}
+
+/* Has the two blocks of the thread change places. A handler that comes between finds the same one twice, and uses neither. */
+INLINE void change_places(void)
+{
+	struct block *block = other;
+
+	__atomic_store_n(&other, self, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&self, block, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/* A handler of a signal has interrupted a hook of this thread and calls. False: another one has interrupted that, too. */
+static __noinline bool step_aside(__u64 sp)
+{
+	if (!other)
+		other = claim((__u32)local()->ids);
+	if (!other || other == self || is_within(other, sp))
+		return false;
+	change_places();
+	local()->aside = true;
+	return true;
+}
+
+/* Whether the thread may work in its block: a handler of a signal that has interrupted it there works in another one. Where
+ * a handler has left by a jump, what it interrupted will not go on: it lies below on the stack then.
  */
 INLINE bool begin(const struct pt_regs *regs)
 {
@@ -329,11 +368,11 @@ INLINE bool begin(const struct pt_regs *regs)
 			return false;
 		}
 	}
-	own = local();
-	if (self->busy && regs->rsp < own->sp) {
+	if (is_within(self, regs->rsp) && !step_aside(regs->rsp)) {
 		__sync_fetch_and_add(&((struct process_head *)process)->nested, 1);
 		return false;
 	}
+	own = local();
 	own->sp = regs->rsp;
 	if (!on_own_stack(regs->rsp, 8))
 		know_page_of_stack(regs->rsp);
@@ -344,7 +383,13 @@ INLINE bool begin(const struct pt_regs *regs)
 
 INLINE void end(void)
 {
-	__atomic_store_n(&self->busy, 0, __ATOMIC_RELEASE);
+	struct block *done = self;
+
+	if (local()->aside) {
+		local()->aside = false;
+		change_places();
+	}
+	__atomic_store_n(&done->busy, 0, __ATOMIC_RELEASE);
 }
 
 /* How many of the words above the return address may be copied: the page that it lies on is there, the next one is where the

@@ -141,9 +141,10 @@ struct process_head {
 	__u32 tgid;    /* as gpuscope names it */
 	__u32 blocks;  /* of threads, that were claimed */
 	__u64 unseen;  /* calls that found nowhere to be counted */
-	__u64 nested;  /* calls from within a signal handler that interrupted a hook */
+	__u64 nested;  /* calls of a signal's handler that has interrupted a hook of another handler's */
 	__u64 patched; /* functions */
 	__u64 refused; /* functions whose bytes are not those of the file, or that lie beyond reach */
+	__s64 clock_ahead; /* of the program's time namespace, ns */
 	struct table_shape shape[ARENA_TABLES];
 };
 

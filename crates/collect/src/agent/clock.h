@@ -12,6 +12,8 @@ struct time_of {
 
 typedef int (*clock_function)(int clock, struct time_of *time);
 static clock_function clock_of_kernel;
+/* by how much the clock of the program's time namespace is ahead of the kernel's own, which is that of all records */
+static __s64 clock_ahead;
 
 static __u64 read_clock(void)
 {
@@ -19,7 +21,7 @@ static __u64 read_clock(void)
 
 	if (!clock_of_kernel || clock_of_kernel(1 /* CLOCK_MONOTONIC */, &time))
 		SYS2(clock_gettime, 1, &time);
-	return (__u64)time.seconds * 1000000000 + (__u64)time.ns;
+	return (__u64)(time.seconds * 1000000000 + time.ns - clock_ahead);
 }
 
 __u64 now_ns(void)

@@ -9,6 +9,8 @@
 
 #define LINE_BYTES 512
 #define FAULT (-14)
+#define NOT_PERMITTED (-1)
+#define NO_SUCH_CALL (-38)
 #define LOWEST_ADDRESS 65536
 #define HIGHEST_ADDRESS 0x7fffffffffff
 
@@ -45,11 +47,25 @@ int memcmp(const void *one, const void *other, size_t bytes)
 
 /* ---- what the kernel reads for us ---- */
 
+static long read_from_file(void *to, __u64 bytes, __u64 from)
+{
+	long fd = SYS3(open, "/proc/self/mem", 02000000 /* O_CLOEXEC */, 0), read;
+
+	if (failed_call(fd))
+		return fd;
+	read = SYS4(pread64, fd, to, bytes, from);
+	SYS1(close, fd);
+	return read;
+}
+
 static long read_by_kernel(void *to, __u64 bytes, __u64 from)
 {
 	struct io_vector ours = { to, bytes }, theirs = { (void *)from, bytes };
 	long read = SYS6(process_vm_readv, SYS0(getpid), &ours, 1, &theirs, 1, 0);
 
+	/* the profiles of some containers refuse it */
+	if (read == NOT_PERMITTED || read == NO_SUCH_CALL)
+		read = read_from_file(to, bytes, from);
 	return read == (long)bytes ? 0 : FAULT;
 }
 

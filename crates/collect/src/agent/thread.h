@@ -8,6 +8,8 @@
 
 /* NULL: it has none yet, or there is no room for it. */
 static __thread struct block *self;
+/* For the calls of a signal's handler that has interrupted a hook, which was at work in `self`. */
+static __thread struct block *other;
 
 #define PAGES_KNOWN 64 /* a power of two */
 #define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 10 - PAGES_KNOWN)
@@ -25,7 +27,8 @@ struct local {
 	__u32 walked;   /* what is to be said of the stack that was walked last, enum site_flag */
 	__u8 at_entry;  /* the call is entered, not left */
 	__u8 alive; /* what is read now stays as long as the call: pages that were read once may be read directly */
-	__u8 pad[2];
+	__u8 aside; /* the thread's other block is that of the hook that was interrupted */
+	__u8 pad;
 	__u64 pages[PAGES_KNOWN];
 	__u64 unused[BLOCK_THREAD_UNUSED];
 };

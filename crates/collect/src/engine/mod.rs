@@ -209,6 +209,11 @@ pub trait Engine: 'static {
         Vec::new()
     }
 
+    /// Programs that were to carry an agent and do not, in words.
+    fn strangers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Processes that were asked to carry on under our eyes, and have not made a call since.
     fn awaited(&self) -> Vec<u32> {
         Vec::new()

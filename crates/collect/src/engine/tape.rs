@@ -199,6 +199,10 @@ impl Engine for Taped {
         self.engine.carriers()
     }
 
+    fn strangers(&self) -> Vec<String> {
+        self.engine.strangers()
+    }
+
     fn awaited(&self) -> Vec<u32> {
         self.engine.awaited()
     }

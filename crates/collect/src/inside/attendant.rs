@@ -5,6 +5,7 @@ use super::members::{Fresh, Members};
 use super::process::Process;
 use super::run::Run;
 use super::socket::{Caller, Listener};
+use super::strangers::Strangers;
 use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::engine::poll::{empty, event_descriptor, ring};
@@ -46,6 +47,7 @@ pub(super) struct Shared {
     elbow: File,
     /// Where we listen.
     pub socket: PathBuf,
+    strangers: Mutex<Strangers>,
 }
 
 /// The thread; it ends when this is dropped.
@@ -69,7 +71,16 @@ impl Shared {
             full: event_descriptor()?,
             elbow: event_descriptor()?,
             socket,
+            strangers: Mutex::default(),
         })
+    }
+
+    /// What uses CUDA without us, as far as that was found; looks for more.
+    pub(super) fn strangers(&self) -> Vec<String> {
+        let watched = self.members().targets.clone();
+        let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
+        strangers.look(&watched);
+        strangers.words()
     }
 
     pub(super) fn members(&self) -> MutexGuard<'_, Members> {
@@ -127,6 +138,7 @@ impl Shared {
             MESSAGE_CHILD => wire::NOTICE_FORK,
             _ => wire::NOTICE_EXEC,
         };
+        notice.at = notice.at.wrapping_add_signed(process.clock_ahead.wrapping_neg());
         members.tell_python(&process);
         if message.kind == MESSAGE_LATE {
             process.wanted = self.run.patches();
@@ -160,9 +172,19 @@ impl Shared {
         members.arrive(notice);
     }
 
+    /// Sees who has ended already.
+    pub(super) fn see_ended(&self) {
+        let living: Vec<u32> = self.members().living().iter().map(|process| process.tgid).collect();
+        let ended = living.into_iter().filter(|pid| discover::has_ended(*pid));
+        ended.for_each(|pid| self.see_end(pid));
+    }
+
     /// The program of a process has ended.
     fn see_end(&self, pid: u32) {
         let mut members = self.members();
+        if !members.targets.contains(&pid) {
+            return;
+        }
         let began_as = members.end(pid);
         members.forget_target(pid);
         let notice = Notice {
@@ -279,6 +301,7 @@ fn attend(shared: &Shared, listener: &Listener) {
             beaten = Instant::now();
             shared.members().beat(&shared.socket);
         }
+        shared.strangers();
         if shared.members().fill() >= FULL_ENOUGH {
             ring(&shared.full);
         }
@@ -339,7 +362,7 @@ fn signal_of(pid: u32) -> u32 {
     u32::try_from(status).ok().filter(|_| killed).unwrap_or(0)
 }
 
-fn parent_of(pid: u32) -> Option<u32> {
+pub(super) fn parent_of(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = status.rsplit_once(')')?;
     rest.split_whitespace()

@@ -1,10 +1,10 @@
 //! Where the agent lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read};
-use std::os::fd::AsRawFd;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,9 @@ pub(super) const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpu
 pub(super) const FILE: &str = "libgpuscope_agent.so";
 /// Where an agent is told who it is for.
 pub(super) const VARIABLE: &str = "GPUSCOPE_AGENT";
+const SOCKET: &str = "socket";
+const SANITIZER: &str = "ASAN_OPTIONS";
+const ANY_ORDER: &str = "verify_asan_link_order=0";
 const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.
 const LONGEST_PATH: usize = 99;
@@ -23,21 +26,27 @@ const LONGEST_ENVIRONMENT: u64 = 6 << 20;
 /// See the module.
 pub(super) struct Folder {
     path: PathBuf,
+    /// The agent, where no file system lets its code be run; its name leads to us, and goes with us.
+    memory: Option<OwnedFd>,
 }
 
 impl Folder {
-    /// Makes it where files may be mapped to be run.
+    /// Makes it where files may be mapped to be run; else, with the agent in memory, where they may be written.
     ///
     /// # Errors
     /// There is no such place.
     pub(super) fn make() -> Result<Folder> {
         let mut refused = Vec::new();
-        for parent in places() {
-            match Folder::make_in(&parent) {
-                Ok(folder) => return Ok(folder),
-                Err(error) => refused.push(format!("{}: {error:#}", parent.display())),
+        for make in [Folder::make_in, Folder::make_beside_memory] {
+            for parent in places() {
+                match make(&parent) {
+                    Ok(folder) => return Ok(folder),
+                    Err(error) => refused.push(format!("{}: {error:#}", parent.display())),
+                }
             }
         }
+        refused.sort();
+        refused.dedup();
         bail!(
             "found no folder for what is loaded into the program ({})\nhint: set TMPDIR to a folder that may be written and is not mounted noexec",
             refused.join("; ")
@@ -45,23 +54,41 @@ impl Folder {
     }
 
     fn make_in(parent: &Path) -> Result<Folder> {
-        sweep(parent);
-        let name = format!("{PREFIX}{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
-        let folder = Folder {
-            path: parent.join(name),
-        };
-        if folder.socket().as_os_str().len() > LONGEST_PATH {
-            bail!("its path is too long");
-        }
-        DirBuilder::new().mode(0o700).create(&folder.path)?;
+        let folder = Folder::empty_in(parent)?;
         fs::write(folder.agent(), AGENT).context("failed to write the agent")?;
         let_run(&folder.agent())?;
         may_be_run(&folder.agent())?;
         Ok(folder)
     }
 
+    fn make_beside_memory(parent: &Path) -> Result<Folder> {
+        let mut folder = Folder::empty_in(parent)?;
+        folder.memory = Some(in_memory(AGENT)?);
+        may_be_run(&folder.agent())?;
+        Ok(folder)
+    }
+
+    fn empty_in(parent: &Path) -> Result<Folder> {
+        sweep(parent);
+        let name = format!("{PREFIX}{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
+        let folder = Folder {
+            path: parent.join(name),
+            memory: None,
+        };
+        if folder.socket().as_os_str().len() > LONGEST_PATH {
+            bail!("its path is too long");
+        }
+        DirBuilder::new().mode(0o700).create(&folder.path)?;
+        Ok(folder)
+    }
+
     /// Programs of other users reach it, too, who know its name.
     pub(super) fn open_to_others(&self) -> Result<()> {
+        if self.memory.is_some() {
+            bail!(
+                "the agent lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
+            );
+        }
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set(&self.path, 0o711)
             .and_then(|()| set(&self.socket(), 0o777))
@@ -70,12 +97,15 @@ impl Folder {
 
     /// The agent.
     pub(super) fn agent(&self) -> PathBuf {
-        self.path.join(FILE)
+        match &self.memory {
+            Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
+            None => self.path.join(FILE),
+        }
     }
 
     /// The socket.
     pub(super) fn socket(&self) -> PathBuf {
-        self.path.join("socket")
+        self.path.join(SOCKET)
     }
 
     /// Processes whose programs were started so that they find us, also those that have forked since.
@@ -105,14 +135,37 @@ impl Folder {
 /// both would follow that word.
 pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsString) -> Vec<(OsString, OsString)> {
     let list = preloaded.unwrap_or_default();
-    let is_other = |path: &&[u8]| !path.is_empty() && !path.ends_with(FILE.as_bytes());
+    let is_other = |path: &&[u8]| !path.is_empty() && !is_agent(Path::new(OsStr::from_bytes(path)));
     let others = list
         .as_bytes()
         .split(|byte| matches!(byte, b':' | b' '))
         .filter(is_other);
     let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
     let preload = OsString::from_vec(all.join(&b':'));
-    vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word)]
+    vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word), sanitizer()]
+}
+
+/// Has programs with a sanitizer of their own start though theirs is not the first library; what the user sets comes later.
+fn sanitizer() -> (OsString, OsString) {
+    let own = std::env::var_os(SANITIZER).unwrap_or_default();
+    let is_set = memchr::memmem::find(own.as_bytes(), ANY_ORDER.as_bytes()).is_some();
+    let both = match (is_set, own.is_empty()) {
+        (true, _) => own,
+        (false, true) => ANY_ORDER.into(),
+        (false, false) => OsString::from_vec([ANY_ORDER.as_bytes(), own.as_bytes()].join(&b':')),
+    };
+    (SANITIZER.into(), both)
+}
+
+/// Whether it is an agent of some gpuscope, as a file or in the memory of one.
+fn is_agent(path: &Path) -> bool {
+    let names = |path: &Path| {
+        path.as_os_str()
+            .as_bytes()
+            .windows(FILE.len())
+            .any(|part| part == FILE.as_bytes())
+    };
+    names(path) || fs::read_link(path).is_ok_and(|target| names(&target))
 }
 
 /// Whoever reads it may run it.
@@ -136,7 +189,7 @@ impl Drop for Folder {
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_over(path)) {
-        let left = std::mem::ManuallyDrop::new(Folder { path });
+        let left = std::mem::ManuallyDrop::new(Folder { path, memory: None });
         if left.carriers().is_empty() {
             let _ = fs::remove_dir_all(&left.path);
         }
@@ -155,7 +208,23 @@ fn is_over(path: &Path) -> bool {
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     let is_ours = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
-    is_ours && path.join(FILE).is_file() && crate::discover::has_ended(pid)
+    let is_made_so = path.join(FILE).is_file() || path.join(SOCKET).exists();
+    is_ours && is_made_so && crate::discover::has_ended(pid)
+}
+
+/// A file without a name, which processes of this user find by ours.
+fn in_memory(bytes: &[u8]) -> Result<OwnedFd> {
+    // SAFETY: a name that ends, and a descriptor that nobody else owns
+    let file = unsafe {
+        let fd = libc::memfd_create(c"libgpuscope_agent.so".as_ptr(), libc::MFD_CLOEXEC);
+        if fd < 0 {
+            return Err(io::Error::last_os_error()).context("failed to make a file in memory");
+        }
+        OwnedFd::from_raw_fd(fd)
+    };
+    let mut file = File::from(file);
+    file.write_all(bytes).context("failed to write the agent into memory")?;
+    Ok(file.into())
 }
 
 /// A folder of the user's, memory, and where temporary files go.

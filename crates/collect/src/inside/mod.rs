@@ -19,6 +19,7 @@ mod ring;
 mod run;
 mod socket;
 pub mod standby;
+mod strangers;
 mod tables;
 
 use crate::clock::monotonic_ns;
@@ -265,6 +266,9 @@ impl Engine for Inside {
     }
 
     fn count_calls(&self, on: bool) {
+        if !on {
+            self.shared.see_ended();
+        }
         self.shared.count(on);
         let mut members = self.shared.members();
         for door in &mut members.doors {
@@ -303,6 +307,10 @@ impl Engine for Inside {
 
     fn carriers(&self) -> Vec<u32> {
         self.folder.carriers()
+    }
+
+    fn strangers(&self) -> Vec<String> {
+        self.shared.strangers()
     }
 
     fn is_inside(&self) -> Option<Done> {

@@ -10,6 +10,7 @@ use super::arena::{
 use super::memory::SharedMemory;
 use super::ring::{Rings, Submitted, block};
 use super::tables;
+use crate::clock::ahead_of;
 use crate::engine::{Counters, Done, Table};
 use crate::probe::told;
 use crate::stack::wire::SiteCounters;
@@ -29,6 +30,8 @@ pub(super) struct Process {
     pub memory: SharedMemory,
     /// Functions that are to be recorded of one that stood by.
     pub wanted: u64,
+    /// By how much the clock of its namespace is ahead of the kernel's, which its agent knows once it has joined, ns.
+    pub clock_ahead: i64,
     rings: Rings,
     layout: [TableShape; ARENA_TABLES],
 }
@@ -51,6 +54,7 @@ impl Process {
             nested: 0,
             patched: 0,
             refused: 0,
+            clock_ahead: ahead_of(&tgid.to_string()),
             shape: layout,
         };
         memory.set(0, &head);
@@ -60,6 +64,7 @@ impl Process {
             comm,
             memory,
             wanted: 0,
+            clock_ahead: head.clock_ahead,
             rings: Rings::default(),
             layout,
         };

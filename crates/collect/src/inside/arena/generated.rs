@@ -185,12 +185,14 @@ pub struct ProcessHead {
     pub blocks: u32,
     /// Calls that found nowhere to be counted.
     pub unseen: u64,
-    /// Calls from within a signal handler that interrupted a hook.
+    /// Calls of a signal's handler that has interrupted a hook of another handler's.
     pub nested: u64,
     /// Functions.
     pub patched: u64,
     /// Functions whose bytes are not those of the file, or that lie beyond reach.
     pub refused: u64,
+    /// Of the program's time namespace, ns.
+    pub clock_ahead: i64,
     pub shape: [TableShape; ARENA_TABLES],
 }
 
@@ -348,8 +350,9 @@ layout! { Table, 16:
 layout! { TableEntry, 8:
     in_use: 0, next: 4,
 }
-layout! { ProcessHead, 400:
-    magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56, shape: 64,
+layout! { ProcessHead, 408:
+    magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56,
+    clock_ahead: 64, shape: 72,
 }
 layout! { Block, 192:
     owner: 0, ring_bytes: 4, busy: 8, pad: 16, head: 64, pad2: 72, tail: 128, pad3: 136,
