@@ -307,8 +307,10 @@ static __noinline void begin_thread(void)
 		return;
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
-	if (self)
-		local()->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
+	if (!self)
+		return;
+	self->pointer = thread_pointer_of(NULL);
+	local()->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
 }
 
 /* ---- calls ---- */

@@ -221,7 +221,9 @@ pub struct Block {
     /// When the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
     /// smaller stamp; 1: not known yet; 0: it is in none.
     pub busy: u64,
-    pub pad: [u64; 6],
+    /// The thread's own, as pthread_self() gives it.
+    pub pointer: u64,
+    pub pad: [u64; 5],
     /// Bytes submitted.
     pub head: u64,
     pub pad2: [u64; 7],
@@ -352,7 +354,7 @@ layout! { ProcessHead, 400:
     magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56, shape: 64,
 }
 layout! { Block, 192:
-    owner: 0, ring_bytes: 4, busy: 8, pad: 16, head: 64, pad2: 72, tail: 128, pad3: 136,
+    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, pad: 24, head: 64, pad2: 72, tail: 128, pad3: 136,
 }
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,
