@@ -105,7 +105,7 @@ pub fn begin(
     check_filter(options, &rows)?;
     let setup = Setup {
         place: place.is,
-        samples: !is_inside && options.stacks != Some(Stacks::None),
+        samples: options.stacks != Some(Stacks::None),
         ..call_setup(options, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
@@ -144,7 +144,7 @@ fn say_place(tracer: &mut Tracer, place: Place) {
     }
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(
-            "from inside: where threads are outside CUDA, static probes, and programs that do not load the agent \
+            "from inside: static probes, and programs that do not load the agent \
              (linked statically, setuid, another C library, LD_PRELOAD set anew) or load CUDA by dlmopen; hint: --engine kernel, as root, sees them"
                 .to_owned(),
         );

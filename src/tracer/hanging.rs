@@ -46,7 +46,7 @@ impl Tracer {
             threads: counters.threads_ended,
             voluntary: counters.voluntary,
             involuntary: counters.involuntary,
-            unknown_threads: 0,
+            unknown_threads: counters.threads_unsure,
         };
         for (tid, pid) in self.open.threads() {
             match self.engine.switches(pid, tid) {

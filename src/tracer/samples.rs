@@ -6,12 +6,11 @@
 
 use super::Tracer;
 use super::sites::SitePlane;
-use crate::engine::{Engine, Hook, Hooks, Records, Stream};
+use crate::engine::{Engine, Hook, Hooks, Records, Sample, Stream};
 use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::Outside;
-use crate::probe::samples::Sample;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
@@ -123,7 +122,8 @@ impl SamplePlane {
 
     fn take(&mut self, sample: Sample, sites: &mut SitePlane) {
         let thread = (sample.stack.tgid, sample.stack.tid);
-        let stack = coarse(sample.stack, sample.running);
+        let running = sample.running();
+        let stack = coarse(sample.stack, running);
         // of what has no room the time counts
         let room = self.known.len() + self.pending.len() < STACKS;
         let site = match room || self.known.contains_key(&stack.id) {
@@ -218,7 +218,9 @@ impl Tracer {
         self.take_samples(Wanted::Due);
         let Some(samples) = self.samples.as_mut() else { return };
         samples.keep_only(|tid| self.open.knows(tid));
-        for note in std::mem::take(&mut samples.notes) {
+        let mut notes = std::mem::take(&mut samples.notes);
+        notes.extend(self.engine.unsampled());
+        for note in notes {
             self.attacher.gap(note);
         }
     }

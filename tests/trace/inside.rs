@@ -82,8 +82,7 @@ fn a_user_without_rights_gets_exact_totals_and_is_told_how() {
         public.as_nobody(&["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"]);
     assert_eq!(status, Some(0), "{stderr}");
     assert!(stderr.contains("traced from inside the program, because"), "{stderr}");
-    let line = stderr.lines().find(|line| line.starts_with('{')).expect("a summary");
-    let summary: serde_json::Value = serde_json::from_str(line).expect("JSON");
+    let summary = summary_in(&stderr);
     assert_eq!(summary["attach"], "inside");
     let calls = |name: &str| {
         let functions = summary["functions"].as_array().expect("functions");
@@ -111,6 +110,54 @@ fn a_user_without_rights_records_and_finds_leaks() {
     assert_eq!(status, Some(3), "{stderr}");
     let (_, stderr, status) = public.as_nobody(&["leaks", "--fail-on", "leak", "--", "./gpusim", "train", "5"]);
     assert_eq!(status, Some(0), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_user_without_rights_is_told_where_the_host_sleeps_and_where_it_works() {
+    let public = Public::new();
+    let script = public.path("load.py");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/load.py"), &script).expect("a copy");
+    for (how, place) in [("sleep", "load.py:21 load_batch"), ("work", " load_batch")] {
+        let program = ["python3", "load.py", "./libcuda.so.1", "200", how];
+        let words = ["run", "-q", "--summary", "json", "--engine", "inside", "--"];
+        let (_, stderr, status) = public.as_nobody(&[&words[..], &program[..]].concat());
+        assert_eq!(status, Some(0), "{stderr}");
+        let summary = summary_in(&stderr);
+        let places = &summary["outside_cuda"][0]["places"];
+        let named = places.as_array().expect("places").iter();
+        let named = named.filter(|one| one["where"].as_str().is_some_and(|name| name.ends_with(place)));
+        let percent: u64 = named.filter_map(|one| one["percent"].as_u64()).sum();
+        assert!(percent >= 50, "{how}: {places:#}");
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn context_switches_are_counted_without_rights() {
+    let public = Public::new();
+    let (_, stderr, status) = public.as_nobody(&[
+        "run",
+        "-q",
+        "--summary",
+        "json",
+        "--engine",
+        "inside",
+        "--",
+        "./gpusim",
+        "train",
+        "200",
+    ]);
+    assert_eq!(status, Some(0), "{stderr}");
+    let switches = &summary_in(&stderr)["totals"]["context_switches"];
+    assert_eq!(switches["threads"], 1, "{switches:#}");
+    // each step waits for the device once
+    assert!(switches["voluntary"].as_u64() >= Some(100), "{switches:#}");
+}
+
+fn summary_in(stderr: &str) -> serde_json::Value {
+    let line = stderr.lines().find(|line| line.starts_with('{')).expect("a summary");
+    serde_json::from_str(line).expect("JSON")
 }
 
 #[test]

@@ -320,6 +320,8 @@ static __noinline void begin_thread(void)
 		return;
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
+	if (self)
+		self->pointer = thread_pointer_of(NULL);
 }
 
 /* ---- calls ---- */

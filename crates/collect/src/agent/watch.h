@@ -21,6 +21,22 @@ static __always_inline struct thread *thread_known(void)
 	return thread->ids ? thread : NULL;
 }
 
+/* Of struct rusage: context switches of a thread, those in which it waited, and others. */
+#define RUSAGE_WORDS 18
+#define RUSAGE_VOLUNTARY 16
+#define RUSAGE_INVOLUNTARY 17
+#define RUSAGE_OF_THREAD 1
+
+static void note_switches(struct thread *thread)
+{
+	__u64 usage[RUSAGE_WORDS];
+
+	if (failed_call(SYS2(getrusage, RUSAGE_OF_THREAD, usage)))
+		return;
+	thread->voluntary = usage[RUSAGE_VOLUNTARY];
+	thread->involuntary = usage[RUSAGE_INVOLUNTARY];
+}
+
 /* A thread that calls for the first time. */
 static __noinline struct thread *thread_made(__u64 ids)
 {
@@ -29,6 +45,7 @@ static __noinline struct thread *thread_made(__u64 ids)
 
 	thread->ids = ids;
 	thread->image = ((struct process_head *)process)->image;
+	note_switches(thread);
 	notice = reserve(RING_NOTICES, sizeof(*notice));
 	if (!notice) {
 		__sync_fetch_and_add(&control.notices_lost, 1);

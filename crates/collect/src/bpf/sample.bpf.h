@@ -33,9 +33,9 @@ static __always_inline bool may_take(struct sampled *sampled, __u64 now)
 }
 
 /* Takes the stack of the current thread. */
-static __always_inline void look_at_stack(void *ctx, struct sampled *sampled, __u64 ids, __u64 now)
+static __always_inline void look_at_stack(void *ctx, struct sampled *sampled, __u64 ids, __u64 now,
+					  __u32 flags)
 {
-	__u32 flags = SITE_AT_PLACE;
 	long bytes;
 
 	__sync_fetch_and_add(&sampled->sequence, 1);
@@ -82,7 +82,7 @@ static __always_inline void switched_out(void *ctx, struct task_struct *task)
 		return;
 	sampled->off_since = now;
 	if (may_take(sampled, now))
-		look_at_stack(ctx, sampled, bpf_get_current_pid_tgid(), now);
+		look_at_stack(ctx, sampled, bpf_get_current_pid_tgid(), now, SITE_AT_PLACE);
 }
 
 static __always_inline void switched_in(struct task_struct *task)
@@ -133,7 +133,7 @@ int thread_ticked(struct bpf_perf_event_data *ctx)
 	outside = is_outside(thread, now);
 	if (!outside && !(thread->depth && now - thread->frames[0].entered >= HANGING_NS))
 		return 0;
-	look_at_stack(ctx, sampled, thread->ids, now);
+	look_at_stack(ctx, sampled, thread->ids, now, SITE_AT_PLACE | SITE_ON_CPU);
 	if (outside)
 		send_sample(sampled, now, ctx->sample_period);
 	return 0;

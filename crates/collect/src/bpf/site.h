@@ -25,6 +25,7 @@ enum site_flag {
 	SITE_THREADS_FULL = 32,  /* the thread was not among those of the interpreter that were looked at */
 	SITE_AT_ENTRY = 64,      /* taken at entry: the first address may be there twice */
 	SITE_AT_PLACE = 128,     /* taken inside a function: the first address is that place */
+	SITE_ON_CPU = 256,       /* the thread ran when it was taken */
 };
 
 enum site_python {

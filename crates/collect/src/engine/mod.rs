@@ -11,6 +11,7 @@ mod point;
 pub(crate) mod poll;
 mod records;
 pub mod replay;
+pub mod samples;
 mod sites;
 mod tape;
 pub mod totals;
@@ -19,11 +20,12 @@ pub use arrivals::{Arrival, Arrivals, Hold, Keep};
 pub use files::Fresh;
 pub use point::{KernelPoint, Point};
 pub use records::{Events, RecordInbox, Records};
+pub use samples::{Sample, Seen};
 pub use tape::{Tape, Taped};
 
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, Plain};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::{Deserialize, Serialize};
 use std::any::Any;
 use std::ffi::OsString;
@@ -120,6 +122,8 @@ pub struct Counters {
     pub threads_ended: u64,
     pub voluntary: u64,
     pub involuntary: u64,
+    /// Of those threads, the ones that were last looked at some time before their end.
+    pub threads_unsure: u64,
     /// What was looked at is known as long as this does not change.
     pub known_files: u64,
     /// Calls that found no room for their group among the sums of users' rows, or for the text that it is.
@@ -235,6 +239,34 @@ pub trait Engine: 'static {
     /// # Errors
     /// It is refused; why.
     fn attach_lifecycle(&self) -> Result<Hooks>;
+
+    /// Has where threads are while they are outside of CUDA told, as [`Sample`]s. Without [`crate::probe::Setup::samples`]
+    /// there is nothing to attach.
+    ///
+    /// # Errors
+    /// It is refused; why.
+    fn attach_samples(&self) -> Result<Hooks> {
+        bail!("this way of tracing does not tell")
+    }
+
+    /// Has that told of thread `tid` while it runs, too.
+    ///
+    /// # Errors
+    /// The thread is gone, or it is refused.
+    fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
+        bail!("nothing looks at thread {tid}")
+    }
+
+    /// The stack that thread `tid` was seen with last. `None`: none was taken, or nobody can tell of that thread.
+    fn last_stack(&self, tid: u32) -> Option<Seen> {
+        let _ = tid;
+        None
+    }
+
+    /// What of threads could not be looked at, not said yet.
+    fn unsampled(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Sets the value of a key.
     ///

@@ -2,7 +2,7 @@
 //!
 //! Owns the file, one JSON object, in which records and notices lie in the order in which they came. Who plays it is [`super::replay`]'s business.
 
-use super::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
+use super::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
 use crate::wire::{Notice, Plain, RowCounter, bytes_of};
 use anyhow::{Context, Result};
@@ -217,6 +217,22 @@ impl Engine for Taped {
 
     fn attach_lifecycle(&self) -> Result<Hooks> {
         self.engine.attach_lifecycle()
+    }
+
+    fn attach_samples(&self) -> Result<Hooks> {
+        self.engine.attach_samples()
+    }
+
+    fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
+        self.engine.attach_clock(tid)
+    }
+
+    fn last_stack(&self, tid: u32) -> Option<super::Seen> {
+        self.engine.last_stack(tid)
+    }
+
+    fn unsampled(&self) -> Vec<String> {
+        self.engine.unsampled()
     }
 
     fn store(&self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {

@@ -6,6 +6,7 @@ use super::process::Process;
 use super::run::Run;
 use super::socket::{Caller, Listener};
 use super::strangers::Strangers;
+use super::switches;
 use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::engine::poll::{empty, event_descriptor, ring};
@@ -28,6 +29,8 @@ const IDLE_MS: i32 = 200;
 const FULL_ENOUGH: u64 = 20;
 /// How often those who stood by hear that we are there.
 const BEAT: Duration = Duration::from_secs(1);
+/// Threads that are looked at each second.
+const MOST_THREADS: usize = 4096;
 const MOST_ANCESTORS: usize = 64;
 
 /// What both threads use.
@@ -300,11 +303,21 @@ fn attend(shared: &Shared, listener: &Listener) {
         if beaten.elapsed() >= BEAT {
             beaten = Instant::now();
             shared.members().beat(&shared.socket);
+            look_at_switches(shared);
         }
         shared.strangers();
         if shared.members().fill() >= FULL_ENOUGH {
             ring(&shared.full);
         }
+    }
+}
+
+/// Asks the kernel while nobody waits for us.
+fn look_at_switches(shared: &Shared) {
+    let running = shared.members().switches.running();
+    for (tgid, tid) in running.into_iter().take(MOST_THREADS) {
+        let seen = switches::counts(tgid, tid);
+        shared.members().switches.look(tid, seen);
     }
 }
 

@@ -4,11 +4,13 @@
 
 use super::door::Door;
 use super::process::{Process, TABLES};
+use super::sampler::{Met, Samples};
+use super::switches::{self, Switches};
 use super::tables::{self, Entries};
 use super::{arena, ring::Submitted};
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
-use crate::stack::wire::SiteCounters;
+use crate::stack::wire::{Python, SiteCounters};
 use crate::wire::{self, COMM, Notice, RowCounter};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
@@ -63,6 +65,9 @@ pub(super) struct Members {
     pub doors: Vec<Door>,
     /// Programs that went on without us, because we had stood still.
     left: u64,
+    /// Where threads are outside of CUDA, not told yet.
+    pub samples: Samples,
+    pub switches: Switches,
     rows_used: HashSet<u32>,
 }
 
@@ -114,6 +119,8 @@ impl Members {
         let mut process = self.living.remove(at);
         let records = process.take(u64::MAX, true);
         self.sort_in(records);
+        self.samples.end(tgid);
+        self.switches.end(tgid);
         self.malformed += process.take_malformed();
         for (table, _) in TABLES {
             let entries = self.ended.entry(table).or_default();
@@ -152,7 +159,10 @@ impl Members {
                 arena::RING_WORK => Stream::Work,
                 arena::RING_NOTICES => {
                     match Notice::parse(&record.bytes) {
-                        Some(notice) => self.arrive(notice),
+                        Some(notice) => {
+                            self.meet(&notice);
+                            self.arrive(notice);
+                        }
                         None => self.malformed += 1,
                     }
                     continue;
@@ -163,6 +173,13 @@ impl Members {
                 }
             };
             self.queues.entry(stream).or_default().push(&record.bytes);
+        }
+    }
+
+    fn meet(&mut self, notice: &Notice) {
+        if notice.kind == wire::NOTICE_THREAD {
+            let before = switches::before(&self.living, notice.tid);
+            self.switches.meet(notice.tgid, notice.tid, before);
         }
     }
 
@@ -213,7 +230,15 @@ impl Members {
 
     pub(super) fn counters(&self) -> Counters {
         let living = self.living.iter().map(Process::counters);
-        living.fold(self.ended_counters, |sum_so_far, one| sum(&sum_so_far, &one))
+        let counted = living.fold(self.ended_counters, |sum_so_far, one| sum(&sum_so_far, &one));
+        let switches = self.switches.counters();
+        Counters {
+            threads_ended: switches.threads_ended,
+            voluntary: switches.voluntary,
+            involuntary: switches.involuntary,
+            threads_unsure: switches.threads_unsure,
+            ..counted
+        }
     }
 
     pub(super) fn site_counters(&self) -> SiteCounters {
@@ -233,6 +258,16 @@ impl Members {
     /// What a thread that runs remembers between its calls.
     pub(super) fn thread(&self, tid: u32, bytes: usize) -> Option<Vec<u8>> {
         self.living.iter().find_map(|process| process.thread(tid, bytes))
+    }
+
+    /// Those of `threads` that run.
+    pub(super) fn met(&self, threads: &HashSet<u32>) -> Vec<Met> {
+        let of_process = |process: &Process| {
+            let python = self.pythons.get(&process.tgid.to_ne_bytes()[..]);
+            let python: Option<Python> = python.and_then(|bytes| wire::read(bytes));
+            process.met(|tid| threads.contains(&tid), python).collect::<Vec<Met>>()
+        };
+        self.living.iter().flat_map(of_process).collect()
     }
 
     /// How full the fullest ring is, in hundredths.
@@ -262,9 +297,6 @@ fn sum(one: &Counters, two: &Counters) -> Counters {
         memory_lost: one.memory_lost.saturating_add(two.memory_lost),
         work_lost: one.work_lost.saturating_add(two.work_lost),
         shapes_lost: one.shapes_lost.saturating_add(two.shapes_lost),
-        threads_ended: one.threads_ended.saturating_add(two.threads_ended),
-        voluntary: one.voluntary.saturating_add(two.voluntary),
-        involuntary: one.involuntary.saturating_add(two.involuntary),
         sums_full: one.sums_full.saturating_add(two.sums_full),
         sums_raced: one.sums_raced.saturating_add(two.sums_raced),
         ..Counters::default()

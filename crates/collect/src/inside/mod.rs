@@ -17,15 +17,17 @@ mod plan;
 mod process;
 mod ring;
 mod run;
+mod sampler;
 mod socket;
 pub mod standby;
 mod strangers;
+mod switches;
 mod tables;
 
 use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
 use crate::engine::poll::{empty, ring as ring_bell};
-use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hooks, Point, Stream, Table, Take};
+use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Seen, Stream, Table, Take};
 use crate::probe::{Setup, told};
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
@@ -35,6 +37,7 @@ use attendant::{Attendant, Shared};
 use door::Door;
 use folder::Folder;
 use run::{FileName, Run};
+use sampler::{Sampler, Watched};
 use socket::Listener;
 use std::any::Any;
 use std::cell::RefCell;
@@ -50,6 +53,7 @@ pub struct Inside {
     folder: Folder,
     /// Functions that were to be hooked and are not.
     unhooked: RefCell<Vec<(u32, String)>>,
+    watched: Arc<Watched>,
     _attendant: Attendant,
 }
 
@@ -68,6 +72,7 @@ impl Inside {
             shared,
             folder,
             unhooked: RefCell::default(),
+            watched: Arc::default(),
         })
     }
 }
@@ -185,6 +190,23 @@ impl Engine for Inside {
     /// Agents tell it themselves.
     fn attach_lifecycle(&self) -> Result<Hooks> {
         Ok(Vec::new())
+    }
+
+    fn attach_samples(&self) -> Result<Hooks> {
+        let started = Sampler::start(Arc::clone(&self.shared), Arc::clone(&self.watched));
+        Ok(vec![Box::new(started.context("failed to start a thread")?)])
+    }
+
+    fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
+        Ok(Box::new(self.watched.begin(tid)))
+    }
+
+    fn last_stack(&self, tid: u32) -> Option<Seen> {
+        self.watched.last_stack(tid)
+    }
+
+    fn unsampled(&self) -> Vec<String> {
+        self.watched.take_notes()
     }
 
     fn store(&self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
@@ -339,8 +361,11 @@ impl Feed for Taken {
         let mut members = self.shared.members();
         members.take_in(monotonic_ns());
         let queue = members.queues.remove(&self.stream).unwrap_or_default();
+        let samples = members.samples.take(self.stream);
         drop(members);
-        queue.hand_out(&mut *self.take.borrow_mut());
+        let mut take = self.take.borrow_mut();
+        queue.hand_out(&mut *take);
+        samples.iter().for_each(|sample| take(sample));
     }
 }
 

@@ -9,11 +9,13 @@ use super::arena::{
 };
 use super::memory::SharedMemory;
 use super::ring::{Rings, Submitted, block};
+use super::sampler::Met;
+use super::switches::Counts;
 use super::tables;
 use crate::clock::ahead_of;
 use crate::engine::{Counters, Done, Table};
 use crate::probe::told;
-use crate::stack::wire::SiteCounters;
+use crate::stack::wire::{Python, SiteCounters};
 use crate::wire::{COMM, RowCounter, bytes_of};
 use anyhow::Result;
 use std::mem::offset_of;
@@ -135,11 +137,43 @@ impl Process {
 
     /// What a thread of it remembers between its calls.
     pub(super) fn thread(&self, tid: u32, bytes: usize) -> Option<Vec<u8>> {
-        let owner = |number: &u32| self.memory.half(block(*number) + offset_of!(Block, owner) as u64);
-        let number = (0..self.blocks()).find(|number| owner(number).load(Ordering::Acquire) == tid)?;
         let mut thread = vec![0; bytes];
-        self.memory.copy(block(number) + BLOCK_THREAD, &mut thread);
+        self.memory.copy(self.block_of(tid)? + BLOCK_THREAD, &mut thread);
         Some(thread)
+    }
+
+    fn block_of(&self, tid: u32) -> Option<u64> {
+        let owner = |at: &u64| self.memory.half(at + offset_of!(Block, owner) as u64);
+        let mut blocks = (0..self.blocks()).map(block);
+        blocks.find(|at| owner(at).load(Ordering::Acquire) == tid)
+    }
+
+    /// Context switches of a thread before its first call.
+    pub(super) fn switches_before(&self, tid: u32) -> Option<Counts> {
+        let at = self.block_of(tid)?;
+        let word = |offset: usize| self.memory.now(at + BLOCK_THREAD + offset as u64);
+        Some((word(told::VOLUNTARY), word(told::INVOLUNTARY)))
+    }
+
+    /// Those of its threads that `is_meant`, as a sampler wants to know of them.
+    pub(super) fn met(&self, is_meant: impl Fn(u32) -> bool, python: Option<Python>) -> impl Iterator<Item = Met> {
+        let of_block = move |number: u32| {
+            let at = block(number);
+            let half = self.memory.half(at + offset_of!(Block, owner) as u64);
+            let tid = Some(half.load(Ordering::Acquire)).filter(|tid| is_meant(*tid))?;
+            let between = told::between(|offset| self.memory.now(at + BLOCK_THREAD + offset));
+            Some(Met {
+                tgid: self.tgid,
+                tid,
+                pointer: self.memory.now(at + offset_of!(Block, pointer) as u64),
+                depth: between.depth,
+                returned: between.returned,
+                entered: between.entered,
+                called_at: between.called_at,
+                python,
+            })
+        };
+        (0..self.blocks()).filter_map(of_block)
     }
 
     /// The bytes of its [`crate::wire::Flow`] at `slot`.

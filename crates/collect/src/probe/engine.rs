@@ -2,7 +2,7 @@
 
 use super::gate::Gate;
 use super::{Session, Tier, batch, links, ring};
-use crate::engine::{Arrivals, Counters, Engine, Feed, Hook, Hooks, Keep, Point, Stream, Table, Take};
+use crate::engine::{Arrivals, Counters, Engine, Feed, Hook, Hooks, Keep, Point, Seen, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
 use crate::wire;
 use anyhow::{Context, Result};
@@ -57,6 +57,18 @@ impl Engine for Session {
         links::attach_lifecycle(self).map(hooks)
     }
 
+    fn attach_samples(&self) -> Result<Hooks> {
+        self.sample_switches()
+    }
+
+    fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
+        self.start_clock(tid)
+    }
+
+    fn last_stack(&self, tid: u32) -> Option<Seen> {
+        self.stack_of(tid)
+    }
+
     fn store(&self, table: Table, key: &[u8], value: &[u8]) -> Result<()> {
         Ok(self.map(table).update(key, value, MapFlags::ANY)?)
     }
@@ -104,6 +116,7 @@ impl Engine for Session {
             threads_ended: control.threads_ended,
             voluntary: control.voluntary,
             involuntary: control.involuntary,
+            threads_unsure: 0,
             known_files: control.known_files,
             sums_full: sums.full,
             sums_raced: sums.races,

@@ -2,10 +2,12 @@
 //!
 //! Owns the clock of each thread. Which stacks matter is the business of whoever asks.
 
-use super::engine::{hooks, in_kernel};
+use super::Session;
+use super::engine::hooks;
 use super::skeleton::types;
-use crate::engine::{Engine, Hook, Hooks};
-use crate::stack::wire::{SITE_BYTES, SiteEvent};
+use crate::engine::samples::TICK_NS;
+use crate::engine::{Hook, Hooks, Seen};
+use crate::stack::wire::SiteEvent;
 use crate::wire::u64_at;
 use anyhow::{Context, Result};
 use libbpf_rs::{MapCore, MapFlags, libbpf_sys as sys};
@@ -13,57 +15,19 @@ use std::io;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 
-/// Between two ticks of a thread's clock: 99 a second, so that it does not go with what happens each millisecond.
-const TICK_NS: u64 = 1_000_000_000 / 99;
 /// Readings of a stack that is being taken; each takes a few µs.
 const READINGS: usize = 4;
 
-/// A sample of a thread outside CUDA.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sample {
-    /// When what it stands for ends, CLOCK_MONOTONIC ns.
-    pub until: u64,
-    pub ns: u64,
-    pub stack: SiteEvent,
-    /// Its thread was on a CPU.
-    pub running: bool,
-}
-
-impl Sample {
-    /// Reads a record of the ring; `None`: it is none. Frames of Python that it has not are not sent.
-    #[must_use]
-    pub fn parse(record: &[u8]) -> Option<Sample> {
-        let mut stack = record.get(16..)?.to_vec();
-        stack.resize(stack.len().max(SITE_BYTES), 0);
-        let ns = u64_at(record, 8);
-        Some(Sample {
-            until: u64_at(record, 0),
-            ns,
-            stack: SiteEvent::parse(&stack)?,
-            running: ns == TICK_NS,
-        })
-    }
-}
-
-/// The stack of a thread at a moment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// CLOCK_MONOTONIC ns.
-    pub at: u64,
-    pub stack: SiteEvent,
-}
-
-impl dyn Engine {
-    /// Has the stacks of threads taken as these leave their CPU. Without [`super::Setup::samples`] there is nothing to attach.
+impl Session {
+    /// Has the stacks of threads taken as these leave their CPU.
     ///
     /// # Errors
     /// The kernel refuses, or has refused the programs; why.
-    pub fn attach_samples(&self) -> Result<Hooks> {
-        let session = in_kernel(self)?;
-        if let Some(why) = &session.unsampled {
+    pub(super) fn sample_switches(&self) -> Result<Hooks> {
+        if let Some(why) = &self.unsampled {
             anyhow::bail!("{why}");
         }
-        let link = session.skel.progs.thread_switched.attach();
+        let link = self.skel.progs.thread_switched.attach();
         Ok(hooks(vec![
             link.context("failed to attach to tracepoint sched_switch")?,
         ]))
@@ -73,22 +37,18 @@ impl dyn Engine {
     ///
     /// # Errors
     /// The thread is gone, or the kernel refuses.
-    pub fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
+    pub(super) fn start_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {
         let clock = clock_of(tid).with_context(|| format!("failed to open a clock of thread {tid}"))?;
-        let link = in_kernel(self)?
-            .skel
-            .progs
-            .thread_ticked
-            .attach_perf_event(clock.as_raw_fd())?;
+        let link = self.skel.progs.thread_ticked.attach_perf_event(clock.as_raw_fd())?;
         let _ = clock.into_raw_fd(); // the link closes it
         Ok(Box::new(link))
     }
 
     /// The stack that thread `tid` was seen with last. `None`: none was taken, or this kernel does not tell of that thread.
-    pub fn last_stack(&self, tid: u32) -> Option<Seen> {
+    pub(super) fn stack_of(&self, tid: u32) -> Option<Seen> {
         let thread = super::open_calls::descriptor_of(tid).ok()?;
         let key = thread.as_raw_fd().to_ne_bytes();
-        let stacks = &in_kernel(self).ok()?.skel.maps.sampled_threads;
+        let stacks = &self.skel.maps.sampled_threads;
         for _ in 0..READINGS {
             let value = stacks.lookup(&key, MapFlags::ANY);
             let (first, seen) = sampled(&value.ok()??)?;

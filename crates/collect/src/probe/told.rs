@@ -30,6 +30,9 @@ pub(crate) fn site_options(setup: &Setup) -> Vec<u8> {
 pub(crate) const COUNTING: usize = offset_of!(types::control, counting);
 /// Where it has the number of kernels that have totals of their own.
 pub(crate) const KERNEL_TOTALS: usize = offset_of!(types::control, kernel_totals);
+/// Where `struct thread` has the context switches before its first call.
+pub(crate) const VOLUNTARY: usize = offset_of!(types::thread, voluntary);
+pub(crate) const INVOLUNTARY: usize = offset_of!(types::thread, involuntary);
 pub(crate) const THREAD_BYTES: usize = size_of::<types::thread>();
 pub(crate) const CONTROL_BYTES: usize = size_of::<types::control>();
 pub(crate) const SUMS_BYTES: usize = size_of::<types::aggregate_counters>();
@@ -51,6 +54,34 @@ pub(crate) fn counters(control: &[u8], sums: &[u8]) -> Counters {
         sums_full: sums.full,
         sums_raced: sums.races,
         ..Counters::default()
+    }
+}
+
+/// Of a `struct thread`: how many calls it is in, and when the last one returned; when the outermost was entered, and where
+/// on the stack the return address of the innermost lies.
+pub(crate) struct Between {
+    pub depth: u32,
+    pub returned: u64,
+    pub entered: u64,
+    pub called_at: u64,
+}
+
+/// Open calls that it has room for.
+const FRAMES: usize =
+    (offset_of!(types::thread, spare) - offset_of!(types::thread, frames)) / size_of::<types::frame>();
+
+/// What a `struct thread` remembers of calls, where `word` reads eight bytes of it.
+pub(crate) fn between(word: impl Fn(u64) -> u64) -> Between {
+    let first = offset_of!(types::thread, frames);
+    let at = |offset: usize| word(offset as u64);
+    let depth = offset_of!(types::thread, depth);
+    let depth = (at(depth & !7) >> ((depth & 7) * 8)) as u32;
+    let last = first + size_of::<types::frame>() * (depth as usize).clamp(1, FRAMES).saturating_sub(1);
+    Between {
+        depth,
+        returned: at(offset_of!(types::thread, returned)),
+        entered: at(first + offset_of!(types::frame, entered)),
+        called_at: at(last + offset_of!(types::frame, sp)),
     }
 }
 

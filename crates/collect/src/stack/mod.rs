@@ -7,6 +7,8 @@
 //!                               ├─► code ─ text, lines: a Python code object, read from the process's memory
 //!                               └─► merge: one stack of both
 //!  process ─► interpreter ─ layout: which Python, and where it keeps its frames (told to the kernel programs, too)
+//!  thread of a process ─┬─► unwinder ─ rule: its native stack, by .eh_frame (where an engine looks from outside itself)
+//!                       └─► frames: its Python frames
 //! ```
 //!
 //! Owns the reading of other processes' memory. All of it may be anything: each read is bounded and checked, and what
@@ -15,6 +17,7 @@
 pub mod code;
 mod debug_info;
 pub mod demangle;
+pub mod frames;
 mod interpreter;
 pub mod layout;
 pub mod lines;
@@ -25,9 +28,12 @@ mod namer;
 mod names;
 mod naming;
 mod native;
+mod prologue;
 pub mod regions;
 mod resolver;
+pub mod rule;
 pub mod text;
+pub mod unwinder;
 pub mod wire;
 
 pub use naming::NAMER;

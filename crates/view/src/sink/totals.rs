@@ -56,7 +56,7 @@ fn memory(taken: &Taken) -> String {
 fn switches(switches: &Switches) -> String {
     let unknown = match switches.unknown_threads {
         0 => String::new(),
-        threads => format!("; not known of {}", plural(threads, "more thread")),
+        threads => format!("; not known, or not all, of {}", plural(threads, "thread")),
     };
     format!(
         "{} of {} that called: {} to wait, {} because others had their turn{unknown}",

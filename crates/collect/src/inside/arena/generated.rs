@@ -223,7 +223,9 @@ pub struct Block {
     /// When the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
     /// smaller stamp; 1: not known yet; 0: it is in none.
     pub busy: u64,
-    pub pad: [u64; 6],
+    /// The thread's own, as pthread_self() gives it.
+    pub pointer: u64,
+    pub pad: [u64; 5],
     /// Bytes submitted.
     pub head: u64,
     pub pad2: [u64; 7],
@@ -355,7 +357,7 @@ layout! { ProcessHead, 408:
     clock_ahead: 64, shape: 72,
 }
 layout! { Block, 192:
-    owner: 0, ring_bytes: 4, busy: 8, pad: 16, head: 64, pad2: 72, tail: 128, pad3: 136,
+    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, pad: 24, head: 64, pad2: 72, tail: 128, pad3: 136,
 }
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,

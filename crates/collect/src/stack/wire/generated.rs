@@ -34,6 +34,8 @@ pub const THREADS_FULL: u32 = 32;
 pub const AT_ENTRY: u32 = 64;
 /// Taken inside a function: the first address is that place.
 pub const AT_PLACE: u32 = 128;
+/// The thread ran when it was taken.
+pub const ON_CPU: u32 = 256;
 
 // `enum site_python`
 /// The process is not known to run Python.
