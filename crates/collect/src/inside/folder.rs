@@ -1,4 +1,4 @@
-//! Where the agent lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
+//! Where a library that programs load lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -9,11 +9,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What is loaded into programs: a library that needs no other.
-pub(super) const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so"));
-pub(super) const FILE: &str = "libgpuscope_agent.so";
-/// Where an agent is told who it is for.
-pub(super) const VARIABLE: &str = "GPUSCOPE_AGENT";
+/// What is loaded into programs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Library {
+    pub file: &'static str,
+    pub bytes: &'static [u8],
+    /// Where it is told who it is for.
+    pub variable: &'static str,
+}
+
+/// The agent: a library that needs no other.
+pub(super) const AGENT: Library = Library {
+    file: "libgpuscope_agent.so",
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so")),
+    variable: "GPUSCOPE_AGENT",
+};
+/// What CUDA loads in them, for [`crate::activity`].
+pub(crate) const ACTIVITY: Library = Library {
+    file: "libgpuscope_activity.so",
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_activity.so")),
+    variable: "GPUSCOPE_ACTIVITY",
+};
 const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.
 const LONGEST_PATH: usize = 99;
@@ -21,8 +37,9 @@ const LONGEST_PATH: usize = 99;
 const LONGEST_ENVIRONMENT: u64 = 6 << 20;
 
 /// See the module.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
+    library: Library,
 }
 
 impl Folder {
@@ -30,10 +47,10 @@ impl Folder {
     ///
     /// # Errors
     /// There is no such place.
-    pub(super) fn make() -> Result<Folder> {
+    pub(crate) fn make(library: Library) -> Result<Folder> {
         let mut refused = Vec::new();
         for parent in places() {
-            match Folder::make_in(&parent) {
+            match Folder::make_in(&parent, library) {
                 Ok(folder) => return Ok(folder),
                 Err(error) => refused.push(format!("{}: {error:#}", parent.display())),
             }
@@ -44,43 +61,44 @@ impl Folder {
         );
     }
 
-    fn make_in(parent: &Path) -> Result<Folder> {
+    fn make_in(parent: &Path, library: Library) -> Result<Folder> {
         sweep(parent);
         let name = format!("{PREFIX}{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
         let folder = Folder {
             path: parent.join(name),
+            library,
         };
         if folder.socket().as_os_str().len() > LONGEST_PATH {
             bail!("its path is too long");
         }
         DirBuilder::new().mode(0o700).create(&folder.path)?;
-        fs::write(folder.agent(), AGENT).context("failed to write the agent")?;
-        let_run(&folder.agent())?;
-        may_be_run(&folder.agent())?;
+        fs::write(folder.library(), library.bytes).context("failed to write what programs load")?;
+        let_run(&folder.library())?;
+        may_be_run(&folder.library())?;
         Ok(folder)
     }
 
     /// Programs of other users reach it, too, who know its name.
-    pub(super) fn open_to_others(&self) -> Result<()> {
+    pub(crate) fn open_to_others(&self) -> Result<()> {
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set(&self.path, 0o711)
             .and_then(|()| set(&self.socket(), 0o777))
             .with_context(|| format!("failed to open {} to the program's user", self.path.display()))
     }
 
-    /// The agent.
-    pub(super) fn agent(&self) -> PathBuf {
-        self.path.join(FILE)
+    /// What programs load.
+    pub(crate) fn library(&self) -> PathBuf {
+        self.path.join(self.library.file)
     }
 
     /// The socket.
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path.join("socket")
     }
 
     /// Processes whose programs were started so that they find us, also those that have forked since.
     pub(super) fn carriers(&self) -> Vec<u32> {
-        let mut entry = format!("{VARIABLE}=").into_bytes();
+        let mut entry = format!("{}=", self.library.variable).into_bytes();
         entry.extend_from_slice(self.socket().as_os_str().as_bytes());
         let finder = memchr::memmem::Finder::new(&entry);
         let carries = |pid: &u32| {
@@ -97,7 +115,7 @@ impl Folder {
 
     /// What a program has to be started with. `preloaded`: what it loads already, which comes first.
     pub(super) fn environment(&self, preloaded: Option<OsString>) -> Vec<(OsString, OsString)> {
-        variables(&self.agent(), preloaded, self.socket().into())
+        variables(&self.library(), preloaded, self.socket().into())
     }
 }
 
@@ -105,14 +123,14 @@ impl Folder {
 /// both would follow that word.
 pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsString) -> Vec<(OsString, OsString)> {
     let list = preloaded.unwrap_or_default();
-    let is_other = |path: &&[u8]| !path.is_empty() && !path.ends_with(FILE.as_bytes());
+    let is_other = |path: &&[u8]| !path.is_empty() && !path.ends_with(AGENT.file.as_bytes());
     let others = list
         .as_bytes()
         .split(|byte| matches!(byte, b':' | b' '))
         .filter(is_other);
     let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
     let preload = OsString::from_vec(all.join(&b':'));
-    vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word)]
+    vec![("LD_PRELOAD".into(), preload), (AGENT.variable.into(), word)]
 }
 
 /// Whoever reads it may run it.
@@ -136,7 +154,8 @@ impl Drop for Folder {
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_over(path)) {
-        let left = std::mem::ManuallyDrop::new(Folder { path });
+        let Some(library) = library_in(&path) else { continue };
+        let left = std::mem::ManuallyDrop::new(Folder { path, library });
         if left.carriers().is_empty() {
             let _ = fs::remove_dir_all(&left.path);
         }
@@ -155,7 +174,12 @@ fn is_over(path: &Path) -> bool {
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     let is_ours = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
-    is_ours && path.join(FILE).is_file() && crate::discover::has_ended(pid)
+    is_ours && crate::discover::has_ended(pid)
+}
+
+fn library_in(folder: &Path) -> Option<Library> {
+    let all = [AGENT, ACTIVITY];
+    all.into_iter().find(|library| folder.join(library.file).is_file())
 }
 
 /// A folder of the user's, memory, and where temporary files go.
@@ -196,9 +220,9 @@ mod tests {
 
     #[test]
     fn what_a_program_loads_already_is_kept_and_comes_first() {
-        let folder = Folder::make().expect("a folder");
+        let folder = Folder::make(AGENT).expect("a folder");
         let of = |list: Option<&str>| folder.environment(list.map(OsString::from))[0].1.clone();
-        let own = folder.agent().into_os_string();
+        let own = folder.library().into_os_string();
         assert_eq!((of(None), of(Some(""))), (own.clone(), own.clone()));
         let mut both = OsString::from("/a.so:/b.so:");
         both.push(&own);
@@ -217,7 +241,7 @@ mod tests {
         let (over, running) = (of(u32::MAX), of(std::process::id()));
         for folder in [&over, &running] {
             fs::create_dir(folder).expect("a folder");
-            fs::write(folder.join(FILE), AGENT).expect("a file");
+            fs::write(folder.join(AGENT.file), AGENT.bytes).expect("a file");
         }
         fs::create_dir(parent.path().join("gpuscope-notes")).expect("a folder");
         sweep(parent.path());
@@ -227,7 +251,7 @@ mod tests {
     #[test]
     fn the_agent_needs_no_library_and_no_version_of_one() {
         use object::{Object, ObjectSymbol};
-        let agent = object::File::parse(AGENT).expect("a library");
+        let agent = object::File::parse(AGENT.bytes).expect("a library");
         let name = |symbol: &object::Symbol<'_, '_>| symbol.name().expect("a name").to_owned();
         let undefined = agent.dynamic_symbols().filter(|symbol| symbol.is_undefined());
         let undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
@@ -244,7 +268,7 @@ mod tests {
 
     #[test]
     fn it_goes_with_the_run() {
-        let folder = Folder::make().expect("a folder");
+        let folder = Folder::make(AGENT).expect("a folder");
         let path = folder.path.clone();
         assert!(path.join("libgpuscope_agent.so").is_file());
         drop(folder);
