@@ -144,7 +144,7 @@ impl Eyes {
 
     fn unwind(&mut self, memory: &Remote, from: Registers, stack: &mut SiteEvent) {
         let unwinder = self.unwinder(stack.tgid, from.pc);
-        let walked = unwinder.walk(memory, from, NATIVE, folder::FILE);
+        let walked = unwinder.walk(memory, from, NATIVE, folder::AGENT.file);
         stack.flags &= !(NATIVE_CUT | NATIVE_FULL | NATIVE_NONE);
         if walked.is_cut {
             stack.flags |= NATIVE_CUT;
