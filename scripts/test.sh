@@ -59,6 +59,7 @@ while read -r name program; do
   fi
 done <<<"$programs"
 scripts/torture.sh short || failed+=" torture"
+scripts/old-glibc.sh || failed+=" old-glibc"
 if [ -n "$failed" ]; then
   echo "test.sh: failed:$failed" >&2
   exit 1

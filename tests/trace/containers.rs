@@ -73,7 +73,7 @@ fn told_counts(summary: &Value) -> BTreeMap<String, u64> {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn every_call_is_counted() {
     for scenario in [
         &["train", "20"][..],
@@ -99,7 +99,7 @@ fn every_call_is_counted() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn recordings_are_made_and_leaks_are_found() {
     let done = contained(ROOM, &["record", "-o", "/tmp/t.arrows", "--", "./gpusim", "leak", "50"]);
     assert_eq!(done.status.code(), Some(0), "{}", words(&done.stderr));
@@ -111,7 +111,7 @@ fn recordings_are_made_and_leaks_are_found() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn where_nothing_may_be_written_the_command_is_not_begun_and_the_cure_is_said() {
     let done = contained(NO_ROOM, &["run", "-q", "--", "./gpusim", "train", "1"]);
     let (stdout, stderr) = (words(&done.stdout), words(&done.stderr));

@@ -136,14 +136,14 @@ struct table_entry {
 /* What agent and gpuscope know of each other. */
 struct process_head {
 	__u64 magic;
-	__u64 image;   /* tells one program in one process from any other */
-	__u64 mapped;  /* 1: the agent has this, and all else that it needs */
-	__u32 tgid;    /* as gpuscope names it */
-	__u32 blocks;  /* of threads, that were claimed */
-	__u64 unseen;  /* calls that found nowhere to be counted */
-	__u64 nested;  /* calls of a signal's handler that has interrupted a hook of another handler's */
-	__u64 patched; /* functions */
-	__u64 refused; /* functions whose bytes are not those of the file, or that lie beyond reach */
+	__u64 image;       /* tells one program in one process from any other */
+	__u64 mapped;      /* 1: the agent has this, and all else that it needs */
+	__u32 tgid;        /* as gpuscope names it */
+	__u32 blocks;      /* of threads, that were claimed */
+	__u64 unseen;      /* calls that found nowhere to be counted */
+	__u64 nested;      /* calls of a signal's handler that has interrupted a hook of another handler's */
+	__u64 patched;     /* functions */
+	__u64 refused;     /* functions whose bytes are not those of the file, or that lie beyond reach */
 	__s64 clock_ahead; /* of the program's time namespace, ns */
 	struct table_shape shape[ARENA_TABLES];
 };

@@ -200,6 +200,10 @@ static void prepare_call(struct room *room, const struct arena_call *call, __u64
 	append(room, thunk, sizeof(thunk));
 }
 
+/* a call, and the jump that it becomes at the end of a function */
+#define CALL 0xe8
+#define JUMP 0xe9
+
 /* Whether a call of the notification lies there; the plan may be another linker's. */
 static bool is_call_of(const struct arena_call *call, __u64 bias, __u64 target)
 {
@@ -207,7 +211,8 @@ static bool is_call_of(const struct arena_call *call, __u64 bias, __u64 target)
 	unsigned char code[JUMP_BYTES];
 	__s32 apart;
 
-	if (call->target + bias != target || read_by_kernel(code, sizeof(code), at) || code[0] != 0xe8)
+	if (call->target + bias != target || read_by_kernel(code, sizeof(code), at) ||
+	    (code[0] != CALL && code[0] != JUMP))
 		return false;
 	memcpy(&apart, code + 1, 4);
 	return at + JUMP_BYTES + (__u64)(__s64)apart == target;

@@ -6,7 +6,8 @@ use super::{ElfError, ElfFile};
 const MOST_READ: u64 = 64 << 10;
 /// Bytes of a near call: its opcode and how far it goes.
 const CALL: usize = 5;
-const CALL_OPCODE: u8 = 0xe8;
+/// A call, and the jump that it becomes at the end of a function.
+const CALL_OPCODES: [u8; 2] = [0xe8, 0xe9];
 const CODE_LIMIT: u64 = 16 << 20;
 
 /// See the module.
@@ -55,7 +56,7 @@ impl ElfFile {
             let found = bytes.windows(CALL).enumerate().filter(|(at, call)| {
                 let next = code.vaddr + (at + CALL) as u64;
                 let apart = call[1..].try_into().map_or(0, i32::from_le_bytes);
-                call[0] == CALL_OPCODE && next.wrapping_add_signed(i64::from(apart)) == target
+                CALL_OPCODES.contains(&call[0]) && next.wrapping_add_signed(i64::from(apart)) == target
             });
             calls.extend(found.map(|(at, _)| code.vaddr + at as u64));
         }
