@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {
     "core": "clock frame output refusal secret text user wire",
     "catalog": "capture catalog decode driver filter",
-    "collect": "confine device discover elf engine foreign inside owner probe stack",
+    "collect": "activity confine device discover elf engine foreign inside owner probe stack",
     "state": "findings model record rule",
     "store": "trace",
     "view": "export report section sink timeline",

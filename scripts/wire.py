@@ -2,7 +2,7 @@
 """wire.py - writes the Rust side of what crosses between the kernel programs and user space, out of its headers.
 usage: wire.py [--check]     with --check only says whether the files are what the headers give; exit status 1: not
 
-Of wire.h, site.h and arena.h come constants, structures, and assertions of the size of each and of where each field lies
+Of wire.h, site.h, arena.h and activity.h come constants, structures, and assertions of the size of each and of where each field lies
 (`layout!`); of the first two, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The
 tables below say what C does not: which integer a constant is in Rust, and what has another name there. What a header
 may hold: c_header.py."""
@@ -17,16 +17,19 @@ from c_header import Constant, Enum, Header, Refused
 ROOT = Path(__file__).resolve().parent.parent
 BPF = "crates/collect/src/bpf"
 AGENT = "crates/collect/src/agent"
+ACTIVITY = "crates/collect/src/activity"
 # header, what is made of it, what that is called beside the skeleton (None: it has no part in that), what it needs
 HEADERS = [
     (f"{BPF}/wire.h", "crates/core/src/wire/generated.rs", "wire", "use super::layout;"),
     (f"{BPF}/site.h", "crates/collect/src/stack/wire/generated.rs", "site", "use crate::wire::layout;"),
     (f"{AGENT}/arena.h", "crates/collect/src/inside/arena/generated.rs", None, "use crate::wire::layout;"),
+    (f"{ACTIVITY}/activity.h", f"{ACTIVITY}/shared/generated.rs", None, "use crate::wire::layout;"),
 ]
 MIRRORED = "crates/collect/src/probe/skeleton/mirrored.rs"
 
 # The type of an enum's constants, by the enum.
 ENUMS = {
+    "activity_clock": "u32", "activity_kind": "u8", "activity_state": "u32", "activity_step": "u32",
     "aggregate_bucket": "u32", "arena_stream": "u32", "arena_table": "usize", "message_kind": "u32", "call_unreadable": "u8", "context_move": "u8", "door_wake": "u32", "driver_family": "u8",
     "driver_seen": "u8", "driver_step": "u8", "event_flag": "u8", "hook_flag": "u8", "hook_group": "u8",
     "kernel_place_flag": "u8", "kernel_tag": "u32", "kernel_unknown": "u64", "launch_role": "u8",
@@ -37,6 +40,7 @@ ENUMS = {
 
 # The type of a define, by its name, or by the word that it begins with.
 DEFINES = {
+    "ACTIVITY": "u64", "LIBRARY": "usize", "SHARED": "u64",
     "ARENA": "u64", "BLOCK": "u64", "LARGE": "u32", "MESSAGE": "usize", "MOST": "u32", "PATCH": "usize",
     "PROCESS": "u64", "RING": "u64", "RUN": "u64", "RUN_FILES_MOST": "u32", "RUN_FILES_SLOTS": "u32", "SLOT": "u32",
     "ANY_SIZE": "u32", "COOKIE": "u64", "DRIVER_SUBJECT": "u64", "NO_OFFSET": "u16", "PYTHON_ABSENT": "u32",

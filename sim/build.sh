@@ -16,10 +16,13 @@ install_file() {
     mv -f "$2.new" "$2"
 }
 
-cargo build --release --locked --quiet -p gpusim-driver -p gpusim-runtime -p gpusim-nvml
+cargo build --release --locked --quiet -p gpusim-driver -p gpusim-runtime -p gpusim-nvml -p gpusim-cupti
 install_file $release/libcuda.so "$out/libcuda.so.1"
 install_file $release/libcudart.so "$out/libcudart.so.13"
 install_file $release/libnvidia_ml.so "$out/libnvidia-ml.so.1"
+# apart: programs have it where a test says so
+mkdir -p "$out-cupti"
+install_file $release/libcupti.so "$out-cupti/libcupti.so.13"
 ln -sf libcuda.so.1 "$out/libcuda.so"
 ln -sf libcudart.so.13 "$out/libcudart.so"
 ln -sf libnvidia-ml.so.1 "$out/libnvidia-ml.so"
@@ -58,6 +61,7 @@ check_push "$out/gpusim-static"
 check_dynamic "$out/libcuda.so.1" 'SONAME.*\[libcuda.so.1\]'
 check_dynamic "$out/libcudart.so.13" 'SONAME.*\[libcudart.so.13\]'
 check_dynamic "$out/libnvidia-ml.so.1" 'SONAME.*\[libnvidia-ml.so.1\]'
+check_dynamic "$out-cupti/libcupti.so.13" 'SONAME.*\[libcupti.so.13\]'
 check_dynamic "$out/gpusim" 'NEEDED.*\[libcudart.so.13\]'
 for program in gpusim gpusim-static gpusim-late; do
     check_dynamic "$out/$program" 'RUNPATH.*ORIGIN'

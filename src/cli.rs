@@ -29,7 +29,7 @@ pub use report::{DiffArgs, ReportArgs};
 pub use run::RunArgs;
 pub use serve::ServeArgs;
 pub use stacks::Stacks;
-pub use start::Start;
+pub use start::{Gpu, GpuChoice, Start};
 pub use timeline::TimelineArgs;
 pub use trace::TraceArgs;
 

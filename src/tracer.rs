@@ -12,6 +12,7 @@ mod facts;
 mod findings;
 mod fleet;
 mod fold;
+mod gpu;
 mod hanging;
 mod intact;
 mod late;
@@ -35,6 +36,7 @@ mod work;
 mod xids;
 
 pub use fleet::Census;
+pub use gpu::Demand;
 pub use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
@@ -139,6 +141,8 @@ pub struct Tracer {
     let_go: LetGo,
     watch: intact::Watch,
     snapshots: SnapshotPlane,
+    /// `None`: nobody asks what devices execute.
+    gpu: Option<gpu::GpuPlane>,
 }
 
 impl Tracer {
@@ -252,6 +256,7 @@ impl Tracer {
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
+        self.take_activities();
         let now = monotonic_ns();
         self.measure_threads(now);
         self.take_samples(samples::Wanted::Named);

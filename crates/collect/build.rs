@@ -1,5 +1,5 @@
 //! Compiles `src/bpf/calls.bpf.c` and generates its skeleton, which only `probe` includes; and the agent out of `src/agent/`,
-//! a library that needs no other, which `inside` carries.
+//! a library that needs no other, which `inside` carries; and out of `src/activity/` what CUDA loads.
 use libbpf_cargo::SkeletonBuilder;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,6 +11,7 @@ const SOURCE: &str = "src/bpf/calls.bpf.c";
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
     println!("cargo:rerun-if-changed=src/agent");
+    println!("cargo:rerun-if-changed=src/activity");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let built = SkeletonBuilder::new()
         .source(SOURCE)
@@ -20,7 +21,18 @@ fn main() {
     if let Err(error) = built {
         panic!("failed to build {SOURCE}: {error:#}\nhint: install clang (apt install clang, dnf install clang)");
     }
-    build_agent(&out);
+    let build = digest_of(&["src/agent", "src/bpf"]);
+    println!("cargo:rustc-env=GPUSCOPE_AGENT_BUILD={build}");
+    build_library(
+        &out.join("libgpuscope_agent.so"),
+        &format!("{AGENT} -DAGENT_BUILD={build}ull"),
+        &["src/agent/agent.c", "src/agent/enter.S"],
+    );
+    build_library(
+        &out.join("libgpuscope_activity.so"),
+        ACTIVITY,
+        &["src/activity/activity.c"],
+    );
 }
 
 /// The agent touches no vector register, has its thread's words where no call is needed to find them, and asks nobody for a
@@ -30,22 +42,24 @@ const AGENT: &str = "-O2 -fPIC -ffreestanding -fno-strict-aliasing -fno-stack-pr
     -Wno-ignored-attributes -Wno-unknown-attributes -Isrc/agent/shim -Isrc/agent -Isrc/bpf -shared -nostdlib \
     -Wl,-z,initfirst,-z,now,-z,relro,-z,noexecstack,--hash-style=gnu,-soname,libgpuscope_agent.so";
 
-fn build_agent(out: &Path) {
+/// What CUDA loads needs glibc, of any version; where that had libraries for threads and for loading, it needs these, too.
+const ACTIVITY: &str = "-O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wno-unused-parameter -shared \
+    -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 \
+    -Wl,-z,now,-z,relro,-z,noexecstack,-z,nodelete,--hash-style=gnu,-soname,libgpuscope_activity.so";
+
+fn build_library(to: &Path, options: &str, sources: &[&str]) {
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
-    let build = digest_of(&["src/agent", "src/bpf"]);
-    println!("cargo:rustc-env=GPUSCOPE_AGENT_BUILD={build}");
     let built = Command::new(&clang)
-        .args(AGENT.split_whitespace())
-        .arg(format!("-DAGENT_BUILD={build}ull"))
-        .args(["src/agent/agent.c", "src/agent/enter.S", "-o"])
-        .arg(out.join("libgpuscope_agent.so"))
+        .args(sources)
+        .args(options.split_whitespace())
+        .arg("-o")
+        .arg(to)
         .status();
+    let hint = "hint: install clang (apt install clang, dnf install clang)";
     match built {
         Ok(status) if status.success() => {}
-        Ok(status) => panic!("failed to build src/agent: {clang:?}: {status}"),
-        Err(error) => panic!(
-            "failed to build src/agent: {clang:?}: {error}\nhint: install clang (apt install clang, dnf install clang)"
-        ),
+        Ok(status) => panic!("failed to build {sources:?}: {clang:?}: {status}"),
+        Err(error) => panic!("failed to build {sources:?}: {clang:?}: {error}\n{hint}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `gpuscope record`: its options.
 
-use super::{Colour, Format, Options, Paint, Stacks, Start, SummaryFormat, Which};
+use super::{Colour, Format, Gpu, Options, Paint, Stacks, Start, SummaryFormat, Which};
 use crate::rule::Rule;
 use crate::text::parse::{parse_duration, parse_period, parse_seconds, parse_size};
 use clap::{Args, ValueEnum};
@@ -47,6 +47,8 @@ pub struct RecordArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub start: Start,
+    #[command(flatten)]
+    pub gpu: Gpu,
     #[command(flatten)]
     pub which: Which,
     /// Write to FILE (`-`: stdout) [default: traces/trace_DATE_TIME.arrows]

@@ -1,6 +1,6 @@
 //! Options of `gpuscope run`.
 
-use super::{Options, Start};
+use super::{Gpu, Options, Start};
 use clap::Args;
 use std::ffi::OsString;
 
@@ -44,6 +44,8 @@ pub struct RunArgs {
     pub options: Options,
     #[command(flatten)]
     pub start: Start,
+    #[command(flatten)]
+    pub gpu: Gpu,
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD")]
     pub command: Vec<OsString>,

@@ -4,6 +4,7 @@
 //! lines go `destination`'s, when a run ends `stop`'s, and what its exit status is `verdict`'s business.
 
 mod destination;
+mod gpu;
 mod place;
 mod runner;
 mod setup;
@@ -11,6 +12,7 @@ mod stop;
 mod verdict;
 
 pub(crate) use destination::{coloured, destination, print_summary, words};
+pub(crate) use gpu::watch_gpu;
 pub(crate) use runner::runner;
 pub(crate) use setup::{SPARE_ROWS, quiet_setup};
 pub(crate) use stop::{StopFlag, stop_flag};

@@ -3,7 +3,7 @@
 use super::launched::{self, End, Launched};
 use super::prepare;
 use super::running::Running;
-use crate::cli::{Content, DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
+use crate::cli::{Content, DumpOn, GpuChoice, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;
 use crate::output::{file, say};
@@ -44,6 +44,10 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
         let words = "nothing to record\nhint: -p PID, --all for every process, or -- CMD to start one";
         bail!(Usage(words.to_owned()));
     }
+    if args.gpu.gpu == GpuChoice::On {
+        let words = "--gpu on: what runs already has not loaded what asks CUPTI\nhint: -- CMD starts it";
+        bail!(Usage(words.to_owned()));
+    }
     let running = Running {
         pids: &args.pids,
         all: args.all,
@@ -63,7 +67,8 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 fn of_command(args: &RecordArgs) -> Result<u8> {
-    let (tracer, mut keeper) = begun(args, Scope::Processes(Vec::new()), &args.command)?;
+    let (mut tracer, mut keeper) = begun(args, Scope::Processes(Vec::new()), &args.command)?;
+    prepare::watch_gpu(&mut tracer, args.gpu, &args.options())?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
         Err(status) => return Ok(status),

@@ -17,7 +17,8 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
 
 fn traced(args: &RunArgs) -> Result<u8> {
     let options = &args.options;
-    let tracer = prepare::tracer(options, Scope::Processes(Vec::new()), &args.command)?;
+    let mut tracer = prepare::tracer(options, Scope::Processes(Vec::new()), &args.command)?;
+    prepare::watch_gpu(&mut tracer, args.gpu, options)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
         Err(status) => return Ok(status),

@@ -57,6 +57,7 @@ impl Tracer {
             Due::Process(happened) => self.write_happened(happened),
             Due::Xid(report) => self.write_xid(report),
             Due::Measure(measure) => self.write_measure(measure),
+            Due::Activity(activity) => self.write_activity(activity),
         });
         self.window = window;
     }
@@ -129,6 +130,10 @@ impl Tracer {
         let made = self.maker.call(&traced, keeps);
         hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
         self.shown = true;
+        self.write_if_full();
+    }
+
+    pub(super) fn write_if_full(&mut self) {
         if self.buffer.len() >= 1 << 18 {
             self.output.write(&self.buffer);
             self.buffer.clear();

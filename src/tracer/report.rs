@@ -174,6 +174,7 @@ impl Tracer {
         self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
+        self.take_activities();
         self.memory.late.finish(&mut self.launches);
         self.emit(u64::MAX);
     }
@@ -207,6 +208,7 @@ impl Tracer {
             tier: self.tier().to_owned(),
             kernels: self.launches.report(),
             full_names: self.full_names,
+            gpu: self.report_activities(),
             functions,
             ..Summary::default()
         }

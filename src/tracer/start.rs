@@ -161,6 +161,7 @@ impl Tracer {
             let_go: LetGo::default(),
             watch: super::intact::Watch::default(),
             snapshots: super::snapshots::SnapshotPlane::new(),
+            gpu: None,
         })
     }
 }

@@ -83,12 +83,16 @@ impl Tracer {
     ///
     /// # Errors
     /// It could not reach us.
-    pub fn environment_of(&self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
+    pub fn environment_of(&mut self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
         let preloaded = match runner {
             Some(runner) => runner.environment.get(OsStr::new(PRELOAD)).cloned(),
             None => std::env::var_os(PRELOAD),
         };
-        self.engine.environment(preloaded, runner.map(|runner| runner.user.uid))
+        let mut all = self
+            .engine
+            .environment(preloaded, runner.map(|runner| runner.user.uid))?;
+        all.extend(self.environment_of_gpu(runner)?);
+        Ok(all)
     }
 
     /// Attaches to a program before it is started.

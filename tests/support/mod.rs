@@ -53,6 +53,11 @@ pub fn sim_folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sim/out")
 }
 
+/// The simulated CUPTI, which programs find where they are told of it.
+pub fn sim_cupti() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("sim/out-cupti/libcupti.so.13")
+}
+
 /// A file of the simulated CUDA.
 pub fn sim(name: &str) -> PathBuf {
     let path = sim_folder().join(name);

@@ -18,6 +18,7 @@ mod exactness;
 mod filters;
 mod findings;
 mod foreign;
+mod gpu;
 mod hanging;
 mod held;
 mod hook_sums;

@@ -1,5 +1,6 @@
 //! Who asks the kernel, files, other processes and NVML. Only `probe` names libbpf; `inside` is the engine that needs no kernel's help.
 
+pub mod activity;
 pub mod confine;
 pub mod device;
 pub mod discover;

@@ -7,5 +7,5 @@ pub mod rule;
 
 // What lies below is called as if it were here: where a module lies is said once.
 use gpuscope_catalog::{capture, catalog, decode, driver};
-use gpuscope_collect::{elf, owner};
+use gpuscope_collect::{activity, elf, owner};
 use gpuscope_core::{clock, frame, text, wire};

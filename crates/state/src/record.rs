@@ -13,6 +13,7 @@ pub use traced::{Asked, Facts, Traced};
 
 use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
+use crate::model::activity::Activity;
 use crate::model::order::Numbered;
 use crate::model::xid::Report;
 
@@ -45,6 +46,7 @@ kinds! {
     Call "userspace" "A call of a library.",
     Open "open" "A call that has not returned for `ns` now. Live alone: a recording has it when it returns.",
     Kernel "kernel" "A call of the kernel driver, or of a function of the kernel.",
+    Gpu "gpu" "A device has run a kernel, copied or filled.",
     Process "process" "A process was forked, executed a program, or exited: its `name`.",
     Lost "lost" "`count` calls of the function `name` have no row.",
     Xid "xid" "The driver reported a fault.",
@@ -113,6 +115,8 @@ pub struct Record<'a> {
     pub traced: Option<&'a Traced<'a>>,
     /// The fault itself.
     pub fault: Option<&'a Report>,
+    /// What a device has done.
+    pub activity: Option<&'a Activity>,
 }
 
 impl<'a> Record<'a> {
@@ -151,6 +155,7 @@ impl<'a> Record<'a> {
             standstill_ns: None,
             traced: None,
             fault: None,
+            activity: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use crate::error::*;
-use crate::{code, context, lookup, machine};
+use crate::{code, context, injection, lookup, machine};
 
 /// The private table through which the runtime loads its images without an exported call.
 #[repr(C)]
@@ -26,7 +26,7 @@ unsafe extern "C" fn load_privately(image: *const u8) -> usize {
 }
 
 api! {
-    fn cuInit(flags: u32) { require(flags == 0)?; machine::initialise()?; }
+    fn cuInit(flags: u32) { require(flags == 0)?; machine::initialise()?; injection::load(); }
     fn cuDriverGetVersion(version: *mut i32) { put(version, machine::DRIVER_VERSION)?; }
     fn cuDeviceGetCount(count: *mut i32) {
         machine::ready()?;

@@ -4,7 +4,7 @@ use crate::api_shape::Solid;
 use crate::error::*;
 use crate::fill::Fill;
 use crate::graph::{self, MemoryNode, Recording, Step};
-use crate::operation::{self, Work};
+use crate::operation::{self, Shape, Work};
 use crate::{book, code, context, event, machine, stream};
 
 const UPDATE_FAILURE: u32 = 910;
@@ -46,7 +46,15 @@ unsafe fn kernel(params: *const Kernel) -> Result<Work, u32> {
         0 => unsafe { kernel.read() },
         function => function,
     };
-    Ok(operation::kernel(code::look(function)?, true))
+    // SAFETY: the fields between those two are there in both versions.
+    let shape = unsafe {
+        Shape {
+            grid: (*params).grid,
+            block: (*params).block,
+            shared: (*params).smem,
+        }
+    };
+    Ok(operation::kernel(code::look(function)?, shape, true))
 }
 
 unsafe fn copy(plan: *const Solid) -> Result<Work, u32> {

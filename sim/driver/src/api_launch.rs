@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::context::current_device;
 use crate::error::*;
-use crate::operation::{self, Work};
+use crate::operation::{self, Shape, Work};
 use crate::{call, code, stream};
 
 /// `CUlaunchConfig`.
@@ -18,13 +18,14 @@ pub struct Config {
     count: u32,
 }
 
-pub fn launch(function: usize, grid: [u32; 3], block: [u32; 3], handle: usize) -> Result<(), u32> {
+pub fn launch(function: usize, shape: Shape, handle: usize) -> Result<(), u32> {
+    let Shape { grid, block, .. } = shape;
     current_device()?;
     let function = code::look(function)?;
     require(grid.iter().chain(&block).all(|n| *n != 0))?;
     require(grid[1] < 65536 && grid[2] < 65536)?;
     require(block.iter().map(|n| u64::from(*n)).product::<u64>() <= 1024)?;
-    operation::launch(function, stream::find(handle)?);
+    operation::launch(function, shape, stream::find(handle)?);
     Ok(())
 }
 
@@ -49,16 +50,17 @@ unsafe fn host_function(
 }
 
 api! {
-    fn cuLaunchKernel / cuLaunchKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize, _extra: usize) {
-        launch(function, [gx, gy, gz], [bx, by, bz], stream)?;
+    fn cuLaunchKernel / cuLaunchKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, _params: usize, _extra: usize) {
+        launch(function, Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared }, stream)?;
     }
-    fn cuLaunchCooperativeKernel / cuLaunchCooperativeKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, _smem: u32, stream: usize, _params: usize) {
-        launch(function, [gx, gy, gz], [bx, by, bz], stream)?;
+    fn cuLaunchCooperativeKernel / cuLaunchCooperativeKernel_ptsz (function: usize, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: usize, _params: usize) {
+        launch(function, Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared }, stream)?;
     }
     fn cuLaunchKernelEx / cuLaunchKernelEx_ptsz (config: *const Config, function: usize, _params: usize, _extra: usize) {
         require(!config.is_null())?;
         let config = &*config;
-        launch(function, config.grid, config.block, config.stream)?;
+        let shape = Shape { grid: config.grid, block: config.block, shared: config.smem };
+        launch(function, shape, config.stream)?;
     }
     fn cuLaunchHostFunc / cuLaunchHostFunc_ptsz (stream: usize, function: Option<unsafe extern "C" fn(*mut c_void)>, data: *mut c_void) {
         host_function(stream, function, data)?;

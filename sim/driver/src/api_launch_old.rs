@@ -8,6 +8,7 @@ use crate::api_launch::launch;
 use crate::code;
 use crate::context;
 use crate::error::*;
+use crate::operation::Shape;
 
 /// Shapes that were set, by function.
 static BLOCKS: Mutex<Option<HashMap<usize, [u32; 3]>>> = Mutex::new(None);
@@ -18,7 +19,12 @@ fn grid(function: usize, width: i32, height: i32, stream: usize) -> Result<(), u
     let block = blocks.as_ref().and_then(|blocks| blocks.get(&function).copied());
     drop(blocks);
     let grid = [width.max(0) as u32, height.max(0) as u32, 1];
-    launch(function, grid, block.unwrap_or([1; 3]), stream)
+    let shape = Shape {
+        grid,
+        block: block.unwrap_or([1; 3]),
+        shared: 0,
+    };
+    launch(function, shape, stream)
 }
 
 /// `CUDA_LAUNCH_PARAMS`.
@@ -50,7 +56,8 @@ api! {
         for one in std::slice::from_raw_parts(list, count as usize) {
             // Not in default streams, and each on a device of its own, as in CUDA.
             require(one.stream > 2)?;
-            launch(one.function, one.grid, one.block, one.stream)?;
+            let shape = Shape { grid: one.grid, block: one.block, shared: one.smem };
+            launch(one.function, shape, one.stream)?;
         }
     }
 }

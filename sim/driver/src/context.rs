@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
+use crate::activity;
 use crate::error::{CONTEXT_IS_DESTROYED, INVALID_CONTEXT, INVALID_VALUE};
 use crate::machine;
 use crate::stream::Stream;
@@ -57,6 +58,9 @@ fn make(device: i32, primary: bool) -> &'static Context {
         .write()
         .unwrap_or_else(PoisonError::into_inner)
         .insert(context.handle(), context);
+    if !primary {
+        activity::began(context);
+    }
     context
 }
 
@@ -77,7 +81,9 @@ pub fn primary(device: i32) -> Result<&'static Context, u32> {
 pub fn retain(device: i32) -> Result<usize, u32> {
     let context = primary(device)?;
     context.retained.fetch_add(1, Relaxed);
-    context.alive.store(true, Relaxed);
+    if !context.alive.swap(true, Relaxed) {
+        activity::began(context);
+    }
     Ok(context.handle())
 }
 

@@ -5,13 +5,14 @@
 //! graph.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gpusim_common::book::{Family, How};
 
 use crate::error::INVALID_VALUE;
 use crate::memory::{self, Block, Kind};
-use crate::operation::{self, Work};
+use crate::operation::{self, Part, Work};
 use crate::stream::Stream;
 use crate::{book, machine};
 
@@ -102,6 +103,8 @@ impl Recording {
 struct Runnable {
     recording: Recording,
     flags: u64,
+    /// As CUPTI has it.
+    id: u32,
 }
 
 #[derive(Default)]
@@ -169,7 +172,9 @@ pub fn destroy(graph: usize) -> Result<(), u32> {
 pub fn instantiate(graph: usize, flags: u64) -> Result<usize, u32> {
     let recording = recording(graph)?;
     let handle = handle();
-    tables().runnable.insert(handle, Runnable { recording, flags });
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    let id = NEXT.fetch_add(1, Relaxed);
+    tables().runnable.insert(handle, Runnable { recording, flags, id });
     Ok(handle)
 }
 
@@ -206,7 +211,7 @@ pub fn destroy_runnable(handle: usize) -> Result<(), u32> {
 
 /// Does all that a runnable graph holds, in `stream`, or records it where that captures.
 pub fn launch(handle: usize, stream: &Stream) -> Result<(), u32> {
-    let Runnable { recording, flags } = tables().runnable.get(&handle).ok_or(INVALID_VALUE)?.clone();
+    let Runnable { recording, flags, id } = tables().runnable.get(&handle).ok_or(INVALID_VALUE)?.clone();
     if let Some(capture) = stream.capture() {
         capture.record(Work::Graph(recording));
         return Ok(());
@@ -215,10 +220,19 @@ pub fn launch(handle: usize, stream: &Stream) -> Result<(), u32> {
     for work in &all {
         make_room(work, flags)?;
     }
-    for work in all {
+    for (node, work) in (1..).zip(all) {
         match work {
             Work::Memory(step) => change_memory(step)?,
-            _ => drop(operation::run(work, stream, Some(handle), false)),
+            _ => drop(operation::run(
+                work,
+                stream,
+                Some(Part {
+                    graph: handle,
+                    id,
+                    node,
+                }),
+                false,
+            )),
         }
     }
     Ok(())

@@ -69,6 +69,7 @@ mod ids {
     include!(concat!(env!("OUT_DIR"), "/exports.rs"));
 }
 
+mod activity;
 mod api_array;
 mod api_capture;
 mod api_code;
@@ -99,6 +100,7 @@ mod event;
 mod fill;
 mod graph;
 mod heap;
+mod injection;
 mod lifetime;
 mod lookup;
 mod machine;

@@ -14,7 +14,24 @@ use crate::machine::{Bus, machine};
 use crate::stream::Stream;
 use crate::timeline::Span;
 use crate::work::{self, Entry};
-use crate::{LEDGER, code};
+use crate::{LEDGER, activity, code};
+
+/// Which part of a runnable graph something is.
+#[derive(Clone, Copy)]
+pub struct Part {
+    /// Its handle, and its number for CUPTI.
+    pub graph: usize,
+    pub id: u32,
+    pub node: u64,
+}
+
+/// Of a kernel's launch.
+#[derive(Clone, Copy, Default)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub shared: u32,
+}
 
 #[derive(Clone)]
 pub enum Work {
@@ -22,6 +39,7 @@ pub enum Work {
     Kernel {
         name: Option<CString>,
         ns: u64,
+        shape: Shape,
     },
     Copy(Copy),
     Fill(Fill),
@@ -37,10 +55,10 @@ pub enum Work {
 }
 
 /// Launches `function` as long as the calling thread's kernels last.
-pub fn launch(function: &code::Function, stream: &Stream) {
+pub fn launch(function: &code::Function, shape: Shape, stream: &Stream) {
     let capture = stream.capture();
-    let is_named = capture.is_some() || work::is_wanted();
-    let work = kernel(function, is_named);
+    let is_named = capture.is_some() || work::is_wanted() || activity::is_watched();
+    let work = kernel(function, shape, is_named);
     match capture {
         Some(capture) => capture.record(work),
         None => drop(run(&work, stream, None, false)),
@@ -48,8 +66,9 @@ pub fn launch(function: &code::Function, stream: &Stream) {
     function.count_launch();
 }
 
-pub fn kernel(function: &code::Function, is_named: bool) -> Work {
+pub fn kernel(function: &code::Function, shape: Shape, is_named: bool) -> Work {
     Work::Kernel {
+        shape,
         name: is_named.then(|| function.text()),
         ns: machine().kernel_ns(),
     }
@@ -80,9 +99,9 @@ fn wait_for(work: &Work, synchronous: bool) -> Wait {
     }
 }
 
-/// Does one thing; `graph` is the runnable graph it is part of. Child graphs and memory nodes
+/// Does one thing, as part of a runnable graph or not. Child graphs and memory nodes
 /// are the graph's to do.
-pub fn run(work: &Work, stream: &Stream, graph: Option<usize>, blocking: bool) -> Span {
+pub fn run(work: &Work, stream: &Stream, part: Option<Part>, blocking: bool) -> Span {
     let (span, entry) = match work {
         Work::Kernel { ns, .. } => {
             LEDGER.add_launches(1);
@@ -108,6 +127,7 @@ pub fn run(work: &Work, stream: &Stream, graph: Option<usize>, blocking: bool) -
         }
         Work::Nothing | Work::Graph(_) | Work::Memory(_) => return stream.place(0),
     };
+    activity::ran(work, stream, part, span);
     if work::is_wanted() {
         let name = match work {
             Work::Kernel { name: Some(name), .. } => Some(text(name)),
@@ -117,7 +137,7 @@ pub fn run(work: &Work, stream: &Stream, graph: Option<usize>, blocking: bool) -
         work::ran(
             &Entry {
                 name,
-                graph,
+                graph: part.map(|part| part.graph),
                 blocking,
                 ..entry
             },

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use gpusim_common::clock::{now_ns, sleep_until};
 
+use crate::activity;
 use crate::call;
 use crate::capture::Capture;
 use crate::context::{self, Context};
@@ -69,6 +70,8 @@ pub fn create(context: &'static Context, flags: u32, priority: i32) -> usize {
     made.number = handle as u64;
     let mut streams = streams().write().unwrap_or_else(PoisonError::into_inner);
     streams.insert(handle, made);
+    drop(streams);
+    activity::created(context, made);
     handle
 }
 
@@ -209,4 +212,10 @@ impl Stream {
         self.is_capturing.store(capture.is_some(), Relaxed);
         *own = capture;
     }
+}
+
+/// The number by which CUPTI knows a stream.
+pub fn number_of(handle: usize) -> Option<u32> {
+    let streams = streams().read().unwrap_or_else(PoisonError::into_inner);
+    streams.get(&handle).map(|stream| stream.id as u32)
 }

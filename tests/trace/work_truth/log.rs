@@ -26,6 +26,7 @@ pub struct Operation {
     pub op: String,
     pub name: Option<String>,
     pub bytes: u64,
+    pub direction: Option<String>,
     pub to: Option<String>,
     pub from: Option<String>,
     pub blocking: bool,

@@ -7,7 +7,7 @@ mod copies;
 mod graphs;
 mod idle;
 mod late;
-mod log;
+pub(crate) mod log;
 mod loss;
 mod run;
 mod seed;

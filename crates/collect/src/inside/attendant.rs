@@ -1,6 +1,6 @@
 //! The thread that attends to agents: it lets programs join at once, takes in those who wait for us, and sees who ends.
 
-use super::arena::{MESSAGE_CHILD, MESSAGE_LATE, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
+use super::arena::{ARENA_MAGIC, MESSAGE_CHILD, MESSAGE_LATE, MESSAGE_LIBRARIES, MESSAGE_PROGRAM, Message};
 use super::members::{Fresh, Members};
 use super::process::Process;
 use super::run::Run;
@@ -309,9 +309,9 @@ fn attend(shared: &Shared, listener: &Listener) {
 }
 
 fn take_callers(shared: &Shared, listener: &Listener, watched: &mut HashMap<u32, Option<OwnedFd>>) {
-    while let Some((caller, message)) = listener.accept() {
+    while let Some((caller, message)) = listener.accept::<Message>() {
         let pid = caller.pid;
-        match message {
+        match message.filter(|message| message.magic == ARENA_MAGIC) {
             Some(message) => shared.hear(caller, &message),
             None => shared.members().malformed += 1,
         }

@@ -1,7 +1,7 @@
-//! Where the agent lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
+//! Where a library that programs load lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,11 +9,27 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// What is loaded into programs: a library that needs no other.
-pub(super) const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so"));
-pub(super) const FILE: &str = "libgpuscope_agent.so";
-/// Where an agent is told who it is for.
-pub(super) const VARIABLE: &str = "GPUSCOPE_AGENT";
+/// What is loaded into programs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Library {
+    pub file: &'static str,
+    pub bytes: &'static [u8],
+    /// Where it is told who it is for.
+    pub variable: &'static str,
+}
+
+/// The agent: a library that needs no other.
+pub(super) const AGENT: Library = Library {
+    file: "libgpuscope_agent.so",
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_agent.so")),
+    variable: "GPUSCOPE_AGENT",
+};
+/// What CUDA loads in them, for [`crate::activity`].
+pub(crate) const ACTIVITY: Library = Library {
+    file: "libgpuscope_activity.so",
+    bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_activity.so")),
+    variable: "GPUSCOPE_ACTIVITY",
+};
 const SOCKET: &str = "socket";
 const SANITIZER: &str = "ASAN_OPTIONS";
 const ANY_ORDER: &str = "verify_asan_link_order=0";
@@ -24,22 +40,23 @@ const LONGEST_PATH: usize = 99;
 const LONGEST_ENVIRONMENT: u64 = 6 << 20;
 
 /// See the module.
-pub(super) struct Folder {
+pub(crate) struct Folder {
     path: PathBuf,
-    /// The agent, where no file system lets its code be run; its name leads to us, and goes with us.
+    library: Library,
+    /// The library, where no file system lets its code be run; its name leads to us, and goes with us.
     memory: Option<OwnedFd>,
 }
 
 impl Folder {
-    /// Makes it where files may be mapped to be run; else, with the agent in memory, where they may be written.
+    /// Makes it where files may be mapped to be run; else, with the library in memory, where they may be written.
     ///
     /// # Errors
     /// There is no such place.
-    pub(super) fn make() -> Result<Folder> {
+    pub(crate) fn make(library: Library) -> Result<Folder> {
         let mut refused = Vec::new();
         for make in [Folder::make_in, Folder::make_beside_memory] {
             for parent in places() {
-                match make(&parent) {
+                match make(&parent, library) {
                     Ok(folder) => return Ok(folder),
                     Err(error) => refused.push(format!("{}: {error:#}", parent.display())),
                 }
@@ -53,26 +70,27 @@ impl Folder {
         );
     }
 
-    fn make_in(parent: &Path) -> Result<Folder> {
-        let folder = Folder::empty_in(parent)?;
-        fs::write(folder.agent(), AGENT).context("failed to write the agent")?;
-        let_run(&folder.agent())?;
-        may_be_run(&folder.agent())?;
+    fn make_in(parent: &Path, library: Library) -> Result<Folder> {
+        let folder = Folder::empty_in(parent, library)?;
+        fs::write(folder.library(), library.bytes).context("failed to write what programs load")?;
+        let_run(&folder.library())?;
+        may_be_run(&folder.library())?;
         Ok(folder)
     }
 
-    fn make_beside_memory(parent: &Path) -> Result<Folder> {
-        let mut folder = Folder::empty_in(parent)?;
-        folder.memory = Some(in_memory(AGENT)?);
-        may_be_run(&folder.agent())?;
+    fn make_beside_memory(parent: &Path, library: Library) -> Result<Folder> {
+        let mut folder = Folder::empty_in(parent, library)?;
+        folder.memory = Some(in_memory(library)?);
+        may_be_run(&folder.library())?;
         Ok(folder)
     }
 
-    fn empty_in(parent: &Path) -> Result<Folder> {
+    fn empty_in(parent: &Path, library: Library) -> Result<Folder> {
         sweep(parent);
         let name = format!("{PREFIX}{}-{:x}", std::process::id(), crate::clock::monotonic_ns());
         let folder = Folder {
             path: parent.join(name),
+            library,
             memory: None,
         };
         if folder.socket().as_os_str().len() > LONGEST_PATH {
@@ -83,10 +101,10 @@ impl Folder {
     }
 
     /// Programs of other users reach it, too, who know its name.
-    pub(super) fn open_to_others(&self) -> Result<()> {
+    pub(crate) fn open_to_others(&self) -> Result<()> {
         if self.memory.is_some() {
             bail!(
-                "the agent lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
+                "what programs load lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
             );
         }
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
@@ -95,22 +113,22 @@ impl Folder {
             .with_context(|| format!("failed to open {} to the program's user", self.path.display()))
     }
 
-    /// The agent.
-    pub(super) fn agent(&self) -> PathBuf {
+    /// What programs load.
+    pub(crate) fn library(&self) -> PathBuf {
         match &self.memory {
             Some(file) => format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()).into(),
-            None => self.path.join(FILE),
+            None => self.path.join(self.library.file),
         }
     }
 
     /// The socket.
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.path.join(SOCKET)
     }
 
     /// Processes whose programs were started so that they find us, also those that have forked since.
     pub(super) fn carriers(&self) -> Vec<u32> {
-        let mut entry = format!("{VARIABLE}=").into_bytes();
+        let mut entry = format!("{}=", self.library.variable).into_bytes();
         entry.extend_from_slice(self.socket().as_os_str().as_bytes());
         let finder = memchr::memmem::Finder::new(&entry);
         let carries = |pid: &u32| {
@@ -127,7 +145,7 @@ impl Folder {
 
     /// What a program has to be started with. `preloaded`: what it loads already, which comes first.
     pub(super) fn environment(&self, preloaded: Option<OsString>) -> Vec<(OsString, OsString)> {
-        variables(&self.agent(), preloaded, self.socket().into())
+        variables(&self.library(), preloaded, self.socket().into())
     }
 }
 
@@ -142,7 +160,11 @@ pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsStrin
         .filter(is_other);
     let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
     let preload = OsString::from_vec(all.join(&b':'));
-    vec![("LD_PRELOAD".into(), preload), (VARIABLE.into(), word), sanitizer()]
+    vec![
+        ("LD_PRELOAD".into(), preload),
+        (AGENT.variable.into(), word),
+        sanitizer(),
+    ]
 }
 
 /// Has programs with a sanitizer of their own start though theirs is not the first library; what the user sets comes later.
@@ -162,8 +184,8 @@ fn is_agent(path: &Path) -> bool {
     let names = |path: &Path| {
         path.as_os_str()
             .as_bytes()
-            .windows(FILE.len())
-            .any(|part| part == FILE.as_bytes())
+            .windows(AGENT.file.len())
+            .any(|part| part == AGENT.file.as_bytes())
     };
     names(path) || fs::read_link(path).is_ok_and(|target| names(&target))
 }
@@ -189,9 +211,18 @@ impl Drop for Folder {
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_over(path)) {
-        let left = std::mem::ManuallyDrop::new(Folder { path, memory: None });
-        if left.carriers().is_empty() {
-            let _ = fs::remove_dir_all(&left.path);
+        let of = |library| {
+            std::mem::ManuallyDrop::new(Folder {
+                path: path.clone(),
+                library,
+                memory: None,
+            })
+        };
+        if [AGENT, ACTIVITY]
+            .into_iter()
+            .all(|library| of(library).carriers().is_empty())
+        {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
@@ -208,22 +239,27 @@ fn is_over(path: &Path) -> bool {
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     let is_ours = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
-    let is_made_so = path.join(FILE).is_file() || path.join(SOCKET).exists();
+    let has_library = [AGENT, ACTIVITY]
+        .iter()
+        .any(|library| path.join(library.file).is_file());
+    let is_made_so = has_library || path.join(SOCKET).exists();
     is_ours && is_made_so && crate::discover::has_ended(pid)
 }
 
 /// A file without a name, which processes of this user find by ours.
-fn in_memory(bytes: &[u8]) -> Result<OwnedFd> {
+fn in_memory(library: Library) -> Result<OwnedFd> {
+    let name = CString::new(library.file)?;
     // SAFETY: a name that ends, and a descriptor that nobody else owns
     let file = unsafe {
-        let fd = libc::memfd_create(c"libgpuscope_agent.so".as_ptr(), libc::MFD_CLOEXEC);
+        let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
         if fd < 0 {
             return Err(io::Error::last_os_error()).context("failed to make a file in memory");
         }
         OwnedFd::from_raw_fd(fd)
     };
     let mut file = File::from(file);
-    file.write_all(bytes).context("failed to write the agent into memory")?;
+    file.write_all(library.bytes)
+        .context("failed to write what programs load into memory")?;
     Ok(file.into())
 }
 
@@ -265,9 +301,9 @@ mod tests {
 
     #[test]
     fn what_a_program_loads_already_is_kept_and_comes_first() {
-        let folder = Folder::make().expect("a folder");
+        let folder = Folder::make(AGENT).expect("a folder");
         let of = |list: Option<&str>| folder.environment(list.map(OsString::from))[0].1.clone();
-        let own = folder.agent().into_os_string();
+        let own = folder.library().into_os_string();
         assert_eq!((of(None), of(Some(""))), (own.clone(), own.clone()));
         let mut both = OsString::from("/a.so:/b.so:");
         both.push(&own);
@@ -286,7 +322,7 @@ mod tests {
         let (over, running) = (of(u32::MAX), of(std::process::id()));
         for folder in [&over, &running] {
             fs::create_dir(folder).expect("a folder");
-            fs::write(folder.join(FILE), AGENT).expect("a file");
+            fs::write(folder.join(AGENT.file), AGENT.bytes).expect("a file");
         }
         fs::create_dir(parent.path().join("gpuscope-notes")).expect("a folder");
         sweep(parent.path());
@@ -296,7 +332,7 @@ mod tests {
     #[test]
     fn the_agent_needs_no_library_and_no_version_of_one() {
         use object::{Object, ObjectSymbol};
-        let agent = object::File::parse(AGENT).expect("a library");
+        let agent = object::File::parse(AGENT.bytes).expect("a library");
         let name = |symbol: &object::Symbol<'_, '_>| symbol.name().expect("a name").to_owned();
         let undefined = agent.dynamic_symbols().filter(|symbol| symbol.is_undefined());
         let undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
@@ -313,7 +349,7 @@ mod tests {
 
     #[test]
     fn it_goes_with_the_run() {
-        let folder = Folder::make().expect("a folder");
+        let folder = Folder::make(AGENT).expect("a folder");
         let path = folder.path.clone();
         assert!(path.join("libgpuscope_agent.so").is_file());
         drop(folder);

@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A piece of memory and the file that others map it by.
-pub(super) struct SharedMemory {
+pub(crate) struct SharedMemory {
     file: OwnedFd,
     at: NonNull<u8>,
     bytes: u64,
@@ -26,7 +26,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// There is no memory, or no room for more of it in our addresses.
-    pub(super) fn make(bytes: u64) -> Result<SharedMemory> {
+    pub(crate) fn make(bytes: u64) -> Result<SharedMemory> {
         let file = sealed_file(bytes).context("failed to make memory to share")?;
         SharedMemory::map(file, bytes)
     }
@@ -35,7 +35,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// It is shorter, or there is no room for it in our addresses.
-    pub(super) fn over(file: OwnedFd, bytes: u64) -> Result<SharedMemory> {
+    pub(crate) fn over(file: OwnedFd, bytes: u64) -> Result<SharedMemory> {
         let file = File::from(file);
         if file.metadata()?.len() < bytes {
             bail!("it is no memory of an agent");
@@ -66,7 +66,7 @@ impl SharedMemory {
     }
 
     /// The file.
-    pub(super) fn file(&self) -> BorrowedFd<'_> {
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 
@@ -74,7 +74,7 @@ impl SharedMemory {
     ///
     /// # Errors
     /// `/proc` is not there.
-    pub(super) fn read_only(&self) -> Result<OwnedFd> {
+    pub(crate) fn read_only(&self) -> Result<OwnedFd> {
         let path = format!("/proc/self/fd/{}", self.file.as_raw_fd());
         let file = File::open(&path).with_context(|| format!("failed to open {path}"))?;
         Ok(file.into())
@@ -87,7 +87,7 @@ impl SharedMemory {
     }
 
     /// Copies what lies at `offset` as far as it is there.
-    pub(super) fn copy(&self, offset: u64, to: &mut [u8]) {
+    pub(crate) fn copy(&self, offset: u64, to: &mut [u8]) {
         match self.place(offset, to.len()) {
             // SAFETY: both are as long; what somebody writes meanwhile is copied as it is at the time
             Some(from) => unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), to.len()) },
@@ -96,7 +96,7 @@ impl SharedMemory {
     }
 
     /// A structure.
-    pub(super) fn get<T: Plain>(&self, offset: u64) -> T {
+    pub(crate) fn get<T: Plain>(&self, offset: u64) -> T {
         match self.place(offset, size_of::<T>()) {
             // SAFETY: as in `copy`; any bytes are one
             Some(from) => unsafe { from.cast::<T>().read_unaligned() },
@@ -105,7 +105,7 @@ impl SharedMemory {
     }
 
     /// Writes bytes, where there is room for them.
-    pub(super) fn put(&self, offset: u64, bytes: &[u8]) {
+    pub(crate) fn put(&self, offset: u64, bytes: &[u8]) {
         if let Some(to) = self.place(offset, bytes.len()) {
             // SAFETY: as in `copy`
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) }
@@ -113,12 +113,12 @@ impl SharedMemory {
     }
 
     /// Writes a structure.
-    pub(super) fn set<T: Plain>(&self, offset: u64, value: &T) {
+    pub(crate) fn set<T: Plain>(&self, offset: u64, value: &T) {
         self.put(offset, bytes_of(value));
     }
 
     /// An aligned word; one beyond the end is always 0.
-    pub(super) fn word(&self, offset: u64) -> &AtomicU64 {
+    pub(crate) fn word(&self, offset: u64) -> &AtomicU64 {
         static NOTHING: AtomicU64 = AtomicU64::new(0);
         let place = self.place(offset, 8).filter(|_| offset.is_multiple_of(8));
         // SAFETY: aligned, within the mapping, which lives as long as `self`
@@ -126,7 +126,7 @@ impl SharedMemory {
     }
 
     /// The same of four bytes.
-    pub(super) fn half(&self, offset: u64) -> &AtomicU32 {
+    pub(crate) fn half(&self, offset: u64) -> &AtomicU32 {
         static NOTHING: AtomicU32 = AtomicU32::new(0);
         let place = self.place(offset, 4).filter(|_| offset.is_multiple_of(4));
         // SAFETY: as in `word`
@@ -134,7 +134,7 @@ impl SharedMemory {
     }
 
     /// A word as it is now.
-    pub(super) fn now(&self, offset: u64) -> u64 {
+    pub(crate) fn now(&self, offset: u64) -> u64 {
         self.word(offset).load(Ordering::Acquire)
     }
 }

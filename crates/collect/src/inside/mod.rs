@@ -7,17 +7,17 @@
 mod arena;
 mod attendant;
 mod door;
-mod folder;
+pub(crate) mod folder;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;
 mod members;
-mod memory;
+pub(crate) mod memory;
 mod patch;
 mod plan;
 mod process;
 mod ring;
 mod run;
-mod socket;
+pub(crate) mod socket;
 pub mod standby;
 mod strangers;
 mod tables;
@@ -33,7 +33,7 @@ use anyhow::{Context, Result, bail};
 use arena::{ArenaFile, FLOWS};
 use attendant::{Attendant, Shared};
 use door::Door;
-use folder::Folder;
+use folder::{AGENT, Folder};
 use run::{FileName, Run};
 use socket::Listener;
 use std::any::Any;
@@ -60,7 +60,7 @@ impl Inside {
     /// There is no memory, no folder for the agent, or something is asked for that only the kernel sees.
     pub fn start(setup: &Setup) -> Result<Inside> {
         refuse(setup)?;
-        let folder = Folder::make()?;
+        let folder = Folder::make(AGENT)?;
         let shared = Arc::new(Shared::new(Run::make(setup)?, !setup.paused, folder.socket())?);
         let listener = Listener::open(&folder.socket())?;
         Ok(Inside {
@@ -98,7 +98,7 @@ impl Drop for Inside {
 /// # Errors
 /// There is none; why.
 pub fn is_possible() -> Result<()> {
-    Folder::make()?;
+    Folder::make(AGENT)?;
     memory::SharedMemory::make(arena::RUN_BYTES)?;
     Ok(())
 }

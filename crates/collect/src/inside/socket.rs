@@ -1,9 +1,9 @@
-//! Messages of agents, each on a connection of its own, and the answers.
+//! Messages of what programs have loaded, each on a connection of its own, and the answers.
 //!
 //! Owns who is believed to be which process: the kernel says it.
 
-use super::arena::{ARENA_MAGIC, Answer, Message};
-use crate::wire::{bytes_of, read};
+use super::arena::{ARENA_MAGIC, Answer};
+use crate::wire::{Plain, bytes_of, read};
 use anyhow::{Context, Result};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -19,11 +19,11 @@ static PATIENCE: libc::timeval = libc::timeval {
 };
 
 /// Where agents call.
-pub(super) struct Listener(OwnedFd);
+pub(crate) struct Listener(OwnedFd);
 
 /// An agent that waits for an answer.
 #[derive(Debug)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     connection: OwnedFd,
     pub pid: u32,
     pub uid: u32,
@@ -32,7 +32,7 @@ pub(super) struct Caller {
 impl Listener {
     /// # Errors
     /// There is a file of that name, or none may be made.
-    pub(super) fn open(path: &Path) -> Result<Listener> {
+    pub(crate) fn open(path: &Path) -> Result<Listener> {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: makes a descriptor that nobody else owns
         let socket = unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")?;
@@ -48,12 +48,12 @@ impl Listener {
         Ok(Listener(socket))
     }
 
-    pub(super) fn fd(&self) -> RawFd {
+    pub(crate) fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// The next one who calls, and what it says; `None`: nobody does.
-    pub(super) fn accept(&self) -> Option<(Caller, Option<Message>)> {
+    /// The next one who calls, and what it says, if that is a message of these; `None`: nobody does.
+    pub(crate) fn accept<M: Plain>(&self) -> Option<(Caller, Option<M>)> {
         // SAFETY: makes a descriptor that nobody else owns
         let connection = unsafe {
             owned(libc::accept4(
@@ -77,12 +77,18 @@ impl Listener {
 
 impl Caller {
     /// Lets the agent go on. False: it waits no longer.
-    pub(super) fn answer(self, accepted: bool, files: Option<[BorrowedFd<'_>; 2]>) -> bool {
+    pub(crate) fn answer(self, accepted: bool, files: Option<[BorrowedFd<'_>; 2]>) -> bool {
         let answer = Answer {
             magic: ARENA_MAGIC,
             accepted: accepted.into(),
         };
+        let files = files.as_ref().map_or(&[][..], |files| &files[..]);
         send(&self.connection, bytes_of(&answer), files)
+    }
+
+    /// Gives it `file` with `answer`; the connection, which stays open. `None`: it waits no longer.
+    pub(crate) fn give<A: Plain>(self, answer: &A, file: BorrowedFd<'_>) -> Option<OwnedFd> {
+        send(&self.connection, bytes_of(answer), &[file]).then_some(self.connection)
     }
 }
 
@@ -124,8 +130,8 @@ fn peer_of(connection: &OwnedFd) -> Option<libc::ucred> {
     (known && peer.pid > 0).then_some(peer)
 }
 
-fn receive(connection: &OwnedFd) -> Option<Message> {
-    let mut bytes = [0u8; size_of::<Message>()];
+fn receive<M: Plain>(connection: &OwnedFd) -> Option<M> {
+    let mut bytes = vec![0u8; size_of::<M>()];
     // SAFETY: a plain option of our descriptor, and a buffer as long as is said
     let received = unsafe {
         libc::setsockopt(
@@ -138,36 +144,42 @@ fn receive(connection: &OwnedFd) -> Option<Message> {
         libc::recv(connection.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), 0)
     };
     let is_whole = usize::try_from(received).is_ok_and(|count| count == bytes.len());
-    let message = is_whole.then(|| read::<Message>(&bytes)).flatten();
-    message.filter(|message| message.magic == ARENA_MAGIC)
+    is_whole.then(|| read::<M>(&bytes)).flatten()
 }
 
-/// Room for a message's two descriptors, aligned as a header of such a message.
+/// Descriptors of a message, at most.
+const MOST_FILES: usize = 2;
+
+/// Room for them, aligned as a header of such a message.
 #[repr(C)]
 struct Passed {
     header: libc::cmsghdr,
-    files: [RawFd; 2],
+    files: [RawFd; MOST_FILES],
 }
 
-fn send(connection: &OwnedFd, bytes: &[u8], files: Option<[BorrowedFd<'_>; 2]>) -> bool {
+fn send(connection: &OwnedFd, bytes: &[u8], files: &[BorrowedFd<'_>]) -> bool {
     let mut part = libc::iovec {
         iov_base: bytes.as_ptr().cast_mut().cast(),
         iov_len: bytes.len(),
     };
-    let mut passed = files.map(|files| Passed {
+    let count = files.len().min(MOST_FILES);
+    let mut passed = Passed {
         header: libc::cmsghdr {
-            cmsg_len: size_of::<Passed>(),
+            cmsg_len: size_of::<libc::cmsghdr>() + count * size_of::<RawFd>(),
             cmsg_level: libc::SOL_SOCKET,
             cmsg_type: libc::SCM_RIGHTS,
         },
-        files: files.map(|file| file.as_raw_fd()),
-    });
+        files: [-1; MOST_FILES],
+    };
+    for (place, file) in passed.files.iter_mut().zip(files) {
+        *place = file.as_raw_fd();
+    }
     // SAFETY: all zero is a message of nothing
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    if let Some(passed) = &mut passed {
-        message.msg_control = std::ptr::from_mut(passed).cast();
+    if count > 0 {
+        message.msg_control = std::ptr::from_mut(&mut passed).cast();
         message.msg_controllen = size_of::<Passed>();
     }
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;

@@ -5,7 +5,7 @@
 //! for. How one is woken is `door`'s business.
 
 use super::arena::ArenaCall;
-use super::folder::{self, AGENT, FILE};
+use super::folder::{self, AGENT};
 use super::plan;
 use super::run::Run;
 use super::{door, name_of};
@@ -44,7 +44,7 @@ pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result
     };
     let mut standby = OsString::from(STANDBY);
     standby.push(&folder);
-    Ok(folder::variables(&folder.join(FILE), preloaded, standby))
+    Ok(folder::variables(&folder.join(AGENT.file), preloaded, standby))
 }
 
 /// Whether a process can be traced from inside though it runs already.
@@ -130,7 +130,7 @@ pub fn gpuscope_of(pid: u32) -> Option<PathBuf> {
 /// Where what it carries lies, by what it was started with.
 fn folder_of(pid: u32) -> Option<PathBuf> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let entry = format!("{}={STANDBY}", folder::VARIABLE);
+    let entry = format!("{}={STANDBY}", AGENT.variable);
     let mut entries = environment.split(|byte| *byte == 0);
     let found = entries.find_map(|one| one.strip_prefix(entry.as_bytes()))?;
     Some(PathBuf::from(OsStr::from_bytes(found)))
@@ -185,7 +185,7 @@ fn install(parent: &Path) -> Result<PathBuf> {
             fs::remove_dir_all(&partial)?;
         }
     }
-    folder::may_be_run(&path.join(FILE))?;
+    folder::may_be_run(&path.join(AGENT.file))?;
     Ok(path)
 }
 
@@ -211,13 +211,15 @@ fn is_whole(folder: &Path) -> Result<bool> {
     if !facts.is_dir() || ![0, own].contains(&facts.uid()) || facts.mode() & 0o022 != 0 {
         bail!("{} is somebody else's", folder.display());
     }
-    Ok([FILE, LINKERS, PLANNER].iter().all(|name| folder.join(name).exists()))
+    Ok([AGENT.file, LINKERS, PLANNER]
+        .iter()
+        .all(|name| folder.join(name).exists()))
 }
 
 fn fill(folder: &Path, program: &Path) -> Result<()> {
     DirBuilder::new().mode(0o755).create(folder)?;
-    fs::write(folder.join(FILE), AGENT)?;
-    folder::let_run(&folder.join(FILE))?;
+    fs::write(folder.join(AGENT.file), AGENT.bytes)?;
+    folder::let_run(&folder.join(AGENT.file))?;
     fs::write(folder.join(LINKERS), linkers())?;
     symlink(program, folder.join(PLANNER))?;
     Ok(())

@@ -133,9 +133,20 @@ impl Launches {
         let name = match known {
             Some(name) => name,
             None if self.name_bytes + event.name.len() > NAME_BYTES => return,
-            None => self.read(event),
+            None => self.read(event.name, event.cut),
         };
         self.know(event.tgid, event.id, name.map_or(Known::Nothing, Known::Name));
+    }
+
+    /// What the kernel of that symbol is called, as launches have it. `None`: it is no name, or there is no room for more.
+    pub fn named(&mut self, (symbol, cut): (&[u8], bool)) -> Option<Arc<KernelName>> {
+        let longest = wire::KERNEL_NAME - 1;
+        let (name, cut) = (symbol.get(..longest).unwrap_or(symbol), cut || symbol.len() >= longest);
+        match self.names.get(name) {
+            Some(known) => known.clone(),
+            None if self.name_bytes + name.len() > NAME_BYTES => None,
+            None => self.read(name, cut),
+        }
     }
 
     /// A function of the host launches the kernel of that name.
@@ -166,16 +177,16 @@ impl Launches {
         }
     }
 
-    fn read(&mut self, event: &KernelEvent<'_>) -> Option<Arc<KernelName>> {
-        let name = KernelName::read(event.name, event.cut).map(|name| match self.shorts.contains(&name.short) {
+    fn read(&mut self, symbol: &[u8], cut: bool) -> Option<Arc<KernelName>> {
+        let name = KernelName::read(symbol, cut).map(|name| match self.shorts.contains(&name.short) {
             true => name.told_apart(),
             false => name,
         });
         let name = name.map(Arc::new);
         self.shorts.extend(name.iter().map(|name| name.short.clone()));
         let text = name.as_ref().map_or(0, |name| name.full.len() + 2 * name.short.len());
-        self.name_bytes += 2 * event.name.len() + text;
-        self.names.insert(event.name.to_vec(), name.clone());
+        self.name_bytes += 2 * symbol.len() + text;
+        self.names.insert(symbol.to_vec(), name.clone());
         name
     }
 

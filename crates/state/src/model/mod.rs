@@ -1,5 +1,6 @@
 //! What events mean, added up. Pure: no I/O, no kernel.
 
+pub mod activity;
 pub mod aggregate;
 pub mod beside;
 pub mod cost;

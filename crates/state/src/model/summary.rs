@@ -109,6 +109,8 @@ pub struct Summary {
     pub open: Vec<super::open::OpenCall>,
     /// Where threads were outside CUDA; `None`: not sampled.
     pub outside: Option<super::outside::Outside>,
+    /// What devices have executed; `None`: not asked for.
+    pub gpu: Option<super::activity::Report>,
     /// What is wrong.
     pub findings: super::finding::Diagnosis,
 }

@@ -3,6 +3,7 @@
 //!
 //! Owns the bytes of events; does not know what they mean.
 
+use super::activity::Activity;
 use super::xid::Report;
 use crate::model::beside::{Happening, Measure};
 use crate::wire::Inbox;
@@ -23,6 +24,7 @@ enum Aside {
     Process(Happened),
     Xid(Report),
     Measure(Measure),
+    Activity(Activity),
 }
 
 impl Aside {
@@ -31,6 +33,7 @@ impl Aside {
             Aside::Process(happened) => happened.at,
             Aside::Xid(report) => report.at,
             Aside::Measure(measure) => measure.at,
+            Aside::Activity(activity) => activity.begin,
         }
     }
 
@@ -39,6 +42,7 @@ impl Aside {
             Aside::Process(happened) => Due::Process(happened),
             Aside::Xid(report) => Due::Xid(report),
             Aside::Measure(measure) => Due::Measure(measure),
+            Aside::Activity(activity) => Due::Activity(activity),
         }
     }
 }
@@ -50,6 +54,7 @@ pub enum Due<'a> {
     Process(&'a Happened),
     Xid(&'a Report),
     Measure(&'a Measure),
+    Activity(&'a Activity),
 }
 
 /// Events and happenings that are held back.
@@ -91,6 +96,11 @@ impl Window {
     /// Adds what was measured.
     pub fn measure(&mut self, measure: Measure) {
         self.asides.push(Aside::Measure(measure));
+    }
+
+    /// Adds what a device has done.
+    pub fn run(&mut self, activity: Activity) {
+        self.asides.push(Aside::Activity(activity));
     }
 
     /// Bytes of events that are held back.
@@ -165,6 +175,7 @@ mod tests {
                 Due::Process(happened) => (happened.at, false),
                 Due::Xid(report) => (report.at, false),
                 Due::Measure(measure) => (measure.at, false),
+                Due::Activity(activity) => (activity.begin, false),
             });
         });
         out

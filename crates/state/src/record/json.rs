@@ -5,6 +5,7 @@
 use super::{Asked, Traced};
 use crate::decode::Value;
 use crate::driver;
+use crate::model::activity::{Activity, What};
 use crate::text::json::{hex, string};
 use serde_json::json;
 use std::io::Write;
@@ -20,6 +21,37 @@ pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
         }
         None => Values(itoa::Buffer::new()).object(traced.call.args(), out),
     }
+}
+
+/// What is known of an activity beyond its name, its times and its bytes.
+pub fn args_of_activity(activity: &Activity, out: &mut Vec<u8>) {
+    let kind = match activity.what {
+        What::Kernel { .. } => "kernel",
+        What::Copy { .. } => "copy",
+        What::Memset { .. } => "memset",
+    };
+    let (device, context) = (activity.device, activity.context);
+    let _ = write!(
+        out,
+        "{{\"activity\":\"{kind}\",\"device\":{device},\"context\":{context}"
+    );
+    if let What::Kernel {
+        grid: [gx, gy, gz],
+        block: [bx, by, bz],
+        registers,
+        shared_bytes,
+        ..
+    } = activity.what
+    {
+        let _ = write!(
+            out,
+            ",\"grid\":[{gx},{gy},{gz}],\"block\":[{bx},{by},{bz}],\"registers\":{registers},\"shared_bytes\":{shared_bytes}"
+        );
+    }
+    if let Some(graph) = activity.graph {
+        let _ = write!(out, ",\"graph\":{graph}");
+    }
+    out.push(b'}');
 }
 
 /// What is known of a call beyond what all calls have, each field after a comma. Of arguments, sizes and numbers are

@@ -5,6 +5,7 @@ use crate::catalog::Class;
 use crate::clock::Clock;
 use crate::decode::Value;
 use crate::frame::json::frames_json;
+use crate::model::activity::{Activity, What};
 use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
 use crate::model::xid::Report;
@@ -117,6 +118,32 @@ impl Maker {
             fault: Some(report),
             args: std::str::from_utf8(&self.args).ok(),
             ..Record::new(Kind::Xid, self.since(report.at), 0)
+        }
+    }
+
+    /// The row of what a device has done for the process of that name. `args`: whether its arguments are wanted, too.
+    pub fn activity<'a>(&'a mut self, activity: &'a Activity, comm: &'a str, full: bool, args: bool) -> Record<'a> {
+        self.args.clear();
+        if args {
+            json::args_of_activity(activity, &mut self.args);
+        }
+        let (direction, host) = match activity.what {
+            What::Copy { direction, host, .. } => (direction, host),
+            _ => (None, None),
+        };
+        Record {
+            ns: Some(activity.ns()),
+            tid: 0,
+            comm,
+            layer: "gpu",
+            name: activity.name(full),
+            bytes: activity.bytes(),
+            direction,
+            host,
+            stream: Some(activity.stream.into()),
+            args: args.then(|| std::str::from_utf8(&self.args).unwrap_or("{}")),
+            activity: Some(activity),
+            ..Record::new(Kind::Gpu, self.since(activity.begin), activity.pid)
         }
     }
 

@@ -171,6 +171,17 @@ impl<R: BufRead> Lines<R> {
                 stack: texts.stack,
                 ..base
             },
+            Kind::Gpu => Record {
+                ns: micros(line, "duration_us"),
+                bytes: line.number("bytes"),
+                direction: CopyKind::ALL
+                    .into_iter()
+                    .find(|direction| direction.name() == texts.name),
+                host: texts.host(),
+                stream: line.number("stream"),
+                layer: "gpu",
+                ..base
+            },
             Kind::Count => Record {
                 class: self.functions.class(line, &texts.name),
                 ns: micros(line, "total_us"),
@@ -318,17 +329,31 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// What a row of what a device has done has in columns of its own.
+const OF_EVERY_ACTIVITY: [&str; 9] = [
+    "ts",
+    "type",
+    "name",
+    "pid",
+    "comm",
+    "duration_us",
+    "bytes",
+    "host",
+    "stream",
+];
+
 /// The arguments of a call of a library; of other rows all that stands in the line beside what each has.
 fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
     let is_own = |name: &str| match kind {
         Kind::Kernel => !OF_EVERY_CALL.contains(&name),
         Kind::Xid => !["ts", "type", "layer"].contains(&name),
+        Kind::Gpu => !OF_EVERY_ACTIVITY.contains(&name),
         _ => !["ts", "type", "name", "pid", "tid", "comm", "stack"].contains(&name),
     };
     if kind == Kind::Call {
         return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));
     }
-    if !matches!(kind, Kind::Kernel | Kind::Xid | Kind::Process) {
+    if !matches!(kind, Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu) {
         return None;
     }
     let own = line.members().iter().filter(|(name, _)| is_own(name));

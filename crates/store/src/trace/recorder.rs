@@ -108,7 +108,7 @@ impl Encoder for Recorder {
         match record.kind {
             // it has its row when it returns
             Kind::Open => return,
-            Kind::Call | Kind::Kernel if self.trigger.is_full() => return self.miss(record),
+            Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => return self.miss(record),
             Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.trigger.is_full() => return,
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),
             Kind::Call | Kind::Kernel if record.failed => self.trigger.raise(Cause::Error),

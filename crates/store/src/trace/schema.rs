@@ -7,8 +7,8 @@ use crate::record::Meta;
 use arrow_schema::{DataType, Field, Schema};
 use std::collections::HashMap;
 
-/// Of the format: 2 has rows of type `snapshot`. A reader refuses newer ones, and reads all older ones.
-pub const VERSION: u32 = 2;
+/// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`. A reader refuses newer ones, and reads all older ones.
+pub const VERSION: u32 = 3;
 
 const VERSION_KEY: &str = "gpuscope.format";
 const PIECE_KEY: &str = "gpuscope.piece";

@@ -157,6 +157,7 @@ impl Json {
                 return out.extend_from_slice(b"}\n");
             }
             Kind::Idle => micros(",\"idle_us\":", record.ns, out),
+            Kind::Gpu => executed(record, out),
             _ => text(",\"name\":", record.name, out),
         }
         beside(record, out);
@@ -165,6 +166,9 @@ impl Json {
         number_of(",\"tid\":", Some(record.tid.into()).filter(|_| of_thread), out);
         if !record.comm.is_empty() {
             text(",\"comm\":", record.comm, out);
+        }
+        if record.kind == Kind::Gpu {
+            number_of(",\"stream\":", record.stream, out);
         }
         fields_of(record, out);
         out.extend_from_slice(b"}\n");
@@ -310,6 +314,16 @@ fn known(record: &Record<'_>, out: &mut Vec<u8>) {
     number_of(",\"held\":", record.held, out);
 }
 
+/// What a device has done.
+fn executed(record: &Record<'_>, out: &mut Vec<u8>) {
+    text(",\"name\":", record.name, out);
+    micros(",\"duration_us\":", record.ns, out);
+    number_of(",\"bytes\":", record.bytes, out);
+    if let Some(host) = record.host {
+        text(",\"host\":", host.name(), out);
+    }
+}
+
 /// What counts and samples have.
 fn beside(record: &Record<'_>, out: &mut Vec<u8>) {
     if record.kind == Kind::Count {
@@ -343,8 +357,8 @@ fn args_into(record: &Record<'_>, out: &mut Vec<u8>) {
 
 /// What this process has just written need not be looked through again.
 fn own_or_checked(json: &str, record: &Record<'_>, out: &mut Vec<u8>) {
-    match record.traced {
-        Some(_) => out.extend_from_slice(json.as_bytes()),
+    match record.traced.map(drop).or(record.activity.map(drop)) {
+        Some(()) => out.extend_from_slice(json.as_bytes()),
         None => object_into(json, out),
     }
 }

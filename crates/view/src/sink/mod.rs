@@ -1,6 +1,7 @@
 //! How records and snapshots look: text, JSON lines, the summary. One output format per file; where bytes go is the business
 //! of whoever drives them.
 
+pub mod activity;
 pub mod aggregate;
 pub mod cost;
 pub mod driver;

@@ -3,7 +3,7 @@
 use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory::{self, Rates};
-use super::{aggregate, cost, driver, findings};
+use super::{activity, aggregate, cost, driver, findings};
 use super::{outside, totals, work, xid};
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Copies, Function, Summary, UnderWay};
@@ -45,7 +45,7 @@ pub fn to_json(summary: &Summary) -> Value {
         .iter()
         .map(|layer| json!({"layer": layer.layer, "at_begin": layer.at_begin, "at_end": layer.at_end}));
     let (findings, no_findings) = findings::to_json(&summary.findings);
-    json!({
+    let mut all = json!({
         "type": "summary",
         "seconds": summary.seconds,
         "functions": functions,
@@ -73,7 +73,11 @@ pub fn to_json(summary: &Summary) -> Value {
         "no_findings": no_findings,
         "not_explained": findings::unexplained_json(&summary.findings),
         "cost": cost::to_json(&summary.cost, summary.seconds),
-    })
+    });
+    if let Some(gpu) = &summary.gpu {
+        all["gpu"] = activity::to_json(gpu, summary.full_names);
+    }
+    all
 }
 
 /// The same as one line that no terminal obeys.
@@ -157,6 +161,9 @@ fn whole_lines(summary: &Summary) -> String {
     out.push_str(&totals::to_text(&summary.totals));
     out.push_str(&aggregate::to_text(&summary.aggregates, &summary.memory.stacks));
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
+    if let Some(gpu) = &summary.gpu {
+        out.push_str(&activity::to_text(gpu, summary.full_names));
+    }
     out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
     out.push_str(&summary.outside.as_ref().map(outside::to_text).unwrap_or_default());
     copies_text(summary, &mut out);

@@ -3,6 +3,7 @@
 use super::work::bandwidth;
 use crate::clock::{Clock, WallClock};
 use crate::decode::Value;
+use crate::model::activity::{Activity, What};
 use crate::model::work::Certainty;
 use crate::model::xid::Report;
 use crate::record::{Encoder, Kind, Record, Traced};
@@ -174,6 +175,25 @@ impl Text {
         self.stack(traced, out);
     }
 
+    fn executed(&self, record: &Record<'_>, activity: &Activity, out: &mut Vec<u8>) {
+        self.paint(DIM, out);
+        self.time(record.at, out);
+        out.extend_from_slice(b"  ");
+        escape_into(record.comm, out);
+        let _ = write!(out, " {}/gpu{}.{}", record.pid, activity.device, activity.stream);
+        self.paint(RESET, out);
+        out.extend_from_slice(b"   ");
+        escape_into(record.name, out);
+        if let What::Kernel { grid, block, .. } = &activity.what {
+            let [[gx, gy, gz], [bx, by, bz]] = [grid, block];
+            let _ = write!(out, "<<<({gx},{gy},{gz}), ({bx},{by},{bz})>>>");
+        }
+        if let Some(size) = record.bytes {
+            let _ = write!(out, " {}", self.sizes.text(size));
+        }
+        let _ = writeln!(out, " <{}>", duration(activity.ns()));
+    }
+
     fn xid(&self, at: i64, report: &Report, out: &mut Vec<u8>) {
         self.paint(DIM, out);
         self.time(at, out);
@@ -205,6 +225,11 @@ impl Encoder for Text {
             (_, Some(traced), _) => self.call(record, traced, out),
             (Kind::Xid, _, Some(report)) => self.xid(record.at, report, out),
             (Kind::Lost, ..) => self.lost(record, out),
+            (Kind::Gpu, ..) => {
+                if let Some(activity) = record.activity {
+                    self.executed(record, activity, out);
+                }
+            }
             _ => {}
         }
     }

@@ -1,0 +1,83 @@
+/* The library that CUDA loads into a process (CUDA_INJECTION64_PATH): it asks the CUPTI that is there for kernels, copies and
+ * memsets, and hands them to gpuscope through shared memory.
+ *
+ * Owns when CUPTI is asked, and that the program goes on whatever becomes of it. What the records mean is gpuscope's business.
+ * Nothing here writes output, ends the process, or waits without an end.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/types.h>
+#include "old_glibc.h"
+#include "activity.h"
+#include "cupti.h"
+
+#define FLUSH_MS 100
+#define PATIENCE_MS 2000 /* of gpuscope's answer, and of the last flush */
+
+static struct {
+	char *shared;
+	int socket;
+	pthread_t thread;
+} own = { .socket = -1 };
+
+/* Whether records are taken at all: not in a forked child, nor once all is over. */
+static volatile int on;
+
+static struct activity_head *head(void)
+{
+	return (struct activity_head *)own.shared;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void set_state(uint32_t state, uint32_t step, uint32_t error)
+{
+	head()->step = step;
+	head()->error = error;
+	__atomic_store_n(&head()->state, state, __ATOMIC_RELEASE);
+}
+
+#include "meeting.h"
+#include "names.h"
+#include "writing.h"
+#include "reading.h"
+#include "clock.h"
+#include "streams.h"
+#include "life.h"
+#include "finding.h"
+
+/* What CUDA calls in cuInit. 1: all is well, which it is for CUDA whatever has become of us. */
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	static int begun;
+
+	if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL) || !meet())
+		return 1;
+	head()->began = now_ns();
+	ask_cupti();
+	return 1;
+}

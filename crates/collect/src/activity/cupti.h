@@ -1,0 +1,121 @@
+/* What of CUPTI is used: its entries, by their documented prototypes, and where fields lie in its records. These offsets are
+ * the same from CUDA 11.8 to 13.5, whatever the structures are called; records only grow at their ends.
+ */
+#ifndef GPUSCOPE_CUPTI_H
+#define GPUSCOPE_CUPTI_H
+
+enum {
+	CUPTI_OK = 0,
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_KIND_MEMCPY = 1,
+	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_KERNEL = 3,
+	CUPTI_KIND_CONCURRENT_KERNEL = 10,
+	CUPTI_KIND_MEMCPY2 = 22,
+	CUPTI_DOMAIN_RESOURCE = 3,
+	CUPTI_CONTEXT_CREATED = 1,
+	CUPTI_STREAM_CREATED = 3,
+	CUPTI_FLUSH_FORCED = 1,
+	CUPTI_DEVICE_BUFFER_SIZE = 0,
+	CUPTI_DEVICE_BUFFER_POOL_LIMIT = 2,
+	CUPTI_THREAD_ID_SYSTEM = 1,
+};
+
+typedef void cupti_callback(void *own, uint32_t domain, uint32_t id, const void *data);
+
+/* Of the resource domain. */
+struct cupti_resource {
+	void *context;
+	void *stream;
+	void *more;
+};
+
+static struct {
+	int (*version)(uint32_t *);
+	int (*subscribe)(void **, cupti_callback *, void *);
+	int (*unsubscribe)(void *);
+	int (*enable_callback)(uint32_t, void *, uint32_t, uint32_t);
+	int (*register_callbacks)(void (*)(uint8_t **, size_t *, size_t *),
+				  void (*)(void *, uint32_t, uint8_t *, size_t, size_t));
+	int (*next_record)(uint8_t *, size_t, void **);
+	int (*enable)(uint32_t);
+	int (*disable)(uint32_t);
+	int (*flush)(uint32_t);
+	int (*dropped)(void *, uint32_t, size_t *);
+	int (*timestamp)(uint64_t *);
+	/* may be missing */
+	int (*register_timestamp)(uint64_t (*)(void));
+	int (*set_attribute)(uint32_t, size_t *, void *);
+	int (*set_thread_id_type)(uint32_t);
+	int (*stream_id)(void *, void *, uint8_t, uint32_t *);
+	int (*context_id)(void *, uint32_t *);
+} cupti;
+
+static const struct {
+	const char *name;
+	void **entry;
+	int needed;
+} cupti_entries[] = {
+	{ "cuptiGetVersion", (void **)&cupti.version, 1 },
+	{ "cuptiSubscribe", (void **)&cupti.subscribe, 1 },
+	{ "cuptiUnsubscribe", (void **)&cupti.unsubscribe, 1 },
+	{ "cuptiEnableCallback", (void **)&cupti.enable_callback, 1 },
+	{ "cuptiActivityRegisterCallbacks", (void **)&cupti.register_callbacks, 1 },
+	{ "cuptiActivityGetNextRecord", (void **)&cupti.next_record, 1 },
+	{ "cuptiActivityEnable", (void **)&cupti.enable, 1 },
+	{ "cuptiActivityDisable", (void **)&cupti.disable, 1 },
+	{ "cuptiActivityFlushAll", (void **)&cupti.flush, 1 },
+	{ "cuptiActivityGetNumDroppedRecords", (void **)&cupti.dropped, 1 },
+	{ "cuptiGetTimestamp", (void **)&cupti.timestamp, 1 },
+	{ "cuptiActivityRegisterTimestampCallback", (void **)&cupti.register_timestamp, 0 },
+	{ "cuptiActivitySetAttribute", (void **)&cupti.set_attribute, 0 },
+	{ "cuptiSetThreadIdType", (void **)&cupti.set_thread_id_type, 0 },
+	{ "cuptiGetStreamIdEx", (void **)&cupti.stream_id, 0 },
+	{ "cuptiGetContextId", (void **)&cupti.context_id, 0 },
+};
+
+/* Where fields lie. */
+enum {
+	KERNEL_REGISTERS = 6,
+	KERNEL_BEGIN = 16,
+	KERNEL_DEVICE = 40,
+	KERNEL_GRID = 52,
+	KERNEL_BLOCK = 64,
+	KERNEL_STATIC = 76,
+	KERNEL_DYNAMIC = 80,
+	KERNEL_NAME = 104,
+	KERNEL_NODE = 144,
+	KERNEL_GRAPH = 156,
+	COPY_KIND = 4,
+	COPY_FROM = 5,
+	COPY_TO = 6,
+	COPY_FLAGS = 7,
+	COPY_BYTES = 8,
+	COPY_BEGIN = 16,
+	COPY_DEVICE = 32,
+	COPY_NODE = 64,
+	COPY_GRAPH = 72,
+	PEER_FROM = 44,
+	PEER_NODE = 72,
+	PEER_GRAPH = 80,
+	MEMSET_FLAGS = 48,
+	MEMSET_MEMORY = 50,
+};
+
+static inline uint64_t u64_at(const uint8_t *record, int at)
+{
+	uint64_t value;
+
+	memcpy(&value, record + at, 8);
+	return value;
+}
+
+static inline uint32_t u32_at(const uint8_t *record, int at)
+{
+	uint32_t value;
+
+	memcpy(&value, record + at, 4);
+	return value;
+}
+
+#endif

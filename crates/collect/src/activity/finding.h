@@ -1,0 +1,154 @@
+/* Which CUPTI is asked: the one that the program has mapped already, as there must never be two; else the one that the user
+ * names, the loader's, one beside the CUDA runtime, or the toolkit's.
+ */
+
+static int starts_with(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Of a library that is mapped. */
+struct mapped {
+	const char *beginning; /* of its file's name */
+	char path[PATH_MAX];
+};
+
+static int look_at_library(struct dl_phdr_info *info, size_t bytes, void *to)
+{
+	struct mapped *mapped = to;
+
+	if (!info->dlpi_name || !starts_with(name_of(info->dlpi_name), mapped->beginning))
+		return 0;
+	return snprintf(mapped->path, sizeof(mapped->path), "%s", info->dlpi_name) <
+	       (int)sizeof(mapped->path);
+}
+
+static int is_mapped(struct mapped *mapped)
+{
+	return dl_iterate_phdr(look_at_library, mapped);
+}
+
+static int take_entries(void *library)
+{
+	size_t at;
+
+	for (at = 0; at < sizeof(cupti_entries) / sizeof(cupti_entries[0]); at++) {
+		*cupti_entries[at].entry = dlsym(library, cupti_entries[at].name);
+		if (!*cupti_entries[at].entry && cupti_entries[at].needed)
+			return 0;
+	}
+	return 1;
+}
+
+static void note_library(void *library, const char *path)
+{
+	struct link_map *map = NULL;
+
+	if (!dlinfo(library, RTLD_DI_LINKMAP, &map) && map && map->l_name && *map->l_name)
+		path = map->l_name;
+	snprintf((char *)head()->library, LIBRARY_BYTES, "%s", path);
+}
+
+/* Whether it is settled what becomes of this process. One that is too new for the driver does nothing, and stays mapped. */
+static int try_library(const char *path, int flags)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+
+	if (!library)
+		return 0;
+	note_library(library, path);
+	if (!take_entries(library)) {
+		set_state(ACTIVITY_REFUSED, STEP_LOAD, 0);
+		dlclose(library);
+		return 0;
+	}
+	cupti.version(&head()->version);
+	return begin() != CUPTI_NOT_INITIALIZED;
+}
+
+static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8" };
+
+#define SONAMES (sizeof(sonames) / sizeof(sonames[0]))
+
+static int try_folder(const char *folder)
+{
+	char path[PATH_MAX];
+	size_t at;
+
+	for (at = 0; at < SONAMES; at++) {
+		if (snprintf(path, sizeof(path), "%s/%s", folder, sonames[at]) >= (int)sizeof(path))
+			return 0;
+		if (!access(path, R_OK) && try_library(path, 0))
+			return 1;
+	}
+	return 0;
+}
+
+/* Where packages of Python have it, seen from the runtime's folder. */
+static int try_beside_runtime(void)
+{
+	static const char *const beside[] = { "", "/../../cuda_cupti/lib", "/../../cu13/lib",
+					      "/../extras/CUPTI/lib64" };
+	struct mapped runtime = { .beginning = "libcudart.so" };
+	char folder[PATH_MAX + 32], *slash;
+	size_t at;
+
+	if (!is_mapped(&runtime))
+		return 0;
+	slash = strrchr(runtime.path, '/');
+	if (!slash)
+		return 0;
+	*slash = 0;
+	for (at = 0; at < sizeof(beside) / sizeof(beside[0]); at++) {
+		snprintf(folder, sizeof(folder), "%s%s", runtime.path, beside[at]);
+		if (try_folder(folder))
+			return 1;
+	}
+	return 0;
+}
+
+static int try_toolkits(void)
+{
+	glob_t found = { 0 };
+	int taken = 0;
+	size_t at;
+
+	if (!glob("/usr/local/cuda*/extras/CUPTI/lib64", 0, NULL, &found)) {
+		for (at = 0; at < found.gl_pathc && !taken; at++)
+			taken = try_folder(found.gl_pathv[at]);
+	}
+	globfree(&found);
+	return taken;
+}
+
+static int try_loader(void)
+{
+	size_t at;
+
+	for (at = 0; at < SONAMES; at++) {
+		if (try_library(sonames[at], 0))
+			return 1;
+	}
+	return 0;
+}
+
+static void ask_cupti(void)
+{
+	struct mapped mapped = { .beginning = "libcupti.so" };
+	const char *named = getenv("GPUSCOPE_CUPTI");
+
+	set_state(ACTIVITY_ABSENT, STEP_NONE, 0);
+	if (is_mapped(&mapped))
+		try_library(mapped.path, RTLD_NOLOAD);
+	else if (named && *named)
+		try_library(named, 0);
+	else if (!try_loader() && !try_beside_runtime())
+		try_toolkits();
+}

@@ -1,0 +1,80 @@
+/* How the library meets gpuscope: it calls at the socket that the environment names, and gets the memory that both share.
+ *
+ * The connection stays open: where it ends, gpuscope is gone.
+ */
+
+static int connected(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+	int fd;
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return -1;
+	strcpy(address.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* The file that comes with the answer, or -1. */
+static int received_file(int socket)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} passed = { 0 };
+	struct activity_message answer = { 0 };
+	struct iovec part = { &answer, sizeof(answer) };
+	struct msghdr message = {
+		.msg_iov = &part, .msg_iovlen = 1, .msg_control = &passed, .msg_controllen = sizeof(passed)
+	};
+	struct cmsghdr *header;
+	int file = -1;
+
+	if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != sizeof(answer))
+		return -1;
+	header = CMSG_FIRSTHDR(&message);
+	if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len >= CMSG_LEN(sizeof(int)))
+		memcpy(&file, CMSG_DATA(header), sizeof(file));
+	return file;
+}
+
+static int map_shared(int file)
+{
+	void *at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	close(file);
+	if (at == MAP_FAILED)
+		return 0;
+	own.shared = at;
+	if (head()->magic == ACTIVITY_MAGIC)
+		return 1;
+	munmap(at, SHARED_BYTES);
+	own.shared = NULL;
+	return 0;
+}
+
+static int meet(void)
+{
+	const struct activity_message greeting = { .magic = ACTIVITY_MAGIC };
+	const char *path = getenv("GPUSCOPE_ACTIVITY");
+	int socket = path ? connected(path) : -1, file = -1;
+
+	if (socket < 0)
+		return 0;
+	if (send(socket, &greeting, sizeof(greeting), MSG_NOSIGNAL) == sizeof(greeting))
+		file = received_file(socket);
+	if (file < 0 || !map_shared(file)) {
+		close(socket);
+		return 0;
+	}
+	own.socket = socket;
+	return 1;
+}

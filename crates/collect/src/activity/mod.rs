@@ -1,0 +1,93 @@
+//! What GPUs have executed, as CUPTI tells it inside of processes: a library that CUDA loads there asks for it and hands it over
+//! through shared memory, whichever engine traces calls.
+//!
+//! Owns the library's file, the memory that is shared with each process, and who may hand something over. What records mean is
+//! nobody's business here; the library itself is `activity.c` and its neighbours.
+
+#[cfg(any(test, fuzzing))]
+pub mod hostile;
+mod meeting;
+mod process;
+pub mod shared;
+
+pub use process::{Report, Source};
+
+use crate::inside::folder::{ACTIVITY, Folder};
+use crate::inside::socket::Listener;
+use anyhow::Result;
+use meeting::{Meeting, Shared};
+use shared::ActivityRecord;
+use std::ffi::OsString;
+use std::sync::Arc;
+
+/// What has CUDA load a library in each process.
+pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
+
+/// See the module.
+pub struct Activities {
+    shared: Arc<Shared>,
+    folder: Folder,
+    _meeting: Meeting,
+}
+
+impl Activities {
+    /// Makes what programs that are started from now on can hand their records over by.
+    ///
+    /// # Errors
+    /// There is no folder for the library, or no thread.
+    pub fn start() -> Result<Activities> {
+        let folder = Folder::make(ACTIVITY)?;
+        let shared = Arc::new(Shared::new()?);
+        let listener = Listener::open(&folder.socket())?;
+        Ok(Activities {
+            _meeting: Meeting::start(Arc::clone(&shared), listener)?,
+            shared,
+            folder,
+        })
+    }
+
+    /// What a program has to be started with; `user`: somebody else as whom it is started.
+    ///
+    /// # Errors
+    /// It could not reach us.
+    pub fn environment(&self, user: Option<u32>) -> Result<Vec<(OsString, OsString)>> {
+        if let Some(user) = user {
+            self.shared.admit(user);
+            self.folder.open_to_others()?;
+        }
+        Ok(vec![
+            (INJECTION.into(), self.folder.library().into()),
+            (ACTIVITY.variable.into(), self.folder.socket().into()),
+        ])
+    }
+
+    /// Hands all that has come to `take`, with where it comes from. Of a process that has ended nothing comes later.
+    pub fn drain(&self, take: &mut dyn FnMut(&Source, &ActivityRecord)) {
+        self.shared.drain(take);
+    }
+
+    /// What is known of each process that has loaded the library, in the order in which they did.
+    #[must_use]
+    pub fn reports(&self) -> Vec<Report> {
+        self.shared.reports()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_runs_with_every_glibc_that_cuda_runs_with() {
+        use object::Object;
+        let library = object::File::parse(ACTIVITY.bytes).expect("a library");
+        let names = library.imports().expect("imports");
+        assert!(names.iter().any(|import| import.name() == b"dlopen"));
+        let text = String::from_utf8_lossy(ACTIVITY.bytes);
+        let versions = text.split('\0').filter_map(|word| word.strip_prefix("GLIBC_2."));
+        let newest = versions
+            .filter_map(|version| version.split('.').next()?.parse::<u32>().ok())
+            .max();
+        assert_eq!(newest, Some(17), "RHEL 7 has that");
+    }
+}

@@ -1,0 +1,154 @@
+/* What CUPTI hands over: buffers of records, each read once and given back. */
+
+#define BUFFER_BYTES (4 << 20)
+#define KEPT_BUFFERS 4
+
+/* What CUPTI gets where there is no memory: it must have something. */
+static uint8_t spare[65536] __attribute__((aligned(8)));
+
+static uint8_t *kept[KEPT_BUFFERS];
+
+static int64_t clock_offset; /* to be added to CUPTI's times, ns */
+
+static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most)
+{
+	uint8_t *found = NULL;
+	int at;
+
+	for (at = 0; at < KEPT_BUFFERS && !found; at++)
+		found = __atomic_exchange_n(&kept[at], NULL, __ATOMIC_ACQ_REL);
+	if (!found && posix_memalign((void **)&found, 8, BUFFER_BYTES))
+		found = NULL;
+	*buffer = found ? found : spare;
+	*bytes = found ? BUFFER_BYTES : sizeof(spare);
+	*most = 0;
+}
+
+static void take_back(uint8_t *buffer)
+{
+	uint8_t *none;
+	int at;
+
+	if (buffer == spare)
+		return;
+	for (at = 0; at < KEPT_BUFFERS; at++) {
+		none = NULL;
+		if (__atomic_compare_exchange_n(&kept[at], &none, buffer, 0, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			return;
+	}
+	free(buffer);
+}
+
+static void place_in(struct activity_record *to, const uint8_t *from, int begin, int device)
+{
+	to->begin = u64_at(from, begin);
+	to->end = u64_at(from, begin + 8);
+	to->device = u32_at(from, device);
+	to->context = u32_at(from, device + 4);
+	to->stream = u32_at(from, device + 8);
+}
+
+static void read_kernel(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_KERNEL;
+	place_in(to, from, KERNEL_BEGIN, KERNEL_DEVICE);
+	memcpy(&to->registers, from + KERNEL_REGISTERS, 2);
+	memcpy(to->grid, from + KERNEL_GRID, sizeof(to->grid));
+	memcpy(to->block, from + KERNEL_BLOCK, sizeof(to->block));
+	to->shared_static = u32_at(from, KERNEL_STATIC);
+	to->shared_dynamic = u32_at(from, KERNEL_DYNAMIC);
+	to->node = u64_at(from, KERNEL_NODE);
+	to->graph = u32_at(from, KERNEL_GRAPH);
+}
+
+static void read_copy(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_COPY;
+	place_in(to, from, COPY_BEGIN, COPY_DEVICE);
+	to->bytes = u64_at(from, COPY_BYTES);
+	to->copy = from[COPY_KIND];
+	to->from = from[COPY_FROM];
+	to->to = from[COPY_TO];
+	to->flags = from[COPY_FLAGS];
+	to->node = u64_at(from, COPY_NODE);
+	to->graph = u32_at(from, COPY_GRAPH);
+}
+
+static void read_peer_copy(struct activity_record *to, const uint8_t *from)
+{
+	read_copy(to, from);
+	to->peer = u32_at(from, PEER_FROM);
+	to->node = u64_at(from, PEER_NODE);
+	to->graph = u32_at(from, PEER_GRAPH);
+}
+
+static void read_memset(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_MEMSET;
+	place_in(to, from, COPY_BEGIN, COPY_DEVICE);
+	to->bytes = u64_at(from, COPY_BYTES);
+	to->flags = from[MEMSET_FLAGS];
+	to->to = from[MEMSET_MEMORY];
+	to->node = u64_at(from, COPY_NODE);
+	to->graph = u32_at(from, COPY_GRAPH);
+}
+
+/* False: it is none of those that were asked for. */
+static int read_record(struct activity_record *to, const uint8_t *from)
+{
+	memset(to, 0, sizeof(*to));
+	switch (u32_at(from, 0)) {
+	case CUPTI_KIND_KERNEL:
+	case CUPTI_KIND_CONCURRENT_KERNEL:
+		read_kernel(to, from);
+		return 1;
+	case CUPTI_KIND_MEMCPY:
+		read_copy(to, from);
+		return 1;
+	case CUPTI_KIND_MEMCPY2:
+		read_peer_copy(to, from);
+		return 1;
+	case CUPTI_KIND_MEMSET:
+		read_memset(to, from);
+		return 1;
+	default:
+		count(&head()->other, 1);
+		return 0;
+	}
+}
+
+static void add_record(struct batch *batch, const uint8_t *from)
+{
+	struct activity_record *to = &batch->records[batch->count];
+
+	if (!read_record(to, from))
+		return;
+	if (!to->begin || to->end < to->begin) {
+		count(&head()->invalid, 1);
+		return;
+	}
+	to->begin += clock_offset;
+	to->end += clock_offset;
+	batch->names[batch->count] = NULL;
+	if (to->kind == ACTIVITY_KERNEL)
+		memcpy(&batch->names[batch->count], from + KERNEL_NAME, sizeof(char *));
+	if (++batch->count == BATCH)
+		write_batch(batch);
+}
+
+static void take_buffer(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid)
+{
+	struct batch batch = { 0 };
+	void *record = NULL;
+	size_t dropped = 0;
+
+	if (on && buffer != spare) {
+		while (cupti.next_record(buffer, valid, &record) == CUPTI_OK && record)
+			add_record(&batch, record);
+		write_batch(&batch);
+	}
+	if (on && cupti.dropped(context, stream, &dropped) == CUPTI_OK)
+		count(&head()->dropped, dropped);
+	take_back(buffer);
+}

@@ -1,0 +1,101 @@
+//! Activities added up, by process and device, and by kernel.
+
+use super::busy::Busy;
+use super::report::{CopyTotal, DeviceReport, KernelTotal, Total};
+use super::{Activity, What};
+use crate::catalog::CopyKind;
+use crate::model::kernel_name::KernelName;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Kernels that are told apart by name, of one device of a process; the rest counts together.
+const MOST_KERNELS: usize = 1 << 14;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Account {
+    devices: BTreeMap<(u32, u32), Device>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Device {
+    kernels: Total,
+    /// Of these, parts of graphs' launches.
+    in_graphs: u64,
+    memsets: Total,
+    copies: BTreeMap<Option<CopyKind>, CopyTotal>,
+    /// By the address of the name, which each symbol has once; 0: without one.
+    by_kernel: HashMap<usize, KernelTotal>,
+    others: Total,
+    busy: Busy,
+}
+
+impl Account {
+    /// Adds one.
+    pub fn add(&mut self, activity: &Activity) {
+        let device = self.devices.entry((activity.pid, activity.device)).or_default();
+        device.add(activity);
+    }
+
+    /// What there is so far, most time first.
+    #[must_use]
+    pub fn report(&self) -> Vec<DeviceReport> {
+        let devices = self.devices.iter();
+        devices
+            .map(|((pid, number), device)| device.report(*pid, *number))
+            .collect()
+    }
+}
+
+impl Device {
+    fn add(&mut self, activity: &Activity) {
+        let ns = activity.ns();
+        match &activity.what {
+            What::Kernel { name, .. } => {
+                self.kernels.add(ns);
+                self.in_graphs += u64::from(activity.graph.is_some());
+                self.add_kernel(name.as_ref(), ns);
+            }
+            What::Copy { direction, bytes, .. } => {
+                let copies = self.copies.entry(*direction).or_default();
+                copies.direction = *direction;
+                copies.total.add(ns);
+                copies.bytes = copies.bytes.saturating_add(*bytes);
+            }
+            What::Memset { .. } => self.memsets.add(ns),
+        }
+        if activity.is_of_device() {
+            self.busy.add(activity.begin, activity.end);
+        }
+    }
+
+    fn add_kernel(&mut self, name: Option<&Arc<KernelName>>, ns: u64) {
+        let key = name.map_or(0, |name| Arc::as_ptr(name) as usize);
+        let is_known = self.by_kernel.contains_key(&key);
+        if !is_known && self.by_kernel.len() >= MOST_KERNELS {
+            return self.others.add(ns);
+        }
+        let kernel = self.by_kernel.entry(key).or_default();
+        if !is_known {
+            kernel.name = name.cloned();
+        }
+        kernel.total.add(ns);
+    }
+
+    fn report(&self, pid: u32, device: u32) -> DeviceReport {
+        let symbol = |kernel: &KernelTotal| kernel.name.as_ref().map(|name| name.symbol.clone());
+        let mut kernels: Vec<KernelTotal> = self.by_kernel.values().cloned().collect();
+        kernels.sort_by_cached_key(|kernel| (std::cmp::Reverse(kernel.total.ns), symbol(kernel)));
+        DeviceReport {
+            pid,
+            device,
+            kernels: self.kernels,
+            in_graphs: self.in_graphs,
+            memsets: self.memsets,
+            copies: self.copies.values().cloned().collect(),
+            by_kernel: kernels,
+            other_kernels: self.others,
+            span: self.busy.span().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! How much of what devices did was seen, and why not more.
+
+use crate::activity::Report as Told;
+use crate::activity::shared::{
+    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_KERNELS, STEP_LOAD,
+    STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+};
+
+/// CUPTI's results.
+const NOT_INITIALIZED: u32 = 15;
+const MULTIPLE_SUBSCRIBERS: u32 = 39;
+
+/// How much of what a process's devices did was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Coverage {
+    pub pid: u32,
+    pub comm: String,
+    pub seen: Seen,
+    /// Path of its CUPTI; empty: none was found.
+    pub library: String,
+    /// Of CUPTI, as people write it; empty: not known.
+    pub version: String,
+    /// Records for which there was no room.
+    pub lost: u64,
+    /// Those that CUPTI dropped.
+    pub dropped: u64,
+    /// Without times, or with impossible ones.
+    pub invalid: u64,
+    pub malformed: u64,
+    /// Their times come from a clock that was fitted.
+    pub fitted_clock: bool,
+    /// The process ended without handing over its last records.
+    pub broken_off: bool,
+}
+
+/// Whether activities were seen, and else why not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Seen {
+    #[default]
+    Yes,
+    /// There is no CUPTI.
+    Absent,
+    /// Another tool holds it.
+    Held,
+    /// It is of a later version than the driver.
+    TooNew,
+    /// One of its functions is missing.
+    TooOld,
+    /// It has refused with this error.
+    Refused { step: &'static str, error: u32 },
+}
+
+impl Coverage {
+    /// Records that are known to be missing, and at least one where some must be.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.lost + self.dropped + self.invalid + self.malformed + u64::from(self.broken_off)
+    }
+}
+
+impl Coverage {
+    /// What the library in a process has written of itself.
+    #[must_use]
+    pub fn of(told: &Told) -> Coverage {
+        let head = &told.head;
+        Coverage {
+            pid: told.pid,
+            comm: told.comm.clone(),
+            seen: seen(told),
+            library: told.library.clone(),
+            version: version(head.version),
+            lost: head.full,
+            dropped: head.dropped,
+            invalid: head.invalid,
+            malformed: told.malformed,
+            fitted_clock: head.clock == CLOCK_FITTED,
+            broken_off: told.broken_off,
+        }
+    }
+}
+
+fn seen(told: &Told) -> Seen {
+    let head = &told.head;
+    match (head.state, head.step, head.error) {
+        (ACTIVITY_ABSENT, ..) => Seen::Absent,
+        (ACTIVITY_REFUSED, _, MULTIPLE_SUBSCRIBERS) => Seen::Held,
+        (ACTIVITY_REFUSED, STEP_LOAD, 0) => Seen::TooOld,
+        (ACTIVITY_REFUSED, _, NOT_INITIALIZED) => Seen::TooNew,
+        (ACTIVITY_REFUSED, step, error) => Seen::Refused {
+            step: step_name(step),
+            error,
+        },
+        _ => Seen::Yes,
+    }
+}
+
+fn step_name(step: u32) -> &'static str {
+    match step {
+        STEP_SUBSCRIBE => "cuptiSubscribe",
+        STEP_CALLBACKS => "cuptiActivityRegisterCallbacks",
+        STEP_KERNELS => "cuptiActivityEnable of kernels",
+        STEP_COPIES => "cuptiActivityEnable of copies",
+        STEP_MEMSETS => "cuptiActivityEnable of memsets",
+        STEP_THREAD => "a thread",
+        _ => "CUPTI",
+    }
+}
+
+/// As NVIDIA numbers CUPTI: of CUDA 13 on by the toolkit, before that by itself.
+fn version(number: u32) -> String {
+    match number {
+        0 => String::new(),
+        1..100_000 => format!("API {number}"),
+        _ => format!("{}.{}.{}", number / 10_000, number / 100 % 100, number % 100),
+    }
+}

@@ -1,0 +1,82 @@
+//! What is shown of activities. Plain data, complete: outputs need nothing else.
+
+use super::busy::Span;
+use super::coverage::Coverage;
+use crate::catalog::CopyKind;
+use crate::model::kernel_name::KernelName;
+use crate::model::work::Certainty;
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Report {
+    /// By process and device.
+    pub devices: Vec<DeviceReport>,
+    /// Of each process that has started CUDA.
+    pub coverage: Vec<Coverage>,
+    /// Why nothing could be asked for, in words; `None`: it was.
+    pub refused: Option<String>,
+}
+
+impl Report {
+    /// How far what is said of a process can be relied on.
+    #[must_use]
+    pub fn certainty(&self, pid: u32) -> Certainty {
+        let own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        match own.map(Coverage::missing).sum::<u64>() {
+            0 => Certainty::Measured,
+            _ => Certainty::Bound,
+        }
+    }
+}
+
+/// How many, and how long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Total {
+    pub count: u64,
+    pub ns: u64,
+    pub max_ns: u64,
+}
+
+impl Total {
+    pub(super) fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.ns = self.ns.saturating_add(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+}
+
+/// Of one direction.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CopyTotal {
+    pub direction: Option<CopyKind>,
+    pub total: Total,
+    pub bytes: u64,
+}
+
+/// Of one kernel.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KernelTotal {
+    /// `None`: of those without one.
+    pub name: Option<Arc<KernelName>>,
+    pub total: Total,
+}
+
+/// What a device has done for a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceReport {
+    pub pid: u32,
+    /// As the process counts them.
+    pub device: u32,
+    pub kernels: Total,
+    /// Of these, parts of graphs' launches.
+    pub in_graphs: u64,
+    pub memsets: Total,
+    pub copies: Vec<CopyTotal>,
+    /// Most time first.
+    pub by_kernel: Vec<KernelTotal>,
+    /// Those that found no room there.
+    pub other_kernels: Total,
+    /// From the first begin to the last end.
+    pub span: Span,
+}

@@ -1,0 +1,251 @@
+//! What devices have executed, in the summary: as text and as JSON.
+
+use super::summary::ALL_IN;
+use crate::catalog::CopyKind;
+use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Report, Seen, Span, Total};
+use crate::model::work::Certainty;
+use crate::section::text::Ink;
+use crate::section::{self, Cell, Column, Table};
+use crate::text::quantity::{bytes, count, duration, escaped, plural};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// Devices of processes that are shown, and kernels of each.
+const FEW: usize = 8;
+const KERNELS: usize = 10;
+
+/// All of it.
+#[must_use]
+pub fn to_json(report: &Report, full: bool) -> Value {
+    let devices = report.devices.iter();
+    let devices = devices.map(|device| device_json(device, report.certainty(device.pid), full));
+    json!({
+        "devices": devices.collect::<Vec<_>>(),
+        "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
+        "refused": report.refused,
+    })
+}
+
+fn micros(ns: u64) -> Value {
+    json!(ns as f64 / 1e3)
+}
+
+fn device_json(device: &DeviceReport, certainty: Certainty, full: bool) -> Value {
+    let span = &device.span;
+    let copies = device.copies.iter().map(|copies| {
+        json!({"direction": copies.direction.map(CopyKind::name), "count": copies.total.count, "bytes": copies.bytes,
+            "total_us": micros(copies.total.ns)})
+    });
+    let kernels = device.by_kernel.iter().map(|kernel| {
+        json!({"kernel": shown(kernel, full), "symbol": kernel.name.as_ref().map(|name| &name.symbol),
+            "runs": kernel.total.count, "total_us": micros(kernel.total.ns), "max_us": micros(kernel.total.max_ns)})
+    });
+    json!({
+        "pid": device.pid,
+        "device": device.device,
+        "kernels": device.kernels.count,
+        "kernel_us": micros(device.kernels.ns),
+        "in_graphs": device.in_graphs,
+        "memsets": device.memsets.count,
+        "memset_us": micros(device.memsets.ns),
+        "copies": copies.collect::<Vec<_>>(),
+        "by_kernel": kernels.collect::<Vec<_>>(),
+        "other_kernels": device.other_kernels.count,
+        "first_ns": span.first,
+        "last_ns": span.last,
+        "busy_us": micros(span.busy_ns),
+        "idle_us": micros(span.idle_ns()),
+        "idle_gaps": span.gaps,
+        "longest_idle_us": micros(span.longest_gap_ns),
+        "certainty": certainty_of(span, certainty).name(),
+    })
+}
+
+fn coverage_json(coverage: &Coverage) -> Value {
+    json!({
+        "pid": coverage.pid,
+        "comm": coverage.comm,
+        "seen": coverage.seen == Seen::Yes,
+        "why": why_not(coverage),
+        "cupti": Some(&coverage.library).filter(|library| !library.is_empty()),
+        "version": Some(&coverage.version).filter(|version| !version.is_empty()),
+        "lost": coverage.lost,
+        "dropped": coverage.dropped,
+        "invalid": coverage.invalid,
+        "malformed": coverage.malformed,
+        "broken_off": coverage.broken_off,
+        "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
+    })
+}
+
+/// Work that came too late to be sorted in makes it a bound, too.
+fn certainty_of(span: &Span, certainty: Certainty) -> Certainty {
+    if span.late_ns > 0 { Certainty::Bound } else { certainty }
+}
+
+/// The section of the summary; empty where no process has started CUDA.
+#[must_use]
+pub fn to_text(report: &Report, full: bool) -> String {
+    let mut out = String::new();
+    if !report.devices.is_empty() {
+        out.push_str("\nGPU, as executed (CUPTI)\n");
+    }
+    let mut devices: Vec<&DeviceReport> = report.devices.iter().collect();
+    devices.sort_by_key(|device| std::cmp::Reverse(device.span.busy_ns));
+    for device in devices.iter().take(FEW) {
+        device_text(device, report, full, &mut out);
+    }
+    if devices.len() > FEW {
+        let more = plural((devices.len() - FEW) as u64, "more device");
+        let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
+    }
+    for line in coverage_lines(report) {
+        let _ = writeln!(out, "{line}");
+    }
+    out
+}
+
+fn device_text(device: &DeviceReport, report: &Report, full: bool, out: &mut String) {
+    let comm = report.coverage.iter().find(|coverage| coverage.pid == device.pid);
+    let comm = comm.map_or("process", |coverage| coverage.comm.as_str());
+    let _ = writeln!(out, "  {} {}, device {}", escaped(comm), device.pid, device.device);
+    let span = &device.span;
+    let window = span.last - span.first;
+    let share = |ns: u64| ns as f64 * 100.0 / window.max(1) as f64;
+    let certainty = certainty_of(span, report.certainty(device.pid));
+    let (least, most) = match certainty {
+        Certainty::Measured => ("", ""),
+        _ => (" at least", " at most"),
+    };
+    let _ = writeln!(
+        out,
+        "    busy{least} {} of {} ({:.1} %), idle{most} {} ({:.1} %) in {}, the longest {} ({})",
+        duration(span.busy_ns),
+        duration(window),
+        share(span.busy_ns),
+        duration(span.idle_ns()),
+        share(span.idle_ns()),
+        plural(span.gaps, "gap"),
+        duration(span.longest_gap_ns),
+        certainty.name()
+    );
+    let _ = writeln!(out, "    {}", work_words(device));
+    kernels_text(device, full, out);
+}
+
+fn work_words(device: &DeviceReport) -> String {
+    let timed = |total: &Total, one: &str| format!("{} {}", plural(total.count, one), duration(total.ns));
+    let graphs = match device.in_graphs {
+        0 => String::new(),
+        number => format!(" ({} of them in graphs)", count(number)),
+    };
+    let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
+    words.extend(device.copies.iter().map(|copies| copy_words(copies)));
+    if device.memsets.count > 0 {
+        words.push(timed(&device.memsets, "memset"));
+    }
+    words.join("; ")
+}
+
+fn copy_words(copies: &CopyTotal) -> String {
+    let direction = copies.direction.map_or("", CopyKind::name);
+    let what = format!("{direction} copy");
+    format!(
+        "{} {} {}",
+        plural(copies.total.count, what.trim_start()),
+        bytes(copies.bytes),
+        duration(copies.total.ns)
+    )
+}
+
+fn kernels_text(device: &DeviceReport, full: bool, out: &mut String) {
+    if device.by_kernel.is_empty() {
+        return;
+    }
+    let columns = vec![
+        Column::text("kernel"),
+        Column::number("time"),
+        Column::number("share"),
+        Column::number("runs"),
+        Column::number("mean"),
+        Column::number("max"),
+    ];
+    let all = device.kernels.ns.max(1);
+    let rows = device.by_kernel.iter().map(|kernel| {
+        let total = &kernel.total;
+        vec![
+            Cell::Text(shown(kernel, full).unwrap_or("?").to_owned()),
+            Cell::Duration(total.ns),
+            Cell::Share(total.ns as f64 / all as f64),
+            Cell::Count(total.count),
+            Cell::Duration(total.ns / total.count.max(1)),
+            Cell::Duration(total.max_ns),
+        ]
+    });
+    let table = Table::flat(columns, rows).counting("kernel", 3, "run");
+    let table = Table {
+        few: KERNELS,
+        all_in: ALL_IN,
+        ..table.wide(&[10, 7, 10, 10, 10])
+    };
+    section::text::table(&table, Ink(false), out);
+}
+
+fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {
+    let name = kernel.name.as_ref()?;
+    Some(if full { &name.full } else { &name.short })
+}
+
+/// How much was seen, and what to do where that is not all.
+fn coverage_lines(report: &Report) -> Vec<String> {
+    let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
+    let own = report.coverage.iter().filter_map(coverage_line);
+    let mut lines: Vec<String> = refused.chain(own).collect();
+    if report.devices.is_empty() && !lines.is_empty() {
+        lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
+    }
+    lines
+}
+
+fn coverage_line(coverage: &Coverage) -> Option<String> {
+    let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
+    if let Some(why) = why_not(coverage) {
+        return Some(format!("  not seen of {who}: {}", escaped(&why)));
+    }
+    let missing = [
+        (coverage.lost, "lost, because gpuscope was too slow"),
+        (coverage.dropped, "dropped by CUPTI"),
+        (coverage.invalid, "without times that make sense"),
+        (coverage.malformed, "malformed"),
+    ];
+    let missing = missing.into_iter().filter(|(number, _)| *number > 0);
+    let mut words: Vec<String> = missing
+        .map(|(number, why)| format!("{} {why}", plural(number, "record")))
+        .collect();
+    if coverage.broken_off {
+        words.push("the last records, because the process ended without handing them over".to_owned());
+    }
+    (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
+}
+
+/// Why nothing was seen of a process, and the cure.
+fn why_not(coverage: &Coverage) -> Option<String> {
+    let library = &coverage.library;
+    Some(match &coverage.seen {
+        Seen::Yes => return None,
+        Seen::Absent => {
+            "no CUPTI was found; hint: pip install nvidia-cuda-cupti, or GPUSCOPE_CUPTI=PATH/libcupti.so.13".to_owned()
+        }
+        Seen::Held => format!("another tool holds CUPTI ({library}); hint: run without the profiler, or --gpu off"),
+        Seen::TooNew => format!(
+            "CUPTI {} ({library}) is too new for the driver; hint: GPUSCOPE_CUPTI=PATH of an older libcupti.so",
+            coverage.version
+        ),
+        Seen::TooOld => {
+            format!("{library} lacks what is needed; hint: GPUSCOPE_CUPTI=PATH of libcupti.so of CUDA 11.8 or later")
+        }
+        Seen::Refused { step, error } => {
+            format!("CUPTI ({library}) refused {step}: error {error}; hint: --gpu off says nothing of it")
+        }
+    })
+}

@@ -1,0 +1,183 @@
+//! The entries that tools call.
+
+use std::ffi::{c_char, c_void};
+
+use crate::record::bytes_of;
+use crate::store::{self, Callback, Complete, Request, Timestamp};
+use crate::{driver, faults};
+
+const OK: u32 = 0;
+const INVALID_PARAMETER: u32 = 1;
+const MAX_LIMIT_REACHED: u32 = 12;
+const NOT_INITIALIZED: u32 = 15;
+const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: u32 = 39;
+const RESOURCE: u32 = 3;
+const CONTEXT_CREATED: u32 = 1;
+const STREAM_CREATED: u32 = 3;
+const FORCED: u32 = 1;
+
+/// 13.0.1.
+const VERSION: u32 = 130_001;
+
+#[repr(C)]
+struct ResourceData {
+    context: usize,
+    stream: usize,
+    more: usize,
+}
+
+extern "C" fn hear(context: usize, stream: usize) {
+    let id = if stream == 0 { CONTEXT_CREATED } else { STREAM_CREATED };
+    let heard = store::with(|store| store.subscriber.filter(|_| store.heard.contains(&id)));
+    let data = ResourceData {
+        context,
+        stream,
+        more: 0,
+    };
+    if let Some((callback, own)) = heard {
+        callback(own as *mut c_void, RESOURCE, id, (&raw const data).cast());
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *version = VERSION };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiSubscribe(place: *mut usize, callback: Callback, own: usize) -> u32 {
+    if faults::has("new") || !driver::watch(Some(store::take), Some(hear)) {
+        return NOT_INITIALIZED;
+    }
+    let is_free = !faults::has("held") && store::with(|store| store.subscriber.is_none());
+    if !is_free {
+        return MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    }
+    store::with(|store| store.subscriber = Some((callback, own)));
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *place = 1 };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiUnsubscribe(_subscriber: usize) -> u32 {
+    store::with(|store| store.subscriber = None);
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiEnableCallback(enable: u32, _subscriber: usize, domain: u32, id: u32) -> u32 {
+    if domain != RESOURCE {
+        return INVALID_PARAMETER;
+    }
+    store::with(|store| match enable {
+        0 => store.heard.remove(&id),
+        _ => store.heard.insert(id),
+    });
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityRegisterCallbacks(request: Request, complete: Complete) -> u32 {
+    store::with(|store| store.callbacks = Some((request, complete)));
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityRegisterTimestampCallback(timestamp: Timestamp) -> u32 {
+    store::with(|store| store.timestamp = Some(timestamp));
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNextRecord(buffer: *mut u8, valid: usize, place: *mut *mut u8) -> u32 {
+    // SAFETY: a buffer of ours, and a record in it or null.
+    unsafe {
+        let next = match *place {
+            last if last.is_null() => buffer,
+            last => last.add(bytes_of(last.cast::<u32>().read_unaligned())),
+        };
+        if next.offset_from(buffer) as usize >= valid {
+            return MAX_LIMIT_REACHED;
+        }
+        *place = next;
+    }
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(_context: usize, _stream: u32, count: *mut usize) -> u32 {
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *count = store::take_dropped() as usize };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityEnable(kind: u32) -> u32 {
+    if faults::has("new") || !driver::watch(Some(store::take), Some(hear)) {
+        return NOT_INITIALIZED;
+    }
+    store::with(|store| store.kinds.insert(kind));
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityDisable(kind: u32) -> u32 {
+    store::with(|store| store.kinds.remove(&kind));
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivityFlushAll(how: u32) -> u32 {
+    while how & FORCED != 0 && faults::has("hang") {
+        std::thread::park();
+    }
+    store::flush(how & FORCED != 0);
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetTimestamp(place: *mut u64) -> u32 {
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *place = store::timestamp() };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiActivitySetAttribute(_attribute: u32, _bytes: *mut usize, _value: *mut c_void) -> u32 {
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuptiSetThreadIdType(_kind: u32) -> u32 {
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetStreamIdEx(context: usize, stream: usize, _per_thread: u8, place: *mut u32) -> u32 {
+    let Some([_, number]) = driver::numbers(context, stream) else {
+        return INVALID_PARAMETER;
+    };
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *place = number };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetContextId(context: usize, place: *mut u32) -> u32 {
+    let Some([number, _]) = driver::numbers(context, 0) else {
+        return INVALID_PARAMETER;
+    };
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *place = number };
+    OK
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiGetResultString(_result: u32, place: *mut *const c_char) -> u32 {
+    // SAFETY: an out-pointer of the caller.
+    unsafe { *place = c"simulated".as_ptr() };
+    OK
+}

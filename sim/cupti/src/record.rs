@@ -1,0 +1,71 @@
+//! Records as CUPTI 13.0 lays them out.
+
+use crate::driver::Told;
+use crate::store::interned;
+
+pub const KERNEL: u32 = 10;
+pub const MEMSET: u32 = 2;
+pub const PEER_COPY: u32 = 22;
+
+/// The kind by which it is asked for.
+pub fn bytes_of(kind: u32) -> usize {
+    match kind {
+        KERNEL => 216,
+        MEMSET => 88,
+        _ => 96,
+    }
+}
+
+/// Something that ran, with times of CUPTI's clock.
+#[derive(Clone, Copy)]
+pub struct Ran {
+    pub told: Told,
+    pub name: usize,
+}
+
+impl Ran {
+    pub fn new(told: &Told) -> Ran {
+        Ran {
+            told: *told,
+            name: interned(told.name),
+        }
+    }
+
+    /// Writes it where there is room; times are what `time` makes of them.
+    pub fn write(&self, to: &mut [u8], (start, end): (u64, u64)) {
+        let told = &self.told;
+        to.fill(0);
+        let mut put = |at: usize, bytes: &[u8]| to[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, &told.kind.to_le_bytes());
+        put(16, &start.to_le_bytes());
+        put(24, &end.to_le_bytes());
+        let place = if told.kind == KERNEL { 40 } else { 32 };
+        put(place, &told.device.to_le_bytes());
+        put(place + 4, &told.context.to_le_bytes());
+        put(place + 8, &told.stream.to_le_bytes());
+        match told.kind {
+            KERNEL => {
+                put(6, &32u16.to_le_bytes());
+                for axis in 0..3 {
+                    put(52 + 4 * axis, &told.grid[axis].to_le_bytes());
+                    put(64 + 4 * axis, &told.block[axis].to_le_bytes());
+                }
+                put(80, &told.shared.to_le_bytes());
+                put(104, &self.name.to_le_bytes());
+                put(144, &told.node.to_le_bytes());
+                put(156, &told.graph.to_le_bytes());
+            }
+            kind => {
+                put(8, &told.bytes.to_le_bytes());
+                let graph = if kind == PEER_COPY { 72 } else { 64 };
+                put(graph, &told.node.to_le_bytes());
+                put(graph + 8, &told.graph.to_le_bytes());
+                if kind == MEMSET {
+                    put(50, &(told.to as u16).to_le_bytes());
+                } else {
+                    put(4, &[told.copy_kind as u8, told.from as u8, told.to as u8, 1]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What has run and was not handed over yet, and who takes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gpusim_common::clock::now_ns;
+
+use crate::driver::Told;
+use crate::faults;
+use crate::record::{Ran, bytes_of};
+
+pub type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
+pub type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
+pub type Timestamp = extern "C" fn() -> u64;
+pub type Callback = extern "C" fn(*mut c_void, u32, u32, *const c_void);
+
+#[derive(Default)]
+pub struct Store {
+    pub ran: Vec<Ran>,
+    pub kinds: BTreeSet<u32>,
+    pub callbacks: Option<(Request, Complete)>,
+    pub timestamp: Option<Timestamp>,
+    pub subscriber: Option<(Callback, usize)>,
+    /// Of the resource domain.
+    pub heard: BTreeSet<u32>,
+    count: u64,
+    dropped: u64,
+}
+
+static STORE: Mutex<Option<Store>> = Mutex::new(None);
+static NAMES: Mutex<BTreeMap<Vec<u8>, usize>> = Mutex::new(BTreeMap::new());
+
+pub fn with<T>(work: impl FnOnce(&mut Store) -> T) -> T {
+    let mut store: MutexGuard<Option<Store>> = STORE.lock().unwrap_or_else(PoisonError::into_inner);
+    work(store.get_or_insert_default())
+}
+
+/// The same address for the same name; 0: none.
+pub fn interned(name: usize) -> usize {
+    if name == 0 {
+        return 0;
+    }
+    // SAFETY: a name of the driver's.
+    let name: CString = unsafe { CStr::from_ptr(name as *const c_char) }.to_owned();
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = names.entry(name.as_bytes().to_vec());
+    *known.or_insert_with(|| name.into_raw() as usize)
+}
+
+/// The driver runs something.
+pub extern "C" fn take(told: *const Told) {
+    // SAFETY: the driver's, for this call.
+    let told = unsafe { &*told };
+    with(|store| {
+        if !store.kinds.contains(&told.kind) {
+            return;
+        }
+        store.count += 1;
+        if faults::hits("lost", store.count) {
+            store.dropped += 1;
+        } else {
+            store.ran.push(Ran::new(told));
+        }
+    });
+}
+
+pub fn take_dropped() -> u64 {
+    with(|store| std::mem::take(&mut store.dropped))
+}
+
+/// What CUPTI's clock shows now: of whoever was to be asked, else the time of day.
+pub fn timestamp() -> u64 {
+    match with(|store| store.timestamp).filter(|_| !faults::has("clock")) {
+        Some(ask) => ask(),
+        None => {
+            let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+            // SAFETY: a place to write to, and a clock that exists.
+            unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut now) };
+            now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+        }
+    }
+}
+
+/// Hands over what is done; `forced`: also what is not, without times.
+pub fn flush(forced: bool) {
+    let now = now_ns();
+    let offset = clock_offset();
+    let (ready, callbacks) = with(|store| {
+        let all = std::mem::take(&mut store.ran);
+        let (ready, rest) = all.into_iter().partition(|ran| forced || ran.told.end_ns <= now);
+        store.ran = rest;
+        (ready, store.callbacks)
+    });
+    let Some((request, complete)) = callbacks else { return };
+    hand_over(ready, now, offset, request, complete);
+}
+
+/// Of CUPTI's clock; of one that shows the same it is none.
+fn clock_offset() -> u64 {
+    let offset = timestamp().wrapping_sub(now_ns());
+    if (offset as i64).abs() < 1_000_000 { 0 } else { offset }
+}
+
+fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete: Complete) {
+    let mut ready = ready.into_iter().peekable();
+    let mut written = 0;
+    while ready.peek().is_some() {
+        let (mut buffer, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
+        request(&mut buffer, &mut bytes, &mut most);
+        if buffer.is_null() {
+            return;
+        }
+        // SAFETY: the buffer that was just given.
+        let room = unsafe { std::slice::from_raw_parts_mut(buffer, bytes) };
+        let mut used = 0;
+        while let Some(ran) = ready.next_if(|ran| used + bytes_of(ran.told.kind) <= bytes) {
+            let end = used + bytes_of(ran.told.kind);
+            written += 1;
+            ran.write(&mut room[used..end], times(&ran, now, offset, written));
+            used = end;
+        }
+        complete(std::ptr::null_mut(), 0, buffer, bytes, used);
+    }
+}
+
+fn times(ran: &Ran, now: u64, offset: u64, number: u64) -> (u64, u64) {
+    let told = &ran.told;
+    let (start, end) = (told.start_ns.wrapping_add(offset), told.end_ns.wrapping_add(offset));
+    if told.end_ns > now || faults::hits("zero", number) {
+        return (0, 0);
+    }
+    match faults::hits("reversed", number) {
+        true => (end + 1, start),
+        false => (start, end),
+    }
+}

@@ -1,0 +1,26 @@
+//! Whether what the GPU executes is recorded.
+
+use crate::cli::{Gpu, GpuChoice, Options};
+use crate::tracer::{Demand, Tracer};
+use anyhow::Result;
+
+/// Has the command that is about to be started load what asks CUPTI, where that was not forbidden. Where only some calls are shown,
+/// activities become lines if they were asked for.
+///
+/// # Errors
+/// They were asked for, and it cannot be loaded.
+pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
+    let which = &options.which;
+    let shows_some = which.errors || which.min_duration.is_some() || !which.filter.is_empty();
+    match gpu.gpu {
+        GpuChoice::Off => Ok(()),
+        GpuChoice::Auto => tracer.watch_gpu(Demand {
+            must: false,
+            lines: !shows_some,
+        }),
+        GpuChoice::On => tracer.watch_gpu(Demand {
+            must: true,
+            lines: true,
+        }),
+    }
+}

@@ -1,0 +1,282 @@
+//! What the GPU executed: each activity that the simulated CUPTI tells of is what the simulated driver has run, by both engines, and
+//! the program goes its way whatever becomes of CUPTI.
+
+use crate::inside::{NOBODY, Public};
+use crate::support::{Gpuscope, Trace, number, sim_cupti, sim_text, text};
+use crate::work_truth::log::{Log, Logs, Operation};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+const ENGINES: [&str; 2] = ["inside", "kernel"];
+
+/// A program of the simulator under gpuscope, with CUPTI where it is found, and its log of work.
+fn watched(engine: &str, options: &[&str], program: &[&str], settings: &[(&str, &str)]) -> (Trace, Log) {
+    let logs = Logs::new();
+    let gpusim = sim_text("gpusim");
+    let command: Vec<&str> = std::iter::once(gpusim.as_str())
+        .chain(program.iter().copied())
+        .collect();
+    let options: Vec<&str> = options.iter().copied().chain(["--engine", engine]).collect();
+    let mut gpuscope = logs
+        .of(Gpuscope::run(&options, &command))
+        .env("GPUSCOPE_CUPTI", sim_cupti());
+    for (name, value) in settings {
+        gpuscope = gpuscope.env(name, value);
+    }
+    (gpuscope.finish().ok(), logs.only())
+}
+
+/// What CUPTI has records of.
+fn executed(log: &Log) -> impl Iterator<Item = &Operation> {
+    log.operations.iter().filter(|operation| operation.op != "prefetch")
+}
+
+/// How often each activity came: what it is, its name or direction, its bytes, and how long it took.
+type Multiset = BTreeMap<(String, u64, u64), u64>;
+
+fn of_log(log: &Log) -> Multiset {
+    let mut all = Multiset::new();
+    for operation in executed(log) {
+        let key = (
+            operation.op.clone(),
+            operation.bytes,
+            operation.end_ns - operation.start_ns,
+        );
+        *all.entry(key).or_default() += 1;
+    }
+    all
+}
+
+fn of_lines(trace: &Trace) -> Multiset {
+    let mut all = Multiset::new();
+    for line in trace.of_type("gpu") {
+        let ns = (line["duration_us"].as_f64().expect("a time") * 1e3).round() as u64;
+        let key = (text(line, "activity"), line["bytes"].as_u64().unwrap_or(0), ns);
+        *all.entry(key).or_default() += 1;
+    }
+    all
+}
+
+fn device(trace: &Trace) -> &Value {
+    let devices = trace.summary()["gpu"]["devices"].as_array().expect("devices");
+    assert_eq!(devices.len(), 1, "{}", trace.stderr);
+    &devices[0]
+}
+
+fn coverage(trace: &Trace) -> &Value {
+    let coverage = trace.summary()["gpu"]["coverage"].as_array().expect("coverage");
+    assert_eq!(coverage.len(), 1, "{}", trace.stderr);
+    &coverage[0]
+}
+
+/// First begin, last end, and how long something of the device ran.
+fn union(log: &Log) -> (u64, u64, u64) {
+    let on_device = |operation: &&Operation| operation.direction.as_deref() != Some("HtoH");
+    let mut spans: Vec<(u64, u64)> = executed(log)
+        .filter(on_device)
+        .map(|one| (one.start_ns, one.end_ns))
+        .collect();
+    spans.sort_unstable();
+    let (mut busy, mut until) = (0, 0);
+    for (start, end) in &spans {
+        busy += end.saturating_sub(until.max(*start));
+        until = until.max(*end);
+    }
+    (spans[0].0, until, busy)
+}
+
+fn ns(value: &Value) -> u64 {
+    (value.as_f64().expect("a time") * 1e3).round() as u64
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn every_activity_is_told_once_with_its_time_and_adds_up() {
+    let programs: [&[&str]; 5] = [
+        &["train", "30"],
+        &["copies", "--seed", "7"],
+        &["item", "--steps", "20"],
+        &["graphs", "--seed", "5"],
+        &["streams", "--seed", "2"],
+    ];
+    for engine in ENGINES {
+        for program in programs {
+            let (trace, log) = watched(engine, &[], program, &[]);
+            assert_eq!(of_lines(&trace), of_log(&log), "{engine} {program:?}: {}", trace.stderr);
+            let (first, last, busy) = union(&log);
+            let told = device(&trace);
+            assert_eq!(
+                (number(told, "first_ns"), number(told, "last_ns")),
+                (first, last),
+                "{program:?}"
+            );
+            assert_eq!(ns(&told["busy_us"]), busy, "{program:?}");
+            assert_eq!(ns(&told["idle_us"]), last - first - busy, "{program:?}");
+            assert_eq!(told["certainty"], "measured", "{program:?}: {}", coverage(&trace));
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn kernels_have_the_names_and_shapes_of_their_launches() {
+    let (trace, log) = watched("kernel", &["--full-names"], &["train", "10"], &[]);
+    let mut runs: BTreeMap<String, u64> = BTreeMap::new();
+    for operation in executed(&log).filter(|operation| operation.op == "kernel") {
+        *runs.entry(operation.name.clone().expect("a name")).or_default() += 1;
+    }
+    let by_kernel = device(&trace)["by_kernel"].as_array().expect("kernels");
+    let told: BTreeMap<String, u64> = by_kernel
+        .iter()
+        .map(|one| (text(one, "symbol"), number(one, "runs")))
+        .collect();
+    assert_eq!(told, runs);
+    let launches: Vec<&Value> = trace.calls_of("cuLaunchKernel").collect();
+    let kernels: Vec<&Value> = trace
+        .of_type("gpu")
+        .filter(|line| line["activity"] == "kernel")
+        .collect();
+    assert_eq!(launches.len(), kernels.len());
+    for (launch, kernel) in launches.iter().zip(&kernels) {
+        assert_eq!(launch["kernel"], kernel["name"], "a stream's work is in order");
+        assert_eq!(launch["args"]["gridDimX"], kernel["grid"][0], "{launch} {kernel}");
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_user_without_rights_gets_it_too() {
+    let public = Public::new();
+    let cupti = public.path("libcupti.so.13");
+    std::fs::copy(sim_cupti(), &cupti).expect("a copy");
+    let done = std::process::Command::new(NOBODY[0])
+        .args(&NOBODY[1..])
+        .arg(public.path("gpuscope"))
+        .args(["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"])
+        .current_dir(cupti.parent().expect("a folder"))
+        .env_remove("XDG_RUNTIME_DIR")
+        .env("GPUSCOPE_CUPTI", &cupti)
+        .output()
+        .expect("setpriv");
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{stderr}");
+    let line = stderr.lines().find(|line| line.starts_with('{')).expect("a summary");
+    let summary: Value = serde_json::from_str(line).expect("JSON");
+    assert_eq!(summary["gpu"]["devices"][0]["kernels"], 400);
+    assert_eq!(summary["gpu"]["coverage"][0]["seen"], true);
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn where_cupti_refuses_the_summary_says_why_and_calls_are_traced_all_the_same() {
+    for (fault, words) in [
+        ("held", "another tool holds CUPTI"),
+        ("new", "is too new for the driver"),
+    ] {
+        let (trace, log) = watched("inside", &[], &["train", "5"], &[("GPUSIM_CUPTI", fault)]);
+        assert_eq!(trace.of_type("gpu").count(), 0);
+        assert_eq!(coverage(&trace)["seen"], false);
+        assert!(text(coverage(&trace), "why").contains(words), "{}", coverage(&trace));
+        assert!(trace.stderr.contains(words), "{}", trace.stderr);
+        assert_eq!(trace.calls_of("cuLaunchKernel").count(), 100);
+        assert_eq!(log.operations.len(), 115);
+    }
+    let (trace, _) = watched(
+        "inside",
+        &[],
+        &["train", "5"],
+        &[("GPUSCOPE_CUPTI", "/nowhere/libcupti.so")],
+    );
+    assert!(
+        text(coverage(&trace), "why").contains("no CUPTI was found"),
+        "{}",
+        coverage(&trace)
+    );
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn records_that_make_no_sense_are_counted_and_left_out() {
+    for (fault, field) in [
+        ("zero=10", "invalid"),
+        ("reversed=10", "invalid"),
+        ("lost=10", "dropped"),
+    ] {
+        let (trace, log) = watched("inside", &[], &["train", "20"], &[("GPUSIM_CUPTI", fault)]);
+        let told = trace.of_type("gpu").count();
+        let missing = number(coverage(&trace), field);
+        assert_eq!(
+            (missing, told as u64 + missing),
+            (46, executed(&log).count() as u64),
+            "{fault}"
+        );
+        assert_eq!(device(&trace)["certainty"], "bound", "{fault}");
+        assert!(trace.stderr.contains("at least"), "{}", trace.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn a_cupti_that_asks_nobody_for_the_time_has_its_clock_fitted() {
+    let (trace, log) = watched("inside", &[], &["train", "20"], &[("GPUSIM_CUPTI", "clock")]);
+    assert_eq!(coverage(&trace)["clock"], "fitted");
+    let (first, last, _) = union(&log);
+    let told = device(&trace);
+    let apart = |what: &str, truth: u64| number(told, what).abs_diff(truth);
+    // as near as two clocks can be read by a thread that others interrupt
+    assert!(
+        apart("first_ns", first) < 5_000_000 && apart("last_ns", last) < 5_000_000,
+        "{told}"
+    );
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn the_program_ends_though_cupti_does_not() {
+    let begun = Instant::now();
+    let (trace, _) = watched("inside", &[], &["train", "5"], &[("GPUSIM_CUPTI", "hang")]);
+    assert!(begun.elapsed() < Duration::from_secs(40), "{}", trace.stderr);
+    assert_eq!(trace.calls_of("cuLaunchKernel").count(), 100);
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn what_is_injected_already_stays() {
+    let other = |options: &[&str]| {
+        let gpusim = sim_text("gpusim");
+        Gpuscope::run(options, &[gpusim.as_str(), "train", "5"])
+            .env("CUDA_INJECTION64_PATH", "/somebody/else.so")
+            .env("GPUSCOPE_CUPTI", sim_cupti())
+            .finish()
+    };
+    let trace = other(&["--engine", "inside"]).ok();
+    assert_eq!(trace.of_type("gpu").count(), 0);
+    assert!(text(&trace.summary()["gpu"], "refused").contains("/somebody/else.so"));
+    assert!(trace.stderr.contains("hint: unset it"), "{}", trace.stderr);
+    let trace = other(&["--engine", "inside", "--gpu", "on"]);
+    assert_eq!(trace.code(), 125);
+    assert!(trace.stderr.contains("hint: unset it"), "{}", trace.stderr);
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn off_is_off() {
+    let (trace, _) = watched("inside", &["--gpu", "off"], &["train", "5"], &[]);
+    assert_eq!(trace.summary()["gpu"], Value::Null);
+    assert_eq!(trace.of_type("gpu").count(), 0);
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn what_was_handed_over_outlives_a_program_that_is_killed() {
+    let gpusim = sim_text("gpusim");
+    // a second is longer than what was done waits to be handed over
+    let script = format!("{gpusim} stall --steps 100000 & sleep 2; kill -9 $!; wait");
+    let trace = Gpuscope::script(&["--engine", "inside"], &script)
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .finish();
+    assert!(trace.of_type("gpu").count() > 0, "{}", trace.stderr);
+    assert_eq!(coverage(&trace)["broken_off"], true);
+    assert_eq!(device(&trace)["certainty"], "bound");
+}
