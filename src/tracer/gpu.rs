@@ -4,14 +4,20 @@
 //! `model::activity`.
 
 use super::Tracer;
+use crate::activity::shared::ACTIVITY_STREAM;
 use crate::activity::{Activities, INJECTION};
-use crate::model::activity::{Account, Activity, Coverage, Report};
+use crate::catalog::{Class, Layer, Step};
+use crate::decode::{Call, Value};
+use crate::model::activity::{Account, Activity, Coverage, Given, Matcher, Matching, Report};
+use crate::model::kernel_name::KernelName;
+use crate::model::order::Numbered;
 use crate::output::say;
 use crate::probe::launch::Runner;
 use crate::refusal::message;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +35,18 @@ pub(super) struct GpuPlane {
     activities: Result<Activities, String>,
     account: Account,
     comms: HashMap<u32, String>,
+    matcher: Matcher,
+    matching: Matching,
+    /// The last call of the runtime that gives work, by thread.
+    around: HashMap<u32, u64>,
+    /// Whose calls give devices work: the driver's, where they are seen.
+    layer: Layer,
+}
+
+/// What is known of a call beside what it says itself.
+pub(super) struct GivenTo<'a> {
+    pub stream: u64,
+    pub kernel: Option<&'a Arc<KernelName>>,
 }
 
 impl GpuPlane {
@@ -42,6 +60,51 @@ impl GpuPlane {
                 .map(|told| Coverage::of(&told))
                 .collect(),
             refused: self.activities.as_ref().err().cloned(),
+            matching: self.matching,
+        }
+    }
+
+    /// A call that is shown may give a device something to do. `layer`: whose call it is.
+    pub(super) fn follow(&mut self, layer: Layer, call: &Call<'_>, number: Numbered, given: &GivenTo<'_>) {
+        let header = &call.header;
+        let gives = matches!(call.row.class, Class::Launch | Class::Copy | Class::Memset);
+        let of = (header.tgid, given.stream);
+        match call.row.work.as_ref().map(|work| work.step) {
+            Some(Step::CaptureBegin) => return self.matcher.capture(of.0, of.1, true),
+            Some(Step::CaptureEnd) => return self.matcher.capture(of.0, of.1, false),
+            Some(Step::ExecDestroy) => {
+                if let Some((_, Value::Address(graph))) = call.args().next() {
+                    self.matcher.destroy(of.0, graph);
+                }
+                return;
+            }
+            _ if !gives || call.failed() => return,
+            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, number.id)),
+            _ => {}
+        }
+        if layer != self.layer {
+            return;
+        }
+        let around = self.around.get(&header.tid).copied();
+        let id = around
+            .filter(|around| number.caller == Some(*around))
+            .unwrap_or(number.id);
+        let step = call.row.work.as_ref().map(|work| work.step);
+        match (step, call.row.class) {
+            (Some(Step::GraphLaunch), _) => {
+                let graph = call.args().next().map(|(_, value)| value);
+                if let Some(Value::Address(graph)) = graph {
+                    self.matcher.launch(of, id, header.entered, graph);
+                }
+            }
+            (_, Class::Launch) => self
+                .matcher
+                .give(of, id, header.entered, Given::Kernel(given.kernel.cloned())),
+            (_, Class::Copy) => {
+                let bytes = call.size().filter(|bytes| *bytes > 0);
+                self.matcher.give(of, id, header.entered, Given::Copy(bytes));
+            }
+            _ => self.matcher.give(of, id, header.entered, Given::Memset),
         }
     }
 
@@ -76,11 +139,19 @@ impl Tracer {
             Err(error) if demand.must => return Err(error.context("failed to record what the GPU executes")),
             started => started.map_err(|error| message(&error)),
         };
+        let layer = match self.rows.has_layer(Layer::Driver) {
+            true => Layer::Driver,
+            false => Layer::Runtime,
+        };
         self.gpu = Some(GpuPlane {
             demand,
             activities,
             account: Account::default(),
             comms: HashMap::new(),
+            matcher: Matcher::default(),
+            matching: Matching::default(),
+            around: HashMap::new(),
+            layer,
         });
         Ok(())
     }
@@ -103,6 +174,10 @@ impl Tracer {
         let Ok(activities) = &gpu.activities else { return };
         let shows = gpu.demand.lines && self.encoder.as_ref().is_some_and(|encoder| encoder.shows());
         activities.drain(&mut |source, record| {
+            if record.kind == ACTIVITY_STREAM {
+                gpu.matcher
+                    .name_stream(source.pid, record.context, record.stream, record.bytes);
+            }
             let Some(activity) = Activity::of(source, record, &mut self.launches) else {
                 return;
             };
@@ -115,12 +190,16 @@ impl Tracer {
 
     pub(super) fn write_activity(&mut self, activity: &Activity) {
         let Some(encoder) = self.encoder.as_mut() else { return };
-        let comms = self.gpu.as_mut().map(|gpu| &mut gpu.comms);
-        let comm = comms.map(|comms| {
-            let known = comms.entry(activity.pid);
-            known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default())
-        });
-        let comm = comm.map_or("", |comm| comm.as_str());
+        let Some(gpu) = self.gpu.as_mut() else { return };
+        let call = gpu.matcher.cause(activity);
+        gpu.matching.looked_for += 1;
+        gpu.matching.found += u64::from(call.is_some());
+        let activity = &Activity {
+            call,
+            ..activity.clone()
+        };
+        let known = gpu.comms.entry(activity.pid);
+        let comm = known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default());
         let made = self.maker.activity(activity, comm, self.full_names, encoder.keeps());
         encoder.take(&made, &mut self.buffer);
         self.write_if_full();

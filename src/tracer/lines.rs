@@ -3,7 +3,8 @@
 //! Owns the buffer before the output, and what of events was lost. What a line looks like is an encoder's business.
 
 use super::Tracer;
-use crate::catalog::Catalog;
+use super::gpu::GivenTo;
+use crate::catalog::{Catalog, Layer};
 use crate::decode::Call;
 use crate::model::beside::Measure;
 use crate::model::window::{Due, Happened};
@@ -105,6 +106,7 @@ impl Tracer {
         let asked = rows.and_then(|rows| Some(Asked::of(&driver::Record::parse(bytes)?, rows.dialect)));
         let full = self.full_names;
         let kernel = call.kernel().and_then(|id| self.launches.name(id));
+        let launched = kernel;
         let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
         let sites = &mut self.memory.sites;
         let stack = match call.site() {
@@ -112,6 +114,19 @@ impl Tracer {
             None => sites.stack_of(header.tid, header.entered),
         };
         let facts = self.work.facts.take(header, call.row.class);
+        if let Some(gpu) = &mut self.gpu {
+            let known = self.rows.catalog.library_with(call.row.library);
+            let given = GivenTo {
+                stream: facts.stream.or_else(|| call.stream()).unwrap_or(0),
+                kernel: launched,
+            };
+            gpu.follow(
+                known.map_or(Layer::Custom, |library| library.layer),
+                &call,
+                number,
+                &given,
+            );
+        }
         let standstill_ns = self.burden.of_call(header.tid, header.entered);
         let traced = Traced {
             call: &call,

@@ -144,6 +144,82 @@ fn kernels_have_the_names_and_shapes_of_their_launches() {
     }
 }
 
+/// Calls that were found for activities, and those that were not: each is the one that the driver's log names, or one around it.
+fn matched(trace: &Trace, log: &Log) -> (u64, u64) {
+    let start = number(&trace.records[0], "start_monotonic_ns");
+    let at = |line: &Value| start + (line["ts"].as_f64().expect("a time") * 1e9).round() as u64;
+    let calls: BTreeMap<u64, &Value> = trace.calls().map(|call| (number(call, "event_id"), call)).collect();
+    let (mut found, mut none) = (0, 0);
+    for line in trace.of_type("gpu") {
+        let Some(call) = line["call_id"].as_u64() else {
+            none += 1;
+            continue;
+        };
+        let (entered, begin) = (at(calls[&call]), at(line));
+        let returned = entered + ns(&calls[&call]["duration_us"]);
+        let is_it = |one: &&Operation| one.op == line["activity"] && one.start_ns.abs_diff(begin) <= 1;
+        let mut same = executed(log).filter(is_it);
+        // ts has nine decimals, which a number has room for as long as the machine is not up for months
+        assert!(
+            same.any(|one| entered <= one.submitted_ns + 1 && one.submitted_ns <= returned + 1),
+            "{line} is not of {}",
+            calls[&call]
+        );
+        found += 1;
+    }
+    (found, none)
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn each_activity_leads_to_the_call_that_has_caused_it() {
+    let programs: [(&[&str], u64); 5] = [
+        (&["train", "20"], 0),
+        (&["graphs", "--seed", "5"], 0),
+        (&["streams", "--seed", "2"], 0),
+        (&["threads", "4", "20"], 0),
+        (&["backpressure", "--launches", "2000"], 0),
+    ];
+    for engine in ENGINES {
+        for (program, unmatched) in programs {
+            let (trace, log) = watched(engine, &[], program, &[]);
+            let (found, none) = matched(&trace, &log);
+            assert!(
+                found > 0 && none == unmatched,
+                "{engine} {program:?}: {found} and {none}"
+            );
+            assert_eq!(number(&trace.summary()["gpu"]["matched"], "ordered"), found);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs CAP_BPF and the simulated CUDA"]
+fn a_recording_has_them_for_reports_and_pictures() {
+    let gpusim = sim_text("gpusim");
+    let trace = Gpuscope::record(&["--engine", "inside"], &[gpusim.as_str(), "train", "20"])
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .finish()
+        .ok();
+    let file = trace.folder().join("t.arrows");
+    let file = file.to_str().expect("a path");
+    let report = Gpuscope::new(["report", file]).finish().ok();
+    assert!(report.stdout.contains("GPU, as executed"), "{}", report.stdout);
+    assert!(report.stdout.contains("400 kernels (measured)"), "{}", report.stdout);
+    let lines = Gpuscope::new(["export", file, "--to", "jsonl", "-o", "-"])
+        .finish()
+        .ok();
+    let kernels = lines.stdout.matches("\"activity\":\"kernel\"").count();
+    assert_eq!(
+        (kernels, lines.stdout.matches("\"match\":\"ordered\"").count()),
+        (400, 460)
+    );
+    let chrome = Gpuscope::new(["export", file, "--to", "chrome", "-o", "-"])
+        .finish()
+        .ok();
+    assert!(chrome.stdout.contains("GPU 0 stream "), "a lane for each stream");
+}
+
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn a_user_without_rights_gets_it_too() {

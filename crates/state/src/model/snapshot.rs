@@ -3,6 +3,7 @@
 //! Read from the summary's own JSON (docs/output.md), by the run itself and by whoever has its recording: both then go
 //! by the same numbers. Plain data. Of a recording without a summary the report fills it from rows.
 
+pub mod executed;
 mod figure;
 mod work;
 
@@ -23,6 +24,8 @@ pub struct Snapshot {
     /// What processes hold; `None`: it cannot be told.
     pub memory: Option<Vec<Holder>>,
     pub work: Vec<Work>,
+    /// What devices have executed; `None`: that was not asked.
+    pub gpu: Option<executed::Executed>,
     pub xids: Vec<Xid>,
     /// Faults of yet other kinds.
     pub more_xids: u64,

@@ -48,9 +48,13 @@ pub fn args_of_activity(activity: &Activity, out: &mut Vec<u8>) {
             ",\"grid\":[{gx},{gy},{gz}],\"block\":[{bx},{by},{bz}],\"registers\":{registers},\"shared_bytes\":{shared_bytes}"
         );
     }
-    if let Some(graph) = activity.graph {
+    if let Some((graph, _)) = activity.graph {
         let _ = write!(out, ",\"graph\":{graph}");
     }
+    let _ = match activity.call {
+        Some(call) => write!(out, ",\"call_id\":{call},\"match\":\"ordered\""),
+        None => write!(out, ",\"match\":\"none\""),
+    };
     out.push(b'}');
 }
 

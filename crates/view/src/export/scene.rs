@@ -23,6 +23,12 @@ pub enum Track {
         tid: u32,
         stream: u64,
     },
+    /// What a device has done for a stream of a process, by CUPTI's number.
+    Gpu {
+        pid: u32,
+        device: u32,
+        stream: u64,
+    },
     /// When nothing that a process submitted can have been running.
     Idle {
         pid: u32,
@@ -45,7 +51,7 @@ impl Track {
     #[must_use]
     pub fn pid(self) -> u32 {
         match self {
-            Track::Thread { pid, .. } | Track::Stream { pid, .. } => pid,
+            Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
             Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
@@ -58,6 +64,7 @@ impl Track {
             Track::Thread { tid, .. } => format!("thread {tid}"),
             Track::Stream { stream: 0, .. } => "default stream (submitted)".to_owned(),
             Track::Stream { stream, .. } => format!("stream {stream:#x} (submitted)"),
+            Track::Gpu { device, stream, .. } => format!("GPU {device} stream {stream} (executed)"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
@@ -310,9 +317,26 @@ impl<P: Painter> Scene<P> {
         self.painter.span(&span, out);
     }
 
+    fn executed(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let span = Span {
+            track: Track::Gpu {
+                pid: event.pid,
+                device: device_of(event.args),
+                stream: event.stream.unwrap_or(0),
+            },
+            at: event.at,
+            end: Some(event.end()),
+            name: event.name,
+            category: "gpu",
+            flow: None,
+            args: event.args,
+        };
+        self.painter.span(&span, out);
+    }
+
     /// Names come with rows, and may change.
     fn meet(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
-        if event.pid == 0 || event.comm.is_empty() {
+        if event.pid == 0 || event.tid == 0 || event.comm.is_empty() {
             return;
         }
         let known = self.names.entry((event.pid, event.tid)).or_default();
@@ -352,6 +376,7 @@ impl<P: Painter> Encoder for Scene<P> {
                 self.mark(Track::Xid, event, &name, out);
             }
             Kind::Idle => self.idle(event, out),
+            Kind::Gpu => self.executed(event, out),
             // others have no place of their own
             _ => {}
         }
@@ -370,6 +395,13 @@ impl<P: Painter> Encoder for Scene<P> {
         }
         self.painter.finish(ending, out);
     }
+}
+
+/// Of an activity; it stands among the first of what is known of it.
+fn device_of(args: Option<&str>) -> u32 {
+    let behind = args.and_then(|args| args.split_once("\"device\":"));
+    let digits = behind.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 fn xid_name(args: Option<&str>) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::summary::ALL_IN;
 use crate::catalog::CopyKind;
-use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Report, Seen, Span, Total};
+use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Span, Total};
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
@@ -23,6 +23,7 @@ pub fn to_json(report: &Report, full: bool) -> Value {
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
         "refused": report.refused,
+        "matched": {"activities": report.matching.looked_for, "ordered": report.matching.found},
     })
 }
 
@@ -98,6 +99,17 @@ pub fn to_text(report: &Report, full: bool) -> String {
     if devices.len() > FEW {
         let more = plural((devices.len() - FEW) as u64, "more device");
         let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
+    }
+    if report.matching.looked_for > 0 {
+        let Matching { looked_for, found } = report.matching;
+        // rounded down: all is said of all alone
+        let thousandths = u128::from(found) * 1000 / u128::from(looked_for);
+        let (percent, part) = (thousandths / 10, thousandths % 10);
+        let _ = writeln!(
+            out,
+            "  calls found for {percent}.{part} % of {}, by their order on streams",
+            count(looked_for)
+        );
     }
     for line in coverage_lines(report) {
         let _ = writeln!(out, "{line}");

@@ -5,6 +5,7 @@
 mod account;
 mod busy;
 mod coverage;
+mod matching;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -12,7 +13,8 @@ mod tests;
 pub use account::Account;
 pub use busy::{Busy, Span};
 pub use coverage::{Coverage, Seen};
-pub use report::{CopyTotal, DeviceReport, KernelTotal, Report, Total};
+pub use matching::{Given, Matcher};
+pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, Total};
 
 use crate::activity::Source;
 use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
@@ -32,8 +34,10 @@ pub struct Activity {
     /// CUPTI's numbers.
     pub context: u32,
     pub stream: u32,
-    /// Number of the graph whose launch it is part of.
-    pub graph: Option<u32>,
+    /// Number of the graph whose launch it is part of, and which part.
+    pub graph: Option<(u32, u64)>,
+    /// Number of the call that has caused it, by the order on its stream.
+    pub call: Option<u64>,
     pub what: What,
 }
 
@@ -92,7 +96,8 @@ impl Activity {
             device: record.device,
             context: record.context,
             stream: record.stream,
-            graph: Some(record.graph).filter(|graph| *graph != 0),
+            graph: (record.graph != 0).then_some((record.graph, record.node)),
+            call: None,
             what,
         })
     }

@@ -16,6 +16,8 @@ pub struct Report {
     pub coverage: Vec<Coverage>,
     /// Why nothing could be asked for, in words; `None`: it was.
     pub refused: Option<String>,
+    /// Of the activities, those whose call was looked for, and found.
+    pub matching: Matching,
 }
 
 impl Report {
@@ -28,6 +30,13 @@ impl Report {
             _ => Certainty::Bound,
         }
     }
+}
+
+/// How many calls were found for activities.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Matching {
+    pub looked_for: u64,
+    pub found: u64,
 }
 
 /// How many, and how long.

@@ -1,6 +1,7 @@
 //! What a report says below its findings: one chapter for each subject, the same in every form.
 
 mod calls;
+mod executed;
 mod idle;
 mod kernels;
 mod memory;
@@ -16,6 +17,7 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
     let all = [
         calls::functions(report),
         calls::slowest(report),
+        executed::executed(report),
         kernels::kernels(report),
         kernels::copies(report),
         waits::waits(report),

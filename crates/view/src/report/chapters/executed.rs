@@ -1,0 +1,87 @@
+//! What devices have executed, and when they were busy, as CUPTI has told it.
+
+use super::super::Report;
+use crate::model::snapshot::executed::{Device, Executed, Kernel};
+use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::text::quantity::{duration, plural};
+use std::collections::BTreeMap;
+
+pub(super) fn executed(report: &Report) -> Chapter {
+    let nothing = Executed::default();
+    let executed = report.totals.gpu.as_ref().unwrap_or(&nothing);
+    let columns = vec![
+        Column::text("kernel"),
+        Column::number("time").bar(),
+        Column::number("share"),
+        Column::number("runs"),
+        Column::number("mean"),
+        Column::number("max"),
+    ];
+    let kernels = by_name(executed);
+    let all: u64 = super::super::sum(kernels.iter().map(|(_, kernel)| kernel.total_ns));
+    let rows = kernels.iter().map(|(name, kernel)| row(name, kernel, all));
+    let table = match kernels.is_empty() {
+        true => Table::default(),
+        false => Table::flat(columns, rows).counting("kernel", 3, "run"),
+    };
+    let section = Section {
+        about: (!kernels.is_empty())
+            .then(|| format!("{} of kernels", duration(all)))
+            .unwrap_or_default(),
+        lines: executed.devices.iter().map(line).chain(unseen(executed)).collect(),
+        table,
+        ..Section::default()
+    };
+    Chapter::of("executed", "GPU", "GPU, as executed", section)
+}
+
+/// Of all devices, most time first.
+fn by_name(executed: &Executed) -> Vec<(&str, Kernel)> {
+    let mut all: BTreeMap<&str, Kernel> = BTreeMap::new();
+    for kernel in executed.devices.iter().flat_map(|device| &device.by_kernel) {
+        let sum = all.entry(kernel.name.as_deref().unwrap_or("?")).or_default();
+        sum.runs = sum.runs.saturating_add(kernel.runs);
+        sum.total_ns = sum.total_ns.saturating_add(kernel.total_ns);
+        sum.max_ns = sum.max_ns.max(kernel.max_ns);
+    }
+    let mut all: Vec<(&str, Kernel)> = all.into_iter().collect();
+    all.sort_by_key(|(_, kernel)| std::cmp::Reverse(kernel.total_ns));
+    all
+}
+
+fn row(name: &str, kernel: &Kernel, all: u64) -> Vec<Cell> {
+    vec![
+        Cell::Name(name.to_owned()),
+        Cell::Duration(kernel.total_ns),
+        Cell::Share(kernel.total_ns as f64 / all.max(1) as f64),
+        Cell::Count(kernel.runs),
+        Cell::Duration(kernel.total_ns / kernel.runs.max(1)),
+        Cell::Duration(kernel.max_ns),
+    ]
+}
+
+fn line(device: &Device) -> String {
+    let window = device.busy_ns.saturating_add(device.idle_ns);
+    let share = device.idle_ns as f64 * 100.0 / window.max(1) as f64;
+    let (least, most) = match device.certainty.as_str() {
+        "measured" => ("", ""),
+        _ => (" at least", " at most"),
+    };
+    format!(
+        "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share:.1} %) in {}, the longest {}; {} ({})",
+        device.pid,
+        device.device,
+        duration(device.busy_ns),
+        duration(window),
+        duration(device.idle_ns),
+        plural(device.idle_gaps, "gap"),
+        duration(device.longest_idle_ns),
+        plural(device.kernels, "kernel"),
+        device.certainty
+    )
+}
+
+fn unseen(executed: &Executed) -> impl Iterator<Item = String> {
+    let unseen = executed.coverage.iter();
+    unseen.filter_map(|one| Some(format!("not seen of {} {}: {}", one.comm, one.pid, one.why.as_ref()?)))
+}
