@@ -48,7 +48,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Makes it where files may be mapped to be run; else, with the agent in memory, where they may be written.
+    /// Makes it where files may be mapped to be run; else, with the library in memory, where they may be written.
     ///
     /// # Errors
     /// There is no such place.
@@ -211,14 +211,18 @@ impl Drop for Folder {
 fn sweep(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for path in entries.map(|entry| entry.path()).filter(|path| is_over(path)) {
-        let Some(library) = library_in(&path) else { continue };
-        let left = std::mem::ManuallyDrop::new(Folder {
-            path,
-            library,
-            memory: None,
-        });
-        if left.carriers().is_empty() {
-            let _ = fs::remove_dir_all(&left.path);
+        let of = |library| {
+            std::mem::ManuallyDrop::new(Folder {
+                path: path.clone(),
+                library,
+                memory: None,
+            })
+        };
+        if [AGENT, ACTIVITY]
+            .into_iter()
+            .all(|library| of(library).carriers().is_empty())
+        {
+            let _ = fs::remove_dir_all(&path);
         }
     }
 }
@@ -235,15 +239,11 @@ fn is_over(path: &Path) -> bool {
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     let is_ours = fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir() && facts.uid() == own);
-    is_ours && crate::discover::has_ended(pid)
-}
-
-/// Of a folder that is one of ours, whose it is.
-fn library_in(folder: &Path) -> Option<Library> {
-    let mut all = [AGENT, ACTIVITY].into_iter();
-    let found = all.find(|library| folder.join(library.file).is_file());
-    // without a file, it is in memory
-    found.or_else(|| folder.join(SOCKET).exists().then_some(AGENT))
+    let has_library = [AGENT, ACTIVITY]
+        .iter()
+        .any(|library| path.join(library.file).is_file());
+    let is_made_so = has_library || path.join(SOCKET).exists();
+    is_ours && is_made_so && crate::discover::has_ended(pid)
 }
 
 /// A file without a name, which processes of this user find by ours.
