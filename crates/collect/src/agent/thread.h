@@ -25,7 +25,8 @@ struct local {
 	__u32 walked;   /* what is to be said of the stack that was walked last, enum site_flag */
 	__u8 at_entry;  /* the call is entered, not left */
 	__u8 alive; /* what is read now stays as long as the call: pages that were read once may be read directly */
-	__u8 pad[2];
+	__u8 at_place; /* the registers are those within a function */
+	__u8 pad[1];
 	__u64 pages[PAGES_KNOWN];
 	__u64 unused[BLOCK_THREAD_UNUSED];
 };
