@@ -25,7 +25,9 @@ programs=$(cargo test --locked --workspace --no-run --quiet --message-format=jso
 cargo build --release --locked # what is promised of many allocations is promised of this one
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: held:: kept:: overrun:: scale:: trace_all_)
-ignored() { as_root env "CARGO_MANIFEST_DIR=$PWD" "GPUSCOPE_ENGINE=${GPUSCOPE_ENGINE:-kernel}" "$@" --ignored </dev/null || failed+=" $name"; }
+ignored() {
+  as_root env "CARGO_MANIFEST_DIR=$PWD" ${GPUSCOPE_ENGINE:+"GPUSCOPE_ENGINE=$GPUSCOPE_ENGINE"} "$@" --ignored </dev/null || failed+=" $name"
+}
 # Without rights, but to read the kernel's log; and as the root that such a user has at most.
 without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,+syslog)
 # inside PROGRAM: the same tests, of what is seen from inside. Each says at its head what it needs; what needs BPF is about the
@@ -33,7 +35,7 @@ without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,
 inside() {
   local test why beside=() single=() root=()
   while IFS=$'\t' read -r test why; do
-    case $test in inside::* | inside_sites::* | standby::*) continue ;; esac
+    case $test in inside::* | inside_*::* | standby::*) continue ;; esac
     case $why in
       "needs the simulated CUDA") if grep -qF "${alone[@]/#/-e}" <<<"$test"; then single+=("$test"); else beside+=("$test"); fi ;;
       "needs root, and the simulated CUDA") root+=("$test") ;;

@@ -25,6 +25,7 @@ mod hook_sums;
 mod hooks;
 mod hooks_example;
 mod inside;
+mod inside_programs;
 mod inside_sites;
 mod kernels;
 mod leaks;

@@ -32,6 +32,7 @@ _Static_assert(sizeof(struct process_head) <= ARENA_PAGE, "a page");
 #define MADV_WIPE_ON_FORK 18
 #define MADV_DONT_DUMP 16
 #define MADV_REMOVE 9
+#define LEFT_TO_LIBRARIES (64ull << 30)
 
 /* Zero in a child, which the kernel sees to: then it has not joined yet. */
 struct membership {
@@ -112,10 +113,12 @@ static bool map_page(volatile void *at, int fd, __u64 offset, int rights)
 
 static bool map_all(int of_process, int of_run)
 {
+	/* room beside libraries is left to libraries that come later, and to what their patches need */
+	char *below = (char *)((__u64)last_page - LEFT_TO_LIBRARIES) - RUN_BYTES;
 	/* what was there before gives way at once: there is always memory where a hook may be writing */
-	long memory_of_run =
-		SYS6(mmap, run, RUN_BYTES, 1, MAP_SHARED_LAZY | (run ? MAP_FIXED_ : 0), of_run, 0);
-	long memory_of_process = SYS6(mmap, process, PROCESS_BYTES, PROT_RW,
+	long memory_of_run = SYS6(mmap, run ? run : below, RUN_BYTES, 1,
+				  MAP_SHARED_LAZY | (run ? MAP_FIXED_ : 0), of_run, 0);
+	long memory_of_process = SYS6(mmap, process ? process : below - PROCESS_BYTES, PROCESS_BYTES, PROT_RW,
 				      MAP_SHARED_LAZY | (process ? MAP_FIXED_ : 0), of_process, 0);
 
 	if (failed_call(memory_of_run) || failed_call(memory_of_process))
