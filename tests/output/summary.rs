@@ -190,6 +190,7 @@ fn summary() -> Summary {
     });
     Summary {
         driver: None,
+        gpu: None,
         aggregates: Vec::new(),
         findings: gpuscope::model::finding::Diagnosis::default(),
         kernels: kernels(),
