@@ -146,7 +146,7 @@ fn say_place(tracer: &mut Tracer, place: Place) {
     }
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(
-            "from inside: static probes, and programs that do not load the agent \
+            "from inside: programs that do not load the agent \
              (linked statically, setuid, another C library, LD_PRELOAD set anew) or load CUDA by dlmopen; hint: --engine kernel, as root, sees them"
                 .to_owned(),
         );

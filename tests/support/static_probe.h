@@ -17,4 +17,6 @@
     "994: .balign 4\n"                                                                                                 \
     ".popsection\n"
 
-#define PROBE_SEMAPHORE(name) volatile unsigned short name __attribute__((section(".probes"), used)) = 0
+// as PyTorch has them: of this library alone
+#define PROBE_SEMAPHORE(name)                                                                                          \
+    __attribute__((section(".probes"), used, visibility("hidden"))) volatile unsigned short name = 0

@@ -45,7 +45,8 @@ extern "C" void *tensor_new(size_t size, int device, int64_t stream)
     int8_t index = static_cast<int8_t>(device);
     if (size && torch_sdt_semaphore_pytorch_malloc)
         __asm__ __volatile__(PROBE_NOTE("nop", "pytorch", "malloc", "torch_sdt_semaphore_pytorch_malloc",
-                                        "-8@%0 -1@%1 -8@%2 -8@%3")
+                                        "-8@%0 -1@%1 -8@%2 -8@%3") //
+                             ".byte 0xe9, 0, 0, 0, 0\n" // a long jump follows, as in PyTorch 2.11
                              :
                              : "nor"(pointer), "r"(index), "nor"(size), "m"(stream));
     return pointer;

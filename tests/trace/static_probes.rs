@@ -110,12 +110,18 @@ fn pytorch_hooks() -> String {
     text_of(Path::new(env!("CARGO_MANIFEST_DIR")).join("hooks/pytorch.toml"))
 }
 
+/// Ways of hooking from outside.
 fn tiers() -> impl Iterator<Item = &'static str> {
     let kernel = kernel_version();
     TIERS
         .iter()
         .filter(move |tier| kernel >= tier.since)
         .map(|tier| tier.name)
+}
+
+/// These, and from inside.
+fn engines() -> impl Iterator<Item = &'static str> {
+    tiers().chain(["inside"])
 }
 
 fn functions(library: &Path, hooks: &str) -> Vec<Value> {
@@ -160,7 +166,7 @@ fn marked(tier: &str) -> Trace {
 #[test]
 #[ignore = "needs root and BPF: static probes"]
 fn arguments_are_read_from_registers_memory_and_constants_with_their_sign() {
-    for tier in tiers() {
+    for tier in engines() {
         let trace = marked(tier);
         let call = trace.calls_of("marked:places").next().expect("a call");
         let expected = json!({"a": 0x1122_3344_5566_7788_u64, "b": -5, "c": 0xfff6, "d": -7, "e": "0x8000000000000001",
@@ -173,14 +179,22 @@ fn arguments_are_read_from_registers_memory_and_constants_with_their_sign() {
 #[test]
 #[ignore = "needs root and BPF: static probes"]
 fn what_arguments_point_to_is_read_and_unreadable_memory_is_no_number() {
-    let trace = marked(tiers().next().expect("a tier"));
-    let call = trace.calls_of("marked:pointers").next().expect("a call");
-    assert_eq!(call["args"], json!({}), "the last argument lies at address 16");
-    let counts: Vec<&Value> = trace
-        .calls_of("marked:many_one")
-        .map(|call| &call["args"]["which"])
-        .collect();
-    assert_eq!(counts, [&json!(1)], "a glob's probe");
+    for engine in tiers().take(1).chain(["inside"]) {
+        let trace = marked(engine);
+        let call = trace.calls_of("marked:pointers").next().expect("a call");
+        assert_eq!(
+            call["args"],
+            json!({}),
+            "{engine}: the last argument lies at address 16"
+        );
+        let counts: Vec<&Value> = trace
+            .calls_of("marked:many_one")
+            .map(|call| &call["args"]["which"])
+            .collect();
+        // from inside there is no room for a jump before the next probe
+        let expected: &[&Value] = if engine == "inside" { &[] } else { &[&json!(1)] };
+        assert_eq!(counts, expected, "{engine}: a glob's probe");
+    }
 }
 
 #[test]
@@ -225,6 +239,35 @@ fn probes_that_cannot_be_hooked_are_named() {
     }
 }
 
+/// The function around the probe is not hooked: both lie within the bytes that either has to move.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn from_inside_what_lies_below_the_stack_pointer_stays_and_every_pass_is_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hooks = folder.path().join("hooks.toml");
+    let (probes, _) = MARKED
+        .split_once("[[function]]\nlibrary = \"marked\"\nsymbol")
+        .expect("rows");
+    std::fs::write(&hooks, probes).expect("a file");
+    let options = ["--hooks", &text_of(hooks), "--ring-size", "64MiB"];
+    let trace = Gpuscope::run(&options, &[&file("marked_user")])
+        .tier("inside")
+        .finish()
+        .ok();
+    assert_eq!(trace.stdout, "0 wrong\n", "live stack was changed");
+    let calls: Vec<&Value> = trace.calls_of("marked:red_zone").collect();
+    assert_eq!(calls.len(), 3000);
+    let right = |(index, call): (usize, &&Value)| call["args"] == json!({"saved": index, "value": index});
+    assert!(calls.iter().enumerate().all(right), "{:?}", calls.first());
+    let unseen = trace.unseen();
+    let named = |name: &str| {
+        unseen
+            .iter()
+            .any(|line| line.contains(name) && line.contains("shorter"))
+    };
+    assert!(named("marked:many_one") && named("marked:many_two"), "{unseen:?}");
+}
+
 /// Address and bytes of what is handed out and not freed, as the calls say, in the order in which they happened.
 fn held(trace: &Trace) -> (u64, u64) {
     let mut calls: Vec<&Value> = trace.calls().collect();
@@ -246,7 +289,7 @@ fn held(trace: &Trace) -> (u64, u64) {
 #[test]
 #[ignore = "needs root and BPF: static probes"]
 fn tensors_balance_to_the_byte_and_failures_pass() {
-    for tier in tiers() {
+    for tier in engines() {
         let (hooks, user) = (pytorch_hooks(), file("tensor_user"));
         let options = ["--hooks", &hooks, "--chatty", "--ring-size", "64MiB"];
         let trace = Gpuscope::run(&options, &[&user]).tier(tier).finish().ok();

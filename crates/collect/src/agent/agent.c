@@ -66,7 +66,7 @@ static void bind(void)
 			       BLOCK_ROWS - BLOCK_LOCAL,
 		       "they lie before the rows");
 	BIND(specs, PLACE_SPECS);
-	BIND(probe_sites, PLACE_NOWHERE);
+	BIND(probe_sites, PLACE_PROBE_SITES);
 	BIND(targets, PLACE_NOWHERE);
 	BIND(row_counters, OWN_ROWS);
 	BIND(totals, OWN_TOTALS);
@@ -284,6 +284,7 @@ static struct block *named(struct block *block, __u32 tid)
 	struct local *own = (struct local *)((char *)block + BLOCK_LOCAL);
 
 	own->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
+	block->pointer = 0;
 	return block;
 }
 
@@ -472,6 +473,26 @@ void agent_leave(struct pt_regs *regs, const struct hook *hook)
 	local()->trusted = spec && (spec->flags & SPEC_FALLIBLE) && !(__u32)regs->rax;
 	local()->at_entry = false;
 	leave_call(regs, hook->cookie);
+	end();
+}
+
+/* A thread passes a place within a function. */
+void agent_place(struct pt_regs *regs, const struct hook *hook)
+{
+	if ((door.wake || !hook->on) && !passes_door(hook))
+		return;
+	if (count_plain(hook) || !begin(regs))
+		return;
+	if (is_left(local()->now)) {
+		end();
+		leave_tracing();
+		return;
+	}
+	local()->trusted = 0;
+	local()->at_entry = false;
+	local()->at_place = true;
+	enter_call(regs, hook->cookie);
+	local()->at_place = false;
 	end();
 }
 

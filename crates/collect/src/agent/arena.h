@@ -7,7 +7,7 @@
 #ifndef GPUSCOPE_ARENA_H
 #define GPUSCOPE_ARENA_H
 
-#define ARENA_MAGIC 0x61656e6100010001 /* of this layout */
+#define ARENA_MAGIC 0x61656e6100010002 /* of this layout */
 #define ARENA_PAGE 4096
 
 /* ---- the run ---- */
@@ -20,7 +20,8 @@
 #define RUN_FILES 16777216    /* a table: files that were looked at */
 #define RUN_FILES_MOST 16384
 #define RUN_FILES_SLOTS 65536
-#define RUN_PLANS 67108864 /* what to do to each of them */
+#define RUN_PROBE_SITES 33554432 /* `struct probe_site` by number */
+#define RUN_PLANS 67108864       /* what to do to each of them */
 
 struct run_head {
 	__u64 magic;
@@ -65,6 +66,9 @@ struct arena_patch {
 	__u8 copy_bytes;
 	__u32 fixups;
 	__u32 stack_words; /* of its arguments */
+	__u64 semaphore;   /* of a static probe; 0: it has none */
+	__u32 place;       /* 1: it lies within a function, which goes on there */
+	__u32 pad;
 	__u8 original[PATCH_ORIGINAL];
 	__u8 undo[PATCH_UNDO];
 	__u8 copy[PATCH_COPY];
@@ -164,7 +168,7 @@ struct block {
 	__u32 ring_bytes;
 	__u64 busy; /* when the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
 		       smaller stamp; 1: not known yet; 0: it is in none */
-	__u64 pointer; /* the thread's own, as pthread_self() gives it */
+	__u64 pointer; /* the thread's own, as pthread_self() gives it; 0: this is its other block */
 	__u64 pad[5];
 	__u64 head; /* bytes submitted */
 	__u64 pad2[7];

@@ -133,6 +133,78 @@ agent_call:
 	.cfi_endproc
 	.size agent_call, .-agent_call
 
+/* Within a function, with %r11 = its `struct hook`, above which the thunk's return address, %r11 and 128 bytes of the
+ * function's lie on the stack. Nothing is changed but %r11.
+ */
+	.globl agent_passed
+	.hidden agent_passed
+	.type agent_passed, @function
+	.balign 64
+agent_passed:
+	.cfi_startproc
+	endbr64
+	pushfq
+	.cfi_adjust_cfa_offset 8
+	cmpl $0, ON(%r11)
+	jne 7f
+	cmpl $0, membership(%rip)
+	je 7f
+	cmpl $0, door+WAKE(%rip)
+	jne 7f
+	popfq
+	.cfi_remember_state
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_restore_state
+7:	push %rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	mov %rsp, %rbp
+	.cfi_def_cfa_register %rbp
+	cld
+	and $-16, %rsp
+	sub $REGS, %rsp
+	mov %r15, 0(%rsp)
+	mov %r14, 8(%rsp)
+	mov %r13, 16(%rsp)
+	mov %r12, 24(%rsp)
+	mov %rbx, 40(%rsp)
+	mov %r10, R10(%rsp)
+	mov %r9, R9(%rsp)
+	mov %r8, R8(%rsp)
+	mov %rax, RAX(%rsp)
+	mov %rcx, RCX(%rsp)
+	mov %rdx, RDX(%rsp)
+	mov %rsi, RSI(%rsp)
+	mov %rdi, RDI(%rsp)
+	mov (%rbp), %rax
+	mov %rax, RBP(%rsp)
+	mov 24(%rbp), %rax
+	mov %rax, 48(%rsp)
+	mov ADDRESS(%r11), %rax
+	mov %rax, RIP(%rsp)
+	lea 160(%rbp), %rax
+	mov %rax, RSP(%rsp)
+	mov %rsp, %rdi
+	mov %r11, %rsi
+	call agent_place
+	mov R10(%rsp), %r10
+	mov R9(%rsp), %r9
+	mov R8(%rsp), %r8
+	mov RAX(%rsp), %rax
+	mov RCX(%rsp), %rcx
+	mov RDX(%rsp), %rdx
+	mov RSI(%rsp), %rsi
+	mov RDI(%rsp), %rdi
+	leave
+	.cfi_def_cfa %rsp, 16
+	.cfi_restore %rbp
+	popfq
+	.cfi_adjust_cfa_offset -8
+	ret
+	.cfi_endproc
+	.size agent_passed, .-agent_passed
+
 /* In place of the dynamic linker's notification, which follows. */
 	.globl agent_linker
 	.hidden agent_linker

@@ -193,9 +193,13 @@ INLINE const char *number_at(const char *text, __u64 *number)
 	}
 }
 
-/* Finds the area that holds `address`. */
-static bool find_area(__u64 address, struct area *found)
+/* Whether an area is the one that was looked for. */
+typedef bool (*look_at_area)(const struct area *area, void *with);
+
+/* Shows areas in the order of their addresses, until one is it. */
+static bool look_at_areas(look_at_area look, void *with)
 {
+	struct area area, *found = &area;
 	char text[LINE_BYTES * 2];
 	long fd = SYS3(open, "/proc/self/maps", 02000000 /* O_CLOEXEC */, 0), read;
 	__u32 have = 0;
@@ -215,7 +219,7 @@ static bool find_area(__u64 address, struct area *found)
 
 				next = number_at(next + 1, &found->to);
 				found->flags = next[3] == 'x';
-				done = address >= found->from && address < found->to;
+				done = look(found, with);
 			}
 			skips = false;
 			begin = i + 1;
@@ -232,6 +236,27 @@ static bool find_area(__u64 address, struct area *found)
 	}
 	SYS1(close, fd);
 	return done;
+}
+
+struct area_at {
+	__u64 address;
+	struct area *found;
+};
+
+static bool lies_there(const struct area *area, void *with)
+{
+	struct area_at *wanted = with;
+
+	*wanted->found = *area;
+	return wanted->address >= area->from && wanted->address < area->to;
+}
+
+/* Finds the area that holds `address`. */
+static bool find_area(__u64 address, struct area *found)
+{
+	struct area_at wanted = { address, found };
+
+	return look_at_areas(lies_there, &wanted);
 }
 
 /* The page that the stack pointer is on is there, from the pointer on. */

@@ -14,8 +14,9 @@ struct hook {
 	__u64 cookie;
 	__u32 words;
 	__u32 returns;
-	__u64 thunk; /* 0: it stays as it is */
-	__u64 on;    /* 0: its calls pass */
+	__u64 thunk;     /* 0: it stays as it is */
+	__u64 on;        /* 0: its calls pass */
+	__u64 semaphore; /* 0: there is none, or it is not raised */
 };
 
 /* What was done to a file that is mapped. */
@@ -32,11 +33,13 @@ static struct patched_file patched_files[MOST_PATCHED];
 static __u32 patched_count;
 
 extern void agent_call(void);
+extern void agent_passed(void);
 extern void agent_linker(void);
 
 #define NEAR 0x7ff00000ull /* that a jump reaches, with something to spare */
 #define JUMP_BYTES 5
 #define THUNK_BYTES 32 /* the address of what follows, in a register, and a jump through memory */
+#define PLACE_THUNK 33 /* and undoes nothing */
 #define STEPS 64
 
 #define PROT_RW 3
@@ -74,6 +77,27 @@ INLINE __u64 map_near(__u64 hint, __u64 bytes, __u64 from, __u64 to)
 	return 0;
 }
 
+/* What lies between areas. */
+struct gap {
+	__u64 from; /* what has to be reached */
+	__u64 to;
+	__u64 bytes;
+	__u64 end; /* of the last area */
+	__u64 at;  /* memory in it; 0: there is none */
+};
+
+static bool fits(const struct area *area, void *with)
+{
+	struct gap *gap = with;
+	__u64 begin = gap->end;
+
+	gap->end = area->to;
+	if (area->from > begin && area->from - begin >= gap->bytes + ARENA_PAGE && begin >= LOWEST_ADDRESS &&
+	    is_near(begin, gap->to) && is_near(begin + gap->bytes, gap->from))
+		gap->at = map_near(begin, gap->bytes, gap->from, gap->to);
+	return gap->at;
+}
+
 /* Memory near all that lies from `from` to `to`. */
 static __u64 room_near(__u64 from, __u64 to, __u64 bytes)
 {
@@ -86,6 +110,12 @@ static __u64 room_near(__u64 from, __u64 to, __u64 bytes)
 			at = map_near((from - apart) & ~(ARENA_PAGE - 1ull), bytes, from, to);
 		if (!at)
 			at = map_near((to + apart) & ~(ARENA_PAGE - 1ull), bytes, from, to);
+	}
+	if (!at) {
+		struct gap gap = { from, to, bytes, 0, 0 };
+
+		look_at_areas(fits, &gap);
+		at = gap.at;
 	}
 	return at;
 }
@@ -143,9 +173,28 @@ static char *add_thunk(struct room *room, const struct arena_patch *patch, const
 	return thunk;
 }
 
+/* Tells of who passes a place within a function, and goes on with what was moved, which follows: all registers and flags, and
+ * what the function keeps below its stack, stay.
+ */
+static char *add_place_thunk(struct room *room, const struct hook *hook)
+{
+	/* lea -0x80(%rsp),%rsp; push %r11; mov $hook,%r11; call *agent_passed; pop %r11; lea 0x80(%rsp),%rsp */
+	unsigned char code[PLACE_THUNK] = { 0x48, 0x8d, 0x64, 0x24,        0x80, 0x41,
+					    0x53, 0x49, 0xbb, [17] = 0xff, 0x15, [23] = 0x41,
+					    0x5b, 0x48, 0x8d, 0xa4,        0x24, 0x80 };
+	/* it lies behind that of agent_call */
+	__s32 back = (__s32)(8 - (__s64)(room->used + 23));
+
+	memcpy(code + 9, &hook, 8);
+	memcpy(code + 19, &back, 4);
+	return append(room, code, sizeof(code));
+}
+
+_Static_assert(PLACE_THUNK <= THUNK_BYTES + PATCH_UNDO, "there is room for it");
+
 INLINE bool is_sound(const struct arena_patch *patch)
 {
-	return patch->covered <= PATCH_ORIGINAL && patch->undo_bytes <= PATCH_UNDO &&
+	return patch->covered <= PATCH_ORIGINAL && patch->undo_bytes <= (patch->place ? 0 : PATCH_UNDO) &&
 	       patch->copy_bytes <= PATCH_COPY && patch->kept + JUMP_BYTES <= patch->covered &&
 	       patch->fixups <= PATCH_FIXUPS;
 }
@@ -162,18 +211,37 @@ INLINE bool is_as_planned(const struct arena_patch *patch, const unsigned char *
 static bool prepare(struct room *room, const struct arena_patch *patch, struct hook *hook, __u64 bias)
 {
 	__u64 entry = patch->entry + bias;
+	char *thunk = NULL;
 
 	if (!is_sound(patch) || !is_as_planned(patch, (const unsigned char *)entry))
 		return false;
+	if (patch->place)
+		thunk = add_place_thunk(room, hook);
 	hook->copy = move(room, patch, bias);
 	if (!hook->copy)
 		return false;
 	hook->address = entry;
+	hook->semaphore = patch->semaphore ? patch->semaphore + bias : 0;
 	hook->cookie = patch->cookie;
 	hook->words = patch->stack_words;
 	hook->returns = patch->returns;
-	hook->thunk = (__u64)add_thunk(room, patch, hook);
+	hook->thunk = (__u64)(patch->place ? thunk : add_thunk(room, patch, hook));
 	return true;
+}
+
+/* The program skips a static probe while nobody has raised its semaphore. Its page may not be there to be written. */
+static bool raise_semaphore(const struct hook *hook, __s16 by)
+{
+	struct io_vector ours, theirs = { (void *)hook->semaphore, sizeof(by) };
+	__u16 count;
+
+	if (!hook->semaphore)
+		return true;
+	if (read_by_kernel(&count, sizeof(count), hook->semaphore))
+		return false;
+	count = (__u16)(count + by);
+	ours = (struct io_vector){ &count, sizeof(count) };
+	return SYS6(process_vm_writev, SYS0(getpid), &ours, 1, &theirs, 1, 0) == sizeof(count);
 }
 
 static bool write_jump(const struct arena_patch *patch, const struct hook *hook)
@@ -285,7 +353,8 @@ static __u64 write_all(const struct work *work, const struct hook *hooks, const 
 
 	memory_file = SYS3(open, "/proc/self/mem", 02000002 /* O_RDWR | O_CLOEXEC */, 0);
 	for (__u64 i = 0; i < work->patches; i++)
-		done += hooks[i].thunk && write_jump(&work->patch[i], &hooks[i]);
+		done += hooks[i].thunk && write_jump(&work->patch[i], &hooks[i]) &&
+			(!hooks[i].on || raise_semaphore(&hooks[i], 1));
 	for (__u64 i = 0; i < work->calls; i++)
 		redirect(&work->call[i], calls + i * CALL_THUNK, work->bias);
 	if (memory_file >= 0)
@@ -296,22 +365,23 @@ static __u64 write_all(const struct work *work, const struct hook *hooks, const 
 
 static void patch(const struct work *work, const struct arena_file *file)
 {
-	__u64 from, to, all = work->patches + work->calls, done = 0, entry = (__u64)agent_call;
+	__u64 from, to, all = work->patches + work->calls, done = 0;
+	__u64 entries[] = { (__u64)agent_call, (__u64)agent_passed };
 	__u64 bytes = work->patches * sizeof(struct hook);
 	struct room room = { 0 };
 	struct hook *hooks;
 	char *calls;
 
 	reach_of(work, &from, &to);
-	room.bytes =
-		(8 + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) & ~(ARENA_PAGE - 1ull);
+	room.bytes = (sizeof(entries) + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) &
+		     ~(ARENA_PAGE - 1ull);
 	room.at = (char *)room_near(from, to, room.bytes);
 	hooks = bytes ? (struct hook *)SYS6(mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, -1, 0) : NULL;
 	if (!room.at || failed_call((long)hooks)) {
 		count_patched(0, work->patches);
 		return;
 	}
-	append(&room, &entry, sizeof(entry));
+	append(&room, entries, sizeof(entries));
 	for (__u64 i = 0; i < work->patches; i++) {
 		prepare(&room, &work->patch[i], &hooks[i], work->bias);
 		hooks[i].on = work->on;
@@ -380,6 +450,8 @@ static void switch_on(const char *plans, const struct arena_planned *plan, const
 		hook->cookie = wanted[i].cookie;
 		hook->words = wanted[i].stack_words;
 		hook->returns = wanted[i].returns;
+		if (!hook->on)
+			raise_semaphore(hook, 1);
 		__atomic_store_n(&hook->on, 1, __ATOMIC_RELEASE);
 		done++;
 	}
@@ -390,7 +462,8 @@ static void switch_all_off(void)
 {
 	for (__u32 i = 0; i < patched_count; i++)
 		for (__u64 k = 0; k < patched_files[i].count; k++)
-			__atomic_store_n(&patched_files[i].hooks[k].on, 0, __ATOMIC_RELEASE);
+			if (__atomic_exchange_n(&patched_files[i].hooks[k].on, 0, __ATOMIC_ACQ_REL))
+				raise_semaphore(&patched_files[i].hooks[k], -1);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "arena.h"
 #include "thread.h"
+#include "wire.h"
 
 #define LONGEST_WAIT (1 << 20) /* turns */
 #define EXISTS (-17)
@@ -15,7 +16,7 @@
 #define FIRST_OF_MANY 4096
 
 /* Where arrays that gpuscope writes lie, as places behind those of tables. */
-enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_NOWHERE };
+enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_PROBE_SITES, PLACE_NOWHERE };
 
 /* The process's memory, and the run's; NULL: there is none. */
 static char *process, *run;
@@ -116,6 +117,9 @@ INLINE void *element(__u32 place, __u32 number, __u32 value_bytes)
 	if (place == PLACE_SPECS)
 		return number < ((struct run_head *)run)->rows ? run + RUN_SPECS + (__u64)number * value_bytes
 							       : NULL;
+	if (place == PLACE_PROBE_SITES)
+		return number <= WIRE_PROBE_SITES ? run + RUN_PROBE_SITES + (__u64)number * value_bytes
+						  : NULL;
 	return number < layout[place].most ? (char *)table_at(place) + (__u64)number * value_bytes : NULL;
 }
 
@@ -126,7 +130,7 @@ INLINE void *find(__u32 place, const void *key, __u32 key_bytes, __u32 value_byt
 
 	if (place >= PLACE_NOWHERE)
 		return NULL;
-	if (place == PLACE_SPECS || !layout[place].slots)
+	if (place >= ARENA_TABLES || !layout[place].slots)
 		return element(place, *(const __u32 *)key, value_bytes);
 	entry = search(table_at(place), &layout[place], key, key_bytes, value_bytes, &slot);
 	return entry ? value_of(entry, key_bytes) : NULL;

@@ -27,8 +27,8 @@ struct local {
 	__u32 walked;   /* what is to be said of the stack that was walked last, enum site_flag */
 	__u8 at_entry;  /* the call is entered, not left */
 	__u8 alive; /* what is read now stays as long as the call: pages that were read once may be read directly */
-	__u8 aside; /* the thread's other block is that of the hook that was interrupted */
-	__u8 pad;
+	__u8 aside;    /* the thread's other block is that of the hook that was interrupted */
+	__u8 at_place; /* the registers are those within a function */
 	__u64 pages[PAGES_KNOWN];
 	__u64 unused[BLOCK_THREAD_UNUSED];
 };

@@ -105,7 +105,8 @@ INLINE bool is_ours(__u64 pc)
 /* Return addresses, innermost first; their bytes. */
 long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
 {
-	struct walk walk = { regs->rip, regs->rsp, regs->rbp, false };
+	/* what a call returns to lies behind it, as all other addresses here do behind what is meant */
+	struct walk walk = { regs->rip + local()->at_place, regs->rsp, regs->rbp, false };
 	struct rules *rules = rules_of_thread();
 	__u32 count = 1, most = bytes / 8;
 

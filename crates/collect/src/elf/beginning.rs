@@ -1,6 +1,6 @@
 //! The beginning of a function, as it lies in the file, and the calls of one.
 
-use super::{ElfError, ElfFile};
+use super::{ElfError, ElfFile, unwind};
 
 /// Of a function that is longer, so much is read.
 const MOST_READ: u64 = 64 << 10;
@@ -21,7 +21,46 @@ pub(crate) struct Beginning {
     pub size: usize,
 }
 
+/// A function, and an instruction of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Around {
+    pub function: Beginning,
+    /// Offset of the instruction from the function's first byte.
+    pub at: usize,
+}
+
 impl ElfFile {
+    /// The function that holds an offset, by its symbol or its unwind information; `None`: nothing says where it begins.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(crate) fn around(&self, offset: u64) -> Result<Option<Around>, ElfError> {
+        let extents = self.extents()?;
+        let after = extents.partition_point(|extent| extent.offset <= offset);
+        let last = extents.get(..after).unwrap_or_default().last();
+        let symbol = last.filter(|extent| offset - extent.offset < extent.size);
+        let (start, size) = match symbol {
+            Some(extent) => (extent.offset, extent.size),
+            None => {
+                let frames = unwind::frames(self)?;
+                let vaddr = self.layout.vaddr_of(offset);
+                let Some(frame) = vaddr.and_then(|vaddr| unwind::enclosing(&frames, vaddr)) else {
+                    return Ok(None);
+                };
+                let Some(start) = self.layout.offset_of(frame.start) else {
+                    return Ok(None);
+                };
+                (start, frame.end - frame.start)
+            }
+        };
+        let Some(mut function) = self.beginning(start)? else {
+            return Ok(None);
+        };
+        function.size = size.min(function.bytes.len() as u64) as usize;
+        let at = (offset - start) as usize;
+        Ok((at < function.size && size <= MOST_READ).then_some(Around { function, at }))
+    }
+
     /// What lies at the offset of a function, or within one; `None`: there is no code.
     ///
     /// # Errors

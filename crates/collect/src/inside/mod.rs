@@ -224,7 +224,9 @@ impl Engine for Inside {
                 let file = read::<ArenaFile>(key).context("a file is named otherwise")?;
                 self.shared.run.know(&file);
             }
-            Table::ProbeSites => {}
+            Table::ProbeSites => {
+                self.shared.run.set_probe_site(wire::u32_at(key, 0).into(), value);
+            }
             _ => bail!("an agent has no table {table:?} to write to"),
         }
         Ok(())

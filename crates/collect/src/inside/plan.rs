@@ -55,12 +55,35 @@ fn leave_overlaps(planned: &mut Planned, points: &[Point]) {
 }
 
 fn of_point(elf: &ElfFile, point: &Point) -> Result<ArenaPatch> {
-    if point.site != 0 || point.semaphore != 0 {
-        bail!("static probes are not seen from inside");
+    if point.site != 0 {
+        return of_place(elf, point);
     }
     let beginning = elf.beginning(point.offset)?.context("there is no code")?;
     let planned = patch::plan(&beginning.bytes, beginning.size, beginning.address)?;
     as_agents_read(&planned, &beginning, point).context("its beginning is too long to be moved")
+}
+
+/// A place within a function: a static probe, or one that a user has named.
+fn of_place(elf: &ElfFile, point: &Point) -> Result<ArenaPatch> {
+    let around = elf.around(point.offset)?;
+    let around = around.context("nothing says where the function around it begins and ends")?;
+    let (function, at) = (&around.function, around.at);
+    let semaphore = match point.semaphore {
+        0 => 0,
+        offset => elf
+            .address_of(offset)
+            .context("its semaphore lies outside of what the file loads")?,
+    };
+    let planned = patch::plan_place(&function.bytes, function.size, function.address, at, semaphore)?;
+    let place = Beginning {
+        address: function.address + at as u64,
+        bytes: function.bytes.get(at..).unwrap_or_default().to_vec(),
+        size: function.size - at,
+    };
+    let mut patch = as_agents_read(&planned, &place, point).context("what has to be moved is too long")?;
+    patch.place = 1;
+    patch.semaphore = semaphore;
+    Ok(patch)
 }
 
 fn as_agents_read(planned: &Patch, beginning: &Beginning, point: &Point) -> Option<ArenaPatch> {

@@ -2,13 +2,13 @@
 
 use super::arena::{
     ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RUN_BYTES, RUN_FILES, RUN_FILES_MOST,
-    RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_SITE_OPTIONS, RUN_SPECS, RunHead, TableShape,
+    RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_PROBE_SITES, RUN_SITE_OPTIONS, RUN_SPECS, RunHead, TableShape,
 };
 use super::memory::SharedMemory;
 use super::process::insert;
 use crate::foreign::longest_hold;
 use crate::probe::{Setup, told};
-use crate::wire::{Spec, bytes_of};
+use crate::wire::{PROBE_SITES, ProbeSite, Spec, bytes_of};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -83,6 +83,14 @@ impl Run {
         let at = RUN_SPECS + row * size_of::<Spec>() as u64;
         if row < ARENA_ROWS && spec.len() == size_of::<Spec>() {
             self.memory.put(at, spec);
+        }
+    }
+
+    /// Says where the arguments of a static probe lie.
+    pub(super) fn set_probe_site(&self, number: u64, site: &[u8]) {
+        let at = RUN_PROBE_SITES + number * size_of::<ProbeSite>() as u64;
+        if number <= PROBE_SITES as u64 && site.len() == size_of::<ProbeSite>() {
+            self.memory.put(at, site);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0001;
+pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0002;
 pub const ARENA_PAGE: u64 = 4096;
 pub const RUN_BYTES: u64 = 1_073_741_824;
 /// `struct options`.
@@ -18,6 +18,8 @@ pub const ARENA_ROWS: u64 = 16_384;
 pub const RUN_FILES: u64 = 16_777_216;
 pub const RUN_FILES_MOST: u32 = 16_384;
 pub const RUN_FILES_SLOTS: u32 = 65_536;
+/// `struct probe_site` by number.
+pub const RUN_PROBE_SITES: u64 = 33_554_432;
 /// What to do to each of them.
 pub const RUN_PLANS: u64 = 67_108_864;
 
@@ -86,6 +88,11 @@ pub struct ArenaPatch {
     pub fixups: u32,
     /// Of its arguments.
     pub stack_words: u32,
+    /// Of a static probe; 0: it has none.
+    pub semaphore: u64,
+    /// 1: it lies within a function, which goes on there.
+    pub place: u32,
+    pub pad: u32,
     pub original: [u8; PATCH_ORIGINAL],
     pub undo: [u8; PATCH_UNDO],
     pub copy: [u8; PATCH_COPY],
@@ -223,7 +230,7 @@ pub struct Block {
     /// When the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
     /// smaller stamp; 1: not known yet; 0: it is in none.
     pub busy: u64,
-    /// The thread's own, as pthread_self() gives it.
+    /// The thread's own, as pthread_self() gives it; 0: this is its other block.
     pub pointer: u64,
     pub pad: [u64; 5],
     /// Bytes submitted.
@@ -336,9 +343,9 @@ layout! { ArenaPlanned, 24:
 layout! { PatchFixup, 16:
     target: 0, at: 8, next: 12,
 }
-layout! { ArenaPatch, 272:
+layout! { ArenaPatch, 288:
     entry: 0, cookie: 8, returns: 16, kept: 20, covered: 21, undo_bytes: 22, copy_bytes: 23, fixups: 24,
-    stack_words: 28, original: 32, undo: 64, copy: 80, fixup: 176,
+    stack_words: 28, semaphore: 32, place: 40, pad: 44, original: 48, undo: 80, copy: 96, fixup: 192,
 }
 layout! { ArenaCall, 16:
     at: 0, target: 8,

@@ -21,7 +21,7 @@ mod sweep;
 mod tests;
 
 use code::{Code, Step};
-use iced_x86::FlowControl;
+use iced_x86::{FlowControl, Mnemonic};
 use moved::Moved;
 pub(crate) use refusal::Refusal;
 
@@ -82,6 +82,50 @@ fn at_entry(code: &Code<'_>, first: &Step<'_>, why: Refusal) -> Result<Patch, Re
         return Err(why);
     }
     patch(code, 0, Vec::new())
+}
+
+/// Plans a patch within a function: at the instruction `at` bytes behind its first one, of a function whose size is known.
+/// What arrives there is told of with all its registers, and goes on. `semaphore`: the address of the place's, 0: it has none.
+///
+/// # Errors
+/// The place cannot be patched without changing what the function does.
+pub(crate) fn plan_place(
+    function: &[u8],
+    size: usize,
+    entry: u64,
+    at: usize,
+    semaphore: u64,
+) -> Result<Patch, Refusal> {
+    let whole = Code::new(function, size, entry)?;
+    let inner = |from: usize| {
+        let (bytes, size) = (function.get(from..), size.checked_sub(from).filter(|size| *size > 0));
+        let (bytes, size) = bytes.zip(size).ok_or(Refusal::CutOff)?;
+        Code::new(bytes, size, entry.wrapping_add(from as u64))
+    };
+    let first = inner(at)?.step(0)?;
+    let kept = match first.instruction.mnemonic() {
+        // somebody's uprobe may sit on it; it does nothing, so that it may be executed before we are told
+        Mnemonic::Nop => first.encoded.len(),
+        _ if first.encoded.len() >= JUMP => 0,
+        _ => return Err(Refusal::ShortPlace),
+    };
+    let moved = Moved::from(&inner(at + kept)?, JUMP)?;
+    let covered = kept + moved.covered;
+    let place = sweep::Place {
+        at,
+        moves: at + kept,
+        end: at + covered,
+        semaphore,
+    };
+    sweep::find_way_into(&whole, &place)?;
+    let byte = |size: usize| u8::try_from(size).map_err(|_| Refusal::TooLong);
+    Ok(Patch {
+        kept: byte(kept)?,
+        covered: byte(covered)?,
+        undo: Vec::new(),
+        copy: moved.copy,
+        fixups: moved.fixups,
+    })
 }
 
 fn patch(code: &Code<'_>, kept: usize, undo: Vec<u8>) -> Result<Patch, Refusal> {

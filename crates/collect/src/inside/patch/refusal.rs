@@ -22,6 +22,10 @@ pub(crate) enum Refusal {
     Calls,
     #[error("a branch of the function leads into the bytes that have to move")]
     BranchedTo,
+    #[error("the function jumps to places that its bytes do not show, and one may lie among those that have to move")]
+    Indirect,
+    #[error("the instruction there is no nop and shorter than a jump")]
+    ShortPlace,
     #[error("the function takes the address of a byte that has to move")]
     AddressTaken,
 }

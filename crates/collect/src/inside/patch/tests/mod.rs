@@ -2,6 +2,7 @@ mod any_bytes;
 mod beginnings;
 mod execution;
 mod library;
+mod places;
 mod refused;
 
 use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
