@@ -287,6 +287,7 @@ static struct block *named(struct block *block, __u32 tid)
 	struct local *own = (struct local *)((char *)block + BLOCK_LOCAL);
 
 	own->ids = (__u64)((struct process_head *)process)->tgid << 32 | tid;
+	block->pointer = 0;
 	return block;
 }
 

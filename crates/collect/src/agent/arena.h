@@ -168,7 +168,7 @@ struct block {
 	__u32 ring_bytes;
 	__u64 busy; /* when the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
 		       smaller stamp; 1: not known yet; 0: it is in none */
-	__u64 pointer; /* the thread's own, as pthread_self() gives it */
+	__u64 pointer; /* the thread's own, as pthread_self() gives it; 0: this is its other block */
 	__u64 pad[5];
 	__u64 head; /* bytes submitted */
 	__u64 pad2[7];

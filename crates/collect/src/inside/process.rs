@@ -144,8 +144,9 @@ impl Process {
 
     fn block_of(&self, tid: u32) -> Option<u64> {
         let owner = |at: &u64| self.memory.half(at + offset_of!(Block, owner) as u64);
+        let is_own = |at: &u64| self.memory.now(at + offset_of!(Block, pointer) as u64) != 0;
         let mut blocks = (0..self.blocks()).map(block);
-        blocks.find(|at| owner(at).load(Ordering::Acquire) == tid)
+        blocks.find(|at| owner(at).load(Ordering::Acquire) == tid && is_own(at))
     }
 
     /// Context switches of a thread before its first call.
@@ -160,12 +161,13 @@ impl Process {
         let of_block = move |number: u32| {
             let at = block(number);
             let half = self.memory.half(at + offset_of!(Block, owner) as u64);
-            let tid = Some(half.load(Ordering::Acquire)).filter(|tid| is_meant(*tid))?;
+            let pointer = self.memory.now(at + offset_of!(Block, pointer) as u64);
+            let tid = Some(half.load(Ordering::Acquire)).filter(|tid| pointer != 0 && is_meant(*tid))?;
             let between = told::between(|offset| self.memory.now(at + BLOCK_THREAD + offset));
             Some(Met {
                 tgid: self.tgid,
                 tid,
-                pointer: self.memory.now(at + offset_of!(Block, pointer) as u64),
+                pointer,
                 depth: between.depth,
                 returned: between.returned,
                 entered: between.entered,

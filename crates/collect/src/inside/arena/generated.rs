@@ -230,7 +230,7 @@ pub struct Block {
     /// When the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
     /// smaller stamp; 1: not known yet; 0: it is in none.
     pub busy: u64,
-    /// The thread's own, as pthread_self() gives it.
+    /// The thread's own, as pthread_self() gives it; 0: this is its other block.
     pub pointer: u64,
     pub pad: [u64; 5],
     /// Bytes submitted.
