@@ -58,6 +58,9 @@ fn of_point(elf: &ElfFile, point: &Point) -> Result<ArenaPatch> {
     if point.site != 0 {
         return of_place(elf, point);
     }
+    if elf.is_go() {
+        bail!("Go's stacks are small and move: nothing else may run on them");
+    }
     let beginning = elf.beginning(point.offset)?.context("there is no code")?;
     let planned = patch::plan(&beginning.bytes, beginning.size, beginning.address)?;
     as_agents_read(&planned, &beginning, point).context("its beginning is too long to be moved")
