@@ -221,7 +221,7 @@ fn a_recording_has_them_for_reports_and_pictures() {
 }
 
 #[test]
-#[ignore = "needs root, and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_user_without_rights_gets_it_too() {
     let public = Public::new();
     let cupti = public.path("libcupti.so.13");
