@@ -91,7 +91,7 @@ fn ns(value: &Value) -> u64 {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn every_activity_is_told_once_with_its_time_and_adds_up() {
     let programs: [&[&str]; 5] = [
         &["train", "30"],
@@ -119,7 +119,7 @@ fn every_activity_is_told_once_with_its_time_and_adds_up() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn kernels_have_the_names_and_shapes_of_their_launches() {
     let (trace, log) = watched("kernel", &["--full-names"], &["train", "10"], &[]);
     let mut runs: BTreeMap<String, u64> = BTreeMap::new();
@@ -171,7 +171,7 @@ fn matched(trace: &Trace, log: &Log) -> (u64, u64) {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn each_activity_leads_to_the_call_that_has_caused_it() {
     let programs: [(&[&str], u64); 5] = [
         (&["train", "20"], 0),
@@ -194,7 +194,7 @@ fn each_activity_leads_to_the_call_that_has_caused_it() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_recording_has_them_for_reports_and_pictures() {
     let gpusim = sim_text("gpusim");
     let trace = Gpuscope::record(&["--engine", "inside"], &[gpusim.as_str(), "train", "20"])
@@ -221,7 +221,7 @@ fn a_recording_has_them_for_reports_and_pictures() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_user_without_rights_gets_it_too() {
     let public = Public::new();
     let cupti = public.path("libcupti.so.13");
@@ -244,7 +244,7 @@ fn a_user_without_rights_gets_it_too() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn where_cupti_refuses_the_summary_says_why_and_calls_are_traced_all_the_same() {
     for (fault, words) in [
         ("held", "another tool holds CUPTI"),
@@ -272,7 +272,7 @@ fn where_cupti_refuses_the_summary_says_why_and_calls_are_traced_all_the_same() 
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn records_that_make_no_sense_are_counted_and_left_out() {
     for (fault, field) in [
         ("zero=10", "invalid"),
@@ -293,7 +293,7 @@ fn records_that_make_no_sense_are_counted_and_left_out() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_cupti_that_asks_nobody_for_the_time_has_its_clock_fitted() {
     let (trace, log) = watched("inside", &[], &["train", "20"], &[("GPUSIM_CUPTI", "clock")]);
     assert_eq!(coverage(&trace)["clock"], "fitted");
@@ -308,7 +308,7 @@ fn a_cupti_that_asks_nobody_for_the_time_has_its_clock_fitted() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn the_program_ends_though_cupti_does_not() {
     let begun = Instant::now();
     let (trace, _) = watched("inside", &[], &["train", "5"], &[("GPUSIM_CUPTI", "hang")]);
@@ -317,7 +317,7 @@ fn the_program_ends_though_cupti_does_not() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn what_is_injected_already_stays() {
     let other = |options: &[&str]| {
         let gpusim = sim_text("gpusim");
@@ -336,7 +336,7 @@ fn what_is_injected_already_stays() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn off_is_off() {
     let (trace, _) = watched("inside", &["--gpu", "off"], &["train", "5"], &[]);
     assert_eq!(trace.summary()["gpu"], Value::Null);
@@ -344,7 +344,7 @@ fn off_is_off() {
 }
 
 #[test]
-#[ignore = "needs CAP_BPF and the simulated CUDA"]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn what_was_handed_over_outlives_a_program_that_is_killed() {
     let gpusim = sim_text("gpusim");
     // a second is longer than what was done waits to be handed over
