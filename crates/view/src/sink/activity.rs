@@ -152,7 +152,7 @@ fn work_words(device: &DeviceReport) -> String {
         number => format!(" ({} of them in graphs)", count(number)),
     };
     let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
-    words.extend(device.copies.iter().map(|copies| copy_words(copies)));
+    words.extend(device.copies.iter().map(copy_words));
     if device.memsets.count > 0 {
         words.push(timed(&device.memsets, "memset"));
     }

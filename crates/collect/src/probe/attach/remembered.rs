@@ -50,10 +50,10 @@ pub(super) fn runtime_in(
         return Ok(found);
     }
     let found = search()?;
-    if let Some(identity) = identity.filter(FileIdentity::is_settled) {
-        if let Some(mut all) = all(names) {
-            all.add(identity, found.clone());
-        }
+    if let Some(identity) = identity.filter(FileIdentity::is_settled)
+        && let Some(mut all) = all(names)
+    {
+        all.add(identity, found.clone());
     }
     Ok(found)
 }

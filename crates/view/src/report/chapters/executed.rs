@@ -25,9 +25,11 @@ pub(super) fn executed(report: &Report) -> Chapter {
         false => Table::flat(columns, rows).counting("kernel", 3, "run"),
     };
     let section = Section {
-        about: (!kernels.is_empty())
-            .then(|| format!("{} of kernels", duration(all)))
-            .unwrap_or_default(),
+        about: if kernels.is_empty() {
+            String::new()
+        } else {
+            format!("{} of kernels", duration(all))
+        },
         lines: executed.devices.iter().map(line).chain(unseen(executed)).collect(),
         table,
         ..Section::default()
