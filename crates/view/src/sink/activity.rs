@@ -8,6 +8,7 @@ use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
 use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Devices of processes that are shown, and kernels of each.
@@ -111,6 +112,9 @@ pub fn to_text(report: &Report, full: bool) -> String {
             count(looked_for)
         );
     }
+    if let Some(line) = holders(report).filter(|_| !report.devices.is_empty()) {
+        let _ = writeln!(out, "{line}");
+    }
     for line in coverage_lines(report) {
         let _ = writeln!(out, "{line}");
     }
@@ -152,7 +156,7 @@ fn work_words(device: &DeviceReport) -> String {
         number => format!(" ({} of them in graphs)", count(number)),
     };
     let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
-    words.extend(device.copies.iter().map(|copies| copy_words(copies)));
+    words.extend(device.copies.iter().map(copy_words));
     if device.memsets.count > 0 {
         words.push(timed(&device.memsets, "memset"));
     }
@@ -217,6 +221,24 @@ fn coverage_lines(report: &Report) -> Vec<String> {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
     lines
+}
+
+/// Which CUPTI was asked, and what that keeps from others.
+fn holders(report: &Report) -> Option<String> {
+    let seen = report
+        .coverage
+        .iter()
+        .filter(|one| one.seen == Seen::Yes && !one.library.is_empty());
+    let named: BTreeSet<String> = seen
+        .map(|one| format!("{} ({})", one.version, escaped(&one.library)))
+        .collect();
+    let named: Vec<String> = named.into_iter().collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "  CUPTI {}; while it is held, a profiler in the program (torch.profiler) sees no GPU; hint: --gpu off",
+            named.join(", ")
+        )
+    })
 }
 
 fn coverage_line(coverage: &Coverage) -> Option<String> {
