@@ -245,6 +245,8 @@ impl Tracer {
     /// The output cannot be written.
     pub fn step(&mut self) -> Result<()> {
         self.engine.alive(monotonic_ns());
+        // before calls: those that have caused them must not come later
+        self.take_activities();
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());
         let bells = [self.arrivals.bell(), memory, work, log, tracepoint, self.bell];
@@ -256,7 +258,6 @@ impl Tracer {
         let came = self.events.pending_bytes();
         self.adapt(came);
         self.hold();
-        self.take_activities();
         let now = monotonic_ns();
         self.measure_threads(now);
         self.take_samples(samples::Wanted::Named);

@@ -167,6 +167,7 @@ impl Tracer {
     }
 
     fn handle_remaining(&mut self) {
+        self.take_activities();
         self.events.drain();
         self.handle_notices();
         self.take_xids(monotonic_ns(), true);
@@ -174,7 +175,6 @@ impl Tracer {
         self.memory.stubs.finish(&mut self.launches);
         self.declare_callers_unseen();
         self.hold();
-        self.take_activities();
         self.memory.late.finish(&mut self.launches);
         self.emit(u64::MAX);
     }

@@ -132,6 +132,7 @@ fn kernels_have_the_names_and_shapes_of_their_launches() {
         .map(|one| (text(one, "symbol"), number(one, "runs")))
         .collect();
     assert_eq!(told, runs);
+    assert!(trace.stderr.contains("CUPTI 13.0.1 ("), "{}", trace.stderr);
     let launches: Vec<&Value> = trace.calls_of("cuLaunchKernel").collect();
     let kernels: Vec<&Value> = trace
         .of_type("gpu")

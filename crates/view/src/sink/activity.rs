@@ -8,6 +8,7 @@ use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
 use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Devices of processes that are shown, and kernels of each.
@@ -110,6 +111,9 @@ pub fn to_text(report: &Report, full: bool) -> String {
             "  calls found for {percent}.{part} % of {}, by their order on streams",
             count(looked_for)
         );
+    }
+    if let Some(line) = holders(report).filter(|_| !report.devices.is_empty()) {
+        let _ = writeln!(out, "{line}");
     }
     for line in coverage_lines(report) {
         let _ = writeln!(out, "{line}");
@@ -217,6 +221,24 @@ fn coverage_lines(report: &Report) -> Vec<String> {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
     lines
+}
+
+/// Which CUPTI was asked, and what that keeps from others.
+fn holders(report: &Report) -> Option<String> {
+    let seen = report
+        .coverage
+        .iter()
+        .filter(|one| one.seen == Seen::Yes && !one.library.is_empty());
+    let named: BTreeSet<String> = seen
+        .map(|one| format!("{} ({})", one.version, escaped(&one.library)))
+        .collect();
+    let named: Vec<String> = named.into_iter().collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "  CUPTI {}; while it is held, a profiler in the program (torch.profiler) sees no GPU; hint: --gpu off",
+            named.join(", ")
+        )
+    })
 }
 
 fn coverage_line(coverage: &Coverage) -> Option<String> {
