@@ -233,6 +233,7 @@ fn a_user_without_rights_gets_it_too() {
         .args(["run", "-q", "--summary", "json", "--", "./gpusim", "train", "20"])
         .current_dir(cupti.parent().expect("a folder"))
         .env_remove("XDG_RUNTIME_DIR")
+        .env_remove("GPUSCOPE_ENGINE")
         .env("GPUSCOPE_CUPTI", &cupti)
         .output()
         .expect("setpriv");

@@ -114,6 +114,7 @@ fn a_user_without_rights_traces_records_and_finds_leaks_of_a_program_that_runs()
             .arg(public.path("gpuscope"))
             .args(arguments)
             .env("XDG_DATA_HOME", public.path("data"))
+            .env_remove("GPUSCOPE_ENGINE")
             .current_dir(public.path(""));
         command
     };
