@@ -32,6 +32,8 @@ pub(super) struct MemoryPlane {
     early: HashSet<u32>,
     /// When there are so many, those are looked for whose end was not told.
     most_born: usize,
+    /// Who was in no process list any more when we last looked.
+    gone: HashSet<u32>,
     /// Ends of processes, CLOCK_MONOTONIC ns, that the ledgers do not know yet, with their names.
     ends: Vec<End>,
     pub(super) sites: SitePlane,
@@ -90,6 +92,7 @@ impl MemoryPlane {
             born: HashMap::new(),
             early: HashSet::new(),
             most_born: MOST_BORN,
+            gone: HashSet::new(),
             ends: Vec::new(),
             sites: SitePlane::default(),
             stubs: StubPlane::default(),
@@ -303,11 +306,12 @@ impl MemoryPlane {
         for pid in self.ledgers.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }
-        // the notice of an end may be lost
-        let ended: Vec<u32> = self.ledgers.alive().filter(|pid| discover::is_gone(*pid)).collect();
-        for pid in ended {
-            self.ledgers.end(pid, now);
+        // the notice of an end may be lost; what it did before comes until the next time at the latest
+        let gone: HashSet<u32> = self.ledgers.alive().filter(|pid| discover::is_gone(*pid)).collect();
+        for pid in gone.intersection(&self.gone) {
+            self.ledgers.end(*pid, now);
         }
+        self.gone = gone;
         if self.born.len() >= self.most_born {
             self.born.retain(|pid, _| !discover::is_gone(*pid));
             self.most_born = MOST_BORN.max(2 * self.born.len());
