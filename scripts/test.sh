@@ -35,7 +35,7 @@ without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,
 inside() {
   local test why beside=() single=() root=()
   while IFS=$'\t' read -r test why; do
-    case $test in inside::* | inside_*::* | standby::*) continue ;; esac
+    case $test in static_probes::from_inside* | inside::* | inside_*::* | standby::*) continue ;; esac
     case $why in
       "needs the simulated CUDA") if grep -qF "${alone[@]/#/-e}" <<<"$test"; then single+=("$test"); else beside+=("$test"); fi ;;
       "needs root, and the simulated CUDA") root+=("$test") ;;

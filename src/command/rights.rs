@@ -35,11 +35,15 @@ const FILES: &[Capability] = &[
 ];
 
 /// Once everything is attached that is there, and the command, if there is one, is started: it keeps what it had.
+///
+/// Without CAP_SYS_PTRACE the kernel shows only programs that have no capability beyond ours. What root starts in a container
+/// has all those of the container.
 pub(super) fn after_attaching(tracer: &Tracer) {
-    confine::this_thread(Keep::Capabilities(match tracer.makes_single_events() {
-        true => SINGLE_EVENTS,
-        false => TRACING,
-    }));
+    confine::this_thread(match (Capability::SysPtrace.is_held(), tracer.makes_single_events()) {
+        (false, _) => Keep::All,
+        (true, true) => Keep::Capabilities(SINGLE_EVENTS),
+        (true, false) => Keep::Capabilities(TRACING),
+    });
 }
 
 /// Before a recording is read, which anybody may have written.

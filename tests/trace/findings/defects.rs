@@ -90,7 +90,7 @@ fn a_cache_that_is_emptied_when_memory_is_short() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root and BPF: from inside, getters that are counted have no time, and what they cost is not found"]
 fn polling_instead_of_waiting() {
     let (trace, finding) = only(Defect::of("chatty-getters"));
     assert!(number(&finding, "count") > 10_000, "{finding:#}");

@@ -23,6 +23,14 @@ pub enum Capability {
     CheckpointRestore = 40,
 }
 
+impl Capability {
+    /// Whether this thread may have it.
+    #[must_use]
+    pub fn is_held(self) -> bool {
+        read().is_some_and(|had| had >> self as u32 & 1 == 1)
+    }
+}
+
 /// Of `struct __user_cap_header_struct`, with 64 bits of capabilities in two halves.
 const VERSION_3: u32 = 0x2008_0522;
 /// More than any kernel knows.

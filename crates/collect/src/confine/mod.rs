@@ -22,6 +22,8 @@ pub enum Keep {
     NoCapability,
     /// These, as far as they are there.
     Capabilities(&'static [Capability]),
+    /// All that it has, and gets no more.
+    All,
 }
 
 /// Gives up the rest, in this thread and in those that it starts from now on.
@@ -29,6 +31,7 @@ pub fn this_thread(keep: Keep) {
     match keep {
         Keep::Capabilities(kept) => capability::keep(kept),
         Keep::NoCapability | Keep::DescriptorsAlone => capability::keep(&[]),
+        Keep::All => {}
     }
     no_new_privileges();
     if let Keep::DescriptorsAlone = keep {

@@ -42,6 +42,16 @@ fn what_is_kept_is_kept_as_far_as_it_was_there() {
 }
 
 #[test]
+fn who_keeps_all_gets_no_more() {
+    let had = bits("CapPrm:");
+    let sets = confined(Keep::All, || (bits("CapPrm:"), field("NoNewPrivs:")));
+    assert_eq!(sets, (had, "1".to_owned()));
+    let held = |capability: Capability| had >> capability as u32 & 1 == 1;
+    let all = [Capability::DacOverride, Capability::SysPtrace, Capability::Bpf];
+    assert_eq!(all.map(Capability::is_held), all.map(held));
+}
+
+#[test]
 fn a_thread_that_has_descriptors_alone_opens_runs_and_connects_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
