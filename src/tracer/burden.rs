@@ -83,11 +83,16 @@ impl Tracer {
                 .sum(),
             ns: 0.0,
         };
+        let agents = self.engine.is_inside().unwrap_or_default();
         let (hits, records) = priced(self.engine.as_ref(), spare, hits, records);
         Cost {
             hits,
             records,
             standstill: self.burden.standstill,
+            waiting: Standstill {
+                times: agents.waits,
+                ns: agents.waited_ns,
+            },
             busiest_share,
             several_threads: self.burden.threads.get(&busiest).is_some_and(|threads| *threads > 1),
             unpriced: unpriced.map(|function| function.calls).sum(),

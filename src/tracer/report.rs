@@ -285,7 +285,10 @@ impl Tracer {
         let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);
         note(malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();
-        note(nested, "calls were nested too deeply to keep their arguments");
+        note(
+            nested,
+            "calls were nested too deeply to keep their arguments, or these could not be read",
+        );
         let user_space = [Layer::Runtime, Layer::Driver, Layer::Custom];
         let looks_for_libraries = user_space.into_iter().any(|layer| self.rows.has_layer(layer));
         summary.unseen.extend(strangers);

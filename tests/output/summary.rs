@@ -97,6 +97,7 @@ fn cost() -> Cost {
             times: 2,
             ns: 6_100_000,
         },
+        waiting: Standstill::default(),
         busiest_share: 0.75,
         several_threads: true,
         unpriced: 0,

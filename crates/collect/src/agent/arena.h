@@ -148,6 +148,10 @@ struct process_head {
 	__u64 nested;      /* calls of a signal's handler that has interrupted a hook of another handler's */
 	__u64 patched;     /* functions */
 	__u64 refused;     /* functions whose bytes are not those of the file, or that lie beyond reach */
+	__u64 waited;      /* how long threads have waited for room in their rings, ns */
+	__u64 waits;       /* how often */
+	__u64 rounds;      /* how often gpuscope has read all rings: that it is there */
+	__u64 gave_up;     /* `rounds` + 1 when a thread last waited in vain; 0: never */
 	__s64 clock_ahead; /* of the program's time namespace, ns */
 	struct table_shape shape[ARENA_TABLES];
 };

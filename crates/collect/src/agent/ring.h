@@ -1,14 +1,56 @@
 /* The ring of a thread: records of all streams in the order in which it submits them. What finds no room is refused, and the
- * body counts it. */
+ * body counts it; but for what happened to memory the thread waits, as one record less makes a balance wrong for good. */
 #ifndef GPUSCOPE_AGENT_RING_H
 #define GPUSCOPE_AGENT_RING_H
 
 #include "arena.h"
+#include "clock.h"
+#include "table.h"
 #include "thread.h"
+
+#define KEPT 4 /* a fourth of each ring is not for calls: accounts do not depend on chatter */
+#define WAIT_STEP_NS 200000
+#define LONGEST_WAIT_NS 2000000000 /* for room; gpuscope gives up a hook that lasts a second longer */
 
 INLINE struct ring_record *record_at(__u64 position)
 {
 	return (struct ring_record *)((char *)self + BLOCK_RING + (position & (self->ring_bytes - 1)));
+}
+
+INLINE __u64 taken(void)
+{
+	return __atomic_load_n(&self->tail, __ATOMIC_ACQUIRE);
+}
+
+/* Whether there is room up to `end`. Once gpuscope has not read for so long, nobody waits for it until it does. */
+static __attribute__((noinline)) bool is_room_soon(__u64 end)
+{
+	struct process_head *head = (struct process_head *)process;
+	__u64 round = __atomic_load_n(&head->rounds, __ATOMIC_RELAXED) + 1, since = read_clock(), waited = 0;
+	struct time_of step = { 0, WAIT_STEP_NS };
+
+	if (__atomic_load_n(&head->gave_up, __ATOMIC_RELAXED) == round)
+		return false;
+	while (end - taken() > self->ring_bytes && waited < LONGEST_WAIT_NS) {
+		SYS2(nanosleep, &step, NULL);
+		waited = read_clock() - since;
+	}
+	__sync_fetch_and_add(&head->waited, waited);
+	__sync_fetch_and_add(&head->waits, 1);
+	if (end - taken() <= self->ring_bytes)
+		return true;
+	if (__atomic_load_n(&head->rounds, __ATOMIC_RELAXED) + 1 == round)
+		__atomic_store_n(&head->gave_up, round, __ATOMIC_RELAXED);
+	return false;
+}
+
+INLINE bool is_room(__u32 stream, __u64 end)
+{
+	__u64 size = self->ring_bytes, most = stream == RING_CALLS ? size - size / KEPT : size;
+
+	if (end - taken() <= most)
+		return true;
+	return stream == RING_MEMORY && is_room_soon(end);
 }
 
 /* Room for a record; NULL: there is none. It is nobody else's until it is submitted. */
@@ -19,7 +61,7 @@ static void *reserve(__u32 stream, __u32 bytes)
 	__u64 left = size - (head & (size - 1)), filler = left < whole ? left : 0;
 	struct ring_record *record;
 
-	if (head + filler + whole - __atomic_load_n(&self->tail, __ATOMIC_ACQUIRE) > size)
+	if (!is_room(stream, head + filler + whole))
 		return NULL;
 	if (filler) {
 		record = record_at(head);

@@ -146,6 +146,9 @@ pub struct Done {
     pub unanswered: u64,
     /// Times that a program went on untraced, because we had stood still.
     pub left: u64,
+    /// How often threads waited for room for what happened to memory, and how long in all.
+    pub waits: u64,
+    pub waited_ns: u64,
 }
 
 /// See the module.

@@ -306,10 +306,21 @@ fn attend(shared: &Shared, listener: &Listener) {
             look_at_switches(shared);
         }
         shared.strangers();
-        if shared.members().fill() >= FULL_ENOUGH {
-            ring(&shared.full);
-        }
+        empty_full_rings(shared);
     }
+}
+
+/// Rings must not run full while the tracer is at work on what it has taken.
+fn empty_full_rings(shared: &Shared) {
+    let mut members = shared.members();
+    if members.fill() < FULL_ENOUGH {
+        return;
+    }
+    if members.has_room() {
+        members.take_in(monotonic_ns());
+    }
+    drop(members);
+    ring(&shared.full);
 }
 
 /// Asks the kernel while nobody waits for us.

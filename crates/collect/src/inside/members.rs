@@ -39,6 +39,10 @@ impl Queue {
     }
 }
 
+/// Bytes of queues that wait for the tracer: what it has done with before threads have waited in vain.
+const MOST_OF_ACCOUNTS: usize = 4 << 20;
+const MOST_OF_CALLS: usize = 32 << 20;
+
 /// See the module.
 #[derive(Default)]
 pub(super) struct Members {
@@ -139,6 +143,14 @@ impl Members {
     pub(super) fn forget_target(&mut self, tgid: u32) {
         self.targets.remove(&tgid);
         self.doors.retain(|door| door.pid != tgid);
+    }
+
+    /// Whether more may be taken in before the tracer has had what is there: then rings stay full, and threads that have
+    /// something to say of memory wait.
+    pub(super) fn has_room(&self) -> bool {
+        let bytes = |stream: &Stream| self.queues.get(stream).map_or(0, |queue| queue.bytes.len());
+        let accounts = bytes(&Stream::Memory) + bytes(&Stream::Work);
+        accounts < MOST_OF_ACCOUNTS && bytes(&Stream::Calls) < MOST_OF_CALLS
     }
 
     /// Takes in what agents have submitted.
@@ -285,6 +297,8 @@ impl Done {
             dormant: self.dormant.saturating_add(other.dormant),
             unanswered: self.unanswered.saturating_add(other.unanswered),
             left: self.left.saturating_add(other.left),
+            waits: self.waits.saturating_add(other.waits),
+            waited_ns: self.waited_ns.saturating_add(other.waited_ns),
         }
     }
 }

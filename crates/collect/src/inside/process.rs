@@ -54,6 +54,10 @@ impl Process {
             blocks: 0,
             unseen: 0,
             nested: 0,
+            waited: 0,
+            waits: 0,
+            rounds: 0,
+            gave_up: 0,
             patched: 0,
             refused: 0,
             clock_ahead: ahead_of(&tgid.to_string()),
@@ -214,8 +218,9 @@ impl Process {
             refused: head.refused.max(self.wanted.saturating_sub(head.patched)),
             unseen: head.unseen.saturating_add(head.nested),
             dormant: u64::from(head.mapped == 0),
-            unanswered: 0,
-            left: 0,
+            waits: head.waits,
+            waited_ns: head.waited,
+            ..Done::default()
         }
     }
 }

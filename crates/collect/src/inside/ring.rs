@@ -4,7 +4,7 @@
 //! younger than its hook waits. What a ring holds is a program's and may be anything.
 
 use super::arena::{BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, RING_BYTES, RING_BYTES_OF_MANY};
-use super::arena::{RING_FILLER, RingRecord};
+use super::arena::{ProcessHead, RING_FILLER, RingRecord};
 use super::memory::SharedMemory;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 const NOT_KNOWN: u64 = 1;
 /// How long what a processor has written may take to be seen by others.
 const SEEN_WITHIN_NS: u64 = 1_000_000;
-/// A hook that takes as long belongs to a thread that is no more.
-pub(super) const LONGEST_HOOK_NS: u64 = 1_000_000_000;
+/// A hook that takes as long belongs to a thread that is no more: agents wait for room for two seconds at most.
+pub(super) const LONGEST_HOOK_NS: u64 = 3_000_000_000;
 /// Records are as long at most.
 const LONGEST_RECORD: u64 = 1 << 16;
 
@@ -61,6 +61,8 @@ impl Rings {
                 self.malformed += 1;
             }
         }
+        let rounds = memory.word(offset_of!(ProcessHead, rounds) as u64);
+        rounds.fetch_add(1, Ordering::Relaxed);
         self.waiting.sort_by_key(|record| record.stamp);
         let ready = self.waiting.partition_point(|record| record.stamp < until);
         self.waiting.drain(..ready).collect()

@@ -23,7 +23,7 @@ pub struct Records {
     pub ns: f64,
 }
 
-/// Threads that stood still while probes were put into a library that they had just loaded.
+/// Threads that stood still.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standstill {
     pub times: u64,
@@ -36,7 +36,10 @@ pub struct Cost {
     /// Only kinds that occurred.
     pub hits: Vec<Hits>,
     pub records: Records,
+    /// While probes were put into a library that they had just loaded.
     pub standstill: Standstill,
+    /// Until there was room for what happened to memory.
+    pub waiting: Standstill,
     /// Of all hits, those of the process that has most of them: 0 to 1.
     pub busiest_share: f64,
     /// Whether several threads of that process called, so that what they lost may have been lost at the same time.
@@ -51,10 +54,10 @@ impl Cost {
     /// Nanoseconds that the traced programs have spent on being traced.
     #[must_use]
     pub fn in_program_ns(&self) -> u64 {
-        self.in_calls_ns() + self.standstill.ns
+        self.in_calls_ns() + self.standstill.ns + self.waiting.ns
     }
 
-    /// The same without what loading a library took longer.
+    /// The same without what threads stood still.
     #[must_use]
     pub fn in_calls_ns(&self) -> u64 {
         let hits: f64 = self.hits.iter().map(|hits| hits.count as f64 * hits.ns).sum();
@@ -123,9 +126,10 @@ mod tests {
         let cost = Cost {
             records: Records { count: 10, ns: 200.0 },
             standstill: Standstill { times: 2, ns: 5_000 },
+            waiting: Standstill { times: 1, ns: 300 },
             ..cost()
         };
-        assert_eq!(cost.in_program_ns(), 2_607_000 + 2_000 + 5_000);
+        assert_eq!(cost.in_program_ns(), 2_607_000 + 2_000 + 5_000 + 300);
         assert_eq!(cost.in_calls_ns(), 2_607_000 + 2_000);
     }
 

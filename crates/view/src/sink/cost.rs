@@ -1,7 +1,7 @@
 //! What tracing cost, as text and as JSON.
 
 use crate::elf::Cost as Place;
-use crate::model::cost::{Cost, Hits};
+use crate::model::cost::{Cost, Hits, Standstill};
 use crate::model::summary::Summary;
 use crate::text::quantity::{bytes, duration, plural};
 use serde_json::{Value, json};
@@ -22,6 +22,8 @@ pub fn to_json(cost: &Cost, seconds: f64) -> Value {
         "ns_per_record": cost.records.ns,
         "standstills": cost.standstill.times,
         "standstill_seconds": cost.standstill.ns as f64 / 1e9,
+        "waits": cost.waiting.times,
+        "waiting_seconds": cost.waiting.ns as f64 / 1e9,
         "unpriced_hits": cost.unpriced,
         "program_seconds": cost.in_program_ns() as f64 / 1e9,
         "slowdown_percent": cost.slowdown(seconds) * 100.0,
@@ -110,11 +112,19 @@ fn parts(cost: &Cost) -> Vec<String> {
     });
     let records = (cost.records.count > 0)
         .then(|| format!("{} × {:.0} ns", plural(cost.records.count, "record"), cost.records.ns));
-    let standstill = (cost.standstill.ns > 0).then(|| {
-        let times = plural(cost.standstill.times, "library load");
-        format!("{} standing still at {times}", duration(cost.standstill.ns))
-    });
-    hits.chain(records).chain(standstill).collect()
+    let still = |standstill: Standstill, where_: &str, what: &str| {
+        (standstill.ns > 0).then(|| {
+            let times = plural(standstill.times, what);
+            format!("{} standing still {where_} {times}", duration(standstill.ns))
+        })
+    };
+    let loads = still(cost.standstill, "at", "library load");
+    let waiting = still(
+        cost.waiting,
+        "until there was room for what happened to memory, in",
+        "wait",
+    );
+    hits.chain(records).chain(loads).chain(waiting).collect()
 }
 
 /// What would make tracing much cheaper: said where getters took a good part of the program's time.
@@ -135,7 +145,7 @@ pub fn getters_hint(summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::cost::{Records, Standstill};
+    use crate::model::cost::Records;
 
     fn cost() -> Cost {
         Cost {
@@ -187,10 +197,15 @@ mod tests {
 
     #[test]
     fn each_part_of_the_time_is_named_with_its_price() {
+        let waited = Cost {
+            waiting: Standstill { times: 2, ns: 250_000 },
+            ..cost()
+        };
         assert_eq!(
-            parts(&cost()).join(" + "),
+            parts(&waited).join(" + "),
             "1,252 calls × 1564 ns + 100 calls at single-stepped instructions × 11000 ns + 10 records × 200 ns + \
-             1.4 ms standing still at 1 library load"
+             1.4 ms standing still at 1 library load + \
+             250.0 µs standing still until there was room for what happened to memory, in 2 waits"
         );
     }
 }

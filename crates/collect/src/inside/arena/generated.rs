@@ -198,6 +198,14 @@ pub struct ProcessHead {
     pub patched: u64,
     /// Functions whose bytes are not those of the file, or that lie beyond reach.
     pub refused: u64,
+    /// How long threads have waited for room in their rings, ns.
+    pub waited: u64,
+    /// How often.
+    pub waits: u64,
+    /// How often gpuscope has read all rings: that it is there.
+    pub rounds: u64,
+    /// `rounds` + 1 when a thread last waited in vain; 0: never.
+    pub gave_up: u64,
     /// Of the program's time namespace, ns.
     pub clock_ahead: i64,
     pub shape: [TableShape; ARENA_TABLES],
@@ -359,9 +367,9 @@ layout! { Table, 16:
 layout! { TableEntry, 8:
     in_use: 0, next: 4,
 }
-layout! { ProcessHead, 408:
+layout! { ProcessHead, 440:
     magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56,
-    clock_ahead: 64, shape: 72,
+    waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, shape: 104,
 }
 layout! { Block, 192:
     owner: 0, ring_bytes: 4, busy: 8, pointer: 16, pad: 24, head: 64, pad2: 72, tail: 128, pad3: 136,
