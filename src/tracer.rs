@@ -28,6 +28,7 @@ mod room;
 mod samples;
 mod sites;
 mod snapshots;
+mod space;
 mod start;
 mod stubs;
 mod tape;
