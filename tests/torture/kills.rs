@@ -4,6 +4,7 @@ use crate::effort::{Chance, rounds, tried};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::support::patience;
 use crate::tracer::Tracer;
+use std::os::unix::process::ExitStatusExt;
 use std::time::{Duration, Instant};
 
 const STARTING: [&[&str]; 4] = [
@@ -46,6 +47,60 @@ fn what_it_started_goes_on_when_it_is_killed() {
     assert!(unstarted < kills, "all were killed before they had started the program");
     println!("{unstarted} were killed before they had started the program");
     tried(kills, "kills of a gpuscope that has started a program");
+}
+
+const WATCHING: [&[&str]; 4] = [
+    &["trace", "-q", "-p", "PID"],
+    &["trace", "-p", "PID", "-o", "OUT/t.jsonl"],
+    &["record", "-p", "PID", "-o", "OUT/t.arrows"],
+    &["leaks", "-p", "PID"],
+];
+const WATCHING_ALL: [&[&str]; 2] = [
+    &["serve", "--listen", "127.0.0.1:0"],
+    &["trace", "--all", "-o", "OUT/t.jsonl"],
+];
+
+/// Starts one of `ways` beside a program that runs and kills it, at a moment from its start to the program's end. How many
+/// had not ended before.
+fn kill_watchers(ways: &[&[&str]], times: u64) -> u64 {
+    let (mut chance, mut killed) = (Chance::new(), 0);
+    for _ in 0..times {
+        let name = chance.one_of(&["signals", "threads", "jumping", "waiting"]);
+        let subject = Subject::new(name, &["1000"][..usize::from(name == "signals")]);
+        let child = subject.start();
+        let way = chance.one_of(ways);
+        let pid = child.id().to_string();
+        let arguments: Vec<&str> = way
+            .iter()
+            .map(|word| if *word == "PID" { &pid } else { *word })
+            .collect();
+        let mut tracer = Tracer::start(&arguments);
+        std::thread::sleep(patience(Duration::from_millis(chance.below(1500))));
+        tracer.signal(libc::SIGKILL);
+        killed += u64::from(tracer.wait().signal() == Some(libc::SIGKILL));
+        subject.assert_as_alone(
+            &child.wait_with_output().expect("it ends"),
+            &format!("{way:?} was killed"),
+        );
+        tracer.assert_session_is_over();
+        tried(1, &format!("kills of gpuscope {}", way[0]));
+    }
+    assert_no_probe_is_left();
+    killed
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn what_it_watches_goes_on_when_it_is_killed() {
+    let killed = kill_watchers(&WATCHING, rounds(2, 8, 200, 5000));
+    assert!(killed > 0, "each had ended before");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_gpuscope_that_watches_all_is_killed_and_nobody_notices() {
+    let times = rounds(1, 4, 100, 2500);
+    assert_eq!(kill_watchers(&WATCHING_ALL, times), times);
 }
 
 /// Two and five on one process; some are killed, all others stay right.
