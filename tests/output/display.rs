@@ -15,7 +15,7 @@ const TERMINAL: View = View {
     top: 50,
     colour: false,
 };
-const FILE: View = View {
+pub const FILE: View = View {
     width: None,
     height: None,
     top: 20,
@@ -108,7 +108,7 @@ fn itself(step: u64) -> Vec<Sample> {
     ]
 }
 
-fn scrape(at: Instant, parts: Vec<Vec<Sample>>) -> Scrape {
+pub fn scrape(at: Instant, parts: Vec<Vec<Sample>>) -> Scrape {
     Scrape {
         at,
         number: 1,

@@ -1,18 +1,26 @@
 //! One list of nasty texts, through every name that a program or a crafted file controls, into every format.
 
+use crate::display::{FILE, scrape};
 use gpuscope::catalog::{Catalog, Class, CopyKind};
 use gpuscope::clock::Clock;
 use gpuscope::export::{chrome, csv::Csv, perfetto};
 use gpuscope::filter::Filter;
 use gpuscope::model::summary::{Copies, Failure, Summary};
+use gpuscope::owner::Owner;
 use gpuscope::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
+use gpuscope::serve::exposition::{Format, render};
+use gpuscope::serve::metric::{Sample, Value};
+use gpuscope::serve::{display, metrics};
 use gpuscope::sink::json::Json;
 use gpuscope::sink::summary;
+use gpuscope::sink::text::Text;
 use gpuscope::timeline::{Bins, Look, Survey, Window, draw};
 use gpuscope::trace::{Reader, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// Terminals, HTML, spreadsheets, JSON, labels, Perfetto, Markdown, bytes that are no UTF-8, writing from right to left.
 const NASTY: [&str; 26] = [
@@ -300,6 +308,11 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
         ("diff", diff::page(&diff::diff(&report, &report), false, None)),
         ("picture", made.picture()),
         ("summary", summary::to_text(&made.totals)),
+        (
+            "live lines",
+            lines_of(&made.exported(Box::new(Text::new(meta(text).clock, 0, false)))),
+        ),
+        ("page of the exporter", page(text)),
         ("markdown", markdown::page(&report)),
         ("html", html::page(&report)),
         ("diff as markdown", diff::markdown(&diff::diff(&report, &report))),
@@ -318,8 +331,42 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
         prop_assert!(!line.trim_end().contains(char::is_control), "{what}: {line:?}");
     }
     check_lines(text, &made)?;
+    check_metrics(text)?;
     check_tables(text, &made, &plain)?;
     check_traces(&made)
+}
+
+/// Each metric, of an owner whose labels have that text, with that text as the value of its own labels.
+fn samples(text: &str) -> Vec<Sample> {
+    let labels = ["comm", "pod", "unit"].map(|name| (name.to_owned(), text.to_owned()));
+    let owner = Arc::new(Owner {
+        labels: labels.to_vec(),
+    });
+    let sample = |metric: &'static gpuscope::serve::metric::Metric| {
+        let values = metric.labels.iter().map(|_| text.to_owned().into()).collect();
+        let sample = Sample::new(metric, values, Value::Integer(1));
+        if metric.by_owner { sample.of(&owner) } else { sample }
+    };
+    metrics::all().map(sample).collect()
+}
+
+fn page(text: &str) -> String {
+    let start = Instant::now();
+    let scrape = scrape(start, vec![samples(text)]);
+    display::page(&scrape.samples, &display::Pace::new(start).rates(&scrape), FILE)
+}
+
+/// A text neither ends a line of the exposition nor begins one.
+fn check_metrics(text: &str) -> Result<(), TestCaseError> {
+    for format in [Format::Plain, Format::OpenMetrics] {
+        let (lines, plain) = (render(&samples(text), format), render(&samples(PLAIN), format));
+        let begins = |text: &str| -> Vec<String> {
+            let names = text.lines().map(|line| line.split('{').next().unwrap_or_default());
+            names.map(str::to_owned).collect()
+        };
+        prop_assert_eq!(begins(&lines), begins(&plain), "{}", lines);
+    }
+    Ok(())
 }
 
 fn check_lines(text: &str, made: &Made) -> Result<(), TestCaseError> {
