@@ -10,7 +10,7 @@ use crate::cli::LeaksArgs;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::refusal::Usage;
-use crate::sink::summary::under_way_text;
+use crate::sink::summary::{engine_text, under_way_text};
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
 use reporter::Reporter;
@@ -78,6 +78,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
 /// The report of the end, with what was not seen, and the rest of the summary.
 fn last(mut summary: Summary) -> (Report, Summary) {
     let mut report = std::mem::take(&mut summary.memory);
+    report.notes.extend(summary.engine.as_ref().map(engine_text));
     let unseen = summary.unseen.iter().map(|what| format!("not seen: {what}"));
     report.notes.extend(unseen);
     let under_way = under_way_text(&summary.under_way);

@@ -23,7 +23,7 @@ use crate::catalog::{Catalog, Layer};
 use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which};
 use crate::clock::clock_now;
 use crate::filter::Filter;
-use crate::output::{Output, say};
+use crate::output::Output;
 use crate::probe::{self, EnginePlace, Setup};
 use crate::record::Meta;
 use crate::refusal::Usage;
@@ -111,7 +111,7 @@ pub fn begin(
         ..call_setup(options, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
-    say_place(&mut tracer, place);
+    say_place(&mut tracer, &place);
     tracer.watch_xids(false)?;
     if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
         bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
@@ -139,11 +139,9 @@ pub fn begin(
     Ok(tracer)
 }
 
-/// Which engine a run has got, where that was not asked for, and what it does not see.
-fn say_place(tracer: &mut Tracer, place: Place) {
-    if let Some(why) = place.why {
-        say(format_args!("gpuscope: traced from inside the program, because {why}"));
-    }
+/// Which engine a run has got, why, and what it does not see.
+fn say_place(tracer: &mut Tracer, place: &Place) {
+    tracer.declare_engine(place.chosen());
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(
             "from inside: programs that do not load the agent \
@@ -231,7 +229,7 @@ pub(crate) fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, || Ok(Output::stdout()))?;
-    say_place(&mut tracer, place);
+    say_place(&mut tracer, &place);
     tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";

@@ -9,6 +9,7 @@ use crate::model::summary::Summary;
 use crate::output::{file, say};
 use crate::record::Meta;
 use crate::refusal::{Usage, message};
+use crate::sink::summary::engine_text;
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
@@ -181,6 +182,7 @@ impl Keeper {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
             say(cost::headline(&summary.cost, summary.seconds, summary.processes));
             cost::getters_hint(&summary).iter().for_each(say);
+            say(summary.engine.as_ref().map(engine_text).unwrap_or_default());
         }
         self.conclude(&summary);
         Ok((summary, written.and(self.failure)))

@@ -123,6 +123,7 @@ impl Tracer {
             xids: None,
             measures: None,
             findings: Err(None),
+            chosen: None,
             reports: Vec::new(),
             driver,
             fleet: None,

@@ -2,6 +2,7 @@
 
 use crate::cli::EngineChoice;
 use crate::inside::standby::{self, Standby};
+use crate::model::summary::Chosen;
 use crate::probe::{EnginePlace, machine};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
@@ -10,12 +11,28 @@ use std::ffi::OsStr;
 
 /// For tests: `kernel` takes that engine where none was asked for, `inside` that one where a command is started.
 const FORCED: &str = "GPUSCOPE_ENGINE";
+const RUNS_ALREADY: &str = "what is traced runs already";
 
-/// The engine, and what to say of that where it was not asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The engine, and why that one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     pub is: EnginePlace,
-    pub why: Option<&'static str>,
+    /// What follows "because".
+    pub why: String,
+}
+
+impl Place {
+    /// For the summary.
+    pub(super) fn chosen(&self) -> Chosen {
+        let engine = match self.is {
+            EnginePlace::Inside => "inside",
+            EnginePlace::Kernel => "kernel",
+        };
+        Chosen {
+            engine,
+            why: self.why.clone(),
+        }
+    }
 }
 
 /// Decides by what was asked for, what is traced, and what we may.
@@ -23,13 +40,18 @@ pub struct Place {
 /// # Errors
 /// What runs already carries no agent.
 pub fn place(choice: EngineChoice, scope: &Scope) -> Result<Place> {
+    let refused = machine::programs_refused();
     let forced = std::env::var_os(FORCED).filter(|_| choice == EngineChoice::Auto);
-    let choice = match forced.as_deref().and_then(OsStr::to_str) {
+    let forced = match forced.as_deref().and_then(OsStr::to_str) {
         Some("kernel") => EngineChoice::Kernel,
         Some("inside") if starts_a_command(scope) => EngineChoice::Inside,
-        _ => choice,
+        _ => return decide(choice, scope, refused),
     };
-    decide(choice, scope, machine::programs_refused())
+    let place = decide(forced, scope, refused)?;
+    Ok(Place {
+        why: format!("{FORCED} asks for it"),
+        ..place
+    })
 }
 
 fn starts_a_command(scope: &Scope) -> bool {
@@ -38,15 +60,21 @@ fn starts_a_command(scope: &Scope) -> bool {
 
 /// `refused`: why programs in the kernel are.
 fn decide(choice: EngineChoice, scope: &Scope, refused: Option<&'static str>) -> Result<Place> {
-    let of = |is, why| Ok(Place { is, why });
+    let of = |is, why: &str| {
+        let why = why.to_owned();
+        Ok(Place { is, why })
+    };
     match (choice, refused) {
-        (EngineChoice::Inside, _) => of(EnginePlace::Inside, None).and_then(|place| reaches(scope).map(|()| place)),
-        (EngineChoice::Auto, Some(_)) if reaches(scope).is_ok() => of(EnginePlace::Inside, refused),
+        (EngineChoice::Inside, _) => {
+            reaches(scope).and_then(|()| of(EnginePlace::Inside, "--engine inside asks for it"))
+        }
+        (EngineChoice::Kernel, _) => of(EnginePlace::Kernel, "--engine kernel asks for it"),
+        (EngineChoice::Auto, Some(why)) if reaches(scope).is_ok() => of(EnginePlace::Inside, why),
         (EngineChoice::Auto, Some(why)) => match unready(scope) {
             Some(unready) => bail!("{why}, and from inside: {unready}"),
-            None => of(EnginePlace::Kernel, None),
+            None => of(EnginePlace::Kernel, RUNS_ALREADY),
         },
-        _ => of(EnginePlace::Kernel, None),
+        (EngineChoice::Auto, None) => of(EnginePlace::Kernel, "we may load programs into the kernel"),
     }
 }
 
@@ -99,6 +127,22 @@ mod tests {
         assert_eq!(of(EngineChoice::Auto, &running, false), kernel);
         assert_eq!(of(EngineChoice::Kernel, &command, false), kernel);
         assert_eq!(of(EngineChoice::Inside, &command, true), inside);
+    }
+
+    #[test]
+    fn each_says_why() {
+        let command = Scope::Processes(Vec::new());
+        let why = |choice, scope: &Scope, refused| decide(choice, scope, refused).unwrap().why;
+        assert_eq!(why(EngineChoice::Inside, &command, None), "--engine inside asks for it");
+        assert_eq!(why(EngineChoice::Kernel, &command, None), "--engine kernel asks for it");
+        assert_eq!(
+            why(EngineChoice::Auto, &command, Some("it is too old")),
+            "it is too old"
+        );
+        assert_eq!(
+            why(EngineChoice::Auto, &Scope::All, Some("it is too old")),
+            RUNS_ALREADY
+        );
     }
 
     #[test]
