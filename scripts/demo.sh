@@ -6,6 +6,6 @@ scripts/setup.sh build
 cargo build --release --locked
 sim/build.sh
 gpuscope=target/release/gpuscope
-# no right is needed: where programs in the kernel are refused, the loop is traced from inside
+# no right is needed: what gpuscope starts is traced from inside
 echo "\$ gpuscope run -- sim/out/gpusim train 5"
 $gpuscope run -- sim/out/gpusim train 5

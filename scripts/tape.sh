@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 sim/build.sh >/dev/null
 cargo build --locked
 folder=$(mktemp -d); trap 'rm -rf "$folder"' EXIT
-as_root env "GPUSCOPE_TAPE=$folder/tape" target/debug/gpuscope run --getters --stacks none --summary json \
+as_root env "GPUSCOPE_TAPE=$folder/tape" target/debug/gpuscope run --engine kernel --getters --stacks none --summary json \
   -o "$folder/lines.jsonl" -- sim/out/gpusim train 2 >/dev/null 2>&1
 for file in tape lines.jsonl; do
   gzip -9n <"$folder/$file" >"tests/tapes/train.$file.gz"

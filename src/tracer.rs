@@ -49,7 +49,7 @@ use crate::model::aggregate;
 use crate::model::launches::Launches;
 use crate::model::open::OpenCalls;
 use crate::model::order::Numbers;
-use crate::model::summary::Tally;
+use crate::model::summary::{Chosen, Tally};
 use crate::model::window::Window;
 use crate::model::xid::Report;
 use crate::output::{Output, say};
@@ -99,6 +99,8 @@ pub struct Tracer {
     measures: Option<MeasurePlane>,
     /// Or why it is not there; `None`: nobody asks.
     findings: findings::Plane,
+    /// `None`: nobody has said which engine it is, and why.
+    chosen: Option<Chosen>,
     /// Those that somebody will ask for.
     reports: Vec<Report>,
     driver: Option<DriverPlane>,
@@ -222,6 +224,11 @@ impl Tracer {
     /// Has kernels called as in the source, with namespaces, parameters and all template arguments.
     pub fn show_full_names(&mut self) {
         self.full_names = true;
+    }
+
+    /// Has the summary say which engine this is, and why.
+    pub fn declare_engine(&mut self, chosen: Chosen) {
+        self.chosen = Some(chosen);
     }
 
     /// Has the summary say that something is not seen.

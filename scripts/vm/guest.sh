@@ -3,6 +3,8 @@
 # be what the libraries wrote into their ledger, function by function, and the way of attaching must be the best that
 # this kernel offers. busybox is all there is.
 cd "$(dirname "$0")" || exit 1
+# what is compared is what the programs in this kernel see
+export GPUSCOPE_ENGINE=kernel
 passed=0 failed=0
 pass() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { failed=$((failed + 1)); echo "FAILED: $*"; }

@@ -20,7 +20,8 @@ pub struct Whose {
     #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
     pub cgroup: Option<PathBuf>,
     /// Where calls are taken from: inside (an agent that CMD loads: no root, any kernel, a tenth of the cost), kernel (from
-    /// outside, as root; all there is for what runs already), or auto: the kernel where we may, else inside
+    /// outside, as root; all there is for what runs already), or auto: inside for CMD, where that can load the agent and what was
+    /// asked for is seen there, else the kernel
     #[arg(
         long,
         value_enum,

@@ -24,7 +24,7 @@ Examples:
       only failed calls
   gpuscope run --kernel ioctl,rpc -- ./app
       what the kernel driver does for each call, and how long its questions to the GPU take
-  sudo gpuscope run -- python train.py
+  gpuscope run -- python train.py
       as you, with your groups, HOME and PATH, though gpuscope is root; --as-root: as root
   gpuscope run -q --fail-on leak -- ./test
       exit status 3 when the program gave back less GPU memory than it took

@@ -78,10 +78,10 @@ pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
 /// Whether commands can be traced from inside, for which no right is needed.
 fn inside_check() -> Check {
     const NAME: &str = "inside";
-    match inside::is_possible() {
+    match inside::is_possible(false) {
         Ok(()) => Check::ok(
             NAME,
-            "run, record and leaks trace what they start, without any right (--engine inside)",
+            "run, record and leaks trace what they start from inside, which needs no right; also as root (--engine kernel: from outside)",
         ),
         Err(error) => Check::missing(
             NAME,

@@ -6,15 +6,14 @@ use super::running::is_alive;
 use crate::cli::Start;
 use crate::discover;
 use crate::output::say;
-use crate::probe::launch::{Held, Runner, shell_status};
+use crate::probe::launch::{Held, shell_status};
 use crate::refusal::message;
 use crate::rule::Rule;
 use crate::text::quantity::escaped;
 use crate::tracer::Tracer;
 use anyhow::Result;
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -64,8 +63,11 @@ impl Launched {
     /// What we could not do.
     pub fn start(mut tracer: Tracer, command: &[OsString], how: &Start) -> Result<Result<Launched, u8>> {
         let runner = prepare::runner(how)?;
-        let path = search_path(runner.as_ref());
-        if let Some(program) = command.first().and_then(|name| find_program(name, path.as_deref())) {
+        let path = prepare::search_path(runner.as_ref());
+        if let Some(program) = command
+            .first()
+            .and_then(|name| prepare::find_program(name, path.as_deref()))
+        {
             tracer.add_program(&program);
         }
         let whose = runner.as_ref().map(|runner| runner.user.words());
@@ -257,22 +259,4 @@ impl End {
 fn reaches_command(signal: i32) -> bool {
     // SAFETY: asks about an open descriptor
     signal == libc::SIGINT && unsafe { libc::isatty(0) } == 1
-}
-
-/// The folders in which the command is looked for.
-fn search_path(runner: Option<&Runner>) -> Option<OsString> {
-    match runner {
-        Some(runner) => runner.environment.get(OsStr::new("PATH")).cloned(),
-        None => std::env::var_os("PATH"),
-    }
-}
-
-/// Where a shell would find the program.
-fn find_program(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
-    if name.to_string_lossy().contains('/') {
-        return Some(PathBuf::from(name));
-    }
-    std::env::split_paths(path?)
-        .map(|directory| directory.join(name))
-        .find(|path| path.is_file())
 }

@@ -4,14 +4,13 @@ mod reporter;
 pub(super) mod screen;
 
 use super::launched::{self, Launched};
-use super::prepare;
+use super::prepare::{self, Subject};
 use super::running::Running;
 use crate::cli::LeaksArgs;
 use crate::model::memory::Report;
 use crate::model::summary::Summary;
 use crate::refusal::Usage;
-use crate::sink::summary::under_way_text;
-use crate::tracer::Scope;
+use crate::sink::summary::{engine_text, under_way_text};
 use anyhow::{Result, bail};
 use reporter::Reporter;
 use std::process::ExitCode;
@@ -34,7 +33,7 @@ pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
 
 fn watch_command(args: &LeaksArgs) -> Result<u8> {
     reporter::check(args)?;
-    let tracer = prepare::memory_tracer(args, Scope::Processes(Vec::new()))?;
+    let tracer = prepare::memory_tracer(args, &Subject::Command(&args.command, &args.start))?;
     let mut reporter = Reporter::new(args)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
@@ -54,8 +53,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
         pids: &args.pids,
         all: args.all,
     };
-    let scope = running.scope()?;
-    let mut tracer = prepare::memory_tracer(args, scope)?;
+    let mut tracer = prepare::memory_tracer(args, &Subject::Running(running.scope()?))?;
     let mut reporter = Reporter::new(args)?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
@@ -78,6 +76,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
 /// The report of the end, with what was not seen, and the rest of the summary.
 fn last(mut summary: Summary) -> (Report, Summary) {
     let mut report = std::mem::take(&mut summary.memory);
+    report.notes.extend(summary.engine.as_ref().map(engine_text));
     let unseen = summary.unseen.iter().map(|what| format!("not seen: {what}"));
     report.notes.extend(unseen);
     let under_way = under_way_text(&summary.under_way);

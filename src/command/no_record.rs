@@ -1,10 +1,10 @@
 //! In place of `record` in a build without it.
 
+use super::prepare::Subject;
 use crate::cli::{Options, RecordArgs};
 use crate::refusal::Usage;
-use crate::tracer::{Scope, Tracer};
+use crate::tracer::Tracer;
 use anyhow::{Result, bail};
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 const MISSING: &str =
@@ -22,6 +22,6 @@ pub fn run(_: &RecordArgs) -> Result<ExitCode> {
 ///
 /// # Errors
 /// Names the missing feature.
-pub(crate) fn tracer_of_file(_: &Options, _: Scope, _: &[OsString]) -> Result<Tracer> {
+pub(crate) fn tracer_of_file(_: &Options, _: &Subject) -> Result<Tracer> {
     bail!(Usage(MISSING.to_owned()))
 }

@@ -4,8 +4,10 @@
 //! lines go `destination`'s, when a run ends `stop`'s, and what its exit status is `verdict`'s business.
 
 mod destination;
+mod env;
 mod gpu;
 mod place;
+mod program;
 mod runner;
 mod setup;
 mod stop;
@@ -13,6 +15,7 @@ mod verdict;
 
 pub(crate) use destination::{coloured, destination, print_summary, words};
 pub(crate) use gpu::watch_gpu;
+pub(crate) use program::{find_program, search_path};
 pub(crate) use runner::runner;
 pub(crate) use setup::{SPARE_ROWS, quiet_setup};
 pub(crate) use stop::{StopFlag, stop_flag};
@@ -20,7 +23,7 @@ pub(crate) use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
-use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, SummaryFormat, Which};
+use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, Start, SummaryFormat, Which};
 use crate::clock::clock_now;
 use crate::filter::Filter;
 use crate::output::{Output, say};
@@ -30,10 +33,11 @@ use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
 use crate::sink::NoLines;
+use crate::text::quantity::escaped;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
 use destination::{encoder, format};
-use place::Place;
+use place::{Asked, Place};
 use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
 use std::fs::File;
@@ -45,11 +49,36 @@ use std::path::{Path, PathBuf};
 const LARGEST_HOOKS: u64 = 1 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 
-/// Loads the kernel programs as `options` ask, for the processes in `scope`.
+/// Whom a run is about.
+pub enum Subject<'a> {
+    /// A command that it starts, and what that starts.
+    Command(&'a [OsString], &'a Start),
+    /// What runs already.
+    Running(Scope),
+}
+
+impl Subject<'_> {
+    fn scope(&self) -> Scope {
+        match self {
+            Subject::Command(..) => Scope::Processes(Vec::new()),
+            Subject::Running(scope) => scope.clone(),
+        }
+    }
+
+    /// What is started.
+    pub(crate) fn command(&self) -> &[OsString] {
+        match self {
+            Subject::Command(command, _) => command,
+            Subject::Running(_) => &[],
+        }
+    }
+}
+
+/// Loads what takes calls, as `options` ask, for `subject`.
 ///
 /// # Errors
 /// A wrong option, file or pattern, or what the kernel refuses.
-pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
+pub fn tracer(options: &Options, subject: &Subject) -> Result<Tracer> {
     let format = format(options)?;
     if options.phases && (format != Format::Jsonl || options.quiet) {
         let words =
@@ -57,10 +86,10 @@ pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<T
         bail!(Usage(words.to_owned()));
     }
     if format == Format::Arrows {
-        return super::record::tracer_of_file(options, scope, command);
+        return super::record::tracer_of_file(options, subject);
     }
-    let mut tracer = begin(options, scope, None, || destination(options.output.as_deref()))?;
-    let meta = Meta::here(clock_now(), words(command), tracer.tier().to_owned());
+    let mut tracer = begin(options, subject, None, || destination(options.output.as_deref()))?;
+    let meta = Meta::here(clock_now(), words(subject.command()), tracer.tier().to_owned());
     if !options.quiet {
         tracer.write_to(encoder(options, format, meta.clock)?, &meta);
     } else if tracer.looks_for_findings() {
@@ -76,7 +105,7 @@ pub fn tracer(options: &Options, scope: Scope, command: &[OsString]) -> Result<T
 /// As [`tracer`].
 pub fn begin(
     options: &Options,
-    scope: Scope,
+    subject: &Subject,
     stacks: Option<Stacks>,
     output: impl FnOnce() -> Result<Output>,
 ) -> Result<Tracer> {
@@ -87,9 +116,21 @@ pub fn begin(
             .add_kernel_group(group)
             .map_err(|why| Usage(format!("--kernel: {why}")))?;
     }
-    let place = place::place(options.which.whose.engine, &scope)?;
-    let is_inside = place.is == EnginePlace::Inside;
-    let filter = filter(&options.which, is_inside)?;
+    let which = &options.which;
+    let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
+    let scope = subject.scope();
+    let place = place::place(
+        Asked {
+            whose: &which.whose,
+            only_in_kernel: place::only_in_kernel(&catalog, &filter),
+            has_hooks: !which.hooks.is_empty(),
+        },
+        subject,
+    )?;
+    let filter = match takes_getters(which, place.is) {
+        true => filter,
+        false => filter.without_queries(),
+    };
     if filter.has_layer(Layer::Kernel) {
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
@@ -111,7 +152,7 @@ pub fn begin(
         ..call_setup(options, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
-    say_place(&mut tracer, place);
+    say_place(&mut tracer, &place);
     tracer.watch_xids(false)?;
     if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
         bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
@@ -139,10 +180,16 @@ pub fn begin(
     Ok(tracer)
 }
 
-/// Which engine a run has got, where that was not asked for, and what it does not see.
-fn say_place(tracer: &mut Tracer, place: Place) {
-    if let Some(why) = place.why {
-        say(format_args!("gpuscope: traced from inside the program, because {why}"));
+/// Which engine a run has got, why, and what it does not see.
+fn say_place(tracer: &mut Tracer, place: &Place) {
+    tracer.declare_engine(place.chosen());
+    if let Some(hindrance) = &place.hindrance {
+        let words = format!("{hindrance}: what it calls itself is not seen from inside");
+        say(format_args!(
+            "gpuscope: {}; hint: --engine kernel, as root",
+            escaped(&words)
+        ));
+        tracer.declare_unseen(words);
     }
     if place.is == EnginePlace::Inside {
         tracer.declare_unseen(
@@ -154,13 +201,8 @@ fn say_place(tracer: &mut Tracer, place: Place) {
 }
 
 /// From inside, calls that only ask cost so little that they are counted, too.
-fn filter(which: &Which, is_inside: bool) -> Result<Filter> {
-    let filter = Filter::parse(&which.filter, &which.layer).map_err(|error| Usage(error.to_string()))?;
-    Ok(if which.takes_getters() || (is_inside && !which.no_getters) {
-        filter
-    } else {
-        filter.without_queries()
-    })
+fn takes_getters(which: &Which, place: EnginePlace) -> bool {
+    which.takes_getters() || (place == EnginePlace::Inside && !which.no_getters)
 }
 
 /// Why it cannot be told what is wrong: that follows from all calls together.
@@ -203,11 +245,19 @@ fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish 
 ///
 /// # Errors
 /// As [`tracer`].
-pub(crate) fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
+pub(crate) fn memory_tracer(args: &LeaksArgs, subject: &Subject) -> Result<Tracer> {
     probe::route_messages(args.verbose);
     let mut catalog = catalog(&args.hooks)?;
     add_frameworks(&mut catalog)?;
-    let place = place::place(args.whose.engine, &scope)?;
+    let scope = subject.scope();
+    let place = place::place(
+        Asked {
+            whose: &args.whose,
+            only_in_kernel: place::only_in_kernel(&catalog, &Filter::memory()),
+            has_hooks: !args.hooks.is_empty(),
+        },
+        subject,
+    )?;
     if let Some(reason) = probe::machine::returns_refused().filter(|_| place.is == EnginePlace::Kernel) {
         bail!("what a call has allocated is seen when it returns, and that cannot be hooked: {reason}");
     }
@@ -231,7 +281,7 @@ pub(crate) fn memory_tracer(args: &LeaksArgs, scope: Scope) -> Result<Tracer> {
         ..setup(&args.whose, &scope)?
     };
     let mut tracer = Tracer::start(rows, setup, scope, || Ok(Output::stdout()))?;
-    say_place(&mut tracer, place);
+    say_place(&mut tracer, &place);
     tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";

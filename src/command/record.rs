@@ -1,7 +1,7 @@
 //! `gpuscope record`, and the recordings of other commands: rows into files, until something ends it.
 
 use super::launched::{self, End, Launched};
-use super::prepare;
+use super::prepare::{self, Subject};
 use super::running::Running;
 use crate::cli::{Content, DumpOn, GpuChoice, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
@@ -9,14 +9,14 @@ use crate::model::summary::Summary;
 use crate::output::{file, say};
 use crate::record::Meta;
 use crate::refusal::{Usage, message};
+use crate::sink::summary::engine_text;
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
 use crate::trace::store::{self, Keeping, Plan, Ring, Store};
 use crate::trace::trigger::Cause;
-use crate::tracer::{Scope, Tracer};
+use crate::tracer::Tracer;
 use anyhow::{Context, Result, anyhow, bail};
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,7 +52,7 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
         pids: &args.pids,
         all: args.all,
     };
-    let (mut tracer, mut keeper) = begun(args, running.scope()?, &[])?;
+    let (mut tracer, mut keeper) = begun(args, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);
@@ -67,7 +67,7 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 fn of_command(args: &RecordArgs) -> Result<u8> {
-    let (mut tracer, mut keeper) = begun(args, Scope::Processes(Vec::new()), &args.command)?;
+    let (mut tracer, mut keeper) = begun(args, &Subject::Command(&args.command, &args.start))?;
     prepare::watch_gpu(&mut tracer, args.gpu, &args.options())?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
@@ -96,7 +96,7 @@ fn of_command(args: &RecordArgs) -> Result<u8> {
 ///
 /// # Errors
 /// As [`prepare::tracer`].
-pub(crate) fn tracer_of_file(options: &Options, scope: Scope, command: &[OsString]) -> Result<Tracer> {
+pub(crate) fn tracer_of_file(options: &Options, subject: &Subject) -> Result<Tracer> {
     if options.quiet {
         let words = "-q writes no rows, and a recording has nothing else\nhint: drop -q, or -o and --format";
         bail!(Usage(words.to_owned()));
@@ -106,20 +106,20 @@ pub(crate) fn tracer_of_file(options: &Options, scope: Scope, command: &[OsStrin
         keeping: Keeping::Whole,
         budget: None,
     };
-    begin(options, scope, command, &plan).map(|(tracer, _)| tracer)
+    begin(options, subject, &plan).map(|(tracer, _)| tracer)
 }
 
-fn begin(options: &Options, scope: Scope, command: &[OsString], plan: &Plan) -> Result<(Tracer, Store)> {
+fn begin(options: &Options, subject: &Subject, plan: &Plan) -> Result<(Tracer, Store)> {
     if plan.path == Path::new("-") && std::io::stdout().is_terminal() {
         let words = "a recording is no text for a terminal\nhint: -o FILE.arrows";
         bail!(Usage(words.to_owned()));
     }
     let mut store = None;
     let output = || Ok(store.insert(Store::create(plan)?).output());
-    let mut tracer = prepare::begin(options, scope, Some(Stacks::Sync), output)?;
+    let mut tracer = prepare::begin(options, subject, Some(Stacks::Sync), output)?;
     let store = store.context("the recording was not begun")?;
     let clock = clock_now();
-    let meta = Meta::here(clock, prepare::words(command), tracer.tier().to_owned());
+    let meta = Meta::here(clock, prepare::words(subject.command()), tracer.tier().to_owned());
     let recorder = Recorder::new(&meta).context("failed to begin a recording")?;
     tracer.write_to(Box::new(recorder.with_trigger(store.trigger.clone())), &meta);
     Ok((tracer, store))
@@ -135,9 +135,9 @@ struct Keeper {
     failure: Result<()>,
 }
 
-fn begun(args: &RecordArgs, scope: Scope, command: &[OsString]) -> Result<(Tracer, Keeper)> {
+fn begun(args: &RecordArgs, subject: &Subject) -> Result<(Tracer, Keeper)> {
     let plan = plan(args)?;
-    let (tracer, store) = begin(&args.options(), scope, command, &plan)?;
+    let (tracer, store) = begin(&args.options(), subject, &plan)?;
     let asked = Arc::default();
     if matches!(plan.keeping, Keeping::Ring(_)) {
         signal_hook::flag::register(libc::SIGUSR1, Arc::clone(&asked)).context("failed to handle SIGUSR1")?;
@@ -181,6 +181,7 @@ impl Keeper {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
             say(cost::headline(&summary.cost, summary.seconds, summary.processes));
             cost::getters_hint(&summary).iter().for_each(say);
+            say(summary.engine.as_ref().map(engine_text).unwrap_or_default());
         }
         self.conclude(&summary);
         Ok((summary, written.and(self.failure)))

@@ -1,7 +1,7 @@
 //! `gpuscope report`: what a recording says.
 
 use super::leaks::screen::columns;
-use super::prepare;
+use super::prepare::{self, Subject};
 use super::progress::Progress;
 use super::rights;
 use super::running::Running;
@@ -57,7 +57,9 @@ fn live(args: &ReportArgs) -> Result<Report> {
         verbose: args.verbose,
         ..Options::defaults()
     };
-    let mut tracer = prepare::begin(&options, running.scope()?, None, || Ok(Output::stdout()))?;
+    let mut tracer = prepare::begin(&options, &Subject::Running(running.scope()?), None, || {
+        Ok(Output::stdout())
+    })?;
     tracer.leave_findings_to_others();
     let rows = Live::default();
     let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());

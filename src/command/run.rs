@@ -1,9 +1,8 @@
 //! `gpuscope run -- CMD…`: trace a command and its children from their first call.
 
 use super::launched::{self, Launched};
-use super::prepare;
+use super::prepare::{self, Subject};
 use crate::cli::RunArgs;
-use crate::tracer::Scope;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -17,7 +16,7 @@ pub fn run(args: RunArgs) -> Result<ExitCode> {
 
 fn traced(args: &RunArgs) -> Result<u8> {
     let options = &args.options;
-    let mut tracer = prepare::tracer(options, Scope::Processes(Vec::new()), &args.command)?;
+    let mut tracer = prepare::tracer(options, &Subject::Command(&args.command, &args.start))?;
     prepare::watch_gpu(&mut tracer, args.gpu, options)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,

@@ -1,6 +1,6 @@
 //! `gpuscope trace`: running processes, until Ctrl-C.
 
-use super::prepare;
+use super::prepare::{self, Subject};
 use super::running::Running;
 use crate::cli::TraceArgs;
 use crate::refusal::Usage;
@@ -22,7 +22,7 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
         pids: &args.pids,
         all: args.all,
     };
-    let mut tracer = prepare::tracer(&args.options, running.scope()?, &[])?;
+    let mut tracer = prepare::tracer(&args.options, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);

@@ -206,6 +206,7 @@ impl Tracer {
             processes: self.tally.processes(),
             counted_only,
             tier: self.tier().to_owned(),
+            engine: self.chosen.clone(),
             kernels: self.launches.report(),
             full_names: self.full_names,
             gpu: self.report_activities(),

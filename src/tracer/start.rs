@@ -124,6 +124,7 @@ impl Tracer {
             xids: None,
             measures: None,
             findings: Err(None),
+            chosen: None,
             reports: Vec::new(),
             driver,
             fleet: None,

@@ -201,7 +201,7 @@ def part_user() -> None:
     binary = there / "gpuscope"
     binary.write_bytes(GPUSCOPE.read_bytes())
     os.chmod(binary, 0o755)
-    before = ["env", f"HOME={there}", f"TMPDIR={there}", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+    before = ["env", "-u", "GPUSCOPE_ENGINE", f"HOME={there}", f"TMPDIR={there}", "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
               "--bounding-set=-all"]
     command = [*before, binary, "run", "-q", "--summary", "json", "--gpu", "on", "--", sys.executable, program, STEPS]
     status, _, err = run(command, 90, log="user")

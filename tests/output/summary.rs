@@ -9,7 +9,7 @@ use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::open::OpenCall;
 use gpuscope::model::outside::Outside;
-use gpuscope::model::summary::{Copies, Failure, Function, Summary, UnderWay};
+use gpuscope::model::summary::{Chosen, Copies, Failure, Function, Summary, UnderWay};
 use gpuscope::model::totals::{Spent, Totals};
 use gpuscope::model::xid::{Faults, Report, Source, Tally};
 use gpuscope::sink::summary::{to_json, to_text, to_text_within};
@@ -218,6 +218,10 @@ fn summary() -> Summary {
                 bytes: 4096,
             },
         ],
+        engine: Some(Chosen {
+            engine: "kernel",
+            why: "bad\u{1b}[2J is linked statically".to_owned(),
+        }),
         lost_events: 17,
         malformed: 0,
         processes: 2,

@@ -289,6 +289,7 @@ fn on_small_disk(command: &str) -> (std::process::Output, PathBuf, tempfile::Tem
         .args([env!("CARGO_BIN_EXE_gpuscope"), command])
         .arg(&copy)
         .env("LD_LIBRARY_PATH", support::sim_folder())
+        .env(support::ENGINE, support::engine())
         .output();
     (done.expect("unshare runs"), copy, folder)
 }
@@ -460,6 +461,7 @@ fn without_a_name_it_goes_to_the_folder_traces_and_the_status_is_the_commands() 
     let folder = tempfile::tempdir().expect("a folder");
     let done = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
         .args(["record", "--", "sh", "-c", "exit 5"])
+        .env(support::ENGINE, support::engine())
         .current_dir(folder.path())
         .output()
         .expect("gpuscope runs");

@@ -22,7 +22,7 @@ mod own_sim;
 mod program;
 mod trace;
 
-pub use engine::{groups, is_inside, ways};
+pub use engine::{ENGINE, engine, groups, is_inside, ways};
 pub use gpuscope::{Gpuscope, Running};
 pub use hanging::Hanging;
 pub use kernel::{TIERS, Tier, kernel_objects_of, kernel_version, probes_of, still_there};

@@ -2,7 +2,7 @@
 
 use crate::effort::waits;
 use crate::subject::folder;
-use crate::support::{eventually, patience};
+use crate::support::{ENGINE, engine, eventually, patience};
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -41,6 +41,7 @@ impl Tracer {
             .stdout(file("stdout"))
             .stderr(file("stderr"))
             .env("LD_LIBRARY_PATH", self::folder())
+            .env(ENGINE, engine())
             .env("GPUSCOPE_TORTURE_WAITS", waits().to_string());
         // SAFETY: setsid is async-signal-safe
         unsafe {

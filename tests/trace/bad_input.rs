@@ -1,6 +1,6 @@
 //! Bad input gets one clear message and the right exit status, and the traced program never pays for it.
 
-use crate::support::{Gpuscope, Program, Stepper, Trace, eventually, sim, sim_text};
+use crate::support::{ENGINE, Gpuscope, Program, Stepper, Trace, engine, eventually, sim, sim_text};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -65,6 +65,7 @@ fn the_command_inherits_what_it_would_without_gpuscope() {
     std::fs::write(folder.path().join("look"), look).expect("a file");
     let done = Command::new("sh")
         .args(["-c", &script])
+        .env(ENGINE, engine())
         .stdin(Stdio::null())
         .output()
         .expect("sh runs");
@@ -300,7 +301,8 @@ fn a_full_disk_is_told_and_does_not_stop_the_command() {
     command
         .args(["-m", "sh", "-c", &format!("{script}; ")])
         .arg(folder.path())
-        .args(rest);
+        .args(rest)
+        .env(ENGINE, engine());
     let done = command.output().expect("unshare runs");
     let stderr = String::from_utf8_lossy(&done.stderr);
     assert_eq!(
@@ -368,6 +370,7 @@ fn tight_limits_are_survived_or_named() {
         let mut command = Command::new("prlimit");
         let done = command
             .args([limit, gpuscope, "run", "-q", "--", &gpusim, "train", "2"])
+            .env(ENGINE, engine())
             .output()
             .expect("prlimit runs");
         let stderr = String::from_utf8_lossy(&done.stderr);

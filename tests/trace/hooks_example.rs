@@ -1,6 +1,6 @@
 //! docs/hooks-reference.md shows what gpuscope really prints for its example.
 
-use crate::support::patchable;
+use crate::support::{ENGINE, engine, patchable};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -32,7 +32,7 @@ fn build(directory: &Path) {
 
 fn gpuscope(directory: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
-    command.current_dir(directory).args(arguments);
+    command.current_dir(directory).args(arguments).env(ENGINE, engine());
     command.output().expect("gpuscope runs")
 }
 

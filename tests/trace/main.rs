@@ -13,6 +13,7 @@ mod bad_input;
 mod call_sites;
 mod containers;
 mod cost;
+mod engines;
 mod escapes;
 mod exactness;
 mod filters;

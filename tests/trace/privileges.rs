@@ -1,7 +1,7 @@
 //! What gpuscope needs to be allowed, and what it says when it is not.
 
 mod kept;
-use crate::support::{Counts, Ledger, assert_same, kernel_version, number, sim, text};
+use crate::support::{Counts, ENGINE, Ledger, assert_same, kernel_version, number, sim, text};
 use serde_json::Value;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -42,6 +42,7 @@ fn as_nobody(folder: &Path, capabilities: &str, arguments: &[&str]) -> Output {
     command.current_dir(folder).env("LD_LIBRARY_PATH", folder);
     command
         .env("GPUSIM_LEDGER", folder.join("ledger/%p"))
+        .env(ENGINE, "kernel")
         .output()
         .expect("setpriv runs")
 }
@@ -164,6 +165,7 @@ fn a_copy_with_file_capabilities_works_for_anybody() {
     let traced = command
         .current_dir(folder.path())
         .env("LD_LIBRARY_PATH", folder.path())
+        .env(ENGINE, "kernel")
         .output();
     let traced = traced.expect("setpriv runs");
     assert_eq!(traced.status.code(), Some(0), "{}", stderr(&traced));

@@ -1,6 +1,8 @@
 //! Which processes and libraries are found: running ones, later ones, and those at unusual places.
 
-use crate::support::{self, Counts, Gpuscope, Program, Stepper, Trace, assert_same, eventually, sim, text};
+use crate::support::{
+    self, Counts, ENGINE, Gpuscope, Program, Stepper, Trace, assert_same, engine, eventually, sim, text,
+};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -325,6 +327,7 @@ fn one_cpu_is_enough() {
         .arg("--")
         .arg(sim("gpusim"))
         .arg("late-dlopen")
+        .env(ENGINE, engine())
         .stderr(Stdio::null());
     let ended = Program::start(&mut command).finish();
     assert!(ended.status.success());

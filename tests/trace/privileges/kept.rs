@@ -1,6 +1,6 @@
 //! What a command may still do once it has attached: threads of gpuscope, as the kernel describes them.
 
-use crate::support::{eventually, sim};
+use crate::support::{ENGINE, engine, eventually, sim};
 use std::process::{Child, Command, Stdio};
 
 /// Of `linux/capability.h`: those that make a process the machine's owner, and that nothing here needs.
@@ -32,6 +32,7 @@ fn started(arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
     command
         .args(arguments)
+        .env(ENGINE, engine())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());

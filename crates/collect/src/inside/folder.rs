@@ -107,10 +107,25 @@ impl Folder {
                 "what programs load lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
             );
         }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        if !lets_everybody_pass(folder) {
+            bail!(
+                "programs of other users do not reach {}\nhint: set TMPDIR to a folder that everybody may enter",
+                folder.display()
+            );
+        }
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set(&self.path, 0o711)
             .and_then(|()| set(&self.socket(), 0o777))
             .with_context(|| format!("failed to open {} to the program's user", self.path.display()))
+    }
+
+    /// Takes it away: nobody was told of it.
+    pub(super) fn discard(self) {
+        let mut this = std::mem::ManuallyDrop::new(self);
+        drop(this.memory.take());
+        // what cannot be removed is a file of ours in a folder for such files
+        let _ = fs::remove_dir_all(&this.path);
     }
 
     /// What programs load.
@@ -263,14 +278,24 @@ fn in_memory(library: Library) -> Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// A folder of the user's, memory, and where temporary files go.
+/// Whether every user may enter it, and all those that it lies in.
+fn lets_everybody_pass(folder: &Path) -> bool {
+    let may = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & libc::S_IXOTH != 0);
+    folder.ancestors().all(may)
+}
+
+/// A folder of the user's, memory, and where temporary files go. What is root's alone comes last: root starts programs of others.
 pub(super) fn places() -> Vec<PathBuf> {
     let named = ["XDG_RUNTIME_DIR", "TMPDIR"].map(|name| std::env::var_os(name).map(PathBuf::from));
     let [own, temporary] = named;
     let fixed = ["/dev/shm", "/tmp", "/var/tmp"].map(PathBuf::from);
     let [memory, usual, last] = fixed;
     let all = [own, Some(memory), temporary, Some(usual), Some(last)];
-    all.into_iter().flatten().filter(|path| path.is_absolute()).collect()
+    let mut all: Vec<PathBuf> = all.into_iter().flatten().filter(|path| path.is_absolute()).collect();
+    if crate::user::effective() == 0 {
+        all.sort_by_key(|path| !lets_everybody_pass(path));
+    }
+    all
 }
 
 /// Whether the file system lets code of a file be run.
@@ -327,6 +352,19 @@ mod tests {
         fs::create_dir(parent.path().join("gpuscope-notes")).expect("a folder");
         sweep(parent.path());
         assert!(!over.exists() && running.exists() && parent.path().join("gpuscope-notes").exists());
+    }
+
+    #[test]
+    fn who_cannot_enter_a_folder_is_not_sent_there() {
+        let parent = tempfile::tempdir().expect("a folder");
+        let set = |mode| fs::set_permissions(parent.path(), fs::Permissions::from_mode(mode)).expect("a mode");
+        let folder = Folder::make_in(parent.path(), AGENT).expect("a folder");
+        fs::write(folder.socket(), "").expect("a file");
+        set(0o700);
+        let refused = folder.open_to_others().expect_err("nobody else may enter").to_string();
+        assert!(refused.contains("do not reach"), "{refused}");
+        set(0o711);
+        folder.open_to_others().expect("others may");
     }
 
     #[test]

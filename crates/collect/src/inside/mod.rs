@@ -15,6 +15,7 @@ pub(crate) mod memory;
 mod patch;
 mod plan;
 mod process;
+pub mod program;
 mod ring;
 mod run;
 mod sampler;
@@ -85,7 +86,9 @@ impl Inside {
         if let Some(door) = is_new.then(|| Door::of(pid)).transpose()?.flatten() {
             let owner = std::fs::metadata(format!("/proc/{pid}"))?.uid();
             self.shared.admit(owner);
-            self.folder.open_to_others()?;
+            if owner != crate::user::effective() {
+                self.folder.open_to_others()?;
+            }
             members.doors.push(door);
         }
         Ok(())
@@ -98,12 +101,19 @@ impl Drop for Inside {
     }
 }
 
-/// Whether there is a place for the agent, and memory that can be shared with it.
+/// Whether there is a place for the agent, which programs of other users reach if `for_others`, and memory that can be shared
+/// with it.
 ///
 /// # Errors
 /// There is none; why.
-pub fn is_possible() -> Result<()> {
-    Folder::make(AGENT)?;
+pub fn is_possible(for_others: bool) -> Result<()> {
+    let folder = Folder::make(AGENT)?;
+    let opened = match for_others {
+        true => folder.open_to_others(),
+        false => Ok(()),
+    };
+    folder.discard();
+    opened?;
     memory::SharedMemory::make(arena::RUN_BYTES)?;
     Ok(())
 }

@@ -70,6 +70,15 @@ pub struct UnderWay {
     pub at_end: u64,
 }
 
+/// Which engine has taken calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// `inside` or `kernel`, as for `--engine`.
+    pub engine: &'static str,
+    /// What follows "because".
+    pub why: String,
+}
+
 /// Everything that the end of a run reports.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
@@ -87,6 +96,8 @@ pub struct Summary {
     pub attached: Vec<String>,
     pub cost: Cost,
     pub tier: String,
+    /// `None`: nobody has chosen.
+    pub engine: Option<Chosen>,
     pub memory: super::memory::Report,
     /// The kernel driver's objects; `None`: its calls were not followed.
     pub driver: Option<super::driver::Report>,

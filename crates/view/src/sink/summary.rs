@@ -6,7 +6,7 @@ use super::memory::{self, Rates};
 use super::{activity, aggregate, cost, driver, findings};
 use super::{outside, totals, work, xid};
 use crate::catalog::{Class, Layer};
-use crate::model::summary::{Copies, Function, Summary, UnderWay};
+use crate::model::summary::{Chosen, Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Table};
 use crate::text::fit::fit;
@@ -64,6 +64,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "counted_only": summary.counted_only,
         "attached": summary.attached,
         "attach": summary.tier,
+        "engine": summary.engine.as_ref().map(|chosen| json!({"name": chosen.engine, "because": chosen.why})),
         "memory": memory::processes(&summary.memory, &Rates::of_all(&summary.memory)),
         "driver_objects": summary.driver.as_ref().map(driver::to_json),
         "work": work::to_json(&summary.work, &summary.memory.stacks),
@@ -362,6 +363,11 @@ pub fn under_way_text(layers: &[UnderWay]) -> String {
     }
 }
 
+/// Which engine a run has had, and why.
+pub fn engine_text(chosen: &Chosen) -> String {
+    format!("engine: {}, because {}", chosen.engine, chosen.why)
+}
+
 fn honesty_text(summary: &Summary, out: &mut String) {
     if summary.lost_events > 0 {
         let _ = writeln!(
@@ -382,6 +388,9 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     }
     if summary.functions.iter().any(|function| !function.timed) {
         out.push_str("-: seen at entry only, without time and result (--chatty, or --filter NAME, hooks the return of getters, too)\n");
+    }
+    if let Some(chosen) = &summary.engine {
+        let _ = writeln!(out, "{}", escaped(&engine_text(chosen)));
     }
     for unseen in &summary.unseen {
         let _ = writeln!(out, "unseen: {}", escaped(unseen));
