@@ -98,7 +98,7 @@ fn sigkill_leaves_no_probe_behind() {
 
 /// Ends `gpuscope run` by `signal`; its command must go on to its end.
 fn run_ended_by(signal: i32) {
-    let command = format!("{} sync-stall 60; echo \"status $?\"", sim_text("gpusim"));
+    let command = format!("{} sync-stall 120; echo \"status $?\"", sim_text("gpusim"));
     // each step waits 50 ms for the device
     let running = Gpuscope::script(&[], &command).env("GPUSIM_KERNEL_US", "50000").start();
     running.until_written("cudaDeviceSynchronize");
@@ -117,7 +117,7 @@ fn run_ended_by(signal: i32) {
     });
     let stdout = running.stdout();
     assert!(
-        stdout.contains("60 launches, each waited for") && stdout.ends_with("status 0\n"),
+        stdout.contains("120 launches, each waited for") && stdout.ends_with("status 0\n"),
         "{stdout}"
     );
     if signal != libc::SIGKILL {
