@@ -328,3 +328,22 @@ fn both_engines_on_one_program_are_exact() {
         .collect();
     assert_same("from inside", &outer.ledger.visible(), &calls);
 }
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn callers_that_another_tracer_hides_are_named_as_hidden() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let inner = folder.path().join("inner.txt");
+    let script = format!(
+        "exec {} leaks --engine inside -- {} hold --count 3 2>{} </dev/null",
+        env!("CARGO_BIN_EXE_gpuscope"),
+        sim_text("gpusim"),
+        inner.display()
+    );
+    Gpuscope::script(&["--engine", "kernel"], &script).finish().ok();
+    let text = std::fs::read_to_string(&inner).expect("a report");
+    let (_, sites) = text.split_once("outstanding by call site").expect("sites");
+    let first = sites.lines().nth(2).expect("a frame").trim();
+    assert_eq!(first, "[uprobes]", "{text}");
+    assert!(text.contains("maybe by another tracer: it is hidden"), "{text}");
+}

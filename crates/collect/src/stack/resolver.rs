@@ -194,7 +194,7 @@ impl Resolver {
             .processes
             .get(&site.tgid)
             .map_or(&[][..], |process| &process.regions);
-        let calls = call_addresses(site);
+        let calls = call_addresses(site, regions);
         Kept {
             native: calls
                 .map(|address| self.natives.place(site.tgid, regions, address))
@@ -244,7 +244,7 @@ impl Resolver {
             .any(|frame| frame.function == UPROBES)
         {
             self.notes.insert(format!(
-                "{UPROBES} in a stack stands for the caller of a function whose return is probed: this kernel hides it"
+                "{UPROBES} in a stack stands for the caller of a function whose return is probed, maybe by another tracer: it is hidden"
             ));
         }
         let whole = is_whole(&native);
@@ -306,12 +306,17 @@ impl Process {
 const UPROBES: &str = "[uprobes]";
 
 /// The addresses of the calls of a stack.
-fn call_addresses(site: &SiteEvent) -> impl Iterator<Item = u64> {
+fn call_addresses(site: &SiteEvent, regions: &[Region]) -> impl Iterator<Item = u64> {
     let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
     let exact = site.flags & wire::AT_PLACE != 0;
     let addresses = site.native.iter().enumerate().skip(usize::from(twice));
+    // no call lies before the first address of a region, as that of the page of return probes
+    let begins = |address: u64| region_at(regions, address).is_some_and(|region| region.start == address);
     // a call lies before the address that it returns to, which may be of the next line or function
-    addresses.map(move |(place, address)| address.wrapping_sub(u64::from(!exact || place > 0)))
+    addresses.map(move |(place, &address)| {
+        let is_call = (exact && place == 0) || begins(address);
+        address.wrapping_sub(u64::from(!is_call))
+    })
 }
 
 /// Whether a stack goes back to where its thread began: that is in the C library, whose own names are mostly stripped.
