@@ -1,6 +1,7 @@
 //! Which engine a command gets where none is asked for, and what is said of it.
 
 use crate::support::{ENGINE, Gpuscope, Trace, compile, sim_text};
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
 /// `gpuscope run OPTIONS… -- COMMAND…` of whoever chooses no engine.
@@ -46,6 +47,20 @@ fn text_says_it_in_a_line() {
         .finish();
     let line = "\nengine: inside, because gpuscope starts the program\n";
     assert!(done.stderr.contains(line), "{}", done.stderr);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn options_of_the_kernels_engine_alone_are_said_to_have_no_effect_from_inside() {
+    let gpusim = sim_text("gpusim");
+    let said = |options: &[&str]| {
+        let trace = Gpuscope::run(options, &[&gpusim, "train", "1"]).finish().ok();
+        let unseen = trace.summary()["unseen"].as_array().expect("unseen").clone();
+        let lines = unseen.iter().filter_map(Value::as_str);
+        lines.filter(|line| line.contains(" has no effect: ")).count()
+    };
+    assert_eq!(said(&["--engine", "inside", "--ring-size", "64MiB", "--no-hold"]), 2);
+    assert_eq!(said(&["--engine", "inside"]), 0);
 }
 
 #[test]
