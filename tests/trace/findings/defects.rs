@@ -251,7 +251,7 @@ fn code_that_is_loaded_in_the_middle_of_the_work() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_host_that_launches_too_slowly() {
     let (trace, finding) = only(Defect {
         steps: 200,
