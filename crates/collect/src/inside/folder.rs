@@ -100,8 +100,11 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Programs of other users reach it, too, who know its name.
-    pub(crate) fn open_to_others(&self) -> Result<()> {
+    /// Whether programs of other users can be let reach it.
+    ///
+    /// # Errors
+    /// They cannot; why.
+    pub(super) fn may_be_opened(&self) -> Result<()> {
         if self.memory.is_some() {
             bail!(
                 "what programs load lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
@@ -114,6 +117,15 @@ impl Folder {
                 folder.display()
             );
         }
+        Ok(())
+    }
+
+    /// Programs of other users reach it, too, who know its name.
+    ///
+    /// # Errors
+    /// They cannot; why.
+    pub(crate) fn open_to_others(&self) -> Result<()> {
+        self.may_be_opened()?;
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set(&self.path, 0o711)
             .and_then(|()| set(&self.socket(), 0o777))
