@@ -185,7 +185,7 @@ pub fn begin(
 fn say_place(tracer: &mut Tracer, place: &Place) {
     tracer.declare_engine(place.chosen());
     if let Some(hindrance) = &place.hindrance {
-        let words = format!("{hindrance}: what it calls itself is not seen from inside");
+        let words = format!("{hindrance}: what it calls is not seen from inside");
         say(format_args!(
             "gpuscope: {}; hint: --engine kernel, as root",
             escaped(&words)
