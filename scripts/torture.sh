@@ -23,9 +23,8 @@ torture() { # OPTIONS: of the test program
 # Most of the time they wait: for the kernel, which takes a while to load programs and to let go of probes.
 torture --test-threads=6 "${alone[@]/#/--skip=}"
 torture --test-threads=1 "${alone[@]}"
-# The same programs from inside; but for who forbids itself system calls on pain of death, and processes that share their memory,
-# which are one to an agent (docs/inside.md).
-GPUSCOPE_ENGINE=inside torture --test-threads=2 --skip=filters_of_system_calls --skip=children_that_share_memory programs:: go:: callbacks::
+# The same programs from inside; but for processes that share their memory, which are one to an agent (docs/inside.md).
+GPUSCOPE_ENGINE=inside torture --test-threads=2 --skip=children_that_share_memory programs:: go:: callbacks::
 echo
 echo "tried, by kind:"
 sed -n 's/.*TRIED \([0-9]*\) \(.*\)/\2\t\1/p' "$log" | awk -F'\t' '{ sum[$1] += $2 } END { for (kind in sum) printf "%10d  %s\n", sum[kind], kind }' | sort -rn

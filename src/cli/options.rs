@@ -31,7 +31,7 @@ pub struct Whose {
     )]
     pub engine: EngineChoice,
     /// Let no program wait until its libraries are hooked: for those that look at their TracerPid; first calls are missed, and
-    /// that is said
+    /// that is said. From inside nobody's TracerPid changes, and who loads a library waits all the same, for 2 s at most
     #[arg(long, help_heading = "Whose calls")]
     pub no_hold: bool,
 }
@@ -185,9 +185,10 @@ pub struct Options {
     pub fail_on: Vec<Rule>,
     #[command(flatten)]
     pub paint: Paint,
-    /// Buffer between kernel and gpuscope; larger when the summary says that lines were lost
-    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size, help_heading = "Output")]
-    pub ring_size: u64,
+    /// Buffer between kernel and gpuscope; larger when the summary says that lines were lost [default: 8MiB]. From inside it
+    /// has no effect: each thread has 4 MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Output")]
+    pub ring_size: Option<u64>,
     /// What libbpf says, on stderr
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,

@@ -76,9 +76,10 @@ pub struct RecordArgs {
     /// finding:NAME. May be repeated
     #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
     pub fail_on: Vec<Rule>,
-    /// Buffer between kernel and gpuscope; larger when rows were lost
-    #[arg(long, value_name = "SIZE", default_value = "8MiB", value_parser = parse_size, help_heading = "Output")]
-    pub ring_size: u64,
+    /// Buffer between kernel and gpuscope; larger when rows were lost [default: 8MiB]. From inside it has no effect: each
+    /// thread has 4 MiB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Output")]
+    pub ring_size: Option<u64>,
     /// What libbpf says, on stderr
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,

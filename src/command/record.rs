@@ -9,7 +9,7 @@ use crate::model::summary::Summary;
 use crate::output::{file, say};
 use crate::record::Meta;
 use crate::refusal::{Usage, message};
-use crate::sink::summary::engine_text;
+use crate::sink::summary::{engine_text, room_hint};
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
@@ -194,8 +194,9 @@ impl Keeper {
         }
         if summary.lost_events > 0 {
             say(format_args!(
-                "gpuscope: {} calls have no row of their own; hint: a larger --ring-size",
-                quantity::count(summary.lost_events)
+                "gpuscope: {} calls have no row of their own; hint: {}",
+                quantity::count(summary.lost_events),
+                room_hint(summary)
             ));
         }
         let rows = quantity::plural(kept.rows, "row");

@@ -113,18 +113,22 @@ impl GpuPlane {
         let Ok(activities) = &self.activities else {
             return Ok(Vec::new());
         };
-        let Some(other) = given.filter(|path| !path.is_empty()) else {
-            return activities.environment(user);
+        let words = match given.filter(|path| !path.is_empty()) {
+            Some(other) => format!(
+                "{INJECTION} is set to {} already, and has room for one library\nhint: unset it",
+                other.display()
+            ),
+            None => match activities.environment(user) {
+                Ok(needed) => return Ok(needed),
+                Err(error) => message(&error),
+            },
         };
-        let why = format!(
-            "{INJECTION} is set to {} already, and has room for one library",
-            other.display()
-        );
         if self.demand.must {
-            bail!("--gpu on: {why}\nhint: unset it");
+            bail!("--gpu on: {words}");
         }
-        say(format_args!("gpuscope: what the GPU executes is not recorded: {why}"));
-        self.activities = Err(format!("{why}; hint: unset it"));
+        let words = words.replace('\n', "; ");
+        say(format_args!("gpuscope: what the GPU executes is not recorded: {words}"));
+        self.activities = Err(words);
         Ok(Vec::new())
     }
 }

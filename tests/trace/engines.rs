@@ -1,6 +1,8 @@
 //! Which engine a command gets where none is asked for, and what is said of it.
 
+use crate::inside::Public;
 use crate::support::{ENGINE, Gpuscope, Trace, compile, sim_text};
+use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
 /// `gpuscope run OPTIONS… -- COMMAND…` of whoever chooses no engine.
@@ -37,6 +39,62 @@ fn root_too_gets_the_engine_inside_for_what_is_started() {
     assert_eq!(trace.entered(), trace.ledger.visible());
 }
 
+/// Where root's own folder for such things is closed to others, the program finds the agent elsewhere.
+#[test]
+#[ignore = "needs root, and the simulated CUDA"]
+fn so_do_programs_of_other_users_whom_root_starts() {
+    let (public, own) = (Public::new(), tempfile::tempdir().expect("a folder"));
+    let program = public.path("gpusim");
+    let command = [program.to_str().expect("UTF-8"), "train", "5"];
+    let trace = Gpuscope::run(&["--user", "65534"], &command)
+        .env("XDG_RUNTIME_DIR", own.path())
+        .env("LD_LIBRARY_PATH", public.path(""))
+        .under(&["env", "-u", ENGINE])
+        .finish()
+        .ok();
+    let (name, because) = engine_of(&trace);
+    assert_eq!(
+        (name.as_str(), because.as_str()),
+        ("inside", "gpuscope starts the program")
+    );
+    assert_eq!(
+        trace.totals("calls")[&("runtime".to_owned(), "cudaLaunchKernel".to_owned())],
+        100
+    );
+}
+
+/// In memory, others do not reach it.
+#[test]
+#[ignore = "needs root and BPF: where nothing can be loaded into programs of others, it is all there is"]
+fn where_no_folder_lets_code_be_run_programs_of_others_are_traced_from_the_kernel() {
+    let public = Public::new();
+    // what cannot be written is no place for it, either
+    let script = format!(
+        "for place in /dev/shm /tmp /var/tmp; do mount --bind $place $place && mount -o remount,bind,noexec $place || exit 99; done;
+         mount -t tmpfs -o mode=755 none /mnt && cp {0}/* /mnt && cd /mnt && unset TMPDIR XDG_RUNTIME_DIR {ENGINE}
+         for user in 0 65534; do
+             LD_LIBRARY_PATH=/mnt ./gpuscope run --user $user -q --summary json -- ./gpusim train 5 2>&1 >/dev/null | grep '^{{'
+         done",
+        public.path("").display()
+    );
+    let done = std::process::Command::new("unshare")
+        .args(["-m", "sh", "-c", &script])
+        .output();
+    let done = done.expect("unshare runs");
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    let summaries = said
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let engines: Vec<Value> = summaries.map(|summary| summary["engine"].clone()).collect();
+    let [own, others] = &engines[..] else {
+        panic!("{said}{}", String::from_utf8_lossy(&done.stderr))
+    };
+    assert_eq!(own["name"], "inside", "{own}");
+    assert_eq!(others["name"], "kernel", "{others}");
+    let because = others["because"].as_str().unwrap_or_default();
+    assert!(because.contains("lies in memory"), "{because}");
+}
+
 #[test]
 #[ignore = "needs root, and the simulated CUDA"]
 fn text_says_it_in_a_line() {
@@ -46,6 +104,20 @@ fn text_says_it_in_a_line() {
         .finish();
     let line = "\nengine: inside, because gpuscope starts the program\n";
     assert!(done.stderr.contains(line), "{}", done.stderr);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn options_of_the_kernels_engine_alone_are_said_to_have_no_effect_from_inside() {
+    let gpusim = sim_text("gpusim");
+    let said = |options: &[&str]| {
+        let trace = Gpuscope::run(options, &[&gpusim, "train", "1"]).finish().ok();
+        let unseen = trace.summary()["unseen"].as_array().expect("unseen").clone();
+        let lines = unseen.iter().filter_map(Value::as_str);
+        lines.filter(|line| line.contains(" has no effect: ")).count()
+    };
+    assert_eq!(said(&["--engine", "inside", "--ring-size", "64MiB", "--no-hold"]), 2);
+    assert_eq!(said(&["--engine", "inside"]), 0);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn file(name: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_call_that_hangs_is_a_line_while_it_does() {
     let (hooks, user) = (file("hooks.toml"), file("user"));
     let run = Gpuscope::new(["run", "--hooks", &hooks, "--", &user, "600000"]).start();
@@ -87,7 +87,7 @@ fn a_call_that_hangs_is_a_line_while_it_does() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_call_that_never_leaves_its_cpu_says_where_it_is_all_the_same() {
     let (hooks, spinning) = (file("hooks.toml"), file("spinning"));
     let run = Gpuscope::new(["run", "--hooks", &hooks, "--", &spinning, "120000"]).start();
@@ -100,7 +100,7 @@ fn a_call_that_never_leaves_its_cpu_says_where_it_is_all_the_same() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn with_phases_each_call_begins_and_ends_by_time_even_if_it_hangs_in_between() {
     let (hooks, user) = (file("hooks.toml"), file("user"));
     let run = Gpuscope::run(&["--hooks", &hooks, "--phases"], &[&user, "3000"]).start();
@@ -147,7 +147,7 @@ fn with_phases_each_call_begins_and_ends_by_time_even_if_it_hangs_in_between() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn the_summary_says_which_calls_have_not_returned_and_for_how_long() {
     let (hooks, user) = (file("hooks.toml"), file("user"));
     let script = format!("{user} 600000 & sleep 3; kill -9 $!; wait");
@@ -182,7 +182,7 @@ fn functions_of(stack: &Value) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs root and BPF: from inside, the switches of a thread that ends are known to our last look at it"]
 fn context_switches_are_those_of_threads_that_call_from_their_first_call_on() {
     let (hooks, switching) = (file("hooks.toml"), file("switching"));
     let trace = Gpuscope::run(&["--hooks", &hooks], &[&switching]).finish().ok();

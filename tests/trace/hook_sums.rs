@@ -259,7 +259,7 @@ return = false
 "#;
 
 #[test]
-#[ignore = "needs root and BPF: places within a function"]
+#[ignore = "needs root and BPF: from inside, an instruction within a function is hooked only if it is as long as a jump"]
 fn places_within_a_function_are_hooked_unless_no_instruction_begins_there() {
     for way in ways() {
         let trace = run("places", PLACES, Some(way));

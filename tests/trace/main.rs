@@ -26,6 +26,7 @@ mod hook_sums;
 mod hooks;
 mod hooks_example;
 mod inside;
+mod inside_confined;
 mod inside_programs;
 mod inside_sites;
 mod kernels;

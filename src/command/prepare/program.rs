@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// Scripts that name scripts: the kernel follows five.
 const DEEPEST: usize = 8;
+/// What they start is in another root directory, mostly, where the agent does not lie.
+const ELSEWHERE: [&str; 3] = ["bwrap", "chroot", "nsenter"];
 
 /// Why what `command` starts cannot be traced from inside; `None`: nothing speaks against it.
 pub(super) fn hindrance(command: &[OsString], runner: Option<&Runner>, has_hooks: bool) -> Option<String> {
@@ -20,7 +22,10 @@ pub(super) fn hindrance(command: &[OsString], runner: Option<&Runner>, has_hooks
         words = match look(&program, runs_as(runner)) {
             Program::Refuses(why) => return because(&why),
             Program::Go if has_hooks => return because("is a program of Go, whose functions --hooks may mean"),
-            _ if is_env(&program) => match of_env(&words[1..]) {
+            _ if ELSEWHERE.iter().any(|name| is_named(&program, name)) => {
+                return because("starts programs in another root directory, where the agent does not lie");
+            }
+            _ if is_named(&program, "env") => match of_env(&words[1..]) {
                 Env::Starts(words) => words,
                 Env::Withholds => return because("leaves out what has programs load the agent"),
             },
@@ -62,8 +67,8 @@ pub(crate) fn find_program(name: &OsStr, path: Option<&OsStr>) -> Option<PathBuf
         .find(|path| path.is_file())
 }
 
-fn is_env(program: &Path) -> bool {
-    program.file_name() == Some(OsStr::new("env"))
+fn is_named(program: &Path, name: &str) -> bool {
+    program.file_name() == Some(OsStr::new(name))
 }
 
 #[cfg(test)]
@@ -91,6 +96,8 @@ mod tests {
         let round = folder.path().join("round");
         assert_eq!(own("round", &format!("#!{}\n", round.display())), None);
         assert_eq!(own("empty", ""), None);
+        let elsewhere = own("chroot", "").unwrap();
+        assert!(elsewhere.contains("another root directory"), "{elsewhere}");
         assert_eq!(hindrance(&["no such program".into()], None, false), None);
     }
 }

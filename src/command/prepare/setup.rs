@@ -14,6 +14,8 @@ use std::path::Path;
 
 /// Rows that globs and functions unknown to the catalogue may add.
 pub(crate) const SPARE_ROWS: usize = 4096;
+/// Unless the user says how large.
+const CALL_RING: u64 = 8 << 20;
 /// A second of 100,000 allocations, and as many frees.
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.
@@ -24,7 +26,7 @@ const WORK_RING: u32 = 8 << 20;
 const LARGEST_RING: u64 = 1 << 30;
 
 pub(super) fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
-    let ring = options.ring_size.max(4096).next_power_of_two();
+    let ring = options.ring_size.unwrap_or(CALL_RING).max(4096).next_power_of_two();
     if ring > LARGEST_RING {
         bail!(Usage(
             "--ring-size is too large\nhint: at most 1GiB; --filter and -q make fewer events".to_owned()

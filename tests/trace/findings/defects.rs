@@ -138,7 +138,7 @@ fn a_host_that_comes_back_when_the_device_is_long_done() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs root and BPF: from inside, frames of the standard library are on the stack, which has no frame pointers"]
 fn a_rank_that_sleeps_in_each_step() {
     let trace = Defect {
         steps: 200,
@@ -251,7 +251,7 @@ fn code_that_is_loaded_in_the_middle_of_the_work() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn a_host_that_launches_too_slowly() {
     let (trace, finding) = only(Defect {
         steps: 200,
@@ -261,7 +261,7 @@ fn a_host_that_launches_too_slowly() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: --ring-size, which a storm needs"]
+#[ignore = "needs root and BPF: a storm is more than a thread holds from inside, where --ring-size has no effect"]
 fn kernels_too_small_to_be_launched_one_by_one() {
     let defect = Defect {
         steps: 300,

@@ -32,7 +32,7 @@ fn percent(places: &Value, end: &str) -> u64 {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_host_that_sleeps_is_named_by_the_line_it_sleeps_in() {
     let trace = run(&[], "sleep");
     let finding = host_bound(findings(trace.summary()));
@@ -49,7 +49,7 @@ fn a_host_that_sleeps_is_named_by_the_line_it_sleeps_in() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_host_that_works_is_named_by_its_function() {
     let trace = run(&[], "work");
     let finding = host_bound(findings(trace.summary()));
@@ -67,7 +67,7 @@ fn without_stacks_no_place_is_named_and_that_is_said() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_recording_names_the_places_of_its_run() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("t.arrows");
@@ -91,7 +91,7 @@ fn a_recording_names_the_places_of_its_run() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: samples of threads"]
+#[ignore = "needs the simulated CUDA"]
 fn a_call_that_hangs_says_the_line_of_python_that_waits() {
     let driver = sim_text("libcuda.so.1");
     let words = ["run", "--"].into_iter().chain(command(&driver, "sleep"));

@@ -56,7 +56,7 @@ fn figures(trace: &Trace) -> [u64; 6] {
 }
 
 #[test]
-#[ignore = "needs root and BPF: tensors are seen by static probes"]
+#[ignore = "needs the simulated CUDA"]
 fn tensors_and_what_their_segment_holds_beyond_them_are_told() {
     let (trace, book) = watch(&["segment"]);
     let (count, bytes) = (
@@ -72,7 +72,7 @@ fn tensors_and_what_their_segment_holds_beyond_them_are_told() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: tensors are seen by static probes"]
+#[ignore = "needs the simulated CUDA"]
 fn tensors_outside_of_anything_known_are_strays_and_hold_nothing_of_a_device() {
     let (trace, book) = watch(&[]);
     let (count, bytes) = (

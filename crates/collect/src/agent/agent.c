@@ -15,6 +15,7 @@
 #include "interpreter.h"
 
 #include "clock.h"
+#include "confined.h"
 #include "loaded.h"
 #include "unwind.h"
 
@@ -166,6 +167,13 @@ static void set_epoch(__u32 round, bool traced)
 
 	is_traced = traced;
 	__atomic_store_n(&membership.epoch, traced ? number : number | DORMANT, __ATOMIC_RELEASE);
+}
+
+static bool is_borrowed(void)
+{
+	__u32 number = membership.epoch & EPOCH_PROCESS;
+
+	return number && number != ((__u32)SYS0(getpid) & EPOCH_PROCESS);
 }
 
 /* Nothing that is called from now on is recorded. */
@@ -322,6 +330,8 @@ static __noinline void begin_thread(void)
 	epoch = __atomic_load_n(&membership.epoch, __ATOMIC_ACQUIRE);
 	if (!epoch || (epoch & DORMANT))
 		return;
+	if (is_quiet)
+		return; /* who calls is not known: that it did is counted */
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
 	if (self)

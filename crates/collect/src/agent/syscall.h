@@ -9,7 +9,12 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE long call6(long number, long a, long b, long c, long d, long e, long f)
+#define NOT_ALLOWED (-1)
+
+/* The program has forbidden itself system calls (confined.h): all of ours fail from then on, and none is made. */
+static bool is_quiet;
+
+INLINE long kernel_call(long number, long a, long b, long c, long d, long e, long f)
 {
 	long result;
 	register long r10 asm("r10") = d;
@@ -21,6 +26,11 @@ INLINE long call6(long number, long a, long b, long c, long d, long e, long f)
 		     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 		     : "rcx", "r11", "memory");
 	return result;
+}
+
+INLINE long call6(long number, long a, long b, long c, long d, long e, long f)
+{
+	return is_quiet ? NOT_ALLOWED : kernel_call(number, a, b, c, d, e, f);
 }
 
 #define SYS0(name) call6(__NR_##name, 0, 0, 0, 0, 0, 0)

@@ -100,8 +100,11 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Programs of other users reach it, too, who know its name.
-    pub(crate) fn open_to_others(&self) -> Result<()> {
+    /// Whether programs of other users can be let reach it.
+    ///
+    /// # Errors
+    /// They cannot; why.
+    pub(super) fn may_be_opened(&self) -> Result<()> {
         if self.memory.is_some() {
             bail!(
                 "what programs load lies in memory, as no folder lets code be run, where other users do not reach it\nhint: set TMPDIR to a folder that may be written and is not mounted noexec"
@@ -114,6 +117,15 @@ impl Folder {
                 folder.display()
             );
         }
+        Ok(())
+    }
+
+    /// Programs of other users reach it, too, who know its name.
+    ///
+    /// # Errors
+    /// They cannot; why.
+    pub(crate) fn open_to_others(&self) -> Result<()> {
+        self.may_be_opened()?;
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         set(&self.path, 0o711)
             .and_then(|()| set(&self.socket(), 0o777))
@@ -373,9 +385,12 @@ mod tests {
         let agent = object::File::parse(AGENT.bytes).expect("a library");
         let name = |symbol: &object::Symbol<'_, '_>| symbol.name().expect("a name").to_owned();
         let undefined = agent.dynamic_symbols().filter(|symbol| symbol.is_undefined());
-        let undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
-        // which every dynamic linker of glibc has had from its first release on; without it, the agent stays dormant
-        assert_eq!(undefined, [("_r_debug".to_owned(), true)]);
+        let mut undefined: Vec<(String, bool)> = undefined.map(|symbol| (name(&symbol), symbol.is_weak())).collect();
+        undefined.sort();
+        // glibc has had both from its first release on. Without the second the agent stays dormant; the first is where the
+        // function that stands in for glibc's `prctl` says what has failed
+        let both = ["__errno_location", "_r_debug"].map(|name| (name.to_owned(), true));
+        assert_eq!(undefined, both);
         assert!(
             agent
                 .imports()

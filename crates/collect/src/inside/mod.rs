@@ -108,12 +108,12 @@ impl Drop for Inside {
 /// There is none; why.
 pub fn is_possible(for_others: bool) -> Result<()> {
     let folder = Folder::make(AGENT)?;
-    let opened = match for_others {
-        true => folder.open_to_others(),
+    let reached = match for_others {
+        true => folder.may_be_opened(),
         false => Ok(()),
     };
     folder.discard();
-    opened?;
+    reached?;
     memory::SharedMemory::make(arena::RUN_BYTES)?;
     Ok(())
 }

@@ -363,6 +363,16 @@ pub fn under_way_text(layers: &[UnderWay]) -> String {
     }
 }
 
+/// Where more lines would have had room.
+#[must_use]
+pub fn room_hint(summary: &Summary) -> &'static str {
+    let is_inside = summary.engine.as_ref().is_some_and(|chosen| chosen.engine == "inside");
+    match is_inside {
+        true => "--engine kernel --ring-size 64MiB, as root",
+        false => "a larger --ring-size",
+    }
+}
+
 /// Which engine a run has had, and why.
 pub fn engine_text(chosen: &Chosen) -> String {
     format!("engine: {}, because {}", chosen.engine, chosen.why)
@@ -372,8 +382,9 @@ fn honesty_text(summary: &Summary, out: &mut String) {
     if summary.lost_events > 0 {
         let _ = writeln!(
             out,
-            "\nlost: {} events did not fit into the ring (the totals above are exact all the same; hint: a larger --ring-size)",
-            count(summary.lost_events)
+            "\nlost: {} events did not fit into the ring (the totals above are exact all the same; hint: {})",
+            count(summary.lost_events),
+            room_hint(summary)
         );
     } else {
         out.push_str("\nlost: nothing\n");
@@ -423,6 +434,20 @@ mod tests {
             driver: None,
             standstill_ns: 0,
         }
+    }
+
+    #[test]
+    fn what_was_lost_from_inside_has_more_room_in_the_kernels_ring_alone() {
+        let lost = |engine| Summary {
+            lost_events: 3,
+            engine: Some(Chosen {
+                engine,
+                why: "it was asked for".to_owned(),
+            }),
+            ..Summary::default()
+        };
+        assert!(to_text(&lost("inside")).contains("hint: --engine kernel --ring-size 64MiB, as root)"));
+        assert!(to_text(&lost("kernel")).contains("hint: a larger --ring-size)"));
     }
 
     #[test]
