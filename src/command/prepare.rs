@@ -14,7 +14,7 @@ mod verdict;
 pub(crate) use destination::{coloured, destination, print_summary, words};
 pub(crate) use gpu::watch_gpu;
 pub(crate) use runner::runner;
-pub(crate) use setup::{SPARE_ROWS, quiet_setup};
+pub(crate) use setup::{SPARE_ROWS, fleet_setup};
 pub(crate) use stop::{StopFlag, stop_flag};
 pub(crate) use verdict::{leaks, matches, say_matches, status};
 
