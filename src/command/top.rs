@@ -3,6 +3,8 @@
 mod children;
 mod interactive;
 mod live;
+#[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]
+mod replay;
 mod wakes;
 
 use crate::cli::TopArgs;
@@ -29,16 +31,24 @@ const FIRST: Duration = Duration::from_secs(1);
 /// There is no terminal, a wrong option, or what cannot be written.
 pub fn run(args: &TopArgs) -> Result<ExitCode> {
     probe::route_messages(args.verbose);
+    if let Some(file) = &args.replay {
+        return replay::run(file, args);
+    }
     let user = args.user.as_deref().map(user_named).transpose()?;
     if args.once || args.json {
         return print(args, user);
     }
-    if let Some(why) = screen::refused() {
-        bail!(Usage(format!(
-            "{why}\nhint: --once prints one page as text, --json an object each interval"
-        )));
-    }
+    check_terminal()?;
     interactive::run(args, user)
+}
+
+fn check_terminal() -> Result<()> {
+    match screen::refused() {
+        Some(why) => bail!(Usage(format!(
+            "{why}\nhint: --once prints one page as text, --json an object each interval"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// As processes' users are called.
@@ -57,7 +67,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     state.pane = args.pids.len() == 1;
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
-    live.look(None);
+    let close = args.pids.first().copied();
+    live.look(close);
     let first = if args.once { FIRST.min(args.delay) } else { args.delay };
     let mut due = Instant::now() + first;
     while !wakes.end() && !output.closed() {
@@ -66,7 +77,7 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
             continue;
         }
         due = (due + args.delay).max(Instant::now());
-        let frame = kept(live.look(args.pids.first().copied()), &state);
+        let frame = kept(live.look(close), &state);
         let text = match args.json {
             true => json::line(&frame),
             false => once::page(&frame, live.history(), &state, width()),

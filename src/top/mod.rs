@@ -14,6 +14,8 @@ pub(crate) mod keys;
 pub(crate) mod model;
 pub(crate) mod once;
 pub(crate) mod people;
+#[cfg(feature = "record")]
+pub(crate) mod replay;
 pub(crate) mod screen;
 pub(crate) mod state;
 pub(crate) mod view;

@@ -4,7 +4,7 @@
 
 use crate::output::say;
 use crate::top::view::Theme;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use crossterm::execute;
@@ -15,7 +15,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Stdout, Write, stderr, stdin, stdout};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Once;
 use std::time::Duration;
 
@@ -74,12 +74,25 @@ impl Screen {
         Rect::new(0, 0, size.width, size.height)
     }
 
-    /// What the user has done, if anything.
+    /// What the user has done, in order.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn event(&self) -> Result<Option<Event>> {
-        let there = event::poll(Duration::ZERO).context("failed to read from the terminal")?;
+    pub(crate) fn events(&self) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        while let Some(event) = self.event(!events.is_empty())? {
+            events.push(event);
+        }
+        Ok(events)
+    }
+
+    /// `more`: several may have been read at once.
+    fn event(&self, more: bool) -> Result<Option<Event>> {
+        // who reads from a terminal that is gone reads nothing, and would do so for ever
+        let Some(readable) = is_readable(self.bell()) else {
+            bail!("the terminal is gone");
+        };
+        let there = (readable || more) && event::poll(Duration::ZERO).context("failed to read from the terminal")?;
         let event = there.then(event::read).transpose();
         event.context("failed to read from the terminal")
     }
@@ -112,7 +125,7 @@ impl Screen {
     }
 
     /// A file that is readable when a key was pressed.
-    pub(crate) fn bell(&self) -> i32 {
+    pub(crate) fn bell(&self) -> RawFd {
         stdin().as_raw_fd()
     }
 }
@@ -124,6 +137,19 @@ impl Drop for Screen {
             aside.give_back();
         }
     }
+}
+
+/// `None`: there is nobody at the other end any more.
+fn is_readable(fd: RawFd) -> Option<bool> {
+    let mut asked = libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: reads and fills one structure of ours
+    unsafe { libc::poll(&raw mut asked, 1, 0) };
+    let is_gone = asked.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0;
+    (!is_gone).then_some(asked.revents & libc::POLLIN != 0)
 }
 
 fn enter() -> std::io::Result<()> {

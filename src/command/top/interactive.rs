@@ -12,6 +12,7 @@ use crate::top::state::State;
 use crate::top::view::Scene;
 use anyhow::Result;
 use crossterm::event::{Event, KeyEventKind};
+use ratatui::layout::Rect;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,8 @@ struct Session {
     frame: Frame,
     due: Instant,
     dirty: bool,
+    /// How large the screen was.
+    drawn: Rect,
     ends: bool,
 }
 
@@ -54,6 +57,7 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
         frame: Frame::default(),
         due: Instant::now(),
         dirty: true,
+        drawn: Rect::default(),
         ends: false,
     };
     session.look();
@@ -69,7 +73,9 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
 
 impl Session {
     fn turn(&mut self) -> Result<()> {
-        if self.dirty {
+        let area = self.screen.area();
+        if self.dirty || area != self.drawn {
+            self.drawn = area;
             self.draw()?;
         }
         self.live.step()?;
@@ -81,7 +87,7 @@ impl Session {
             self.screen.resume()?;
             self.dirty = true;
         }
-        while let Some(event) = self.screen.event()? {
+        for event in self.screen.events()? {
             self.handle(event)?;
         }
         if let Some(words) = self.children.take_words() {
@@ -124,7 +130,7 @@ impl Session {
         }
     }
 
-    fn room(&self, area: ratatui::layout::Rect) -> usize {
+    fn room(&self, area: Rect) -> usize {
         self.scene().room(area)
     }
 

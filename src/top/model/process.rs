@@ -62,7 +62,7 @@ pub(crate) struct Process {
     pub other_copied_bytes: Option<Count>,
     /// In all, and of a second.
     #[serde(skip)]
-    waited: (Waited, Waited),
+    pub waited: (Waited, Waited),
     /// Seconds in which threads waited for a device, at least; of several threads together.
     pub waiting_seconds: Option<Count>,
     /// Seconds in which the GPU surely had nothing to do for it.
@@ -175,24 +175,30 @@ impl Process {
     }
 
     fn copy(&mut self, sample: &Sample, count: Count) {
-        let (direction, host) = (label(sample, "direction"), label(sample, "host_memory"));
+        self.copied(label(sample, "direction"), label(sample, "host_memory"), count);
+    }
+
+    /// Bytes were copied.
+    pub(crate) fn copied(&mut self, direction: &str, host: &str, bytes: Count) {
         let place = match direction {
             "HtoD" => &mut self.to_device_bytes,
             "DtoH" => &mut self.from_device_bytes,
             _ => &mut self.other_copied_bytes,
         };
-        add(place, count);
+        add(place, bytes);
         let name = format!("{direction} {host}").trim_end().to_owned();
-        self.copies.entry(name).or_default().add(count);
+        self.copies.entry(name).or_default().add(bytes);
     }
 
     fn wait(&mut self, sample: &Sample) -> &mut Wait {
         let hidden = !sample.metric.labels.contains(&"function");
-        let what = label(sample, if hidden { "kind" } else { "function" });
-        let place = self
-            .waits
-            .iter()
-            .position(|wait| wait.what == what && wait.hidden == hidden);
+        self.wait_named(label(sample, if hidden { "kind" } else { "function" }), hidden)
+    }
+
+    /// That one, which is made where it is new.
+    pub(crate) fn wait_named(&mut self, what: &str, hidden: bool) -> &mut Wait {
+        let is_it = |wait: &Wait| wait.what == what && wait.hidden == hidden;
+        let place = self.waits.iter().position(is_it);
         let place = place.unwrap_or_else(|| {
             self.waits.push(Wait {
                 what: what.to_owned(),
@@ -202,6 +208,46 @@ impl Process {
             self.waits.len() - 1
         });
         &mut self.waits[place]
+    }
+
+    /// Calls `each` with every number that grows, and what it was in `old`.
+    #[cfg(feature = "record")]
+    pub(crate) fn each_count(&mut self, old: &Process, mut each: impl FnMut(&mut Count, f64)) {
+        let before = |count: Option<Count>| count.map_or(0.0, |count| count.total);
+        let pairs = [
+            (&mut self.calls, old.calls),
+            (&mut self.launches, old.launches),
+            (&mut self.to_device_bytes, old.to_device_bytes),
+            (&mut self.from_device_bytes, old.from_device_bytes),
+            (&mut self.other_copied_bytes, old.other_copied_bytes),
+            (&mut self.waiting_seconds, old.waiting_seconds),
+            (&mut self.idle_at_least_seconds, old.idle_at_least_seconds),
+            (&mut self.errors, old.errors),
+        ];
+        for (own, old) in pairs {
+            own.iter_mut().for_each(|count| each(count, before(old)));
+        }
+        for kernel in &mut self.kernels {
+            let known = old.kernels.iter().find(|known| known.name == kernel.name);
+            each(&mut kernel.launches, known.map_or(0.0, |known| known.launches.total));
+        }
+        for wait in &mut self.waits {
+            let known = old
+                .waits
+                .iter()
+                .find(|known| known.what == wait.what && known.hidden == wait.hidden);
+            let known = known.cloned().unwrap_or_default();
+            each(&mut wait.count, known.count.total);
+            each(&mut wait.seconds, known.seconds.total);
+        }
+        for failure in &mut self.failures {
+            let is_it = |known: &&Failure| known.function == failure.function && known.error == failure.error;
+            let known = old.failures.iter().find(is_it).map_or(0.0, |known| known.count.total);
+            each(&mut failure.count, known);
+        }
+        for (name, copied) in &mut self.copies {
+            each(copied, before(old.copies.get(name).copied()));
+        }
     }
 
     /// What is as it is now.
