@@ -1,6 +1,7 @@
 //! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
 
 mod children;
+mod desk;
 mod interactive;
 mod live;
 #[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]
@@ -12,6 +13,7 @@ use crate::output::Output;
 use crate::probe;
 use crate::refusal::Usage;
 use crate::top::model::Frame;
+use crate::top::model::history::History;
 use crate::top::state::State;
 use crate::top::{json, once, screen};
 use crate::user::User;
@@ -59,7 +61,8 @@ fn user_named(word: &str) -> Result<String> {
 
 fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::register()?;
-    let mut live = Live::start(args, -1)?;
+    let mut live = Live::start(args)?;
+    let mut history = History::default();
     let mut state = State::new(args.delay);
     state.user = user;
     // of one process a page says all
@@ -68,7 +71,7 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
     let close = args.pids.first().copied();
-    live.look(close);
+    history.take(&mut live.look(close));
     let first = if args.once { FIRST.min(args.delay) } else { args.delay };
     let mut due = Instant::now() + first;
     while !wakes.end() && !output.closed() {
@@ -77,10 +80,12 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
             continue;
         }
         due = (due + args.delay).max(Instant::now());
-        let frame = kept(live.look(close), &state);
+        let mut frame = live.look(close);
+        history.take(&mut frame);
+        let frame = kept(frame, &state);
         let text = match args.json {
             true => json::line(&frame),
-            false => once::page(&frame, live.history(), &state, width()),
+            false => once::page(&frame, &history, &state, width()),
         };
         output.write(text.as_bytes());
         output.check()?;

@@ -29,6 +29,14 @@ const FAR: isize = isize::MAX / 2;
 
 /// `room`: rows of processes on the screen.
 pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+    let action = answered(key, state, frame, room);
+    // several keys may come between two pictures: the next one must be about what this one has chosen
+    let shown = state.shown(frame).clone();
+    state.settle(&shown, room);
+    action
+}
+
+fn answered(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
     state.message = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return with_control(key.code);
@@ -249,6 +257,14 @@ mod tests {
             );
             assert_eq!(state.question, None, "{refusal:?}");
         }
+    }
+
+    #[test]
+    fn who_is_killed_is_in_sight() {
+        let mut state = state();
+        assert_eq!(type_in(&mut state, "/3\nkyy").last(), Some(&Action::Kill(3)));
+        let nobody = type_in(&mut state, "/no such process\nkyy");
+        assert!(nobody.iter().all(|action| *action == Action::Nothing));
     }
 
     #[test]

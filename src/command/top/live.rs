@@ -3,6 +3,7 @@
 //! Owns what is gathered, with whose rights, and what is said where some of it is not seen.
 
 use crate::cli::TopArgs;
+use crate::command::rights;
 use crate::command::running::Running;
 use crate::command::serve::gatherer::Gatherer;
 use crate::discover;
@@ -13,14 +14,12 @@ use crate::serve::config::Config;
 use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
-use crate::top::model::history::History;
 use crate::top::model::{self, Allocations, Closeup, Count, Frame, Function, InProgress, Known};
 use crate::top::people::People;
 use crate::tracer::{self, Scope};
 use crate::user;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
-use std::os::fd::RawFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
@@ -40,6 +39,8 @@ const LABELS: [&str; 9] = [
 const RETAIN: Duration = Duration::from_secs(5);
 /// NVML takes a while to answer.
 const NVML_LEAST: Duration = Duration::from_secs(1);
+/// Nobody ends a wait before its time.
+const NO_BELL: i32 = -1;
 /// Of one process.
 const KERNELS: usize = 20;
 /// How often it is looked for programs that carry the agent.
@@ -49,10 +50,8 @@ const SEEK: Duration = Duration::from_secs(2);
 pub(super) struct Live {
     gatherer: Gatherer,
     config: Config,
-    bell: RawFd,
     pace: Pace,
     people: People,
-    history: History,
     /// Calls by function at the look before, of the process that was looked at closely.
     before: (u32, HashMap<String, u64>),
     looked: Instant,
@@ -67,28 +66,26 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Attaches as far as we may. `bell`: what ends a wait early; -1: nothing.
+    /// Attaches as far as we may.
     ///
     /// # Errors
     /// A process that was asked for is not there.
-    pub(super) fn start(args: &TopArgs, bell: RawFd) -> Result<Live> {
+    pub(super) fn start(args: &TopArgs) -> Result<Live> {
         let running = Running {
             pids: &args.pids,
             all: args.pids.is_empty(),
         };
         let scope = running.scope()?;
         let config = config(args);
-        let (mut gatherer, config, limits, inside) = attached(config, &scope)?;
-        if let Some(tracer) = gatherer.tracer.as_mut() {
-            tracer.listen_to(bell);
+        let (gatherer, config, limits, inside) = attached(config, &scope)?;
+        if let Some(tracer) = &gatherer.tracer {
+            rights::after_attaching(tracer);
         }
         Ok(Live {
             gatherer,
             config,
-            bell,
             pace: Pace::of_all_counters(Instant::now()),
             people: People::default(),
-            history: History::default(),
             before: (0, HashMap::new()),
             looked: Instant::now(),
             pids: args.pids.clone(),
@@ -105,11 +102,7 @@ impl Live {
     /// None that would end it.
     pub(super) fn step(&mut self) -> Result<()> {
         self.seek();
-        self.gatherer.step(self.bell)
-    }
-
-    pub(super) fn history(&self) -> &History {
-        &self.history
+        self.gatherer.step(NO_BELL)
     }
 
     /// Everything as it is now, with a close look at one process.
@@ -163,7 +156,6 @@ impl Live {
                 .processes
                 .retain(|process| is_wanted(&process.pid) || process.ancestors.iter().any(is_wanted));
         }
-        self.history.take(&mut frame);
         frame
     }
 
@@ -274,7 +266,7 @@ fn held(site: crate::model::memory::SiteReport) -> Option<Allocations> {
     (site.account.held_bytes > 0).then(|| Allocations {
         function: site.function,
         family: site.family.name().to_owned(),
-        device: (site.family.holder() == crate::catalog::Holder::Device).then_some(site.device),
+        device: (site.device >= 0).then_some(site.device),
         bytes: site.account.held_bytes,
         count: site.account.outstanding,
         oldest_seconds: site.oldest_ns as f64 / 1e9,

@@ -45,7 +45,7 @@ pub(crate) struct InProgress {
 pub(crate) struct Allocations {
     pub function: String,
     pub family: String,
-    /// As the program numbers it; `None`: host memory.
+    /// As the program numbers it; `None`: the host's, or not known.
     pub device: Option<i16>,
     pub bytes: u64,
     pub count: u64,

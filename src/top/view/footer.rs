@@ -15,7 +15,7 @@ pub(super) fn line(scene: &Scene) -> (Style, String) {
     let state = scene.state;
     let loud = Style::new().add_modifier(Modifier::REVERSED);
     if let Some(question) = &state.question {
-        return (loud, asked(question, &state.filter));
+        return (loud, asked(question, scene));
     }
     if let Some(message) = &state.message {
         return (loud, escaped(message));
@@ -34,11 +34,20 @@ pub(super) fn line(scene: &Scene) -> (Style, String) {
     (Style::new().add_modifier(Modifier::DIM), words.join(" │ "))
 }
 
-fn asked(question: &Question, filter: &str) -> String {
+fn asked(question: &Question, scene: &Scene) -> String {
+    let command = |pid: u32| {
+        scene
+            .frame
+            .process(pid)
+            .map_or(String::new(), |process| escaped(&process.command))
+    };
     match question {
-        Question::Filter => format!("filter: {}▏ (Enter keeps it, Esc shows all)", escaped(filter)),
-        Question::Kill { pid, sure: false } => format!("end process {pid} (SIGTERM)? y / n"),
-        Question::Kill { pid, sure: true } => format!("really end process {pid}? y / n"),
+        Question::Filter => format!(
+            "filter: {}▏ (Enter keeps it, Esc shows all)",
+            escaped(&scene.state.filter)
+        ),
+        Question::Kill { pid, sure: false } => format!("SIGTERM to {pid}? y / n  {}", command(*pid)),
+        Question::Kill { pid, sure: true } => format!("really end {pid}? y / n  {}", command(*pid)),
     }
 }
 

@@ -95,7 +95,7 @@ fn questions_and_the_place_in_a_recording() {
     };
     let lines = [
         last_line(|state| state.question = Some(Question::Filter)),
-        last_line(|state| state.question = Some(Question::Kill { pid: 7, sure: true })),
+        last_line(|state| state.question = Some(Question::Kill { pid: 4711, sure: true })),
         last_line(|state| state.question = None),
         last_line(|state| {
             state.tape = Some(Tape {

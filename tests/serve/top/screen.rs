@@ -101,9 +101,10 @@ fn killing_is_asked_twice_and_done() {
     let terminal = &scene.terminal;
     terminal.until("the program", |screen| screen.contains("s-victim"));
     terminal.press(&["/", "s-victim", "Enter", "k"]);
-    terminal.until("a question", |screen| screen.contains("end process"));
+    let asked = format!("SIGTERM to {}?", program.pid());
+    terminal.until("a question about that process", |screen| screen.contains(&asked));
     terminal.press(&["y"]);
-    terminal.until("a second question", |screen| screen.contains("really end process"));
+    terminal.until("a second question", |screen| screen.contains("really end "));
     assert!(program.is_running());
     terminal.press(&["y"]);
     eventually("its end", || !program.is_running());
