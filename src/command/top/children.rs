@@ -78,7 +78,7 @@ impl Children {
             let follow = move || {
                 let lines = BufReader::new(stderr).lines().map_while(Result::ok);
                 lines
-                    .filter(|line| !line.trim().is_empty())
+                    .filter(|line| is_news(line))
                     .for_each(|line| drop(said.send(escaped(&line))));
             };
             std::thread::Builder::new()
@@ -100,6 +100,11 @@ impl Drop for Children {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// What it attaches to was asked for, and what one could do next is not said on a screen.
+fn is_news(line: &str) -> bool {
+    line.starts_with("gpuscope: ") && !line.ends_with("Ctrl-C ends it")
 }
 
 /// As Ctrl-C does.

@@ -78,7 +78,7 @@ pub(crate) static COLUMNS: [Column<Process>; 19] = [
     words(
         "user",
         8,
-        7,
+        4,
         |one| one.user.as_deref().map(escaped),
         |one| text_key(one.user.as_deref().unwrap_or("")),
     ),

@@ -171,9 +171,7 @@ fn functions(closeup: &Closeup) -> Section {
 fn allocations(closeup: &Closeup) -> Section {
     let held = closeup.allocations.iter().filter(|held| held.bytes > 0);
     let one = |held: &Allocations| {
-        let device = held
-            .device
-            .map_or(String::new(), |device| format!(" on device {device}"));
+        let device = held.device.map_or(String::new(), |device| format!(", device {device}"));
         let age = |seconds: f64| duration((seconds * 1e9) as u64);
         let (oldest, newest) = (age(held.oldest_seconds), age(held.newest_seconds));
         let words = format!(
