@@ -40,6 +40,7 @@ curl             | curl             | curl
 systemd-analyze  | systemd          | systemd
 node             | nodejs           | nodejs
 chromium         | chromium         | chromium
+tmux             | tmux             | tmux
 cmark-gfm        | cmark-gfm        | cmark-gfm'
 vm='
 qemu-system-x86_64 | qemu-system-x86 | qemu-system-x86-core

@@ -15,6 +15,7 @@ mod serve;
 mod stacks;
 mod start;
 mod timeline;
+mod top;
 mod trace;
 
 pub use content::{Content, ExportFormat};
@@ -31,6 +32,7 @@ pub use serve::ServeArgs;
 pub use stacks::Stacks;
 pub use start::{Gpu, GpuChoice, Start};
 pub use timeline::TimelineArgs;
+pub use top::TopArgs;
 pub use trace::TraceArgs;
 
 use clap::{Parser, Subcommand};
@@ -78,6 +80,9 @@ pub enum Command {
     /// Serve metrics of the whole machine for Prometheus: devices, and who does what on them
     #[command(after_help = serve::SERVE_HELP)]
     Serve(Box<ServeArgs>),
+    /// Live screen: devices, who uses them for what, and why they wait
+    #[command(after_help = top::TOP_HELP)]
+    Top(Box<TopArgs>),
     /// Show a recording as a picture in the terminal: who called what, when
     #[command(after_help = timeline::TIMELINE_HELP)]
     Timeline(TimelineArgs),
@@ -115,6 +120,8 @@ Begin with:
       every CUDA call of a program that already runs
   sudo gpuscope leaks -p 1234
       who holds GPU memory, live
+  sudo gpuscope top
+      devices, and which process does what on them, live
   sudo gpuscope serve
       metrics of the whole machine, for Prometheus
 

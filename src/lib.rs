@@ -19,7 +19,8 @@
 //!                                                        report, timeline, export, diff ◄─────────────┘
 //!
 //!  all planes ─► model::fleet: sums by owner ─► serve ─► Prometheus, OpenTelemetry, a screen
-//!                  owner: who is who ──┘          └── device::telemetry (NVML)
+//!                  owner: who is who ──┘          ├─► top ─► a live screen, JSON lines
+//!                                                 └── device::telemetry (NVML)
 //! ```
 //!
 //! Counts are exact under any load; events may be lost and are then counted. What changes who holds memory has a ring
@@ -33,6 +34,8 @@ pub mod command;
 pub mod rows;
 #[cfg(feature = "serve")]
 pub mod serve;
+#[cfg(feature = "top")]
+pub mod top;
 pub(crate) mod tracer;
 
 pub use gpuscope_catalog::{capture, catalog, decode, driver, filter};

@@ -5,6 +5,7 @@
 
 mod aside;
 mod burden;
+mod closeup;
 mod devices;
 mod driver;
 mod early;
@@ -36,6 +37,7 @@ mod targets;
 mod work;
 mod xids;
 
+pub use closeup::Closeup;
 pub use fleet::Census;
 pub use gpu::Demand;
 pub use report::own_usage;

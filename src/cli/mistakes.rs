@@ -4,8 +4,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands that are named in the documents of later versions.
 const COMMANDS: [(&str, &str); 1] = [(
-    "top",
-    "gpuscope serve --display-interval 5s prints a page every five seconds",
+    "hang",
+    "gpuscope top -p PID shows calls that have not returned, and for how long",
 )];
 
 /// The words for an error of the parser that is about something this version lacks.

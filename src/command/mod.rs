@@ -29,6 +29,8 @@ pub(crate) mod running;
 pub(crate) mod serve;
 #[cfg(feature = "record")]
 pub(crate) mod timeline;
+#[cfg(feature = "top")]
+pub(crate) mod top;
 pub(crate) mod trace;
 #[cfg(feature = "record")]
 mod whole_file;
@@ -54,6 +56,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Report(args) => report(&args),
         Command::Diff(args) => diff(&args),
         Command::Serve(args) => serve(&args),
+        Command::Top(args) => top(&args),
         Command::Timeline(args) => timeline(&args),
         Command::Export(args) => export(&args),
         Command::Preload(args) => preload::run(&args),
@@ -73,6 +76,15 @@ use serve::run as serve;
 #[cfg(not(feature = "serve"))]
 fn serve(_: &crate::cli::ServeArgs) -> Result<ExitCode> {
     let words = "serve: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
+    anyhow::bail!(crate::refusal::Usage(words.to_owned()))
+}
+
+#[cfg(feature = "top")]
+use top::run as top;
+
+#[cfg(not(feature = "top"))]
+fn top(_: &crate::cli::TopArgs) -> Result<ExitCode> {
+    let words = "top: this build has no screen\nhint: cargo build with the feature top, which is on by default";
     anyhow::bail!(crate::refusal::Usage(words.to_owned()))
 }
 

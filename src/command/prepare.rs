@@ -17,7 +17,7 @@ pub(crate) use destination::{coloured, destination, print_summary, words};
 pub(crate) use gpu::watch_gpu;
 pub(crate) use program::{find_program, search_path};
 pub(crate) use runner::runner;
-pub(crate) use setup::{SPARE_ROWS, quiet_setup};
+pub(crate) use setup::{SPARE_ROWS, fleet_setup};
 pub(crate) use stop::{StopFlag, stop_flag};
 pub(crate) use verdict::{leaks, matches, say_matches, status};
 

@@ -3,6 +3,7 @@
 mod display;
 mod exporter;
 mod faults;
+pub(in crate::command) mod gatherer;
 mod hardware;
 mod signals;
 mod sources;

@@ -12,7 +12,7 @@ use crate::device::telemetry::Sampler;
 use crate::discover;
 use crate::engine::{Engine, Records, Stream};
 use crate::model::launches::Launches;
-use crate::model::memory::{Call, Ledgers, Origin, ProcessReport, Report, Tally, merge_equal_sites};
+use crate::model::memory::{Call, Ledgers, Origin, ProcessReport, Report, SiteReport, Tally, merge_equal_sites};
 use crate::owner::start_ticks;
 use crate::wire::{self, KernelEvent, MemoryCall, Notice};
 use anyhow::Result;
@@ -371,6 +371,15 @@ impl MemoryPlane {
         self.sites.name(&mut report, sites);
         merge_equal_sites(&mut report);
         report
+    }
+
+    /// What a living process holds, by the function that asked for it; most bytes first.
+    pub(super) fn sites_of(&self, pid: u32, catalog: &Catalog, now: u64) -> Vec<SiteReport> {
+        let Some(mut process) = self.ledgers.report_of(pid, now) else {
+            return Vec::new();
+        };
+        name_functions(&mut process, catalog);
+        process.sites
     }
 
     /// The same without names of call sites: these take a while.

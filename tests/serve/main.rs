@@ -28,6 +28,8 @@ mod soak;
 #[path = "../support/mod.rs"]
 mod support;
 mod telemetry;
+#[cfg(feature = "top")]
+mod top;
 mod unmapped;
 mod web;
 mod workload;

@@ -171,6 +171,18 @@ pub fn processes() -> Vec<u32> {
         .collect()
 }
 
+/// The threads of a process; none when it is gone.
+#[must_use]
+pub fn threads(pid: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
 /// Whether a process runs a 32-bit program. False where that cannot be told: it is gone, or belongs to another user.
 #[must_use]
 pub fn is_32_bit(pid: u32) -> bool {

@@ -217,6 +217,8 @@ pub trait Taker {
     fn start(&mut self, _meta: &Meta) {}
     /// One record.
     fn take(&mut self, record: &Record<'_>);
+    /// Totals of everything up to `at`, ns after the start, as a summary has them. Most go by the last of them alone.
+    fn totals(&mut self, _at: i64, _totals: &str) {}
 }
 
 /// How the records ended.

@@ -2,8 +2,9 @@
 //!
 //! Owns the sizes. Which functions are hooked is said by the rows.
 
-use crate::cli::{Options, Stacks, Whose};
-use crate::probe::{Setup, Tier};
+use super::place::place;
+use crate::cli::{EngineChoice, Options, Stacks, Whose};
+use crate::probe::{EnginePlace, Setup, Tier};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
 use anyhow::{Context, Result, bail};
@@ -41,9 +42,6 @@ pub(super) fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
     })
 }
 
-/// Of a trace of every process without events, with rings of so many bytes for memory and for work.
-///
-/// # Errors
 /// What runs already is attached to file by file; whoever starts a command has all in place before its first call.
 fn is_about_running(scope: &Scope) -> bool {
     match scope {
@@ -52,8 +50,11 @@ fn is_about_running(scope: &Scope) -> bool {
     }
 }
 
+/// Of a trace of every process without events, with rings of so many bytes for memory and for work.
+///
+/// # Errors
 /// `GPUSCOPE_TIER` is wrong.
-pub(crate) fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
+fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
     Ok(Setup {
         spare_rows: SPARE_ROWS,
         ring_bytes: NO_RING,
@@ -63,6 +64,28 @@ pub(crate) fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
         wait_for_new: true,
         tier: forced_tier()?,
         ..Setup::default()
+    })
+}
+
+/// The same for sums by owner, of the processes of `scope`.
+///
+/// # Errors
+/// `GPUSCOPE_TIER` is wrong, or processes cannot be traced from inside.
+pub(crate) fn fleet_setup(ring_bytes: u32, scope: &Scope) -> Result<Setup> {
+    let processes = matches!(scope, Scope::Processes(_));
+    let place = match processes {
+        true => place(EngineChoice::Auto, scope)?.is,
+        false => EnginePlace::Kernel,
+    };
+    Ok(Setup {
+        fleet: true,
+        only_targets: processes,
+        follow_forks: processes,
+        paused: processes,
+        wait_for_new: !processes,
+        driver_counted: place == EnginePlace::Kernel,
+        place,
+        ..quiet_setup(ring_bytes)?
     })
 }
 

@@ -1,25 +1,19 @@
 //! The running exporter: gathers when somebody asks.
 
 use super::display::Display;
-use super::faults::Faults;
-use super::hardware::Hardware;
+use super::gatherer::Gatherer;
 use super::sources;
 use super::status::Known;
 use crate::cli::ServeArgs;
-use crate::clock::clock_now;
 use crate::confine::{self, Capability, Keep};
-use crate::device::telemetry::{Sampler, Telemetry};
 use crate::output::say;
-use crate::owner::Directory;
 use crate::probe;
 use crate::refusal;
 use crate::serve::config::{self, Config};
-use crate::serve::gather::{self, Own, Traced};
 use crate::serve::http::Server;
 use crate::serve::limit::Limit;
-use crate::serve::metric::{Collector, Sample};
 use crate::serve::{Doing, Exchange, Scrape};
-use crate::tracer::{Census, Tracer, own_usage};
+use crate::tracer::Tracer;
 use anyhow::Result;
 use sd_notify::NotifyState;
 use std::sync::Arc;
@@ -30,8 +24,6 @@ type Pusher = crate::serve::otlp::Pusher;
 #[cfg(not(feature = "otlp"))]
 type Pusher = super::sources::NoPusher;
 
-/// Without probes there is nothing to be followed between two questions.
-const IDLE: Duration = Duration::from_millis(500);
 /// How often a supervisor is told that we live.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
@@ -63,19 +55,11 @@ pub(super) struct Exporter {
     config: Config,
     exchange: Arc<Exchange>,
     server: Server,
-    sampler: Option<Arc<Sampler>>,
-    hardware: Hardware,
-    tracer: Option<Tracer>,
-    /// `None`: nobody wants to know of Xids.
-    faults: Option<Faults>,
-    /// Of processes that are not traced, where none is.
-    directory: Option<Directory>,
+    gatherer: Gatherer,
     pusher: Option<Pusher>,
     display: Option<Display>,
     limit: Limit,
     started: Instant,
-    /// Seconds since 1970.
-    started_at: f64,
     /// Of the last scrape.
     number: u64,
     reported: Instant,
@@ -89,31 +73,19 @@ impl Exporter {
     pub(super) fn start(config: Config, exchange: Arc<Exchange>, verbose: bool) -> Result<Exporter> {
         probe::route_messages(verbose);
         let server = Server::start(sources::web(&config), Arc::clone(&exchange))?;
-        let sampler = sources::sampler(&config)?;
-        let mut directory = Some(sources::directory(&config)?);
-        let mut tracer = None;
-        if let Some(directory) = directory.take_if(|_| config.needs_probes()) {
-            tracer = Some(sources::tracer(&config, directory, sampler.as_ref())?);
-        }
-        if let Some(tracer) = tracer.as_mut() {
+        let mut gatherer = sources::gatherer(&config)?;
+        if let Some(tracer) = gatherer.tracer.as_mut() {
             tracer.listen_to(exchange.bell());
         }
-        let watch = || Faults::watch(tracer.as_mut());
-        let faults = config.collect.contains(&Collector::Xid).then(watch).transpose()?;
         Ok(Exporter {
-            faults,
             pusher: sources::pusher(&config, &exchange)?,
             display: config.display_interval.map(Display::new),
             limit: Limit::new(config.max_series),
             config,
             exchange,
             server,
-            sampler,
-            hardware: Hardware::default(),
-            tracer,
-            directory,
+            gatherer,
             started: Instant::now(),
-            started_at: clock_now().start_unix_ns as f64 / 1e9,
             number: 0,
             reported: Instant::now(),
         })
@@ -134,7 +106,7 @@ impl Exporter {
         for address in self.server.health_addresses() {
             say(format_args!("gpuscope: health alone at http://{address}/healthz"));
         }
-        if let Some(tracer) = &self.tracer {
+        if let Some(tracer) = &self.gatherer.tracer {
             let (functions, tier) = (tracer.functions(), tracer.tier());
             match functions {
                 0 => {
@@ -143,12 +115,10 @@ impl Exporter {
                 _ => say(format_args!("gpuscope: tracing {functions} functions by {tier}")),
             }
         }
-        let troubles = self
-            .faults
-            .iter()
-            .flat_map(|faults| faults.troubles(self.tracer.as_ref()));
-        troubles.for_each(|trouble| say(format_args!("gpuscope: {trouble}")));
-        if let Some(past) = self.faults.as_ref().map(Faults::past).filter(|past| *past > 0) {
+        for trouble in self.gatherer.unseen_xids() {
+            say(format_args!("gpuscope: {trouble}"));
+        }
+        if let Some(past) = self.gatherer.past_xids().filter(|past| *past > 0) {
             say(format_args!(
                 "gpuscope: Xids since the boot in the kernel's log: {past}; gpuscope doctor lists them"
             ));
@@ -158,7 +128,7 @@ impl Exporter {
 
     /// Gives up what is not needed from here on: attaching to what comes, and looking into processes, goes on for ever.
     pub(super) fn confine(&self) {
-        confine::this_thread(Keep::Capabilities(match &self.tracer {
+        confine::this_thread(Keep::Capabilities(match &self.gatherer.tracer {
             None => NAMES,
             Some(tracer) if tracer.makes_single_events() => SINGLE_EVENTS,
             Some(_) => ATTACHING,
@@ -171,13 +141,7 @@ impl Exporter {
     /// None that would end it.
     pub(super) fn step(&mut self) -> Result<()> {
         self.exchange.heart.beat(Doing::Following);
-        match self.tracer.as_mut() {
-            Some(tracer) => tracer.step()?,
-            None => probe::wait_for(self.exchange.bell(), IDLE),
-        }
-        if let Some(faults) = self.faults.as_mut() {
-            faults.take_in(self.tracer.as_mut(), self.directory.as_mut());
-        }
+        self.gatherer.step(self.exchange.bell())?;
         let shows = self.display.as_mut().is_some_and(Display::is_due);
         if self.exchange.take_wish() || shows {
             self.exchange.heart.beat(Doing::Gathering);
@@ -220,9 +184,9 @@ impl Exporter {
                 old.stop();
             }
         }
-        if let Some(directory) = self.tracer.as_mut().and_then(Tracer::directory) {
+        if let Some(directory) = self.gatherer.tracer.as_mut().and_then(Tracer::directory) {
             directory.want(wanted);
-        } else if let Some(directory) = self.directory.as_mut() {
+        } else if let Some(directory) = self.gatherer.directory.as_mut() {
             directory.want(wanted);
         }
         self.limit.set(new.max_series);
@@ -244,7 +208,7 @@ impl Exporter {
         if let Some(pusher) = self.pusher.as_mut() {
             pusher.begin_stop();
         }
-        drop(self.tracer.take());
+        drop(self.gatherer.tracer.take());
         if let Some(pusher) = self.pusher {
             pusher.stop();
         }
@@ -252,99 +216,31 @@ impl Exporter {
     }
 
     fn gather(&mut self) {
-        let begun = Instant::now();
-        let census = self.census();
-        let telemetry = self.sampler.as_ref().and_then(|sampler| sampler.latest());
-        let telemetry = self.hardware.of(telemetry.as_deref());
-        let mut samples = self.samples(census.as_ref(), telemetry, begun);
-        self.limit.apply(&mut samples);
+        let others = self.pusher.iter().flat_map(Pusher::samples).collect();
+        let mut known = self.gatherer.gather(&self.config, self.server.requests(), others);
+        self.limit.apply(&mut known.samples);
         self.number += 1;
         let troubles = self.troubles();
-        let known = Known {
+        let status = Known {
             config: &self.config,
             running: self.started.elapsed(),
-            tier: self.tracer.as_ref().map(Tracer::tier),
-            census: census.as_ref(),
-            telemetry,
-            no_device: self.hardware.is_none(),
+            tier: self.gatherer.tracer.as_ref().map(Tracer::tier),
+            census: known.census.as_ref(),
+            telemetry: known.telemetry.as_deref(),
+            no_device: self.gatherer.has_no_device(),
             troubles,
         };
         self.exchange.publish(Scrape {
-            at: begun,
+            at: known.at,
             number: self.number,
-            samples,
-            status: known.status(),
+            status: status.status(),
+            samples: known.samples,
         });
-    }
-
-    fn census(&mut self) -> Option<Census> {
-        let tracer = self.tracer.as_mut()?;
-        let census = tracer.census(self.config.top_kernels, self.config.retain);
-        census
-            .inspect_err(|error| say(format_args!("gpuscope: {error:#}")))
-            .ok()
-    }
-
-    fn samples(&mut self, census: Option<&Census>, telemetry: Option<&Telemetry>, begun: Instant) -> Vec<Sample> {
-        let mut samples = Vec::new();
-        if let (Some(census), Some(tracer)) = (census, &self.tracer) {
-            let traced = Traced {
-                census,
-                catalog: tracer.catalog(),
-                gpus: &telemetry.map(gather::gpus).unwrap_or_default(),
-            };
-            samples.extend(traced.samples(&self.config.collect));
-            samples.extend(gather::tracing(census));
-        }
-        if let Some(telemetry) = telemetry {
-            samples.extend(self.device_samples(telemetry));
-        }
-        samples.extend(self.faults.iter().flat_map(|faults| faults.xids().samples(telemetry)));
-        samples.extend(self.pusher.iter().flat_map(Pusher::samples));
-        samples.extend(gather::own(&self.own(begun)));
-        samples.retain(|sample| self.config.collect.contains(&sample.metric.collector));
-        samples
-    }
-
-    fn device_samples(&mut self, telemetry: &Telemetry) -> Vec<Sample> {
-        if let Some(directory) = self.directory.as_mut() {
-            // nobody tells of ends where nothing is traced
-            directory.sweep();
-        }
-        let traced = self.tracer.as_mut().and_then(Tracer::directory);
-        let Some(directory) = traced.or(self.directory.as_mut()) else {
-            return Vec::new();
-        };
-        let mut owner_of = |pid| directory.settled(pid);
-        gather::device::samples(telemetry, Instant::now(), &mut owner_of)
-    }
-
-    fn own(&self, begun: Instant) -> Own {
-        let (cpu_seconds, rss_bytes) = own_usage();
-        Own {
-            cpu_seconds,
-            rss_bytes,
-            open_fds: std::fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64),
-            started_at: self.started_at,
-            requests: self.server.requests(),
-            gathered_at: clock_now().start_unix_ns as f64 / 1e9 - begun.elapsed().as_secs_f64(),
-            gathered_in: begun.elapsed(),
-        }
     }
 
     fn troubles(&mut self) -> Vec<String> {
         let pushing = self.pusher.as_ref().and_then(Pusher::trouble);
-        let directory = self.tracer.as_mut().and_then(Tracer::directory);
-        let naming = directory.map(|directory| directory.trouble());
-        let naming = naming.or_else(|| self.directory.as_ref().map(Directory::trouble));
-        let faults = self
-            .faults
-            .iter()
-            .flat_map(|faults| faults.troubles(self.tracer.as_ref()));
-        let of_tracer = |tracer: &Tracer| [tracer.stuck(), tracer.unguarded()].concat();
-        let stuck = self.tracer.as_ref().map(of_tracer).unwrap_or_default();
-        let others = pushing.into_iter().chain(naming.flatten()).chain(faults);
-        others.chain(stuck).collect()
+        pushing.into_iter().chain(self.gatherer.troubles()).collect()
     }
 }
 

@@ -1,11 +1,12 @@
 //! Where figures come from, as the configuration asks: probes, NVML, neither.
 
+use super::gatherer::Gatherer;
 use crate::command::prepare;
 use crate::device::telemetry::Sampler;
 use crate::filter::{Filter, Roles};
 use crate::output::say;
 use crate::owner::{Directory, Kubelet, Wanted};
-use crate::probe::{self, Setup};
+use crate::probe;
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::serve::config::Config;
@@ -35,26 +36,36 @@ pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
     wants.contains(&true).then(start).transpose()
 }
 
-/// Attaches what the collectors need.
+/// Everything that the collectors ask for, of the whole machine.
 ///
 /// # Errors
 /// What the kernel refuses, with the cure.
-pub(super) fn tracer(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>>) -> Result<Tracer> {
+pub(super) fn gatherer(config: &Config) -> Result<Gatherer> {
     const HINT: &str = "failed to attach\nhint: gpuscope doctor says more; --collect nvml,xid,self needs no probes";
-    attached(config, directory, sampler).map_err(|error| error.context(HINT))
+    let started = Gatherer::start(config, &Scope::All);
+    match config.needs_probes() {
+        true => started.map_err(|error| error.context(HINT)),
+        false => started,
+    }
 }
 
-fn attached(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>>) -> Result<Tracer> {
+/// Attaches what the collectors need, to the processes of `scope`.
+///
+/// # Errors
+/// What the kernel refuses.
+pub(super) fn tracer(
+    config: &Config,
+    directory: Directory,
+    sampler: Option<&Arc<Sampler>>,
+    scope: &Scope,
+) -> Result<Tracer> {
     let mut catalog = prepare::catalog(&config.hooks)?;
     if config.collect.contains(&Collector::Driver) {
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
     let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
-    let setup = Setup {
-        fleet: true,
-        ..prepare::quiet_setup(RING)?
-    };
-    let mut tracer = Tracer::start(rows, setup, Scope::All, || Ok(crate::output::Output::stdout()))?;
+    let setup = prepare::fleet_setup(RING, scope)?;
+    let mut tracer = Tracer::start(rows, setup, scope.clone(), || Ok(crate::output::Output::stdout()))?;
     tracer.follow_fleet(directory);
     if let Some(sampler) = sampler {
         tracer.devices_from(Arc::clone(sampler));
@@ -67,9 +78,22 @@ fn attached(config: &Config, directory: Directory, sampler: Option<&Arc<Sampler>
         let words = "copies and waits: they are seen in the driver, which --layer leaves out";
         tracer.declare_unseen(words.to_owned());
     }
-    tracer.add_installed();
-    tracer.add_running();
+    attach(&mut tracer, scope)?;
     Ok(tracer)
+}
+
+fn attach(tracer: &mut Tracer, scope: &Scope) -> Result<()> {
+    match scope {
+        Scope::All => {
+            tracer.add_installed();
+            tracer.add_running();
+        }
+        Scope::Processes(pids) => {
+            pids.iter().try_for_each(|pid| tracer.add_process(*pid))?;
+            tracer.begin_counting();
+        }
+    }
+    Ok(())
 }
 
 /// With the kernel driver's calls where these are counted.

@@ -8,11 +8,12 @@
 
 mod columns;
 mod devices;
-mod notes;
-mod owners;
+pub(crate) mod notes;
+pub(crate) mod owners;
 mod pace;
-mod reading;
-mod units;
+pub(crate) mod reading;
+pub(crate) mod units;
+pub(crate) mod waited;
 
 pub use pace::{Pace, Rates};
 
@@ -41,13 +42,13 @@ const PLAIN: &str = "\x1b[0m";
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
+pub(crate) enum Look {
     Plain,
     Heading,
     Wrong,
 }
 
-type Line = (Look, String);
+pub(crate) type Line = (Look, String);
 
 /// A page about `scrape`, ends with a line end.
 #[must_use]

@@ -57,7 +57,7 @@ fn errors(scrape: &[Sample], rates: &Rates) -> Vec<Line> {
     lines
 }
 
-fn xids(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+pub(crate) fn xids(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     let one = |sample: &Sample| {
         let (code, gpu) = (escaped(label(sample, "xid")), escaped(label(sample, "gpu")));
         format!(
@@ -73,7 +73,7 @@ fn xids(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     (!all.is_empty()).then(|| (Look::Wrong, format!("Xid {}", all.join("; "))))
 }
 
-fn lost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+pub(crate) fn lost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     let one = |sample: &Sample| {
         let reason = escaped(label(sample, "reason"));
         format!("{} {reason}{}", whole(number(sample) as u64), new(rates.growth(sample)))
@@ -110,7 +110,7 @@ fn left_out(scrape: &[Sample]) -> Option<Line> {
 }
 
 /// Of gpuscope, and of its probes in the programs.
-fn cost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
+pub(crate) fn cost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     let share = |name| of(scrape, name).next().and_then(|sample| rates.per_second(sample));
     let of_a_core = |share: f64| match share < 0.1 {
         true => format!("{:.1}%", share * 100.0),

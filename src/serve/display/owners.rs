@@ -4,6 +4,7 @@ use super::columns::Table;
 use super::pace::Rates;
 use super::reading::{label, number};
 use super::units::{bytes, count, percent};
+use super::waited::Waited;
 use super::{Line, Look};
 use crate::owner::Owner;
 use crate::serve::metric::Sample;
@@ -21,7 +22,7 @@ struct Work {
     to_device: Option<f64>,
     from_device: Option<f64>,
     other_copies: Option<f64>,
-    blocked: Option<f64>,
+    waited: Waited,
     held: Option<f64>,
     unattributed: Option<f64>,
 }
@@ -66,6 +67,14 @@ fn owners(scrape: &[Sample], rates: &Rates) -> Vec<(String, Work)> {
     let mut by_owner: HashMap<&Owner, Work> = HashMap::new();
     for sample in scrape {
         let Some(owner) = &sample.owner else { continue };
+        let is_wait = [
+            "gpuscope_sync_blocked_seconds_total",
+            "gpuscope_hidden_wait_seconds_total",
+        ];
+        if is_wait.contains(&sample.metric.name) {
+            let waited = &mut by_owner.entry(owner).or_default().waited;
+            waited.add(sample, rates.per_second(sample));
+        }
         let Some((place, value)) = part(sample, rates) else {
             continue;
         };
@@ -91,7 +100,6 @@ fn part(sample: &Sample, rates: &Rates) -> Option<(Place, Option<f64>)> {
             "DtoH" => |work| &mut work.from_device,
             _ => |work| &mut work.other_copies,
         },
-        "gpuscope_sync_blocked_seconds_total" | "gpuscope_hidden_wait_seconds_total" => |work| &mut work.blocked,
         "gpuscope_memory_held_bytes" => return Some((|work| &mut work.held, Some(number(sample)))),
         "gpuscope_memory_unattributed_bytes" | "gpuscope_memory_earlier_bytes" => {
             return Some((|work| &mut work.unattributed, Some(number(sample))));
@@ -108,7 +116,7 @@ fn row(name: &str, work: &Work) -> Vec<Option<String>> {
         work.to_device.map(bytes),
         work.from_device.map(bytes),
         work.other_copies.map(bytes),
-        work.blocked.map(percent),
+        work.waited.at_least().map(percent),
         work.held.map(bytes),
         work.unattributed.map(bytes),
         Some(name.to_owned()),

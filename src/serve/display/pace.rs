@@ -3,7 +3,7 @@
 use super::reading::number;
 use crate::owner::Owner;
 use crate::serve::exchange::Scrape;
-use crate::serve::metric::{Kind, Sample};
+use crate::serve::metric::{Kind, Metric, Sample};
 use crate::serve::metrics::{api, device, own, work};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -17,6 +17,7 @@ type Key = (&'static str, Vec<Cow<'static, str>>, Option<Arc<Owner>>);
 #[derive(Debug, Clone)]
 pub struct Pace {
     started: Instant,
+    shown: fn(&Metric) -> bool,
     before: Option<(Instant, HashMap<Key, f64>)>,
 }
 
@@ -34,7 +35,20 @@ impl Pace {
     /// `started`: when counting began.
     #[must_use]
     pub fn new(started: Instant) -> Pace {
-        Pace { started, before: None }
+        Pace {
+            started,
+            shown: is_on_a_page,
+            before: None,
+        }
+    }
+
+    /// The same of every counter, for who shows more than a page does.
+    #[must_use]
+    pub fn of_all_counters(started: Instant) -> Pace {
+        Pace {
+            shown: |metric| metric.kind == Kind::Counter,
+            ..Pace::new(started)
+        }
     }
 
     /// What grew since the scrape before. A scrape that was seen already has no rates.
@@ -43,7 +57,7 @@ impl Pace {
         let now: HashMap<Key, f64> = scrape
             .samples
             .iter()
-            .filter(counts)
+            .filter(|sample| (self.shown)(sample.metric))
             .map(|one| (key(one), number(one)))
             .collect();
         let before = self.before.as_ref().filter(|(at, _)| *at < scrape.at);
@@ -83,17 +97,16 @@ impl Rates {
 }
 
 /// Whether a page shows how it grows.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "a filter gives references")]
-fn counts(sample: &&Sample) -> bool {
+fn is_on_a_page(metric: &Metric) -> bool {
     debug_assert!(SHOWN.iter().all(|metric| metric.kind == Kind::Counter));
-    SHOWN.iter().any(|metric| std::ptr::eq(*metric, sample.metric))
+    SHOWN.iter().any(|shown| std::ptr::eq(*shown, metric))
 }
 
 fn key(sample: &Sample) -> Key {
     (sample.metric.name, sample.values.clone(), sample.owner.clone())
 }
 
-static SHOWN: [&crate::serve::metric::Metric; 11] = [
+static SHOWN: [&Metric; 11] = [
     &api::API_CALLS,
     &api::API_ERRORS,
     &work::LAUNCHES,

@@ -3,17 +3,17 @@
 use crate::serve::metric::{Sample, Value};
 
 /// The samples of a metric.
-pub(super) fn of<'a>(scrape: &'a [Sample], name: &'static str) -> impl Iterator<Item = &'a Sample> {
+pub(crate) fn of<'a>(scrape: &'a [Sample], name: &'static str) -> impl Iterator<Item = &'a Sample> {
     scrape.iter().filter(move |sample| sample.metric.name == name)
 }
 
 /// The sum of a metric; `None`: there is no sample.
-pub(super) fn total(scrape: &[Sample], name: &'static str) -> Option<f64> {
+pub(crate) fn total(scrape: &[Sample], name: &'static str) -> Option<f64> {
     of(scrape, name).map(number).reduce(|sum, value| sum + value)
 }
 
 /// The number of a sample; of a histogram, how many it counts.
-pub(super) fn number(sample: &Sample) -> f64 {
+pub(crate) fn number(sample: &Sample) -> f64 {
     match &sample.value {
         Value::Integer(number) => *number as f64,
         Value::Number(number) => *number,
@@ -22,7 +22,7 @@ pub(super) fn number(sample: &Sample) -> f64 {
 }
 
 /// The value of a label of the metric's own, empty where it has none.
-pub(super) fn label<'a>(sample: &'a Sample, name: &str) -> &'a str {
+pub(crate) fn label<'a>(sample: &'a Sample, name: &str) -> &'a str {
     let labels = sample.metric.labels.iter().zip(&sample.values);
     labels
         .filter(|(known, _)| **known == name)

@@ -1,12 +1,12 @@
 //! Numbers in six columns at most.
 
 /// `0`, `12.3`, `456`, `7.89k`, `12.3M`: three digits, thousands by letter.
-pub(super) fn count(number: f64) -> String {
+pub(crate) fn count(number: f64) -> String {
     scaled(number, 1000.0, &["", "k", "M", "G", "T", "P", "E"])
 }
 
 /// `0`, `512`, `12.3Ki`, `4.56Gi`: bytes, three digits.
-pub(super) fn bytes(number: f64) -> String {
+pub(crate) fn bytes(number: f64) -> String {
     scaled(number, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"])
 }
 
@@ -27,12 +27,12 @@ fn scaled(number: f64, step: f64, units: &[&str]) -> String {
 }
 
 /// `43%`.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
 /// With a sum in GiB: `61.2 / 80.0 GiB`.
-pub(super) fn part(used: f64, total: f64) -> String {
+pub(crate) fn part(used: f64, total: f64) -> String {
     const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
     format!("{:.1} / {:.1} GiB", used / GIB, total / GIB)
 }

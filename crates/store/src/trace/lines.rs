@@ -93,7 +93,7 @@ impl<R: BufRead> Lines<R> {
         &self.meta
     }
 
-    /// Hands all rows to `taker`, but for snapshots and the summary.
+    /// Hands all rows to `taker`, snapshots as totals, and the summary to nobody.
     pub fn read(mut self, taker: &mut dyn Taker) -> End {
         taker.start(&self.meta);
         let mut end = End::default();
@@ -126,7 +126,9 @@ impl<R: BufRead> Lines<R> {
         }
         let kind = Kind::from_name(&kind).ok_or("a line is of an unknown type")?;
         if kind == Kind::Snapshot {
-            end.snapshot = Some(latest(&line)?);
+            let latest = latest(&line)?;
+            taker.totals(latest.at, &latest.totals);
+            end.snapshot = Some(latest);
             return Ok(Step::Row);
         }
         if kind == Kind::Open {

@@ -162,7 +162,7 @@ impl<R: Read> Reader<R> {
         self.covers
     }
 
-    /// Hands all rows to `taker`, but for snapshots and the summary.
+    /// Hands all rows to `taker`, snapshots as totals, and the summary to nobody.
     pub fn read(mut self, taker: &mut dyn Taker) -> End {
         taker.start(&self.meta);
         let piece = self.piece;
@@ -328,7 +328,10 @@ fn rows(batch: &RecordBatch, taker: &mut dyn Taker, end: &mut End) -> Result<(),
         end.all_rows += 1;
         match event.kind {
             Kind::Summary => end.summary = event.args.map(str::to_owned),
-            Kind::Snapshot => end.snapshot = event.args.map(|totals| latest(event.at, totals)),
+            Kind::Snapshot => {
+                event.args.iter().for_each(|totals| taker.totals(event.at, totals));
+                end.snapshot = event.args.map(|totals| latest(event.at, totals));
+            }
             _ => {
                 end.rows += 1;
                 end.snapshot.iter_mut().for_each(count_row);

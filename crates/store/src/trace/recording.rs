@@ -56,7 +56,7 @@ impl Recording {
         }
     }
 
-    /// Hands all rows to `taker`, but for snapshots and the summary.
+    /// Hands all rows to `taker`, snapshots as totals, and the summary to nobody.
     pub fn read(self, taker: &mut dyn Taker) -> End {
         match self {
             Recording::Arrow(reader) => reader.read_ahead(taker),

@@ -47,4 +47,8 @@ impl Taker for Watched<'_> {
         }
         self.taker.take(event);
     }
+
+    fn totals(&mut self, at: i64, totals: &str) {
+        self.taker.totals(at, totals);
+    }
 }

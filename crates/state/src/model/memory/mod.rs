@@ -166,6 +166,13 @@ impl Ledgers {
         self.processes.keys().copied()
     }
 
+    /// Memory of one living process at `now`, CLOCK_MONOTONIC ns; `None`: it is not known.
+    #[must_use]
+    pub fn report_of(&self, tgid: u32, now: u64) -> Option<ProcessReport> {
+        let process = self.processes.get(&tgid)?;
+        Some(report::of(tgid, process, self.loss(tgid), None, now))
+    }
+
     /// What every process holds at `now`, or held at its end; by process.
     pub fn report(&self, now: u64) -> Vec<ProcessReport> {
         let alive = self

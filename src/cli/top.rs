@@ -1,0 +1,67 @@
+//! Options of `gpuscope top`.
+
+use crate::text::parse::parse_seconds;
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) const TOP_HELP: &str = "\
+Examples:
+  sudo gpuscope top
+      every device and every process that uses CUDA, live; ? lists the keys, q ends it
+  sudo gpuscope top -p 1234
+      one process and its children alone, with its functions, calls in progress and allocations
+  gpuscope top
+      without root: devices, and your own processes that were started by gpuscope preload
+  sudo gpuscope top --once
+      one page as text, after one interval, for a script or a ticket
+  sudo gpuscope top --json --delay 5 | jq '.processes[] | {pid, launches_per_second}'
+      the same numbers as JSON, an object a line each five seconds
+  gpuscope top --replay traces/trace.arrows
+      what a recording's totals were, second by second; left and right go through it
+
+Devices: util is the share of time with any kernel running, as the driver samples it; busy is at most what gpuscope knows to
+have been given to the device (docs/top.md). Processes: launches, copies, waits and errors a second; idle is the time in
+which the GPU surely had nothing to do for the process. - is not known, ≥ and ≤ are bounds, ~ is inferred.
+
+Exit status: 0 ended by q, Ctrl-C or SIGTERM; 1 failed; 2 wrong usage.";
+
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Only this process and its children from now on (repeatable)
+    #[arg(short, long = "pid", value_name = "PID")]
+    pub pids: Vec<u32>,
+    /// Every process, which is the default
+    #[arg(long, conflicts_with = "pids")]
+    pub all: bool,
+    /// Show processes of this user alone, by name or number
+    #[arg(short, long, value_name = "NAME")]
+    pub user: Option<String>,
+    /// How often it is looked: 500ms, 2s; a bare number is seconds
+    #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = delay)]
+    pub delay: Duration,
+    /// Print one page as text, or with --json one object, and end
+    #[arg(long, help_heading = "Output")]
+    pub once: bool,
+    /// JSON lines instead of a screen: one object each interval
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Play what a recording says, instead of what happens now
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "user", "delay"], help_heading = "Output")]
+    pub replay: Option<PathBuf>,
+    /// What libbpf says, on stderr; not with a screen
+    #[arg(short, long, help_heading = "Output")]
+    pub verbose: bool,
+}
+
+const SHORTEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Not so short that looking is all that happens.
+fn delay(text: &str) -> Result<Duration, String> {
+    let delay = parse_seconds(text)?;
+    match (SHORTEST..=LONGEST).contains(&delay) {
+        true => Ok(delay),
+        false => Err("between 100ms and 1h, such as 2s".to_owned()),
+    }
+}

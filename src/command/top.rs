@@ -1,0 +1,114 @@
+//! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
+
+mod children;
+mod desk;
+mod interactive;
+mod live;
+#[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]
+mod replay;
+mod wakes;
+
+use crate::cli::TopArgs;
+use crate::output::Output;
+use crate::probe;
+use crate::refusal::Usage;
+use crate::top::model::Frame;
+use crate::top::model::history::History;
+use crate::top::state::State;
+use crate::top::{json, once, screen};
+use crate::user::User;
+use anyhow::{Result, bail};
+use live::Live;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use wakes::Wakes;
+
+/// Until the first rates are there.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// Shows until q, a signal, or, with `--once`, the first page.
+///
+/// # Errors
+/// There is no terminal, a wrong option, or what cannot be written.
+pub fn run(args: &TopArgs) -> Result<ExitCode> {
+    probe::route_messages(args.verbose);
+    if let Some(file) = &args.replay {
+        return replay::run(file, args);
+    }
+    let user = args.user.as_deref().map(user_named).transpose()?;
+    if args.once || args.json {
+        return print(args, user);
+    }
+    check_terminal()?;
+    interactive::run(args, user)
+}
+
+fn check_terminal() -> Result<()> {
+    match screen::refused() {
+        Some(why) => bail!(Usage(format!(
+            "{why}\nhint: --once prints one page as text, --json an object each interval"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// As processes' users are called.
+fn user_named(word: &str) -> Result<String> {
+    let user = User::named(word).map_err(|error| Usage(error.to_string()))?;
+    Ok(crate::user::name_of(user.uid))
+}
+
+fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
+    let wakes = Wakes::register()?;
+    let mut live = Live::start(args)?;
+    let mut history = History::default();
+    let mut state = State::new(args.delay);
+    state.user = user;
+    // of one process a page says all
+    state.selected = args.pids.first().copied();
+    state.pane = args.pids.len() == 1;
+    let mut output = Output::stdout();
+    // counted from here on, so that the next look has rates
+    let close = args.pids.first().copied();
+    history.take(&mut live.look(close));
+    let first = if args.once { FIRST.min(args.delay) } else { args.delay };
+    let mut due = Instant::now() + first;
+    while !wakes.end() && !output.closed() {
+        live.step()?;
+        if Instant::now() < due {
+            continue;
+        }
+        due = (due + args.delay).max(Instant::now());
+        let mut frame = live.look(close);
+        history.take(&mut frame);
+        let frame = kept(frame, &state);
+        let text = match args.json {
+            true => json::line(&frame),
+            false => once::page(&frame, &history, &state, width()),
+        };
+        output.write(text.as_bytes());
+        output.check()?;
+        if args.once {
+            break;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Of the wanted user's processes alone.
+fn kept(mut frame: Frame, state: &State) -> Frame {
+    if state.user.is_some() {
+        frame.processes.retain(|process| process.user == state.user);
+    }
+    frame
+}
+
+/// Of a page.
+fn width() -> u16 {
+    let stdout = std::io::stdout();
+    let columns = super::leaks::screen::columns(&stdout).filter(|_| stdout.is_terminal());
+    columns
+        .and_then(|columns| u16::try_from(columns).ok())
+        .unwrap_or(once::WIDTH)
+}

@@ -1,0 +1,129 @@
+//! Between the thread that looks and the one that draws: neither waits for the other.
+
+use crate::top::model::Frame;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What who draws wants to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// Of that process everything.
+    pub close: Option<u32>,
+    pub delay: Duration,
+    /// At once.
+    pub now: bool,
+}
+
+/// What both know.
+#[derive(Debug)]
+struct Shared {
+    wish: Mutex<Wish>,
+    ends: AtomicBool,
+}
+
+/// Of the thread that looks.
+pub(super) struct Looker {
+    shared: Arc<Shared>,
+    frames: Sender<Frame>,
+}
+
+/// Of the thread that draws; the other one ends with it.
+pub(super) struct Drawer {
+    shared: Arc<Shared>,
+    frames: Receiver<Frame>,
+}
+
+/// Both ends of a desk.
+pub(super) fn desk(delay: Duration) -> (Looker, Drawer) {
+    let wish = Wish {
+        close: None,
+        delay,
+        now: true,
+    };
+    let shared = Arc::new(Shared {
+        wish: Mutex::new(wish),
+        ends: AtomicBool::new(false),
+    });
+    let (give, take) = channel();
+    let looker = Looker {
+        shared: Arc::clone(&shared),
+        frames: give,
+    };
+    let drawer = Drawer { shared, frames: take };
+    (looker, drawer)
+}
+
+impl Looker {
+    /// What is wanted; that it is wanted at once is told one time.
+    pub(super) fn take_wish(&self) -> Wish {
+        let mut wish = self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = *wish;
+        wish.now = false;
+        taken
+    }
+
+    pub(super) fn give(&self, frame: Frame) {
+        // nobody is there to take it where both end
+        let _ = self.frames.send(frame);
+    }
+
+    pub(super) fn ends(&self) -> bool {
+        self.shared.ends.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Looker {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Release);
+    }
+}
+
+impl Drawer {
+    /// The newest frame that was not taken yet.
+    pub(super) fn take_frame(&self) -> Option<Frame> {
+        self.frames.try_iter().last()
+    }
+
+    pub(super) fn want(&self, wish: Wish) {
+        *self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+    }
+
+    /// Whether the other one has ended.
+    pub(super) fn is_alone(&self) -> bool {
+        self.shared.ends.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Drawer {
+    fn drop(&mut self) {
+        self.shared.ends.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_frame_is_taken_and_a_wish_for_now_is_told_once() {
+        let (looker, drawer) = desk(Duration::from_secs(1));
+        assert!(looker.take_wish().now && !looker.take_wish().now);
+        assert!(drawer.take_frame().is_none());
+        for at in [1.0, 2.0] {
+            looker.give(Frame { at, ..Frame::default() });
+        }
+        assert_eq!(drawer.take_frame().map(|frame| frame.at), Some(2.0));
+    }
+
+    #[test]
+    fn who_is_left_alone_knows_it() {
+        let (looker, drawer) = desk(Duration::from_secs(1));
+        drop(drawer);
+        assert!(looker.ends());
+        let (looker, drawer) = desk(Duration::from_secs(1));
+        drop(looker);
+        assert!(drawer.is_alone());
+    }
+}

@@ -1,0 +1,243 @@
+//! The live screen: one thread looks, which may take as long as programs make calls; one draws and listens to keys.
+
+use super::children::Children;
+use super::desk::{Drawer, Looker, Wish, desk};
+use super::live::Live;
+use super::wakes::Wakes;
+use crate::cli::TopArgs;
+use crate::probe;
+use crate::refusal;
+use crate::top::keys::{self, Action};
+use crate::top::model::Frame;
+use crate::top::model::history::History;
+use crate::top::screen::{self, Screen};
+use crate::top::state::State;
+use crate::top::view::Scene;
+use anyhow::{Context, Result};
+use crossterm::event::{Event, KeyEventKind};
+use ratatui::layout::Rect;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// The second look comes soon: with it there are rates.
+const SOON: Duration = Duration::from_millis(500);
+/// Between two looks at signals and at what there is to be drawn; keys are answered at once.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Until q, a signal, or the end of the terminal.
+///
+/// # Errors
+/// The terminal cannot be taken, or a process that was asked for is not there.
+pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
+    let wakes = Wakes::of_screen()?;
+    let screen = Screen::open()?;
+    let (looker, drawer) = desk(args.delay);
+    let state = State {
+        user,
+        ..State::new(args.delay)
+    };
+    let thread = std::thread::Builder::new().name("screen".to_owned());
+    let drawing = thread
+        .spawn(move || Session::new(screen, drawer, wakes, state).run())
+        .context("failed to start the thread that draws")?;
+    let looked = look(args, &looker);
+    // ends the other one, where that has not ended this one
+    drop(looker);
+    // it may have panicked, and has said so
+    let _ = drawing.join();
+    looked.map(|()| ExitCode::SUCCESS)
+}
+
+/// Looks as often as is wanted.
+fn look(args: &TopArgs, looker: &Looker) -> Result<()> {
+    let mut live = Live::start(args)?;
+    let (mut looks, mut due) = (0u64, Instant::now());
+    while !looker.ends() {
+        let wish = looker.take_wish();
+        if wish.now || Instant::now() >= due {
+            looks += 1;
+            looker.give(live.look(wish.close));
+            due = Instant::now() + if looks == 1 { SOON.min(wish.delay) } else { wish.delay };
+        }
+        live.step()?;
+    }
+    Ok(())
+}
+
+/// The thread that draws.
+struct Session {
+    screen: Screen,
+    drawer: Drawer,
+    children: Children,
+    wakes: Wakes,
+    state: State,
+    /// `None`: it is being attached.
+    frame: Option<Frame>,
+    history: History,
+    /// A process of which everything is wanted, and how often it is looked.
+    wanted: (Option<u32>, Duration),
+    dirty: bool,
+    /// How large the screen was.
+    drawn: Rect,
+    ends: bool,
+}
+
+impl Session {
+    fn new(screen: Screen, drawer: Drawer, wakes: Wakes, state: State) -> Session {
+        Session {
+            wanted: (None, state.delay),
+            screen,
+            drawer,
+            children: Children::new(),
+            wakes,
+            state,
+            frame: None,
+            history: History::default(),
+            dirty: true,
+            drawn: Rect::default(),
+            ends: false,
+        }
+    }
+
+    fn run(mut self) {
+        while !self.ends && !self.wakes.end() && !self.drawer.is_alone() {
+            // who has no terminal any more has nothing to show
+            if self.turn().is_err() {
+                break;
+            }
+        }
+    }
+
+    fn turn(&mut self) -> Result<()> {
+        self.take_what_came();
+        if self.wakes.take_stop() {
+            self.suspend()?;
+        }
+        if self.wakes.take_go_on() {
+            self.screen.resume()?;
+            self.dirty = true;
+        }
+        for event in self.screen.events()? {
+            self.handle(event)?;
+        }
+        let area = self.screen.area();
+        if self.dirty || area != self.drawn {
+            self.drawn = area;
+            self.draw(area)?;
+        }
+        self.want();
+        probe::wait_for(self.screen.bell(), PAUSE);
+        Ok(())
+    }
+
+    fn take_what_came(&mut self) {
+        if let Some(mut frame) = self.drawer.take_frame() {
+            self.history.take(&mut frame);
+            self.frame = Some(frame);
+            self.dirty = true;
+        }
+        if let Some(words) = self.children.take_words() {
+            self.say(words);
+        }
+    }
+
+    fn suspend(&mut self) -> Result<()> {
+        self.dirty = true;
+        self.screen.suspend()
+    }
+
+    fn draw(&mut self, area: Rect) -> Result<()> {
+        self.dirty = false;
+        let Some(frame) = &self.frame else {
+            let style = ratatui::style::Style::new();
+            return self.screen.draw(|area, buffer| {
+                buffer.set_stringn(0, 0, "gpuscope top: attaching …", area.width.into(), style);
+            });
+        };
+        let shown = self.state.shown(frame).clone();
+        let room = scene(&shown, &self.history, &self.state).room(area);
+        self.state.settle(&shown, room);
+        let scene = scene(&shown, &self.history, &self.state);
+        self.screen.draw(|area, buffer| scene.draw(area, buffer))
+    }
+
+    fn handle(&mut self, event: Event) -> Result<()> {
+        self.dirty = true;
+        let frame = self.frame.clone().unwrap_or_default();
+        let shown = self.state.shown(&frame).clone();
+        let scene = scene(&shown, &self.history, &self.state);
+        match event {
+            Event::Key(key) if key.kind != KeyEventKind::Release => {
+                let room = scene.room(self.screen.area());
+                let action = keys::press(key, &mut self.state, &frame, room);
+                self.act(action)?;
+            }
+            Event::Mouse(event) => {
+                let process = scene.process_at(self.screen.area(), event.row);
+                keys::point(event, &mut self.state, &frame, process);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Has looked at what is chosen; at once where nothing is known of it.
+    fn want(&mut self) {
+        let close = self.state.selected.filter(|_| self.state.pane);
+        let wanted = (close, self.state.delay);
+        if wanted != self.wanted {
+            self.drawer.want(Wish {
+                close,
+                delay: self.state.delay,
+                now: close.is_some() && close != self.wanted.0,
+            });
+            self.wanted = wanted;
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Result<()> {
+        match action {
+            Action::Quit => self.ends = true,
+            Action::Suspend => self.suspend()?,
+            Action::Redraw => self.screen.forget()?,
+            Action::Kill(pid) => self.kill(pid),
+            Action::Record(pid) => {
+                let said = self.children.record(pid);
+                self.say(said.unwrap_or_else(|error| refusal::message(&error)));
+            }
+            Action::Leaks(pid) => {
+                let said = self.children.leaks(pid);
+                self.say(said.unwrap_or_else(|error| refusal::message(&error)));
+            }
+            Action::Nothing | Action::Seek(_) => {}
+        }
+        Ok(())
+    }
+
+    /// The process that was chosen, not one that has its number since.
+    fn kill(&mut self, pid: u32) {
+        let process = self.frame.as_ref().and_then(|frame| frame.process(pid));
+        let is_there = process.is_some_and(|process| !process.ended);
+        // SAFETY: plain numbers
+        let sent = is_there && unsafe { libc::kill(pid.cast_signed(), libc::SIGTERM) } == 0;
+        self.say(match (is_there, sent) {
+            (true, true) => format!("process {pid} was asked to end (SIGTERM)"),
+            (true, false) => format!("process {pid} may not be ended: {}", std::io::Error::last_os_error()),
+            (false, _) => format!("process {pid} has ended already"),
+        });
+    }
+
+    fn say(&mut self, words: String) {
+        self.state.message = Some(words);
+        self.dirty = true;
+    }
+}
+
+fn scene<'a>(frame: &'a Frame, history: &'a History, state: &'a State) -> Scene<'a> {
+    Scene {
+        frame,
+        history,
+        state,
+        theme: screen::theme(),
+    }
+}

@@ -1,0 +1,344 @@
+//! What a key or the mouse does: changes the state, or asks for something to be done. Pure.
+
+use super::model::Frame;
+use super::state::{Page, Question, State};
+use super::view::columns::COLUMNS;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use std::time::Duration;
+
+/// What is to be done outside the state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Action {
+    Nothing,
+    Quit,
+    /// The screen is left until the shell comes back to us.
+    Suspend,
+    Kill(u32),
+    /// Begin or end a recording.
+    Record(u32),
+    Leaks(u32),
+    /// Go so many places in a recording.
+    Seek(isize),
+    /// Draw everything anew.
+    Redraw,
+}
+
+const DELAYS: [u64; 8] = [100, 200, 500, 1000, 2000, 5000, 10_000, 60_000];
+/// Further than any recording.
+const FAR: isize = isize::MAX / 2;
+
+/// `room`: rows of processes on the screen.
+pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+    let action = answered(key, state, frame, room);
+    // several keys may come between two pictures: the next one must be about what this one has chosen
+    let shown = state.shown(frame).clone();
+    state.settle(&shown, room);
+    action
+}
+
+fn answered(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+    state.message = None;
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return with_control(key.code);
+    }
+    if state.page.take().is_some() {
+        return Action::Nothing;
+    }
+    match state.question.clone() {
+        Some(Question::Filter) => type_filter(key.code, state),
+        Some(Question::Kill { pid, sure }) => answer(key.code, state, pid, sure),
+        None if state.tape.is_some() => match play(key.code, state) {
+            Some(action) => action,
+            None => usual(key.code, state, frame, room),
+        },
+        None => usual(key.code, state, frame, room),
+    }
+}
+
+fn with_control(code: KeyCode) -> Action {
+    match code {
+        KeyCode::Char('c' | 'q') => Action::Quit,
+        KeyCode::Char('z') => Action::Suspend,
+        KeyCode::Char('l') => Action::Redraw,
+        _ => Action::Nothing,
+    }
+}
+
+fn type_filter(code: KeyCode, state: &mut State) -> Action {
+    match code {
+        KeyCode::Enter => state.question = None,
+        KeyCode::Esc => {
+            state.filter.clear();
+            state.question = None;
+        }
+        KeyCode::Backspace => drop(state.filter.pop()),
+        KeyCode::Char(character) => state.filter.push(character),
+        _ => {}
+    }
+    Action::Nothing
+}
+
+fn answer(code: KeyCode, state: &mut State, pid: u32, sure: bool) -> Action {
+    let yes = matches!(code, KeyCode::Char('y' | 'Y'));
+    state.question = (yes && !sure).then_some(Question::Kill { pid, sure: true });
+    match yes && sure {
+        true => Action::Kill(pid),
+        false => Action::Nothing,
+    }
+}
+
+fn play(code: KeyCode, state: &mut State) -> Option<Action> {
+    let action = match code {
+        KeyCode::Left => Action::Seek(-1),
+        KeyCode::Right => Action::Seek(1),
+        KeyCode::Char('[') => Action::Seek(-10),
+        KeyCode::Char(']') => Action::Seek(10),
+        KeyCode::Home => Action::Seek(-FAR),
+        KeyCode::End => Action::Seek(FAR),
+        KeyCode::Char(' ' | 'z') => {
+            if let Some(tape) = state.tape.as_mut() {
+                tape.paused = !tape.paused;
+            }
+            Action::Nothing
+        }
+        KeyCode::Char('k' | 'r' | 'l') | KeyCode::F(9) => {
+            state.message = Some("this is a recording: there is nobody to do that to".to_owned());
+            Action::Nothing
+        }
+        _ => return None,
+    };
+    Some(action)
+}
+
+fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action {
+    match code {
+        KeyCode::Char('q') | KeyCode::F(10) => return Action::Quit,
+        KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.page = Some(Page::Help),
+        KeyCode::Char('n') => state.page = Some(Page::Notes),
+        KeyCode::Char('/' | '\\') | KeyCode::F(4 | 3) => state.question = Some(Question::Filter),
+        KeyCode::Char(' ' | 'z') => freeze(state, frame),
+        KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
+        KeyCode::Enter => state.pane = !state.pane,
+        KeyCode::Esc => close(state),
+        KeyCode::Char('+') => change_delay(state, 1),
+        KeyCode::Char('-') => change_delay(state, -1),
+        KeyCode::Up | KeyCode::Down | KeyCode::Home | KeyCode::End | KeyCode::PageUp | KeyCode::PageDown => {
+            walk(code, state, frame, room);
+        }
+        KeyCode::Char('<' | ',' | '>' | '.' | 'I' | 'M' | 'P' | 'L' | 'W') | KeyCode::F(6) => order(code, state),
+        KeyCode::Char('k') | KeyCode::F(9) => {
+            let living = state.selected.filter(|pid| *pid > 0);
+            state.question = living.map(|pid| Question::Kill { pid, sure: false });
+        }
+        KeyCode::Char('r') => return state.selected.map_or(Action::Nothing, Action::Record),
+        KeyCode::Char('l') => return state.selected.map_or(Action::Nothing, Action::Leaks),
+        _ => {}
+    }
+    Action::Nothing
+}
+
+fn freeze(state: &mut State, frame: &Frame) {
+    state.frozen = match state.frozen.take() {
+        Some(_) => None,
+        None => Some(Box::new(frame.clone())),
+    };
+}
+
+/// What was opened last is closed first.
+fn close(state: &mut State) {
+    match (state.pane, state.filter.is_empty()) {
+        (true, _) => state.pane = false,
+        (false, false) => state.filter.clear(),
+        (false, true) => state.frozen = None,
+    }
+}
+
+fn walk(code: KeyCode, state: &mut State, frame: &Frame, room: usize) {
+    let shown = state.shown(frame).clone();
+    let page = room.max(1) as isize;
+    match code {
+        KeyCode::PageUp if state.pane => state.pane_scroll = state.pane_scroll.saturating_sub(5),
+        KeyCode::PageDown if state.pane => state.pane_scroll += 5,
+        KeyCode::Up => state.step(&shown, -1),
+        KeyCode::Down => state.step(&shown, 1),
+        KeyCode::PageUp => state.step(&shown, -page),
+        KeyCode::PageDown => state.step(&shown, page),
+        KeyCode::Home => state.step(&shown, -FAR),
+        _ => state.step(&shown, FAR),
+    }
+}
+
+fn order(code: KeyCode, state: &mut State) {
+    let by = |title: &str| COLUMNS.iter().position(|column| column.title == title);
+    let chosen = match code {
+        KeyCode::Char('I') => {
+            state.reversed = !state.reversed;
+            return;
+        }
+        KeyCode::Char('<' | ',') => Some((state.sort + COLUMNS.len() - 1) % COLUMNS.len()),
+        KeyCode::Char('M') => by("held"),
+        KeyCode::Char('P') => by("sm"),
+        KeyCode::Char('L') => by("launch/s"),
+        KeyCode::Char('W') => by("wait"),
+        _ => Some((state.sort + 1) % COLUMNS.len()),
+    };
+    state.sort = chosen.unwrap_or(state.sort);
+}
+
+fn change_delay(state: &mut State, by: isize) {
+    let now = state.delay.as_millis() as u64;
+    let next = match by > 0 {
+        true => DELAYS.into_iter().find(|delay| *delay > now),
+        false => DELAYS.into_iter().rev().find(|delay| *delay < now),
+    };
+    state.delay = Duration::from_millis(next.unwrap_or(now));
+    state.message = Some(format!("every {:.1} s", state.delay.as_secs_f64()));
+}
+
+/// `process`: whose row is under it.
+pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Frame, process: Option<u32>) {
+    let shown = state.shown(frame).clone();
+    match event.kind {
+        MouseEventKind::ScrollUp => state.step(&shown, -3),
+        MouseEventKind::ScrollDown => state.step(&shown, 3),
+        MouseEventKind::Down(MouseButton::Left) if process.is_some() => {
+            // as a second click opens a file
+            state.pane ^= state.selected == process;
+            state.selected = process;
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::model::Process;
+    use crate::top::state::Tape;
+
+    fn frame() -> Frame {
+        let process = |pid| Process {
+            pid,
+            ..Process::default()
+        };
+        Frame {
+            processes: vec![process(1), process(2), process(3)],
+            ..Frame::default()
+        }
+    }
+
+    fn state() -> State {
+        State {
+            selected: Some(2),
+            ..State::new(Duration::from_secs(1))
+        }
+    }
+
+    fn type_in(state: &mut State, keys: &str) -> Vec<Action> {
+        let code = |key: char| match key {
+            '\n' => KeyCode::Enter,
+            '\x1b' => KeyCode::Esc,
+            other => KeyCode::Char(other),
+        };
+        let one = |key: char| press(KeyEvent::from(code(key)), state, &frame(), 10);
+        keys.chars().map(one).collect()
+    }
+
+    #[test]
+    fn killing_is_asked_twice_and_anything_but_yes_is_no() {
+        let mut state = state();
+        let done = type_in(&mut state, "kyy");
+        assert_eq!(done, [Action::Nothing, Action::Nothing, Action::Kill(2)]);
+        for refusal in ["kn", "kyn", "ky\n", "k\x1b"] {
+            assert!(
+                type_in(&mut state, refusal)
+                    .iter()
+                    .all(|action| *action == Action::Nothing)
+            );
+            assert_eq!(state.question, None, "{refusal:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_killed_is_in_sight() {
+        let mut state = state();
+        assert_eq!(type_in(&mut state, "/3\nkyy").last(), Some(&Action::Kill(3)));
+        let nobody = type_in(&mut state, "/no such process\nkyy");
+        assert!(nobody.iter().all(|action| *action == Action::Nothing));
+    }
+
+    #[test]
+    fn what_is_typed_into_the_filter_is_no_command() {
+        let mut state = state();
+        assert!(
+            type_in(&mut state, "/qk\n")
+                .iter()
+                .all(|action| *action == Action::Nothing)
+        );
+        assert_eq!((state.filter.as_str(), &state.question), ("qk", &None));
+        type_in(&mut state, "/\x1b");
+        assert_eq!(state.filter, "");
+    }
+
+    #[test]
+    fn a_frozen_screen_stays_until_the_key_comes_again() {
+        let mut state = state();
+        type_in(&mut state, " ");
+        assert!(state.frozen.is_some());
+        type_in(&mut state, " ");
+        assert!(state.frozen.is_none());
+    }
+
+    #[test]
+    fn escape_closes_what_was_opened_last() {
+        let mut state = state();
+        type_in(&mut state, "/a\n\n");
+        assert!(state.pane);
+        type_in(&mut state, "\x1b");
+        assert!(!state.pane && !state.filter.is_empty());
+        type_in(&mut state, "\x1b");
+        assert!(state.filter.is_empty());
+    }
+
+    #[test]
+    fn order_and_pace_go_round_within_their_bounds() {
+        let mut state = state();
+        let first = state.sort;
+        type_in(&mut state, "><");
+        assert_eq!(state.sort, first);
+        type_in(&mut state, "----------");
+        assert_eq!(state.delay, Duration::from_millis(100));
+        type_in(&mut state, "++++++++++");
+        assert_eq!(state.delay, Duration::from_secs(60));
+    }
+
+    #[test]
+    fn in_a_recording_nobody_is_killed_and_arrows_go_through_time() {
+        let mut state = state();
+        state.tape = Some(Tape::default());
+        let right = press(KeyEvent::from(KeyCode::Right), &mut state, &frame(), 10);
+        assert_eq!(right, Action::Seek(1));
+        assert!(
+            type_in(&mut state, "krl")
+                .iter()
+                .all(|action| *action == Action::Nothing)
+        );
+        assert_eq!(state.question, None);
+    }
+
+    #[test]
+    fn control_keys_go_before_everything() {
+        let mut state = state();
+        state.page = Some(Page::Help);
+        let press = |state: &mut State, key| {
+            press(
+                KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL),
+                state,
+                &frame(),
+                10,
+            )
+        };
+        assert_eq!(press(&mut state, 'c'), Action::Quit);
+        assert_eq!(press(&mut state, 'z'), Action::Suspend);
+    }
+}

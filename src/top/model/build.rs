@@ -1,0 +1,120 @@
+//! Puts a frame together.
+
+use super::busy;
+use super::device;
+use super::process::Process;
+use super::{Closeup, Frame};
+use crate::owner::Owner;
+use crate::serve::Scrape;
+use crate::serve::display::{Rates, notes};
+use crate::top::people::People;
+use std::collections::BTreeMap;
+
+/// What a frame is made of.
+pub(crate) struct Known<'a> {
+    pub scrape: &'a Scrape,
+    pub rates: &'a Rates,
+    pub people: &'a People,
+    /// Seconds since 1970.
+    pub at: f64,
+    /// Calls of every process are seen.
+    pub traces_all: bool,
+    pub closeup: Option<Closeup>,
+}
+
+/// Labels that a row has columns of its own for.
+const OF_COLUMNS: [&str; 4] = ["pid", "comm", "cmdline", "env_rank"];
+/// Of the number of a container.
+const SHORT_ID: usize = 12;
+
+/// Everything as it is now; growth is not known yet.
+pub(crate) fn frame(known: Known) -> Frame {
+    let (samples, rates) = (&known.scrape.samples, known.rates);
+    let processes = processes(&known);
+    let mut devices = device::devices(samples, rates);
+    busy::bound(&mut devices, &processes, rates.over_seconds.is_some());
+    let said = notes::xids(samples, rates)
+        .into_iter()
+        .chain(notes::lost(samples, rates));
+    let said = said.map(|(_, words)| words);
+    Frame {
+        at: known.at,
+        elapsed_seconds: rates.at_seconds,
+        over_seconds: rates.over_seconds,
+        devices,
+        processes,
+        notes: said.chain(known.scrape.status.missing.iter().cloned()).collect(),
+        cost: notes::cost(samples, rates).map(|(_, words)| words),
+        closeup: known.closeup,
+    }
+}
+
+/// By number. What a process did before it executed another program is its own, too.
+fn processes(known: &Known) -> Vec<Process> {
+    let mut all: BTreeMap<u32, (Process, &Owner)> = BTreeMap::new();
+    for sample in &known.scrape.samples {
+        let Some(owner) = sample.owner.as_deref() else { continue };
+        let entry = all.entry(pid_of(owner)).or_insert_with(|| (Process::default(), owner));
+        // who was gone before it was looked at has fewer
+        if owner.labels.len() > entry.1.labels.len() {
+            entry.1 = owner;
+        }
+        entry.0.take(sample, known.rates);
+    }
+    let name = |(pid, (mut process, owner)): (u32, (Process, &Owner))| {
+        process.pid = pid;
+        process.settle(owner);
+        describe(&mut process, owner, known.people);
+        process.traced |= known.traces_all;
+        process
+    };
+    all.into_iter().map(name).collect()
+}
+
+/// 0: it is none of those that are told apart.
+pub(crate) fn pid_of(owner: &Owner) -> u32 {
+    owner.get("pid").and_then(|pid| pid.parse().ok()).unwrap_or_default()
+}
+
+fn describe(process: &mut Process, owner: &Owner, people: &People) {
+    let get = |name| owner.get(name).unwrap_or_default().to_owned();
+    process.comm = get("comm");
+    process.command = get("cmdline");
+    process.place = place(owner);
+    let person = people.get(process.pid);
+    process.user = person.map(|person| person.user.clone());
+    process.ancestors = person.map(|person| person.ancestors.clone()).unwrap_or_default();
+    process.ended = process.pid != 0 && person.is_none_or(|person| person.ended);
+    if process.pid == 0 {
+        process.comm = "other processes".to_owned();
+    } else if process.comm.is_empty() {
+        process.comm = "?".to_owned();
+    }
+    if process.command.is_empty() {
+        process.command.clone_from(&process.comm);
+    }
+}
+
+/// Where it runs, shortest first: of a pod its name, of a container its number, of a service its unit.
+fn place(owner: &Owner) -> String {
+    let get = |name: &str| owner.get(name).filter(|value| !value.is_empty());
+    let pod: Vec<&str> = ["namespace", "pod", "container"].into_iter().filter_map(get).collect();
+    if !pod.is_empty() {
+        return pod.join("/");
+    }
+    if let Some(id) = get("container_id") {
+        return id.chars().take(SHORT_ID).collect();
+    }
+    let job = get("slurm_job").map(|job| format!("job {job}"));
+    let others = owner
+        .labels
+        .iter()
+        .filter(|(name, _)| !OF_COLUMNS.contains(&name.as_str()) && !["unit", "slurm_job"].contains(&name.as_str()));
+    let others = others.map(|(name, value)| format!("{name}={value}"));
+    let words: Vec<String> = job
+        .into_iter()
+        .chain(get("unit").map(str::to_owned))
+        .chain(others)
+        .collect();
+    words.join(" ")
+}

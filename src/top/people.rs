@@ -1,0 +1,127 @@
+//! Whose a process is, and who started it: asked of `/proc` once for each, and whether it is still there each time.
+
+use crate::discover;
+use crate::owner::start_ticks;
+use crate::user;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Ancestors that are looked at.
+const DEEPEST: usize = 32;
+
+/// What is known of one process.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Person {
+    pub user: String,
+    /// The nearest first.
+    pub ancestors: Vec<u32>,
+    pub ended: bool,
+    /// When it began, as `/proc` has it: another one may have the same number later.
+    started: Option<u64>,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct People {
+    known: HashMap<u32, Person>,
+    names: HashMap<u32, String>,
+}
+
+impl People {
+    /// Looks at these processes, and forgets all others.
+    pub(crate) fn look_at(&mut self, pids: impl Iterator<Item = u32>) {
+        let mut before = std::mem::take(&mut self.known);
+        for pid in pids {
+            let known = before.remove(&pid);
+            let person = self.looked_at(pid, known);
+            self.known.insert(pid, person);
+        }
+    }
+
+    pub(crate) fn get(&self, pid: u32) -> Option<&Person> {
+        self.known.get(&pid)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn tell(&mut self, pid: u32, person: Person) {
+        self.known.insert(pid, person);
+    }
+
+    fn looked_at(&mut self, pid: u32, known: Option<Person>) -> Person {
+        let started = start_ticks(Path::new("/proc"), pid);
+        let ended = started.is_none() || discover::has_ended(pid);
+        match known {
+            // once it has ended, its number may be another's
+            Some(person) if person.ended || ended || person.started != started => Person { ended: true, ..person },
+            Some(person) => person,
+            None => Person {
+                user: self.user_of(pid),
+                ancestors: ancestors(pid),
+                ended,
+                started,
+            },
+        }
+    }
+
+    fn user_of(&mut self, pid: u32) -> String {
+        let Ok(folder) = std::fs::metadata(format!("/proc/{pid}")) else {
+            return String::new();
+        };
+        let name = self.names.entry(folder.uid());
+        name.or_insert_with_key(|uid| user::name_of(*uid)).clone()
+    }
+}
+
+#[cfg(test)]
+impl Person {
+    pub(crate) fn of(user: &str, ancestors: &[u32]) -> Person {
+        Person {
+            user: user.to_owned(),
+            ancestors: ancestors.to_vec(),
+            ..Person::default()
+        }
+    }
+}
+
+fn ancestors(pid: u32) -> Vec<u32> {
+    let mut chain = Vec::new();
+    let mut of = pid;
+    while let Some(parent) = parent_of(of).filter(|parent| *parent > 0 && chain.len() < DEEPEST) {
+        chain.push(parent);
+        of = parent;
+    }
+    chain
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    parent_in(&stat)
+}
+
+/// The name in parentheses may have anything in it.
+fn parent_in(stat: &str) -> Option<u32> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_look_like_what_comes_after_it() {
+        assert_eq!(parent_in("12 (a) S 99 (b) R 34 12 12"), Some(34));
+        assert_eq!(parent_in("12 (a"), None);
+    }
+
+    #[test]
+    fn we_are_there_and_have_a_parent() {
+        let mut people = People::default();
+        let own = std::process::id();
+        people.look_at([own, u32::MAX].into_iter());
+        let person = people.get(own).unwrap();
+        assert!(!person.ended && !person.user.is_empty() && !person.ancestors.is_empty());
+        assert!(people.get(u32::MAX).unwrap().ended);
+    }
+}

@@ -1,0 +1,262 @@
+//! How a frame looks: from frame and state to cells of a terminal. Pure.
+//!
+//! ```text
+//!  title ─ devices ─ notes ─ processes ─ pane of the selected one ─ keys, questions and messages
+//! ```
+
+mod cells;
+pub(crate) mod columns;
+mod devices;
+mod footer;
+mod help;
+mod pane;
+mod spark;
+#[cfg(test)]
+mod tests;
+
+use super::model::history::History;
+use super::model::{Frame, Process};
+use super::state::{Page, State};
+use crate::text::quantity::{escaped, form, plural};
+use columns::{ALWAYS, COLUMNS, Column, fitting, line};
+use devices::Look;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+/// Smaller, nothing can be read.
+const SMALLEST: (u16, u16) = (40, 8);
+/// Of notes, where there is room; on a small screen there is one.
+const MOST_NOTES: usize = 3;
+const TALL: u16 = 36;
+/// Of processes, beside an open pane.
+const FEWEST_ROWS: usize = 3;
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Theme {
+    pub colour: bool,
+}
+
+impl Theme {
+    fn tinted(self, colour: Color, else_by: Modifier) -> Style {
+        match self.colour {
+            true => Style::new().fg(colour),
+            false => Style::new().add_modifier(else_by),
+        }
+    }
+
+    fn heading(self) -> Style {
+        self.tinted(Color::Cyan, Modifier::BOLD).add_modifier(Modifier::BOLD)
+    }
+
+    fn wrong(self) -> Style {
+        self.tinted(Color::Red, Modifier::BOLD)
+    }
+
+    fn doubt(self) -> Style {
+        self.tinted(Color::Yellow, Modifier::empty())
+    }
+
+    fn of(self, look: Look) -> Style {
+        match look {
+            Look::Heading => self.heading(),
+            Look::Plain => Style::new(),
+            Look::Wrong => self.wrong(),
+        }
+    }
+}
+
+/// Everything that is drawn.
+pub(crate) struct Scene<'a> {
+    pub frame: &'a Frame,
+    pub history: &'a History,
+    pub state: &'a State,
+    pub theme: Theme,
+}
+
+type Lines = Vec<(Style, String)>;
+
+/// What lies above the processes, and how many lines each part below it has.
+struct Plan {
+    above: Lines,
+    rows: usize,
+    pane: usize,
+}
+
+impl Scene<'_> {
+    /// Draws all of it.
+    pub(crate) fn draw(&self, area: Rect, buffer: &mut Buffer) {
+        if area.width < SMALLEST.0 || area.height < SMALLEST.1 {
+            let words = format!("too small: {}x{} at least", SMALLEST.0, SMALLEST.1);
+            put(buffer, area, 0, Style::new(), &words);
+            return;
+        }
+        match self.state.page {
+            Some(Page::Help) => return self.draw_lines(area, buffer, help::lines(self.theme)),
+            Some(Page::Notes) => return self.draw_lines(area, buffer, help::notes(self, area.width.into())),
+            None => {}
+        }
+        let plan = self.plan(area);
+        let mut lines = plan.above;
+        lines.extend(self.processes(area.width.into(), plan.rows));
+        let top = lines.len();
+        self.draw_lines(area, buffer, lines);
+        if plan.pane > 0 {
+            let rect = Rect {
+                y: area.y + top as u16,
+                height: plan.pane as u16,
+                ..area
+            };
+            pane::draw(self, rect, buffer);
+        }
+        let (style, words) = footer::line(self);
+        put(buffer, area, area.height - 1, style, &words);
+    }
+
+    /// Rows of processes that there is room for.
+    pub(crate) fn room(&self, area: Rect) -> usize {
+        self.plan(area).rows
+    }
+
+    /// The process in a line of the screen.
+    pub(crate) fn process_at(&self, area: Rect, y: u16) -> Option<u32> {
+        let first = self.plan(area).above.len() + 1;
+        let row = usize::from(y).checked_sub(first)?;
+        let rows = self.state.rows(self.frame);
+        rows.get(self.state.scroll + row).map(|(_, process)| process.pid)
+    }
+
+    fn plan(&self, area: Rect) -> Plan {
+        let (width, height) = (usize::from(area.width), usize::from(area.height));
+        let mut above = vec![(self.theme.heading(), self.title())];
+        let devices = devices::lines(&self.frame.devices, self.history, width);
+        let most = (height / 2).saturating_sub(1).max(2);
+        let hidden = devices.len().saturating_sub(most);
+        let shown = devices.into_iter().take(most);
+        above.extend(shown.map(|(look, text)| (self.theme.of(look), text)));
+        if hidden > 0 {
+            above.push((Style::new(), format!("… and {hidden} more lines of devices")));
+        }
+        above.extend(self.notes(if area.height < TALL { 1 } else { MOST_NOTES }));
+        // the heading of processes and the last line
+        let rest = height.saturating_sub(above.len() + 2);
+        let pane = if self.state.pane {
+            rest.saturating_sub(FEWEST_ROWS).min(rest * 2 / 3)
+        } else {
+            0
+        };
+        Plan {
+            above,
+            rows: rest - pane,
+            pane,
+        }
+    }
+
+    fn title(&self) -> String {
+        let frame = self.frame;
+        let traced = frame
+            .processes
+            .iter()
+            .filter(|process| process.traced && !process.ended)
+            .count();
+        let others = frame
+            .processes
+            .iter()
+            .filter(|process| !process.traced && !process.ended)
+            .count();
+        let others = if others > 0 {
+            format!(", {others} not traced")
+        } else {
+            String::new()
+        };
+        let rates = match frame.over_seconds {
+            Some(seconds) => format!("rates over {seconds:.1} s"),
+            None => "rates with the next look".to_owned(),
+        };
+        format!(
+            "gpuscope top at {:.0} s: {}, {traced} {} traced{others}; {rates}",
+            frame.elapsed_seconds,
+            plural(frame.devices.len() as u64, "GPU"),
+            form(traced as u64, "process", "processes")
+        )
+    }
+
+    /// The first `most`, and how many more there are.
+    fn notes(&self, most: usize) -> Lines {
+        let notes = &self.frame.notes;
+        let more = notes.len().saturating_sub(most);
+        let note = |(place, words): (usize, &String)| match more > 0 && place + 1 == most {
+            true => format!("(and {more} more: n) {}", escaped(words)),
+            false => escaped(words),
+        };
+        let shown = notes.iter().take(most).enumerate().map(note);
+        shown.map(|words| (self.theme.doubt(), words)).collect()
+    }
+
+    /// The heading, and so many rows.
+    fn processes(&self, width: usize, room: usize) -> Lines {
+        let rows = self.state.rows(self.frame);
+        let is_known = |column: &Column<Process>| {
+            let sorts = COLUMNS
+                .get(self.state.sort)
+                .is_some_and(|sort| sort.title == column.title);
+            column.rank <= ALWAYS || sorts || rows.iter().any(|(_, process)| (column.text)(process).is_some())
+        };
+        let chosen = fitting(&COLUMNS, width, is_known);
+        let mut lines = vec![(
+            self.theme.heading(),
+            line(&COLUMNS, &chosen, width, |column| column.title.to_owned()),
+        )];
+        for (depth, process) in rows.iter().skip(self.state.scroll).take(room) {
+            let text = line(&COLUMNS, &chosen, width, |column| cell(process, column, *depth));
+            lines.push((self.style_of(process), text));
+        }
+        if rows.is_empty() {
+            lines.push((Style::new(), self.nobody()));
+        }
+        lines.resize(room + 1, (Style::new(), String::new()));
+        lines
+    }
+
+    fn style_of(&self, process: &Process) -> Style {
+        let style = match (process.ended, super::model::rate(process.errors)) {
+            (true, _) => Style::new().add_modifier(Modifier::DIM),
+            (false, Some(errors)) if errors > 0.0 => self.theme.wrong(),
+            _ => Style::new(),
+        };
+        match Some(process.pid) == self.state.selected {
+            true => style.add_modifier(Modifier::REVERSED),
+            false => style,
+        }
+    }
+
+    fn nobody(&self) -> String {
+        match (self.state.filter.is_empty(), self.frame.processes.is_empty()) {
+            (false, false) => format!("no process has {:?} in its row; / changes that", self.state.filter),
+            _ => "no process uses CUDA".to_owned(),
+        }
+    }
+
+    fn draw_lines(&self, area: Rect, buffer: &mut Buffer, lines: Lines) {
+        for (y, (style, text)) in (0..area.height).zip(lines) {
+            put(buffer, area, y, style, &text);
+        }
+    }
+}
+
+fn cell(process: &Process, column: &Column<Process>, depth: usize) -> String {
+    let text = (column.text)(process).unwrap_or_else(|| "-".to_owned());
+    match (column.title, depth) {
+        ("command", 1..) => format!("{}└ {text}", "  ".repeat(depth - 1)),
+        _ => text,
+    }
+}
+
+/// A line that is cut at the edge; its style goes as far as its text.
+fn put(buffer: &mut Buffer, area: Rect, y: u16, style: Style, text: &str) {
+    if y < area.height {
+        let text = cells::cut(text, area.width.into());
+        buffer.set_stringn(area.x, area.y + y, text, area.width.into(), style);
+    }
+}

@@ -1,0 +1,294 @@
+//! The third pane: what the selected process does, holds, waits for and fails at.
+
+use super::cells::{bytes, count, cut, percent};
+use super::{Lines, Scene, put, spark};
+use crate::text::quantity::{self, duration, escaped, plural};
+use crate::top::model::history::Point;
+use crate::top::model::{Allocations, Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+/// From here on sections stand in two columns.
+const TWO_COLUMNS: u16 = 110;
+/// Of the words beside four sparklines.
+const WORDS: usize = 62;
+
+/// Nine columns.
+const MOST_WHOLE: f64 = 1e7;
+
+/// Some lines under a heading.
+struct Section {
+    title: String,
+    lines: Vec<(bool, String)>,
+}
+
+pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
+    let process = scene.state.selected.and_then(|pid| scene.frame.process(pid));
+    let Some(process) = process else {
+        return put(buffer, area, 0, Style::new(), "no process is chosen");
+    };
+    put(buffer, area, 0, scene.theme.heading(), &title(process, area.width));
+    put(
+        buffer,
+        area,
+        1,
+        Style::new(),
+        &course(scene, process, area.width.into()),
+    );
+    let body = Rect {
+        y: area.y + 2,
+        height: area.height.saturating_sub(2),
+        ..area
+    };
+    let sections = sections(scene, process);
+    if area.width < TWO_COLUMNS {
+        return column(scene, body, buffer, sections);
+    }
+    let half = Rect {
+        width: area.width / 2 - 1,
+        ..body
+    };
+    let other = Rect {
+        x: area.x + area.width / 2,
+        width: area.width - area.width / 2,
+        ..body
+    };
+    let (left, right) = halves(sections);
+    column(scene, half, buffer, left);
+    column(scene, other, buffer, right);
+}
+
+fn title(process: &Process, width: u16) -> String {
+    let user = process.user.as_deref().map(escaped).unwrap_or_default();
+    let words = format!("── {} {user} {} ", process.pid, escaped(&process.command));
+    let words = cut(&words, usize::from(width));
+    let rest = usize::from(width).saturating_sub(unicode_width::UnicodeWidthStr::width(words.as_str()));
+    words + &"─".repeat(rest)
+}
+
+/// The last two minutes in four pictures.
+fn course(scene: &Scene, process: &Process, width: usize) -> String {
+    let room = width.saturating_sub(WORDS) / 4;
+    let points: Vec<&Point> = scene.history.process(process.pid).collect();
+    let drawn = |of: fn(&Point) -> f64, highest: Option<f64>| {
+        let points: Vec<(f64, f64)> = points.iter().map(|point| (point.at, of(point))).collect();
+        spark::line(&points, room, highest)
+    };
+    let last = |number: Option<f64>, words: fn(f64) -> String| number.map_or("-".to_owned(), words);
+    [
+        format!(
+            "launches {} {}/s",
+            drawn(|point| point.launches, None),
+            last(rate(process.launches), count)
+        ),
+        format!(
+            "held {} {}",
+            drawn(|point| point.held_bytes, None),
+            last(process.held_bytes, bytes)
+        ),
+        format!(
+            "wait {} {}",
+            drawn(|point| point.waiting, None),
+            last(rate(process.waiting_seconds), percent)
+        ),
+        format!(
+            "idle {} {}",
+            drawn(|point| point.idle, Some(1.0)),
+            last(rate(process.idle_at_least_seconds), percent)
+        ),
+    ]
+    .join("  ")
+}
+
+fn sections(scene: &Scene, process: &Process) -> Vec<Section> {
+    let closeup = scene
+        .frame
+        .closeup
+        .as_ref()
+        .filter(|closeup| closeup.pid == process.pid);
+    let mut all: Vec<Section> = closeup.map(in_progress).into_iter().collect();
+    all.extend([failures(process), waits(process)]);
+    all.extend(closeup.map(functions));
+    all.push(kernels(process));
+    all.extend(closeup.map(allocations));
+    all.push(copies(process));
+    if !process.traced {
+        all.insert(0, untraced());
+    }
+    all.retain(|section| !section.lines.is_empty());
+    all
+}
+
+fn untraced() -> Section {
+    let words = "its calls are not seen: needs root, or a process of yours that gpuscope preload has started";
+    Section {
+        title: "not traced".to_owned(),
+        lines: vec![(true, words.to_owned())],
+    }
+}
+
+fn in_progress(closeup: &Closeup) -> Section {
+    let one = |call: &InProgress| {
+        let functions: Vec<String> = call.functions.iter().map(|name| escaped(name)).collect();
+        let time = duration((call.seconds * 1e9) as u64);
+        let thread = format!("{} {}", call.tid, escaped(&call.thread));
+        (
+            call.seconds >= 1.0,
+            format!("{time:>9}  {}  in {thread}", functions.join(" > ")),
+        )
+    };
+    let unseen = closeup.in_progress_unseen.iter().map(|why| (true, why.clone()));
+    Section {
+        title: "in progress: calls that have not returned".to_owned(),
+        lines: closeup.in_progress.iter().map(one).chain(unseen).collect(),
+    }
+}
+
+fn functions(closeup: &Closeup) -> Section {
+    let one = |function: &Function| {
+        let time = function
+            .seconds
+            .map_or("-".to_owned(), |seconds| duration((seconds * 1e9) as u64));
+        let errors = if function.errors > 0 {
+            format!("  {} failed", whole(function.errors as f64))
+        } else {
+            String::new()
+        };
+        let words = format!(
+            "{} {time:>9}  {}{errors}",
+            counted(function.calls),
+            escaped(&function.name)
+        );
+        (function.errors > 0, words)
+    };
+    Section {
+        title: "    calls       /s      time  functions".to_owned(),
+        lines: closeup.functions.iter().map(one).collect(),
+    }
+}
+
+fn allocations(closeup: &Closeup) -> Section {
+    let held = closeup.allocations.iter().filter(|held| held.bytes > 0);
+    let one = |held: &Allocations| {
+        let device = held.device.map_or(String::new(), |device| format!(", device {device}"));
+        let age = |seconds: f64| duration((seconds * 1e9) as u64);
+        let (oldest, newest) = (age(held.oldest_seconds), age(held.newest_seconds));
+        let words = format!(
+            "{:>7} in {}  {} ({}{device}), oldest {oldest}, newest {newest}",
+            bytes(held.bytes as f64),
+            plural(held.count, "allocation"),
+            escaped(&held.function),
+            held.family
+        );
+        (false, words)
+    };
+    Section {
+        title: "holds, by function".to_owned(),
+        lines: held.map(one).collect(),
+    }
+}
+
+fn kernels(process: &Process) -> Section {
+    let one = |kernel: &Kernel| {
+        (
+            false,
+            format!("{}  {}", counted(kernel.launches), escaped(&kernel.name)),
+        )
+    };
+    Section {
+        title: " launches       /s  kernels".to_owned(),
+        lines: process.kernels.iter().map(one).collect(),
+    }
+}
+
+fn waits(process: &Process) -> Section {
+    let one = |wait: &Wait| {
+        let now = rate(Some(wait.seconds)).map_or("-".to_owned(), percent);
+        let total = duration((wait.seconds.total * 1e9) as u64);
+        let hidden = if wait.hidden { " (hidden)" } else { "" };
+        (
+            false,
+            format!(
+                "{} {total:>9} {now:>5}  {}{hidden}",
+                counted(wait.count),
+                escaped(&wait.what)
+            ),
+        )
+    };
+    Section {
+        title: "    calls       /s      time   now  waits".to_owned(),
+        lines: process.waits.iter().map(one).collect(),
+    }
+}
+
+fn failures(process: &Process) -> Section {
+    let one = |failure: &Failure| {
+        let is_new = rate(Some(failure.count)).is_some_and(|rate| rate > 0.0);
+        let words = format!(
+            "{}  {} = {}",
+            counted(failure.count),
+            escaped(&failure.function),
+            escaped(&failure.error)
+        );
+        (is_new, words)
+    };
+    Section {
+        title: "    calls       /s  failed".to_owned(),
+        lines: process.failures.iter().map(one).collect(),
+    }
+}
+
+fn copies(process: &Process) -> Section {
+    let one = |(name, moved): (&String, &Count)| {
+        let speed = moved.per_second.map_or("-".to_owned(), bytes);
+        (
+            false,
+            format!("{:>9} {speed:>8}  {}", bytes(moved.total), escaped(name)),
+        )
+    };
+    Section {
+        title: "    bytes       /s  copied".to_owned(),
+        lines: process.copies.iter().map(one).collect(),
+    }
+}
+
+/// How many in all, and each second.
+fn counted(of: Count) -> String {
+    let speed = of.per_second.map_or("-".to_owned(), count);
+    format!("{:>9} {speed:>8}", whole(of.total))
+}
+
+/// To the last one, where there is room for that.
+fn whole(number: f64) -> String {
+    match number < MOST_WHOLE {
+        true => quantity::count(number as u64),
+        false => count(number),
+    }
+}
+
+/// About as many lines in each.
+fn halves(sections: Vec<Section>) -> (Vec<Section>, Vec<Section>) {
+    let (mut left, mut right): (Vec<Section>, Vec<Section>) = (Vec::new(), Vec::new());
+    let lines = |sections: &[Section]| sections.iter().map(|section| section.lines.len() + 1).sum::<usize>();
+    for section in sections {
+        match lines(&left) <= lines(&right) {
+            true => left.push(section),
+            false => right.push(section),
+        }
+    }
+    (left, right)
+}
+
+fn column(scene: &Scene, area: Rect, buffer: &mut Buffer, sections: Vec<Section>) {
+    let mut lines: Lines = Vec::new();
+    for section in sections {
+        lines.push((Style::new().add_modifier(Modifier::BOLD), section.title));
+        let style = |wrong: bool| if wrong { scene.theme.wrong() } else { Style::new() };
+        lines.extend(section.lines.into_iter().map(|(wrong, text)| (style(wrong), text)));
+    }
+    let first = scene.state.pane_scroll.min(lines.len().saturating_sub(1));
+    for (y, (style, text)) in (0..area.height).zip(lines.into_iter().skip(first)) {
+        put(buffer, area, y, style, &text);
+    }
+}

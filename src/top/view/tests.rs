@@ -1,0 +1,184 @@
+//! Pictures of every view, in three sizes.
+
+use super::{Scene, Theme};
+use crate::top::model::Frame;
+use crate::top::model::example::second_look;
+use crate::top::model::history::History;
+use crate::top::once;
+use crate::top::state::{Page, Question, State, Tape};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::time::Duration;
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+const PLAIN: Theme = Theme { colour: false };
+
+fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state: &State) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    let mut state = state.clone();
+    let draw = |screen: &mut ratatui::Frame| {
+        let area = screen.area();
+        let room = Scene {
+            frame,
+            history,
+            state: &state,
+            theme: PLAIN,
+        }
+        .room(area);
+        state.settle(frame, room);
+        Scene {
+            frame,
+            history,
+            state: &state,
+            theme: PLAIN,
+        }
+        .draw(area, screen.buffer_mut());
+    };
+    terminal.draw(draw).unwrap();
+    once::text(terminal.backend().buffer())
+}
+
+fn look(name: &str, change: impl Fn(&mut State)) {
+    let (frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    change(&mut state);
+    for size in SIZES {
+        let picture = picture(size, &frame, &history, &state);
+        insta::assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), picture);
+    }
+}
+
+#[test]
+fn devices_and_processes() {
+    look("main", |_| {});
+}
+
+#[test]
+fn what_the_chosen_process_does() {
+    look("pane", |state| {
+        state.pane = true;
+        state.selected = Some(4711);
+    });
+}
+
+#[test]
+fn a_pane_of_a_process_that_is_not_traced_says_why() {
+    let (frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected) = (true, Some(900));
+    insta::assert_snapshot!("pane_not_traced", picture((120, 40), &frame, &history, &state));
+}
+
+#[test]
+fn a_tree_with_a_filter_in_another_order() {
+    look("tree", |state| {
+        state.tree = true;
+        state.filter = "PYTHON".to_owned();
+        state.reversed = true;
+    });
+}
+
+#[test]
+fn pages_of_words() {
+    look("help", |state| state.page = Some(Page::Help));
+    look("notes", |state| state.page = Some(Page::Notes));
+}
+
+#[test]
+fn questions_and_the_place_in_a_recording() {
+    let (frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    let mut last_line = |change: fn(&mut State)| {
+        change(&mut state);
+        let picture = picture((80, 24), &frame, &history, &state);
+        picture.lines().last().unwrap_or_default().to_owned()
+    };
+    let lines = [
+        last_line(|state| state.question = Some(Question::Filter)),
+        last_line(|state| state.question = Some(Question::Kill { pid: 4711, sure: true })),
+        last_line(|state| state.question = None),
+        last_line(|state| {
+            state.tape = Some(Tape {
+                at: 4,
+                of: 10,
+                paused: true,
+            })
+        }),
+        last_line(|state| state.message = Some("a\u{1b}[31mb".to_owned())),
+    ];
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
+fn before_anything_is_known_it_says_so() {
+    let state = State::new(Duration::from_secs(1));
+    insta::assert_snapshot!(picture((80, 24), &Frame::default(), &History::default(), &state));
+}
+
+#[test]
+fn a_terminal_that_is_too_small_is_told() {
+    let (frame, history) = second_look();
+    let state = State::new(Duration::from_secs(1));
+    for size in [(39, 24), (80, 7), (1, 1)] {
+        let picture = picture(size, &frame, &history, &state);
+        assert!(
+            "too small".starts_with(picture.trim_end_matches(['…', '\n']).get(..9).unwrap_or("")),
+            "{picture}"
+        );
+    }
+}
+
+#[test]
+fn no_size_of_a_terminal_is_a_problem() {
+    let (frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    for pane in [false, true] {
+        state.pane = pane;
+        for width in (1..=300).step_by(13) {
+            for height in 1..=40 {
+                picture((width, height), &frame, &history, &state);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_is_drawn() {
+    let (frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected) = (true, Some(5000));
+    let picture = picture((200, 60), &frame, &history, &state);
+    assert!(!picture.contains('\u{1b}') && !picture.contains('\u{7}'), "{picture}");
+    assert!(picture.contains("訓練") && picture.contains("e\u{301}vil"), "{picture}");
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let (frame, history) = second_look();
+    let state = State::new(Duration::from_secs(1));
+    let coloured = |theme| {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        let scene = Scene {
+            frame: &frame,
+            history: &history,
+            state: &state,
+            theme,
+        };
+        terminal
+            .draw(|screen| scene.draw(screen.area(), screen.buffer_mut()))
+            .unwrap();
+        let buffer = terminal.backend().buffer().clone();
+        buffer
+            .content
+            .iter()
+            .any(|cell| cell.fg != ratatui::style::Color::Reset)
+    };
+    assert!(coloured(Theme { colour: true }) && !coloured(PLAIN));
+}
+
+#[test]
+fn a_page_of_text_has_every_process() {
+    let (frame, history) = second_look();
+    let state = State::new(Duration::from_secs(1));
+    insta::assert_snapshot!(once::page(&frame, &history, &state, once::WIDTH));
+}

@@ -1,0 +1,125 @@
+//! What is known of one living process beyond its sums: calls by function, calls that have not returned, allocations held.
+//!
+//! Made when somebody looks at that process: of all of them it would take too long.
+
+use super::Tracer;
+use crate::clock::monotonic_ns;
+use crate::discover;
+use crate::model::memory::SiteReport;
+use crate::probe::open_calls::{NotSeen, OpenCall};
+use anyhow::Result;
+use std::collections::BTreeMap;
+
+/// Threads that are looked at.
+const MOST_THREADS: usize = 1024;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Closeup {
+    pub functions: Vec<Function>,
+    pub in_progress: Vec<InProgress>,
+    /// Why calls in progress are not seen of all threads.
+    pub unseen: Option<String>,
+    /// Most bytes first.
+    pub sites: Vec<SiteReport>,
+}
+
+/// Calls of one function that have ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Function {
+    pub layer: String,
+    pub name: String,
+    pub calls: u64,
+    pub errors: u64,
+    /// `None`: its return is not hooked.
+    pub total_ns: Option<u64>,
+}
+
+/// Calls that one thread is in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InProgress {
+    pub tid: u32,
+    pub comm: String,
+    /// The outermost first.
+    pub functions: Vec<String>,
+    /// How long ago the outermost began.
+    pub ns: u64,
+}
+
+impl Tracer {
+    /// What process `pid` has done by function, is doing, and holds.
+    ///
+    /// # Errors
+    /// A table of the kernel cannot be read.
+    pub fn closeup(&mut self, pid: u32) -> Result<Closeup> {
+        let (in_progress, unseen) = self.in_progress(pid);
+        Ok(Closeup {
+            functions: self.functions_of(pid)?,
+            in_progress,
+            unseen,
+            sites: self.memory.sites_of(pid, &self.rows.catalog, monotonic_ns()),
+        })
+    }
+
+    fn functions_of(&self, pid: u32) -> Result<Vec<Function>> {
+        let mut by_row: BTreeMap<u32, Function> = BTreeMap::new();
+        let catalog = &self.rows.catalog;
+        self.engine.read_counts(
+            |key, total| {
+                let is_of_driver = catalog.driver.is_some_and(|driver| driver.contains(key.row));
+                if key.tgid != pid || is_of_driver {
+                    return;
+                }
+                let function = by_row.entry(key.row).or_default();
+                function.calls += total.calls();
+                function.errors += total.errors;
+                if self.rows.timed(key.row) {
+                    *function.total_ns.get_or_insert_default() += total.total_ns;
+                }
+            },
+            |_, _| {},
+        )?;
+        let named = by_row.into_iter().filter_map(|(row, function)| {
+            let row = catalog.rows.get(row as usize)?;
+            Some(Function {
+                layer: catalog.library_with(row.library)?.name.clone(),
+                name: row.symbol.clone(),
+                ..function
+            })
+        });
+        let mut functions: Vec<Function> = named.collect();
+        functions.sort_by_key(|function| std::cmp::Reverse((function.total_ns, function.calls)));
+        Ok(functions)
+    }
+
+    fn in_progress(&self, pid: u32) -> (Vec<InProgress>, Option<String>) {
+        let now = monotonic_ns();
+        let (mut all, mut unseen) = (Vec::new(), None);
+        let threads = discover::threads(pid);
+        if threads.len() > MOST_THREADS {
+            unseen = Some(format!("calls of threads beyond {MOST_THREADS} are not looked at"));
+        }
+        for tid in threads.into_iter().take(MOST_THREADS) {
+            match self.engine.open_calls(pid, tid) {
+                Ok(calls) => all.extend(self.in_calls((pid, tid), &calls, now)),
+                Err(NotSeen::Gone) => {}
+                Err(NotSeen::OldKernel) => {
+                    unseen = Some("of other threads than the first: that needs Linux 6.9".to_owned());
+                }
+            }
+        }
+        all.sort_by_key(|one| std::cmp::Reverse(one.ns));
+        (all, unseen)
+    }
+
+    fn in_calls(&self, (pid, tid): (u32, u32), calls: &[OpenCall], now: u64) -> Option<InProgress> {
+        let first = calls.first()?;
+        let name = |call: &OpenCall| Some(self.rows.catalog.rows.get(call.row as usize)?.symbol.clone());
+        Some(InProgress {
+            tid,
+            comm: discover::comm(pid, tid).unwrap_or_default(),
+            functions: calls.iter().filter_map(name).collect(),
+            ns: now.saturating_sub(first.entered),
+        })
+    }
+}

@@ -1,0 +1,200 @@
+//! The screen in a real terminal: keys, sizes, the shell's stops, and what is left behind.
+
+use super::Machine;
+use super::terminal::Terminal;
+use crate::support::{Program, eventually};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+struct Scene {
+    machine: Machine,
+    terminal: Terminal,
+    /// Of the terminal before anything was started.
+    settings: String,
+}
+
+impl Scene {
+    fn open(size: (u16, u16)) -> Scene {
+        let machine = Machine::new();
+        let terminal = Terminal::open(size, &machine.environment());
+        let settings = terminal.settings(&machine.folder.path().join("before"));
+        Scene {
+            machine,
+            terminal,
+            settings,
+        }
+    }
+
+    fn start(&self, options: &str) {
+        let own = env!("CARGO_BIN_EXE_gpuscope");
+        self.terminal.press(&[&format!("clear; {own} top {options}"), "Enter"]);
+    }
+
+    fn until_shown(&self) {
+        self.terminal.until("the screen", |screen| {
+            screen.contains("command") && screen.contains("q quit")
+        });
+    }
+
+    fn program(&self, name: &str) -> Program {
+        Program::start(self.machine.command(name, "train 0").stdin(Stdio::null()))
+    }
+
+    /// The shell is there again, and the terminal as it was.
+    fn is_as_before(&self) {
+        self.terminal
+            .until("the shell", |screen| screen.trim_end().ends_with("ready>"));
+        assert!(!self.terminal.is_on_other_screen());
+        let after = self.terminal.settings(&self.machine.folder.path().join("after"));
+        assert_eq!(self.settings, after);
+    }
+
+    /// The process that the shell has started.
+    fn top(&self) -> Option<i32> {
+        let shell = self.terminal.pid();
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).ok()?;
+        children.split_whitespace().next()?.parse().ok()
+    }
+
+    fn signal(&self, signal: i32) {
+        let pid = self.top().expect("gpuscope runs");
+        // SAFETY: plain numbers; the shell has not waited for it
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn keys_do_what_the_help_says() {
+    let scene = Scene::open((120, 40));
+    let _program = scene.program("s-train");
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    let terminal = &scene.terminal;
+    terminal.until("the program", |screen| screen.contains("s-train"));
+    terminal.press(&["?"]);
+    terminal.until("the help", |screen| screen.contains("any key goes back"));
+    terminal.press(&["x"]);
+    scene.until_shown();
+    terminal.press(&["/", "s-trai", "Enter"]);
+    terminal.until("the filter", |screen| {
+        screen.contains("filter s-trai") && screen.contains("s-train")
+    });
+    terminal.press(&["Enter"]);
+    terminal.until("its functions", |screen| {
+        screen.contains("cuLaunchKernel") && screen.contains("kernels")
+    });
+    terminal.press(&["Escape"]);
+    terminal.until("no pane", |screen| !screen.contains("cuLaunchKernel"));
+    terminal.press(&["Space"]);
+    terminal.until("that it is frozen", |screen| screen.contains("frozen"));
+    terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn killing_is_asked_twice_and_done() {
+    let scene = Scene::open((120, 40));
+    let mut program = scene.program("s-victim");
+    scene.start("--delay 300ms");
+    let terminal = &scene.terminal;
+    terminal.until("the program", |screen| screen.contains("s-victim"));
+    terminal.press(&["/", "s-victim", "Enter", "k"]);
+    let asked = format!("SIGTERM to {}?", program.pid());
+    terminal.until("a question about that process", |screen| screen.contains(&asked));
+    terminal.press(&["y"]);
+    terminal.until("a second question", |screen| screen.contains("really end "));
+    assert!(program.is_running());
+    terminal.press(&["y"]);
+    eventually("its end", || !program.is_running());
+    terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn a_terminal_may_change_its_size_as_often_as_it_likes() {
+    let scene = Scene::open((120, 40));
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    for step in 0..30u16 {
+        scene.terminal.resize(60 + 7 * step, 10 + step);
+    }
+    scene.terminal.resize(30, 6);
+    scene
+        .terminal
+        .until("that it is too small", |screen| screen.contains("too small"));
+    scene.terminal.resize(80, 24);
+    scene.until_shown();
+    let widest = scene.terminal.screen().lines().map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80));
+    scene.terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn the_shell_may_stop_it_and_let_it_go_on() {
+    let scene = Scene::open((100, 30));
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    for stop in ["the key", "the signal"] {
+        match stop {
+            "the key" => scene.terminal.press(&["C-z"]),
+            _ => scene.signal(libc::SIGTSTP),
+        }
+        scene.terminal.until(stop, |screen| {
+            screen.contains("Stopped") && screen.trim_end().ends_with("ready>")
+        });
+        assert!(!scene.terminal.is_on_other_screen());
+        scene.terminal.press(&["clear; fg", "Enter"]);
+        scene.until_shown();
+    }
+    scene.terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn a_signal_ends_it_and_leaves_the_terminal_as_it_was() {
+    let scene = Scene::open((100, 30));
+    for signal in [libc::SIGTERM, libc::SIGHUP] {
+        scene.start("--delay 300ms");
+        scene.until_shown();
+        assert!(scene.terminal.is_on_other_screen());
+        scene.signal(signal);
+        scene.is_as_before();
+    }
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn it_ends_with_its_terminal() {
+    let scene = Scene::open((100, 30));
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    let pid = scene.top().expect("gpuscope runs");
+    drop(scene.terminal);
+    eventually("its end", || !PathBuf::from(format!("/proc/{pid}")).exists());
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn where_there_is_no_screen_it_says_what_there_is_instead() {
+    let scene = Scene::open((100, 30));
+    let own = env!("CARGO_BIN_EXE_gpuscope");
+    scene
+        .terminal
+        .press(&[&format!("TERM=dumb {own} top; echo status $?"), "Enter"]);
+    scene.terminal.until("a hint", |screen| {
+        screen.contains("TERM=dumb") && screen.contains("--once")
+    });
+    scene
+        .terminal
+        .until("the status of wrong usage", |screen| screen.contains("status 2"));
+    scene.terminal.press(&[&format!("clear; {own} top | cat"), "Enter"]);
+    scene.terminal.until("a hint", |screen| {
+        screen.contains("no terminal") && screen.contains("--once")
+    });
+}
