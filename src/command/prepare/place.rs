@@ -98,6 +98,14 @@ pub fn place(asked: Asked, subject: &Subject) -> Result<Place> {
     })
 }
 
+/// The same of what runs already, where nothing was asked for.
+///
+/// # Errors
+/// As [`place`].
+pub(super) fn place_of_running(scope: &Scope) -> Result<Place> {
+    decide(EngineChoice::Auto, scope, machine::programs_refused(), Need::default())
+}
+
 /// What of functions is traced that no agent sees.
 pub(super) fn only_in_kernel(catalog: &Catalog, filter: &Filter) -> Option<&'static str> {
     if filter.has_layer(Layer::Kernel) {

@@ -2,8 +2,8 @@
 //!
 //! Owns the sizes. Which functions are hooked is said by the rows.
 
-use super::place::place;
-use crate::cli::{EngineChoice, Options, Stacks, Whose};
+use super::place::place_of_running;
+use crate::cli::{Options, Stacks, Whose};
 use crate::probe::{EnginePlace, Setup, Tier};
 use crate::refusal::Usage;
 use crate::tracer::Scope;
@@ -74,7 +74,7 @@ fn quiet_setup(ring_bytes: u32) -> Result<Setup> {
 pub(crate) fn fleet_setup(ring_bytes: u32, scope: &Scope) -> Result<Setup> {
     let processes = matches!(scope, Scope::Processes(_));
     let place = match processes {
-        true => place(EngineChoice::Auto, scope)?.is,
+        true => place_of_running(scope)?.is,
         false => EnginePlace::Kernel,
     };
     Ok(Setup {

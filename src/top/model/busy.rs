@@ -7,6 +7,12 @@ use super::process::{Certainty, Process};
 
 /// Sets it where it can be told. `has_rates`: this is not the first look.
 pub(super) fn bound(devices: &mut [Device], processes: &[Process], has_rates: bool) {
+    // NVML names no device of it, as of processes in another namespace: it may be any
+    let somewhere =
+        |process: &Process| !process.ended && process.gpus.is_empty() && process.busy_at_most_seconds.is_some();
+    if processes.iter().any(somewhere) {
+        return;
+    }
     for device in devices.iter_mut().filter(|device| has_rates && device.up) {
         let its: Vec<&Process> = processes.iter().filter(|process| may_use(process, device)).collect();
         let shares: Option<Vec<f64>> = its.iter().map(|process| share(process)).collect();
@@ -30,4 +36,44 @@ fn share(process: &Process) -> Option<f64> {
     }
     // one that has not been given anything has no such time
     process.busy_at_most_seconds.map_or(Some(0.0), |busy| busy.per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::model::count::Count;
+
+    fn busy(gpus: &[&str], share: f64) -> Process {
+        Process {
+            gpus: gpus.iter().map(|gpu| (*gpu).to_owned()).collect(),
+            calls: Some(Count::default()),
+            busy_at_most_seconds: Some(Count {
+                per_second: Some(share),
+                ..Count::default()
+            }),
+            ..Process::default()
+        }
+    }
+
+    fn bounds(processes: &[Process]) -> Vec<Option<f64>> {
+        let device = |gpu: &str| Device {
+            gpu: gpu.to_owned(),
+            up: true,
+            ..Device::default()
+        };
+        let mut devices = ["0", "1"].map(device);
+        bound(&mut devices, processes, true);
+        devices.iter().map(|device| device.busy_at_most).collect()
+    }
+
+    #[test]
+    fn a_process_whose_device_nobody_names_may_keep_any_busy() {
+        assert_eq!(bounds(&[busy(&["0"], 0.5)]), [Some(0.5), Some(0.0)]);
+        assert_eq!(bounds(&[busy(&["0"], 0.5), busy(&[], 0.2)]), [None, None]);
+        let over = Process {
+            ended: true,
+            ..busy(&[], 0.2)
+        };
+        assert_eq!(bounds(&[busy(&["0"], 0.5), over]), [Some(0.5), Some(0.0)]);
+    }
 }

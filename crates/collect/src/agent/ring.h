@@ -29,7 +29,7 @@ static __attribute__((noinline)) bool is_room_soon(__u64 end)
 	__u64 round = __atomic_load_n(&head->rounds, __ATOMIC_RELAXED) + 1, since = read_clock(), waited = 0;
 	struct time_of step = { 0, WAIT_STEP_NS };
 
-	if (__atomic_load_n(&head->gave_up, __ATOMIC_RELAXED) == round)
+	if (is_quiet || __atomic_load_n(&head->gave_up, __ATOMIC_RELAXED) == round)
 		return false;
 	while (end - taken() > self->ring_bytes && waited < LONGEST_WAIT_NS) {
 		SYS2(nanosleep, &step, NULL);
