@@ -205,6 +205,10 @@ fn memory_that_is_held(machine: &Machine, top: &Top) {
         top.last("t-hold")
             .is_some_and(|process| process["held_bytes"] == 100 * 4096)
     });
+    eventually("the device has it among what is tracked", || {
+        let look = top.looks().pop();
+        look.is_some_and(|look| look["devices"][0]["tracked_bytes"].as_u64() >= Some(100 * 4096))
+    });
     drop(child.stdin.take());
     assert!(child.wait().expect("a child").success());
 }
