@@ -66,6 +66,7 @@ fn processes(known: &Known) -> Vec<Process> {
         process.settle(owner);
         describe(&mut process, owner, known.people);
         process.traced |= known.traces_all;
+        process.quiet = process.traced && process.calls.is_none();
         process
     };
     all.into_iter().map(name).collect()

@@ -28,14 +28,13 @@ fn may_use(process: &Process, device: &Device) -> bool {
 
 /// Of the time, with any device; `None`: it is not known.
 fn share(process: &Process) -> Option<f64> {
-    if process.ended {
-        return Some(0.0);
+    match (process.ended, process.calls, process.busy_at_most_seconds) {
+        (true, ..) => Some(0.0),
+        (false, None, _) => None,
+        // one that has not been given anything has no such time
+        (false, Some(_), None) => Some(0.0),
+        (false, Some(_), Some(busy)) => busy.per_second,
     }
-    if process.calls.is_none() {
-        return None;
-    }
-    // one that has not been given anything has no such time
-    process.busy_at_most_seconds.map_or(Some(0.0), |busy| busy.per_second)
 }
 
 #[cfg(test)]

@@ -68,31 +68,32 @@ pub(crate) struct Part {
     pub total_bytes: Option<f64>,
 }
 
-/// By their number, where it is one.
+/// By their number, where it is one. A fault or an allocation on a device that NVML does not tell of makes none.
 pub(super) fn devices(samples: &[Sample], rates: &Rates) -> Vec<Device> {
-    let mut devices: BTreeMap<(u64, &str), Device> = BTreeMap::new();
-    for sample in samples {
-        let gpu = label(sample, "gpu");
-        let is_of_device = sample.metric.name.starts_with("gpuscope_gpu_") && !sample.metric.by_owner;
-        let is_fault_alone = sample.metric.collector == Collector::Xid;
-        if gpu.is_empty() || !(is_of_device || is_memory(sample)) {
-            continue;
-        }
-        let key = (gpu.parse().unwrap_or(u64::MAX), gpu);
-        // a fault or an allocation of a device that NVML does not tell of makes none
-        let known = match is_fault_alone || sample.metric.by_owner {
-            true => devices.get_mut(&key),
-            false => Some(devices.entry(key).or_default()),
-        };
-        if let Some(device) = known {
+    let key = |sample: &Sample| {
+        let gpu = label(sample, "gpu").to_owned();
+        (gpu.parse().unwrap_or(u64::MAX), gpu)
+    };
+    let mut devices: BTreeMap<(u64, String), Device> = BTreeMap::new();
+    for sample in samples.iter().filter(|sample| tells_of_device(sample)) {
+        devices.entry(key(sample)).or_default().take(sample, rates);
+    }
+    for sample in samples.iter().filter(|sample| is_memory(sample) || is_fault(sample)) {
+        if let Some(device) = devices.get_mut(&key(sample)) {
             device.take(sample, rates);
         }
     }
-    let named = devices.into_iter().map(|((_, gpu), device)| Device {
-        gpu: gpu.to_owned(),
-        ..device
-    });
+    let named = devices.into_iter().map(|((_, gpu), device)| Device { gpu, ..device });
     named.collect()
+}
+
+fn tells_of_device(sample: &Sample) -> bool {
+    let is_of_gpu = sample.metric.name.starts_with("gpuscope_gpu_") && !label(sample, "gpu").is_empty();
+    is_of_gpu && !sample.metric.by_owner && !is_fault(sample)
+}
+
+fn is_fault(sample: &Sample) -> bool {
+    sample.metric.collector == Collector::Xid
 }
 
 fn is_memory(sample: &Sample) -> bool {

@@ -188,9 +188,10 @@ fn others(samples: &mut Samples, second: f64) {
 
 fn scrape(started: Instant, second: u64) -> Scrape {
     let mut samples = Samples::default();
-    devices(&mut samples);
+    // in the order of the exporter: what is traced goes first
     training(&mut samples, second as f64);
     others(&mut samples, second as f64);
+    devices(&mut samples);
     samples.add("gpuscope_lost_records_total", &[("reason", "memory_ring")], 7.0);
     samples.add("process_cpu_seconds_total", &[], 0.01 * second as f64);
     samples.add("process_resident_memory_bytes", &[], 40.0 * 1024.0 * 1024.0);

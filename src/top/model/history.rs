@@ -25,7 +25,6 @@ pub(crate) struct Point {
 pub(crate) struct DevicePoint {
     pub at: f64,
     pub utilization: f64,
-    pub used_bytes: f64,
 }
 
 /// See the module.
@@ -45,13 +44,13 @@ impl History {
             process.growth_bytes_per_second = growth(past, process, at);
             past.push_back(Point::of(process, at));
         }
-        for device in &frame.devices {
-            let past = self.devices.entry(device.gpu.clone()).or_default();
-            past.push_back(DevicePoint {
-                at,
-                utilization: device.utilization.unwrap_or(0.0),
-                used_bytes: device.used_bytes.unwrap_or(0.0),
-            });
+        let measured = frame
+            .devices
+            .iter()
+            .filter_map(|device| Some((&device.gpu, device.utilization?)));
+        for (gpu, utilization) in measured {
+            let past = self.devices.entry(gpu.clone()).or_default();
+            past.push_back(DevicePoint { at, utilization });
         }
         for past in self.processes.values_mut() {
             while past.front().is_some_and(|point| point.at < horizon) {

@@ -36,6 +36,9 @@ pub(crate) struct Process {
     pub ended: bool,
     /// Its calls are seen; `calls` says whether there were any.
     pub traced: bool,
+    /// It is traced, and has not called so far.
+    #[serde(skip)]
+    pub quiet: bool,
     /// The nearest first.
     #[serde(skip)]
     pub ancestors: Vec<u32>,

@@ -192,13 +192,13 @@ fn command(process: &Process) -> String {
     let mark = match (process.ended, process.traced) {
         (true, _) => "(ended) ",
         (false, false) => "(not traced) ",
-        (false, true) if process.calls.is_none() => "(no calls) ",
+        (false, true) if process.quiet => "(no calls) ",
         _ => "",
     };
     format!("{mark}{}", escaped(&process.command))
 }
 
-fn idle(process: &Process) -> Option<String> {
+pub(super) fn idle(process: &Process) -> Option<String> {
     let share = rate(process.idle_at_least_seconds)?;
     let sign = match process.idle_certainty {
         Certainty::Bound => "≥",

@@ -142,7 +142,7 @@ impl Scene<'_> {
         // the heading of processes and the last line
         let rest = height.saturating_sub(above.len() + 2);
         let pane = if self.state.pane {
-            rest.saturating_sub(FEWEST_ROWS).min(rest * 2 / 3)
+            rest - self.rows_beside_pane(rest)
         } else {
             0
         };
@@ -153,18 +153,21 @@ impl Scene<'_> {
         }
     }
 
+    /// As many as there are processes, and a third of all lines at most.
+    fn rows_beside_pane(&self, rest: usize) -> usize {
+        let processes = self.state.rows(self.frame).len();
+        processes.min(rest / 3).max(FEWEST_ROWS).min(rest)
+    }
+
     fn title(&self) -> String {
         let frame = self.frame;
-        let traced = frame
+        // processes that are not told apart are none
+        let living = frame
             .processes
             .iter()
-            .filter(|process| process.traced && !process.ended)
-            .count();
-        let others = frame
-            .processes
-            .iter()
-            .filter(|process| !process.traced && !process.ended)
-            .count();
+            .filter(|process| !process.ended && process.pid != 0);
+        let (traced, others): (Vec<&Process>, Vec<&Process>) = living.partition(|process| process.traced);
+        let (traced, others) = (traced.len(), others.len());
         let others = if others > 0 {
             format!(", {others} not traced")
         } else {

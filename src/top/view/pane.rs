@@ -1,7 +1,7 @@
 //! The third pane: what the selected process does, holds, waits for and fails at.
 
 use super::cells::{bytes, count, cut, percent};
-use super::{Lines, Scene, put, spark};
+use super::{Lines, Scene, columns, put, spark};
 use crate::text::quantity::{self, duration, escaped, plural};
 use crate::top::model::history::Point;
 use crate::top::model::{Allocations, Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
@@ -71,32 +71,23 @@ fn title(process: &Process, width: u16) -> String {
 fn course(scene: &Scene, process: &Process, width: usize) -> String {
     let room = width.saturating_sub(WORDS) / 4;
     let points: Vec<&Point> = scene.history.process(process.pid).collect();
-    let drawn = |of: fn(&Point) -> f64, highest: Option<f64>| {
+    let drawn = |known: bool, of: fn(&Point) -> f64, highest: Option<f64>| {
+        let points: Vec<&&Point> = points.iter().filter(|_| known).collect();
         let points: Vec<(f64, f64)> = points.iter().map(|point| (point.at, of(point))).collect();
         spark::line(&points, room, highest)
     };
     let last = |number: Option<f64>, words: fn(f64) -> String| number.map_or("-".to_owned(), words);
+    let (launches, waiting) = (rate(process.launches), rate(process.waiting_seconds));
+    let (held, idle) = (process.held_bytes, rate(process.idle_at_least_seconds));
+    let launched = drawn(launches.is_some(), |point| point.launches, None);
+    let holds = drawn(held.is_some(), |point| point.held_bytes, None);
+    let waits = drawn(waiting.is_some(), |point| point.waiting, None);
+    let idles = drawn(idle.is_some(), |point| point.idle, Some(1.0));
     [
-        format!(
-            "launches {} {}/s",
-            drawn(|point| point.launches, None),
-            last(rate(process.launches), count)
-        ),
-        format!(
-            "held {} {}",
-            drawn(|point| point.held_bytes, None),
-            last(process.held_bytes, bytes)
-        ),
-        format!(
-            "wait {} {}",
-            drawn(|point| point.waiting, None),
-            last(rate(process.waiting_seconds), percent)
-        ),
-        format!(
-            "idle {} {}",
-            drawn(|point| point.idle, Some(1.0)),
-            last(rate(process.idle_at_least_seconds), percent)
-        ),
+        format!("launches {launched} {}/s", last(launches, count)),
+        format!("held {holds} {}", last(held, bytes)),
+        format!("wait {waits} {}", last(waiting, percent)),
+        format!("idle {idles} {}", columns::idle(process).unwrap_or("-".to_owned())),
     ]
     .join("  ")
 }

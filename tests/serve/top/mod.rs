@@ -4,7 +4,7 @@ mod screen;
 mod terminal;
 
 use crate::exporter::LINKS;
-use crate::support::{Ended, Program, eventually, number, sim, sim_folder};
+use crate::support::{Ended, Ledger, Program, eventually, number, sim, sim_folder};
 use gpuscope::catalog::Catalog;
 use gpuscope::filter::Filter;
 use serde_json::Value;
@@ -174,6 +174,42 @@ fn its_numbers_are_those_of_the_programs_own_ledgers() {
     memory_that_is_held(&machine, &top);
 }
 
+#[cfg(feature = "record")]
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_recording_is_played_with_the_numbers_of_the_programs_ledger() {
+    let machine = Machine::new();
+    let file = machine.folder.path().join("t.arrows");
+    let file = file.to_str().expect("a path");
+    let ledgers = machine.folder.path().join("ledger");
+    std::fs::create_dir(&ledgers).expect("a folder");
+    let mut record = gpuscope();
+    record
+        .args(["record", "-o", file, "--"])
+        .arg(sim("gpusim"))
+        .args(["train", "200"]);
+    record
+        .env("LD_LIBRARY_PATH", sim_folder())
+        .env("GPUSIM_LEDGER", ledgers.join("%p"));
+    let recorded = record.stdin(Stdio::null()).output().expect("gpuscope starts");
+    assert!(recorded.status.success(), "{recorded:?}");
+    let played = gpuscope()
+        .args(["top", "--json", "--replay", file])
+        .output()
+        .expect("gpuscope starts");
+    let said = String::from_utf8_lossy(&played.stdout).into_owned();
+    let last: Value = serde_json::from_str(said.lines().last().expect("totals")).expect("a look");
+    let processes = last["processes"].as_array().expect("processes");
+    let together = processes
+        .iter()
+        .find(|process| process["pid"] == 0)
+        .expect("all together");
+    let ledger = Ledger::read(&ledgers);
+    assert_eq!(total(together, "launches"), ledger.kernels.values().sum::<u64>());
+    let copied: u64 = processes.iter().map(|process| total(process, "to_device_bytes")).sum();
+    assert_eq!(copied, ledger.bytes["htod"]);
+}
+
 /// Calls of getters are not hooked.
 fn failures_that_are_hooked(ended: &Ended) -> u64 {
     let catalog = Catalog::builtin().expect("the catalogue");
@@ -204,6 +240,10 @@ fn memory_that_is_held(machine: &Machine, top: &Top) {
     eventually("what it holds is seen", || {
         top.last("t-hold")
             .is_some_and(|process| process["held_bytes"] == 100 * 4096)
+    });
+    eventually("the device has it among what is tracked", || {
+        let look = top.looks().pop();
+        look.is_some_and(|look| look["devices"][0]["tracked_bytes"].as_u64() >= Some(100 * 4096))
     });
     drop(child.stdin.take());
     assert!(child.wait().expect("a child").success());

@@ -140,6 +140,31 @@ fn of_a_recording_without_its_end_the_last_snapshot_is_told_and_none_is_a_row() 
     assert_eq!((end.summary, end.snapshot), (None, Some(latest)));
 }
 
+/// Keeps totals.
+#[derive(Default)]
+struct Totals(Vec<(i64, String)>);
+
+impl Taker for Totals {
+    fn take(&mut self, _: &Record<'_>) {}
+
+    fn totals(&mut self, at: i64, totals: &str) {
+        self.0.push((at, totals.to_owned()));
+    }
+}
+
+#[test]
+fn whoever_wants_totals_gets_those_of_each_second() {
+    let rows = [
+        totals(Kind::Snapshot, 5, "{\"a\":1}"),
+        full(),
+        totals(Kind::Snapshot, 9, "{\"a\":2}"),
+        totals(Kind::Summary, 9, "{}"),
+    ];
+    let mut taken = Totals::default();
+    Reader::new(&recorded(&rows)[..]).unwrap().read(&mut taken);
+    assert_eq!(taken.0, [(5, "{\"a\":1}".to_owned()), (9, "{\"a\":2}".to_owned())]);
+}
+
 #[test]
 fn a_summary_is_what_counts_where_there_is_one() {
     let rows = [
