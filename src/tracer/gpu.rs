@@ -8,9 +8,8 @@ use crate::activity::shared::ACTIVITY_STREAM;
 use crate::activity::{Activities, INJECTION};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
-use crate::model::activity::{Account, Activity, Coverage, Given, Matcher, Matching, Report};
+use crate::model::activity::{Account, Activity, Cause, Coverage, Given, Matcher, Matching, Report};
 use crate::model::kernel_name::KernelName;
-use crate::model::order::Numbered;
 use crate::output::say;
 use crate::probe::launch::Runner;
 use crate::refusal::message;
@@ -37,7 +36,7 @@ pub(super) struct GpuPlane {
     comms: HashMap<u32, String>,
     matcher: Matcher,
     matching: Matching,
-    /// The last call of the runtime that gives work, by thread.
+    /// When the last call of the runtime that gives work was entered, by thread.
     around: HashMap<u32, u64>,
     /// Whose calls give devices work: the driver's, where they are seen.
     layer: Layer,
@@ -65,7 +64,7 @@ impl GpuPlane {
     }
 
     /// A call that is shown may give a device something to do. `layer`: whose call it is.
-    pub(super) fn follow(&mut self, layer: Layer, call: &Call<'_>, number: Numbered, given: &GivenTo<'_>) {
+    pub(super) fn follow(&mut self, layer: Layer, call: &Call<'_>, given: &GivenTo<'_>) {
         let header = &call.header;
         let gives = matches!(call.row.class, Class::Launch | Class::Copy | Class::Memset);
         let of = (header.tgid, given.stream);
@@ -79,32 +78,34 @@ impl GpuPlane {
                 return;
             }
             _ if !gives || call.failed() => return,
-            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, number.id)),
+            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, header.entered)),
             _ => {}
         }
         if layer != self.layer {
             return;
         }
         let around = self.around.get(&header.tid).copied();
-        let id = around
-            .filter(|around| number.caller == Some(*around))
-            .unwrap_or(number.id);
+        let outermost = around.filter(|around| header.caller == *around);
+        let by = Cause {
+            tid: header.tid,
+            entered: outermost.unwrap_or(header.entered),
+        };
         let step = call.row.work.as_ref().map(|work| work.step);
         match (step, call.row.class) {
             (Some(Step::GraphLaunch), _) => {
                 let graph = call.args().next().map(|(_, value)| value);
                 if let Some(Value::Address(graph)) = graph {
-                    self.matcher.launch(of, id, header.entered, graph);
+                    self.matcher.launch(of, by, header.entered, graph);
                 }
             }
             (_, Class::Launch) => self
                 .matcher
-                .give(of, id, header.entered, Given::Kernel(given.kernel.cloned())),
+                .give(of, by, header.entered, Given::Kernel(given.kernel.cloned())),
             (_, Class::Copy) => {
                 let bytes = call.size().filter(|bytes| *bytes > 0);
-                self.matcher.give(of, id, header.entered, Given::Copy(bytes));
+                self.matcher.give(of, by, header.entered, Given::Copy(bytes));
             }
-            _ => self.matcher.give(of, id, header.entered, Given::Memset),
+            _ => self.matcher.give(of, by, header.entered, Given::Memset),
         }
     }
 

@@ -120,12 +120,7 @@ impl Tracer {
                 stream: facts.stream.or_else(|| call.stream()).unwrap_or(0),
                 kernel: launched,
             };
-            gpu.follow(
-                known.map_or(Layer::Custom, |library| library.layer),
-                &call,
-                number,
-                &given,
-            );
+            gpu.follow(known.map_or(Layer::Custom, |library| library.layer), &call, &given);
         }
         let standstill_ns = self.burden.of_call(header.tid, header.entered);
         let traced = Traced {

@@ -3,6 +3,7 @@
 
 pub mod activity;
 pub mod aggregate;
+mod causes;
 pub mod cost;
 pub mod driver;
 pub mod findings;

@@ -3,7 +3,7 @@
 //!
 //! Owns calls that were not found yet. CUPTI is not asked for numbers that would name them exactly: that costs more than all else.
 
-use super::{Activity, What};
+use super::{Activity, Cause, What};
 use crate::model::kernel_name::KernelName;
 use crate::wire::PER_THREAD;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -32,7 +32,7 @@ pub enum Given {
 /// A call that was not found yet.
 #[derive(Debug, Clone)]
 struct Waiting {
-    call: u64,
+    call: Cause,
     entered: u64,
     given: Given,
 }
@@ -40,7 +40,7 @@ struct Waiting {
 /// A launch of a graph.
 #[derive(Debug, Clone, Copy)]
 struct Launch {
-    call: u64,
+    call: Cause,
     entered: u64,
     stream: u64,
     graph: u64,
@@ -49,7 +49,7 @@ struct Launch {
 /// What of a graph has been seen since its last launch into a stream.
 #[derive(Debug, Default)]
 struct Replay {
-    call: Option<u64>,
+    call: Option<Cause>,
     seen: HashSet<u64>,
     /// Launches that have passed while its handle was not known.
     passed: usize,
@@ -63,7 +63,7 @@ struct Known {
     /// It was destroyed: its handle may be another one's. What it has done may still come.
     destroyed: bool,
     /// Of the launch that was seen last.
-    call: Option<u64>,
+    call: Option<Cause>,
 }
 
 /// See the module.
@@ -96,8 +96,8 @@ impl Matcher {
         };
     }
 
-    /// A call that was entered then, CLOCK_MONOTONIC ns, gives a stream something to do.
-    pub fn give(&mut self, (pid, stream): Of, call: u64, entered: u64, given: Given) {
+    /// A call gives a stream something to do: one of that time, CLOCK_MONOTONIC ns, within `call`.
+    pub fn give(&mut self, (pid, stream): Of, call: Cause, entered: u64, given: Given) {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
@@ -109,7 +109,7 @@ impl Matcher {
     }
 
     /// The same of a graph as a whole.
-    pub fn launch(&mut self, (pid, stream): Of, call: u64, entered: u64, graph: u64) {
+    pub fn launch(&mut self, (pid, stream): Of, call: Cause, entered: u64, graph: u64) {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
@@ -127,7 +127,7 @@ impl Matcher {
     }
 
     /// The call that has caused `activity`, of those that were told; activities of a stream come in their order.
-    pub fn cause(&mut self, activity: &Activity) -> Option<u64> {
+    pub fn cause(&mut self, activity: &Activity) -> Option<Cause> {
         if let Some((number, node)) = activity.graph {
             return self.replayed(activity, number, node);
         }
@@ -166,7 +166,7 @@ impl Matcher {
 
     /// The launch that a part of a graph belongs to: each part is done once by each. Parts beside the stream that it was launched into
     /// belong to the last launch that was seen there.
-    fn replayed(&mut self, activity: &Activity, number: u32, node: u64) -> Option<u64> {
+    fn replayed(&mut self, activity: &Activity, number: u32, node: u64) -> Option<Cause> {
         let (pid, handles) = (activity.pid, &self.handles);
         let stream = handles.get(&(pid, activity.context, activity.stream)).copied();
         let stream = stream.filter(|stream| self.launched_into.contains(&(pid, *stream)));
@@ -193,7 +193,7 @@ impl Matcher {
         stream: Option<u64>,
         number: u32,
         passed: &mut usize,
-    ) -> Option<u64> {
+    ) -> Option<Cause> {
         let key = (activity.pid, number);
         let known = self.graphs.get(&key).and_then(|known| known.graph);
         let Some(graph) = known.or_else(|| self.only_graph(activity, stream, *passed)) else {
@@ -273,6 +273,10 @@ mod tests {
 
     const PID: u32 = 7;
 
+    fn call(entered: u64) -> Cause {
+        Cause { tid: PID, entered }
+    }
+
     fn copy(begin: u64, stream: u32, bytes: u64) -> Activity {
         let what = What::Copy {
             direction: None,
@@ -293,8 +297,8 @@ mod tests {
     }
 
     fn given(matcher: &mut Matcher, stream: u64, calls: &[(u64, u64)]) {
-        for (call, bytes) in calls {
-            matcher.give((PID, stream), *call, *call, Given::Copy(Some(*bytes)));
+        for (entered, bytes) in calls {
+            matcher.give((PID, stream), call(*entered), *entered, Given::Copy(Some(*bytes)));
         }
     }
 
@@ -307,7 +311,7 @@ mod tests {
             .iter()
             .map(|bytes| matcher.cause(&copy(9000, 13, *bytes)))
             .collect();
-        assert_eq!(causes, [Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!(causes, [Some(call(1)), Some(call(2)), Some(call(3)), Some(call(4))]);
         assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
     }
 
@@ -316,16 +320,16 @@ mod tests {
         let mut matcher = Matcher::default();
         matcher.name_stream(PID, 1, 13, 0x700);
         given(&mut matcher, 0x700, &[(1, 64), (2, 8), (3, 16)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(2));
+        assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(call(2)));
         assert_eq!(matcher.cause(&copy(9000, 13, 64)), None, "its turn is over");
-        assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(3));
+        assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(call(3)));
     }
 
     #[test]
     fn nothing_is_done_before_it_was_asked_for() {
         let mut matcher = Matcher::default();
         matcher.name_stream(PID, 1, 13, 0x700);
-        matcher.give((PID, 0x700), 1, 50_000, Given::Memset);
+        matcher.give((PID, 0x700), call(1), 50_000, Given::Memset);
         let memset = |begin| Activity {
             what: What::Memset { bytes: 1 },
             ..copy(begin, 13, 0)
@@ -333,7 +337,7 @@ mod tests {
         assert_eq!(matcher.cause(&memset(44_000)), None);
         assert_eq!(
             matcher.cause(&memset(46_000)),
-            Some(1),
+            Some(call(1)),
             "clocks are not as even as that"
         );
     }
@@ -343,40 +347,51 @@ mod tests {
         let mut matcher = Matcher::default();
         given(&mut matcher, 0x700, &[(1, 64), (3, 64)]);
         given(&mut matcher, 0x800, &[(2, 8)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(1));
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(1)));
         given(&mut matcher, 0x900, &[(4, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(3), "it has kept its number");
+        assert_eq!(
+            matcher.cause(&copy(9000, 13, 64)),
+            Some(call(3)),
+            "it has kept its number"
+        );
     }
 
     #[test]
     fn parts_of_a_graph_belong_to_its_launches_in_turn() {
         let mut matcher = Matcher::default();
-        for call in [1, 2] {
-            matcher.launch((PID, 0), call, call, 0xabc);
+        for entered in [1, 2] {
+            matcher.launch((PID, 0), call(entered), entered, 0xabc);
         }
         let part = |node| Activity {
             graph: Some((5, node)),
             ..copy(9000, 13, 1)
         };
         let causes: Vec<_> = [1, 2, 1, 2, 1].map(|node| matcher.cause(&part(node))).to_vec();
-        assert_eq!(causes, [Some(1), Some(1), Some(2), Some(2), None]);
+        assert_eq!(
+            causes,
+            [Some(call(1)), Some(call(1)), Some(call(2)), Some(call(2)), None]
+        );
     }
 
     #[test]
     fn of_graphs_that_could_each_be_meant_none_is() {
         let mut matcher = Matcher::default();
-        matcher.launch((PID, 0), 1, 1, 0xabc);
-        matcher.launch((PID, 0), 2, 2, 0xdef);
+        matcher.launch((PID, 0), call(1), 1, 0xabc);
+        matcher.launch((PID, 0), call(2), 2, 0xdef);
         let part = |number, begin| Activity {
             graph: Some((number, 1)),
             ..copy(begin, 13, 1)
         };
         assert_eq!(matcher.cause(&part(5, 9000)), None);
-        matcher.launch((PID, 0), 3, 10_000, 0xabc);
-        assert_eq!(matcher.cause(&part(5, 20_000)), Some(3), "only one was launched twice");
+        matcher.launch((PID, 0), call(3), 10_000, 0xabc);
+        assert_eq!(
+            matcher.cause(&part(5, 20_000)),
+            Some(call(3)),
+            "only one was launched twice"
+        );
         assert_eq!(
             matcher.cause(&part(6, 20_000)),
-            Some(2),
+            Some(call(2)),
             "and only the other one is left"
         );
     }
@@ -389,6 +404,6 @@ mod tests {
         given(&mut matcher, 0x700, &[(1, 64)]);
         matcher.capture(PID, 0x700, false);
         given(&mut matcher, 0x700, &[(2, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(2));
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(2)));
     }
 }

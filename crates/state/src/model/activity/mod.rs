@@ -36,9 +36,16 @@ pub struct Activity {
     pub stream: u32,
     /// Number of the graph whose launch it is part of, and which part.
     pub graph: Option<(u32, u64)>,
-    /// Number of the call that has caused it, by the order on its stream.
-    pub call: Option<u64>,
+    /// The call that has caused it, by the order on its stream.
+    pub call: Option<Cause>,
     pub what: What,
+}
+
+/// A call by what it keeps wherever it is shown: its thread, and when it was entered, CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cause {
+    pub tid: u32,
+    pub entered: u64,
 }
 
 /// See [`Activity`].
