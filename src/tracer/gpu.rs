@@ -56,7 +56,10 @@ impl GpuPlane {
                 .activities
                 .iter()
                 .flat_map(Activities::reports)
-                .map(|told| Coverage::of(&told))
+                .map(|told| Coverage {
+                    early: self.matcher.early(told.pid),
+                    ..Coverage::of(&told)
+                })
                 .collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,

@@ -64,6 +64,12 @@ pub fn call_of_activity(args: &str) -> Option<(u32, i64)> {
     Some((number_in(args, "\"call_tid\":")?, number_in(args, "\"call_ts_ns\":")?))
 }
 
+/// Its device, as the process counts them.
+#[must_use]
+pub fn device_of_activity(args: &str) -> Option<u32> {
+    number_in(args, "\"device\":")
+}
+
 fn number_in<T: std::str::FromStr>(args: &str, key: &str) -> Option<T> {
     let (_, behind) = args.split_once(key)?;
     let length = behind.find([',', '}', ' ']).unwrap_or(behind.len());

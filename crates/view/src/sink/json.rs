@@ -2,11 +2,10 @@
 //!
 //! Written by hand: this is the hot path of the event plane, several times faster than a generic serializer.
 
-use super::causes::Causes;
 use super::phases::Phases;
 use crate::catalog::{Catalog, Class};
 use crate::model::order::{Numbered, Numbers};
-use crate::record::{Encoder, Ending, Kind, Meta, Record};
+use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record};
 use crate::text::json::{hex, padded, string};
 use crate::text::object::object_into;
 use std::collections::HashMap;

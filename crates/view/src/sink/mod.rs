@@ -3,7 +3,6 @@
 
 pub mod activity;
 pub mod aggregate;
-mod causes;
 pub mod cost;
 pub mod driver;
 pub mod findings;

@@ -37,6 +37,14 @@ struct Waiting {
     given: Given,
 }
 
+/// Calls of a stream, in order.
+#[derive(Debug, Default)]
+struct Queue {
+    calls: VecDeque<Waiting>,
+    /// Something has begun before the call whose turn it was: that one may be done already, or its own was not seen.
+    in_doubt: bool,
+}
+
 /// A launch of a graph.
 #[derive(Debug, Clone, Copy)]
 struct Launch {
@@ -71,7 +79,7 @@ struct Known {
 pub struct Matcher {
     /// Handles by process, context and number.
     handles: HashMap<(u32, u32, u32), u64>,
-    waiting: HashMap<Of, VecDeque<Waiting>>,
+    waiting: HashMap<Of, Queue>,
     launches: HashMap<u32, VecDeque<Launch>>,
     graphs: HashMap<(u32, u32), Known>,
     /// By process, number, and handle of the stream that it was launched into, where that is known.
@@ -80,6 +88,8 @@ pub struct Matcher {
     launched_into: HashSet<Of>,
     /// Streams whose work becomes nodes of a graph.
     capturing: HashSet<Of>,
+    /// Activities that began before the call whose turn it was, by process.
+    early: HashMap<u32, u64>,
 }
 
 impl Matcher {
@@ -101,7 +111,7 @@ impl Matcher {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
-        let waiting = self.waiting.entry((pid, stream)).or_default();
+        let waiting = &mut self.waiting.entry((pid, stream)).or_default().calls;
         if waiting.len() == MOST_WAITING {
             waiting.pop_front();
         }
@@ -132,14 +142,21 @@ impl Matcher {
             return self.replayed(activity, number, node);
         }
         let stream = self.stream_of(activity)?;
-        let waiting = self.waiting.get_mut(&(activity.pid, stream))?;
-        let at = waiting.iter().take(FURTHEST).position(|one| one.fits(activity))?;
-        // what is before it on the same stream has been done, and was not told of
-        if stream > PER_THREAD {
-            waiting.drain(..at);
-            return waiting.pop_front().map(|one| one.call);
+        let queue = self.waiting.get_mut(&(activity.pid, stream))?;
+        match queue.next(activity, stream > PER_THREAD) {
+            Next::Is(call) => Some(call),
+            Next::Unsure => None,
+            Next::ComesLater => {
+                *self.early.entry(activity.pid).or_default() += 1;
+                None
+            }
         }
-        waiting.remove(at).map(|one| one.call)
+    }
+
+    /// Activities of a process that began before the call whose turn it was.
+    #[must_use]
+    pub fn early(&self, pid: u32) -> u64 {
+        self.early.get(&pid).copied().unwrap_or(0)
     }
 
     /// Its handle. A stream that nobody has named is one that has the right thing to do next, and has no other number.
@@ -154,9 +171,9 @@ impl Matcher {
             .filter(|(key, _)| key.0 == activity.pid)
             .map(|(_, h)| *h)
             .collect();
-        let next_fits = |(of, waiting): &(&Of, &VecDeque<Waiting>)| {
+        let next_fits = |(of, waiting): &(&Of, &Queue)| {
             let is_free = of.0 == activity.pid && (of.1 <= PER_THREAD || !known.contains(&of.1));
-            is_free && waiting.front().is_some_and(|one| one.fits(activity))
+            is_free && waiting.calls.front().is_some_and(|one| one.fits(activity))
         };
         let mut found = self.waiting.iter().filter(next_fits).map(|(of, _)| of.1);
         let only = found.next().filter(|_| found.next().is_none())?;
@@ -208,9 +225,11 @@ impl Matcher {
             launches.remove(passed);
         }
         let begun = activity.begin + UNEVEN_NS;
-        let next = launches
-            .iter()
-            .position(|launch| is_its(launch) && launch.entered <= begun)?;
+        let next = launches.iter().position(is_its)?;
+        if launches.get(next).is_none_or(|launch| launch.entered > begun) {
+            *self.early.entry(activity.pid).or_default() += 1;
+            return None;
+        }
         launches.remove(next).map(|launch| launch.call)
     }
 
@@ -254,16 +273,58 @@ impl Matcher {
     }
 }
 
+/// What is found for an activity.
+enum Next {
+    Is(Cause),
+    /// None, or more than one.
+    Unsure,
+    /// Such a call was entered after it began.
+    ComesLater,
+}
+
+impl Queue {
+    /// Takes the call out that has caused `activity`. `in_order`: what is before it has been done, and was not told of.
+    fn next(&mut self, activity: &Activity, in_order: bool) -> Next {
+        let mut fitting = self.calls.iter().take(FURTHEST).enumerate();
+        let mut fitting = fitting.by_ref().filter(|(_, one)| one.fits(activity)).map(|(at, _)| at);
+        let Some(at) = fitting.next() else {
+            let comes_later = self.comes_later(activity);
+            self.in_doubt |= comes_later;
+            return if comes_later { Next::ComesLater } else { Next::Unsure };
+        };
+        // where calls were passed over, or no other can be meant, the order is known again
+        self.in_doubt = self.in_doubt && !(in_order && at > 0) && fitting.next().is_some();
+        if in_order {
+            self.calls.drain(..at);
+        }
+        let taken = self.calls.remove(if in_order { 0 } else { at });
+        match taken.filter(|_| !self.in_doubt) {
+            Some(taken) => Next::Is(taken.call),
+            None => Next::Unsure,
+        }
+    }
+
+    /// Whether such a call was entered after `activity` began.
+    fn comes_later(&self, activity: &Activity) -> bool {
+        let mut calls = self.calls.iter().take(FURTHEST);
+        calls.any(|one| one.gives(activity) && !one.fits(activity))
+    }
+}
+
 impl Waiting {
-    fn fits(&self, activity: &Activity) -> bool {
-        let is_such = match (&self.given, &activity.what) {
+    /// Whether it asks for such a thing, whenever.
+    fn gives(&self, activity: &Activity) -> bool {
+        match (&self.given, &activity.what) {
             (Given::Kernel(Some(given)), What::Kernel { name: Some(name), .. }) => given.symbol == name.symbol,
             (Given::Kernel(_), What::Kernel { .. }) => true,
             (Given::Copy(Some(given)), What::Copy { bytes, .. }) => given == bytes,
             (Given::Copy(None), What::Copy { .. }) | (Given::Memset, What::Memset { .. }) => true,
             _ => false,
-        };
-        is_such && self.entered <= activity.begin + UNEVEN_NS
+        }
+    }
+
+    fn fits(&self, activity: &Activity) -> bool {
+        self.gives(activity) && self.entered <= activity.begin + UNEVEN_NS
     }
 }
 
@@ -340,6 +401,55 @@ mod tests {
             Some(call(1)),
             "clocks are not as even as that"
         );
+    }
+
+    #[test]
+    fn what_begins_before_its_call_is_counted_and_named_by_none() {
+        let mut matcher = Matcher::default();
+        matcher.name_stream(PID, 1, 13, 0x700);
+        given(&mut matcher, 0x700, &[(20_000, 64)]);
+        assert_eq!((matcher.cause(&copy(9000, 13, 64)), matcher.early(PID)), (None, 1));
+        assert_eq!(
+            (matcher.cause(&copy(9000, 13, 8)), matcher.early(PID)),
+            (None, 1),
+            "no such call"
+        );
+        given(&mut matcher, 0x700, &[(21_000, 64), (22_000, 8), (23_000, 64)]);
+        assert_eq!(matcher.cause(&copy(30_000, 13, 64)), None, "either of two");
+        assert_eq!(
+            matcher.cause(&copy(31_000, 13, 8)),
+            Some(call(22_000)),
+            "the order is known again"
+        );
+        assert_eq!(matcher.cause(&copy(32_000, 13, 64)), Some(call(23_000)));
+        assert_eq!(matcher.early(PID), 1);
+    }
+
+    #[test]
+    fn a_call_that_was_not_seen_takes_no_other_ones_place() {
+        let mut matcher = Matcher::default();
+        matcher.name_stream(PID, 1, 13, 0x700);
+        given(&mut matcher, 0x700, &[(20_000, 64)]);
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
+        assert_eq!(
+            matcher.cause(&copy(20_500, 13, 64)),
+            Some(call(20_000)),
+            "no other can be meant"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_graph_may_begin_early_as_well() {
+        let mut matcher = Matcher::default();
+        matcher.launch((PID, 0), call(1), 1, 0xabc);
+        let part = |begin| Activity {
+            graph: Some((5, 1)),
+            ..copy(begin, 13, 1)
+        };
+        assert_eq!(matcher.cause(&part(9000)), Some(call(1)));
+        matcher.launch((PID, 0), call(20_000), 20_000, 0xabc);
+        assert_eq!((matcher.cause(&part(9500)), matcher.early(PID)), (None, 1));
+        assert_eq!(matcher.cause(&part(21_000)), Some(call(20_000)));
     }
 
     #[test]

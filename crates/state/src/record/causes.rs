@@ -1,9 +1,9 @@
-//! Which of the calls that were written an activity names: the number of its line.
+//! Which of the calls that have passed an activity names: their numbers, whatever numbers are for who takes records.
 //!
-//! Owns calls that were written and may still be named, the newest; who names them says thread and time, which hold in any file.
+//! Owns calls that may still be named, the newest; an activity names its call by thread and time, which hold in any file.
 
+use super::{Kind, Record, json};
 use crate::catalog::Class;
-use crate::record::{Kind, Record, json};
 use std::collections::{HashMap, VecDeque};
 
 /// Calls that are known. What a device does comes soon after its call: it is given so much ahead at most.
@@ -11,7 +11,7 @@ const MOST: usize = 1 << 18;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Causes {
+pub struct Causes {
     numbers: HashMap<(u32, i64), u64>,
     order: VecDeque<(u32, i64)>,
 }
@@ -20,15 +20,24 @@ impl Causes {
     /// A call has that number.
     pub fn note(&mut self, call: &Record<'_>, number: u64) {
         let gives = matches!(call.class, Class::Launch | Class::Copy | Class::Memset);
-        if !gives || call.kind != Kind::Call {
-            return;
+        if gives && call.kind == Kind::Call {
+            self.keep((call.tid, call.at), number);
         }
+    }
+
+    /// The call around it has that number, too.
+    pub fn note_around(&mut self, call: &Record<'_>, number: u64) {
+        if let Some(since) = call.since_caller {
+            self.keep((call.tid, call.at.saturating_sub_unsigned(since)), number);
+        }
+    }
+
+    fn keep(&mut self, key: (u32, i64), number: u64) {
         if self.order.len() == MOST
             && let Some(oldest) = self.order.pop_front()
         {
             self.numbers.remove(&oldest);
         }
-        let key = (call.tid, call.at);
         if self.numbers.insert(key, number).is_none() {
             self.order.push_back(key);
         }
