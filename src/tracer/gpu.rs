@@ -8,7 +8,7 @@ use crate::activity::shared::ACTIVITY_STREAM;
 use crate::activity::{Activities, INJECTION};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
-use crate::model::activity::{Account, Activity, Cause, Coverage, Given, Matcher, Matching, Report};
+use crate::model::activity::{Account, Activity, Cause, Coverage, Given, Matcher, Matching, Report, Sites};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;
@@ -36,8 +36,9 @@ pub(super) struct GpuPlane {
     comms: HashMap<u32, String>,
     matcher: Matcher,
     matching: Matching,
-    /// When the last call of the runtime that gives work was entered, by thread.
-    around: HashMap<u32, u64>,
+    sites: Sites,
+    /// When and whence the last call of the runtime that gives work was entered, by thread.
+    around: HashMap<u32, (u64, Option<u64>)>,
     /// Whose calls give devices work: the driver's, where they are seen.
     layer: Layer,
 }
@@ -46,6 +47,8 @@ pub(super) struct GpuPlane {
 pub(super) struct GivenTo<'a> {
     pub stream: u64,
     pub kernel: Option<&'a Arc<KernelName>>,
+    /// Where it was called from.
+    pub site: Option<u64>,
 }
 
 impl GpuPlane {
@@ -63,6 +66,7 @@ impl GpuPlane {
                 .collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
+            by_site: self.sites.report(),
         }
     }
 
@@ -81,17 +85,18 @@ impl GpuPlane {
                 return;
             }
             _ if !gives || call.failed() => return,
-            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, header.entered)),
+            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, (header.entered, given.site))),
             _ => {}
         }
         if layer != self.layer {
             return;
         }
         let around = self.around.get(&header.tid).copied();
-        let outermost = around.filter(|around| header.caller == *around);
+        let outermost = around.filter(|(entered, _)| header.caller == *entered);
         let by = Cause {
             tid: header.tid,
-            entered: outermost.unwrap_or(header.entered),
+            entered: outermost.map_or(header.entered, |(entered, _)| entered),
+            site: given.site.or(outermost.and_then(|(_, site)| site)),
         };
         let step = call.row.work.as_ref().map(|work| work.step);
         match (step, call.row.class) {
@@ -154,6 +159,7 @@ impl Tracer {
             comms: HashMap::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
+            sites: Sites::default(),
             around: HashMap::new(),
             layer,
         });
@@ -176,7 +182,10 @@ impl Tracer {
     pub(super) fn take_activities(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
         let Ok(activities) = &gpu.activities else { return };
-        let shows = gpu.demand.lines && self.encoder.as_ref().is_some_and(|encoder| encoder.shows());
+        // a run that shows no line has them, too, where it sees calls: sums by call site need those
+        let encoder = self.encoder.as_ref();
+        let sees_calls = encoder.is_some_and(|encoder| encoder.shows() || self.findings.is_ok());
+        let matched = gpu.demand.lines && sees_calls;
         activities.drain(&mut |source, record| {
             if record.kind == ACTIVITY_STREAM {
                 gpu.matcher
@@ -186,7 +195,7 @@ impl Tracer {
                 return;
             };
             gpu.account.add(&activity);
-            if shows {
+            if matched {
                 self.window.run(activity);
             }
         });
@@ -202,6 +211,7 @@ impl Tracer {
             call,
             ..activity.clone()
         };
+        gpu.sites.add(activity);
         let known = gpu.comms.entry(activity.pid);
         let comm = known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default());
         let made = self.maker.activity(activity, comm, self.full_names, encoder.keeps());

@@ -116,3 +116,60 @@ fn parts_of_a_recording_name_calls_by_what_they_keep() {
     assert_eq!(sum.here + sum.elsewhere, all.here);
     assert!(sum.here > 0, "{sum:?}");
 }
+
+/// Sums of `by_site`: their places, and their time with that of no place, ns.
+fn by_line(gpu: &Value) -> (Vec<String>, u64) {
+    let us = |value: &Value| (value.as_f64().expect("a time") * 1e3).round() as u64;
+    let sites = gpu["by_site"].as_array().expect("sites");
+    let places = sites.iter().map(|site| text(site, "where")).collect();
+    let known: u64 = sites.iter().map(|site| us(&site["total_us"])).sum();
+    (places, known + us(&gpu["unattributed_us"]))
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn the_time_of_a_device_is_that_of_the_lines_that_asked_for_it() {
+    let gpusim = sim_text("gpusim");
+    for program in [&["train", "20"][..], &["graphs", "--seed", "5"]] {
+        let command: Vec<&str> = std::iter::once(gpusim.as_str())
+            .chain(program.iter().copied())
+            .collect();
+        let run = Gpuscope::run(&["--stacks", "launch"], &command).env("GPUSCOPE_CUPTI", sim_cupti());
+        let trace = run.finish().ok();
+        let gpu = &trace.summary()["gpu"];
+        let (places, ns) = by_line(gpu);
+        assert!(
+            places.iter().any(|place| place.contains("gpusim::")),
+            "{program:?}: {places:?}"
+        );
+        let activities = trace
+            .of_type("gpu")
+            .map(|line| (line["duration_us"].as_f64().expect("a time") * 1e3).round() as u64);
+        assert_eq!(ns, activities.sum::<u64>(), "{program:?}: {gpu}");
+        assert!(trace.stderr.contains("by line of the program; "), "{}", trace.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_run_without_lines_and_a_report_say_it_too() {
+    let command = [&sim_text("gpusim"), "train", "20"];
+    let quiet = Gpuscope::run(&["-q", "--stacks", "launch"], &command).env("GPUSCOPE_CUPTI", sim_cupti());
+    let quiet = quiet.finish().ok();
+    assert!(quiet.stderr.contains("by line of the program; "), "{}", quiet.stderr);
+    assert!(quiet.stderr.contains("calls found for 100.0 %"), "{}", quiet.stderr);
+    let recorded = Gpuscope::record(&["--stacks", "launch"], &command).env("GPUSCOPE_CUPTI", sim_cupti());
+    let recorded = recorded.finish().ok();
+    let file = recorded.folder().join("t.arrows");
+    let report = Gpuscope::new(["report", file.to_str().expect("a path")]).finish().ok();
+    assert!(
+        report.stdout.contains("GPU time, by line of the program: "),
+        "{}",
+        report.stdout
+    );
+    assert!(
+        report.stdout.contains("belongs to no line that is known"),
+        "{}",
+        report.stdout
+    );
+}

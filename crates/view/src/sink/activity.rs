@@ -1,6 +1,8 @@
 //! What devices have executed, in the summary: as text and as JSON.
 
+use super::by_site;
 use super::summary::ALL_IN;
+use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Span, Total};
 use crate::model::work::Certainty;
@@ -17,15 +19,17 @@ const KERNELS: usize = 10;
 
 /// All of it.
 #[must_use]
-pub fn to_json(report: &Report, full: bool) -> Value {
+pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let devices = report.devices.iter();
     let devices = devices.map(|device| device_json(device, report.certainty(device.pid), full));
-    json!({
+    let mut all = json!({
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
         "refused": report.refused,
         "matched": {"activities": report.matching.looked_for, "ordered": report.matching.found},
-    })
+    });
+    by_site::add_json(report, stacks, full, &mut all);
+    all
 }
 
 fn micros(ns: u64) -> Value {
@@ -88,7 +92,7 @@ fn certainty_of(span: &Span, certainty: Certainty) -> Certainty {
 
 /// The section of the summary; empty where no process has started CUDA.
 #[must_use]
-pub fn to_text(report: &Report, full: bool) -> String {
+pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     let mut out = String::new();
     if !report.devices.is_empty() {
         out.push_str("\nGPU, as executed (CUPTI)\n");
@@ -102,6 +106,7 @@ pub fn to_text(report: &Report, full: bool) -> String {
         let more = plural((devices.len() - FEW) as u64, "more device");
         let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
     }
+    by_site::to_text(report, stacks, full, &mut out);
     let Matching { looked_for, found } = report.matching;
     if let Some(share) = share_down(found, looked_for) {
         let all = count(looked_for);

@@ -335,7 +335,11 @@ mod tests {
     const PID: u32 = 7;
 
     fn call(entered: u64) -> Cause {
-        Cause { tid: PID, entered }
+        Cause {
+            tid: PID,
+            entered,
+            site: None,
+        }
     }
 
     fn copy(begin: u64, stream: u32, bytes: u64) -> Activity {

@@ -1,6 +1,6 @@
 //! What devices have executed, as a summary says it.
 
-use super::ns;
+use super::{ns, optional_ns};
 use serde::{Deserialize, Serialize};
 
 /// See the module.
@@ -12,6 +12,24 @@ pub struct Executed {
     /// Why nothing could be asked for.
     pub refused: Option<String>,
     pub matched: Matched,
+    /// Most time first; `None`: call sites had no names yet.
+    pub by_site: Option<Vec<Site>>,
+    /// Time that belongs to no site.
+    #[serde(rename(deserialize = "unattributed_us"), deserialize_with = "optional_ns")]
+    pub unattributed_ns: Option<u64>,
+}
+
+/// What devices did because of calls from one line of the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Site {
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Its name, a direction of copies, or `memset`.
+    pub kernel: String,
+    pub runs: u64,
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
+    pub total_ns: u64,
 }
 
 /// Activities whose call was looked for, and those of them for which it was found.
