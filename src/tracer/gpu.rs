@@ -8,9 +8,8 @@ use crate::activity::shared::ACTIVITY_STREAM;
 use crate::activity::{Activities, INJECTION};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
-use crate::model::activity::{Account, Activity, Coverage, Given, Matcher, Matching, Report};
+use crate::model::activity::{Account, Activity, Cause, Coverage, Given, Matcher, Matching, Report, Sites};
 use crate::model::kernel_name::KernelName;
-use crate::model::order::Numbered;
 use crate::output::say;
 use crate::probe::launch::Runner;
 use crate::refusal::message;
@@ -37,8 +36,9 @@ pub(super) struct GpuPlane {
     comms: HashMap<u32, String>,
     matcher: Matcher,
     matching: Matching,
-    /// The last call of the runtime that gives work, by thread.
-    around: HashMap<u32, u64>,
+    sites: Sites,
+    /// When and whence the last call of the runtime that gives work was entered, by thread.
+    around: HashMap<u32, (u64, Option<u64>)>,
     /// Whose calls give devices work: the driver's, where they are seen.
     layer: Layer,
 }
@@ -47,6 +47,8 @@ pub(super) struct GpuPlane {
 pub(super) struct GivenTo<'a> {
     pub stream: u64,
     pub kernel: Option<&'a Arc<KernelName>>,
+    /// Where it was called from.
+    pub site: Option<u64>,
 }
 
 impl GpuPlane {
@@ -57,15 +59,19 @@ impl GpuPlane {
                 .activities
                 .iter()
                 .flat_map(Activities::reports)
-                .map(|told| Coverage::of(&told))
+                .map(|told| Coverage {
+                    early: self.matcher.early(told.pid),
+                    ..Coverage::of(&told)
+                })
                 .collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
+            by_site: self.sites.report(),
         }
     }
 
     /// A call that is shown may give a device something to do. `layer`: whose call it is.
-    pub(super) fn follow(&mut self, layer: Layer, call: &Call<'_>, number: Numbered, given: &GivenTo<'_>) {
+    pub(super) fn follow(&mut self, layer: Layer, call: &Call<'_>, given: &GivenTo<'_>) {
         let header = &call.header;
         let gives = matches!(call.row.class, Class::Launch | Class::Copy | Class::Memset);
         let of = (header.tgid, given.stream);
@@ -79,32 +85,35 @@ impl GpuPlane {
                 return;
             }
             _ if !gives || call.failed() => return,
-            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, number.id)),
+            _ if layer == Layer::Runtime => drop(self.around.insert(header.tid, (header.entered, given.site))),
             _ => {}
         }
         if layer != self.layer {
             return;
         }
         let around = self.around.get(&header.tid).copied();
-        let id = around
-            .filter(|around| number.caller == Some(*around))
-            .unwrap_or(number.id);
+        let outermost = around.filter(|(entered, _)| header.caller == *entered);
+        let by = Cause {
+            tid: header.tid,
+            entered: outermost.map_or(header.entered, |(entered, _)| entered),
+            site: given.site.or(outermost.and_then(|(_, site)| site)),
+        };
         let step = call.row.work.as_ref().map(|work| work.step);
         match (step, call.row.class) {
             (Some(Step::GraphLaunch), _) => {
                 let graph = call.args().next().map(|(_, value)| value);
                 if let Some(Value::Address(graph)) = graph {
-                    self.matcher.launch(of, id, header.entered, graph);
+                    self.matcher.launch(of, by, header.entered, graph);
                 }
             }
             (_, Class::Launch) => self
                 .matcher
-                .give(of, id, header.entered, Given::Kernel(given.kernel.cloned())),
+                .give(of, by, header.entered, Given::Kernel(given.kernel.cloned())),
             (_, Class::Copy) => {
                 let bytes = call.size().filter(|bytes| *bytes > 0);
-                self.matcher.give(of, id, header.entered, Given::Copy(bytes));
+                self.matcher.give(of, by, header.entered, Given::Copy(bytes));
             }
-            _ => self.matcher.give(of, id, header.entered, Given::Memset),
+            _ => self.matcher.give(of, by, header.entered, Given::Memset),
         }
     }
 
@@ -154,6 +163,7 @@ impl Tracer {
             comms: HashMap::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
+            sites: Sites::default(),
             around: HashMap::new(),
             layer,
         });
@@ -176,7 +186,10 @@ impl Tracer {
     pub(super) fn take_activities(&mut self) {
         let Some(gpu) = &mut self.gpu else { return };
         let Ok(activities) = &gpu.activities else { return };
-        let shows = gpu.demand.lines && self.encoder.as_ref().is_some_and(|encoder| encoder.shows());
+        // a run that shows no line has them, too, where it sees calls: sums by call site need those
+        let encoder = self.encoder.as_ref();
+        let sees_calls = encoder.is_some_and(|encoder| encoder.shows() || self.findings.is_ok());
+        let matched = gpu.demand.lines && sees_calls;
         activities.drain(&mut |source, record| {
             if record.kind == ACTIVITY_STREAM {
                 gpu.matcher
@@ -186,7 +199,7 @@ impl Tracer {
                 return;
             };
             gpu.account.add(&activity);
-            if shows {
+            if matched {
                 self.window.run(activity);
             }
         });
@@ -202,6 +215,7 @@ impl Tracer {
             call,
             ..activity.clone()
         };
+        gpu.sites.add(activity);
         let known = gpu.comms.entry(activity.pid);
         let comm = known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default());
         let made = self.maker.activity(activity, comm, self.full_names, encoder.keeps());

@@ -10,6 +10,7 @@ use crate::model::beside::Measure;
 use crate::model::window::{Due, Happened};
 use crate::model::xid::Report;
 use crate::record::{Asked, Encoder, Facts, Record, Taker, Traced};
+use crate::stack::wire::SITE_FIRST_ID;
 use crate::{discover, driver};
 use anyhow::Result;
 
@@ -109,23 +110,17 @@ impl Tracer {
         let launched = kernel;
         let kernel = kernel.map(|name| if full { name.full.as_str() } else { name.short.as_str() });
         let sites = &mut self.memory.sites;
-        let stack = match call.site() {
-            Some(site) => sites.frames(site),
-            None => sites.stack_of(header.tid, header.entered),
-        };
+        let site = call.site().or_else(|| sites.recent(header.tid, header.entered));
+        let stack = site.and_then(|site| sites.frames(site));
         let facts = self.work.facts.take(header, call.row.class);
         if let Some(gpu) = &mut self.gpu {
             let known = self.rows.catalog.library_with(call.row.library);
             let given = GivenTo {
                 stream: facts.stream.or_else(|| call.stream()).unwrap_or(0),
                 kernel: launched,
+                site: site.filter(|site| *site >= SITE_FIRST_ID),
             };
-            gpu.follow(
-                known.map_or(Layer::Custom, |library| library.layer),
-                &call,
-                number,
-                &given,
-            );
+            gpu.follow(known.map_or(Layer::Custom, |library| library.layer), &call, &given);
         }
         let standstill_ns = self.burden.of_call(header.tid, header.entered);
         let traced = Traced {

@@ -63,6 +63,8 @@ impl Tracer {
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
         let mut sites = sites_of(&summary.work);
         sites.extend(sites_of_groups(&summary.aggregates));
+        let executed = summary.gpu.iter().flat_map(|gpu| &gpu.by_site);
+        sites.extend(executed.map(|sum| sum.site));
         summary.memory = self.report_memory(true, &sites);
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());

@@ -149,9 +149,8 @@ impl SitePlane {
     }
 
     /// Where the call that thread `tid` entered at `entered` came from, if it is remembered.
-    pub(super) fn stack_of(&mut self, tid: u32, entered: u64) -> Option<Rc<Shown>> {
-        let site = self.recent.as_mut()?.remove(&(tid, entered))?;
-        self.frames(site)
+    pub(super) fn recent(&mut self, tid: u32, entered: u64) -> Option<u64> {
+        self.recent.as_mut()?.remove(&(tid, entered))
     }
 
     /// The named stack of a site, if it was kept.

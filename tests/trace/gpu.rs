@@ -206,7 +206,7 @@ fn a_recording_has_them_for_reports_and_pictures() {
     let file = file.to_str().expect("a path");
     let report = Gpuscope::new(["report", file]).finish().ok();
     assert!(report.stdout.contains("GPU, as executed"), "{}", report.stdout);
-    assert!(report.stdout.contains("400 kernels (measured)"), "{}", report.stdout);
+    assert!(report.stdout.contains("(measured); 400 kernels; "), "{}", report.stdout);
     let lines = Gpuscope::new(["export", file, "--to", "jsonl", "-o", "-"])
         .finish()
         .ok();
@@ -219,6 +219,30 @@ fn a_recording_has_them_for_reports_and_pictures() {
         .finish()
         .ok();
     assert!(chrome.stdout.contains("GPU 0 stream "), "a lane for each stream");
+    let chrome: Value = serde_json::from_str(&chrome.stdout).expect("JSON");
+    let arrows = chrome["traceEvents"].as_array().expect("events").iter();
+    let arrows = arrows.filter(|event| event["ph"] == "f" && event["id"].as_u64() >= Some(1 << 49));
+    assert_eq!(arrows.count(), 460, "an arrow for each whose call is known");
+    let json = Gpuscope::new(["report", "--json", file]).finish().ok();
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let executed = &json["executed"]["devices"][0];
+    assert_eq!(
+        (number(executed, "kernels"), &executed["certainty"]),
+        (400, &Value::from("measured"))
+    );
+    let copies = executed["copies"].as_array().expect("copies").iter();
+    let copies: u64 = copies.map(|copies| number(copies, "count")).sum();
+    assert_eq!(copies + number(executed, "memsets"), 60);
+    assert_eq!(number(&json["executed"]["matched"], "ordered"), 460);
+    assert!(
+        report.stdout.contains("calls found for 100.0 % of 460"),
+        "{}",
+        report.stdout
+    );
+    let picture = Gpuscope::new(["timeline", file]).finish().ok();
+    assert!(picture.stdout.contains("  gpu0 stream "), "{}", picture.stdout);
+    let same = Gpuscope::new(["diff", file, file]).finish().ok();
+    assert!(same.stdout.contains("GPU busy, as executed"), "{}", same.stdout);
 }
 
 #[test]
@@ -292,6 +316,29 @@ fn records_that_make_no_sense_are_counted_and_left_out() {
         assert_eq!(device(&trace)["certainty"], "bound", "{fault}");
         assert!(trace.stderr.contains("at least"), "{}", trace.stderr);
     }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn activities_that_begin_before_their_calls_are_counted_and_name_none() {
+    let gpusim = sim_text("gpusim");
+    let watched = |fault: &str| {
+        let trace = Gpuscope::run(&[], &[gpusim.as_str(), "item", "--steps", "20"])
+            .env("GPUSCOPE_CUPTI", sim_cupti())
+            .env("GPUSIM_CUPTI", fault);
+        trace.finish().ok()
+    };
+    let sound = watched("");
+    assert_eq!(number(coverage(&sound), "early"), 0, "{}", sound.stderr);
+    let trace = watched("early=5");
+    let early = number(coverage(&trace), "early");
+    let none = trace.of_type("gpu").filter(|line| line["match"] == "none").count() as u64;
+    assert!(early > 0 && early <= none, "{early} of {none}: {}", trace.stderr);
+    assert!(
+        trace.stderr.contains("began before the call whose turn it was"),
+        "{}",
+        trace.stderr
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod filters;
 mod findings;
 mod foreign;
 mod gpu;
+mod gpu_calls;
 mod hanging;
 mod held;
 mod hook_sums;

@@ -3,11 +3,13 @@
 //! [`making`] makes records of what is being traced, [`json`] writes their arguments. What records mean is the business of
 //! `findings` and `report`; how they are kept, of `trace`; how they look, of `sink` and `export`.
 
+mod causes;
 pub mod json;
 mod making;
 mod traced;
 pub mod xid;
 
+pub use causes::Causes;
 pub use making::Maker;
 pub use traced::{Asked, Facts, Traced};
 

@@ -1,6 +1,6 @@
 //! What goes wrong on demand, of `GPUSIM_CUPTI=WORD,WORD=N,…`: `held` (another tool has subscribed), `new` (the driver is too
-//! old for it), `clock` (it asks nobody for the time), `lost=N`, `zero=N`, `reversed=N` (each Nth record is dropped, has no
-//! times, or ends before it begins), `hang` (the last flush never ends).
+//! old for it), `clock` (it asks nobody for the time), `lost=N`, `zero=N`, `reversed=N`, `early=N` (each Nth record is dropped, has no
+//! times, ends before it begins, or has times of a millisecond before), `hang` (the last flush never ends).
 
 use std::sync::OnceLock;
 

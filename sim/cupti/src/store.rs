@@ -124,11 +124,17 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
     }
 }
 
+/// How long before its time a record of the fault `early` is.
+const EARLY_NS: u64 = 1_000_000;
+
 fn times(ran: &Ran, now: u64, offset: u64, number: u64) -> (u64, u64) {
     let told = &ran.told;
     let (start, end) = (told.start_ns.wrapping_add(offset), told.end_ns.wrapping_add(offset));
     if told.end_ns > now || faults::hits("zero", number) {
         return (0, 0);
+    }
+    if faults::hits("early", number) {
+        return (start - EARLY_NS, end - EARLY_NS);
     }
     match faults::hits("reversed", number) {
         true => (end + 1, start),

@@ -118,6 +118,13 @@ pub fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// A part as a share, rounded down: all is said of all alone. `None`: of nothing.
+#[must_use]
+pub fn share_down(part: u64, whole: u64) -> Option<String> {
+    let thousandths = (u128::from(part) * 1000).checked_div(u128::from(whole))?;
+    Some(format!("{}.{} %", thousandths / 10, thousandths % 10))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,6 +18,10 @@ pub struct Happened {
     pub what: Happening,
 }
 
+/// What a device has done comes out after calls that were entered so long after its begin: one of them may be its own where clocks
+/// are off.
+const EARLIEST_NS: u64 = 20_000_000;
+
 /// What is no call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Aside {
@@ -33,7 +37,7 @@ impl Aside {
             Aside::Process(happened) => happened.at,
             Aside::Xid(report) => report.at,
             Aside::Measure(measure) => measure.at,
-            Aside::Activity(activity) => activity.begin,
+            Aside::Activity(activity) => activity.begin.saturating_add(EARLIEST_NS),
         }
     }
 

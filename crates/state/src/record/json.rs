@@ -23,8 +23,8 @@ pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
     }
 }
 
-/// What is known of an activity beyond its name, its times and its bytes.
-pub fn args_of_activity(activity: &Activity, out: &mut Vec<u8>) {
+/// What is known of an activity beyond its name, its times and its bytes. `call`: thread and time of what has caused it.
+pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut Vec<u8>) {
     let kind = match activity.what {
         What::Kernel { .. } => "kernel",
         What::Copy { .. } => "copy",
@@ -51,11 +51,29 @@ pub fn args_of_activity(activity: &Activity, out: &mut Vec<u8>) {
     if let Some((graph, _)) = activity.graph {
         let _ = write!(out, ",\"graph\":{graph}");
     }
-    let _ = match activity.call {
-        Some(call) => write!(out, ",\"call_id\":{call},\"match\":\"ordered\""),
+    let _ = match call {
+        Some((tid, at)) => write!(out, ",\"call_tid\":{tid},\"call_ts_ns\":{at},\"match\":\"ordered\""),
         None => write!(out, ",\"match\":\"none\""),
     };
     out.push(b'}');
+}
+
+/// Thread and time of the call that has caused an activity, of what [`args_of_activity`] has written.
+#[must_use]
+pub fn call_of_activity(args: &str) -> Option<(u32, i64)> {
+    Some((number_in(args, "\"call_tid\":")?, number_in(args, "\"call_ts_ns\":")?))
+}
+
+/// Its device, as the process counts them.
+#[must_use]
+pub fn device_of_activity(args: &str) -> Option<u32> {
+    number_in(args, "\"device\":")
+}
+
+fn number_in<T: std::str::FromStr>(args: &str, key: &str) -> Option<T> {
+    let (_, behind) = args.split_once(key)?;
+    let length = behind.find([',', '}', ' ']).unwrap_or(behind.len());
+    behind[..length].parse().ok()
 }
 
 /// What is known of a call beyond what all calls have, each field after a comma. Of arguments, sizes and numbers are

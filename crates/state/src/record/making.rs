@@ -125,7 +125,8 @@ impl Maker {
     pub fn activity<'a>(&'a mut self, activity: &'a Activity, comm: &'a str, full: bool, args: bool) -> Record<'a> {
         self.args.clear();
         if args {
-            json::args_of_activity(activity, &mut self.args);
+            let call = activity.call.map(|call| (call.tid, self.since(call.entered)));
+            json::args_of_activity(activity, call, &mut self.args);
         }
         let (direction, host) = match activity.what {
             What::Copy { direction, host, .. } => (direction, host),

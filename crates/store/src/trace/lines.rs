@@ -332,7 +332,8 @@ impl<'a> Texts<'a> {
 }
 
 /// What a row of what a device has done has in columns of its own.
-const OF_EVERY_ACTIVITY: [&str; 9] = [
+/// The number of a call holds in its file alone.
+const OF_EVERY_ACTIVITY: [&str; 10] = [
     "ts",
     "type",
     "name",
@@ -342,6 +343,7 @@ const OF_EVERY_ACTIVITY: [&str; 9] = [
     "bytes",
     "host",
     "stream",
+    "call_id",
 ];
 
 /// The arguments of a call of a library; of other rows all that stands in the line beside what each has.

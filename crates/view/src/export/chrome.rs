@@ -22,8 +22,13 @@ pub struct Chrome {
     threads: HashMap<Track, u32>,
     metadata: serde_json::Map<String, serde_json::Value>,
     some: bool,
+    /// Arrows from calls to what devices did because of them.
+    executed: u64,
     start_ns: u64,
 }
+
+/// Ids of arrows to what devices did, apart from all others.
+const EXECUTED: u64 = 1 << 49;
 
 /// What is written of a call before its end is known, and where it is.
 pub struct Call {
@@ -159,8 +164,16 @@ impl Painter for Chrome {
             object_into(args, out);
         }
         out.push(b'}');
-        if let Some(flow) = span.flow {
-            self.arrow("f", pid, tid, span.at, flow, out);
+        match (span.flow, span.from) {
+            (Some(_), Some((caller, at))) => {
+                // of its own: an arrow here has one end. Within the call, which may be drawn later
+                let id = EXECUTED + self.executed;
+                self.executed += 1;
+                self.arrow("s", pid, caller, at.saturating_add(1), id, out);
+                self.arrow("f", pid, tid, span.at, id, out);
+            }
+            (Some(flow), None) => self.arrow("f", pid, tid, span.at, flow, out),
+            (None, _) => {}
         }
     }
 

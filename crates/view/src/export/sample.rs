@@ -149,6 +149,16 @@ pub fn events() -> Vec<Record<'static>> {
             args: Some("{\"name\":\"Xid 31\",\"code\":31,\"pid\":7}"),
             ..Record::new(Kind::Xid, 285_000_000, 0)
         },
+        Record {
+            ns: Some(30_000),
+            tid: 0,
+            layer: "gpu",
+            stream: Some(13),
+            args: Some(
+                r#"{"activity":"kernel","device":1,"context":1,"call_tid":8,"call_ts_ns":40000,"match":"ordered"}"#,
+            ),
+            ..of_process(Kind::Gpu, 45_000, "gemm<float,128>")
+        },
         of_process(Kind::Process, 290_000_000, "exit"),
     ]
 }

@@ -7,7 +7,7 @@ use super::Map;
 use super::nest::{Flow, Nest, Over};
 use super::sums::{Counter, Sums};
 use crate::catalog::Class;
-use crate::record::{Encoder, Ending, Kind, Meta, Record};
+use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
 use crate::text::quantity;
 
 /// Where something is drawn.
@@ -83,8 +83,10 @@ pub struct Span<'a> {
     pub end: Option<i64>,
     pub name: &'a str,
     pub category: &'static str,
-    /// Whence an arrow leads to it.
+    /// The arrow that leads to it. It may lead on to another.
     pub flow: Option<u64>,
+    /// Thread and time of the call that it has its arrow from; `None`: the one that was drawn last.
+    pub from: Option<(u32, i64)>,
     /// JSON object.
     pub args: Option<&'a str>,
 }
@@ -130,6 +132,8 @@ struct Held<C> {
 
 /// What a call gave to a stream.
 struct Submission {
+    /// The arrow to it.
+    flow: u64,
     stream: u64,
     /// What is drawn there.
     name: String,
@@ -145,6 +149,8 @@ pub struct Scene<P: Painter> {
     names: Map<(u32, u32), String>,
     last: i64,
     next_submission: u64,
+    /// Arrows of calls, for what devices do because of them.
+    causes: Causes,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -165,6 +171,7 @@ impl<P: Painter> Scene<P> {
             names: Map::default(),
             last: 0,
             next_submission: SUBMISSIONS,
+            causes: Causes::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -209,10 +216,10 @@ impl<P: Painter> Scene<P> {
         let submission = held.submission.as_ref().filter(|_| !over.submitted_within);
         let arrows = Arrows {
             callees: &over.flows,
-            submission: submission.map(|_| self.next_submission),
+            submission: submission.map(|submission| submission.flow),
         };
         self.painter.call(held.call, at, end, arrows, out);
-        if let (Some(Submission { stream, name }), Track::Thread { pid, tid }) = (submission, held.track) {
+        if let (Some(Submission { flow, stream, name }), Track::Thread { pid, tid }) = (submission, held.track) {
             let span = Span {
                 track: Track::Stream {
                     pid,
@@ -223,10 +230,10 @@ impl<P: Painter> Scene<P> {
                 end,
                 name,
                 category: held.category,
-                flow: Some(self.next_submission),
+                flow: Some(*flow),
+                from: None,
                 args: None,
             };
-            self.next_submission += 1;
             self.painter.span(&span, out);
         }
         self.spare.extend(held.submission.map(|submission| submission.name));
@@ -241,7 +248,11 @@ impl<P: Painter> Scene<P> {
             (None, Some(direction)) => name.extend(["copy ", direction.name()]),
             (None, None) => name.push_str(event.name),
         }
-        Some(Submission { stream, name })
+        let flow = self.next_submission;
+        self.next_submission += 1;
+        self.causes.note(event, flow);
+        self.causes.note_around(event, flow);
+        Some(Submission { flow, stream, name })
     }
 
     fn process(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
@@ -273,6 +284,7 @@ impl<P: Painter> Scene<P> {
             name,
             category: "process",
             flow: None,
+            from: None,
             args: None,
         };
         self.painter.span(&span, out);
@@ -286,6 +298,7 @@ impl<P: Painter> Scene<P> {
             name,
             category: event.kind.name(),
             flow: None,
+            from: None,
             args: event.args,
         };
         self.painter.span(&span, out);
@@ -312,23 +325,26 @@ impl<P: Painter> Scene<P> {
             name: "idle",
             category: "idle",
             flow: None,
+            from: None,
             args: event.args,
         };
         self.painter.span(&span, out);
     }
 
     fn executed(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let flow = self.causes.of(event);
         let span = Span {
             track: Track::Gpu {
                 pid: event.pid,
-                device: device_of(event.args),
+                device: event.args.and_then(json::device_of_activity).unwrap_or(0),
                 stream: event.stream.unwrap_or(0),
             },
             at: event.at,
             end: Some(event.end()),
             name: event.name,
             category: "gpu",
-            flow: None,
+            flow,
+            from: event.args.and_then(json::call_of_activity).filter(|_| flow.is_some()),
             args: event.args,
         };
         self.painter.span(&span, out);
@@ -395,13 +411,6 @@ impl<P: Painter> Encoder for Scene<P> {
         }
         self.painter.finish(ending, out);
     }
-}
-
-/// Of an activity; it stands among the first of what is known of it.
-fn device_of(args: Option<&str>) -> u32 {
-    let behind = args.and_then(|args| args.split_once("\"device\":"));
-    let digits = behind.map(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());
-    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 fn xid_name(args: Option<&str>) -> Option<String> {

@@ -9,6 +9,7 @@ pub use text::page;
 
 use super::{Function, Idle, Report, sum, words};
 use crate::model::finding::Finding;
+use crate::model::snapshot::executed::Device;
 use crate::section::{Chapter, Section};
 use crate::sink::findings::finding_json;
 use crate::text::quantity::harmless;
@@ -20,6 +21,8 @@ use std::collections::BTreeMap;
 const NOTICED: f64 = 0.01;
 
 const IDLE: &str = "GPU idle at least";
+/// Left out where CUPTI has told nothing.
+const OF_DEVICES: [&str; 3] = ["GPU busy, as executed", "GPU idle, as executed", "GPU time of kernels"];
 /// Left out where there are none.
 const OF_GRAPHS: [&str; 2] = ["graph launches", "kernels run"];
 
@@ -207,6 +210,15 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
         one(IDLE, Unit::Ns, &|report| {
             (!report.idle.is_empty()).then(|| sum(report.idle.iter().map(|idle| idle.total_ns)))
         }),
+        one(OF_DEVICES[0], Unit::Ns, &|report| {
+            executed(report, |device| device.busy_ns)
+        }),
+        one(OF_DEVICES[1], Unit::Ns, &|report| {
+            executed(report, |device| device.idle_ns)
+        }),
+        one(OF_DEVICES[2], Unit::Ns, &|report| {
+            executed(report, |device| device.kernel_ns)
+        }),
         one("memory peak", Unit::Bytes, &|report| report.memory.peak_bytes()).judged(),
         one("allocations", Unit::Count, &|report| Some(report.memory.allocations)),
         one("failed calls", Unit::Count, &|report| Some(report.failed().number)),
@@ -230,7 +242,15 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
     if no_graphs(before) && no_graphs(after) {
         all.retain(|measure| !OF_GRAPHS.contains(&measure.name));
     }
+    let says = |measure: &Measure| measure.before.is_some() || measure.after.is_some();
+    all.retain(|measure| says(measure) || !OF_DEVICES.contains(&measure.name));
     all
+}
+
+/// Of all devices, as CUPTI has told it; `None`: it has not.
+fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
+    let devices = &report.totals.gpu.as_ref()?.devices;
+    (!devices.is_empty()).then(|| sum(devices.iter().map(of)))
 }
 
 impl Measure {

@@ -3,6 +3,7 @@
 use super::{
     Copies, DriverShare, Failure, Hidden, Idle, Kernel, Layer, Losses, Memory, Process, Rates, Report, Slow, Wait, Xid,
 };
+use crate::model::snapshot::executed::Executed;
 use crate::model::snapshot::{Figure, Graphs};
 use crate::sink::findings::finding_json;
 use crate::sink::outside;
@@ -45,6 +46,8 @@ struct Document<'a> {
     launches: OfLayer,
     failed: OfLayer,
     kernels: &'a [Kernel],
+    /// Null: it was not asked what devices executed.
+    executed: Option<&'a Executed>,
     graphs: Option<Graphs>,
     copies: &'a [Copies],
     waits: &'a [Wait],
@@ -113,6 +116,7 @@ pub fn to_line(report: &Report) -> String {
         launches: report.launches().into(),
         failed: report.failed().into(),
         kernels: &report.kernels,
+        executed: report.totals.gpu.as_ref(),
         graphs: report.graphs(),
         copies: &report.copies,
         waits: &report.waits,

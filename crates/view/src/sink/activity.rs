@@ -1,12 +1,14 @@
 //! What devices have executed, in the summary: as text and as JSON.
 
+use super::by_site;
 use super::summary::ALL_IN;
+use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Span, Total};
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
-use crate::text::quantity::{bytes, count, duration, escaped, plural};
+use crate::text::quantity::{bytes, count, duration, escaped, plural, share_down};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -17,15 +19,17 @@ const KERNELS: usize = 10;
 
 /// All of it.
 #[must_use]
-pub fn to_json(report: &Report, full: bool) -> Value {
+pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let devices = report.devices.iter();
     let devices = devices.map(|device| device_json(device, report.certainty(device.pid), full));
-    json!({
+    let mut all = json!({
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
         "refused": report.refused,
         "matched": {"activities": report.matching.looked_for, "ordered": report.matching.found},
-    })
+    });
+    by_site::add_json(report, stacks, full, &mut all);
+    all
 }
 
 fn micros(ns: u64) -> Value {
@@ -75,6 +79,7 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "dropped": coverage.dropped,
         "invalid": coverage.invalid,
         "malformed": coverage.malformed,
+        "early": coverage.early,
         "broken_off": coverage.broken_off,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
     })
@@ -87,7 +92,7 @@ fn certainty_of(span: &Span, certainty: Certainty) -> Certainty {
 
 /// The section of the summary; empty where no process has started CUDA.
 #[must_use]
-pub fn to_text(report: &Report, full: bool) -> String {
+pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     let mut out = String::new();
     if !report.devices.is_empty() {
         out.push_str("\nGPU, as executed (CUPTI)\n");
@@ -101,16 +106,11 @@ pub fn to_text(report: &Report, full: bool) -> String {
         let more = plural((devices.len() - FEW) as u64, "more device");
         let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
     }
-    if report.matching.looked_for > 0 {
-        let Matching { looked_for, found } = report.matching;
-        // rounded down: all is said of all alone
-        let thousandths = u128::from(found) * 1000 / u128::from(looked_for);
-        let (percent, part) = (thousandths / 10, thousandths % 10);
-        let _ = writeln!(
-            out,
-            "  calls found for {percent}.{part} % of {}, by their order on streams",
-            count(looked_for)
-        );
+    by_site::to_text(report, stacks, full, &mut out);
+    let Matching { looked_for, found } = report.matching;
+    if let Some(share) = share_down(found, looked_for) {
+        let all = count(looked_for);
+        let _ = writeln!(out, "  calls found for {share} of {all}, by their order on streams");
     }
     if let Some(line) = holders(report).filter(|_| !report.devices.is_empty()) {
         let _ = writeln!(out, "{line}");
@@ -216,7 +216,8 @@ fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {
 fn coverage_lines(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
     let own = report.coverage.iter().filter_map(coverage_line);
-    let mut lines: Vec<String> = refused.chain(own).collect();
+    let early = report.coverage.iter().filter_map(early_line);
+    let mut lines: Vec<String> = refused.chain(own).chain(early).collect();
     if report.devices.is_empty() && !lines.is_empty() {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
@@ -260,6 +261,17 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
         words.push("the last records, because the process ended without handing them over".to_owned());
     }
     (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
+}
+
+/// What contradicts itself.
+fn early_line(coverage: &Coverage) -> Option<String> {
+    let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
+    let number = count(coverage.early);
+    (coverage.early > 0).then(|| {
+        format!(
+            "  {number} of {who} began before the call whose turn it was: CUPTI's clock is off, or calls were not seen"
+        )
+    })
 }
 
 /// Why nothing was seen of a process, and the cure.

@@ -5,7 +5,7 @@
 use super::phases::Phases;
 use crate::catalog::{Catalog, Class};
 use crate::model::order::{Numbered, Numbers};
-use crate::record::{Encoder, Ending, Kind, Meta, Record};
+use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record};
 use crate::text::json::{hex, padded, string};
 use crate::text::object::object_into;
 use std::collections::HashMap;
@@ -17,6 +17,8 @@ pub struct Json {
     start_ns: u64,
     /// Of calls that nobody has numbered.
     numbers: Numbers,
+    /// Calls that activities may name.
+    causes: Causes,
     /// Documented names of functions, where they differ from the symbol, for records that do not say them.
     apis: HashMap<String, String>,
     /// `None`: each call is one line.
@@ -97,6 +99,7 @@ impl Json {
 
     fn call(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         let number = self.number(record);
+        self.causes.note(record, number.id);
         let Some(mut phases) = self.phases.take() else {
             return self.whole(record, number, out);
         };
@@ -135,7 +138,7 @@ impl Json {
         end_with_stack(record, out);
     }
 
-    fn other(record: &Record<'_>, out: &mut Vec<u8>) {
+    fn other(&self, record: &Record<'_>, out: &mut Vec<u8>) {
         out.push(b'{');
         opening(record.at, record.kind, out);
         match record.kind {
@@ -169,6 +172,7 @@ impl Json {
         }
         if record.kind == Kind::Gpu {
             number_of(",\"stream\":", record.stream, out);
+            number_of(",\"call_id\":", self.causes.of(record), out);
         }
         fields_of(record, out);
         out.extend_from_slice(b"}\n");
@@ -205,9 +209,9 @@ impl Encoder for Json {
             Kind::Open => self.open(record, out),
             Kind::Process => {
                 self.release(record.at, out);
-                Json::other(record, out);
+                self.other(record, out);
             }
-            _ => Json::other(record, out),
+            _ => self.other(record, out),
         }
         if record.kind == Kind::Process && record.name == "exit" {
             self.numbers.forget(record.pid);

@@ -3,6 +3,7 @@
 
 pub mod activity;
 pub mod aggregate;
+mod by_site;
 pub mod cost;
 pub mod driver;
 pub mod findings;

@@ -76,7 +76,7 @@ pub fn to_json(summary: &Summary) -> Value {
         "cost": cost::to_json(&summary.cost, summary.seconds),
     });
     if let Some(gpu) = &summary.gpu {
-        all["gpu"] = activity::to_json(gpu, summary.full_names);
+        all["gpu"] = activity::to_json(gpu, &summary.memory.stacks, summary.full_names);
     }
     all
 }
@@ -89,6 +89,9 @@ pub fn to_json_line(summary: &Summary) -> String {
 /// Of a snapshot, what its run tells at its end alone is null.
 const AT_THE_END: [&str; 3] = ["cost", "findings", "not_explained"];
 
+/// Of what devices did, what call stacks are needed for.
+const OF_SITES: [&str; 2] = ["by_site", "unattributed_us"];
+
 /// The totals of a run that goes on, as the summary has them: one JSON object of type `snapshot`, as one line. Call stacks are
 /// not named for it, and what needs them, or the end, is null or missing: docs/trace-format.md says which.
 pub fn to_snapshot_line(so_far: &Summary) -> String {
@@ -99,6 +102,9 @@ pub fn to_snapshot_line(so_far: &Summary) -> String {
     }
     if so_far.aggregates.iter().any(aggregate::is_by_stack) {
         totals["aggregates"] = Value::Null;
+    }
+    if let Some(gpu) = totals["gpu"].as_object_mut() {
+        gpu.extend(OF_SITES.map(|key| (key.to_owned(), Value::Null)));
     }
     leave_out(&mut totals["memory"], "sites");
     leave_out(&mut totals["work"], "streams");
@@ -163,7 +169,7 @@ fn whole_lines(summary: &Summary) -> String {
     out.push_str(&aggregate::to_text(&summary.aggregates, &summary.memory.stacks));
     out.push_str(&kernels::to_text(&summary.kernels, summary.full_names));
     if let Some(gpu) = &summary.gpu {
-        out.push_str(&activity::to_text(gpu, summary.full_names));
+        out.push_str(&activity::to_text(gpu, &summary.memory.stacks, summary.full_names));
     }
     out.push_str(&work::to_text(&summary.work, &summary.memory.stacks));
     out.push_str(&summary.outside.as_ref().map(outside::to_text).unwrap_or_default());

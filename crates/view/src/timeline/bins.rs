@@ -44,6 +44,16 @@ pub fn category(class: Class) -> u8 {
     index.unwrap_or(CATEGORIES.len() - 1) as u8
 }
 
+/// That of a call; what a device did is coloured as the call that asks for such a thing.
+fn class_of(event: &Record<'_>) -> Class {
+    match event.kind {
+        Kind::Gpu if event.direction.is_some() => Class::Copy,
+        Kind::Gpu if event.bytes.is_some() => Class::Memset,
+        Kind::Gpu => Class::Launch,
+        _ => event.class,
+    }
+}
+
 /// The second look at a trace.
 pub struct Bins<'a> {
     filter: &'a Filter,
@@ -112,7 +122,7 @@ impl<'a> Bins<'a> {
         row.rows += 1;
         row.busy_ns = row.busy_ns.saturating_add(busy);
         row.cells[first].rows += 1;
-        let category = category(event.class);
+        let category = category(class_of(event));
         for (column, ns) in parts {
             row.cells[column].add(category, ns);
         }

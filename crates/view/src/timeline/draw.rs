@@ -137,7 +137,7 @@ impl Picture {
     fn lane(&mut self, lane: &Lane, row: &Row, survey: &Survey<'_>, bins: &Bins<'_>) {
         let column_ns = bins.window.ns() / bins.columns as u64;
         let cells: String = match lane {
-            Lane::Layer { .. } => self.heights(row, column_ns.max(1)),
+            Lane::Layer { .. } | Lane::Gpu { .. } => self.heights(row, column_ns.max(1)),
             Lane::Stream { .. } => self.marks(row),
             Lane::Idle { .. } => self.flags(row, '░', DIM),
             Lane::Lost => self.flags(row, '!', RED),
@@ -145,12 +145,12 @@ impl Picture {
         };
         let label: String = label(lane).chars().take(LABEL - 1).collect();
         let share = match lane {
-            Lane::Layer { .. } | Lane::Idle { .. } => percent(row.busy_ns, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } => percent(row.busy_ns, bins.window.ns()),
             _ => short(row.rows),
         };
         self.lines.push(format!("{label:LABEL$}{cells}{share:>SHARE$}"));
         let about = match lane {
-            Lane::Layer { .. } => top(row, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } => top(row, bins.window.ns()),
             Lane::Lost => format!("{} have no line here", plural(survey.lost, "call")),
             _ => String::new(),
         };
@@ -232,6 +232,10 @@ impl Picture {
             self.lines
                 .push("streams: when work was submitted, not when it ran; how many submissions".to_owned());
         }
+        if has(|lane| matches!(lane, Lane::Gpu { .. })) {
+            self.lines
+                .push("gpu: when a device ran what a stream was given, by CUPTI's number of it".to_owned());
+        }
         let hidden = survey.lanes.len().saturating_sub(bins.rows.len());
         if hidden > 0 {
             let words = format!(
@@ -272,6 +276,7 @@ fn label(lane: &Lane) -> String {
             let dots = if last > 0 { "…" } else { "0x" };
             format!("  stream {dots}{}", &digits[last..])
         }
+        Lane::Gpu { device, stream, .. } => format!("  gpu{device} stream {stream}"),
         Lane::Idle { .. } => "  idle".to_owned(),
         Lane::Lost => "lost".to_owned(),
         Lane::Xid => "Xid".to_owned(),

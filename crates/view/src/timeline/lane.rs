@@ -1,7 +1,7 @@
 //! What has a line of its own.
 
 use crate::catalog::Class;
-use crate::record::{Kind, Record};
+use crate::record::{Kind, Record, json};
 
 /// A line of the picture, in the order in which they are drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +15,12 @@ pub enum Lane {
     /// What was submitted to a stream.
     Stream {
         pid: u32,
+        stream: u64,
+    },
+    /// What a device has done for a stream of a process, by CUPTI's number.
+    Gpu {
+        pid: u32,
+        device: u32,
         stream: u64,
     },
     /// When nothing that a process submitted can have been running.
@@ -68,6 +74,11 @@ impl Lane {
                 tid: event.tid,
                 layer: Layer::of(event.layer),
             }),
+            Kind::Gpu => Some(Lane::Gpu {
+                pid,
+                device: event.args.and_then(json::device_of_activity).unwrap_or(0),
+                stream: event.stream.unwrap_or(0),
+            }),
             Kind::Idle => Some(Lane::Idle { pid }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
@@ -90,7 +101,7 @@ impl Lane {
     #[must_use]
     pub fn pid(&self) -> u32 {
         match self {
-            Lane::Layer { pid, .. } | Lane::Stream { pid, .. } | Lane::Idle { pid } => *pid,
+            Lane::Layer { pid, .. } | Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } | Lane::Idle { pid } => *pid,
             Lane::Lost | Lane::Xid => 0,
         }
     }

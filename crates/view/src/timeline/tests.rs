@@ -1,5 +1,5 @@
 use super::*;
-use crate::catalog::Class;
+use crate::catalog::{Class, CopyKind};
 use crate::clock::Clock;
 use crate::filter::Filter;
 use crate::record::{Kind, Meta, Record, Taker};
@@ -67,6 +67,22 @@ fn trace() -> Vec<Record<'static>> {
             Class::Sync,
             "runtime",
         ));
+        for (offset, name, direction) in [(2, "HtoD", Some(CopyKind::HtoD)), (25, "gemm<128>", None)] {
+            events.push(Record {
+                kind: Kind::Gpu,
+                tid: 0,
+                stream: Some(7),
+                direction,
+                args: Some(r#"{"activity":"kernel","device":0}"#),
+                ..call(
+                    at + offset * MS,
+                    6 * offset as u64 / 5 * MS as u64,
+                    name,
+                    Class::Other,
+                    "gpu",
+                )
+            });
+        }
         events.push(Record {
             tid: 9,
             comm: "loader\u{1b}[2J",

@@ -27,6 +27,8 @@ pub struct Coverage {
     /// Without times, or with impossible ones.
     pub invalid: u64,
     pub malformed: u64,
+    /// Activities that began before the call whose turn it was: clocks are off, or calls were not seen.
+    pub early: u64,
     /// Their times come from a clock that was fitted.
     pub fitted_clock: bool,
     /// The process ended without handing over its last records.
@@ -73,6 +75,7 @@ impl Coverage {
             dropped: head.dropped,
             invalid: head.invalid,
             malformed: told.malformed,
+            early: 0,
             fitted_clock: head.clock == CLOCK_FITTED,
             broken_off: told.broken_off,
         }

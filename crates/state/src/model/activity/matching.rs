@@ -3,7 +3,7 @@
 //!
 //! Owns calls that were not found yet. CUPTI is not asked for numbers that would name them exactly: that costs more than all else.
 
-use super::{Activity, What};
+use super::{Activity, Cause, What};
 use crate::model::kernel_name::KernelName;
 use crate::wire::PER_THREAD;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -32,15 +32,23 @@ pub enum Given {
 /// A call that was not found yet.
 #[derive(Debug, Clone)]
 struct Waiting {
-    call: u64,
+    call: Cause,
     entered: u64,
     given: Given,
+}
+
+/// Calls of a stream, in order.
+#[derive(Debug, Default)]
+struct Queue {
+    calls: VecDeque<Waiting>,
+    /// Something has begun before the call whose turn it was: that one may be done already, or its own was not seen.
+    in_doubt: bool,
 }
 
 /// A launch of a graph.
 #[derive(Debug, Clone, Copy)]
 struct Launch {
-    call: u64,
+    call: Cause,
     entered: u64,
     stream: u64,
     graph: u64,
@@ -49,7 +57,7 @@ struct Launch {
 /// What of a graph has been seen since its last launch into a stream.
 #[derive(Debug, Default)]
 struct Replay {
-    call: Option<u64>,
+    call: Option<Cause>,
     seen: HashSet<u64>,
     /// Launches that have passed while its handle was not known.
     passed: usize,
@@ -63,7 +71,7 @@ struct Known {
     /// It was destroyed: its handle may be another one's. What it has done may still come.
     destroyed: bool,
     /// Of the launch that was seen last.
-    call: Option<u64>,
+    call: Option<Cause>,
 }
 
 /// See the module.
@@ -71,7 +79,7 @@ struct Known {
 pub struct Matcher {
     /// Handles by process, context and number.
     handles: HashMap<(u32, u32, u32), u64>,
-    waiting: HashMap<Of, VecDeque<Waiting>>,
+    waiting: HashMap<Of, Queue>,
     launches: HashMap<u32, VecDeque<Launch>>,
     graphs: HashMap<(u32, u32), Known>,
     /// By process, number, and handle of the stream that it was launched into, where that is known.
@@ -80,6 +88,8 @@ pub struct Matcher {
     launched_into: HashSet<Of>,
     /// Streams whose work becomes nodes of a graph.
     capturing: HashSet<Of>,
+    /// Activities that began before the call whose turn it was, by process.
+    early: HashMap<u32, u64>,
 }
 
 impl Matcher {
@@ -96,12 +106,12 @@ impl Matcher {
         };
     }
 
-    /// A call that was entered then, CLOCK_MONOTONIC ns, gives a stream something to do.
-    pub fn give(&mut self, (pid, stream): Of, call: u64, entered: u64, given: Given) {
+    /// A call gives a stream something to do: one of that time, CLOCK_MONOTONIC ns, within `call`.
+    pub fn give(&mut self, (pid, stream): Of, call: Cause, entered: u64, given: Given) {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
-        let waiting = self.waiting.entry((pid, stream)).or_default();
+        let waiting = &mut self.waiting.entry((pid, stream)).or_default().calls;
         if waiting.len() == MOST_WAITING {
             waiting.pop_front();
         }
@@ -109,7 +119,7 @@ impl Matcher {
     }
 
     /// The same of a graph as a whole.
-    pub fn launch(&mut self, (pid, stream): Of, call: u64, entered: u64, graph: u64) {
+    pub fn launch(&mut self, (pid, stream): Of, call: Cause, entered: u64, graph: u64) {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
@@ -127,19 +137,26 @@ impl Matcher {
     }
 
     /// The call that has caused `activity`, of those that were told; activities of a stream come in their order.
-    pub fn cause(&mut self, activity: &Activity) -> Option<u64> {
+    pub fn cause(&mut self, activity: &Activity) -> Option<Cause> {
         if let Some((number, node)) = activity.graph {
             return self.replayed(activity, number, node);
         }
         let stream = self.stream_of(activity)?;
-        let waiting = self.waiting.get_mut(&(activity.pid, stream))?;
-        let at = waiting.iter().take(FURTHEST).position(|one| one.fits(activity))?;
-        // what is before it on the same stream has been done, and was not told of
-        if stream > PER_THREAD {
-            waiting.drain(..at);
-            return waiting.pop_front().map(|one| one.call);
+        let queue = self.waiting.get_mut(&(activity.pid, stream))?;
+        match queue.next(activity, stream > PER_THREAD) {
+            Next::Is(call) => Some(call),
+            Next::Unsure => None,
+            Next::ComesLater => {
+                *self.early.entry(activity.pid).or_default() += 1;
+                None
+            }
         }
-        waiting.remove(at).map(|one| one.call)
+    }
+
+    /// Activities of a process that began before the call whose turn it was.
+    #[must_use]
+    pub fn early(&self, pid: u32) -> u64 {
+        self.early.get(&pid).copied().unwrap_or(0)
     }
 
     /// Its handle. A stream that nobody has named is one that has the right thing to do next, and has no other number.
@@ -154,9 +171,9 @@ impl Matcher {
             .filter(|(key, _)| key.0 == activity.pid)
             .map(|(_, h)| *h)
             .collect();
-        let next_fits = |(of, waiting): &(&Of, &VecDeque<Waiting>)| {
+        let next_fits = |(of, waiting): &(&Of, &Queue)| {
             let is_free = of.0 == activity.pid && (of.1 <= PER_THREAD || !known.contains(&of.1));
-            is_free && waiting.front().is_some_and(|one| one.fits(activity))
+            is_free && waiting.calls.front().is_some_and(|one| one.fits(activity))
         };
         let mut found = self.waiting.iter().filter(next_fits).map(|(of, _)| of.1);
         let only = found.next().filter(|_| found.next().is_none())?;
@@ -166,7 +183,7 @@ impl Matcher {
 
     /// The launch that a part of a graph belongs to: each part is done once by each. Parts beside the stream that it was launched into
     /// belong to the last launch that was seen there.
-    fn replayed(&mut self, activity: &Activity, number: u32, node: u64) -> Option<u64> {
+    fn replayed(&mut self, activity: &Activity, number: u32, node: u64) -> Option<Cause> {
         let (pid, handles) = (activity.pid, &self.handles);
         let stream = handles.get(&(pid, activity.context, activity.stream)).copied();
         let stream = stream.filter(|stream| self.launched_into.contains(&(pid, *stream)));
@@ -193,7 +210,7 @@ impl Matcher {
         stream: Option<u64>,
         number: u32,
         passed: &mut usize,
-    ) -> Option<u64> {
+    ) -> Option<Cause> {
         let key = (activity.pid, number);
         let known = self.graphs.get(&key).and_then(|known| known.graph);
         let Some(graph) = known.or_else(|| self.only_graph(activity, stream, *passed)) else {
@@ -208,9 +225,11 @@ impl Matcher {
             launches.remove(passed);
         }
         let begun = activity.begin + UNEVEN_NS;
-        let next = launches
-            .iter()
-            .position(|launch| is_its(launch) && launch.entered <= begun)?;
+        let next = launches.iter().position(is_its)?;
+        if launches.get(next).is_none_or(|launch| launch.entered > begun) {
+            *self.early.entry(activity.pid).or_default() += 1;
+            return None;
+        }
         launches.remove(next).map(|launch| launch.call)
     }
 
@@ -254,16 +273,58 @@ impl Matcher {
     }
 }
 
+/// What is found for an activity.
+enum Next {
+    Is(Cause),
+    /// None, or more than one.
+    Unsure,
+    /// Such a call was entered after it began.
+    ComesLater,
+}
+
+impl Queue {
+    /// Takes the call out that has caused `activity`. `in_order`: what is before it has been done, and was not told of.
+    fn next(&mut self, activity: &Activity, in_order: bool) -> Next {
+        let mut fitting = self.calls.iter().take(FURTHEST).enumerate();
+        let mut fitting = fitting.by_ref().filter(|(_, one)| one.fits(activity)).map(|(at, _)| at);
+        let Some(at) = fitting.next() else {
+            let comes_later = self.comes_later(activity);
+            self.in_doubt |= comes_later;
+            return if comes_later { Next::ComesLater } else { Next::Unsure };
+        };
+        // where calls were passed over, or no other can be meant, the order is known again
+        self.in_doubt = self.in_doubt && !(in_order && at > 0) && fitting.next().is_some();
+        if in_order {
+            self.calls.drain(..at);
+        }
+        let taken = self.calls.remove(if in_order { 0 } else { at });
+        match taken.filter(|_| !self.in_doubt) {
+            Some(taken) => Next::Is(taken.call),
+            None => Next::Unsure,
+        }
+    }
+
+    /// Whether such a call was entered after `activity` began.
+    fn comes_later(&self, activity: &Activity) -> bool {
+        let mut calls = self.calls.iter().take(FURTHEST);
+        calls.any(|one| one.gives(activity) && !one.fits(activity))
+    }
+}
+
 impl Waiting {
-    fn fits(&self, activity: &Activity) -> bool {
-        let is_such = match (&self.given, &activity.what) {
+    /// Whether it asks for such a thing, whenever.
+    fn gives(&self, activity: &Activity) -> bool {
+        match (&self.given, &activity.what) {
             (Given::Kernel(Some(given)), What::Kernel { name: Some(name), .. }) => given.symbol == name.symbol,
             (Given::Kernel(_), What::Kernel { .. }) => true,
             (Given::Copy(Some(given)), What::Copy { bytes, .. }) => given == bytes,
             (Given::Copy(None), What::Copy { .. }) | (Given::Memset, What::Memset { .. }) => true,
             _ => false,
-        };
-        is_such && self.entered <= activity.begin + UNEVEN_NS
+        }
+    }
+
+    fn fits(&self, activity: &Activity) -> bool {
+        self.gives(activity) && self.entered <= activity.begin + UNEVEN_NS
     }
 }
 
@@ -272,6 +333,14 @@ mod tests {
     use super::*;
 
     const PID: u32 = 7;
+
+    fn call(entered: u64) -> Cause {
+        Cause {
+            tid: PID,
+            entered,
+            site: None,
+        }
+    }
 
     fn copy(begin: u64, stream: u32, bytes: u64) -> Activity {
         let what = What::Copy {
@@ -293,8 +362,8 @@ mod tests {
     }
 
     fn given(matcher: &mut Matcher, stream: u64, calls: &[(u64, u64)]) {
-        for (call, bytes) in calls {
-            matcher.give((PID, stream), *call, *call, Given::Copy(Some(*bytes)));
+        for (entered, bytes) in calls {
+            matcher.give((PID, stream), call(*entered), *entered, Given::Copy(Some(*bytes)));
         }
     }
 
@@ -307,7 +376,7 @@ mod tests {
             .iter()
             .map(|bytes| matcher.cause(&copy(9000, 13, *bytes)))
             .collect();
-        assert_eq!(causes, [Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!(causes, [Some(call(1)), Some(call(2)), Some(call(3)), Some(call(4))]);
         assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
     }
 
@@ -316,16 +385,16 @@ mod tests {
         let mut matcher = Matcher::default();
         matcher.name_stream(PID, 1, 13, 0x700);
         given(&mut matcher, 0x700, &[(1, 64), (2, 8), (3, 16)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(2));
+        assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(call(2)));
         assert_eq!(matcher.cause(&copy(9000, 13, 64)), None, "its turn is over");
-        assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(3));
+        assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(call(3)));
     }
 
     #[test]
     fn nothing_is_done_before_it_was_asked_for() {
         let mut matcher = Matcher::default();
         matcher.name_stream(PID, 1, 13, 0x700);
-        matcher.give((PID, 0x700), 1, 50_000, Given::Memset);
+        matcher.give((PID, 0x700), call(1), 50_000, Given::Memset);
         let memset = |begin| Activity {
             what: What::Memset { bytes: 1 },
             ..copy(begin, 13, 0)
@@ -333,9 +402,58 @@ mod tests {
         assert_eq!(matcher.cause(&memset(44_000)), None);
         assert_eq!(
             matcher.cause(&memset(46_000)),
-            Some(1),
+            Some(call(1)),
             "clocks are not as even as that"
         );
+    }
+
+    #[test]
+    fn what_begins_before_its_call_is_counted_and_named_by_none() {
+        let mut matcher = Matcher::default();
+        matcher.name_stream(PID, 1, 13, 0x700);
+        given(&mut matcher, 0x700, &[(20_000, 64)]);
+        assert_eq!((matcher.cause(&copy(9000, 13, 64)), matcher.early(PID)), (None, 1));
+        assert_eq!(
+            (matcher.cause(&copy(9000, 13, 8)), matcher.early(PID)),
+            (None, 1),
+            "no such call"
+        );
+        given(&mut matcher, 0x700, &[(21_000, 64), (22_000, 8), (23_000, 64)]);
+        assert_eq!(matcher.cause(&copy(30_000, 13, 64)), None, "either of two");
+        assert_eq!(
+            matcher.cause(&copy(31_000, 13, 8)),
+            Some(call(22_000)),
+            "the order is known again"
+        );
+        assert_eq!(matcher.cause(&copy(32_000, 13, 64)), Some(call(23_000)));
+        assert_eq!(matcher.early(PID), 1);
+    }
+
+    #[test]
+    fn a_call_that_was_not_seen_takes_no_other_ones_place() {
+        let mut matcher = Matcher::default();
+        matcher.name_stream(PID, 1, 13, 0x700);
+        given(&mut matcher, 0x700, &[(20_000, 64)]);
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
+        assert_eq!(
+            matcher.cause(&copy(20_500, 13, 64)),
+            Some(call(20_000)),
+            "no other can be meant"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_graph_may_begin_early_as_well() {
+        let mut matcher = Matcher::default();
+        matcher.launch((PID, 0), call(1), 1, 0xabc);
+        let part = |begin| Activity {
+            graph: Some((5, 1)),
+            ..copy(begin, 13, 1)
+        };
+        assert_eq!(matcher.cause(&part(9000)), Some(call(1)));
+        matcher.launch((PID, 0), call(20_000), 20_000, 0xabc);
+        assert_eq!((matcher.cause(&part(9500)), matcher.early(PID)), (None, 1));
+        assert_eq!(matcher.cause(&part(21_000)), Some(call(20_000)));
     }
 
     #[test]
@@ -343,40 +461,51 @@ mod tests {
         let mut matcher = Matcher::default();
         given(&mut matcher, 0x700, &[(1, 64), (3, 64)]);
         given(&mut matcher, 0x800, &[(2, 8)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(1));
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(1)));
         given(&mut matcher, 0x900, &[(4, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(3), "it has kept its number");
+        assert_eq!(
+            matcher.cause(&copy(9000, 13, 64)),
+            Some(call(3)),
+            "it has kept its number"
+        );
     }
 
     #[test]
     fn parts_of_a_graph_belong_to_its_launches_in_turn() {
         let mut matcher = Matcher::default();
-        for call in [1, 2] {
-            matcher.launch((PID, 0), call, call, 0xabc);
+        for entered in [1, 2] {
+            matcher.launch((PID, 0), call(entered), entered, 0xabc);
         }
         let part = |node| Activity {
             graph: Some((5, node)),
             ..copy(9000, 13, 1)
         };
         let causes: Vec<_> = [1, 2, 1, 2, 1].map(|node| matcher.cause(&part(node))).to_vec();
-        assert_eq!(causes, [Some(1), Some(1), Some(2), Some(2), None]);
+        assert_eq!(
+            causes,
+            [Some(call(1)), Some(call(1)), Some(call(2)), Some(call(2)), None]
+        );
     }
 
     #[test]
     fn of_graphs_that_could_each_be_meant_none_is() {
         let mut matcher = Matcher::default();
-        matcher.launch((PID, 0), 1, 1, 0xabc);
-        matcher.launch((PID, 0), 2, 2, 0xdef);
+        matcher.launch((PID, 0), call(1), 1, 0xabc);
+        matcher.launch((PID, 0), call(2), 2, 0xdef);
         let part = |number, begin| Activity {
             graph: Some((number, 1)),
             ..copy(begin, 13, 1)
         };
         assert_eq!(matcher.cause(&part(5, 9000)), None);
-        matcher.launch((PID, 0), 3, 10_000, 0xabc);
-        assert_eq!(matcher.cause(&part(5, 20_000)), Some(3), "only one was launched twice");
+        matcher.launch((PID, 0), call(3), 10_000, 0xabc);
+        assert_eq!(
+            matcher.cause(&part(5, 20_000)),
+            Some(call(3)),
+            "only one was launched twice"
+        );
         assert_eq!(
             matcher.cause(&part(6, 20_000)),
-            Some(2),
+            Some(call(2)),
             "and only the other one is left"
         );
     }
@@ -389,6 +518,6 @@ mod tests {
         given(&mut matcher, 0x700, &[(1, 64)]);
         matcher.capture(PID, 0x700, false);
         given(&mut matcher, 0x700, &[(2, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(2));
+        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(2)));
     }
 }

@@ -4,6 +4,7 @@
 
 mod account;
 mod busy;
+mod by_site;
 mod coverage;
 mod matching;
 mod report;
@@ -12,9 +13,10 @@ mod tests;
 
 pub use account::Account;
 pub use busy::{Busy, Span};
+pub use by_site::Sites;
 pub use coverage::{Coverage, Seen};
 pub use matching::{Given, Matcher};
-pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, Total};
+pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
 
 use crate::activity::Source;
 use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
@@ -36,9 +38,18 @@ pub struct Activity {
     pub stream: u32,
     /// Number of the graph whose launch it is part of, and which part.
     pub graph: Option<(u32, u64)>,
-    /// Number of the call that has caused it, by the order on its stream.
-    pub call: Option<u64>,
+    /// The call that has caused it, by the order on its stream.
+    pub call: Option<Cause>,
     pub what: What,
+}
+
+/// A call by what it keeps wherever it is shown: its thread, and when it was entered, CLOCK_MONOTONIC ns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cause {
+    pub tid: u32,
+    pub entered: u64,
+    /// Where it was called from; `None`: that was not looked for.
+    pub site: Option<u64>,
 }
 
 /// See [`Activity`].
@@ -62,6 +73,20 @@ pub enum What {
     Memset {
         bytes: u64,
     },
+}
+
+impl What {
+    /// What it is called: a kernel's name, a direction.
+    #[must_use]
+    pub fn name(&self, full: bool) -> &str {
+        match self {
+            What::Kernel { name: None, .. } => "?",
+            What::Kernel { name: Some(name), .. } if full => &name.full,
+            What::Kernel { name: Some(name), .. } => &name.short,
+            What::Copy { direction, .. } => direction.map_or("copy", CopyKind::name),
+            What::Memset { .. } => "memset",
+        }
+    }
 }
 
 /// CUPTI's kinds of memory.
@@ -110,13 +135,7 @@ impl Activity {
     /// What it is called: a kernel's name, a direction.
     #[must_use]
     pub fn name(&self, full: bool) -> &str {
-        match &self.what {
-            What::Kernel { name: None, .. } => "?",
-            What::Kernel { name: Some(name), .. } if full => &name.full,
-            What::Kernel { name: Some(name), .. } => &name.short,
-            What::Copy { direction, .. } => direction.map_or("copy", CopyKind::name),
-            What::Memset { .. } => "memset",
-        }
+        self.what.name(full)
     }
 
     /// Copied or filled.

@@ -1,5 +1,6 @@
 //! What is shown of activities. Plain data, complete: outputs need nothing else.
 
+use super::What;
 use super::busy::Span;
 use super::coverage::Coverage;
 use crate::catalog::CopyKind;
@@ -18,9 +19,18 @@ pub struct Report {
     pub refused: Option<String>,
     /// Of the activities, those whose call was looked for, and found.
     pub matching: Matching,
+    /// Most time first; of activities whose call came from a site that is known.
+    pub by_site: Vec<SiteTotal>,
 }
 
 impl Report {
+    /// Time of all activities, of what ran at the same time each.
+    #[must_use]
+    pub fn all_ns(&self) -> u64 {
+        let devices = self.devices.iter();
+        devices.map(DeviceReport::all_ns).fold(0, u64::saturating_add)
+    }
+
     /// How far what is said of a process can be relied on.
     #[must_use]
     pub fn certainty(&self, pid: u32) -> Certainty {
@@ -63,6 +73,15 @@ pub struct CopyTotal {
     pub bytes: u64,
 }
 
+/// What devices did because of calls from one site, of one kernel, direction or fills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SiteTotal {
+    pub site: u64,
+    /// One of them.
+    pub what: What,
+    pub total: Total,
+}
+
 /// Of one kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelTotal {
@@ -88,4 +107,11 @@ pub struct DeviceReport {
     pub other_kernels: Total,
     /// From the first begin to the last end.
     pub span: Span,
+}
+
+impl DeviceReport {
+    fn all_ns(&self) -> u64 {
+        let copies = self.copies.iter().map(|copies| copies.total.ns);
+        copies.fold(self.kernels.ns.saturating_add(self.memsets.ns), u64::saturating_add)
+    }
 }

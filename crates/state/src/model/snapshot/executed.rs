@@ -1,57 +1,103 @@
 //! What devices have executed, as a summary says it.
 
-use super::ns;
-use serde::Deserialize;
+use super::{ns, optional_ns};
+use serde::{Deserialize, Serialize};
 
 /// See the module.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Executed {
     pub devices: Vec<Device>,
     pub coverage: Vec<Coverage>,
+    /// Why nothing could be asked for.
+    pub refused: Option<String>,
+    pub matched: Matched,
+    /// Most time first; `None`: call sites had no names yet.
+    pub by_site: Option<Vec<Site>>,
+    /// Time that belongs to no site.
+    #[serde(rename(deserialize = "unattributed_us"), deserialize_with = "optional_ns")]
+    pub unattributed_ns: Option<u64>,
+}
+
+/// What devices did because of calls from one line of the program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Site {
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Its name, a direction of copies, or `memset`.
+    pub kernel: String,
+    pub runs: u64,
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
+    pub total_ns: u64,
+}
+
+/// Activities whose call was looked for, and those of them for which it was found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Matched {
+    pub activities: u64,
+    pub ordered: u64,
 }
 
 /// Of a process, as it counts them.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Device {
     pub pid: u32,
     pub device: u32,
     pub kernels: u64,
     pub in_graphs: u64,
-    #[serde(rename = "kernel_us", deserialize_with = "ns")]
+    #[serde(rename(deserialize = "kernel_us"), deserialize_with = "ns")]
     pub kernel_ns: u64,
-    #[serde(rename = "busy_us", deserialize_with = "ns")]
+    pub memsets: u64,
+    #[serde(rename(deserialize = "memset_us"), deserialize_with = "ns")]
+    pub memset_ns: u64,
+    pub copies: Vec<Copies>,
+    #[serde(rename(deserialize = "busy_us"), deserialize_with = "ns")]
     pub busy_ns: u64,
-    #[serde(rename = "idle_us", deserialize_with = "ns")]
+    #[serde(rename(deserialize = "idle_us"), deserialize_with = "ns")]
     pub idle_ns: u64,
     pub idle_gaps: u64,
-    #[serde(rename = "longest_idle_us", deserialize_with = "ns")]
+    #[serde(rename(deserialize = "longest_idle_us"), deserialize_with = "ns")]
     pub longest_idle_ns: u64,
     /// As `model::work::Certainty` names it.
     pub certainty: String,
     pub by_kernel: Vec<Kernel>,
 }
 
+/// Of one direction.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Copies {
+    pub direction: Option<String>,
+    pub count: u64,
+    pub bytes: u64,
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
+    pub total_ns: u64,
+}
+
 /// Of one kernel.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Kernel {
-    #[serde(rename = "kernel")]
+    #[serde(rename(deserialize = "kernel"))]
     pub name: Option<String>,
     pub runs: u64,
-    #[serde(rename = "total_us", deserialize_with = "ns")]
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
     pub total_ns: u64,
-    #[serde(rename = "max_us", deserialize_with = "ns")]
+    #[serde(rename(deserialize = "max_us"), deserialize_with = "ns")]
     pub max_ns: u64,
 }
 
 /// Of a process that has started CUDA.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Coverage {
     pub pid: u32,
     pub comm: String,
     /// Why nothing was seen of it; `None`: it was.
     pub why: Option<String>,
+    /// Activities that began before the call whose turn it was.
+    pub early: u64,
 }

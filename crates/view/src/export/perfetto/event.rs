@@ -73,10 +73,6 @@ impl Event {
     pub fn flow(&mut self, id: u64) {
         fixed(47, id, &mut self.0);
     }
-
-    pub(crate) fn last_flow(&mut self, id: u64) {
-        fixed(48, id, &mut self.0);
-    }
 }
 
 impl<'a> Value<'a> {

@@ -187,7 +187,8 @@ impl Painter for Perfetto {
         }
         let mut call = self.named(event, span.name, span.end.is_some(), track);
         if let Some(id) = span.flow {
-            call.event.last_flow(id);
+            // none is the last: what a device did may follow, and a graph's parts are a chain
+            call.event.flow(id);
         }
         self.slice(span.at, span.end, call, out);
     }

@@ -47,8 +47,6 @@ struct TrackEvent {
     counter: Option<i64>,
     #[prost(fixed64, repeated, packed = "false", tag = "47")]
     flows: Vec<u64>,
-    #[prost(fixed64, repeated, packed = "false", tag = "48")]
-    last_flows: Vec<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -132,7 +130,7 @@ fn any_event() -> impl Strategy<Value = TrackEvent> {
     let number = || proptest::option::of(any::<u64>());
     let name = proptest::option::of(any::<String>());
     let parts = (numbers(), annotations, number(), number(), number(), name, number());
-    (parts, numbers(), numbers()).prop_map(|(parts, flows, last_flows)| TrackEvent {
+    (parts, numbers()).prop_map(|(parts, flows)| TrackEvent {
         categories: parts.0,
         annotations: parts.1,
         kind: parts.2,
@@ -141,7 +139,6 @@ fn any_event() -> impl Strategy<Value = TrackEvent> {
         name: parts.5,
         counter: parts.6.map(|value| value as i64),
         flows,
-        last_flows,
     })
 }
 
@@ -164,7 +161,6 @@ fn encoded(of: &TrackEvent) -> Event {
     of.name.iter().for_each(|name| event.name(name));
     of.counter.into_iter().for_each(|value| event.count(value as u64));
     of.flows.iter().for_each(|id| event.flow(*id));
-    of.last_flows.iter().for_each(|id| event.last_flow(*id));
     event
 }
 

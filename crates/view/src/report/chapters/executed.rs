@@ -1,9 +1,9 @@
 //! What devices have executed, and when they were busy, as CUPTI has told it.
 
 use super::super::Report;
-use crate::model::snapshot::executed::{Device, Executed, Kernel};
+use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::text::quantity::{duration, plural};
+use crate::text::quantity::{self, bytes, count, duration, plural};
 use std::collections::BTreeMap;
 
 pub(super) fn executed(report: &Report) -> Chapter {
@@ -30,7 +30,14 @@ pub(super) fn executed(report: &Report) -> Chapter {
         } else {
             format!("{} of kernels", duration(all))
         },
-        lines: executed.devices.iter().map(line).chain(unseen(executed)).collect(),
+        lines: executed
+            .devices
+            .iter()
+            .map(line)
+            .chain(matched(executed))
+            .chain(unseen(executed))
+            .chain(early(executed))
+            .collect(),
         table,
         ..Section::default()
     };
@@ -70,7 +77,7 @@ fn line(device: &Device) -> String {
         _ => (" at least", " at most"),
     };
     format!(
-        "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share:.1} %) in {}, the longest {}; {} ({})",
+        "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share:.1} %) in {}, the longest {} ({}); {}",
         device.pid,
         device.device,
         duration(device.busy_ns),
@@ -78,9 +85,49 @@ fn line(device: &Device) -> String {
         duration(device.idle_ns),
         plural(device.idle_gaps, "gap"),
         duration(device.longest_idle_ns),
-        plural(device.kernels, "kernel"),
-        device.certainty
+        device.certainty,
+        work(device)
     )
+}
+
+/// What it was busy with.
+fn work(device: &Device) -> String {
+    let mut words = vec![plural(device.kernels, "kernel")];
+    words.extend(device.copies.iter().map(|copies| {
+        let direction = copies.direction.as_deref().unwrap_or_default();
+        let copy = format!("{direction} copy");
+        let number = plural(copies.count, copy.trim_start());
+        format!("{number} {} {}", bytes(copies.bytes), duration(copies.total_ns))
+    }));
+    if device.memsets > 0 {
+        words.push(format!(
+            "{} {}",
+            plural(device.memsets, "memset"),
+            duration(device.memset_ns)
+        ));
+    }
+    words.join("; ")
+}
+
+/// How many activities lead to their calls.
+fn matched(executed: &Executed) -> Option<String> {
+    let Matched { activities, ordered } = executed.matched;
+    let share = quantity::share_down(ordered, activities)?;
+    Some(format!(
+        "calls found for {share} of {}, by their order on streams",
+        count(activities)
+    ))
+}
+
+fn early(executed: &Executed) -> impl Iterator<Item = String> {
+    let early = executed.coverage.iter().filter(|one| one.early > 0);
+    early.map(|one| {
+        let number = count(one.early);
+        format!(
+            "{number} of {} {} began before the call whose turn it was",
+            one.comm, one.pid
+        )
+    })
 }
 
 fn unseen(executed: &Executed) -> impl Iterator<Item = String> {

@@ -1,5 +1,6 @@
 //! What a report says below its findings: one chapter for each subject, the same in every form.
 
+mod by_line;
 mod calls;
 mod executed;
 mod idle;
@@ -18,6 +19,7 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
         calls::functions(report),
         calls::slowest(report),
         executed::executed(report),
+        by_line::by_line(report),
         kernels::kernels(report),
         kernels::copies(report),
         waits::waits(report),
