@@ -15,13 +15,13 @@ Examples:
       without root: devices, and your own processes that were started by gpuscope preload
   sudo gpuscope top --once
       one page as text, after one interval, for a script or a ticket
-  sudo gpuscope top --json --delay 5 | jq '.processes[] | {pid, launches_per_second}'
+  sudo gpuscope top --json --delay 5 | jq '.processes[] | {pid, launches}'
       the same numbers as JSON, an object a line each five seconds
   gpuscope top --replay traces/trace.arrows
       what a recording's totals were, second by second; left and right go through it
 
-Devices: util is the share of time with any kernel running, as the driver samples it; busy is at most what gpuscope knows to
-have been given to the device (docs/top.md). Processes: launches, copies, waits and errors a second; idle is the time in
+Devices: util is the share of time with any kernel running, as the driver samples it; busy is at most what gpuscope \
+knows to have been given to the device. Processes: launches, copies, waits and errors a second; idle is the time in \
 which the GPU surely had nothing to do for the process. - is not known, ≥ and ≤ are bounds, ~ is inferred.
 
 Exit status: 0 ended by q, Ctrl-C or SIGTERM; 1 failed; 2 wrong usage.";
