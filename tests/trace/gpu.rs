@@ -319,29 +319,6 @@ fn records_that_make_no_sense_are_counted_and_left_out() {
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
-fn activities_that_begin_before_their_calls_are_counted_and_name_none() {
-    let gpusim = sim_text("gpusim");
-    let watched = |fault: &str| {
-        let trace = Gpuscope::run(&[], &[gpusim.as_str(), "item", "--steps", "20"])
-            .env("GPUSCOPE_CUPTI", sim_cupti())
-            .env("GPUSIM_CUPTI", fault);
-        trace.finish().ok()
-    };
-    let sound = watched("");
-    assert_eq!(number(coverage(&sound), "early"), 0, "{}", sound.stderr);
-    let trace = watched("early=5");
-    let early = number(coverage(&trace), "early");
-    let none = trace.of_type("gpu").filter(|line| line["match"] == "none").count() as u64;
-    assert!(early > 0 && early <= none, "{early} of {none}: {}", trace.stderr);
-    assert!(
-        trace.stderr.contains("began before the call whose turn it was"),
-        "{}",
-        trace.stderr
-    );
-}
-
-#[test]
 #[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_cupti_that_asks_nobody_for_the_time_has_its_clock_fitted() {
     let (trace, log) = watched("inside", &[], &["train", "20"], &[("GPUSIM_CUPTI", "clock")]);

@@ -1,6 +1,6 @@
 //! Which call has caused an activity, in whatever file it stands: exports and parts of recordings number calls anew.
 
-use crate::support::{Gpuscope, number, sim_cupti, sim_text, text};
+use crate::support::{Gpuscope, Trace, number, sim_cupti, sim_text, text};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -171,5 +171,32 @@ fn a_run_without_lines_and_a_report_say_it_too() {
         report.stdout.contains("belongs to no line that is known"),
         "{}",
         report.stdout
+    );
+}
+
+fn early(trace: &Trace) -> u64 {
+    number(&trace.summary()["gpu"]["coverage"][0], "early")
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn activities_that_begin_before_their_calls_are_counted_and_name_none() {
+    let gpusim = sim_text("gpusim");
+    let watched = |fault: &str| {
+        let trace = Gpuscope::run(&[], &[gpusim.as_str(), "item", "--steps", "20"])
+            .env("GPUSCOPE_CUPTI", sim_cupti())
+            .env("GPUSIM_CUPTI", fault);
+        trace.finish().ok()
+    };
+    let sound = watched("");
+    assert_eq!(early(&sound), 0, "{}", sound.stderr);
+    let trace = watched("early=5");
+    let early = early(&trace);
+    let none = trace.of_type("gpu").filter(|line| line["match"] == "none").count() as u64;
+    assert!(early > 0 && early <= none, "{early} of {none}: {}", trace.stderr);
+    assert!(
+        trace.stderr.contains("began before the call whose turn it was"),
+        "{}",
+        trace.stderr
     );
 }

@@ -102,3 +102,83 @@ pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut St
     };
     section::text::table(&table, Ink(false), out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::Language;
+    use crate::model::activity::{DeviceReport, Span, Total, What};
+
+    fn total(count: u64, ns: u64) -> Total {
+        Total { count, ns, max_ns: ns }
+    }
+
+    fn frame(line: u32, function: &str) -> Frame {
+        Frame {
+            language: Language::Python,
+            function: function.to_owned(),
+            file: Some("train.py".to_owned()),
+            line: Some(line),
+            module: None,
+            offset: None,
+            inlined: false,
+        }
+    }
+
+    /// Fills of 100 ns from two lines, of which one has two call sites, and some of a site without a stack.
+    fn report() -> (Report, Stacks) {
+        let site = |site, count, ns| SiteTotal {
+            site,
+            what: What::Memset { bytes: 4 },
+            total: total(count, ns),
+        };
+        let device = DeviceReport {
+            pid: 7,
+            device: 0,
+            kernels: Total::default(),
+            in_graphs: 0,
+            memsets: total(9, 100),
+            copies: Vec::new(),
+            by_kernel: Vec::new(),
+            other_kernels: Total::default(),
+            span: Span::default(),
+        };
+        let report = Report {
+            devices: vec![device],
+            by_site: vec![site(31, 2, 40), site(32, 1, 20), site(33, 1, 15), site(34, 2, 5)],
+            ..Report::default()
+        };
+        let stacks = [
+            (31, vec![frame(3, "zero_grad")]),
+            (32, vec![frame(9, "reset\u{1b}")]),
+            (33, vec![frame(3, "zero_grad")]),
+        ];
+        (report, stacks.into_iter().collect())
+    }
+
+    #[test]
+    fn sites_of_one_line_are_one_and_the_rest_is_said() {
+        let (report, stacks) = report();
+        let mut out = String::new();
+        to_text(&report, &stacks, false, &mut out);
+        insta::assert_snapshot!(out);
+    }
+
+    #[test]
+    fn lines_and_the_rest_add_up_to_all() {
+        let (report, stacks) = report();
+        let mut gpu = json!({});
+        add_json(&report, &stacks, false, &mut gpu);
+        let sites = gpu["by_site"].as_array().unwrap().iter();
+        let us: f64 = sites.map(|site| site["total_us"].as_f64().unwrap()).sum();
+        assert_eq!((us, gpu["unattributed_us"].as_f64()), (0.075, Some(0.025)));
+    }
+
+    #[test]
+    fn without_a_call_site_nothing_is_written() {
+        let (report, _) = report();
+        let mut out = String::new();
+        to_text(&report, &Stacks::default(), false, &mut out);
+        assert_eq!(out, "");
+    }
+}

@@ -3,47 +3,24 @@
 //!
 //! Owns calls that were not found yet. CUPTI is not asked for numbers that would name them exactly: that costs more than all else.
 
-use super::{Activity, Cause, What};
-use crate::model::kernel_name::KernelName;
+mod queue;
+#[cfg(test)]
+mod tests;
+
+pub use queue::Given;
+
+use super::{Activity, Cause};
 use crate::wire::PER_THREAD;
+use queue::{Next, Queue};
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::Arc;
 
 /// Calls of a stream that wait.
 const MOST_WAITING: usize = 1 << 16;
-/// Calls that are looked at for one activity: between two that match, others may have been lost.
-const FURTHEST: usize = 256;
 /// The GPU's clock is fitted to the host's: work may seem to begin so long before its call, ns.
 const UNEVEN_NS: u64 = 5_000;
 
 /// A process and a handle.
 type Of = (u32, u64);
-
-/// What a call gives a stream to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Given {
-    /// `None`: its name is not known.
-    Kernel(Option<Arc<KernelName>>),
-    /// `None`: how much, the call does not say.
-    Copy(Option<u64>),
-    Memset,
-}
-
-/// A call that was not found yet.
-#[derive(Debug, Clone)]
-struct Waiting {
-    call: Cause,
-    entered: u64,
-    given: Given,
-}
-
-/// Calls of a stream, in order.
-#[derive(Debug, Default)]
-struct Queue {
-    calls: VecDeque<Waiting>,
-    /// Something has begun before the call whose turn it was: that one may be done already, or its own was not seen.
-    in_doubt: bool,
-}
 
 /// A launch of a graph.
 #[derive(Debug, Clone, Copy)]
@@ -111,11 +88,8 @@ impl Matcher {
         if self.capturing.contains(&(pid, stream)) {
             return;
         }
-        let waiting = &mut self.waiting.entry((pid, stream)).or_default().calls;
-        if waiting.len() == MOST_WAITING {
-            waiting.pop_front();
-        }
-        waiting.push_back(Waiting { call, entered, given });
+        let queue = self.waiting.entry((pid, stream)).or_default();
+        queue.add(call, entered, given);
     }
 
     /// The same of a graph as a whole.
@@ -171,9 +145,9 @@ impl Matcher {
             .filter(|(key, _)| key.0 == activity.pid)
             .map(|(_, h)| *h)
             .collect();
-        let next_fits = |(of, waiting): &(&Of, &Queue)| {
+        let next_fits = |(of, queue): &(&Of, &Queue)| {
             let is_free = of.0 == activity.pid && (of.1 <= PER_THREAD || !known.contains(&of.1));
-            is_free && waiting.calls.front().is_some_and(|one| one.fits(activity))
+            is_free && queue.begins_with(activity)
         };
         let mut found = self.waiting.iter().filter(next_fits).map(|(of, _)| of.1);
         let only = found.next().filter(|_| found.next().is_none())?;
@@ -270,254 +244,5 @@ impl Matcher {
         self.replays.retain(|key, _| key.0 != pid);
         self.launched_into.retain(|key| key.0 != pid);
         self.capturing.retain(|key| key.0 != pid);
-    }
-}
-
-/// What is found for an activity.
-enum Next {
-    Is(Cause),
-    /// None, or more than one.
-    Unsure,
-    /// Such a call was entered after it began.
-    ComesLater,
-}
-
-impl Queue {
-    /// Takes the call out that has caused `activity`. `in_order`: what is before it has been done, and was not told of.
-    fn next(&mut self, activity: &Activity, in_order: bool) -> Next {
-        let mut fitting = self.calls.iter().take(FURTHEST).enumerate();
-        let mut fitting = fitting.by_ref().filter(|(_, one)| one.fits(activity)).map(|(at, _)| at);
-        let Some(at) = fitting.next() else {
-            let comes_later = self.comes_later(activity);
-            self.in_doubt |= comes_later;
-            return if comes_later { Next::ComesLater } else { Next::Unsure };
-        };
-        // where calls were passed over, or no other can be meant, the order is known again
-        self.in_doubt = self.in_doubt && !(in_order && at > 0) && fitting.next().is_some();
-        if in_order {
-            self.calls.drain(..at);
-        }
-        let taken = self.calls.remove(if in_order { 0 } else { at });
-        match taken.filter(|_| !self.in_doubt) {
-            Some(taken) => Next::Is(taken.call),
-            None => Next::Unsure,
-        }
-    }
-
-    /// Whether such a call was entered after `activity` began.
-    fn comes_later(&self, activity: &Activity) -> bool {
-        let mut calls = self.calls.iter().take(FURTHEST);
-        calls.any(|one| one.gives(activity) && !one.fits(activity))
-    }
-}
-
-impl Waiting {
-    /// Whether it asks for such a thing, whenever.
-    fn gives(&self, activity: &Activity) -> bool {
-        match (&self.given, &activity.what) {
-            (Given::Kernel(Some(given)), What::Kernel { name: Some(name), .. }) => given.symbol == name.symbol,
-            (Given::Kernel(_), What::Kernel { .. }) => true,
-            (Given::Copy(Some(given)), What::Copy { bytes, .. }) => given == bytes,
-            (Given::Copy(None), What::Copy { .. }) | (Given::Memset, What::Memset { .. }) => true,
-            _ => false,
-        }
-    }
-
-    fn fits(&self, activity: &Activity) -> bool {
-        self.gives(activity) && self.entered <= activity.begin + UNEVEN_NS
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PID: u32 = 7;
-
-    fn call(entered: u64) -> Cause {
-        Cause {
-            tid: PID,
-            entered,
-            site: None,
-        }
-    }
-
-    fn copy(begin: u64, stream: u32, bytes: u64) -> Activity {
-        let what = What::Copy {
-            direction: None,
-            host: None,
-            bytes,
-        };
-        Activity {
-            pid: PID,
-            begin,
-            end: begin + 10,
-            device: 0,
-            context: 1,
-            stream,
-            graph: None,
-            what,
-            call: None,
-        }
-    }
-
-    fn given(matcher: &mut Matcher, stream: u64, calls: &[(u64, u64)]) {
-        for (entered, bytes) in calls {
-            matcher.give((PID, stream), call(*entered), *entered, Given::Copy(Some(*bytes)));
-        }
-    }
-
-    #[test]
-    fn a_stream_does_its_work_in_order() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        given(&mut matcher, 0x700, &[(1, 64), (2, 64), (3, 8), (4, 64)]);
-        let causes: Vec<_> = [64, 64, 8, 64]
-            .iter()
-            .map(|bytes| matcher.cause(&copy(9000, 13, *bytes)))
-            .collect();
-        assert_eq!(causes, [Some(call(1)), Some(call(2)), Some(call(3)), Some(call(4))]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
-    }
-
-    #[test]
-    fn what_was_lost_on_the_way_is_passed_over() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        given(&mut matcher, 0x700, &[(1, 64), (2, 8), (3, 16)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(call(2)));
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), None, "its turn is over");
-        assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(call(3)));
-    }
-
-    #[test]
-    fn nothing_is_done_before_it_was_asked_for() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        matcher.give((PID, 0x700), call(1), 50_000, Given::Memset);
-        let memset = |begin| Activity {
-            what: What::Memset { bytes: 1 },
-            ..copy(begin, 13, 0)
-        };
-        assert_eq!(matcher.cause(&memset(44_000)), None);
-        assert_eq!(
-            matcher.cause(&memset(46_000)),
-            Some(call(1)),
-            "clocks are not as even as that"
-        );
-    }
-
-    #[test]
-    fn what_begins_before_its_call_is_counted_and_named_by_none() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        given(&mut matcher, 0x700, &[(20_000, 64)]);
-        assert_eq!((matcher.cause(&copy(9000, 13, 64)), matcher.early(PID)), (None, 1));
-        assert_eq!(
-            (matcher.cause(&copy(9000, 13, 8)), matcher.early(PID)),
-            (None, 1),
-            "no such call"
-        );
-        given(&mut matcher, 0x700, &[(21_000, 64), (22_000, 8), (23_000, 64)]);
-        assert_eq!(matcher.cause(&copy(30_000, 13, 64)), None, "either of two");
-        assert_eq!(
-            matcher.cause(&copy(31_000, 13, 8)),
-            Some(call(22_000)),
-            "the order is known again"
-        );
-        assert_eq!(matcher.cause(&copy(32_000, 13, 64)), Some(call(23_000)));
-        assert_eq!(matcher.early(PID), 1);
-    }
-
-    #[test]
-    fn a_call_that_was_not_seen_takes_no_other_ones_place() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        given(&mut matcher, 0x700, &[(20_000, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), None);
-        assert_eq!(
-            matcher.cause(&copy(20_500, 13, 64)),
-            Some(call(20_000)),
-            "no other can be meant"
-        );
-    }
-
-    #[test]
-    fn a_part_of_a_graph_may_begin_early_as_well() {
-        let mut matcher = Matcher::default();
-        matcher.launch((PID, 0), call(1), 1, 0xabc);
-        let part = |begin| Activity {
-            graph: Some((5, 1)),
-            ..copy(begin, 13, 1)
-        };
-        assert_eq!(matcher.cause(&part(9000)), Some(call(1)));
-        matcher.launch((PID, 0), call(20_000), 20_000, 0xabc);
-        assert_eq!((matcher.cause(&part(9500)), matcher.early(PID)), (None, 1));
-        assert_eq!(matcher.cause(&part(21_000)), Some(call(20_000)));
-    }
-
-    #[test]
-    fn a_stream_without_a_name_is_the_only_one_that_has_such_work() {
-        let mut matcher = Matcher::default();
-        given(&mut matcher, 0x700, &[(1, 64), (3, 64)]);
-        given(&mut matcher, 0x800, &[(2, 8)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(1)));
-        given(&mut matcher, 0x900, &[(4, 64)]);
-        assert_eq!(
-            matcher.cause(&copy(9000, 13, 64)),
-            Some(call(3)),
-            "it has kept its number"
-        );
-    }
-
-    #[test]
-    fn parts_of_a_graph_belong_to_its_launches_in_turn() {
-        let mut matcher = Matcher::default();
-        for entered in [1, 2] {
-            matcher.launch((PID, 0), call(entered), entered, 0xabc);
-        }
-        let part = |node| Activity {
-            graph: Some((5, node)),
-            ..copy(9000, 13, 1)
-        };
-        let causes: Vec<_> = [1, 2, 1, 2, 1].map(|node| matcher.cause(&part(node))).to_vec();
-        assert_eq!(
-            causes,
-            [Some(call(1)), Some(call(1)), Some(call(2)), Some(call(2)), None]
-        );
-    }
-
-    #[test]
-    fn of_graphs_that_could_each_be_meant_none_is() {
-        let mut matcher = Matcher::default();
-        matcher.launch((PID, 0), call(1), 1, 0xabc);
-        matcher.launch((PID, 0), call(2), 2, 0xdef);
-        let part = |number, begin| Activity {
-            graph: Some((number, 1)),
-            ..copy(begin, 13, 1)
-        };
-        assert_eq!(matcher.cause(&part(5, 9000)), None);
-        matcher.launch((PID, 0), call(3), 10_000, 0xabc);
-        assert_eq!(
-            matcher.cause(&part(5, 20_000)),
-            Some(call(3)),
-            "only one was launched twice"
-        );
-        assert_eq!(
-            matcher.cause(&part(6, 20_000)),
-            Some(call(2)),
-            "and only the other one is left"
-        );
-    }
-
-    #[test]
-    fn what_is_captured_is_not_done() {
-        let mut matcher = Matcher::default();
-        matcher.name_stream(PID, 1, 13, 0x700);
-        matcher.capture(PID, 0x700, true);
-        given(&mut matcher, 0x700, &[(1, 64)]);
-        matcher.capture(PID, 0x700, false);
-        given(&mut matcher, 0x700, &[(2, 64)]);
-        assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(2)));
     }
 }
