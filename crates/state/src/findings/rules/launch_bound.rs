@@ -67,7 +67,8 @@ impl Rule for LaunchBound {
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
         let (evidence, steps) = self.0.costliest(end)?;
         let mostly = is_percent(evidence.count, steps.all, LATE_PERCENT);
-        let cost_ns = end.untraced(evidence.ns, steps.launches);
+        // a step may have begun long before the time that shares are of
+        let cost_ns = end.untraced(evidence.ns, steps.launches).min(end.run.steady_ns);
         if evidence.count < AT_LEAST || !mostly || !end.is_share(cost_ns, PERCENT) || is_storm(end) {
             return None;
         }
@@ -123,6 +124,27 @@ mod tests {
         assert_eq!(
             (findings[0].cost_ns, findings[0].certainty),
             (50 * 20 * 204 * US, Certainty::Bound)
+        );
+    }
+
+    #[test]
+    fn no_more_is_lost_than_there_was_time() {
+        let mut fixture = Fixture::of(LaunchBound::default());
+        fixture.launch();
+        fixture.pass(3_000 * MS);
+        for _ in 0..50 {
+            for _ in 0..20 {
+                fixture.launch();
+                fixture.pass(200 * US);
+            }
+            fixture.sync(5 * US);
+        }
+        let findings = fixture.findings();
+        assert_eq!((findings.len(), findings[0].count), (1, 50));
+        assert!(
+            findings[0].cost_ns < 500 * MS,
+            "the pause is start-up: {}",
+            findings[0].cost_ns
         );
     }
 
