@@ -115,10 +115,11 @@ fn tiles(report: &Report, page: &mut String) {
         words::unasked(report).unwrap_or_else(|| "all threads together".to_owned()),
         false,
     ));
-    if let Some(idle) = report.idle.first() {
+    if let Some(idle) = short::idle(report).into_iter().next() {
+        let sign = idle.bound.map_or("", |_| "≥ ");
         let share = super::at_least(idle.total_ns, idle.window_ns);
-        let more = format!("{share} of {}, process {}", duration(idle.window_ns), idle.pid);
-        all.push((format!("≥ {}", duration(idle.total_ns)), "GPU idle", more, false));
+        let more = format!("{share} of {}, {}", duration(idle.window_ns), idle.whose);
+        all.push((format!("{sign}{}", duration(idle.total_ns)), "GPU idle", more, false));
     }
     if let Some(held) = report.memory.processes.first() {
         let more = format!("process {}, at {}", held.pid, words::at(held.peak_at_ns));

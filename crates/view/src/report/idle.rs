@@ -62,13 +62,13 @@ impl Idle {
     /// `12.3 s of 40.0 s (30.7 %)`, rounded down: a share of at least so much.
     #[must_use]
     pub fn words(&self) -> String {
-        format!(
-            "{} of {} ({})",
-            duration(self.total_ns),
-            duration(self.window_ns),
-            at_least(self.total_ns, self.window_ns)
-        )
+        share_words(self.total_ns, self.window_ns)
     }
+}
+
+/// `12.3 s of 40.0 s (30.7 %)`, rounded down.
+pub(super) fn share_words(ns: u64, of_ns: u64) -> String {
+    format!("{} of {} ({})", duration(ns), duration(of_ns), at_least(ns, of_ns))
 }
 
 /// `30.7 %`, rounded down.

@@ -1,7 +1,7 @@
 //! One report with something in every section, in each form that people read.
 
 use super::diff::diff;
-use super::{Collector, Report, Source, diff as pages, html, markdown, text};
+use super::{Collector, Report, Source, diff as pages, html, markdown, short, text};
 use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::record::{Kind, Record, Taker};
 use serde_json::{Value, json};
@@ -167,6 +167,30 @@ fn a_report_reads_well_in_a_terminal() {
     insta::assert_snapshot!("report_as_text", text::page(&whole(), false, None));
     insta::assert_snapshot!("report_in_60_columns_and_colours", text::page(&whole(), true, Some(60)));
     insta::assert_snapshot!("report_of_rows_alone_as_text", text::page(&of_rows(), false, None));
+}
+
+/// What calls prove of process 4711, and what CUPTI has measured.
+fn idle_said(certainty: &str) -> Vec<String> {
+    let mut known = summary();
+    known["gpu"] = json!({"devices": [{"pid": 4711, "device": 1, "busy_us": 100_000.0, "idle_us": 300_000.0, "certainty": certainty}]});
+    let report = report(steps(1), Some(known), "b.arrows");
+    let facts = short::facts(&report).into_iter();
+    facts
+        .filter(|(name, _)| *name == "GPU idle")
+        .map(|(_, said)| said)
+        .collect()
+}
+
+#[test]
+fn idle_time_is_said_as_measured_where_it_was() {
+    assert_eq!(
+        idle_said("measured"),
+        ["300.0 ms of 400.0 ms (75.0 %) of process 4711, device 1 (measured)"]
+    );
+    assert_eq!(
+        idle_said("bound"),
+        ["at least 180.0 ms of 500.0 ms (36.0 %) of process 4711"]
+    );
 }
 
 #[test]

@@ -25,10 +25,8 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     facts.push(("copied", bytes(report.copied_bytes())));
     facts.push(("waiting", words::waiting(report)));
     facts.extend(words::unasked(report).map(|more| ("", more)));
-    for idle in report.idle.iter().take(IDLE) {
-        let word = if idle.inferred { "inferred:" } else { "at least" };
-        facts.push(("GPU idle", format!("{word} {} of process {}", idle.words(), idle.pid)));
-    }
+    let idle = idle(report).into_iter().take(IDLE);
+    facts.extend(idle.map(|idle| ("GPU idle", idle.sentence())));
     if let Some(peak) = report.memory.peak_bytes() {
         facts.push(("memory", format!("{} at the peak of one process", bytes(peak))));
     }
@@ -36,6 +34,47 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
         driver(report).map(|(share, calls)| ("kernel driver", format!("{share} of the time in CUDA calls, {calls}"))),
     );
     facts
+}
+
+/// For how long a device had nothing to do.
+pub(super) struct Idle {
+    /// What it is instead of an exact time.
+    pub bound: Option<&'static str>,
+    pub total_ns: u64,
+    pub window_ns: u64,
+    pub whose: String,
+}
+
+impl Idle {
+    fn sentence(&self) -> String {
+        let words = super::idle::share_words(self.total_ns, self.window_ns);
+        let bound = self.bound.map(|bound| format!("{bound} ")).unwrap_or_default();
+        format!("{bound}{words} of {}", self.whose)
+    }
+}
+
+/// As measured, most first; then of processes of which nothing was measured, as their calls prove it.
+pub(super) fn idle(report: &Report) -> Vec<Idle> {
+    let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
+    let mut measured: Vec<_> = devices.filter(|device| device.is_measured()).collect();
+    measured.sort_by_key(|device| std::cmp::Reverse(device.idle_ns));
+    let proven = report
+        .idle
+        .iter()
+        .filter(|idle| measured.iter().all(|device| device.pid != idle.pid));
+    let proven = proven.map(|idle| Idle {
+        bound: Some(if idle.inferred { "inferred:" } else { "at least" }),
+        total_ns: idle.total_ns,
+        window_ns: idle.window_ns,
+        whose: format!("process {}", idle.pid),
+    });
+    let measured = measured.iter().map(|device| Idle {
+        bound: None,
+        total_ns: device.idle_ns,
+        window_ns: device.window_ns(),
+        whose: format!("process {}, device {} (measured)", device.pid, device.device),
+    });
+    measured.chain(proven).collect()
 }
 
 /// The same as a table, without heads.

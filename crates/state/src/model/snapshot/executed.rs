@@ -1,6 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
+use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
 /// See the module.
@@ -64,6 +65,20 @@ pub struct Device {
     /// As `model::work::Certainty` names it.
     pub certainty: String,
     pub by_kernel: Vec<Kernel>,
+}
+
+impl Device {
+    /// Whether every activity came, so that its times are no bounds.
+    #[must_use]
+    pub fn is_measured(&self) -> bool {
+        self.certainty == Certainty::Measured.name()
+    }
+
+    /// From the first activity to the end of the last.
+    #[must_use]
+    pub fn window_ns(&self) -> u64 {
+        self.busy_ns.saturating_add(self.idle_ns)
+    }
 }
 
 /// Of one direction.

@@ -70,11 +70,11 @@ fn row(name: &str, kernel: &Kernel, all: u64) -> Vec<Cell> {
 }
 
 fn line(device: &Device) -> String {
-    let window = device.busy_ns.saturating_add(device.idle_ns);
+    let window = device.window_ns();
     let share = device.idle_ns as f64 * 100.0 / window.max(1) as f64;
-    let (least, most) = match device.certainty.as_str() {
-        "measured" => ("", ""),
-        _ => (" at least", " at most"),
+    let (least, most) = match device.is_measured() {
+        true => ("", ""),
+        false => (" at least", " at most"),
     };
     format!(
         "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share:.1} %) in {}, the longest {} ({}); {}",
