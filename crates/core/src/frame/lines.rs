@@ -69,8 +69,13 @@ fn way(inward: &[Frame]) -> String {
 
 /// Frames of one library that tell a person nothing.
 fn nameless_together(a: &Frame, b: &Frame) -> bool {
-    let nameless = |frame: &Frame| frame.language == Language::Native && frame.function.starts_with("0x");
-    nameless(a) && nameless(b) && a.module.is_some() && a.module == b.module
+    let native = |frame: &Frame| frame.language == Language::Native && is_nameless(frame);
+    native(a) && native(b) && a.module.is_some() && a.module == b.module
+}
+
+/// An address stands in the place of its name.
+fn is_nameless(frame: &Frame) -> bool {
+    frame.function.starts_with("0x")
 }
 
 fn step(frames: &[&Frame]) -> String {
@@ -86,13 +91,14 @@ fn step(frames: &[&Frame]) -> String {
 }
 
 /// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
-/// code that is no library of CUDA or a framework.
+/// code that is no library of CUDA or a framework, else of whatever has a name.
 fn own(stack: &[Frame]) -> usize {
     let python = |frame: &Frame| frame.language == Language::Python;
     let find = |is: &dyn Fn(&Frame) -> bool| stack.iter().position(is);
     find(&|frame| python(frame) && !is_installed(frame))
         .or_else(|| find(&python))
         .or_else(|| find(&|frame| !serves(frame)))
+        .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
 }
 
@@ -135,7 +141,7 @@ fn named(frame: &Frame) -> String {
 }
 
 fn located(frame: &Frame, module: &str) -> String {
-    match frame.offset.filter(|_| frame.function.starts_with("0x")) {
+    match frame.offset.filter(|_| is_nameless(frame)) {
         Some(offset) => format!("{}+{offset:#x}", escaped(module)),
         None => escaped(module),
     }
@@ -144,7 +150,7 @@ fn located(frame: &Frame, module: &str) -> String {
 /// A frame among many.
 fn brief(frame: &Frame) -> String {
     match frame.language {
-        Language::Native if !frame.function.starts_with("0x") => cut(&frame.function),
+        Language::Native if !is_nameless(frame) => cut(&frame.function),
         _ => named(frame),
     }
 }
@@ -241,6 +247,23 @@ mod tests {
             native("step", "app"),
         ];
         assert_eq!(frame_lines(&stack), ["step (app)", "by cudaMalloc → cuMemCreate"]);
+    }
+
+    #[test]
+    fn a_name_comes_before_an_address() {
+        let stack = [
+            native("0x1376c", "libcudart.so.13"),
+            native("at::native::gpu_reduce_kernel", "libtorch_cuda.so"),
+            native("torch::autograd::Engine::thread_main", "libtorch_cpu.so"),
+        ];
+        assert_eq!(
+            frame_place(&stack).as_deref(),
+            Some("at::native::gpu_reduce_kernel (libtorch_cuda.so)")
+        );
+        assert_eq!(
+            frame_place(&stack[..1]).as_deref(),
+            Some("0x1376c (libcudart.so.13+0x1234)")
+        );
     }
 
     #[test]
