@@ -58,13 +58,17 @@ fn files_are_let_go_of_when_no_process_maps_them_and_found_again_when_one_does()
     });
     let with_kept = attached_files(&exporter);
 
+    let mut most = with_kept;
     for number in 0..4 {
         let name = format!("u-{number}");
         let folder = installed_as(&name);
-        started(folder.path(), &name, "hammer 100 1").finish();
+        let running = started(folder.path(), &name, "hammer 100 3");
         eventually("its calls are counted", || calls(&exporter, &name) > 0.0);
+        // on a busy machine those of the one before may be let go of already
+        most = most.max(attached_files(&exporter));
+        running.finish();
     }
-    assert!(attached_files(&exporter) > with_kept);
+    assert!(most > with_kept);
     eventually("those of the others are let go of", || {
         attached_files(&exporter) <= with_kept
     });
