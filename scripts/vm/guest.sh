@@ -102,7 +102,7 @@ watched() {
 }
 
 # Before 5.15 a probe cannot tell which function it is at.
-case $(uname -r) in 5.[0-9].* | 5.1[0-4].*) exec sh ./refused.sh ./gpusim train 0 ;; esac
+case $(uname -r) in 5.[0-9].* | 5.1[0-4].*) unset GPUSCOPE_ENGINE; exec sh ./refused.sh ./gpusim train 0 ;; esac
 
 case $(uname -r) in
   5.* | 6.[0-5].*) tier=perf-link ;;

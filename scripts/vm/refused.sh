@@ -40,7 +40,7 @@ export GPUSCOPE_LONGEST_HOLD=60s
 launches() {
   ./gpuscope run -q --summary json -- "$1" train "$2" >/tmp/out 2>/tmp/err </dev/null; status=$?
   counted=$(grep '^{.*"type":"summary"' /tmp/err | tr '{' '\n' | sed -n 's/.*"calls": *\([0-9]*\).*"name": *"cudaLaunchKernel".*/\1/p')
-  if [ $status = 0 ] && [ "$counted" = $(($2 * 20)) ] && grep -q 'traced from inside' /tmp/err; then
+  if [ $status = 0 ] && [ "$counted" = $(($2 * 20)) ] && grep -q '"attach":"inside"' /tmp/err; then
     pass "$1: $counted launches from inside"
   else
     fail "$1: status $status, '$counted' launches"
