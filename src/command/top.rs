@@ -1,7 +1,7 @@
 //! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
 
 mod children;
-mod desk;
+mod handover;
 mod interactive;
 mod live;
 #[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]

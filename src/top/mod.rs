@@ -13,7 +13,7 @@ pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod model;
 pub(crate) mod once;
-pub(crate) mod people;
+pub(crate) mod origins;
 #[cfg(feature = "record")]
 pub(crate) mod replay;
 pub(crate) mod screen;

@@ -1,7 +1,7 @@
 //! The live screen: one thread looks, which may take as long as programs make calls; one draws and listens to keys.
 
 use super::children::Children;
-use super::desk::{Drawer, Looker, Wish, desk};
+use super::handover::{Drawer, Looker, Wish, handover};
 use super::live::Live;
 use super::wakes::Wakes;
 use crate::cli::TopArgs;
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::of_screen()?;
     let screen = Screen::open()?;
-    let (looker, drawer) = desk(args.delay);
+    let (looker, drawer) = handover(args.delay);
     let state = State {
         user,
         ..State::new(args.delay)

@@ -15,7 +15,7 @@ use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
 use crate::top::model::{self, Allocations, Closeup, Count, Frame, Function, InProgress, Known};
-use crate::top::people::People;
+use crate::top::origins::Origins;
 use crate::tracer::{self, Scope};
 use crate::user;
 use anyhow::Result;
@@ -51,7 +51,7 @@ pub(super) struct Live {
     gatherer: Gatherer,
     config: Config,
     pace: Pace,
-    people: People,
+    origins: Origins,
     /// Calls by function at the look before, of the process that was looked at closely.
     before: (u32, HashMap<String, u64>),
     looked: Instant,
@@ -85,7 +85,7 @@ impl Live {
             gatherer,
             config,
             pace: Pace::of_all_counters(Instant::now()),
-            people: People::default(),
+            origins: Origins::default(),
             before: (0, HashMap::new()),
             looked: Instant::now(),
             pids: args.pids.clone(),
@@ -140,12 +140,12 @@ impl Live {
         let rates = self.pace.rates(scrape);
         let owners = scrape.samples.iter().filter_map(|sample| sample.owner.as_deref());
         let pids: HashSet<u32> = owners.map(model::pid_of).filter(|pid| *pid > 0).collect();
-        self.people.look_at(pids.into_iter());
+        self.origins.look_at(pids.into_iter());
         let closeup = close.and_then(|pid| self.closeup(pid));
         let mut frame = model::frame(Known {
             scrape,
             rates: &rates,
-            people: &self.people,
+            origins: &self.origins,
             at: crate::clock::clock_now().start_unix_ns as f64 / 1e9,
             traces_all: self.gatherer.tracer.is_some() && self.inside.is_none() && self.pids.is_empty(),
             closeup,

@@ -7,14 +7,14 @@ use super::{Closeup, Frame};
 use crate::owner::Owner;
 use crate::serve::Scrape;
 use crate::serve::display::{Rates, notes};
-use crate::top::people::People;
+use crate::top::origins::Origins;
 use std::collections::BTreeMap;
 
 /// What a frame is made of.
 pub(crate) struct Known<'a> {
     pub scrape: &'a Scrape,
     pub rates: &'a Rates,
-    pub people: &'a People,
+    pub origins: &'a Origins,
     /// Seconds since 1970.
     pub at: f64,
     /// Calls of every process are seen.
@@ -64,7 +64,7 @@ fn processes(known: &Known) -> Vec<Process> {
     let name = |(pid, (mut process, owner)): (u32, (Process, &Owner))| {
         process.pid = pid;
         process.settle(owner);
-        describe(&mut process, owner, known.people);
+        describe(&mut process, owner, known.origins);
         process.traced |= known.traces_all;
         process.quiet = process.traced && process.calls.is_none();
         process
@@ -77,15 +77,15 @@ pub(crate) fn pid_of(owner: &Owner) -> u32 {
     owner.get("pid").and_then(|pid| pid.parse().ok()).unwrap_or_default()
 }
 
-fn describe(process: &mut Process, owner: &Owner, people: &People) {
+fn describe(process: &mut Process, owner: &Owner, origins: &Origins) {
     let get = |name| owner.get(name).unwrap_or_default().to_owned();
     process.comm = get("comm");
     process.command = get("cmdline");
     process.place = place(owner);
-    let person = people.get(process.pid);
-    process.user = person.map(|person| person.user.clone());
-    process.ancestors = person.map(|person| person.ancestors.clone()).unwrap_or_default();
-    process.ended = process.pid != 0 && person.is_none_or(|person| person.ended);
+    let origin = origins.get(process.pid);
+    process.user = origin.map(|origin| origin.user.clone());
+    process.ancestors = origin.map(|origin| origin.ancestors.clone()).unwrap_or_default();
+    process.ended = process.pid != 0 && origin.is_none_or(|origin| origin.ended);
     if process.pid == 0 {
         process.comm = "other processes".to_owned();
     } else if process.comm.is_empty() {

@@ -5,7 +5,7 @@ use crate::owner::Owner;
 use crate::serve::display::Pace;
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::{Scrape, Status, metrics};
-use crate::top::people::{People, Person};
+use crate::top::origins::{Origin, Origins};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -206,13 +206,13 @@ fn scrape(started: Instant, second: u64) -> Scrape {
     }
 }
 
-fn people() -> People {
-    let mut people = People::default();
-    people.tell(4711, Person::of("ada", &[4000, 1]));
-    people.tell(4720, Person::of("ada", &[4711, 4000, 1]));
-    people.tell(900, Person::of("root", &[1]));
-    people.tell(5000, Person::of("eve\u{1b}[2J", &[1]));
-    people
+fn origins() -> Origins {
+    let mut origins = Origins::default();
+    origins.tell(4711, Origin::of("ada", &[4000, 1]));
+    origins.tell(4720, Origin::of("ada", &[4711, 4000, 1]));
+    origins.tell(900, Origin::of("root", &[1]));
+    origins.tell(5000, Origin::of("eve\u{1b}[2J", &[1]));
+    origins
 }
 
 fn closeup() -> Closeup {
@@ -263,7 +263,7 @@ pub(crate) fn second_look() -> (Frame, History) {
         last = frame(Known {
             scrape: &scrape,
             rates: &rates,
-            people: &people(),
+            origins: &origins(),
             at: 1_790_000_000.0 + second as f64,
             traces_all: false,
             closeup: Some(closeup()),

@@ -42,13 +42,13 @@ pub(crate) struct Column<T> {
     pub key: fn(&T) -> Key,
 }
 
-const fn number(
+pub(super) const fn number<T>(
     title: &'static str,
     width: usize,
     rank: u8,
-    text: fn(&Process) -> Option<String>,
-    key: fn(&Process) -> Key,
-) -> Column<Process> {
+    text: fn(&T) -> Option<String>,
+    key: fn(&T) -> Key,
+) -> Column<T> {
     Column {
         title,
         width,

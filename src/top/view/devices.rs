@@ -1,7 +1,7 @@
 //! One line for each device, and for each of its parts.
 
 use super::cells::{bound, bytes, part, percent};
-use super::columns::{ALWAYS, Column, Key, fitting, line};
+use super::columns::{ALWAYS, Column, Key, fitting, line, number};
 use super::spark;
 use crate::text::quantity::escaped;
 use crate::top::model::Device;
@@ -9,14 +9,7 @@ use crate::top::model::history::{DevicePoint, History};
 use unicode_width::UnicodeWidthStr;
 
 const fn column(title: &'static str, width: usize, rank: u8, text: fn(&Device) -> Option<String>) -> Column<Device> {
-    Column {
-        title,
-        width,
-        rank,
-        left: false,
-        text,
-        key: |_| Key::Unknown,
-    }
+    number(title, width, rank, text, |_| Key::Unknown)
 }
 
 /// From left to right; the name takes what room there is.

@@ -35,8 +35,8 @@ pub(super) struct Drawer {
     frames: Receiver<Frame>,
 }
 
-/// Both ends of a desk.
-pub(super) fn desk(delay: Duration) -> (Looker, Drawer) {
+/// Both ends of it.
+pub(super) fn handover(delay: Duration) -> (Looker, Drawer) {
     let wish = Wish {
         close: None,
         delay,
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_newest_frame_is_taken_and_a_wish_for_now_is_told_once() {
-        let (looker, drawer) = desk(Duration::from_secs(1));
+        let (looker, drawer) = handover(Duration::from_secs(1));
         assert!(looker.take_wish().now && !looker.take_wish().now);
         assert!(drawer.take_frame().is_none());
         for at in [1.0, 2.0] {
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn who_is_left_alone_knows_it() {
-        let (looker, drawer) = desk(Duration::from_secs(1));
+        let (looker, drawer) = handover(Duration::from_secs(1));
         drop(drawer);
         assert!(looker.ends());
-        let (looker, drawer) = desk(Duration::from_secs(1));
+        let (looker, drawer) = handover(Duration::from_secs(1));
         drop(looker);
         assert!(drawer.is_alone());
     }

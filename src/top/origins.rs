@@ -12,7 +12,7 @@ const DEEPEST: usize = 32;
 
 /// What is known of one process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Person {
+pub(crate) struct Origin {
     pub user: String,
     /// The nearest first.
     pub ancestors: Vec<u32>,
@@ -23,39 +23,39 @@ pub(crate) struct Person {
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct People {
-    known: HashMap<u32, Person>,
+pub(crate) struct Origins {
+    known: HashMap<u32, Origin>,
     names: HashMap<u32, String>,
 }
 
-impl People {
+impl Origins {
     /// Looks at these processes, and forgets all others.
     pub(crate) fn look_at(&mut self, pids: impl Iterator<Item = u32>) {
         let mut before = std::mem::take(&mut self.known);
         for pid in pids {
             let known = before.remove(&pid);
-            let person = self.looked_at(pid, known);
-            self.known.insert(pid, person);
+            let origin = self.looked_at(pid, known);
+            self.known.insert(pid, origin);
         }
     }
 
-    pub(crate) fn get(&self, pid: u32) -> Option<&Person> {
+    pub(crate) fn get(&self, pid: u32) -> Option<&Origin> {
         self.known.get(&pid)
     }
 
     #[cfg(test)]
-    pub(crate) fn tell(&mut self, pid: u32, person: Person) {
-        self.known.insert(pid, person);
+    pub(crate) fn tell(&mut self, pid: u32, origin: Origin) {
+        self.known.insert(pid, origin);
     }
 
-    fn looked_at(&mut self, pid: u32, known: Option<Person>) -> Person {
+    fn looked_at(&mut self, pid: u32, known: Option<Origin>) -> Origin {
         let started = start_ticks(Path::new("/proc"), pid);
         let ended = started.is_none() || discover::has_ended(pid);
         match known {
             // once it has ended, its number may be another's
-            Some(person) if person.ended || ended || person.started != started => Person { ended: true, ..person },
-            Some(person) => person,
-            None => Person {
+            Some(origin) if origin.ended || ended || origin.started != started => Origin { ended: true, ..origin },
+            Some(origin) => origin,
+            None => Origin {
                 user: self.user_of(pid),
                 ancestors: ancestors(pid),
                 ended,
@@ -74,12 +74,12 @@ impl People {
 }
 
 #[cfg(test)]
-impl Person {
-    pub(crate) fn of(user: &str, ancestors: &[u32]) -> Person {
-        Person {
+impl Origin {
+    pub(crate) fn of(user: &str, ancestors: &[u32]) -> Origin {
+        Origin {
             user: user.to_owned(),
             ancestors: ancestors.to_vec(),
-            ..Person::default()
+            ..Origin::default()
         }
     }
 }
@@ -117,11 +117,11 @@ mod tests {
 
     #[test]
     fn we_are_there_and_have_a_parent() {
-        let mut people = People::default();
+        let mut origins = Origins::default();
         let own = std::process::id();
-        people.look_at([own, u32::MAX].into_iter());
-        let person = people.get(own).unwrap();
-        assert!(!person.ended && !person.user.is_empty() && !person.ancestors.is_empty());
-        assert!(people.get(u32::MAX).unwrap().ended);
+        origins.look_at([own, u32::MAX].into_iter());
+        let origin = origins.get(own).unwrap();
+        assert!(!origin.ended && !origin.user.is_empty() && !origin.ancestors.is_empty());
+        assert!(origins.get(u32::MAX).unwrap().ended);
     }
 }
