@@ -1,15 +1,17 @@
 """A transformer's work, four ways: trained step by step, by several ranks (DDP), replayed as a CUDA graph, or compiled (Triton); or
 small layers.
 
-usage: transformer.py train|ddp|graph|compile|forward [STEPS] [--wait]
+usage: transformer.py train|ddp|graph|compile|forward [STEPS] [--wait] [--times FILE] [--end-on-interrupt]
 ddp: started by torchrun, a process for each GPU; rank 0 speaks.
 forward: 20 linear layers of 64, a batch of 8, where the host's launches are all that takes time.
 Prints READY and the process id; with --wait a line of stdin is awaited. Then `BEGIN ns`, STEPS steps, `END ns` (both
 CLOCK_MONOTONIC, the device idle at each), `RAN {…}` with what the program knows of its own launches, and with --wait
-another line is awaited.
+another line is awaited. FILE gets a line for each step: when it began (CLOCK_MONOTONIC ns). With --end-on-interrupt, SIGINT ends the
+steps before their number is reached.
 """
 import json
 import os
+import signal
 import sys
 import time
 
@@ -18,7 +20,10 @@ import torch
 MODE = sys.argv[1]
 STEPS = int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 20
 WAIT = "--wait" in sys.argv
-
+TIMES = sys.argv[sys.argv.index("--times") + 1] if "--times" in sys.argv else None
+ENDED: list[int] = []
+if "--end-on-interrupt" in sys.argv:
+    signal.signal(signal.SIGINT, lambda number, _: ENDED.append(number))
 
 RANK = int(os.environ.get("RANK", "0")) if MODE == "ddp" else 0
 
@@ -109,6 +114,15 @@ def say(*words) -> None:
         print(*words, flush=True)
 
 
+def keep(begins: list[int]) -> None:
+    """The median is less moved by a neighbour's work than the mean."""
+    steps = sorted(after - begin for begin, after in zip(begins, begins[1:]))
+    say("STEP", json.dumps({"median_ms": steps[len(steps) // 2] / 1e6, "steps": len(steps)}))
+    if TIMES and RANK == 0:
+        with open(TIMES, "w", encoding="ascii") as lines:
+            lines.writelines(f"{begin}\n" for begin in begins)
+
+
 def main() -> None:
     torch.manual_seed(7)
     steps = {"train": training_step, "ddp": ranks_step, "graph": graph_replay, "compile": compiled_step, "forward": forward_step}
@@ -121,9 +135,15 @@ def main() -> None:
         sys.stdin.readline()
     mark("BEGIN")
     start = time.perf_counter()
-    result = [step(number) for number in range(STEPS)][-1]
+    begins, result = [], 0.0
+    for number in range(STEPS):
+        if ENDED:
+            break
+        begins.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+        result = step(number)
     seconds = time.perf_counter() - start
     mark("END")
+    keep(begins)
     graphs = STEPS if MODE == "graph" else 0
     ran = {"steps": STEPS, "graph_launches": graphs, "result": result, "seconds": seconds}
     say("RAN", json.dumps(ran))

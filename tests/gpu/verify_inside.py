@@ -1,7 +1,8 @@
 """What recording costs from inside, beside the other engine and beside CUPTI with a record of each API call.
 
 usage: verify_inside.py GPUSCOPE WORK OUT SECONDS      Started by scripts/verify-gpu-inside.sh.
-Ratios of medians of interleaved rounds; ROUNDS of them (5). VERIFY_PARTS: some of "later train forward starts" (all), and "ddp" on GPUS (2).
+Ratios of medians of interleaved rounds, of the median step of each; ROUNDS of them (5). LEFT_OUT: ways
+that are not taken, by name with `;` between. VERIFY_PARTS: some of "later train forward starts" (all), and "ddp" on GPUS (2).
 later: calls of a program that runs already and carries the agent, as often as it is looked at. Figures go
 to inside-figures.txt in OUT.
 """
@@ -28,6 +29,7 @@ def ways(program) -> dict[str, list]:
     found = {
         "untraced": [],
         "record, inside": record_from("inside"),
+        "record, inside, --gpu off": record_from("inside", "--gpu", "off"),
         "run -q, inside": [GPUSCOPE, "run", "--engine", "inside", "--summary", "none", "-q", "--"],
         "leaks, inside": [GPUSCOPE, "leaks", "--engine", "inside", "-o", "/dev/null", "--"],
         "preload, nobody looks": [GPUSCOPE, "preload", "--folder", WORK / "preload", "--"],
@@ -38,9 +40,9 @@ def ways(program) -> dict[str, list]:
     return {name: [*before, *program] for name, before in found.items()}
 
 
-def record_from(engine: str) -> list:
+def record_from(engine: str, *options: str) -> list:
     file = WORK / f"timing-{engine}.arrows"
-    return [GPUSCOPE, "record", "--engine", engine, "--summary", "none", "-o", file, "--"]
+    return [GPUSCOPE, "record", "--engine", engine, *options, "--summary", "none", "-o", file, "--"]
 
 
 def part_steps(mode: str, steps: int, unit: float, name_of_unit: str, left_out: tuple = ()) -> None:
@@ -55,7 +57,7 @@ def part_steps(mode: str, steps: int, unit: float, name_of_unit: str, left_out: 
                 status, out, err = run(command, 90, log=f"{mode}-{name.replace(' ', '-')}")
                 if status:
                     raise Failed(f"{name}: status {status}: {err[-300:]}")
-                times.setdefault(name, []).append(last_json(out, "RAN ")["seconds"] / steps)
+                times.setdefault(name, []).append(last_json(out, "STEP ")["median_ms"] / 1e3)
     finally:
         say_times(mode, times, unit, name_of_unit)
 
@@ -129,12 +131,12 @@ def wait_for_line(stream, text: str) -> None:
 
 
 def main() -> None:
-    left_out = ("CUPTI, kernels and copies", "run -q, inside")
+    left_out = tuple(os.environ.get("LEFT_OUT", "run -q, inside").split(";"))
     plan = {
         "later": ("a program that runs already", part_later),
-        "train": ("a training step", part_steps, "train", 60, 1e3, "ms", left_out),
+        "train": ("a training step", part_steps, "train", 200, 1e3, "ms", left_out),
         "ddp": ("a training step of several ranks", part_steps, "ddp", 200, 1e3, "ms", left_out),
-        "forward": ("a launch-bound forward pass", part_steps, "forward", 1000, 1e6, "us", left_out),
+        "forward": ("a launch-bound forward pass", part_steps, "forward", 4000, 1e6, "us", left_out),
         "starts": ("starts", part_starts),
     }
     usual = " ".join(part for part in plan if part != "ddp")

@@ -1,0 +1,91 @@
+"""What recording costs one running program: switched on and off in turns, so that neither another process nor another minute
+of the machine is compared.
+
+usage: alternating.py GPUSCOPE train|forward ROUNDS SECONDS
+
+The program carries the agent (`gpuscope preload`). In each round nobody looks for SECONDS, then each way of looking has
+SECONDS; a step counts where it lies wholly in a turn without the turn's first half (attaching) and last tenth. Prints
+for each way the median of its ratios: the turn's median (and mean) step to that of the quiet turns before and after it.
+"""
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+GPUSCOPE, MODE, ROUNDS, SECONDS = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
+STEPS_A_SECOND = {"train": 130, "forward": 4500}
+WAYS = {
+    "record": ["record", "--gpu", "off"],
+    "leaks": ["leaks"],
+    "trace -q": ["trace", "-q"],
+    "record by the kernel": ["record", "--engine", "kernel", "--gpu", "off"],
+}
+
+
+def now() -> int:
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def look(way: list[str], pid: int, folder: Path) -> tuple[int, int, str]:
+    """The time in which the program was looked at for sure, and what was said."""
+    output = ["-o", str(folder / "now.arrows")] if way[0] == "record" else []
+    (folder / "now.arrows").unlink(missing_ok=True)
+    began = now()
+    with subprocess.Popen([GPUSCOPE, *way, *output, "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as looking:
+        time.sleep(SECONDS)
+        ended = now()
+        looking.send_signal(signal.SIGINT)
+        said = looking.communicate(timeout=60)[1]
+    return began + (ended - began) // 2, ended - (ended - began) // 10, said
+
+
+def wait(seconds: float) -> tuple[int, int]:
+    began = now()
+    time.sleep(seconds)
+    return began + (now() - began) // 10, now()
+
+
+def step_of(begins: list[int], turn: tuple[int, int], middle) -> float:
+    steps = [after - begin for begin, after in zip(begins, begins[1:]) if turn[0] <= begin and after <= turn[1]]
+    return middle(steps) if steps else float("nan")
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp())
+    times = folder / "times"
+    total = ROUNDS * (1 + 2 * len(WAYS)) * SECONDS + 20
+    program = subprocess.Popen(
+        [GPUSCOPE, "preload", "--", "python3", "tests/gpu/transformer.py", MODE, str(int(total * STEPS_A_SECOND[MODE])), "--times",
+         str(times), "--end-on-interrupt"], stdout=subprocess.PIPE, text=True)
+    for line in program.stdout:
+        if line.startswith("BEGIN"):
+            break
+    turns = []
+    for _ in range(ROUNDS):
+        for name, way in WAYS.items():
+            before = wait(SECONDS / 2)
+            began, ended, said = look(way, program.pid, folder)
+            turns.append((name, before, (began, ended), wait(SECONDS / 2), said))
+    program.send_signal(signal.SIGINT)
+    program.communicate(timeout=120)
+    begins = [int(line) for line in times.read_text(encoding="ascii").split()]
+    report(begins, turns)
+
+
+def report(begins: list[int], turns: list) -> None:
+    for name in WAYS:
+        mine = [turn for turn in turns if turn[0] == name]
+        for middle in (statistics.median, statistics.mean):
+            quiet = [(step_of(begins, before, middle) + step_of(begins, after, middle)) / 2 for _, before, _, after, _ in mine]
+            ratios = [step_of(begins, turn, middle) / other for (_, _, turn, _, _), other in zip(mine, quiet)]
+            print(f"{MODE}: {name}: {middle.__name__} {statistics.median(ratios):.3f} (",
+                  ", ".join(f"{ratio:.3f}" for ratio in ratios), f") quiet {statistics.median(quiet) / 1e6:.3f} ms",
+                  sep="", flush=True)
+        print("    " + mine[-1][4].strip().replace("\n", "\n    ")[-400:])
+
+
+main()
