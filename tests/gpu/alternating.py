@@ -18,9 +18,9 @@ from pathlib import Path
 GPUSCOPE, MODE, ROUNDS, SECONDS = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 STEPS_A_SECOND = {"train": 130, "forward": 4500}
 WAYS = {
-    "record": ["record", "--gpu", "off"],
-    "leaks": ["leaks"],
-    "trace -q": ["trace", "-q"],
+    "record": ["record", "--engine", "inside"],
+    "leaks": ["leaks", "--engine", "inside"],
+    "trace -q": ["trace", "-q", "--engine", "inside"],
     "record by the kernel": ["record", "--engine", "kernel", "--gpu", "off"],
 }
 

@@ -17,6 +17,7 @@ use std::ffi::OsStr;
 const FORCED: &str = "GPUSCOPE_ENGINE";
 const CARRIES: &str = "what is traced runs already and carries an agent";
 const RUNS_ALREADY: &str = "what is traced runs already";
+const COSTS_LESS: &str = "what is traced runs already; it carries an agent, so --engine inside would cost it less";
 
 /// The engine, and why that one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,6 +181,7 @@ fn of_running(scope: &Scope, refused: Option<&'static str>) -> Result<Place> {
             // it says itself what is missing
             None => Ok(Place::kernel(RUNS_ALREADY)),
         },
+        None if reaches(scope).is_ok() => Ok(Place::kernel(COSTS_LESS)),
         None => Ok(Place::kernel(RUNS_ALREADY)),
     }
 }

@@ -19,6 +19,10 @@
 #include "loaded.h"
 #include "unwind.h"
 
+_Static_assert(__builtin_offsetof(struct hook, on) == 40 && __builtin_offsetof(struct hook, plain) == 56 &&
+		       __builtin_offsetof(struct control, counting) == 672 &&
+		       __builtin_offsetof(struct door, wake) == 12 && HOOK_PASSES == 0 && HOOK_COUNTS == 2,
+	       "as enter.S has them");
 _Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");
 _Static_assert(sizeof(struct control) <= ARENA_PAGE, "a page");
 _Static_assert(sizeof(struct process_head) <= ARENA_PAGE, "a page");
@@ -42,7 +46,7 @@ struct membership {
 };
 
 SHARED struct membership membership;
-static __thread __u32 epoch;
+__thread __u32 epoch;
 /* whether this process, or the one that it was forked from, is traced now */
 static bool is_traced;
 
@@ -435,33 +439,36 @@ INLINE bool is_plain(const struct spec *spec)
  */
 INLINE bool count_plain(const struct hook *hook)
 {
-	__u32 row = (__u32)hook->cookie;
-	struct total_key key = { .row = row };
-	struct row_counter *counter;
-	struct total *total;
+	__u64 row = (__u32)hook->cookie;
 
-	if (epoch != membership.epoch || !self || !is_plain(element(PLACE_SPECS, row, sizeof(struct spec))))
+	if (epoch != membership.epoch || !self || row >= ARENA_ROWS ||
+	    !is_plain(element(PLACE_SPECS, (__u32)row, sizeof(struct spec))) || !thread_known())
 		return false;
-	key.tgid = local()->ids >> 32;
-	counter = bpf_map_lookup_elem(&row_counters, &row);
-	total = bpf_map_lookup_elem(&totals, &key);
-	if (!counter || !total || !thread_known())
+	if (counting())
+		asm volatile("incq %0" : "+m"(*(__u64 *)((char *)self + BLOCK_PLAIN + row * 8)));
+	return true;
+}
+
+/* The same of a function, whose further calls `agent_call` counts by itself. */
+INLINE bool count_plain_function(struct hook *hook)
+{
+	__u64 tells = HOOK_TELLS;
+
+	if (hook->returns || !count_plain(hook))
 		return false;
-	if (counting()) {
-		asm volatile("incq %0" : "+m"(counter->entered));
-		asm volatile("incq %0" : "+m"(total->untimed));
-	}
+	hook->plain = BLOCK_PLAIN + (__u64)(__u32)hook->cookie * 8;
+	__atomic_compare_exchange_n(&hook->on, &tells, HOOK_COUNTS, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 	return true;
 }
 
 /* 0: the call need not come back to `agent_leave`; else 1 and the words of the stack that the function may be given. */
-int agent_enter(struct pt_regs *regs, const struct hook *hook)
+int agent_enter(struct pt_regs *regs, struct hook *hook)
 {
 	__u32 words = 0;
 
 	if ((door.wake || !hook->on) && !passes_door(hook))
 		return 0;
-	if ((!hook->returns && count_plain(hook)) || !begin(regs))
+	if (count_plain_function(hook) || !begin(regs))
 		return 0;
 	if (is_left(local()->now)) {
 		end();

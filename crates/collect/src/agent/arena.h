@@ -7,7 +7,7 @@
 #ifndef GPUSCOPE_ARENA_H
 #define GPUSCOPE_ARENA_H
 
-#define ARENA_MAGIC 0x61656e6100010002 /* of this layout */
+#define ARENA_MAGIC 0x61656e6100010003 /* of this layout */
 #define ARENA_PAGE 4096
 
 /* ---- the run ---- */
@@ -133,9 +133,9 @@ struct table_entry {
 };
 
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
-#define BLOCK_BYTES 19922944
+#define BLOCK_BYTES 20054016
 #define MOST_BLOCKS 12288
-#define PROCESS_BYTES 245081571328 /* of which hardly any are in use */
+#define PROCESS_BYTES 246692184064 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
 struct process_head {
@@ -162,6 +162,7 @@ struct process_head {
 #define BLOCK_FAILURES 917504 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */
 #define BLOCK_RING 15728640
+#define BLOCK_PLAIN 19922944 /* calls of which nothing but their number is wanted, a word for each row */
 #define RING_BYTES 4194304        /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16

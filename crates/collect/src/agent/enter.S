@@ -21,8 +21,14 @@
 	.set COPY, 0
 	.set ADDRESS, 8
 	.set ON, 40
+	.set PLAIN, 56
 /* of struct door */
 	.set WAKE, 12
+/* of enum hook_state */
+	.set PASSES, 0
+	.set COUNTS, 2
+/* of struct control */
+	.set COUNTING, 672
 
 	.globl agent_call
 	.hidden agent_call
@@ -31,7 +37,9 @@
 agent_call:
 	.cfi_startproc
 	endbr64
-	cmpl $0, ON(%r11)
+	cmpl $COUNTS, ON(%r11)
+	je 8f
+	cmpl $PASSES, ON(%r11)
 	je 6f
 5:	push %rbp
 	.cfi_def_cfa_offset 16
@@ -87,6 +95,31 @@ agent_call:
 	cmpl $0, door+WAKE(%rip)
 	jne 5b
 	jmp *COPY(%r11)
+
+	/* it is counted, unless something has changed for the thread since it was in a hook last */
+8:	cmpl $0, door+WAKE(%rip)
+	jne 5b
+	push %rax
+	.cfi_adjust_cfa_offset 8
+	mov epoch@gottpoff(%rip), %rax
+	mov %fs:(%rax), %eax
+	cmp membership(%rip), %eax
+	jne 9f
+	mov self@gottpoff(%rip), %rax
+	mov %fs:(%rax), %rax
+	test %rax, %rax
+	je 9f
+	cmpq $0, control+COUNTING(%rip)
+	je 0f
+	add PLAIN(%r11), %rax
+	incq (%rax)
+0:	pop %rax
+	.cfi_adjust_cfa_offset -8
+	jmp *COPY(%r11)
+	.cfi_adjust_cfa_offset 8
+9:	pop %rax
+	.cfi_adjust_cfa_offset -8
+	jmp 5b
 	.cfi_restore_state
 
 	/* as many words of the stack as it says, and one */

@@ -7,6 +7,12 @@
 #include "clock.h"
 #include "memory.h"
 
+enum hook_state {
+	HOOK_PASSES,
+	HOOK_TELLS,
+	HOOK_COUNTS, /* nothing but the number of its calls is wanted */
+};
+
 /* As enter.S reads it. */
 struct hook {
 	__u64 copy; /* the beginning of the function, elsewhere */
@@ -15,8 +21,9 @@ struct hook {
 	__u32 words;
 	__u32 returns;
 	__u64 thunk;     /* 0: it stays as it is */
-	__u64 on;        /* 0: its calls pass */
+	__u64 on;        /* enum hook_state */
 	__u64 semaphore; /* 0: there is none, or it is not raised */
+	__u64 plain;     /* where in a block its calls are counted in HOOK_COUNTS */
 };
 
 /* What was done to a file that is mapped. */
@@ -384,7 +391,7 @@ static void patch(const struct work *work, const struct arena_file *file)
 	append(&room, entries, sizeof(entries));
 	for (__u64 i = 0; i < work->patches; i++) {
 		prepare(&room, &work->patch[i], &hooks[i], work->bias);
-		hooks[i].on = work->on;
+		hooks[i].on = work->on ? HOOK_TELLS : HOOK_PASSES;
 	}
 	calls = room.at + room.used;
 	for (__u64 i = 0; i < work->calls; i++)
@@ -452,7 +459,7 @@ static void switch_on(const char *plans, const struct arena_planned *plan, const
 		hook->returns = wanted[i].returns;
 		if (!hook->on)
 			raise_semaphore(hook, 1);
-		__atomic_store_n(&hook->on, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&hook->on, HOOK_TELLS, __ATOMIC_RELEASE);
 		done++;
 	}
 	count_patched(done, plan->patches - done);
@@ -462,7 +469,7 @@ static void switch_all_off(void)
 {
 	for (__u32 i = 0; i < patched_count; i++)
 		for (__u64 k = 0; k < patched_files[i].count; k++)
-			if (__atomic_exchange_n(&patched_files[i].hooks[k].on, 0, __ATOMIC_ACQ_REL))
+			if (__atomic_exchange_n(&patched_files[i].hooks[k].on, HOOK_PASSES, __ATOMIC_ACQ_REL))
 				raise_semaphore(&patched_files[i].hooks[k], -1);
 }
 

@@ -7,7 +7,7 @@
 #include "syscall.h"
 
 /* NULL: it has none yet, or there is no room for it. */
-static __thread struct block *self;
+__thread struct block *self;
 /* For the calls of a signal's handler that has interrupted a hook, which was at work in `self`. */
 static __thread struct block *other;
 

@@ -131,7 +131,7 @@ impl Shared {
         let number = self.programs.fetch_add(1, Ordering::SeqCst) + 1;
         let counting = self.counting.load(Ordering::SeqCst);
         let mut notice = notice_of(message, caller.pid);
-        let made = Process::make(caller.pid, notice.comm, number, counting);
+        let made = Process::make(caller.pid, notice.comm, number, self.run.rows(), counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
         let Ok((run, mut process)) = files else {
             members.unanswered += 1;

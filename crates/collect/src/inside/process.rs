@@ -1,11 +1,11 @@
 //! One program in one process: its memory, what its threads have submitted, what its tables hold.
 
 use super::arena::{
-    ARENA_MAGIC, ARENA_TABLES, BLOCK_THREAD, Block, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS, OWN_TOTALS,
-    PROCESS_AGGREGATE_COUNTERS, PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES, PROCESS_CONTROL,
-    PROCESS_FLOWS, PROCESS_KERNELS, PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES, PROCESS_NAMED_HANDLES,
-    PROCESS_PYTHONS, PROCESS_SHAPES, PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead, Table as TableHead,
-    TableEntry, TableShape, layout,
+    ARENA_MAGIC, ARENA_ROWS, ARENA_TABLES, BLOCK_PLAIN, BLOCK_THREAD, Block, MOST_BLOCKS, OWN_FAILURES, OWN_ROWS,
+    OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS, PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES,
+    PROCESS_CONTROL, PROCESS_FLOWS, PROCESS_KERNELS, PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES,
+    PROCESS_NAMED_HANDLES, PROCESS_PYTHONS, PROCESS_SHAPES, PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead,
+    Table as TableHead, TableEntry, TableShape, layout,
 };
 use super::memory::SharedMemory;
 use super::ring::{Rings, Submitted, block};
@@ -16,7 +16,7 @@ use crate::clock::ahead_of;
 use crate::engine::{Counters, Done, Table};
 use crate::probe::told;
 use crate::stack::wire::{Python, SiteCounters};
-use crate::wire::{COMM, RowCounter, bytes_of};
+use crate::wire::{self, COMM, RowCounter, TotalKey, bytes_of, zero};
 use anyhow::Result;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -34,16 +34,18 @@ pub(super) struct Process {
     pub wanted: u64,
     /// By how much the clock of its namespace is ahead of the kernel's, which its agent knows once it has joined, ns.
     pub clock_ahead: i64,
+    /// Rows that the run tells apart.
+    rows: u32,
     rings: Rings,
     layout: [TableShape; ARENA_TABLES],
 }
 
 impl Process {
-    /// For process `tgid`, the `number`th program of this run.
+    /// For process `tgid`, the `number`th program of this run, which has so many rows.
     ///
     /// # Errors
     /// There is no memory.
-    pub(super) fn make(tgid: u32, comm: [u8; COMM], number: u64, counting: bool) -> Result<Process> {
+    pub(super) fn make(tgid: u32, comm: [u8; COMM], number: u64, rows: usize, counting: bool) -> Result<Process> {
         let memory = SharedMemory::make(PROCESS_BYTES)?;
         let layout = layout();
         let head = ProcessHead {
@@ -71,6 +73,7 @@ impl Process {
             memory,
             wanted: 0,
             clock_ahead: head.clock_ahead,
+            rows: rows.min(ARENA_ROWS as usize) as u32,
             rings: Rings::default(),
             layout,
         };
@@ -123,6 +126,26 @@ impl Process {
         for thread in 0..self.blocks() {
             tables::for_each(&self.memory, block(thread), shape, each);
         }
+        if table == Table::Totals {
+            self.read_plain(each);
+        }
+    }
+
+    /// Calls of which nothing but their number was wanted.
+    fn read_plain(&self, each: &mut dyn FnMut(&[u8], &[u8])) {
+        for row in 0..self.rows {
+            let untimed = self.plain(row);
+            if untimed > 0 {
+                let (tgid, variant) = (self.tgid, 0);
+                let total = wire::Total { untimed, ..zero() };
+                each(bytes_of(&TotalKey { tgid, row, variant }), bytes_of(&total));
+            }
+        }
+    }
+
+    fn plain(&self, row: u32) -> u64 {
+        let of_thread = |thread| self.memory.now(block(thread) + BLOCK_PLAIN + u64::from(row) * 8);
+        (0..self.blocks()).map(of_thread).fold(0, u64::wrapping_add)
     }
 
     /// What its threads have counted of one row.
@@ -137,6 +160,7 @@ impl Process {
             self.memory.copy(at, &mut bytes);
             *sum = sum.plus(&bytes);
         }
+        sum.entered = sum.entered.wrapping_add(self.plain(row));
     }
 
     /// What a thread of it remembers between its calls.

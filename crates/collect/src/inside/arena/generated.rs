@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0002;
+pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0003;
 pub const ARENA_PAGE: u64 = 4096;
 pub const RUN_BYTES: u64 = 1_073_741_824;
 /// `struct options`.
@@ -172,10 +172,10 @@ pub struct TableEntry {
 
 /// Where the blocks of threads begin.
 pub const PROCESS_BLOCKS: u64 = 268_435_456;
-pub const BLOCK_BYTES: u64 = 19_922_944;
+pub const BLOCK_BYTES: u64 = 20_054_016;
 pub const MOST_BLOCKS: u32 = 12_288;
 /// Of which hardly any are in use.
-pub const PROCESS_BYTES: u64 = 245_081_571_328;
+pub const PROCESS_BYTES: u64 = 246_692_184_064;
 
 /// What agent and gpuscope know of each other.
 #[repr(C)]
@@ -222,6 +222,8 @@ pub const BLOCK_FAILURES: u64 = 917_504;
 /// [`OWN_TOTALS`].
 pub const BLOCK_TOTALS: u64 = 983_040;
 pub const BLOCK_RING: u64 = 15_728_640;
+/// Calls of which nothing but their number is wanted, a word for each row.
+pub const BLOCK_PLAIN: u64 = 19_922_944;
 /// Of the first threads'.
 pub const RING_BYTES: u64 = 4_194_304;
 /// Of those behind [`LARGE_RINGS`].

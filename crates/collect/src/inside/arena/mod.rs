@@ -114,7 +114,8 @@ mod tests {
         assert!(shapes[OWN_ROWS].end() <= BLOCK_FAILURES);
         assert!(shapes[OWN_FAILURES].end() <= BLOCK_TOTALS);
         assert!(shapes[OWN_TOTALS].end() <= BLOCK_RING);
-        assert_eq!(BLOCK_RING + RING_BYTES, BLOCK_BYTES);
+        assert_eq!(BLOCK_RING + RING_BYTES, BLOCK_PLAIN);
+        assert_eq!(BLOCK_PLAIN + ARENA_ROWS * 8, BLOCK_BYTES);
         for pair in shapes[PROCESS_FLOWS..].windows(2) {
             assert!(pair[0].end() <= pair[1].offset);
         }
