@@ -69,6 +69,12 @@ fn code_may_be_rewritten_and_the_library_unloaded() {
 
 #[test]
 #[ignore = "needs root and BPF"]
+fn who_dies_in_mid_call_leaves_the_same_core() {
+    many("dumping", &[], "programs whose children leave cores");
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
 fn a_program_may_follow_its_own_child() {
     many("followed", &[], "programs that follow a child by ptrace");
 }

@@ -28,6 +28,7 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("forks", include_str!("programs/forks.c"), "c"),
     ("sandbox", include_str!("programs/sandbox.c"), "c"),
     ("rewriting", include_str!("programs/rewriting.c"), "c"),
+    ("dumping", include_str!("programs/dumping.c"), "c"),
     ("followed", include_str!("programs/followed.c"), "c"),
     ("waiting", include_str!("programs/waiting.c"), "c"),
     ("many", include_str!("programs/many.c"), "c"),

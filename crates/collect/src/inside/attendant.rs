@@ -29,6 +29,9 @@ const IDLE_MS: i32 = 200;
 const FULL_ENOUGH: u64 = 20;
 /// How often those who stood by hear that we are there.
 const BEAT: Duration = Duration::from_secs(1);
+/// Whoever was within a hook when calls ceased to count is awaited for so long.
+const LONGEST_COUNT: Duration = Duration::from_millis(200);
+const COUNT_STEP: Duration = Duration::from_millis(1);
 /// Threads that are looked at each second.
 const MOST_THREADS: usize = 4096;
 const MOST_ANCESTORS: usize = 64;
@@ -90,11 +93,22 @@ impl Shared {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has calls of all programs count, or no longer.
+    /// Has calls of all programs count, or no longer: what counted until then has been told of, too.
     pub(super) fn count(&self, on: bool) {
         let members = self.members();
         self.counting.store(on, Ordering::SeqCst);
         members.living().iter().for_each(|process| process.count(on));
+        drop(members);
+        let (since, start) = (monotonic_ns(), Instant::now());
+        while !on && self.is_being_counted(since) && start.elapsed() < LONGEST_COUNT {
+            std::thread::sleep(COUNT_STEP);
+        }
+    }
+
+    /// Whether a thread is within a hook that began before this time.
+    fn is_being_counted(&self, before: u64) -> bool {
+        let members = self.members();
+        members.living().iter().any(|process| process.is_in_hook_from_before(before))
     }
 
     /// Processes of this user may join, too.

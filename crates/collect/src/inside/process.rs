@@ -8,7 +8,7 @@ use super::arena::{
     Table as TableHead, TableEntry, TableShape, layout,
 };
 use super::memory::SharedMemory;
-use super::ring::{Rings, Submitted, block};
+use super::ring::{self, Rings, Submitted, block};
 use super::sampler::Met;
 use super::switches::Counts;
 use super::tables;
@@ -102,6 +102,11 @@ impl Process {
     pub(super) fn take(&mut self, now: u64, all: bool) -> Vec<Submitted> {
         let blocks = self.blocks();
         self.rings.take(&self.memory, blocks, now, all)
+    }
+
+    /// Whether a thread of it is within a hook that began before this time.
+    pub(super) fn is_in_hook_from_before(&self, before: u64) -> bool {
+        ring::oldest_hook(&self.memory, self.blocks(), before).is_some_and(|since| since < before)
     }
 
     /// See [`Rings::fill`].

@@ -87,18 +87,23 @@ fn ring_bytes(number: u32) -> u64 {
 
 /// What was submitted before this time has all been seen.
 fn until(memory: &SharedMemory, blocks: u32, now: u64) -> u64 {
-    let mut until = now.saturating_sub(SEEN_WITHIN_NS);
-    for number in 0..blocks {
+    let seen = now.saturating_sub(SEEN_WITHIN_NS);
+    oldest_hook(memory, blocks, now).map_or(seen, |since| seen.min(since))
+}
+
+/// When the hook began that a thread has been in for longest, 0: it may have been any time; `None`: all are outside.
+pub(super) fn oldest_hook(memory: &SharedMemory, blocks: u32, now: u64) -> Option<u64> {
+    let hooks = (0..blocks).filter_map(|number| {
         let busy = memory.now(block(number) + offset_of!(Block, busy) as u64);
         match busy {
-            0 => {}
-            NOT_KNOWN => until = 0,
+            0 => None,
+            NOT_KNOWN => Some(0),
             // whoever is in a hook for so long was ended there
-            since if now.saturating_sub(since) > LONGEST_HOOK_NS => {}
-            since => until = until.min(since),
+            since if now.saturating_sub(since) > LONGEST_HOOK_NS => None,
+            since => Some(since),
         }
-    }
-    until
+    });
+    hooks.min()
 }
 
 impl Reader {
