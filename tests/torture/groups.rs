@@ -1,34 +1,50 @@
-//! Control groups with little memory: the kernel ends whoever takes more, without a word.
+//! Control groups with little memory, where the kernel ends whoever takes more without a word, and with few processes.
 
 use crate::effort::{Chance, all_or, rounds, tried};
 use crate::starved::{WAYS, assert_ran_or_refused};
 use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::tracer::{Tracer, program};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// A group of its own; removed when dropped.
-struct MemoryGroup(PathBuf);
+struct Group(PathBuf);
 
-impl MemoryGroup {
-    fn new(bytes: u64) -> MemoryGroup {
+impl Group {
+    /// `old`, `new`: what the limit is called in groups of either version.
+    fn limited(controller: &str, old: &str, new: &str, limit: u64) -> Group {
         let root = Path::new("/sys/fs/cgroup");
-        let own = format!("gpuscope-torture-{}", std::process::id());
-        let old = root.join("memory");
-        let (folder, limit) = if old.join("memory.limit_in_bytes").exists() {
-            (old.join(own), "memory.limit_in_bytes")
+        let own = format!("gpuscope-torture-{controller}-{}", std::process::id());
+        let (folder, file) = if root.join(controller).join("cgroup.procs").exists() {
+            (root.join(controller).join(own), old)
         } else {
             // most have it already, and some may not be asked
-            let _ = std::fs::write(root.join("cgroup.subtree_control"), "+memory");
-            (root.join(own), "memory.max")
+            let _ = std::fs::write(root.join("cgroup.subtree_control"), format!("+{controller}"));
+            (root.join(own), new)
         };
         std::fs::create_dir_all(&folder).expect("a group: root may make one");
-        std::fs::write(folder.join(limit), bytes.to_string()).expect("a limit");
-        MemoryGroup(folder)
+        std::fs::write(folder.join(file), limit.to_string()).expect("a limit");
+        Group(folder)
+    }
+
+    fn of_memory(bytes: u64) -> Group {
+        Group::limited("memory", "memory.limit_in_bytes", "memory.max", bytes)
+    }
+
+    fn of_processes(count: u64) -> Group {
+        Group::limited("pids", "pids.max", "pids.max", count)
+    }
+
+    /// What the program said, and what gpuscope did, as members of the group.
+    fn run(&self, subject: &Subject, way: &[&str]) -> Output {
+        let mut command = Command::new("sh");
+        let enter = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", self.0.display());
+        command.args(["-c", &enter, "sh"]).arg(program());
+        Tracer::start_by(&mut command, &[way, &["--"], &subject.command()].concat()).finish()
     }
 }
 
-impl Drop for MemoryGroup {
+impl Drop for Group {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir(&self.0);
     }
@@ -36,13 +52,10 @@ impl Drop for MemoryGroup {
 
 /// The kernel has ended nobody: it was told before that the tables do not fit, or they did. How often that was tried.
 fn assert_fits_or_is_refused(bytes: u64) -> u64 {
-    let (group, ways) = (MemoryGroup::new(bytes), all_or(1, &WAYS));
+    let (group, ways) = (Group::of_memory(bytes), all_or(1, &WAYS));
     for way in &ways {
         let subject = Subject::new("jumping", &[]);
-        let mut command = Command::new("sh");
-        let enter = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", group.0.display());
-        command.args(["-c", &enter, "sh"]).arg(program());
-        let output = Tracer::start_by(&mut command, &[*way, &["--"], &subject.command()].concat()).finish();
+        let output = group.run(&subject, way);
         assert_ran_or_refused(&subject, &output, &format!("{} MiB, {way:?}", bytes >> 20));
         let stderr = String::from_utf8_lossy(&output.stderr);
         let says_how_much = stderr.contains("control group") && stderr.contains("\nhint: ");
@@ -61,4 +74,28 @@ fn where_memory_is_short_it_says_how_much_it_needs() {
     }
     assert_no_probe_is_left();
     tried(runs, "runs in a control group with little memory");
+}
+
+/// Threads are processes to a group.
+#[test]
+#[ignore = "needs root and BPF"]
+fn where_processes_are_few_it_says_so_or_works() {
+    let mut runs = 0;
+    for most in 1..=rounds(3, 8, 24, 24) {
+        let (group, ways) = (Group::of_processes(most), all_or(1, &WAYS));
+        for way in &ways {
+            let subject = Subject::new("jumping", &[]);
+            let output = group.run(&subject, way);
+            assert_ran_or_refused(&subject, &output, &format!("{most} processes, {way:?}"));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let says_what_is_short = stderr.contains("pids.max") && stderr.contains("\nhint: ");
+            assert!(
+                output.status.code() != Some(125) || says_what_is_short,
+                "{most}: {stderr}"
+            );
+        }
+        runs += ways.len() as u64;
+    }
+    assert_no_probe_is_left();
+    tried(runs, "runs in a control group with few processes");
 }

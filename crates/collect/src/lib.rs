@@ -14,4 +14,4 @@ pub mod stack;
 
 // What lies below is called as if it were here: where a module lies is said once.
 use gpuscope_catalog::{catalog, driver, filter};
-use gpuscope_core::{clock, frame, output, text, user, wire};
+use gpuscope_core::{clock, frame, output, refusal, text, user, wire};

@@ -111,9 +111,21 @@ impl Output {
         match &self.failure {
             None => Ok(()),
             Some(error) => Err(anyhow!(
-                "failed to write {}: {error}; what was written before is whole\nhint: free some space, or write less: -q, --filter, --max-size",
-                self.name.display()
+                "failed to write {}: {error}; what was written before is whole\nhint: {}",
+                self.name.display(),
+                cure(error)
             )),
         }
+    }
+}
+
+/// What helps against a write that failed.
+fn cure(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or write less: -q, --filter, --max-size"
+        }
+        io::ErrorKind::FileTooLarge => "ulimit -f allows no more; or write less: -q, --filter, --max-size",
+        _ => "write elsewhere, or see what the kernel says of that disk (dmesg)",
     }
 }

@@ -5,6 +5,13 @@
 #[error("{0}")]
 pub struct Usage(pub String);
 
+/// Where there is no room for one more thread.
+pub const NO_THREAD: &str =
+    "failed to start a thread\nhint: ulimit -v, ulimit -u or pids.max of the control group allows too little";
+/// The same of a process.
+pub const NO_PROCESS: &str =
+    "failed to fork\nhint: ulimit -v, ulimit -u or pids.max of the control group allows too little";
+
 /// The chain of causes on one line, then every hint.
 pub fn message(error: &anyhow::Error) -> String {
     let (mut what, mut hints) = (Vec::new(), String::new());

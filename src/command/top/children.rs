@@ -2,6 +2,7 @@
 //!
 //! What such a process says is the last line of the screen.
 
+use crate::refusal::NO_THREAD;
 use crate::text::quantity::escaped;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
@@ -84,7 +85,7 @@ impl Children {
             std::thread::Builder::new()
                 .name("words".to_owned())
                 .spawn(follow)
-                .context("failed to start a thread")?;
+                .context(NO_THREAD)?;
         }
         Ok(child)
     }

@@ -4,6 +4,7 @@ use super::process::{Process, Report, Source};
 use super::shared::{ACTIVITY_MAGIC, ActivityMessage, ActivityRecord};
 use crate::engine::poll::{event_descriptor, ring, wait_readable};
 use crate::inside::socket::{Caller, Listener};
+use crate::refusal::NO_THREAD;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -78,7 +79,7 @@ impl Meeting {
         let thread = std::thread::Builder::new()
             .name("gpuscope-cupti".to_owned())
             .spawn(move || meet(&seen, &listener))
-            .context("failed to start a thread")?;
+            .context(NO_THREAD)?;
         Ok(Meeting {
             shared,
             thread: Some(thread),

@@ -10,6 +10,7 @@ use super::switches;
 use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::engine::poll::{empty, event_descriptor, ring};
+use crate::refusal::NO_THREAD;
 use crate::wire::{self, COMM, Notice, OPEN, OpenCall};
 use anyhow::{Context, Result};
 use std::collections::HashMap;
@@ -108,7 +109,10 @@ impl Shared {
     /// Whether a thread is within a hook that began before this time.
     fn is_being_counted(&self, before: u64) -> bool {
         let members = self.members();
-        members.living().iter().any(|process| process.is_in_hook_from_before(before))
+        members
+            .living()
+            .iter()
+            .any(|process| process.is_in_hook_from_before(before))
     }
 
     /// Processes of this user may join, too.
@@ -273,7 +277,7 @@ impl Attendant {
         let thread = std::thread::Builder::new()
             .name("gpuscope-agents".to_owned())
             .spawn(move || attend(&seen, &listener))
-            .context("failed to start a thread")?;
+            .context(NO_THREAD)?;
         Ok(Attendant {
             shared,
             thread: Some(thread),

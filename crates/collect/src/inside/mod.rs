@@ -30,6 +30,7 @@ use crate::elf::ElfFile;
 use crate::engine::poll::{empty, ring as ring_bell};
 use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Seen, Stream, Table, Take};
 use crate::probe::{Setup, told};
+use crate::refusal::NO_THREAD;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
 use anyhow::{Context, Result, bail};
@@ -204,7 +205,7 @@ impl Engine for Inside {
 
     fn attach_samples(&self) -> Result<Hooks> {
         let started = Sampler::start(Arc::clone(&self.shared), Arc::clone(&self.watched));
-        Ok(vec![Box::new(started.context("failed to start a thread")?)])
+        Ok(vec![Box::new(started.context(NO_THREAD)?)])
     }
 
     fn attach_clock(&self, tid: u32) -> Result<Box<dyn Hook>> {

@@ -14,6 +14,7 @@ use super::ring;
 use crate::engine::poll::{empty, event_descriptor, ring as ring_bell, wait_readable};
 use crate::engine::{Arrival, Arrivals, Keep};
 use crate::foreign::longest_hold;
+use crate::refusal::NO_THREAD;
 use crate::wire::{self, Notice};
 use anyhow::{Context, Result};
 use libbpf_rs::RingBuffer;
@@ -114,7 +115,7 @@ impl Gate {
         let attendant = std::thread::Builder::new()
             .name("gpuscope-gate".to_owned())
             .spawn(move || attend(&seen))
-            .context("failed to start a thread")?;
+            .context(NO_THREAD)?;
         Ok(Gate {
             shared,
             attendant: Some(attendant),

@@ -10,6 +10,7 @@ mod resume;
 use crate::engine::Hold;
 use crate::engine::poll::wait_readable;
 use crate::foreign::{longest_hold, worker};
+use crate::refusal::NO_PROCESS;
 use anyhow::{Context, Result};
 use std::ffi::CStr;
 use std::fs::File;
@@ -56,7 +57,7 @@ impl Holder {
         let longest = longest_hold();
         // SAFETY: the child only makes system calls and touches its own memory, and never returns
         match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()).context("failed to fork"),
+            -1 => Err(io::Error::last_os_error()).context(NO_PROCESS),
             0 => hold_for(theirs, longest),
             pid => Ok(Holder { channel: ours, pid }),
         }

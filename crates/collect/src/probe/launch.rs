@@ -2,6 +2,7 @@
 
 use super::environment::Environment;
 use super::limits;
+use crate::refusal::{NO_PROCESS, NO_THREAD};
 use crate::user::User;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -97,9 +98,12 @@ impl Held {
             started
         };
         let starter = std::thread::Builder::new().spawn(start);
-        let starter = starter.context("failed to start a thread\nhint: ulimit -v and ulimit -u allow too little")?;
+        let starter = starter.context(NO_THREAD)?;
         let mut bytes = [0; 4];
-        File::from(pid_read).read_exact(&mut bytes).context("failed to fork")?;
+        if let Err(cut) = File::from(pid_read).read_exact(&mut bytes) {
+            let failed = starter.join().ok().and_then(Result::err);
+            return Err(failed.unwrap_or(cut)).context(NO_PROCESS);
+        }
         let held = Held {
             pid: u32::from_ne_bytes(bytes),
             gate: File::from(gate_write),

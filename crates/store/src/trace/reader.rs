@@ -17,7 +17,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 /// A recording that is being read.
 pub struct Reader<R: Read> {
@@ -169,27 +169,35 @@ impl<R: Read> Reader<R> {
         take(std::iter::from_fn(|| Some(self.next())), piece, taker)
     }
 
-    /// The same, with the next batches unpacked by a thread while `taker` has its rows.
-    pub fn read_ahead(mut self, taker: &mut dyn Taker) -> End
+    /// The same, with the next batches unpacked by a thread while `taker` has its rows, if there is room for one.
+    pub fn read_ahead(self, taker: &mut dyn Taker) -> End
     where
         R: Send,
     {
-        taker.start(&self.meta);
-        let piece = self.piece;
         std::thread::scope(|scope| {
-            let (give, given) = sync_channel(AHEAD);
-            scope.spawn(move || {
-                loop {
-                    let next = self.next();
-                    let more = matches!(next, Ok(Step::Rows(_) | Step::Nothing));
-                    // nobody takes it any more: a row could not be read
-                    if give.send(next).is_err() || !more {
-                        break;
-                    }
-                }
-            });
+            let ((give, given), (lend, lent)) = (sync_channel(AHEAD), sync_channel::<Reader<R>>(1));
+            let unpack = move || lent.recv().map_or((), |reader| reader.unpack(&give));
+            if std::thread::Builder::new().spawn_scoped(scope, unpack).is_err() {
+                return self.read(taker);
+            }
+            taker.start(&self.meta);
+            let piece = self.piece;
+            // it waits for the reader
+            let _ = lend.send(self);
             take(given.into_iter(), piece, taker)
         })
+    }
+
+    /// Gives all steps to another thread.
+    fn unpack(mut self, give: &SyncSender<Result<Step, String>>) {
+        loop {
+            let next = self.next();
+            let more = matches!(next, Ok(Step::Rows(_) | Step::Nothing));
+            // nobody takes it any more: a row could not be read
+            if give.send(next).is_err() || !more {
+                break;
+            }
+        }
     }
 
     /// Reads a message.

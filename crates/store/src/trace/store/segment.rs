@@ -14,7 +14,7 @@ pub(super) struct Segment {
     pub rows: u64,
     file: File,
     /// Who has a disk take what was written, in a thread of its own: that may take long.
-    disk: SyncSender<File>,
+    disk: Option<SyncSender<File>>,
 }
 
 /// A file that gets no more.
@@ -44,7 +44,7 @@ impl Segment {
             bytes: 0,
             rows: 0,
             file,
-            disk: syncing()?,
+            disk: syncing(),
         };
         segment.write(header, 0)?;
         Ok(segment)
@@ -63,7 +63,7 @@ impl Segment {
         self.rows += rows;
         if let Ok(file) = self.file.try_clone() {
             // it is still at work on what was written before: the next time takes this along
-            let _ = self.disk.try_send(file);
+            let _ = self.disk.as_ref().map(|disk| disk.try_send(file));
         }
         Ok(())
     }
@@ -103,13 +103,14 @@ impl Segment {
     }
 }
 
-fn syncing() -> io::Result<SyncSender<File>> {
+/// `None`: there is no room for a thread; the end is when the disk has to have it all.
+fn syncing() -> Option<SyncSender<File>> {
     let (disk, written) = sync_channel::<File>(1);
-    std::thread::Builder::new().spawn(move || {
+    let thread = std::thread::Builder::new().spawn(move || {
         for file in written {
             // what the disk does not take is reported by the next write or by the end
             let _ = file.sync_data();
         }
-    })?;
-    Ok(disk)
+    });
+    thread.ok().map(|_| disk)
 }
