@@ -36,9 +36,8 @@ pub enum Kind {
         pid: u32,
         device: Option<u32>,
     },
-    Thread {
-        tid: u32,
-    },
+    /// The main one, or all of one name.
+    Thread,
     Python,
     Native,
     /// What a device did, or the call that waited.
@@ -56,7 +55,7 @@ impl Kind {
 }
 
 /// One frame. All texts are escaped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub kind: Kind,
     /// As a line of text has it: `train.py:42 forward`.
@@ -107,9 +106,9 @@ impl Frame {
 pub(super) struct Frames {
     all: Vec<Frame>,
     bytes: usize,
-    steps: Map<Step, Name>,
+    numbers: Map<Frame, Name>,
+    /// Those of the kind, by what is asked for most often.
     leaves: Map<Box<str>, Name>,
-    others: Map<Kind, Name>,
 }
 
 impl Default for Frames {
@@ -117,24 +116,16 @@ impl Default for Frames {
         Frames {
             all: FIXED.iter().map(|(name, kind)| Frame::named(*kind, name)).collect(),
             bytes: 0,
-            steps: Map::default(),
+            numbers: Map::default(),
             leaves: Map::default(),
-            others: Map::default(),
         }
     }
 }
 
 impl Frames {
     /// Of a step of a call stack.
-    pub(super) fn step(&mut self, step: Step) -> Name {
-        if let Some(known) = self.steps.get(&step) {
-            return *known;
-        }
-        let Some(name) = self.push(Frame::of(&step)) else {
-            return OTHER;
-        };
-        self.steps.insert(step, name);
-        name
+    pub(super) fn step(&mut self, step: &Step) -> Name {
+        self.number(Frame::of(step))
     }
 
     /// Of a kernel, a direction of copies, or a call.
@@ -142,45 +133,44 @@ impl Frames {
         if let Some(known) = self.leaves.get(text) {
             return *known;
         }
-        let Some(name) = self.push(Frame::named(Kind::Leaf, text)) else {
-            return OTHER;
-        };
-        self.leaves.insert(text.into(), name);
+        let name = self.number(Frame::named(Kind::Leaf, text));
+        if name != OTHER {
+            self.leaves.insert(text.into(), name);
+        }
         name
     }
 
     /// Of a process, which is named in the end.
     pub(super) fn process(&mut self, (pid, device): Process) -> Name {
-        self.of(Kind::Process { pid, device })
+        self.number(Frame::named(Kind::Process { pid, device }, ""))
     }
 
-    /// The same of a thread.
-    pub(super) fn thread(&mut self, tid: u32) -> Name {
-        self.of(Kind::Thread { tid })
+    /// Of all threads of that name: those that come and go do the same mostly.
+    pub(super) fn threads(&mut self, is_main: bool, comm: &str) -> Name {
+        let name = match (is_main, comm) {
+            (true, _) => "main thread".to_owned(),
+            (false, "") => "threads without a name".to_owned(),
+            (false, _) => format!("threads named {comm}"),
+        };
+        self.number(Frame::named(Kind::Thread, &name))
     }
 
-    fn of(&mut self, kind: Kind) -> Name {
-        if let Some(known) = self.others.get(&kind) {
+    fn number(&mut self, frame: Frame) -> Name {
+        if let Some(known) = self.numbers.get(&frame) {
             return *known;
         }
-        let Some(name) = self.push(Frame::named(kind, "")) else {
+        let bytes = self.bytes.saturating_add(2 * frame.bytes());
+        if self.all.len() >= MOST || bytes > MOST_BYTES {
             return OTHER;
-        };
-        self.others.insert(kind, name);
+        }
+        let name = self.all.len() as Name;
+        self.bytes = bytes;
+        self.all.push(frame.clone());
+        self.numbers.insert(frame, name);
         name
     }
 
-    fn push(&mut self, frame: Frame) -> Option<Name> {
-        let bytes = self.bytes.saturating_add(2 * frame.bytes());
-        if self.all.len() >= MOST || bytes > MOST_BYTES {
-            return None;
-        }
-        self.bytes = bytes;
-        self.all.push(frame);
-        Some(self.all.len() as Name - 1)
-    }
-
-    /// All, with the names of processes and threads, as far as `comm` knows them.
+    /// All, with the names of processes, as far as `comm` knows them.
     pub(super) fn named(&self, comm: impl Fn(u32) -> Option<String>) -> Vec<Frame> {
         let with = |id: u32| comm(id).filter(|comm| !comm.is_empty());
         let named = self.all.iter().map(|frame| match frame.kind {
@@ -188,10 +178,6 @@ impl Frames {
                 let whose = with(pid).map_or_else(|| format!("process {pid}"), |comm| format!("{comm} {pid}"));
                 let device = device.map_or_else(String::new, |device| format!(", device {device}"));
                 Frame::named(frame.kind, &format!("{whose}{device}"))
-            }
-            Kind::Thread { tid } => {
-                let comm = with(tid).map_or_else(String::new, |comm| format!(" {comm}"));
-                Frame::named(frame.kind, &format!("thread {tid}{comm}"))
             }
             _ => frame.clone(),
         });
@@ -212,7 +198,7 @@ mod tests {
             frames.leaf(&number.to_string());
         }
         assert_eq!(frames.leaf("one more"), OTHER);
-        assert_eq!(frames.of(Kind::Thread { tid: 7 }), OTHER);
+        assert_eq!((frames.threads(true, ""), frames.process((7, None))), (OTHER, OTHER));
         assert!(frames.all.len() <= MOST);
     }
 
@@ -225,18 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn processes_and_threads_are_called_what_they_are_in_the_end() {
+    fn processes_are_called_what_they_are_in_the_end_and_threads_of_one_name_are_one() {
         let mut frames = Frames::default();
-        let process = Kind::Process {
-            pid: 7,
-            device: Some(1),
-        };
-        let names = [process, Kind::Thread { tid: 8 }, Kind::Thread { tid: 9 }].map(|kind| frames.of(kind));
-        let named = frames.named(|id| (id != 9).then(|| "py\u{1b}thon".to_owned()));
+        let names = [frames.process((7, Some(1))), frames.process((9, None))];
+        let named = frames.named(|pid| (pid != 9).then(|| "py\u{1b}thon".to_owned()));
         let shown = names.map(|name| named[name as usize].shown.as_str());
-        assert_eq!(
-            shown,
-            ["py\\u{1b}thon 7, device 1", "thread 8 py\\u{1b}thon", "thread 9"]
-        );
+        assert_eq!(shown, ["py\\u{1b}thon 7, device 1", "process 9"]);
+        assert_eq!(frames.threads(false, "loader"), frames.threads(false, "loader"));
+        assert_ne!(frames.threads(false, "loader"), frames.threads(true, "loader"));
     }
 }

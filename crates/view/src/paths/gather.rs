@@ -21,7 +21,7 @@ const MOST_NAMES: usize = 1 << 16;
 const MOST_KNOWN: usize = 1 << 17;
 
 /// Where the frames of a stack begin.
-type Beginning = (u32, Option<u32>, Option<u32>, Stack);
+type Beginning = (u32, Option<u32>, Name, Stack);
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,8 @@ pub struct Paths {
     stacks: Stacks,
     calls: Calls,
     comms: Map<u32, String>,
+    /// Of threads that have called: their names, and the frame of these.
+    threads: Map<u32, (String, Name)>,
     gpu: Growing,
     known: Map<Beginning, At>,
     /// By the driver's calls, and by the runtime's.
@@ -81,7 +83,7 @@ impl Stacks {
 fn path_of(text: &str, frames: &mut Frames) -> Box<[Name]> {
     let mut steps = steps(&frames_of(text));
     let outer = steps.len().saturating_sub(DEEPEST);
-    let names = steps.drain(outer..).map(|step| frames.step(step));
+    let names = steps.drain(outer..).map(|step| frames.step(&step));
     let names: Vec<Name> = (outer > 0).then_some(OUTER).into_iter().chain(names).collect();
     match names.is_empty() {
         true => [NO_PATH].into(),
@@ -111,6 +113,21 @@ impl Paths {
         }
     }
 
+    fn thread(&mut self, event: &Record<'_>) -> Name {
+        if event.tid == event.pid {
+            self.name(event.pid, event.comm);
+        }
+        let known = self.threads.get(&event.tid);
+        if let Some((_, name)) = known.filter(|(comm, _)| comm == event.comm || event.comm.is_empty()) {
+            return *name;
+        }
+        let name = self.frames.threads(event.tid == event.pid, event.comm);
+        if known.is_some() || self.threads.len() < MOST_NAMES {
+            self.threads.insert(event.tid, (event.comm.to_owned(), name));
+        }
+        name
+    }
+
     /// A process of which no row of its main thread tells is named by its totals.
     fn comm(&self, id: u32, exact: Option<&Snapshot>) -> Option<String> {
         let told = || {
@@ -129,7 +146,7 @@ impl Paths {
         if !gives && !waits {
             return;
         }
-        self.name(event.tid, event.comm);
+        let thread = self.thread(event);
         let stack = event.stack.map(|text| self.stacks.number(text, &mut self.frames));
         if let Some(stack) = stack.filter(|_| gives) {
             self.given((event.tid, event.at), stack);
@@ -138,7 +155,7 @@ impl Paths {
             }
         }
         if waits && !event.failed {
-            self.waited(event, stack);
+            self.waited(event, thread, stack);
         }
     }
 
@@ -177,7 +194,8 @@ impl Paths {
         let at = match from {
             Some((tid, stack)) => {
                 let path = self.stacks.path(stack);
-                let beginning = (process.0, process.1, Some(tid), stack);
+                let thread = self.threads.get(&tid).map_or(OTHER, |(_, name)| *name);
+                let beginning = (process.0, process.1, thread, stack);
                 begin(&mut self.gpu, &mut self.known, &mut self.frames, beginning, path)
             }
             None => aside(&mut self.gpu, &mut self.frames, process, NO_PATH),
@@ -186,7 +204,7 @@ impl Paths {
         self.gpu.add(end, ran.sum);
     }
 
-    fn waited(&mut self, event: &Record<'_>, stack: Option<Stack>) {
+    fn waited(&mut self, event: &Record<'_>, thread: Name, stack: Option<Stack>) {
         let (layer, Some(ns)) = (event.layer, event.ns) else {
             return;
         };
@@ -198,7 +216,7 @@ impl Paths {
         let at = match stack {
             Some(stack) => {
                 let path = self.stacks.path(stack);
-                let beginning = (event.pid, None, Some(event.tid), stack);
+                let beginning = (event.pid, None, thread, stack);
                 begin(&mut waits.tree, &mut waits.known, &mut self.frames, beginning, path)
             }
             None => aside(&mut waits.tree, &mut self.frames, (event.pid, None), NO_PATH),
@@ -265,10 +283,10 @@ fn begin(tree: &mut Growing, known: &mut Map<Beginning, At>, frames: &mut Frames
     if let Some(at) = known.get(&key) {
         return *at;
     }
-    let (pid, device, tid, _) = key;
+    let (pid, device, thread, _) = key;
     let mut at = tree.step(Growing::ROOT, frames.process((pid, device)));
-    if let Some(tid) = tid.filter(|_| path != [NO_PATH]) {
-        at = tree.step(at, frames.thread(tid));
+    if path != [NO_PATH] {
+        at = tree.step(at, thread);
     }
     let at = path.iter().fold(at, |at, name| tree.step(at, *name));
     if known.len() < MOST_KNOWN {

@@ -70,7 +70,7 @@ fn time_of_a_device_is_that_of_the_path_of_its_call() {
     assert_eq!(
         lines(&tree),
         [
-            "python 7, device 1;thread 8 python;train.py:99 <module>;train.py:42 forward;cuLaunchKernel (libcuda.so.1);gemm 20",
+            "python 7, device 1;threads named python;train.py:99 <module>;train.py:42 forward;cuLaunchKernel (libcuda.so.1);gemm 20",
             "python 7, device 1;(no call path);HtoD 10"
         ]
     );
@@ -126,7 +126,7 @@ fn waits_are_those_of_one_layer_with_copies_that_block() {
     assert_eq!(
         lines(&paths.tree(Weight::Wait, None)),
         [
-            "process 7;thread 8 python;train.py:99 <module>;train.py:50 loss_item;cuCall 5",
+            "process 7;threads named python;train.py:99 <module>;train.py:50 loss_item;cuCall 5",
             "process 7;(no call path);cuCall 5"
         ]
     );

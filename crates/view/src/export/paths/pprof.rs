@@ -137,13 +137,17 @@ fn sample(tree: &Tree, end: usize, texts: &mut Texts) -> Sample {
     let path = tree.path(end);
     let mut label = Vec::new();
     for node in &path {
-        let numbers = match tree.frame(*node).kind {
-            Kind::Process { pid, device } => vec![("pid", Some(pid)), ("device", device)],
-            Kind::Thread { tid } => vec![("tid", Some(tid))],
+        let frame = tree.frame(*node);
+        let said = match frame.kind {
+            Kind::Process { pid, device } => {
+                let device = device.map(|device| device.to_string());
+                vec![("pid", Some(pid.to_string())), ("device", device)]
+            }
+            Kind::Thread => vec![("thread", Some(frame.shown.clone()))],
             _ => Vec::new(),
         };
-        label.extend(numbers.into_iter().filter_map(|(key, number)| {
-            let text = texts.number(&number?.to_string());
+        label.extend(said.into_iter().filter_map(|(key, text)| {
+            let text = texts.number(&text?);
             let key = texts.number(key);
             Some(Label { key, text })
         }));
