@@ -155,6 +155,12 @@ impl Frames {
         self.number(Frame::named(Kind::Thread, &name))
     }
 
+    /// Whether two frames have one function's name.
+    pub(super) fn are_alike(&self, one: Name, other: Name) -> bool {
+        let function = |name: Name| self.all.get(name as usize).map(|frame| &frame.function);
+        function(one) == function(other)
+    }
+
     fn number(&mut self, frame: Frame) -> Name {
         if let Some(known) = self.numbers.get(&frame) {
             return *known;

@@ -215,7 +215,7 @@ impl Paths {
         let leaf = self.frames.leaf(event.name);
         let at = match stack {
             Some(stack) => {
-                let path = self.stacks.path(stack);
+                let path = without(self.stacks.path(stack), leaf, &self.frames);
                 let beginning = (event.pid, None, thread, stack);
                 begin(&mut waits.tree, &mut waits.known, &mut self.frames, beginning, path)
             }
@@ -276,6 +276,14 @@ impl Paths {
 pub(super) fn aside(tree: &mut Growing, frames: &mut Frames, process: Process, name: Name) -> At {
     let at = tree.step(Growing::ROOT, frames.process(process));
     tree.step(at, name)
+}
+
+/// A stack may end with the call itself, which the leaf says already.
+fn without<'a>(path: &'a [Name], leaf: Name, frames: &Frames) -> &'a [Name] {
+    match path {
+        [outer @ .., last] if frames.are_alike(*last, leaf) => outer,
+        all => all,
+    }
 }
 
 /// Where a stack of a thread leads.
