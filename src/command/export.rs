@@ -98,7 +98,11 @@ fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Resul
         return into_stdout(from, encoder);
     };
     refuse_itself(from, path)?;
-    Content::from(format).check(to, "another name for -o, or without --to")?;
+    let hint = match format {
+        ExportFormat::Speedscope => "-o FILE.speedscope.json, or without --to",
+        _ => "another name for -o, or without --to",
+    };
+    Content::from(format).check(to, hint)?;
     // before anything is made: it may be no recording
     let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
