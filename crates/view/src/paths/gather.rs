@@ -81,10 +81,12 @@ impl Stacks {
 }
 
 fn path_of(text: &str, frames: &mut Frames) -> Box<[Name]> {
-    let mut steps = steps(&frames_of(text));
-    let outer = steps.len().saturating_sub(DEEPEST);
-    let names = steps.drain(outer..).map(|step| frames.step(&step));
-    let names: Vec<Name> = (outer > 0).then_some(OUTER).into_iter().chain(names).collect();
+    let mut stack = frames_of(text);
+    let outer = (stack.len() > DEEPEST).then_some(OUTER);
+    stack.truncate(DEEPEST);
+    let names = steps(&stack);
+    let names = names.iter().map(|step| frames.step(step));
+    let names: Vec<Name> = outer.into_iter().chain(names).collect();
     match names.is_empty() {
         true => [NO_PATH].into(),
         false => names.into(),
@@ -143,7 +145,7 @@ impl Paths {
     fn call(&mut self, event: &Record<'_>) {
         let gives = matches!(event.class, Class::Launch | Class::Copy | Class::Memset);
         let waits = event.class == Class::Sync || (event.class == Class::Copy && event.blocking);
-        if !gives && !waits {
+        if !waits && (!gives || event.stack.is_none()) {
             return;
         }
         let thread = self.thread(event);

@@ -176,3 +176,21 @@ proptest! {
         prop_assert!(waits.contains(&waited), "{} of {:?}", waited, waits);
     }
 }
+
+#[test]
+fn of_a_stack_that_is_too_deep_the_innermost_frames_are_kept() {
+    let frames: Vec<_> = (0..600)
+        .map(|number| json!({"function": format!("f{number}"), "language": "python"}))
+        .collect();
+    let stack = json!(frames).to_string();
+    let wait = Record {
+        stack: Some(&stack),
+        ..call("driver", Class::Sync, 40, None)
+    };
+    let line = lines(&taken(&[wait]).tree(Weight::Wait, None)).remove(0);
+    assert!(
+        line.starts_with("process 7;threads named python;(outer frames);f511;f510;"),
+        "{line}"
+    );
+    assert!(line.ends_with(";f1;f0;cuCall 5"), "{line}");
+}

@@ -6,7 +6,7 @@ use super::super::words;
 use super::Report;
 use crate::paths::{Kind, Tree, Weight};
 use crate::section::html::Text;
-use crate::text::quantity::{count, duration, harmless, plural};
+use crate::text::quantity::{count, duration, form, harmless, plural};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -176,8 +176,8 @@ fn remark(tree: &Tree, part: &Part, page: &mut String) {
         let share = words::percent(part.left_out_ns as f64 / all);
         let _ = writeln!(
             page,
-            "<p>{} with {} ({share}) of it altogether, the smallest, are not drawn; export --to speedscope has all.</p>",
-            plural(missing, "frame"),
+            "<p>{} too small to be drawn, {} ({share}) together; export --to speedscope has all.</p>",
+            format_args!("{} {}", plural(missing, "frame"), form(missing, "is", "are")),
             duration(part.left_out_ns)
         );
     }

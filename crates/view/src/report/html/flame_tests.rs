@@ -44,10 +44,7 @@ fn a_graph_of_whatever_size_stays_small_and_says_what_it_leaves_out() {
     for name in ["\"<&\u{202e}\u{1b}\u{0}".repeat(60), "f".to_owned()] {
         let page = page(&waits(&name, (0..9_000).map(|number| 1_000_000 / (1 + number))));
         assert!(page.len() < 2 << 20, "{}", page.len());
-        assert!(
-            page.contains("frames with ") && page.contains("are not drawn"),
-            "nothing is said"
-        );
+        assert!(page.contains("frames are too small to be drawn, "), "nothing is said");
     }
 }
 
