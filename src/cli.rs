@@ -20,7 +20,7 @@ mod trace;
 
 pub use content::{Content, ExportFormat};
 pub use doctor::DoctorArgs;
-pub use export::ExportArgs;
+pub use export::{ExportArgs, Weighed};
 pub use functions::FunctionsArgs;
 pub use leaks::{LeaksArgs, MemoryStacks};
 pub use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};

@@ -18,13 +18,31 @@ pub enum ExportFormat {
     Parquet,
     /// Comma-separated values with a header
     Csv,
+    /// Time by call path, for speedscope
+    Speedscope,
+    /// Time by call path, for pprof
+    Pprof,
+    /// Time by call path as collapsed stacks, a line each
+    Collapsed,
 }
 
 impl ExportFormat {
     /// Whether people cannot read it.
     #[must_use]
     pub fn is_binary(self) -> bool {
-        matches!(self, ExportFormat::Perfetto | ExportFormat::Parquet)
+        matches!(
+            self,
+            ExportFormat::Perfetto | ExportFormat::Parquet | ExportFormat::Pprof
+        )
+    }
+
+    /// Whether it has time by call path instead of rows.
+    #[must_use]
+    pub fn is_by_path(self) -> bool {
+        matches!(
+            self,
+            ExportFormat::Speedscope | ExportFormat::Pprof | ExportFormat::Collapsed
+        )
     }
 }
 
@@ -38,11 +56,20 @@ pub enum Content {
     Perfetto,
     Parquet,
     Csv,
+    Speedscope,
+    Pprof,
+    Collapsed,
     Page,
 }
 
-/// Extensions, and what they say.
-const EXTENSIONS: [(&str, Content); 10] = [
+/// How names end, and what that says; where two fit, the first.
+const ENDINGS: [(&str, Content); 16] = [
+    ("speedscope.json", Content::Speedscope),
+    ("pb.gz", Content::Pprof),
+    ("pprof", Content::Pprof),
+    ("collapsed", Content::Collapsed),
+    ("folded", Content::Collapsed),
+    ("collapsed.txt", Content::Collapsed),
     ("jsonl", Content::Lines),
     ("ndjson", Content::Lines),
     ("arrows", Content::Recording),
@@ -59,8 +86,12 @@ impl Content {
     /// What the name of `path` says; `None`: nothing that we know.
     #[must_use]
     pub fn said_by(path: &Path) -> Option<Content> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-        let found = EXTENSIONS.iter().find(|(known, _)| *known == extension);
+        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+        let ends = |ending: &str| {
+            name.strip_suffix(ending)
+                .is_some_and(|stem| stem.len() > 1 && stem.ends_with('.'))
+        };
+        let found = ENDINGS.iter().find(|(known, _)| ends(known));
         found.map(|(_, content)| *content)
     }
 
@@ -73,6 +104,9 @@ impl Content {
             Content::Perfetto => "a trace for Perfetto",
             Content::Parquet => "Parquet",
             Content::Csv => "comma-separated values",
+            Content::Speedscope => "a profile for speedscope",
+            Content::Pprof => "a profile for pprof",
+            Content::Collapsed => "collapsed stacks",
             Content::Page => "a page",
         }
     }
@@ -115,6 +149,9 @@ impl From<ExportFormat> for Content {
             ExportFormat::Perfetto => Content::Perfetto,
             ExportFormat::Parquet => Content::Parquet,
             ExportFormat::Csv => Content::Csv,
+            ExportFormat::Speedscope => Content::Speedscope,
+            ExportFormat::Pprof => Content::Pprof,
+            ExportFormat::Collapsed => Content::Collapsed,
         }
     }
 }
@@ -133,6 +170,7 @@ mod tests {
             said(Content::Recording, "t.jsonl").unwrap(),
             "t.jsonl: the name says JSON lines, and this writes a recording\nhint: x"
         );
+        assert!(said(Content::Speedscope, "t.json").is_some() && said(Content::Chrome, "t.speedscope.json").is_some());
         assert!(said(Content::Lines, "T.CSV").is_some() && said(Content::Text, "t.parquet").is_some());
     }
 
@@ -141,6 +179,9 @@ mod tests {
         for (content, name) in [
             (Content::Recording, "t.arrows"),
             (Content::Csv, "t"),
+            (Content::Speedscope, "t.speedscope.json"),
+            (Content::Pprof, "t.pb.gz"),
+            (Content::Lines, ".jsonl"),
             (Content::Text, "t.out"),
             (Content::Lines, "-"),
         ] {

@@ -3,10 +3,12 @@
 use super::rights;
 use super::whole_file::WholeFile;
 use super::{prepare, reading};
-use crate::cli::{Content, ExportArgs, ExportFormat};
+use crate::cli::{Content, ExportArgs, ExportFormat, Weighed};
 use crate::export::csv::Csv;
-use crate::export::{Writing, chrome, perfetto};
+use crate::export::paths::{ByPath, collapsed::Collapsed, pprof::Pprof, speedscope::Speedscope};
+use crate::export::{Writing, Written, chrome, perfetto};
 use crate::output::say;
+use crate::paths::Weight;
 use crate::record::{Encoder, Ending, Taker};
 use crate::refusal::Usage;
 use crate::report::Until;
@@ -43,10 +45,17 @@ fn format(args: &ExportArgs, to: Option<&Path>) -> Result<ExportFormat> {
     let implied = to.and_then(Content::said_by).and_then(implied);
     let Some(format) = args.to.or(implied) else {
         bail!(Usage(
-            "which format?\nhint: --to jsonl, chrome, perfetto, parquet or csv; or -o FILE.pftrace, and so on"
+            "which format?\nhint: --to jsonl, chrome, perfetto, parquet, csv, speedscope, pprof or collapsed; or -o \
+             FILE.pftrace, and so on"
                 .to_owned()
         ));
     };
+    if args.weight.is_some() && !format.is_by_path() {
+        bail!(Usage(
+            "--weight: this format has every row, and adds up no time\nhint: --to speedscope, pprof or collapsed"
+                .to_owned()
+        ));
+    }
     if to.is_none() && format.is_binary() && io::stdout().is_terminal() {
         bail!(Usage("this format is not for a terminal\nhint: -o FILE".to_owned()));
     }
@@ -62,45 +71,63 @@ fn is_folder(path: &Path) -> bool {
     path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-fn encoder(format: ExportFormat) -> Result<Box<dyn Encoder>> {
+/// How that is called where time is added up.
+fn weight(args: &ExportArgs) -> Weight {
+    match args.weight {
+        None | Some(Weighed::Gpu) => Weight::Gpu,
+        Some(Weighed::Wait) => Weight::Wait,
+    }
+}
+
+fn encoder(format: ExportFormat, weight: Weight) -> Result<Box<dyn Encoder>> {
     Ok(match format {
         ExportFormat::Jsonl => Box::new(Json::default().with_names(&prepare::catalog(&[])?)),
         ExportFormat::Csv => Box::new(Csv::default()),
         ExportFormat::Chrome => Box::new(chrome::encoder()),
         ExportFormat::Perfetto => Box::new(perfetto::encoder()),
         ExportFormat::Parquet => parquet_form()?,
+        ExportFormat::Speedscope => Box::new(ByPath::new(Speedscope, weight)),
+        ExportFormat::Pprof => Box::new(ByPath::new(Pprof, weight)),
+        ExportFormat::Collapsed => Box::new(ByPath::new(Collapsed, weight)),
     })
 }
 
 fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
-    let (from, encoder) = (&args.file, encoder(format)?);
+    let (from, encoder) = (&args.file, encoder(format, weight(args))?);
     let Some(path) = to else {
         return into_stdout(from, encoder);
     };
     refuse_itself(from, path)?;
-    Content::from(format).check(to, "another name for -o, or without --to")?;
+    let hint = match format {
+        ExportFormat::Speedscope => "-o FILE.speedscope.json, or without --to",
+        _ => "another name for -o, or without --to",
+    };
+    Content::from(format).check(to, hint)?;
     // before anything is made: it may be no recording
     let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
-    let (end, written) = export(reader, from, encoder, &mut file).map_err(|error| no_room(&error, path))?;
+    let (end, written) = export(reader, from, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
     file.keep()?;
     warn(from, &end);
-    tell(&end, written, path);
+    remark(&written);
+    tell(&end, written.bytes, path);
     Ok(())
 }
 
 fn into_stdout(from: &Path, encoder: Box<dyn Encoder>) -> Result<()> {
     match export(Recording::open(from)?, from, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if is_of_content(&error) => Err(refused(&error, from)),
         Err(error) => Err(error).context("failed to write stdout"),
-        Ok((end, _)) => {
+        Ok((end, written)) => {
             warn(from, &end);
+            remark(&written);
             Ok(())
         }
     }
 }
 
-fn export(reader: Recording, from: &Path, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
+fn export(reader: Recording, from: &Path, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
     let mut writing = Writing::new(encoder, to);
     let end = reading::read(reader, from, "exporting", &mut writing);
     give_totals(&end, &mut writing);
@@ -134,6 +161,29 @@ fn refuse_itself(from: &Path, to: &Path) -> Result<()> {
         bail!(Usage(format!("-o {}: this is the recording itself", to.display())));
     }
     Ok(())
+}
+
+fn failed(error: &io::Error, from: &Path, to: &Path) -> anyhow::Error {
+    match is_of_content(error) {
+        true => refused(error, from),
+        false => no_room(error, to),
+    }
+}
+
+/// Whether the format cannot have what is in the recording; else writing failed.
+fn is_of_content(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::Other && error.raw_os_error().is_none()
+}
+
+fn refused(error: &io::Error, from: &Path) -> anyhow::Error {
+    anyhow::anyhow!("failed to export {}: {error}", from.display())
+}
+
+/// Says what an encoder has to say.
+fn remark(written: &Written) {
+    if let Some(note) = &written.note {
+        say(format_args!("gpuscope: {note}"));
+    }
 }
 
 fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {

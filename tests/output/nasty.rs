@@ -1,12 +1,15 @@
 //! One list of nasty texts, through every name that a program or a crafted file controls, into every format.
 
 use crate::display::{FILE, scrape};
+use flate2::read::GzDecoder;
 use gpuscope::catalog::{Catalog, Class, CopyKind};
 use gpuscope::clock::Clock;
+use gpuscope::export::paths::{ByPath, collapsed::Collapsed, pprof::Pprof, speedscope::Speedscope};
 use gpuscope::export::{chrome, csv::Csv, perfetto};
 use gpuscope::filter::Filter;
 use gpuscope::model::summary::{Copies, Failure, Summary};
 use gpuscope::owner::Owner;
+use gpuscope::paths::Weight;
 use gpuscope::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
 use gpuscope::serve::exposition::{Format, render};
@@ -19,6 +22,7 @@ use gpuscope::timeline::{Bins, Look, Survey, Window, draw};
 use gpuscope::trace::{Reader, Recorder};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -118,6 +122,11 @@ fn rows<'a>(text: &'a str, frames: &'a str, args: &'a str) -> Vec<Record<'a>> {
             ..call(17 * MS, text, Class::Ioctl)
         },
         call(20 * MS, "cuStreamSynchronize", Class::Sync),
+        Record {
+            ns: Some(MS as u64),
+            args: Some(r#"{"device":0,"call_tid":8,"call_ts_ns":8000000,"match":"ordered"}"#),
+            ..of(Kind::Gpu, 21 * MS)
+        },
         of(Kind::Sample, 24 * MS),
         of(Kind::Count, 24 * MS),
         of(Kind::Lost, 25 * MS),
@@ -333,6 +342,7 @@ fn check(text: &str, crafted: bool) -> Result<(), TestCaseError> {
     check_lines(text, &made)?;
     check_metrics(text)?;
     check_tables(text, &made, &plain)?;
+    check_profiles(&made, &plain)?;
     check_traces(&made)
 }
 
@@ -439,6 +449,33 @@ fn outside_code(line: &str) -> String {
 #[test]
 fn what_is_code_in_a_line_of_markdown() {
     assert_eq!(outside_code(r"a `<b>` \`<c>\` `d\` e"), r"a  `<c>`  e");
+}
+
+/// Call paths keep their frames, whatever these are called.
+fn check_profiles(made: &Made, plain: &Made) -> Result<(), TestCaseError> {
+    for weight in [Weight::Gpu, Weight::Wait] {
+        let collapsed = |made: &Made| lines_of(&made.exported(Box::new(ByPath::new(Collapsed, weight))));
+        let (lines, plain) = (collapsed(made), collapsed(plain));
+        let frames = |lines: &str| -> Vec<(usize, bool)> {
+            let ends = |line: &str| line.rsplit(' ').next().is_some_and(|ns| ns.parse::<u64>().is_ok());
+            lines
+                .lines()
+                .map(|line| (line.matches(';').count(), ends(line)))
+                .collect()
+        };
+        prop_assert!(!drives_a_terminal(&lines), "{lines:?}");
+        prop_assert_eq!(frames(&lines), frames(&plain), "{}", lines);
+        let file = lines_of(&made.exported(Box::new(ByPath::new(Speedscope, weight))));
+        prop_assert!(serde_json::from_str::<serde_json::Value>(&file).is_ok(), "{file}");
+        prop_assert!(!drives_a_terminal(&file), "{file:?}");
+        let (packed, mut profile) = (made.exported(Box::new(ByPath::new(Pprof, weight))), Vec::new());
+        GzDecoder::new(&packed[..]).read_to_end(&mut profile).expect("gzip");
+        let texts = String::from_utf8_lossy(&profile);
+        for driver in ["\u{1b}[2J", "\u{1b}]0;", "\u{202e}gnp"] {
+            prop_assert!(!texts.contains(driver), "pprof has {:?}", driver);
+        }
+    }
+    Ok(())
 }
 
 fn check_traces(made: &Made) -> Result<(), TestCaseError> {

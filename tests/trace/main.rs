@@ -10,6 +10,7 @@
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
 mod bad_input;
+mod call_paths;
 mod call_sites;
 mod containers;
 mod cost;

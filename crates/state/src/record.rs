@@ -260,6 +260,10 @@ pub trait Encoder {
     fn failure(&self) -> Option<String> {
         None
     }
+    /// What is worth a word to who asked for it, now that all is written.
+    fn note(&self) -> Option<String> {
+        None
+    }
     /// Whether calls are shown: what only is counted is then worth a word.
     fn shows(&self) -> bool {
         true
@@ -297,6 +301,10 @@ impl Encoder for Box<dyn Encoder> {
 
     fn failure(&self) -> Option<String> {
         self.as_ref().failure()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.as_ref().note()
     }
 
     fn shows(&self) -> bool {

@@ -3,6 +3,8 @@
 #[cfg(feature = "record")]
 pub mod export;
 #[cfg(feature = "record")]
+pub mod paths;
+#[cfg(feature = "record")]
 pub mod report;
 pub mod section;
 pub mod sink;

@@ -200,6 +200,62 @@ fn plots_have_points_and_tables_sort() {
     assert!(browser.complaints().is_empty(), "{:?}", browser.complaints());
 }
 
+#[test]
+#[ignore = "needs root, BPF and chromium"]
+fn a_flame_graph_is_zoomed_searched_and_walked_by_keys() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bytes = Vec::new();
+    let mut made = Loop::new(&mut bytes);
+    (0..20).for_each(|step| made.step(step, 30, true));
+    made.end(None);
+    let path = folder.path().join("trace.arrows");
+    std::fs::write(&path, bytes).expect("a file");
+    let (_, url) = filed(
+        folder.path(),
+        &html::page(&load(&path, &mut |_, _| {}).expect("a report")),
+    );
+    let mut browser = Browser::start();
+    browser.look(1280, false);
+    browser.open(&url);
+    let mut is = |expression: &str, expected: serde_json::Value| {
+        assert_eq!(browser.value(expression), expected, "{expression}");
+    };
+    is(
+        "(window.all = () => [...document.querySelectorAll('#flame-wait .f')]).call().length",
+        json!(6),
+    );
+    is("all().at(-1).textContent", json!("cuStreamSynchronize"));
+    is("document.querySelector('#flame-wait details').open", json!(false));
+    is(
+        "(window.key = key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))
+        && all()[0].focus()",
+        json!(null),
+    );
+    is("['ArrowDown', 'ArrowDown', 'ArrowDown'].map(key).length", json!(3));
+    is("document.activeElement.textContent", json!("train.py:80 <module>"));
+    is(
+        "key('Enter') || all().filter(one => one.matches('.outer')).length",
+        json!(3),
+    );
+    is(
+        "key('Escape') || all().filter(one => one.matches('.outer')).length",
+        json!(0),
+    );
+    is(
+        "(input => { input.value = 'loss'; input.dispatchEvent(new Event('input')); })
+        (document.querySelector('#flame-wait input'))",
+        json!(null),
+    );
+    is(
+        "all().filter(one => one.matches('.hit')).map(one => one.textContent)",
+        json!(["train.py:50 loss_item"]),
+    );
+    is(
+        "document.querySelector('#flame-wait output').textContent.startsWith('100.0 % (')",
+        json!(true),
+    );
+}
+
 /// For whoever wants to look: `GPUSCOPE_PICTURES=FOLDER`.
 fn keep_pictures(browser: &mut Browser) {
     let Some(folder) = std::env::var_os("GPUSCOPE_PICTURES") else {

@@ -74,7 +74,7 @@ fn nameless_together(a: &Frame, b: &Frame) -> bool {
 }
 
 /// An address stands in the place of its name.
-fn is_nameless(frame: &Frame) -> bool {
+pub(super) fn is_nameless(frame: &Frame) -> bool {
     frame.function.starts_with("0x")
 }
 
@@ -120,7 +120,7 @@ fn is_installed(frame: &Frame) -> bool {
     INSTALLED.iter().any(|part| file.contains(part))
 }
 
-fn serves(frame: &Frame) -> bool {
+pub(super) fn serves(frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
     let name = frame.function.trim_start_matches('_');
     let api = name
@@ -130,7 +130,7 @@ fn serves(frame: &Frame) -> bool {
 }
 
 /// `train.py:42 forward`, `step (app)`, `0x7f12 (app+0x7f12)`.
-fn named(frame: &Frame) -> String {
+pub(super) fn named(frame: &Frame) -> String {
     let name = cut(&frame.function);
     match (base(frame), frame.line, frame.module.as_deref()) {
         (Some(file), Some(line), _) => format!("{file}:{line} {name}"),

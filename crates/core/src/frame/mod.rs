@@ -4,6 +4,7 @@
 
 pub mod json;
 pub mod lines;
+pub mod path;
 
 use std::cell::OnceCell;
 

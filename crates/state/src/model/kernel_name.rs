@@ -9,8 +9,9 @@ const LONGEST: usize = 16 << 10;
 const DEEPEST: u32 = 96;
 /// Characters of a short name.
 const SHORT: usize = 96;
-/// Template arguments of template arguments of these are left out.
-const SHOWN_DEPTH: usize = 2;
+/// Template arguments of so many around them are left out, where a name would be too long with them: from the innermost outward,
+/// down to these.
+const DEPTHS: [usize; 5] = [6, 5, 4, 3, 2];
 const LAMBDA: &str = "lambda";
 
 /// What a kernel is called.
@@ -37,11 +38,7 @@ impl KernelName {
     fn of(symbol: &str, cut: bool) -> KernelName {
         let end = if cut { "…" } else { "" };
         let full = demangled(symbol, DemangleOptions::new());
-        let bare = DemangleOptions::new()
-            .no_params()
-            .no_return_type()
-            .hide_expression_literal_types();
-        let short = demangled(symbol, bare).map(|name| shortened(&name));
+        let short = bare(symbol).map(|name| shortened(&name));
         let mut short = ended(short.as_deref().unwrap_or(symbol), cut);
         if short.contains('…') {
             let _ = write!(short, "~{:04x}", sign(symbol) >> 48);
@@ -53,13 +50,27 @@ impl KernelName {
         }
     }
 
-    /// The same with a short name that no other symbol has: of two that were shortened to one.
+    /// The same with a short name that no other symbol has, of two that were shortened to one: with namespaces, where these tell
+    /// them apart, else with a sign.
     #[must_use]
-    pub fn told_apart(self) -> KernelName {
+    pub fn told_apart(self, is_taken: impl Fn(&str) -> bool) -> KernelName {
+        let whole = bare(&self.symbol).filter(|whole| whole.chars().count() <= SHORT && !is_taken(whole));
+        if let Some(short) = whole {
+            return KernelName { short, ..self };
+        }
         let bare = self.short.split_once('~').map_or(self.short.as_str(), |(bare, _)| bare);
         let short = format!("{bare}~{:016x}", sign(&self.symbol));
         KernelName { short, ..self }
     }
+}
+
+/// Without parameters and the type of the result.
+fn bare(symbol: &str) -> Option<String> {
+    let options = DemangleOptions::new()
+        .no_params()
+        .no_return_type()
+        .hide_expression_literal_types();
+    demangled(symbol, options)
 }
 
 /// The same for the same symbol in every run (FNV-1a).
@@ -96,14 +107,21 @@ fn ended(name: &str, cut: bool) -> String {
     name.chars().take(SHORT - 1).chain(['…']).collect()
 }
 
-/// Without namespaces, and without what lies too deep in template arguments.
+/// Without namespaces, and, where it would be too long, without what lies deepest in template arguments.
 fn shortened(name: &str) -> String {
     let mut short = String::new();
-    shorten(name, 0, &mut short);
+    for shown in DEPTHS {
+        short.clear();
+        shorten(name, shown, &mut short);
+        if short.chars().count() <= SHORT {
+            break;
+        }
+    }
     if short.is_empty() { name.to_owned() } else { short }
 }
 
-fn shorten(mut rest: &str, depth: usize, out: &mut String) {
+/// `shown`: how deep template arguments are shown.
+fn shorten(mut rest: &str, shown: usize, out: &mut String) {
     let mut path = out.len();
     while let Some(next) = rest.chars().next() {
         if let Some(after) = rest.strip_prefix("::") {
@@ -117,7 +135,7 @@ fn shorten(mut rest: &str, depth: usize, out: &mut String) {
             continue;
         }
         if let Some((inside, after)) = enclosed(rest) {
-            group(next, inside, after, depth, out);
+            group(next, inside, after, shown, out);
             rest = after;
             continue;
         }
@@ -148,9 +166,9 @@ fn leave_scope(path: usize, after: &str, out: &mut String) {
 }
 
 /// What stands in brackets.
-fn group(bracket: char, inside: &str, after: &str, depth: usize, out: &mut String) {
+fn group(bracket: char, inside: &str, after: &str, shown: usize, out: &mut String) {
     match bracket {
-        '<' if depth >= SHOWN_DEPTH => out.push_str("<…>"),
+        '<' if shown == 0 => out.push_str("<…>"),
         '<' => {
             out.push('<');
             for (index, argument) in arguments(inside).enumerate() {
@@ -161,7 +179,7 @@ fn group(bracket: char, inside: &str, after: &str, depth: usize, out: &mut Strin
                 } else {
                     argument
                 };
-                shorten(argument, depth + 1, out);
+                shorten(argument, shown - 1, out);
             }
             out.push('>');
         }

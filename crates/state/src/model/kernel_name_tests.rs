@@ -29,8 +29,13 @@ fn short_names_keep_what_tells_kernels_apart() {
 }
 
 #[test]
-fn arguments_of_arguments_of_arguments_are_left_out() {
-    assert_eq!(shortened("k<a::b<c::d<e<float> > > >"), "k<b<d<…>>>");
+fn arguments_of_arguments_are_left_out_where_a_name_is_too_long_with_them() {
+    assert_eq!(shortened("k<a::b<c::d<e<float> > > >"), "k<b<d<e<float>>>>");
+    let long = "x".repeat(SHORT - 9);
+    assert_eq!(
+        shortened(&format!("{long}<a::b<c::d<e<float> > > >")),
+        format!("{long}<b<d<…>>>")
+    );
     assert_eq!(
         shortened("k<(anonymous namespace)::f, {lambda(int)#2}>"),
         "k<f,lambda#2>"
@@ -61,10 +66,12 @@ fn a_lambda_keeps_the_function_that_it_lies_in() {
 
 #[test]
 fn what_is_left_out_of_a_name_leaves_a_sign_that_is_the_same_in_every_run() {
-    let deep = |inner: &str| short(&format!("_Z1kI1aI1bI1cI{inner}EEEEvv"));
+    let name = "x".repeat(SHORT - 9);
+    let deep = |inner: &str| short(&format!("_Z{}{name}I1aI1bI1cI{inner}EEEEvv", name.len()));
     let (float, double) = (deep("f"), deep("d"));
+    let left = format!("{name}<a<b<…>>>~");
     assert!(
-        float.starts_with("k<a<b<…>>>~") && double.starts_with("k<a<b<…>>>~"),
+        float.starts_with(&left) && double.starts_with(&left),
         "{float} {double}"
     );
     assert_ne!(float, double);
@@ -77,9 +84,46 @@ fn names_that_were_shortened_to_one_can_be_told_apart() {
     let name = |symbol: &str| KernelName::read(symbol.as_bytes(), false).expect("a name");
     let (one, other) = (name("_ZN1a4copyEPf"), name("_ZN1b4copyEPf"));
     assert_eq!((one.short.as_str(), other.short.as_str()), ("copy", "copy"));
-    let other = other.told_apart();
-    assert!(other.short.starts_with("copy~"), "{}", other.short);
-    assert_eq!(other.clone().told_apart(), other);
+    let other = other.told_apart(|short| short == "copy");
+    assert_eq!(other.short, "b::copy");
+    let third = other.told_apart(|short| ["copy", "b::copy"].contains(&short));
+    assert!(third.short.starts_with("b::copy~"), "{}", third.short);
+    assert_eq!(third.clone().told_apart(|_| true), third);
+}
+
+/// What PyTorch 2 launches for additions, multiplications and copies that are no whole vectors.
+#[test]
+fn kernels_of_pytorch_that_differ_in_an_inner_type_alone_say_which() {
+    let of = |functor: &str| {
+        let scope = format!("ZNS0_22gpu_kernel_impl_nocastI{functor}EEvRNS_18TensorIteratorBaseERKT_EUliE_");
+        short(&format!("_ZN2at6native18elementwise_kernelILi128ELi2E{scope}EEviT1_"))
+    };
+    let outer = |inner: &str| format!("elementwise_kernel<128,2,gpu_kernel_impl_nocast<{inner}>::lambda#1>");
+    for (functor, shown) in [
+        ("NS0_15CUDAFunctor_addIfEE", "CUDAFunctor_add<float>"),
+        ("NS0_15CUDAFunctor_addIdEE", "CUDAFunctor_add<double>"),
+        ("NS0_15CUDAFunctor_addIN3c104HalfEEE", "CUDAFunctor_add<Half>"),
+    ] {
+        assert_eq!(of(functor), outer(shown));
+    }
+    let multiply = |unary: &str| {
+        let functor = "fffNS0_15binary_internal10MulFunctorIfEE";
+        of(&format!("NS0_{}{unary}I{functor}EE", unary.len()))
+    };
+    let names = ["AUnaryFunctor", "BUnaryFunctor"].map(multiply);
+    assert!(
+        names[0] != names[1] && names[0].contains("AUnaryFunctor<…>"),
+        "{names:?}"
+    );
+    let copy = |number: u32| {
+        let scope = "direct_copy_kernel_cudaERNS_18TensorIteratorBaseEENKUlvE1_clEvENKUlvE";
+        let symbol = format!(
+            "_ZN2at6native18elementwise_kernelILi128ELi2EZNS0_22gpu_kernel_impl_nocastIZZZNS0_23{scope}{number}_clEvEUlfE_EEvS4_RKT_EUliE_EEviT1_"
+        );
+        short(&symbol)
+    };
+    assert!(copy(5).contains("direct_copy_kernel_cuda::lambda#3#7#1"), "{}", copy(5));
+    assert_ne!(copy(5), copy(6));
 }
 
 #[test]

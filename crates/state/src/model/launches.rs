@@ -179,7 +179,7 @@ impl Launches {
 
     fn read(&mut self, symbol: &[u8], cut: bool) -> Option<Arc<KernelName>> {
         let name = KernelName::read(symbol, cut).map(|name| match self.shorts.contains(&name.short) {
-            true => name.told_apart(),
+            true => name.told_apart(|short| self.shorts.contains(short)),
             false => name,
         });
         let name = name.map(Arc::new);

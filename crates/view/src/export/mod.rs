@@ -9,6 +9,7 @@ pub mod csv;
 mod nest;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod paths;
 pub mod perfetto;
 pub mod scene;
 mod sums;
@@ -19,7 +20,7 @@ pub mod sample;
 
 use std::collections::HashMap;
 
-pub use writing::Writing;
+pub use writing::{Writing, Written};
 
 /// Asked several times for each row; what comes from the traced side cannot foresee where it lies in it.
 type Map<K, V> = HashMap<K, V, ahash::RandomState>;

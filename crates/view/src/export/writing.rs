@@ -6,6 +6,14 @@ use std::io::{self, Write};
 /// Bytes that go out at once.
 const PIECE: usize = 1 << 18;
 
+/// What was written in all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written {
+    pub bytes: u64,
+    /// What the encoder has to say of it.
+    pub note: Option<String>,
+}
+
 /// Takes rows. The first failure is remembered, and ends the writing.
 pub struct Writing<F, W: Write> {
     encoder: F,
@@ -27,17 +35,20 @@ impl<F: Encoder, W: Write> Writing<F, W> {
         }
     }
 
-    /// Writes what belongs behind the last row. Bytes that were written in all.
+    /// Writes what belongs behind the last row.
     ///
     /// # Errors
     /// The first failure of the writer or of the encoder.
-    pub fn end(mut self, ending: &Ending<'_>) -> io::Result<u64> {
+    pub fn end(mut self, ending: &Ending<'_>) -> io::Result<Written> {
         self.encoder.finish(ending, &mut self.buffer);
         self.pass_on();
         match (self.failure, self.encoder.failure()) {
             (Some(error), _) => Err(error),
             (None, Some(why)) => Err(io::Error::other(why)),
-            (None, None) => self.to.flush().map(|()| self.written),
+            (None, None) => self.to.flush().map(|()| Written {
+                bytes: self.written,
+                note: self.encoder.note(),
+            }),
         }
     }
 

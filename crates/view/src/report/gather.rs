@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
+use crate::paths::{Paths, Weight};
 use crate::record::{Kind, Meta, Record, Taker};
 use crate::text::quantity::{count, duration, plural};
 use std::fmt;
@@ -95,6 +96,7 @@ pub struct Gatherer {
     rates: RateTally,
     failures: Failures,
     processes: Processes,
+    paths: Paths,
 }
 
 /// Outermost calls that began before there are all rows, and how long they had lasted by then.
@@ -110,6 +112,7 @@ impl Taker for Gatherer {
     }
 
     fn take(&mut self, event: &Record<'_>) {
+        self.paths.take(event);
         match event.kind {
             Kind::Call => self.call(event),
             Kind::Kernel => self.kernel(event),
@@ -244,6 +247,7 @@ impl Gatherer {
             losses,
             processes: self.processes.list(),
             xids: self.failures.xids.clone(),
+            paths: [Weight::Gpu, Weight::Wait].map(|weight| self.paths.tree(weight, told)),
             exact: exact.is_some(),
             by_rows: is_snapshot.then(|| self.totals()),
             totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact, is_snapshot)),

@@ -3,6 +3,7 @@
 //! Every text of the trace goes through `Text`; the page forbids scripts but its own, and all connections.
 
 mod findings;
+mod flame;
 mod plot;
 mod plots;
 
@@ -13,7 +14,7 @@ use crate::text::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 
 const STYLE: &str = include_str!("html/page.css");
-const SCRIPT: &str = include_str!("html/page.js");
+const SCRIPT: &str = concat!(include_str!("html/page.js"), include_str!("html/flame.js"));
 /// Only what has it may run.
 const NONCE: &str = "gpuscope-report";
 /// Three rising bars.
@@ -42,6 +43,7 @@ pub fn page(report: &Report) -> String {
     tiles(report, &mut page);
     findings::write(report, &mut page);
     plots::write(report, &mut page);
+    flame::write(report, &mut page);
     chapters.iter().for_each(|chapter| write_chapter(chapter, &mut page));
     footer(report, &mut page);
     let _ = write!(
@@ -58,7 +60,8 @@ fn header(report: &Report, title: &str, chapters: &[Chapter], page: &mut String)
         "<header>\n<div class=\"bar\">\n<span class=\"brand\">gpuscope</span>\n<nav>\n"
     );
     let plots = (!report.rates.steps.is_empty()).then_some(("time", "Over time"));
-    let above = [("findings", "Findings")].into_iter().chain(plots);
+    let paths = flame::says(report).then_some(("paths", "Call paths"));
+    let above = [("findings", "Findings")].into_iter().chain(plots).chain(paths);
     for (id, name) in above.chain(chapters.iter().map(|chapter| (chapter.id, chapter.name))) {
         let _ = writeln!(page, "<a href=\"#{id}\">{name}</a>");
     }

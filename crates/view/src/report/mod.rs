@@ -53,6 +53,7 @@ pub use waits::{Hidden, Wait, WaitSite};
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::Outside;
 use crate::model::snapshot::{Figure, Graphs, Snapshot};
+use crate::paths::Tree;
 use std::collections::HashMap;
 
 /// Asked for each row; what comes from the traced side cannot foresee where it lies in it.
@@ -98,6 +99,8 @@ pub struct Report {
     pub losses: Losses,
     pub processes: Vec<Process>,
     pub xids: Vec<Xid>,
+    /// Time by call path: of what devices executed, and of waiting.
+    pub paths: [Tree; 2],
     /// What a gate judges: the summary of the run; where there is none, its last snapshot, or else what rows add up to.
     pub totals: Snapshot,
     /// It is the summary, or the last snapshot.

@@ -9,6 +9,7 @@ mod cell;
 pub mod html;
 #[cfg(feature = "record")]
 pub mod markdown;
+mod names;
 mod table;
 pub mod text;
 pub mod words;

@@ -1,6 +1,7 @@
 //! Chapters for a terminal: numbers on the left, all words behind them. What is wider than the terminal is
 //! `text::fit`'s to break.
 
+use super::names::Names;
 use super::table::{Column, Room, Row, Side, Table};
 use super::{Cell, Chapter};
 use crate::text::fit::GAP;
@@ -9,8 +10,6 @@ use std::fmt::Write;
 
 /// Columns of running text.
 const WIDTH: usize = 96;
-/// Characters of a name.
-const NAME: usize = 48;
 const INDENT: &str = "  ";
 
 /// Appends all sections of a chapter, each with a heading of its own.
@@ -35,11 +34,15 @@ pub fn table(table: &Table, ink: Ink, out: &mut String) {
     }
     let columns = table.columns_of(Room::Pages);
     let (numbers, words): (Vec<_>, Vec<_>) = columns.into_iter().partition(|(_, column)| column.side == Side::Number);
+    let style = Style {
+        ink,
+        names: Names::of(names(table)),
+    };
     let mut lines = vec![heads(&numbers, &words)];
     for row in table.shown() {
-        lines.push(line(&row.cells, &numbers, said(&row.cells, &words, ink)));
+        lines.push(line(&row.cells, &numbers, style.said(&row.cells, &words)));
         let parts = row.shown_parts(table.few_parts);
-        lines.extend(parts.map(|cells| part(row, cells, &numbers, &words, ink)));
+        lines.extend(parts.map(|cells| part(row, cells, &numbers, &words, &style)));
     }
     let least: Vec<usize> = numbers.iter().map(|(_, column)| column.least).collect();
     aligned(&lines, &least, out);
@@ -62,36 +65,46 @@ fn line(cells: &[Cell], numbers: &Columns<'_>, last: String) -> Vec<String> {
 }
 
 /// What a row is part of is not said again.
-fn part(row: &Row, cells: &[Cell], numbers: &Columns<'_>, words: &Columns<'_>, ink: Ink) -> Vec<String> {
+fn part(row: &Row, cells: &[Cell], numbers: &Columns<'_>, words: &Columns<'_>, style: &Style) -> Vec<String> {
     let words: Vec<_> = words
         .iter()
         .filter(|(index, _)| row.is_new(cells, *index))
         .copied()
         .collect();
-    line(cells, numbers, format!("{INDENT}{}", said(cells, &words, ink)))
+    line(cells, numbers, format!("{INDENT}{}", style.said(cells, &words)))
 }
 
-fn said(cells: &[Cell], words: &Columns<'_>, ink: Ink) -> String {
-    let pieces = words.iter().filter_map(|(index, column)| {
-        let cell = cells.get(*index).filter(|cell| cell.says())?;
-        Some(format!("{}{}", column.before, word(cell, ink)))
-    });
-    pieces.collect::<String>().trim_start().to_owned()
+/// Names of the rows that are shown.
+fn names(table: &Table) -> impl Iterator<Item = &str> {
+    let rows = table.shown().iter();
+    let cells = rows.flat_map(|row| std::iter::once(&row.cells).chain(row.shown_parts(table.few_parts)));
+    cells.flatten().filter_map(|cell| match cell {
+        Cell::Name(name) | Cell::Call { name, .. } => Some(name.as_str()),
+        _ => None,
+    })
 }
 
-fn word(cell: &Cell, ink: Ink) -> String {
-    match cell {
-        Cell::Name(name) | Cell::Call { name, .. } => short(name),
-        Cell::Error(name) => ink.bad(&escaped(name)),
-        other => escaped(&other.words()),
+/// How the words of a table are written.
+struct Style {
+    ink: Ink,
+    names: Names,
+}
+
+impl Style {
+    fn said(&self, cells: &[Cell], words: &Columns<'_>) -> String {
+        let pieces = words.iter().filter_map(|(index, column)| {
+            let cell = cells.get(*index).filter(|cell| cell.says())?;
+            Some(format!("{}{}", column.before, self.word(cell)))
+        });
+        pieces.collect::<String>().trim_start().to_owned()
     }
-}
 
-/// A name from the trace, short enough for a line.
-fn short(name: &str) -> String {
-    match name.char_indices().nth(NAME) {
-        Some((end, _)) => format!("{}…", escaped(&name[..end])),
-        None => escaped(name),
+    fn word(&self, cell: &Cell) -> String {
+        match cell {
+            Cell::Name(name) | Cell::Call { name, .. } => self.names.shown(name),
+            Cell::Error(name) => self.ink.bad(&escaped(name)),
+            other => escaped(&other.words()),
+        }
     }
 }
 
@@ -167,6 +180,22 @@ pub fn wrapped(text: &str, indent: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_of_different_kernels_are_written_differently() {
+        let row = |inner: &str| {
+            let name = format!("elementwise_kernel<128,2,gpu_kernel_impl_nocast<CUDAFunctor_add<{inner}>>::lambda#1>");
+            vec![Cell::Count(1), Cell::Name(name)]
+        };
+        let columns = vec![Column::number("runs"), Column::text("kernel")];
+        let mut out = String::new();
+        table(
+            &Table::flat(columns, ["float", "Half"].into_iter().map(row)),
+            Ink(false),
+            &mut out,
+        );
+        assert!(out.contains("add<float>") && out.contains("add<Half>"), "{out}");
+    }
 
     #[test]
     fn long_text_is_wrapped_between_words() {
