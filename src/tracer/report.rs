@@ -47,8 +47,10 @@ impl Tracer {
         }
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
-        self.measure_all(monotonic_ns(), true);
         self.take_samples(super::samples::Wanted::All);
+        // why devices waited follows from all that has passed
+        self.emit(u64::MAX);
+        self.measure_all(monotonic_ns(), true);
         self.emit(u64::MAX);
         let snapshot = self.engine.snapshot(self.rows.plans.len())?;
         super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;

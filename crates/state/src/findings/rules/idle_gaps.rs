@@ -121,7 +121,7 @@ impl Rule for IdleGaps {
             return None;
         }
         Some(Finding {
-            certainty: end.idle_certainty(),
+            certainty: evidence.idle_certainty(end),
             title: format!(
                 "The device has nothing to do for long, {}",
                 plural(evidence.count, "time")
