@@ -67,6 +67,8 @@ impl Tracer {
         sites.extend(sites_of_groups(&summary.aggregates));
         let executed = summary.gpu.iter().flat_map(|gpu| &gpu.by_site);
         sites.extend(executed.map(|sum| sum.site));
+        let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
+        sites.extend(devices.flat_map(|device| &device.causes).filter_map(|cause| cause.site));
         summary.memory = self.report_memory(true, &sites);
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());

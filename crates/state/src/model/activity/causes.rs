@@ -23,6 +23,12 @@ macro_rules! causes {
                 match self { $(Why::$variant => $name),+ }
             }
 
+            /// Idle time of that cause, where there is no sentence around it.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Why::$variant => concat!("GPU idle, ", $name)),+ }
+            }
+
             /// What it says, for people.
             #[must_use]
             pub fn words(self) -> &'static str {
