@@ -8,7 +8,9 @@ use crate::activity::shared::ACTIVITY_STREAM;
 use crate::activity::{Activities, INJECTION, Report as Told};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
-use crate::model::activity::{Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Report, Sites, Waiting};
+use crate::model::activity::{
+    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Report, Sites, Waiting,
+};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;

@@ -151,7 +151,7 @@ impl Gap {
             Fault::Memory
         } else if most(self.code_ns) {
             Fault::Code
-        } else if self.ns >= LONG_NS {
+        } else if self.ns.saturating_sub(self.behind_ns) >= LONG_NS {
             match self.measured && self.behind.is_none() {
                 false => Fault::Host,
                 true if why.is_some_and(Why::is_hosts) => Fault::Away,
@@ -229,8 +229,20 @@ mod tests {
     fn a_measured_gap_begins_while_its_host_still_waits() {
         let wait = past(Part::Sync, 0, 900_000);
         let gap = measured(&[wait], 850_000, 200_000, Why::SyncReturn);
-        assert_eq!((gap.fault, gap.behind, gap.behind_ns), (Fault::Sync, Some(wait), 50_000));
+        assert_eq!(
+            (gap.fault, gap.behind, gap.behind_ns),
+            (Fault::Sync, Some(wait), 50_000)
+        );
         assert_eq!(measured(&[wait], 850_000, 3_000_000, Why::Blocked).fault, Fault::Host);
+    }
+
+    #[test]
+    fn a_host_that_is_long_in_coming_back_from_its_wait_is_in_that() {
+        let wait = past(Part::Sync, 0, 9_000_000);
+        assert_eq!(
+            measured(&[wait], 850_000, 8_300_000, Why::SyncReturn).fault,
+            Fault::Sync
+        );
     }
 
     #[test]
@@ -238,7 +250,10 @@ mod tests {
         let launched = past(Part::Sync, 9_000_000, 9_010_000);
         let fault = |why| measured(&[launched], 2_000_000, 7_020_000, why).fault;
         assert_eq!((fault(Why::Blocked), fault(Why::Other)), (Fault::Away, Fault::Nobody));
-        assert_eq!(measured(&[launched], 2_000_000, 500_000, Why::Blocked).fault, Fault::Nobody);
+        assert_eq!(
+            measured(&[launched], 2_000_000, 500_000, Why::Blocked).fault,
+            Fault::Nobody
+        );
     }
 
     #[test]

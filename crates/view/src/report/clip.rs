@@ -121,7 +121,10 @@ mod tests {
         assert!(!clip.learn(&Record::new(Kind::Call, 90, 7)));
         let mut kept = Vec::new();
         clip.kept(|gap| kept.push((gap.at, gap.ns, gap.name.to_owned())));
-        assert_eq!((clip.from(), kept), (Some(100), vec![(100, Some(40), "blocked".to_owned())]));
+        assert_eq!(
+            (clip.from(), kept),
+            (Some(100), vec![(100, Some(40), "blocked".to_owned())])
+        );
         clip.kept(|gap| panic!("{gap:?} was told"));
     }
 }

@@ -221,9 +221,11 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
             executed(report, |device| device.kernel_ns)
         }),
     ];
-    all.extend(Why::ALL.iter().map(|why| {
-        one(why.title(), Unit::Ns, &|report| caused(report, *why))
-    }));
+    all.extend(
+        Why::ALL
+            .iter()
+            .map(|why| one(why.title(), Unit::Ns, &|report| caused(report, *why))),
+    );
     all.extend([
         one("memory peak", Unit::Bytes, &|report| report.memory.peak_bytes()).judged(),
         one("allocations", Unit::Count, &|report| Some(report.memory.allocations)),

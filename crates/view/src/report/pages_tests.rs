@@ -220,7 +220,10 @@ fn why_a_device_waited_is_said_with_its_places_and_how_much_is_known() {
     insta::assert_snapshot!([chapter("Why the GPU waited"), chapter("GPU idle, process")].join("\n\n"));
     let json: Value = serde_json::from_str(&super::json::to_line(&measured())).expect("JSON");
     assert_eq!(json["executed"]["devices"][0]["idle_causes"][0]["cause"], "blocked");
-    assert_eq!((&json["idle"][0]["measured"], &json["idle"][0]["total_ns"]), (&json!(true), &json!(300_000_000)));
+    assert_eq!(
+        (&json["idle"][0]["measured"], &json["idle"][0]["total_ns"]),
+        (&json!(true), &json!(300_000_000))
+    );
 }
 
 #[test]

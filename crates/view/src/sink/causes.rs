@@ -77,7 +77,11 @@ mod tests {
     fn cause(why: Why, ns: u64, site: Option<u64>, place: Option<&str>) -> CauseTotal {
         CauseTotal {
             why,
-            total: Total { count: 9, ns, max_ns: ns / 2 },
+            total: Total {
+                count: 9,
+                ns,
+                max_ns: ns / 2,
+            },
             site,
             place: place.map(str::to_owned),
         }
@@ -93,7 +97,12 @@ mod tests {
             copies: Vec::new(),
             by_kernel: Vec::new(),
             other_kernels: Total::default(),
-            span: Span { first: 0, last: 1_000_000_000, busy_ns: 200_000_000, ..Span::default() },
+            span: Span {
+                first: 0,
+                last: 1_000_000_000,
+                busy_ns: 200_000_000,
+                ..Span::default()
+            },
             causes: vec![
                 cause(Why::Blocked, 700_000_000, Some(30), Some("train.py:10 load\u{1b}")),
                 cause(Why::SyncReturn, 90_000_000, Some(31), None),

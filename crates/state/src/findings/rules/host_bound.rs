@@ -107,7 +107,10 @@ impl HostBound {
     fn gap(&mut self, seen: &Seen<'_>, gap: &Gap) {
         if let (Fault::Away, Some((evidence, longest))) = (gap.fault, self.measured.of(seen)) {
             evidence.add_gap(seen, gap.ns);
-            longest.join(&Longest { ns: gap.ns, tid: seen.event.tid });
+            longest.join(&Longest {
+                ns: gap.ns,
+                tid: seen.event.tid,
+            });
         }
     }
 
@@ -213,7 +216,11 @@ impl Rule for HostBound {
         }
         let (places, samples) = self.samples.of(end, pid);
         Some(Finding {
-            certainty: if measured { Certainty::Measured } else { Certainty::Bound },
+            certainty: if measured {
+                Certainty::Measured
+            } else {
+                Certainty::Bound
+            },
             title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
             what: what(&evidence, &longest, measured, &meanwhile(&places, samples)),
             site: places.first().and_then(|placed| self.samples.stack(placed)),

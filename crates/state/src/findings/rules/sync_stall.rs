@@ -112,7 +112,10 @@ mod tests {
             fixture.ran_dry(done, Why::HostCode);
         }
         let finding = fixture.finding();
-        assert_eq!((finding.cost_ns, finding.certainty), (100 * 340 * US, Certainty::Measured));
+        assert_eq!(
+            (finding.cost_ns, finding.certainty),
+            (100 * 340 * US, Certainty::Measured)
+        );
         fixture.doubt_records();
         assert_eq!(fixture.finding().certainty, Certainty::Bound);
         fixture.sync(2 * MS);

@@ -111,7 +111,11 @@ impl Outside {
             return Why::NoProcessor;
         }
         if self.asleep.max(self.running) > 0 {
-            return if self.asleep >= self.running { Why::Blocked } else { Why::HostCode };
+            return if self.asleep >= self.running {
+                Why::Blocked
+            } else {
+                Why::HostCode
+            };
         }
         match self.on_processor {
             _ if self.ns < SAMPLED_FROM_NS => Why::HostCode,
@@ -134,7 +138,10 @@ impl Spent {
             (self.outside.ns, self.outside.why()),
         ];
         let most = parts.iter().map(|(ns, _)| *ns).max().unwrap_or(0);
-        parts.iter().find(|(ns, _)| *ns == most).map_or(Why::Other, |(_, why)| *why)
+        parts
+            .iter()
+            .find(|(ns, _)| *ns == most)
+            .map_or(Why::Other, |(_, why)| *why)
     }
 }
 
@@ -156,7 +163,10 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn outside(ns: u64) -> Outside {
-        Outside { ns, ..Outside::default() }
+        Outside {
+            ns,
+            ..Outside::default()
+        }
     }
 
     fn during(spent: Spent) -> Why {
@@ -168,25 +178,84 @@ mod tests {
         let slept = Spent {
             waiting: 20_000,
             launching: 5_000,
-            outside: Outside { asleep: 9 * MS, ..outside(9 * MS) },
+            outside: Outside {
+                asleep: 9 * MS,
+                ..outside(9 * MS)
+            },
             ..Spent::default()
         };
         assert_eq!(during(slept), Why::Blocked);
-        assert_eq!(during(Spent { waiting: 30 * MS, ..slept }), Why::SyncReturn);
-        assert_eq!(during(Spent { memory: 9 * MS, ..slept }), Why::Memory, "of two the first");
+        assert_eq!(
+            during(Spent {
+                waiting: 30 * MS,
+                ..slept
+            }),
+            Why::SyncReturn
+        );
+        assert_eq!(
+            during(Spent {
+                memory: 9 * MS,
+                ..slept
+            }),
+            Why::Memory,
+            "of two the first"
+        );
         assert_eq!(during(Spent { code: 10 * MS, ..slept }), Why::Code);
-        assert_eq!(during(Spent { calls: 10 * MS, ..slept }), Why::Call);
-        assert_eq!(during(Spent { launching: 10 * MS, ..slept }), Why::Launch);
+        assert_eq!(
+            during(Spent {
+                calls: 10 * MS,
+                ..slept
+            }),
+            Why::Call
+        );
+        assert_eq!(
+            during(Spent {
+                launching: 10 * MS,
+                ..slept
+            }),
+            Why::Launch
+        );
     }
 
     #[test]
     fn time_outside_cuda_is_what_samples_say_and_the_kernel() {
-        let of = |outside: Outside| during(Spent { outside, ..Spent::default() });
+        let of = |outside: Outside| {
+            during(Spent {
+                outside,
+                ..Spent::default()
+            })
+        };
         let long = outside(8 * MS);
-        assert_eq!(of(Outside { running: 3 * MS, asleep: MS, ..long }), Why::HostCode);
-        assert_eq!(of(Outside { unscheduled: 4 * MS, asleep: 8 * MS, ..long }), Why::NoProcessor);
-        assert_eq!(of(Outside { on_processor: Some(900), ..long }), Why::HostCode);
-        assert_eq!(of(Outside { on_processor: Some(100), ..long }), Why::Blocked);
+        assert_eq!(
+            of(Outside {
+                running: 3 * MS,
+                asleep: MS,
+                ..long
+            }),
+            Why::HostCode
+        );
+        assert_eq!(
+            of(Outside {
+                unscheduled: 4 * MS,
+                asleep: 8 * MS,
+                ..long
+            }),
+            Why::NoProcessor
+        );
+        assert_eq!(
+            of(Outside {
+                on_processor: Some(900),
+                ..long
+            }),
+            Why::HostCode
+        );
+        assert_eq!(
+            of(Outside {
+                on_processor: Some(100),
+                ..long
+            }),
+            Why::Blocked
+        );
         assert_eq!(of(long), Why::Unsampled);
         assert_eq!(of(outside(900_000)), Why::HostCode, "too short to be sampled");
     }
@@ -196,7 +265,10 @@ mod tests {
         assert_eq!(why(PROMPT_NS - 1, &Asked::Before { waits: true }), Why::KernelWait);
         assert_eq!(why(PROMPT_NS, &Asked::Before { waits: true }), Why::Dependency);
         assert_eq!(why(PROMPT_NS, &Asked::Before { waits: false }), Why::Other);
-        assert_eq!((why(4_999, &Asked::Unknown), why(5_000, &Asked::Unknown)), (Why::KernelWait, Why::Other));
+        assert_eq!(
+            (why(4_999, &Asked::Unknown), why(5_000, &Asked::Unknown)),
+            (Why::KernelWait, Why::Other)
+        );
     }
 
     #[test]

@@ -119,11 +119,25 @@ mod tests {
 
     #[test]
     fn parts_of_one_launch_have_gaps_within_it() {
-        let call = Cause { tid: 7, entered: 1, site: None, waits: false };
+        let call = Cause {
+            tid: 7,
+            entered: 1,
+            site: None,
+            waits: false,
+        };
         let mut track = Track::default();
-        track.add(Ran { call: Some(call), ..ran(10, 20) });
-        track.add(Ran { call: Some(call), ..ran(30, 40) });
-        track.add(Ran { call: Some(Cause { entered: 2, ..call }), ..ran(50, 60) });
+        track.add(Ran {
+            call: Some(call),
+            ..ran(10, 20)
+        });
+        track.add(Ran {
+            call: Some(call),
+            ..ran(30, 40)
+        });
+        track.add(Ran {
+            call: Some(Cause { entered: 2, ..call }),
+            ..ran(50, 60)
+        });
         let mut within = Vec::new();
         track.settle(u64::MAX, |gap| within.push(gap.within_call));
         assert_eq!(within, [true, false]);

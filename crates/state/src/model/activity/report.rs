@@ -42,8 +42,8 @@ impl Report {
     /// How far what is said of a process can be relied on.
     #[must_use]
     pub fn certainty(&self, pid: u32) -> Certainty {
-        let own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
-        match own.fold(true, |whole, coverage| whole && coverage.is_whole()) {
+        let mut own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        match own.all(Coverage::is_whole) {
             true => Certainty::Measured,
             false => Certainty::Bound,
         }

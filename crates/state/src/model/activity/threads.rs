@@ -131,7 +131,10 @@ impl Threads {
 
     /// What the thread of `call` did from `since` until that had an effect, at `until`; and where.
     pub fn asked(&mut self, call: &Cause, since: u64, until: u64) -> (Asked, Place) {
-        let launched_at = Place { site: call.site, stack: None };
+        let launched_at = Place {
+            site: call.site,
+            stack: None,
+        };
         let Some(thread) = self.0.get_mut(&call.tid) else {
             return (Asked::Before { waits: call.waits }, launched_at);
         };
@@ -143,7 +146,10 @@ impl Threads {
         let launching = until - entered;
         let is_most = launching >= spent.outside.ns.max(spent.waiting).max(spent.memory);
         let spent = Spent { launching, ..spent };
-        (Asked::During(spent), if is_most { launched_at } else { place.or(launched_at) })
+        (
+            Asked::During(spent),
+            if is_most { launched_at } else { place.or(launched_at) },
+        )
     }
 }
 
@@ -233,17 +239,27 @@ impl Thread {
         spent.outside = outside;
         let place = match outside_ns > longest.0 {
             true => Place { site: None, stack },
-            false => Place { site: longest.1, stack: None },
+            false => Place {
+                site: longest.1,
+                stack: None,
+            },
         };
         (spent, place)
     }
 
     fn outside(&mut self, since: u64, until: u64, ns: u64) -> (Outside, Option<Rc<str>>) {
-        let mut outside = Outside { ns, ..Outside::default() };
+        let mut outside = Outside {
+            ns,
+            ..Outside::default()
+        };
         let mut longest: (u64, Option<&Rc<str>>) = (0, None);
         for stay in self.stays.iter().filter(|stay| stay.from < until && stay.until > since) {
             let within = stay.until.min(until) - stay.from.max(since);
-            *(if stay.running { &mut outside.running } else { &mut outside.asleep }) += within;
+            *(if stay.running {
+                &mut outside.running
+            } else {
+                &mut outside.asleep
+            }) += within;
             if within > longest.0 && !stay.stack.is_empty() {
                 longest = (within, Some(&stay.stack));
             }
@@ -256,7 +272,11 @@ impl Thread {
     /// With the kernel's account: what explains one gap explains no other.
     fn scheduled(&mut self, outside: Outside, since: u64, until: u64) -> Outside {
         let first = self.shares.partition_point(|share| share.until <= since);
-        let around = self.shares.iter_mut().skip(first).take_while(|share| share.from < until);
+        let around = self
+            .shares
+            .iter_mut()
+            .skip(first)
+            .take_while(|share| share.from < until);
         let (mut ran, mut all, mut unscheduled) = (0, 0, 0);
         let mut whose = Vec::new();
         for share in around {
@@ -266,7 +286,11 @@ impl Thread {
             whose.push(share);
         }
         let unscheduled = unscheduled.min(outside.ns);
-        let mut rest = if unscheduled >= outside.ns.div_ceil(2) { unscheduled } else { 0 };
+        let mut rest = if unscheduled >= outside.ns.div_ceil(2) {
+            unscheduled
+        } else {
+            0
+        };
         for share in whose {
             let taken = rest.min(share.unscheduled_ns);
             share.unscheduled_ns -= taken;

@@ -234,21 +234,36 @@ impl Process {
             (None, _) if horizon == u64::MAX => self.whole.settled(),
             _ => u64::MAX,
         };
-        let known = if self.first.is_none() && horizon < u64::MAX { 0 } else { horizon };
+        let known = if self.first.is_none() && horizon < u64::MAX {
+            0
+        } else {
+            horizon
+        };
         self.bounds.retain(|bound| {
             if bound.until >= known {
                 return true;
             }
-            let before = Idle { until: bound.until.min(from), ..*bound };
-            let behind = Idle { since: bound.since.max(until.max(from)), ..*bound };
-            [before, behind].into_iter().filter(|one| one.since < one.until).for_each(&mut *tell);
+            let before = Idle {
+                until: bound.until.min(from),
+                ..*bound
+            };
+            let behind = Idle {
+                since: bound.since.max(until.max(from)),
+                ..*bound
+            };
+            [before, behind]
+                .into_iter()
+                .filter(|one| one.since < one.until)
+                .for_each(&mut *tell);
             false
         });
     }
 
     fn is_late(&self) -> bool {
         let tracks = self.tracks.iter().flatten().map(|(_, track)| track);
-        std::iter::once(&self.whole).chain(tracks).any(|track| track.late_ns() > 0)
+        std::iter::once(&self.whole)
+            .chain(tracks)
+            .any(|track| track.late_ns() > 0)
     }
 }
 

@@ -32,8 +32,15 @@ fn section(device: &Device) -> Section {
     let most = if device.is_measured() { "" } else { "at most " };
     let rows = device.idle_causes.iter().map(|cause| row(cause, device.idle_ns));
     Section {
-        title: Some(format!("Why the GPU waited, process {}, device {}", device.pid, device.device)),
-        about: format!("known of {share} of {most}{} ({})", duration(device.idle_ns), device.certainty),
+        title: Some(format!(
+            "Why the GPU waited, process {}, device {}",
+            device.pid, device.device
+        )),
+        about: format!(
+            "known of {share} of {most}{} ({})",
+            duration(device.idle_ns),
+            device.certainty
+        ),
         table: Table::flat(columns, rows).of("cause"),
         ..Section::default()
     }

@@ -59,8 +59,8 @@ impl Queue {
 
     /// When the first call was entered that may still be found; those before one that was found will not.
     pub(super) fn outstanding(&self) -> Option<u64> {
-        let entered = self.calls.iter().map(|one| one.entered);
-        entered.skip_while(|entered| *entered <= self.newest).next()
+        let mut entered = self.calls.iter().map(|one| one.entered);
+        entered.find(|entered| *entered > self.newest)
     }
 
     /// Whether the call whose turn it is can have caused `activity`.

@@ -51,7 +51,12 @@ fn between(waiting: &mut Waiting, entered: u64) -> Vec<(u32, Idle)> {
 
 fn stay(from: u64, until: u64, running: bool) -> Stay {
     let stack = Rc::from(r#"[{"function":"load_batch","file":"train.py","line":10,"language":"python"}]"#);
-    Stay { from, until, running, stack }
+    Stay {
+        from,
+        until,
+        running,
+        stack,
+    }
 }
 
 #[test]
@@ -60,10 +65,18 @@ fn a_host_that_sleeps_behind_a_wait_is_the_cause_and_says_where() {
     call(&mut waiting, Does::Waits, 6_000, 1_040_000);
     waiting.stay(THREAD, stay(1_060_000, 6 * MS, false));
     let told = between(&mut waiting, 6 * MS);
-    let gap = Idle { since: 1_010_000, until: 6_010_000, tid: 8, why: Some(Why::Blocked) };
+    let gap = Idle {
+        since: 1_010_000,
+        until: 6_010_000,
+        tid: 8,
+        why: Some(Why::Blocked),
+    };
     assert_eq!(told, [(PID, gap)]);
     let causes = waiting.causes(PID, 0, 5 * MS);
-    assert_eq!((causes.len(), causes[0].why, causes[0].total.ns), (1, Why::Blocked, 5 * MS));
+    assert_eq!(
+        (causes.len(), causes[0].why, causes[0].total.ns),
+        (1, Why::Blocked, 5 * MS)
+    );
     assert_eq!(causes[0].place.as_deref(), Some("train.py:10 load_batch"));
 }
 
@@ -82,7 +95,9 @@ fn what_is_called_within_a_call_says_what_that_is_whichever_comes_first() {
         let mut waiting = Waiting::default();
         let calls = [(Does::Else, 1_020_000, 4 * MS), (Does::Memory, 1_030_000, 3 * MS)];
         let calls = if nested_first { [calls[1], calls[0]] } else { calls };
-        calls.iter().for_each(|(does, entered, returned)| call(&mut waiting, *does, *entered, *returned));
+        calls
+            .iter()
+            .for_each(|(does, entered, returned)| call(&mut waiting, *does, *entered, *returned));
         assert_eq!(between(&mut waiting, 4_010_000)[0].1.why, Some(Why::Memory));
     }
 }
@@ -102,7 +117,12 @@ fn a_thread_without_a_processor_is_told_by_the_kernels_account_and_once() {
 
 #[test]
 fn bounds_stay_where_no_records_tell() {
-    let bound = |since, until| Idle { since, until, tid: 8, why: None };
+    let bound = |since, until| Idle {
+        since,
+        until,
+        tid: 8,
+        why: None,
+    };
     let mut waiting = Waiting::default();
     waiting.bound(9, bound(1, 2));
     assert_eq!(waiting.take(), [(9, bound(1, 2))], "no records are expected of it");
@@ -113,8 +133,16 @@ fn bounds_stay_where_no_records_tell() {
     waiting.settle(0, |_| 20 * MS);
     assert_eq!(waiting.take(), [], "nothing is known yet");
     let told = between(&mut waiting, 2 * MS);
-    let bounds: Vec<&Idle> = told.iter().map(|(_, idle)| idle).filter(|idle| idle.why.is_none()).collect();
-    assert_eq!(bounds, [&bound(5, 10_000), &bound(9 * MS, 10 * MS)], "before the first record and behind the last");
+    let bounds: Vec<&Idle> = told
+        .iter()
+        .map(|(_, idle)| idle)
+        .filter(|idle| idle.why.is_none())
+        .collect();
+    assert_eq!(
+        bounds,
+        [&bound(5, 10_000), &bound(9 * MS, 10 * MS)],
+        "before the first record and behind the last"
+    );
 }
 
 #[test]
@@ -123,26 +151,61 @@ fn where_records_are_missing_bounds_tell_on() {
     between(&mut waiting, 2 * MS);
     waiting.lose(PID);
     waiting.run(&ran(9 * MS, 10 * MS, None));
-    waiting.bound(PID, Idle { since: 3 * MS, until: 9 * MS, tid: 8, why: None });
+    waiting.bound(
+        PID,
+        Idle {
+            since: 3 * MS,
+            until: 9 * MS,
+            tid: 8,
+            why: None,
+        },
+    );
     waiting.settle(0, |_| u64::MAX);
     let told = waiting.take();
     assert_eq!((told.len(), told[0].1.why), (1, None));
-    assert_eq!(waiting.causes(PID, 0, 7 * MS).iter().map(|one| one.total.ns).sum::<u64>(), 7 * MS, "sums go on");
+    assert_eq!(
+        waiting
+            .causes(PID, 0, 7 * MS)
+            .iter()
+            .map(|one| one.total.ns)
+            .sum::<u64>(),
+        7 * MS,
+        "sums go on"
+    );
 }
 
 #[test]
 fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
     let mut waiting = Waiting::default();
-    let on = |device, begin, end| Activity { device, ..ran(begin, end, None) };
-    for activity in [on(0, 0, 10), on(0, 50, 60), on(1, 20, 30), on(1, 90, 95), on(0, 100, 110)] {
+    let on = |device, begin, end| Activity {
+        device,
+        ..ran(begin, end, None)
+    };
+    for activity in [
+        on(0, 0, 10),
+        on(0, 50, 60),
+        on(1, 20, 30),
+        on(1, 90, 95),
+        on(0, 100, 110),
+    ] {
         waiting.run(&activity);
     }
     waiting.settle(0, |_| u64::MAX);
-    let told: Vec<(u64, u64)> = waiting.take().iter().map(|(_, idle)| (idle.since, idle.until)).collect();
+    let told: Vec<(u64, u64)> = waiting
+        .take()
+        .iter()
+        .map(|(_, idle)| (idle.since, idle.until))
+        .collect();
     assert_eq!(told, [(10, 20), (30, 50), (60, 90), (95, 100)]);
     let sum = |device| waiting.causes(PID, device, 0).len();
     assert_eq!((sum(0), sum(1)), (0, 0), "of no idle time there is no cause");
-    let ns = |device, idle_ns| waiting.causes(PID, device, idle_ns).iter().map(|one| one.total.ns).sum::<u64>();
+    let ns = |device, idle_ns| {
+        waiting
+            .causes(PID, device, idle_ns)
+            .iter()
+            .map(|one| one.total.ns)
+            .sum::<u64>()
+    };
     assert_eq!((ns(0, 80), ns(1, 60)), (80, 60));
 }
 
