@@ -34,6 +34,7 @@ mod start;
 mod stubs;
 mod tape;
 mod targets;
+mod waiting;
 mod work;
 mod xids;
 

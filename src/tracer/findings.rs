@@ -44,6 +44,7 @@ impl Tracer {
     /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost;
     /// `functions`: their totals.
     pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {
+        let missing = self.misses_activities();
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
@@ -51,6 +52,9 @@ impl Tracer {
             Ok(examiner) => {
                 if blind {
                     examiner.doubt_idleness();
+                }
+                if missing {
+                    examiner.doubt_records();
                 }
                 examiner.tracing_took(tracing_ns);
                 let unreturned = functions.iter().filter(|function| function.unfinished > 0);

@@ -5,16 +5,19 @@
 
 use super::Tracer;
 use crate::activity::shared::ACTIVITY_STREAM;
-use crate::activity::{Activities, INJECTION};
+use crate::activity::{Activities, INJECTION, Report as Told};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
-use crate::model::activity::{Account, Activity, Cause, Coverage, Given, Matcher, Matching, Report, Sites};
+use crate::model::activity::{
+    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Report, Sites, Waiting,
+};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;
+use crate::record::Taker;
 use crate::refusal::message;
 use anyhow::{Result, bail};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
@@ -34,8 +37,11 @@ pub(super) struct GpuPlane {
     activities: Result<Activities, String>,
     account: Account,
     comms: HashMap<u32, String>,
-    matcher: Matcher,
+    pub(super) matcher: Matcher,
     matching: Matching,
+    pub(super) waiting: Waiting,
+    /// Streams that wait for another one, by process, until they are given something to do.
+    held_up: HashSet<(u32, u64)>,
     sites: Sites,
     /// When and whence the last call of the runtime that gives work was entered, by thread.
     around: HashMap<u32, (u64, Option<u64>)>,
@@ -52,18 +58,29 @@ pub(super) struct GivenTo<'a> {
 }
 
 impl GpuPlane {
+    /// Of each process that has loaded what asks CUPTI.
+    pub(super) fn reports(&self) -> impl Iterator<Item = Told> + use<> {
+        let reports = self.activities.as_ref().map(Activities::reports);
+        reports.unwrap_or_default().into_iter()
+    }
+
+    fn devices(&self) -> Vec<DeviceReport> {
+        let mut devices = self.account.report();
+        for device in &mut devices {
+            device.causes = self.waiting.causes(device.pid, device.device, device.span.idle_ns());
+        }
+        devices
+    }
+
     fn report(&self) -> Report {
+        let coverage = self.reports().map(|told| Coverage {
+            early: self.matcher.early(told.pid),
+            late: self.waiting.is_late(told.pid),
+            ..Coverage::of(&told)
+        });
         Report {
-            devices: self.account.report(),
-            coverage: self
-                .activities
-                .iter()
-                .flat_map(Activities::reports)
-                .map(|told| Coverage {
-                    early: self.matcher.early(told.pid),
-                    ..Coverage::of(&told)
-                })
-                .collect(),
+            devices: self.devices(),
+            coverage: coverage.collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
             by_site: self.sites.report(),
@@ -78,6 +95,10 @@ impl GpuPlane {
         match call.row.work.as_ref().map(|work| work.step) {
             Some(Step::CaptureBegin) => return self.matcher.capture(of.0, of.1, true),
             Some(Step::CaptureEnd) => return self.matcher.capture(of.0, of.1, false),
+            Some(Step::Wait) => {
+                self.held_up.insert(of);
+                return;
+            }
             Some(Step::ExecDestroy) => {
                 if let Some((_, Value::Address(graph))) = call.args().next() {
                     self.matcher.destroy(of.0, graph);
@@ -97,6 +118,7 @@ impl GpuPlane {
             tid: header.tid,
             entered: outermost.map_or(header.entered, |(entered, _)| entered),
             site: given.site.or(outermost.and_then(|(_, site)| site)),
+            waits: self.held_up.remove(&of),
         };
         let step = call.row.work.as_ref().map(|work| work.step);
         match (step, call.row.class) {
@@ -163,6 +185,8 @@ impl Tracer {
             comms: HashMap::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
+            waiting: Waiting::default(),
+            held_up: HashSet::new(),
             sites: Sites::default(),
             around: HashMap::new(),
             layer,
@@ -216,11 +240,21 @@ impl Tracer {
             ..activity.clone()
         };
         gpu.sites.add(activity);
+        gpu.waiting.run(activity);
         let known = gpu.comms.entry(activity.pid);
         let comm = known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default());
         let made = self.maker.activity(activity, comm, self.full_names, encoder.keeps());
+        if let Ok(findings) = &mut self.findings {
+            Taker::take(findings.as_mut(), &made);
+        }
         encoder.take(&made, &mut self.buffer);
         self.write_if_full();
+    }
+
+    /// Whether some of what devices did is missing, of those that have told of anything.
+    pub(super) fn misses_activities(&self) -> bool {
+        let report = self.report_activities();
+        report.is_some_and(|report| report.devices.iter().any(|device| !report.is_measured(device)))
     }
 
     /// What there is so far; `None`: nobody asks.

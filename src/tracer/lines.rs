@@ -78,6 +78,9 @@ impl Tracer {
     }
 
     fn write_measure(&mut self, measure: &Measure) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.note_measure(measure);
+        }
         let made = self.maker.measure(measure);
         hand(&made, &mut self.findings, &mut self.encoder, &mut self.buffer);
     }
@@ -120,7 +123,11 @@ impl Tracer {
                 kernel: launched,
                 site: site.filter(|site| *site >= SITE_FIRST_ID),
             };
-            gpu.follow(known.map_or(Layer::Custom, |library| library.layer), &call, &given);
+            let layer = known.map_or(Layer::Custom, |library| library.layer);
+            gpu.follow(layer, &call, &given);
+            if call.returned() {
+                gpu.note_call(layer, header, call.row.class, &facts, given.site);
+            }
         }
         let standstill_ns = self.burden.of_call(header.tid, header.entered);
         let traced = Traced {

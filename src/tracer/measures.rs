@@ -5,7 +5,9 @@
 
 use super::Tracer;
 use crate::device::telemetry::{Gpu, Sampler, Telemetry};
+use crate::model::activity::Idle;
 use crate::model::beside::{Measure, Measured};
+use crate::model::work::Gap;
 use crate::wire::RowCounter;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -93,6 +95,18 @@ fn measure(at: u64, (pid, tid): (u32, u32), name: &str, value: u64) -> Measure {
     }
 }
 
+fn of_idle(pid: u32, idle: &Idle) -> Measure {
+    Measure {
+        at: idle.since,
+        pid,
+        tid: idle.tid,
+        what: Measured::Idle {
+            ns: idle.until - idle.since,
+            why: idle.why,
+        },
+    }
+}
+
 fn of_gpu(gpu: &Gpu, now: u64) -> Vec<Measure> {
     let values = [
         ("utilization_percent", gpu.gpu_percent.map(u64::from)),
@@ -154,15 +168,15 @@ impl Tracer {
 
     /// To be called each second, and with `last` in the end.
     pub(super) fn measure_all(&mut self, now: u64, last: bool) {
+        let proven = self.proven_idle(now, last);
+        let idle = self.idle_times(now, last, proven);
         if self.measures.is_none() {
             return;
         }
-        let horizon = if last {
-            u64::MAX
-        } else {
-            now.saturating_sub(GAP_LATE_NS)
-        };
-        let mut measures = self.gaps(horizon);
+        let long = idle
+            .into_iter()
+            .filter(|(_, idle)| idle.until - idle.since >= SHORTEST_GAP_NS);
+        let mut measures: Vec<Measure> = long.map(|(pid, idle)| of_idle(pid, &idle)).collect();
         measures.extend(self.counts(now));
         measures.extend(self.holdings(now));
         if let Some(plane) = self.measures.as_mut() {
@@ -171,18 +185,24 @@ impl Tracer {
         measures.into_iter().for_each(|measure| self.window.measure(measure));
     }
 
-    fn gaps(&mut self, horizon: u64) -> Vec<Measure> {
+    /// Idle times as calls prove them.
+    fn proven_idle(&mut self, now: u64, last: bool) -> Vec<(u32, Idle)> {
+        if self.measures.is_none() {
+            return Vec::new();
+        }
+        let horizon = if last {
+            u64::MAX
+        } else {
+            now.saturating_sub(GAP_LATE_NS)
+        };
         let gaps = self.work.take_gaps(horizon).into_iter();
-        let long = gaps.filter(|(_, gap)| gap.until - gap.since >= SHORTEST_GAP_NS);
-        long.map(|(pid, gap)| Measure {
-            at: gap.since,
-            pid,
+        let bound = |gap: Gap| Idle {
+            since: gap.since,
+            until: gap.until,
             tid: gap.tid,
-            what: Measured::Idle {
-                ns: gap.until - gap.since,
-            },
-        })
-        .collect()
+            why: None,
+        };
+        gaps.map(|(pid, gap)| (pid, bound(gap))).collect()
     }
 
     /// Calls since the last time that become no lines. The kernel counts these for all processes together.

@@ -47,8 +47,10 @@ impl Tracer {
         }
         // a call that was in flight while we detached may still have ended
         self.handle_remaining();
-        self.measure_all(monotonic_ns(), true);
         self.take_samples(super::samples::Wanted::All);
+        // why devices waited follows from all that has passed
+        self.emit(u64::MAX);
+        self.measure_all(monotonic_ns(), true);
         self.emit(u64::MAX);
         let snapshot = self.engine.snapshot(self.rows.plans.len())?;
         super::tape::write(self.engine.as_ref(), &self.rows.catalog)?;
@@ -65,6 +67,8 @@ impl Tracer {
         sites.extend(sites_of_groups(&summary.aggregates));
         let executed = summary.gpu.iter().flat_map(|gpu| &gpu.by_site);
         sites.extend(executed.map(|sum| sum.site));
+        let devices = summary.gpu.iter().flat_map(|gpu| &gpu.devices);
+        sites.extend(devices.flat_map(|device| &device.causes).filter_map(|cause| cause.site));
         summary.memory = self.report_memory(true, &sites);
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());

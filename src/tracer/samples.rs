@@ -36,6 +36,7 @@ struct Pending {
     site: u64,
     until: u64,
     ns: u64,
+    running: bool,
     thread: (u32, u32),
 }
 
@@ -134,6 +135,7 @@ impl SamplePlane {
             site,
             until: sample.until,
             ns: sample.ns,
+            running,
             thread,
         });
     }
@@ -176,6 +178,7 @@ impl SamplePlane {
             tid,
             what: Measured::Outside {
                 ns: sample.ns,
+                running: sample.running,
                 stack: known.map_or_else(|| "".into(), |known| Rc::clone(&known.stack)),
             },
         }

@@ -27,6 +27,7 @@ mod held;
 mod hook_sums;
 mod hooks;
 mod hooks_example;
+mod idle;
 mod inside;
 mod inside_confined;
 mod inside_programs;

@@ -54,7 +54,7 @@ kinds! {
     Xid "xid" "The driver reported a fault.",
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
-    Idle "idle" "Nothing that the process submitted can have been running.",
+    Idle "idle" "Nothing that the process submitted was running. Measured: its `name` is the cause; without one it follows from calls.",
     Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
     Summary "summary" "The exact totals of the run, in `args`.",
 }

@@ -6,7 +6,7 @@
 mod defects;
 mod outputs;
 mod places;
-mod program;
+pub mod program;
 mod recorded;
 
 use crate::support;

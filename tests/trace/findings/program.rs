@@ -26,7 +26,7 @@ impl Defect {
     /// The command line.
     pub fn command(self) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
-        if self.kind != "host-contention" && may_have_priority() {
+        if !["host-contention", "starved"].contains(&self.kind) && may_have_priority() {
             words.extend(["chrt", "-f", "1"].map(str::to_owned));
         }
         words.extend([sim_text("gpusim"), "defect".to_owned()]);

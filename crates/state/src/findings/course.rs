@@ -6,7 +6,7 @@
 
 use super::load::Load;
 use super::pace::{Pace, Verdict};
-use super::scene::{PROMPT_NS, Part, Seen};
+use super::scene::{Fault, Gap, PROMPT_NS, Part, Seen};
 use super::table::{Bounded, Grow};
 use crate::record::Record;
 use std::ops::RangeInclusive;
@@ -30,6 +30,8 @@ struct Course {
     pace: Pace,
     /// Outside CUDA since the last wait.
     outside_ns: u64,
+    /// Its device has told what it did.
+    is_measured: bool,
 }
 
 impl Course {
@@ -125,10 +127,12 @@ impl Course {
         self.phases.partition_point(begun).saturating_sub(1)
     }
 
-    fn idle(&mut self, event: &Record<'_>) -> Stretch {
+    fn idle(&mut self, event: &Record<'_>, gap: &Gap) -> Stretch {
         let (phase, next) = (self.phase_at(event.at), self.phase_at(event.end()));
         let behind = phase != next || self.is_pause(event.ns.unwrap_or(0));
-        if let Some(load) = self.phases.get_mut(phase) {
+        // what follows from calls alone has none while work is given and not waited for: that is what rules on launches look at
+        let is_between = gap.measured && matches!(gap.fault, Fault::Nobody | Fault::Away);
+        if let Some(load) = self.phases.get_mut(phase).filter(|_| !is_between) {
             let from = event.at.max(load.first.unwrap_or(i64::MAX));
             let ns = u64::try_from(event.end().saturating_sub(from)).unwrap_or(0);
             match behind {
@@ -196,9 +200,22 @@ impl Courses {
     }
 
     /// A gap, and where in the life of its process it is; what is before the first launch is none of it.
-    pub fn idle(&mut self, event: &Record<'_>) -> Stretch {
+    pub fn idle(&mut self, event: &Record<'_>, gap: &Gap) -> Stretch {
         let course = self.0.get_mut(u64::from(event.pid));
-        course.map_or(0, |course| course.idle(event))
+        course.map_or(0, |course| course.idle(event, gap))
+    }
+
+    /// The device of a process has told of something that it did.
+    pub(crate) fn measure(&mut self, pid: u32) {
+        if let Some(course) = self.0.entry(u64::from(pid)) {
+            course.is_measured = true;
+        }
+    }
+
+    /// Whether idle time of a process is what its device has told.
+    #[must_use]
+    pub(crate) fn is_measured(&self, pid: u32) -> bool {
+        self.0.get(u64::from(pid)).is_some_and(|course| course.is_measured)
     }
 
     /// Whether that is of the steady part of a process. All of a process is that never launched.
@@ -298,7 +315,7 @@ mod tests {
             ns: Some((until - at).unsigned_abs()),
             ..Record::new(Kind::Idle, at, 7)
         };
-        let mut place = |at: i64, until: i64| scene.courses.idle(&idle(at, until));
+        let mut place = |at: i64, until: i64| scene.look_at(&idle(at, until)).stretch;
         assert_eq!(
             place(3 * MS, 2003 * MS),
             1,

@@ -42,6 +42,8 @@ pub(crate) struct Evidence {
     pub ns: u64,
     moments: Moments,
     sites: Sites,
+    /// Some of it is idle time that follows from calls.
+    bounds: bool,
 }
 
 impl Evidence {
@@ -63,6 +65,7 @@ impl Evidence {
     /// As [`Self::add_gap`], of a call that was counted before.
     pub(crate) fn add_time(&mut self, seen: &Seen<'_>, ns: u64) {
         self.ns = self.ns.saturating_add(ns);
+        self.bounds |= seen.gap.is_some_and(|gap| !gap.measured);
         let behind = seen.gap.as_ref().and_then(|gap| gap.behind);
         match behind {
             Some(past) => {
@@ -96,9 +99,20 @@ impl Evidence {
     pub fn merge(&mut self, other: &Evidence) {
         self.count.grow(other.count);
         self.ns = self.ns.saturating_add(other.ns);
+        self.bounds |= other.bounds;
         self.moments.merge(&other.moments);
         for (site, weight) in &other.sites.0 {
             self.sites.add(*site, *weight);
+        }
+    }
+
+    /// Of what follows from the idle time in it.
+    #[must_use]
+    pub(crate) fn idle_certainty(&self, end: &End<'_>) -> Certainty {
+        match self.bounds {
+            true if end.run.blind => Certainty::Inferred,
+            false if !end.run.records_missing => Certainty::Measured,
+            _ => Certainty::Bound,
         }
     }
 
@@ -200,15 +214,6 @@ impl End<'_> {
     #[must_use]
     pub fn rate(&self, count: u64) -> f64 {
         count as f64 * 1e9 / self.run.steady_ns.max(1) as f64
-    }
-
-    /// Of what follows from idle time.
-    #[must_use]
-    pub(crate) fn idle_certainty(&self) -> Certainty {
-        match self.run.blind {
-            true => Certainty::Inferred,
-            false => Certainty::Bound,
-        }
     }
 
     /// Why the sums of a rule that rests on calls of these classes may be too small.

@@ -80,6 +80,11 @@ impl Examiner {
         self.run.blind = true;
     }
 
+    /// Of what devices did some is missing: idle time is that at most.
+    pub fn doubt_records(&mut self) {
+        self.run.records_missing = true;
+    }
+
     /// Rows are whole from `at` on: calls that began before do not make the time longer that shares are of.
     pub fn covers_from(&mut self, at: i64) {
         self.from = at;

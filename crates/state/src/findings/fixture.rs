@@ -2,6 +2,7 @@
 
 use super::{Examiner, Finding, Rule};
 use crate::catalog::{Class, CopyKind, HostMemory};
+use crate::model::activity::Why;
 use crate::record::{Kind, Record, Taker};
 
 pub const MS: u64 = 1_000_000;
@@ -96,6 +97,22 @@ impl Fixture {
             tid: self.tid,
             ..Record::new(Kind::Idle, since, PID)
         });
+    }
+
+    /// The device has told that it did nothing from `since` until now, and why.
+    pub(crate) fn ran_dry(&mut self, since: i64, why: Why) {
+        self.row(&Record::new(Kind::Gpu, since - 1, PID));
+        self.row(&Record {
+            ns: Some(self.at.abs_diff(since)),
+            tid: self.tid,
+            name: why.name(),
+            ..Record::new(Kind::Idle, since, PID)
+        });
+    }
+
+    /// Of what devices told some is missing.
+    pub(crate) fn doubt_records(&mut self) {
+        self.examiner.doubt_records();
     }
 
     pub fn exit(&mut self) {

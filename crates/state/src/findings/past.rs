@@ -3,6 +3,7 @@
 use super::interner::Id;
 use super::scene::{PROMPT_NS, Part};
 use super::table::Grow;
+use crate::model::activity::Why;
 use crate::record::Record;
 use std::collections::VecDeque;
 
@@ -42,20 +43,26 @@ pub enum Fault {
     Item,
     Sync,
     Copy,
-    /// The host did something else, for long.
+    /// The host did something else, for long, after it had waited for the device.
     Host,
+    /// The same, while the device did what it had been given, and was done with it. Only measured gaps tell.
+    Away,
     /// Too short, or nothing is known of it.
     Nobody,
 }
 
-/// Time in which nothing that a process submitted can have been running.
+/// Time in which nothing that a process submitted was running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     pub ns: u64,
+    /// By what the device has told; else it follows from calls, and is a bound.
+    pub measured: bool,
     /// Before the first launch of the process.
     pub at_start: bool,
-    /// The call whose return proves that everything was done.
+    /// The call whose return proves that everything was done; of a measured gap the one that waited when that was so.
     pub behind: Option<Past>,
+    /// Of the gap, until that call had returned.
+    pub behind_ns: u64,
     /// Time that the thread which ended the gap spent in calls meanwhile.
     pub memory_ns: u64,
     pub code_ns: u64,
@@ -82,8 +89,10 @@ impl Recent {
     pub fn gap(&self, idle: &Record<'_>) -> Gap {
         let mut gap = Gap {
             ns: idle.ns.unwrap_or(0),
+            measured: !idle.name.is_empty(),
             at_start: false,
             behind: None,
+            behind_ns: 0,
             memory_ns: 0,
             code_ns: 0,
             wait_ns: 0,
@@ -95,23 +104,38 @@ impl Recent {
             if past.pid != idle.pid {
                 continue;
             }
-            if past.end.abs_diff(since) <= NEAR_NS {
+            if gap.follows(past, since) {
                 gap.behind = Some(*past);
+                gap.behind_ns = within(past, since, until);
                 break;
             }
             if past.tid == idle.tid {
                 gap.add(past, since, until);
             }
         }
-        gap.fault = gap.whose();
+        gap.fault = gap.whose(Why::from_name(idle.name));
         gap
     }
 }
 
+/// How long a call lasted between two moments.
+fn within(past: &Past, since: i64, until: i64) -> u64 {
+    let ns = past.end.min(until).saturating_sub(past.start.max(since));
+    u64::try_from(ns).unwrap_or(0)
+}
+
 impl Gap {
+    /// Whether it is that call which the host came back from, or was in, when the gap began.
+    fn follows(&self, past: &Past, since: i64) -> bool {
+        if !self.measured {
+            return past.end.abs_diff(since) <= NEAR_NS;
+        }
+        let waits = matches!(past.part, Part::Sync | Part::Item | Part::Copy | Part::Free);
+        waits && past.start <= since && since <= past.end.saturating_add_unsigned(NEAR_NS)
+    }
+
     fn add(&mut self, past: &Past, since: i64, until: i64) {
-        let within = past.end.min(until).saturating_sub(past.start.max(since));
-        let ns = u64::try_from(within).unwrap_or(0);
+        let ns = within(past, since, until);
         match past.part {
             Part::Alloc | Part::Free => self.memory_ns.grow(ns),
             Part::Code => self.code_ns.grow(ns),
@@ -119,7 +143,7 @@ impl Gap {
         }
     }
 
-    fn whose(&self) -> Fault {
+    fn whose(&self, why: Option<Why>) -> Fault {
         let most = |ns: u64| ns >= self.ns.div_ceil(2);
         if self.ns < SHORT_NS {
             Fault::Nobody
@@ -127,8 +151,12 @@ impl Gap {
             Fault::Memory
         } else if most(self.code_ns) {
             Fault::Code
-        } else if self.ns >= LONG_NS {
-            Fault::Host
+        } else if self.ns.saturating_sub(self.behind_ns) >= LONG_NS {
+            match self.measured && self.behind.is_none() {
+                false => Fault::Host,
+                true if why.is_some_and(Why::is_hosts) => Fault::Away,
+                true => Fault::Nobody,
+            }
         } else {
             self.behind.as_ref().map_or(Fault::Nobody, fault_of)
         }
@@ -183,6 +211,47 @@ mod tests {
     fn a_wait_that_returned_at_once_is_nobodys_fault() {
         assert_eq!(
             gap(&[past(Part::Sync, 0, 10_000)], 10_000, 200_000).fault,
+            Fault::Nobody
+        );
+    }
+
+    fn measured(calls: &[Past], since: i64, ns: u64, why: Why) -> Gap {
+        let mut recent = Recent::default();
+        calls.iter().for_each(|call| recent.push(*call));
+        recent.gap(&Record {
+            ns: Some(ns),
+            name: why.name(),
+            ..Record::new(Kind::Idle, since, 7)
+        })
+    }
+
+    #[test]
+    fn a_measured_gap_begins_while_its_host_still_waits() {
+        let wait = past(Part::Sync, 0, 900_000);
+        let gap = measured(&[wait], 850_000, 200_000, Why::SyncReturn);
+        assert_eq!(
+            (gap.fault, gap.behind, gap.behind_ns),
+            (Fault::Sync, Some(wait), 50_000)
+        );
+        assert_eq!(measured(&[wait], 850_000, 3_000_000, Why::Blocked).fault, Fault::Host);
+    }
+
+    #[test]
+    fn a_host_that_is_long_in_coming_back_from_its_wait_is_in_that() {
+        let wait = past(Part::Sync, 0, 9_000_000);
+        assert_eq!(
+            measured(&[wait], 850_000, 8_300_000, Why::SyncReturn).fault,
+            Fault::Sync
+        );
+    }
+
+    #[test]
+    fn a_device_that_runs_dry_beside_its_host_waits_for_that_and_not_for_itself() {
+        let launched = past(Part::Sync, 9_000_000, 9_010_000);
+        let fault = |why| measured(&[launched], 2_000_000, 7_020_000, why).fault;
+        assert_eq!((fault(Why::Blocked), fault(Why::Other)), (Fault::Away, Fault::Nobody));
+        assert_eq!(
+            measured(&[launched], 2_000_000, 500_000, Why::Blocked).fault,
             Fault::Nobody
         );
     }

@@ -196,6 +196,7 @@ impl Scene {
             Kind::Call if counts => self.take(&mut seen),
             Kind::Sample if event.name == outside::SAMPLE => self.place(&mut seen),
             Kind::Call | Kind::Idle | Kind::Sample => self.look_beside(&mut seen),
+            Kind::Gpu => self.courses.measure(event.pid),
             Kind::Process if event.name == "exit" || event.name == "exec" => {
                 self.processes.remove(u64::from(event.pid));
             }
@@ -232,11 +233,12 @@ impl Scene {
             }
         }
         if event.kind == Kind::Idle {
-            seen.gap = Some(Gap {
+            let gap = Gap {
                 at_start: self.courses.first(event.pid).is_none_or(|first| first >= event.at),
                 ..self.recent.gap(event)
-            });
-            seen.stretch = self.courses.idle(event);
+            };
+            seen.gap = Some(gap);
+            seen.stretch = self.courses.idle(event, &gap);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is told beside calls: what happened to processes, and what was measured.
 
+use super::activity::Why;
 use crate::catalog::Class;
 use std::rc::Rc;
 
@@ -41,8 +42,8 @@ pub enum Measured {
     },
     /// A number at a moment.
     Value { name: String, value: u64 },
-    /// Nothing that was submitted can have been running.
-    Idle { ns: u64 },
+    /// Nothing that was submitted was running. `why`: that was measured, and is the cause; `None`: it follows from calls.
+    Idle { ns: u64, why: Option<Why> },
     /// A sample of a thread outside CUDA, which stands for so long. The stack: as rows have it; empty: not known.
-    Outside { ns: u64, stack: Rc<str> },
+    Outside { ns: u64, running: bool, stack: Rc<str> },
 }

@@ -92,6 +92,8 @@ pub struct Run {
     pub lost: BTreeMap<String, u64>,
     /// Not everything that gives devices work was seen: idle time is inferred.
     pub blind: bool,
+    /// Of what devices told that they did some is missing: measured idle time is that at most.
+    pub records_missing: bool,
     /// What probes cost the program, about, all its threads together.
     pub tracing_ns: u64,
     /// Calls that had not returned when their thread ended, or the trace, by function.

@@ -5,7 +5,7 @@ use crate::catalog::Class;
 use crate::clock::Clock;
 use crate::decode::Value;
 use crate::frame::json::frames_json;
-use crate::model::activity::{Activity, What};
+use crate::model::activity::{Activity, What, Why};
 use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
 use crate::model::xid::Report;
@@ -173,11 +173,12 @@ impl Maker {
                 bytes: Some(*value),
                 ..row(Kind::Sample)
             },
-            Measured::Idle { ns } => Record {
+            Measured::Idle { ns, why } => Record {
                 ns: Some(*ns),
+                name: why.map_or("", Why::name),
                 ..row(Kind::Idle)
             },
-            Measured::Outside { ns, stack } => Record {
+            Measured::Outside { ns, stack, .. } => Record {
                 name: outside::SAMPLE,
                 ns: Some(*ns),
                 stack: Some(&**stack).filter(|stack| !stack.is_empty()),

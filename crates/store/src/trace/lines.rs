@@ -298,6 +298,7 @@ impl<'a> Texts<'a> {
         let text = |name| line.text(name).unwrap_or_default();
         let name = match kind {
             Kind::Lost => "function",
+            Kind::Idle => "cause",
             _ => "name",
         };
         Texts {

@@ -11,8 +11,17 @@ const MOST: usize = 1 << 12;
 pub(super) struct Clip {
     /// `None`: not known yet; then it is the first call's.
     from: Option<i64>,
-    /// Gaps that came before it was known: pid, tid, and from when until when.
-    early: Vec<(u32, u32, i64, i64)>,
+    /// Gaps that came before it was known.
+    early: Vec<Early>,
+}
+
+#[derive(Debug, Clone)]
+struct Early {
+    pid: u32,
+    tid: u32,
+    at: i64,
+    ns: Option<u64>,
+    name: String,
 }
 
 impl Clip {
@@ -43,18 +52,18 @@ impl Clip {
     }
 
     /// Gaps that were kept back.
-    pub(super) fn kept(&mut self) -> Vec<Record<'static>> {
-        let early = std::mem::take(&mut self.early).into_iter();
-        early
-            .filter_map(|(pid, tid, at, end)| {
-                let ns = Some(end.abs_diff(at));
-                self.cut(&Record {
-                    ns,
-                    tid,
-                    ..Record::new(Kind::Idle, at, pid)
-                })
-            })
-            .collect()
+    pub(super) fn kept(&mut self, mut take: impl FnMut(&Record<'_>)) {
+        for gap in std::mem::take(&mut self.early) {
+            let whole = Record {
+                ns: gap.ns,
+                tid: gap.tid,
+                name: &gap.name,
+                ..Record::new(Kind::Idle, gap.at, gap.pid)
+            };
+            if let Some(gap) = self.cut(&whole) {
+                take(&gap);
+            }
+        }
     }
 
     /// What of a row lies behind the moment; gaps are kept back until it is known.
@@ -64,7 +73,13 @@ impl Clip {
         }
         let Some(from) = self.from else {
             if self.early.len() < MOST {
-                self.early.push((event.pid, event.tid, event.at, event.end()));
+                self.early.push(Early {
+                    pid: event.pid,
+                    tid: event.tid,
+                    at: event.at,
+                    ns: event.ns,
+                    name: event.name.to_owned(),
+                });
             }
             return None;
         };
@@ -97,10 +112,19 @@ mod tests {
     #[test]
     fn a_file_that_does_not_say_begins_with_its_first_call() {
         let mut clip = Clip::of(Covers::Unsaid).unwrap();
-        assert_eq!((clip.cut(&gap(50, 40)), clip.cut(&gap(50, 90))), (None, None));
+        let measured = Record {
+            name: "blocked",
+            ..gap(50, 90)
+        };
+        assert_eq!((clip.cut(&gap(50, 40)), clip.cut(&measured)), (None, None));
         assert!(clip.learn(&Record::new(Kind::Call, 100, 7)));
         assert!(!clip.learn(&Record::new(Kind::Call, 90, 7)));
-        assert_eq!((clip.from(), clip.kept()), (Some(100), vec![gap(100, 40)]));
-        assert_eq!(clip.kept(), []);
+        let mut kept = Vec::new();
+        clip.kept(|gap| kept.push((gap.at, gap.ns, gap.name.to_owned())));
+        assert_eq!(
+            (clip.from(), kept),
+            (Some(100), vec![(100, Some(40), "blocked".to_owned())])
+        );
+        clip.kept(|gap| panic!("{gap:?} was told"));
     }
 }

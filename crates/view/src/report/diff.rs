@@ -8,6 +8,7 @@ pub use markdown::markdown;
 pub use text::page;
 
 use super::{Function, Idle, Report, sum, words};
+use crate::model::activity::Why;
 use crate::model::finding::Finding;
 use crate::model::snapshot::executed::Device;
 use crate::section::{Chapter, Section};
@@ -219,10 +220,17 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
         one(OF_DEVICES[2], Unit::Ns, &|report| {
             executed(report, |device| device.kernel_ns)
         }),
+    ];
+    all.extend(
+        Why::ALL
+            .iter()
+            .map(|why| one(why.title(), Unit::Ns, &|report| caused(report, *why))),
+    );
+    all.extend([
         one("memory peak", Unit::Bytes, &|report| report.memory.peak_bytes()).judged(),
         one("allocations", Unit::Count, &|report| Some(report.memory.allocations)),
         one("failed calls", Unit::Count, &|report| Some(report.failed().number)),
-    ];
+    ]);
     // a peak of memory is no work that is shared out
     for measure in all
         .iter_mut()
@@ -244,7 +252,18 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
     }
     let says = |measure: &Measure| measure.before.is_some() || measure.after.is_some();
     all.retain(|measure| says(measure) || !OF_DEVICES.contains(&measure.name));
+    let is_cause = |measure: &Measure| Why::ALL.iter().any(|why| why.title() == measure.name);
+    all.retain(|measure| measure.before.max(measure.after) > Some(0) || !is_cause(measure));
     all
+}
+
+/// Idle time of one cause, of all devices; `None`: causes are not known.
+fn caused(report: &Report, why: Why) -> Option<u64> {
+    let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
+    let mut causes = devices.flat_map(|device| &device.idle_causes).peekable();
+    causes.peek()?;
+    let its = causes.filter(|one| one.cause == why.name());
+    Some(sum(its.map(|cause| cause.idle_ns)))
 }
 
 /// Of all devices, as CUPTI has told it; `None`: it has not.

@@ -1,7 +1,10 @@
-//! When nothing that a process had submitted can have been running, and what its host did meanwhile.
+//! When nothing that a process had submitted was running, as its devices have told or as calls prove it, and what its host did
+//! meanwhile.
 
 use super::bins::Bins;
 use super::functions::Functions;
+use crate::model::activity::Why;
+use crate::model::snapshot::executed::Device;
 use crate::model::snapshot::{Gpu, Snapshot};
 use crate::model::work::Certainty;
 use crate::record::Record;
@@ -22,7 +25,7 @@ const LATE_NS: i64 = 500_000_000;
 /// Causes told for one process.
 const CAUSES: usize = 10;
 
-/// Idle time of one process: a lower bound.
+/// Idle time of one process: measured, or a lower bound.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Idle {
     pub pid: u32,
@@ -32,6 +35,8 @@ pub struct Idle {
     pub gaps: u64,
     pub total_ns: u64,
     pub longest_ns: u64,
+    /// Its device has told what it did: of several the one that was idle for longest. Else it follows from calls.
+    pub measured: bool,
     /// Not everything that gives devices work was seen: no bound.
     pub inferred: bool,
     /// Idle time if streams that were given nothing for a second are done: inferred. At least `total_ns`.
@@ -56,6 +61,8 @@ pub struct Gap {
     pub ns: u64,
     /// In which function most of it was spent; `None`: in no call.
     pub mostly_in: Option<String>,
+    /// Why nothing ran, where that was measured.
+    pub cause: Option<&'static str>,
 }
 
 impl Idle {
@@ -112,14 +119,28 @@ struct Stay {
     reach: i64,
 }
 
+/// A gap as its row tells it.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    at: i64,
+    end: i64,
+    why: Option<Why>,
+}
+
+impl Told {
+    fn ns(&self) -> u64 {
+        self.end.abs_diff(self.at)
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 struct Track {
     /// In the order of their entries.
     stays: VecDeque<Stay>,
-    waiting: VecDeque<(i64, i64)>,
+    waiting: VecDeque<Told>,
     gaps: u64,
     total_ns: u64,
-    longest: Vec<(u64, i64, Option<usize>)>,
+    longest: Vec<(Told, Option<usize>)>,
     meanwhile: HashMap<usize, u64>,
     outside_ns: u64,
     steps: Bins<u64>,
@@ -161,7 +182,11 @@ impl IdleTally {
         track
             .steps
             .spread(event.at, event.end(), |step, part| *step = step.saturating_add(part));
-        track.waiting.push_back((event.at, event.end()));
+        track.waiting.push_back(Told {
+            at: event.at,
+            end: event.end(),
+            why: Why::from_name(event.name),
+        });
     }
 
     /// A cumulative measure: idle time is 0, busy time 1.
@@ -190,7 +215,8 @@ impl IdleTally {
             let mut track = self.tracks.get(&pid).cloned().unwrap_or_default();
             track.settle(i64::MAX);
             let idle = track.report(pid, functions, covered);
-            worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_reported(gpu))
+            let idle = worked.get(&pid).map_or(idle.clone(), |gpu| idle.with_reported(gpu));
+            told(exact, pid).map_or(idle.clone(), |device| idle.with_told(device))
         });
         let mut idle: Vec<Idle> = idles.filter(|idle| idle.total_ns > 0).collect();
         idle.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then(a.pid.cmp(&b.pid)));
@@ -221,16 +247,17 @@ impl Track {
 
     /// Looks at gaps that no further row can tell of.
     fn settle(&mut self, now: i64) {
-        while let Some((at, end)) = self.waiting.front().copied() {
-            if end.saturating_add(WINDOW_NS) > now {
+        while let Some(gap) = self.waiting.front().copied() {
+            if gap.end.saturating_add(WINDOW_NS) > now {
                 break;
             }
             self.waiting.pop_front();
-            self.explain(at, end);
+            self.explain(gap);
         }
     }
 
-    fn explain(&mut self, at: i64, end: i64) {
+    fn explain(&mut self, gap: Told) {
+        let (at, end) = (gap.at, gap.end);
         let mut parts: Vec<(i64, i64, usize)> = Vec::new();
         let entered = self.stays.partition_point(|stay| stay.at < end);
         let within = self.stays.range(..entered).rev().take_while(|stay| stay.reach > at);
@@ -253,9 +280,8 @@ impl Track {
         }
         let most = by.into_iter().max_by_key(|(function, ns)| (*ns, *function));
         let mostly = most.filter(|(_, ns)| *ns >= outside).map(|(function, _)| function);
-        let ns = end.abs_diff(at);
-        let place = self.longest.partition_point(|(other, ..)| *other >= ns);
-        self.longest.insert(place, (ns, at, mostly));
+        let place = self.longest.partition_point(|(other, _)| other.ns() >= gap.ns());
+        self.longest.insert(place, (gap, mostly));
         self.longest.truncate(LONGEST);
     }
 
@@ -287,9 +313,10 @@ impl Track {
         let longest: Vec<Gap> = self
             .longest
             .iter()
-            .map(|(ns, at_ns, mostly)| Gap {
-                at_ns: *at_ns,
-                ns: *ns,
+            .map(|(gap, mostly)| Gap {
+                at_ns: gap.at,
+                ns: gap.ns(),
+                cause: gap.why.map(Why::name),
                 mostly_in: mostly.map(|function| functions.name(function).to_owned()),
             })
             .collect();
@@ -312,6 +339,7 @@ impl Track {
         Idle {
             pid,
             window_ns,
+            measured: false,
             inferred: false,
             likely_ns: total_ns,
             gaps: self.gaps,
@@ -339,6 +367,32 @@ impl Idle {
             ..self
         }
     }
+}
+
+impl Idle {
+    /// With what a device of it has told.
+    fn with_told(self, device: &Device) -> Idle {
+        Idle {
+            window_ns: device.window_ns(),
+            gaps: device.idle_gaps,
+            total_ns: device.idle_ns,
+            longest_ns: device.longest_idle_ns,
+            measured: true,
+            inferred: false,
+            likely_ns: device.idle_ns,
+            ..self
+        }
+    }
+}
+
+/// Of the devices of a process that have told all that they did, the one that was idle for longest.
+fn told(exact: Option<&Snapshot>, pid: u32) -> Option<&Device> {
+    let devices = exact?.gpu.as_ref()?.devices.iter();
+    let own = devices.filter(|device| device.pid == pid);
+    if own.clone().any(|device| !device.is_measured()) {
+        return None;
+    }
+    own.max_by_key(|device| device.idle_ns)
 }
 
 /// By process; what a process did before it became another program is part of it.

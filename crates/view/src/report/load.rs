@@ -53,6 +53,17 @@ impl Collector {
         self.examiner.take(event);
     }
 
+    /// Gaps that were kept back until it was known where they begin to count.
+    fn hand_kept(&mut self) {
+        let (gatherer, examiner) = (&mut self.gatherer, &mut self.examiner);
+        if let Some(clip) = self.clip.as_mut() {
+            clip.kept(|gap| {
+                gatherer.take(gap);
+                examiner.take(gap);
+            });
+        }
+    }
+
     /// What the rows so far say. `exact`: the summary of the run, as JSON.
     #[must_use]
     pub fn report(&mut self, source: Source, exact: Option<&str>) -> Report {
@@ -62,6 +73,9 @@ impl Collector {
         };
         if exact.as_ref().is_some_and(idleness_is_inferred) {
             self.examiner.doubt_idleness();
+        }
+        if exact.as_ref().is_some_and(records_are_missing) {
+            self.examiner.doubt_records();
         }
         self.examiner.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
         // at a snapshot they were under way
@@ -124,6 +138,12 @@ fn idleness_is_inferred(exact: &Snapshot) -> bool {
     exact.work.iter().any(|work| work.gpu.certainty == "inferred")
 }
 
+/// Of what devices did, not everything was told.
+fn records_are_missing(exact: &Snapshot) -> bool {
+    let devices = exact.gpu.iter().flat_map(|gpu| &gpu.devices);
+    devices.into_iter().any(|device| !device.is_measured())
+}
+
 impl Taker for Collector {
     fn start(&mut self, meta: &Meta) {
         self.gatherer.start(meta);
@@ -135,9 +155,8 @@ impl Taker for Collector {
             return self.hand(event);
         };
         if clip.learn(event) {
-            let kept = clip.kept();
             self.begin();
-            kept.iter().for_each(|gap| self.hand(gap));
+            self.hand_kept();
         }
         let within = self.clip.as_mut().and_then(|clip| clip.cut(event));
         if let Some(event) = within {

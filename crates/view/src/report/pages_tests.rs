@@ -193,6 +193,39 @@ fn idle_time_is_said_as_measured_where_it_was() {
     );
 }
 
+/// A device that CUPTI has told of, and a gap of it.
+fn measured() -> Report {
+    let mut known = summary();
+    let cause = |cause: &str, idle_us: f64, place: Option<&str>| json!({"cause": cause, "idle_us": idle_us, "gaps": 3, "longest_us": idle_us / 2.0, "where": place});
+    known["gpu"] = json!({"devices": [{
+        "pid": 4711, "device": 0, "busy_us": 100_000.0, "idle_us": 300_000.0, "idle_gaps": 5, "longest_idle_us": 200_000.0, "certainty": "measured",
+        "idle_causes": [cause("blocked", 200_000.0, Some("train.py:10 load|<b>")), cause("sync-return", 97_000.0, None), cause("other", 3_000.0, None)],
+    }]});
+    let gap = Record {
+        ns: Some(25_000_000),
+        name: "blocked",
+        ..Record::new(Kind::Idle, 210 * MS, 4711)
+    };
+    report(steps(1).into_iter().chain([gap]).collect(), Some(known), "b.arrows")
+}
+
+#[test]
+fn why_a_device_waited_is_said_with_its_places_and_how_much_is_known() {
+    let page = text::page(&measured(), false, None);
+    let chapter = |title: &str| {
+        let from = page.find(title).expect("a chapter");
+        let rest = &page[from..];
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    };
+    insta::assert_snapshot!([chapter("Why the GPU waited"), chapter("GPU idle, process")].join("\n\n"));
+    let json: Value = serde_json::from_str(&super::json::to_line(&measured())).expect("JSON");
+    assert_eq!(json["executed"]["devices"][0]["idle_causes"][0]["cause"], "blocked");
+    assert_eq!(
+        (&json["idle"][0]["measured"], &json["idle"][0]["total_ns"]),
+        (&json!(true), &json!(300_000_000))
+    );
+}
+
 #[test]
 fn a_report_reads_well_as_markdown() {
     insta::assert_snapshot!("report_as_markdown", markdown::page(&whole()));

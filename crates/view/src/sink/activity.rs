@@ -1,10 +1,11 @@
 //! What devices have executed, in the summary: as text and as JSON.
 
 use super::by_site;
+use super::causes;
 use super::summary::ALL_IN;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
-use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Span, Total};
+use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Total};
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
@@ -21,7 +22,7 @@ const KERNELS: usize = 10;
 #[must_use]
 pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let devices = report.devices.iter();
-    let devices = devices.map(|device| device_json(device, report.certainty(device.pid), full));
+    let devices = devices.map(|device| device_json(device, report, stacks, full));
     let mut all = json!({
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
@@ -36,7 +37,7 @@ fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1e3)
 }
 
-fn device_json(device: &DeviceReport, certainty: Certainty, full: bool) -> Value {
+fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bool) -> Value {
     let span = &device.span;
     let copies = device.copies.iter().map(|copies| {
         json!({"direction": copies.direction.map(CopyKind::name), "count": copies.total.count, "bytes": copies.bytes,
@@ -63,7 +64,8 @@ fn device_json(device: &DeviceReport, certainty: Certainty, full: bool) -> Value
         "idle_us": micros(span.idle_ns()),
         "idle_gaps": span.gaps,
         "longest_idle_us": micros(span.longest_gap_ns),
-        "certainty": certainty_of(span, certainty).name(),
+        "idle_causes": causes::to_json(device, stacks),
+        "certainty": certainty_of(device, report).name(),
     })
 }
 
@@ -80,14 +82,17 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "invalid": coverage.invalid,
         "malformed": coverage.malformed,
         "early": coverage.early,
+        "late": coverage.late,
         "broken_off": coverage.broken_off,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
     })
 }
 
-/// Work that came too late to be sorted in makes it a bound, too.
-fn certainty_of(span: &Span, certainty: Certainty) -> Certainty {
-    if span.late_ns > 0 { Certainty::Bound } else { certainty }
+fn certainty_of(device: &DeviceReport, report: &Report) -> Certainty {
+    match report.is_measured(device) {
+        true => Certainty::Measured,
+        false => Certainty::Bound,
+    }
 }
 
 /// The section of the summary; empty where no process has started CUDA.
@@ -100,7 +105,7 @@ pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     let mut devices: Vec<&DeviceReport> = report.devices.iter().collect();
     devices.sort_by_key(|device| std::cmp::Reverse(device.span.busy_ns));
     for device in devices.iter().take(FEW) {
-        device_text(device, report, full, &mut out);
+        device_text(device, report, stacks, full, &mut out);
     }
     if devices.len() > FEW {
         let more = plural((devices.len() - FEW) as u64, "more device");
@@ -121,14 +126,14 @@ pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     out
 }
 
-fn device_text(device: &DeviceReport, report: &Report, full: bool, out: &mut String) {
+fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bool, out: &mut String) {
     let comm = report.coverage.iter().find(|coverage| coverage.pid == device.pid);
     let comm = comm.map_or("process", |coverage| coverage.comm.as_str());
     let _ = writeln!(out, "  {} {}, device {}", escaped(comm), device.pid, device.device);
     let span = &device.span;
     let window = span.last - span.first;
     let share = |ns: u64| ns as f64 * 100.0 / window.max(1) as f64;
-    let certainty = certainty_of(span, report.certainty(device.pid));
+    let certainty = certainty_of(device, report);
     let (least, most) = match certainty {
         Certainty::Measured => ("", ""),
         _ => (" at least", " at most"),
@@ -145,6 +150,7 @@ fn device_text(device: &DeviceReport, report: &Report, full: bool, out: &mut Str
         duration(span.longest_gap_ns),
         certainty.name()
     );
+    causes::to_text(device, stacks, out);
     let _ = writeln!(out, "    {}", work_words(device));
     kernels_text(device, full, out);
 }
@@ -257,6 +263,9 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     let mut words: Vec<String> = missing
         .map(|(number, why)| format!("{} {why}", plural(number, "record")))
         .collect();
+    if coverage.late {
+        words.push("some of the idle time is none: records came seconds later than others".to_owned());
+    }
     if coverage.broken_off {
         words.push("the last records, because the process ended without handing them over".to_owned());
     }

@@ -142,6 +142,7 @@ mod tests {
             by_kernel: Vec::new(),
             other_kernels: Total::default(),
             span: Span::default(),
+            causes: Vec::new(),
         };
         let report = Report {
             devices: vec![device],

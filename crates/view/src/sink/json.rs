@@ -159,7 +159,12 @@ impl Json {
                 object_into(record.args.unwrap_or("{}"), out);
                 return out.extend_from_slice(b"}\n");
             }
-            Kind::Idle => micros(",\"idle_us\":", record.ns, out),
+            Kind::Idle => {
+                micros(",\"idle_us\":", record.ns, out);
+                if !record.name.is_empty() {
+                    text(",\"cause\":", record.name, out);
+                }
+            }
             Kind::Gpu => executed(record, out),
             _ => text(",\"name\":", record.name, out),
         }

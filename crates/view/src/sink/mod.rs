@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod aggregate;
 mod by_site;
+mod causes;
 pub mod cost;
 pub mod driver;
 pub mod findings;

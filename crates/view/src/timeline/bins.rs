@@ -4,6 +4,7 @@ use super::lane::Lane;
 use super::survey::{Window, shows};
 use crate::catalog::Class;
 use crate::filter::Filter;
+use crate::model::activity::Why;
 use crate::record::{Kind, Record, Taker};
 use std::collections::HashMap;
 
@@ -13,7 +14,7 @@ const MOST_NAMES: usize = 4096;
 /// Of one column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// Time of each class, ns, by its index in [`CATEGORIES`]; few have many.
+    /// Time of each class, ns, by its index in [`CATEGORIES`], of idle time by [`cause`]; few have many.
     pub ns: Vec<(u8, u64)>,
     /// Rows that begin here.
     pub rows: u64,
@@ -42,6 +43,18 @@ pub(crate) const CATEGORIES: [&str; 12] = [
 pub fn category(class: Class) -> u8 {
     let index = CATEGORIES.iter().position(|name| *name == class.category());
     index.unwrap_or(CATEGORIES.len() - 1) as u8
+}
+
+/// The number of a cause of idle time; 0: it follows from calls, and has none.
+fn cause(name: &str) -> u8 {
+    let index = Why::ALL.iter().position(|why| why.name() == name);
+    index.map_or(0, |index| index as u8 + 1)
+}
+
+/// The cause of that number.
+#[must_use]
+pub(crate) fn cause_of(number: u8) -> Option<Why> {
+    Why::ALL.get(usize::from(number).checked_sub(1)?).copied()
 }
 
 /// That of a call; what a device did is coloured as the call that asks for such a thing.
@@ -122,7 +135,10 @@ impl<'a> Bins<'a> {
         row.rows += 1;
         row.busy_ns = row.busy_ns.saturating_add(busy);
         row.cells[first].rows += 1;
-        let category = category(class_of(event));
+        let category = match event.kind {
+            Kind::Idle => cause(event.name),
+            _ => category(class_of(event)),
+        };
         for (column, ns) in parts {
             row.cells[column].add(category, ns);
         }

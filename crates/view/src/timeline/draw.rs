@@ -1,9 +1,10 @@
 //! Lanes as lines of text.
 
 use super::axis::axis;
-use super::bins::{Bins, CATEGORIES, Cell, Row};
+use super::bins::{Bins, CATEGORIES, Cell, Row, cause_of};
 use super::lane::Lane;
 use super::survey::Survey;
+use crate::model::activity::Why;
 use crate::text::quantity::{count, duration, escaped, plural};
 use std::collections::BTreeSet;
 
@@ -54,6 +55,7 @@ pub fn draw(file: &str, survey: &Survey<'_>, bins: &Bins<'_>, look: Look) -> Str
         look,
         lines: Vec::new(),
         seen: BTreeSet::new(),
+        causes: BTreeSet::new(),
     };
     picture.head(file, survey, bins);
     let mut lanes: Vec<&Lane> = bins.rows.keys().collect();
@@ -74,6 +76,8 @@ struct Picture {
     lines: Vec<String>,
     /// Classes that occur.
     seen: BTreeSet<u8>,
+    /// The same of causes of idle time.
+    causes: BTreeSet<Why>,
 }
 
 impl Picture {
@@ -139,7 +143,7 @@ impl Picture {
         let cells: String = match lane {
             Lane::Layer { .. } | Lane::Gpu { .. } => self.heights(row, column_ns.max(1)),
             Lane::Stream { .. } => self.marks(row),
-            Lane::Idle { .. } => self.flags(row, '░', DIM),
+            Lane::Idle { .. } => self.idle(row),
             Lane::Lost => self.flags(row, '!', RED),
             Lane::Xid => self.flags(row, 'X', RED),
         };
@@ -203,6 +207,17 @@ impl Picture {
         text
     }
 
+    /// What took most of the idle time of each column.
+    fn idle(&mut self, row: &Row) -> String {
+        let mut signs = String::new();
+        for cell in &row.cells {
+            let cause = cell.most().map(|(number, _)| cause_of(number));
+            self.causes.extend(cause.flatten());
+            signs.push(cause.map_or(' ', sign_of));
+        }
+        self.paint(DIM, &signs)
+    }
+
     fn flags(&self, row: &Row, flag: char, code: &str) -> String {
         let is_set = |cell: &Cell| cell.rows > 0 || cell.ns.iter().any(|(_, ns)| *ns > 0);
         let flags = row.cells.iter().map(|cell| if is_set(cell) { flag } else { ' ' });
@@ -219,12 +234,19 @@ impl Picture {
             entries.push((entry, name.len() + 2));
         }
         let has = |kind: fn(&Lane) -> bool| bins.rows.keys().any(kind);
-        if has(|lane| matches!(lane, Lane::Idle { .. })) {
+        let follows = |row: &Row| {
+            row.cells
+                .iter()
+                .any(|cell| cell.ns.iter().any(|(cause, _)| *cause == 0))
+        };
+        let mut idle = bins.rows.iter().filter(|(lane, _)| matches!(lane, Lane::Idle { .. }));
+        if idle.any(|(_, row)| follows(row)) {
             let words = "░ GPU surely idle";
             entries.push((words.to_owned(), words.chars().count()));
         }
         self.lines.push(String::new());
         self.wrap(entries);
+        self.wrap_causes();
         if !self.look.colour && !self.seen.is_empty() {
             self.lines.push("a capital: more than half of the time".to_owned());
         }
@@ -246,6 +268,17 @@ impl Picture {
         }
     }
 
+    fn wrap_causes(&mut self) {
+        let causes = self.causes.iter();
+        let words = causes.map(|why| format!("{} {}", sign_of(Some(*why)), why.name()));
+        let mut entries: Vec<(String, usize)> = words.map(|words| (words.clone(), words.chars().count())).collect();
+        if !entries.is_empty() {
+            let words = "idle, as measured:";
+            entries.insert(0, (words.to_owned(), words.len()));
+        }
+        self.wrap(entries);
+    }
+
     fn wrap(&mut self, entries: Vec<(String, usize)>) {
         let (mut line, mut length) = (String::new(), 0);
         for (entry, width) in entries {
@@ -263,6 +296,25 @@ impl Picture {
         if length > 0 {
             self.lines.push(line);
         }
+    }
+}
+
+/// Of a cause of idle time; without one it follows from calls.
+fn sign_of(why: Option<Why>) -> char {
+    match why {
+        None => '░',
+        Some(Why::SyncReturn) => 's',
+        Some(Why::Memory) => 'm',
+        Some(Why::Code) => 'j',
+        Some(Why::Launch) => 'l',
+        Some(Why::Call) => 'c',
+        Some(Why::NoProcessor) => 'p',
+        Some(Why::Blocked) => 'b',
+        Some(Why::HostCode) => 'h',
+        Some(Why::Unsampled) => 'u',
+        Some(Why::KernelWait) => 'k',
+        Some(Why::Dependency) => 'd',
+        Some(Why::Other) => '?',
     }
 }
 

@@ -126,6 +126,30 @@ fn a_timeline() {
 }
 
 #[test]
+fn idle_time_that_was_measured_says_why() {
+    let filter = Filter::parse(&[], &[]).unwrap();
+    let gap = |at: i64, ns: i64, name| Record {
+        ns: Some((ns * MS).unsigned_abs()),
+        name,
+        ..Record::new(Kind::Idle, at * MS, 7)
+    };
+    let gaps = [
+        gap(0, 40, "blocked"),
+        gap(50, 10, "sync-return"),
+        gap(80, 10, "other"),
+        gap(92, 8, ""),
+    ];
+    let window = Window { from: 0, to: 100 * MS };
+    let mut survey = Survey::new(&filter, window);
+    gaps.iter().for_each(|event| survey.take(event));
+    let mut bins = Bins::new(&filter, window, PLAIN.columns(), &survey.busiest(24));
+    gaps.iter().for_each(|event| bins.take(event));
+    let picture = draw::draw("t.arrows", &survey, &bins, PLAIN);
+    let lines: Vec<&str> = picture.lines().filter(|line| line.contains("idle")).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
 fn a_timeline_in_colours() {
     let look = Look { colour: true, ..PLAIN };
     insta::assert_snapshot!(drawn(&[], ALL, look).replace('\u{1b}', "␛"));

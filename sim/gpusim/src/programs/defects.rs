@@ -24,6 +24,7 @@ const KINDS: &[(&str, Step)] = &[
     ("full-queue", Loop::full_queue),
     ("late-rank", Loop::late_rank),
     ("alloc-churn", Loop::alloc_churn),
+    ("alloc-between", Loop::alloc_between),
     ("alloc-retry", Loop::alloc_retry),
     ("chatty-getters", Loop::chatty_getters),
     ("fragmentation", Loop::fragmentation),
@@ -39,6 +40,7 @@ const KINDS: &[(&str, Step)] = &[
     ("no-overlap", Loop::no_overlap),
     ("out-of-memory", Loop::out_of_memory),
     ("pageable-copy", Loop::pageable_copy),
+    ("starved", Loop::starved),
     ("sticky-error", Loop::sticky_error),
     ("sync-copy", Loop::sync_copy),
     ("sync-stall", Loop::sync_stall),
@@ -85,6 +87,20 @@ pub fn defect(options: &Options, _: &mut Account) -> Result<String, u32> {
 fn spin(us: u64) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_micros(us) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Works for so long on a processor, however long that takes.
+fn work(us: i64) {
+    let used_us = || {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the call only fills the structure that it is given
+        unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+        time.tv_sec * 1_000_000 + time.tv_nsec / 1_000
+    };
+    let until = used_us() + us;
+    while used_us() < until {
         std::hint::spin_loop();
     }
 }
@@ -195,6 +211,24 @@ impl Loop {
         let scratch = cuda::malloc(1 << 30)?;
         self.healthy(number)?;
         cuda::free(scratch)
+    }
+
+    /// Memory is taken and given back while the device has nothing to do. `GPUSIM_ALLOC_US`, as above.
+    fn alloc_between(&mut self, number: u64) -> Result<(), u32> {
+        self.compute(number)?;
+        cuda::stream_synchronize(self.compute)?;
+        cuda::free(cuda::malloc(64 << 20)?)
+    }
+
+    /// The device waits for its host, which works on a processor that others take.
+    fn starved(&mut self, number: u64) -> Result<(), u32> {
+        if number == 0 {
+            crowd(3);
+        }
+        self.compute(number)?;
+        cuda::stream_synchronize(self.compute)?;
+        work(4000);
+        Ok(())
     }
 
     /// A cache that is emptied when memory is short. Needs `GPUSIM_MEMORY=2GiB`.

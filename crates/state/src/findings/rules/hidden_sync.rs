@@ -91,7 +91,7 @@ impl Rule for HiddenSync {
             count: sum.items,
             certainty: match sum.short_ns > evidence.ns / 2 {
                 true => Certainty::Measured,
-                false => end.idle_certainty(),
+                false => evidence.idle_certainty(end),
             },
             title: format!("A value is fetched and waited for {}", plural(sum.items, "time")),
             what: format!(

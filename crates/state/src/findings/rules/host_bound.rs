@@ -1,7 +1,8 @@
 //! The device has been given work, and is done with it long before the host comes back from what it does outside CUDA.
 //!
 //! How long the device worked is not seen; that it was done is, when the host asks for it: by a short wait, or as launches
-//! without end have never filled the queue. So the host sets the pace, and what it did outside CUDA is lost at most.
+//! without end have never filled the queue. So the host sets the pace, and what it did outside CUDA is lost at most. Where the
+//! device has told what it did, it is seen, and what is lost is the time in which it did nothing.
 
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
@@ -9,7 +10,7 @@ use crate::findings::course::Stretch;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::pace::Verdict;
 use crate::findings::places::Samples;
-use crate::findings::scene::{OUTSIDE_NS, Seen};
+use crate::findings::scene::{Fault, Gap, OUTSIDE_NS, Seen};
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
@@ -38,6 +39,9 @@ impl Sum for Longest {
     }
 }
 
+/// Of a process.
+type Case = (u32, Evidence, Longest);
+
 /// Since the last wait, by stretch of the life of its process.
 type Open = Vec<(Stretch, Evidence, Longest)>;
 
@@ -46,6 +50,8 @@ type Open = Vec<(Stretch, Evidence, Longest)>;
 pub(crate) struct HostBound {
     cases: Phased<Longest>,
     open: Bounded<Open>,
+    /// Of processes whose devices have told what they did.
+    measured: Phased<Longest>,
     samples: Samples,
 }
 
@@ -54,6 +60,7 @@ impl Default for HostBound {
         HostBound {
             cases: Phased::default(),
             open: Bounded::new(PROCESSES),
+            measured: Phased::default(),
             samples: Samples::default(),
         }
     }
@@ -97,7 +104,18 @@ impl HostBound {
         }
     }
 
-    fn costliest(&self, end: &End<'_>) -> Option<(u32, Evidence, Longest)> {
+    fn gap(&mut self, seen: &Seen<'_>, gap: &Gap) {
+        if let (Fault::Away, Some((evidence, longest))) = (gap.fault, self.measured.of(seen)) {
+            evidence.add_gap(seen, gap.ns);
+            longest.join(&Longest {
+                ns: gap.ns,
+                tid: seen.event.tid,
+            });
+        }
+    }
+
+    /// What calls prove, of processes whose devices have not told.
+    fn proven(&self, end: &End<'_>) -> Vec<(u32, Evidence, Longest)> {
         let mut all: Vec<(u32, Evidence, Longest)> = self.cases.steady(end).collect();
         for (pid, _) in self.open.iter() {
             let pid = pid as u32;
@@ -108,8 +126,43 @@ impl HostBound {
         for (pid, evidence, longest) in &mut all {
             self.with_open(end, *pid, evidence, longest);
         }
-        all.into_iter()
-            .max_by_key(|(pid, evidence, _)| (evidence.ns, u32::MAX - pid))
+        all.retain(|(pid, ..)| !is_measured(end, *pid));
+        all
+    }
+
+    /// And whether that was measured.
+    fn costliest(&self, end: &End<'_>) -> Option<(Case, bool)> {
+        let told = self.measured.steady(end).filter(|(pid, ..)| is_measured(end, *pid));
+        let told = told.map(|case| (case, true));
+        let proven = self.proven(end).into_iter().map(|case| (case, false));
+        told.chain(proven)
+            .max_by_key(|((pid, evidence, _), _)| (evidence.ns, u32::MAX - pid))
+    }
+}
+
+fn is_measured(end: &End<'_>, pid: u32) -> bool {
+    end.courses.is_measured(pid) && !end.run.records_missing
+}
+
+/// What happened, of each certainty.
+fn what(evidence: &Evidence, longest: &Longest, measured: bool, meanwhile: &str) -> String {
+    let times = format!(
+        "{} in all, {} of {} or more, the longest {} (thread {})",
+        duration(evidence.ns),
+        plural(evidence.count, "time"),
+        duration(OUTSIDE_NS),
+        duration(longest.ns),
+        longest.tid
+    );
+    match measured {
+        true => format!(
+            "the device was done with everything it had been given, and had nothing to do until its host came back from outside \
+             CUDA, for {times}; {meanwhile}"
+        ),
+        false => format!(
+            "the host was outside CUDA for {times}; when it came back, the device had done everything it had been given: at \
+             most that time is lost; {meanwhile}"
+        ),
     }
 }
 
@@ -133,6 +186,7 @@ impl Rule for HostBound {
     fn wants(&self, kind: Kind, _: Class) -> Wants {
         match kind {
             Kind::Call | Kind::Sample => Wants::Work,
+            Kind::Idle => Wants::All,
             _ => Wants::Nothing,
         }
     }
@@ -144,6 +198,9 @@ impl Rule for HostBound {
             }
             return;
         }
+        if let Some(gap) = &seen.gap {
+            return self.gap(seen, gap);
+        }
         if seen.outside_ns > 0 {
             self.note(seen);
         }
@@ -153,24 +210,19 @@ impl Rule for HostBound {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (pid, evidence, longest) = self.costliest(end)?;
+        let ((pid, evidence, longest), measured) = self.costliest(end)?;
         if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
         let (places, samples) = self.samples.of(end, pid);
         Some(Finding {
-            certainty: Certainty::Bound,
+            certainty: if measured {
+                Certainty::Measured
+            } else {
+                Certainty::Bound
+            },
             title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
-            what: format!(
-                "the host was outside CUDA for {} in all, {} of {} or more, the longest {} (thread {}); when it came \
-                 back, the device had done everything it had been given: at most that time is lost; {}",
-                duration(evidence.ns),
-                plural(evidence.count, "time"),
-                duration(OUTSIDE_NS),
-                duration(longest.ns),
-                longest.tid,
-                meanwhile(&places, samples)
-            ),
+            what: what(&evidence, &longest, measured, &meanwhile(&places, samples)),
             site: places.first().and_then(|placed| self.samples.stack(placed)),
             places,
             cure:
@@ -192,6 +244,7 @@ impl Rule for HostBound {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS, US};
+    use crate::model::activity::Why;
 
     /// Two launches, five milliseconds of something else, a wait.
     fn steps(fixture: &mut Fixture, number: u64, wait_ns: u64) {
@@ -278,6 +331,45 @@ mod tests {
         assert_eq!(steps(51), [], "its queue may have held nearly all");
         let findings = steps(100);
         assert_eq!((findings.len(), findings[0].count), (1, 99));
+    }
+
+    /// A launch of which the device is done after half a millisecond, five milliseconds of something else, a wait.
+    fn measured_steps(fixture: &mut Fixture, number: u64, wait_ns: u64) {
+        for _ in 0..number {
+            fixture.launch();
+            let done = fixture.at.saturating_add_unsigned(500 * US);
+            fixture.pass(5 * MS);
+            fixture.sync(wait_ns);
+            fixture.ran_dry(done, Why::Blocked);
+        }
+    }
+
+    #[test]
+    fn where_the_device_tells_the_time_is_measured_in_which_it_had_nothing_to_do() {
+        let mut fixture = Fixture::of(HostBound::default());
+        measured_steps(&mut fixture, 300, 10 * US);
+        let finding = fixture.finding();
+        assert_eq!((finding.count, finding.cost_ns), (300, 300 * (4510 * US)));
+        assert_eq!(finding.certainty, Certainty::Measured);
+        assert!(!finding.what.contains("at most"), "{}", finding.what);
+    }
+
+    #[test]
+    fn what_is_measured_counts_where_no_wait_proves_it_and_in_one_finding() {
+        let mut fixture = Fixture::new(crate::findings::rules::all());
+        // each wait takes longer than launches do: calls alone prove nothing
+        measured_steps(&mut fixture, 300, 2 * MS);
+        let rules: Vec<&str> = fixture.findings().iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, ["host-bound"]);
+    }
+
+    #[test]
+    fn where_records_are_missing_calls_tell_as_before() {
+        let mut fixture = Fixture::of(HostBound::default());
+        measured_steps(&mut fixture, 300, 10 * US);
+        fixture.doubt_records();
+        let finding = fixture.finding();
+        assert_eq!((finding.cost_ns, finding.certainty), (300 * 5 * MS, Certainty::Bound));
     }
 
     #[test]

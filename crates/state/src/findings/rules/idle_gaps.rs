@@ -106,7 +106,7 @@ impl Rule for IdleGaps {
         }
         if let (Fault::Host, Some((evidence, gaps))) = (gap.fault, self.cases.of(seen)) {
             evidence.add_gap(seen, gap.ns);
-            [gap.memory_ns, gap.code_ns, gap.wait_ns]
+            [gap.memory_ns, gap.code_ns, gap.wait_ns, gap.behind_ns]
                 .into_iter()
                 .for_each(|ns| gaps.in_calls_ns.grow(ns));
             if gap.ns > gaps.longest_ns {
@@ -121,7 +121,7 @@ impl Rule for IdleGaps {
             return None;
         }
         Some(Finding {
-            certainty: end.idle_certainty(),
+            certainty: evidence.idle_certainty(end),
             title: format!(
                 "The device has nothing to do for long, {}",
                 plural(evidence.count, "time")

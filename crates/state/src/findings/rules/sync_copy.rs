@@ -55,7 +55,8 @@ impl Rule for SyncCopy {
         let event = seen.event;
         if let Some(gap) = seen.gap {
             if let (Fault::Copy, Some((_, sum))) = (gap.fault, self.0.of(seen)) {
-                sum.idle_ns.grow(gap.ns);
+                // until the copy had returned it is among its time
+                sum.idle_ns.grow(gap.ns.saturating_sub(gap.behind_ns));
             }
             return;
         }

@@ -47,7 +47,7 @@ impl Rule for SyncStall {
             return None;
         }
         Some(Finding {
-            certainty: end.idle_certainty(),
+            certainty: evidence.idle_certainty(end),
             title: format!(
                 "The device waits for its host behind {}",
                 plural(evidence.count, "wait")
@@ -79,6 +79,8 @@ impl Rule for SyncStall {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS, US};
+    use crate::model::activity::Why;
+    use crate::model::work::Certainty;
 
     fn steps(wait_ns: u64, gap_ns: u64) -> Vec<Finding> {
         let mut fixture = Fixture::of(SyncStall::default());
@@ -97,6 +99,28 @@ mod tests {
             (findings.len(), findings[0].count, findings[0].cost_ns),
             (1, 100, 100 * 300 * US)
         );
+    }
+
+    #[test]
+    fn idle_time_that_the_device_tells_of_is_measured_from_when_it_was_done() {
+        let mut fixture = Fixture::of(SyncStall::default());
+        for _ in 0..100 {
+            fixture.launch();
+            fixture.sync(2 * MS);
+            let done = fixture.at - 40_000;
+            fixture.pass(300 * US);
+            fixture.ran_dry(done, Why::HostCode);
+        }
+        let finding = fixture.finding();
+        assert_eq!(
+            (finding.cost_ns, finding.certainty),
+            (100 * 340 * US, Certainty::Measured)
+        );
+        fixture.doubt_records();
+        assert_eq!(fixture.finding().certainty, Certainty::Bound);
+        fixture.sync(2 * MS);
+        fixture.idle(300 * US);
+        assert_eq!(fixture.finding().certainty, Certainty::Bound);
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Device {
             by_kernel: kernels,
             other_kernels: self.others,
             span: self.busy.span().unwrap_or_default(),
+            causes: Vec::new(),
         }
     }
 }

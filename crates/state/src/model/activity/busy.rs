@@ -62,12 +62,6 @@ impl Busy {
         }
     }
 
-    /// The intervals that are kept, in order.
-    pub fn intervals(&mut self) -> &[(u64, u64)] {
-        self.sort_in(MOST);
-        &self.kept
-    }
-
     fn sort_in(&mut self, most: usize) {
         self.waiting.sort_unstable();
         let first = self.waiting.first().map_or(u64::MAX, |interval| interval.0);

@@ -82,6 +82,7 @@ mod tests {
                 tid: 7,
                 entered: 50,
                 site,
+                waits: false,
             }),
             what: What::Memset { bytes: 4 },
         }

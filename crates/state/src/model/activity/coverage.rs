@@ -29,6 +29,8 @@ pub struct Coverage {
     pub malformed: u64,
     /// Activities that began before the call whose turn it was: clocks are off, or calls were not seen.
     pub early: u64,
+    /// Some came so late that what they tell of had been taken for idle time.
+    pub late: bool,
     /// Their times come from a clock that was fitted.
     pub fitted_clock: bool,
     /// The process ended without handing over its last records.
@@ -53,6 +55,12 @@ pub enum Seen {
 }
 
 impl Coverage {
+    /// Whether all that devices did is in what is said of them, and nothing else.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.missing() == 0 && !self.late
+    }
+
     /// Records that are known to be missing, and at least one where some must be.
     #[must_use]
     pub fn missing(&self) -> u64 {
@@ -76,6 +84,7 @@ impl Coverage {
             invalid: head.invalid,
             malformed: told.malformed,
             early: 0,
+            late: false,
             fitted_clock: head.clock == CLOCK_FITTED,
             broken_off: told.broken_off,
         }

@@ -133,6 +133,15 @@ impl Matcher {
         self.early.get(&pid).copied().unwrap_or(0)
     }
 
+    /// When the first call of a process was entered that may still be found.
+    #[must_use]
+    pub fn outstanding(&self, pid: u32) -> Option<u64> {
+        let queues = self.waiting.iter().filter(|(of, _)| of.0 == pid);
+        let launches = self.launches.get(&pid).and_then(VecDeque::front);
+        let calls = queues.filter_map(|(_, queue)| queue.outstanding());
+        calls.chain(launches.map(|launch| launch.entered)).min()
+    }
+
     /// Its handle. A stream that nobody has named is one that has the right thing to do next, and has no other number.
     fn stream_of(&mut self, activity: &Activity) -> Option<u64> {
         let key = (activity.pid, activity.context, activity.stream);

@@ -1,22 +1,29 @@
 //! What devices have executed, as CUPTI has told it: activities, and what they add up to by process and device.
 //!
-//! Owns when a device was busy. Where activities come from is `collect::activity`'s business.
+//! Owns when a device was busy, and why it was not. Where activities come from is `collect::activity`'s business.
 
 mod account;
 mod busy;
 mod by_site;
+mod causes;
 mod coverage;
+mod gaps;
 mod matching;
 mod report;
 #[cfg(test)]
 mod tests;
+mod threads;
+mod waiting;
 
 pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
+pub use causes::{PROMPT_NS, Why};
 pub use coverage::{Coverage, Seen};
 pub use matching::{Given, Matcher};
 pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
+pub use threads::{Called, Does, Stay};
+pub use waiting::{CauseTotal, Idle, Waiting};
 
 use crate::activity::Source;
 use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
@@ -50,6 +57,8 @@ pub struct Cause {
     pub entered: u64,
     /// Where it was called from; `None`: that was not looked for.
     pub site: Option<u64>,
+    /// Its stream had been told to wait for another one before it.
+    pub waits: bool,
 }
 
 /// See [`Activity`].

@@ -3,6 +3,7 @@
 use super::What;
 use super::busy::Span;
 use super::coverage::Coverage;
+use super::waiting::CauseTotal;
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
 use crate::model::work::Certainty;
@@ -31,13 +32,20 @@ impl Report {
         devices.map(DeviceReport::all_ns).fold(0, u64::saturating_add)
     }
 
+    /// Whether all that a device did is in what is said of it.
+    #[must_use]
+    pub fn is_measured(&self, device: &DeviceReport) -> bool {
+        // work that came too late to be sorted in makes it a bound, too
+        device.span.late_ns == 0 && self.certainty(device.pid) == Certainty::Measured
+    }
+
     /// How far what is said of a process can be relied on.
     #[must_use]
     pub fn certainty(&self, pid: u32) -> Certainty {
-        let own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
-        match own.map(Coverage::missing).sum::<u64>() {
-            0 => Certainty::Measured,
-            _ => Certainty::Bound,
+        let mut own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        match own.all(Coverage::is_whole) {
+            true => Certainty::Measured,
+            false => Certainty::Bound,
         }
     }
 }
@@ -107,6 +115,8 @@ pub struct DeviceReport {
     pub other_kernels: Total,
     /// From the first begin to the last end.
     pub span: Span,
+    /// Why nothing ran in between, most time first: they add up to the idle time. Empty: that was not looked for, or never was so.
+    pub causes: Vec<CauseTotal>,
 }
 
 impl DeviceReport {

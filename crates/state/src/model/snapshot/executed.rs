@@ -1,6 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
+use crate::model::activity::Why;
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +63,8 @@ pub struct Device {
     pub idle_gaps: u64,
     #[serde(rename(deserialize = "longest_idle_us"), deserialize_with = "ns")]
     pub longest_idle_ns: u64,
+    /// Why it was idle, most time first; empty: that was not looked for.
+    pub idle_causes: Vec<IdleCause>,
     /// As `model::work::Certainty` names it.
     pub certainty: String,
     pub by_kernel: Vec<Kernel>,
@@ -78,6 +81,39 @@ impl Device {
     #[must_use]
     pub fn window_ns(&self) -> u64 {
         self.busy_ns.saturating_add(self.idle_ns)
+    }
+}
+
+/// Idle time of one cause.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct IdleCause {
+    /// As `model::activity::Why` names it.
+    pub cause: String,
+    #[serde(rename(deserialize = "idle_us"), deserialize_with = "ns")]
+    pub idle_ns: u64,
+    pub gaps: u64,
+    #[serde(rename(deserialize = "longest_us"), deserialize_with = "ns")]
+    pub longest_ns: u64,
+    /// Where most of it came from, in words.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+}
+
+impl IdleCause {
+    /// Whether it says why.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.cause != Why::Other.name()
+    }
+
+    /// The cause for people.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match Why::from_name(&self.cause) {
+            Some(why) => format!("{} ({})", why.words(), why.name()),
+            None => self.cause.clone(),
+        }
     }
 }
 

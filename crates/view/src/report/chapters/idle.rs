@@ -20,21 +20,24 @@ pub(super) fn idle(report: &Report) -> Chapter {
 }
 
 fn gaps(idle: &Idle) -> Section {
-    let columns = vec![
+    let has_causes = idle.longest.iter().any(|gap| gap.cause.is_some());
+    let mut columns = vec![
         Column::number("took"),
         Column::number("at"),
         Column::text("the host mostly in"),
     ];
-    let (word, label) = match idle.inferred {
-        true => ("", " (inferred)"),
-        false => ("at least ", ""),
+    columns.extend(has_causes.then(|| Column::text("cause").after(": ")));
+    let (word, label) = match (idle.measured, idle.inferred) {
+        (true, _) => ("", " (measured)"),
+        (false, true) => ("", " (inferred)"),
+        (false, false) => ("at least ", ""),
     };
     let gaps = format!(
         "{}, the longest {}",
         plural(idle.gaps, "gap"),
         duration(idle.longest_ns)
     );
-    let table = Table::flat(columns, idle.longest.iter().map(gap)).of("gap");
+    let table = Table::flat(columns, idle.longest.iter().map(|one| gap(one, has_causes))).of("gap");
     Section {
         title: Some(format!("GPU idle, process {}", idle.pid)),
         about: format!("{word}{} in {gaps}{label}", idle.words()),
@@ -51,12 +54,14 @@ fn likely(idle: &Idle) -> Option<String> {
     })
 }
 
-fn gap(gap: &Gap) -> Vec<Cell> {
-    vec![
+fn gap(gap: &Gap, has_causes: bool) -> Vec<Cell> {
+    let mut cells = vec![
         Cell::Duration(gap.ns),
         Cell::Moment(gap.at_ns),
         within(gap.mostly_in.as_deref().unwrap_or_default()),
-    ]
+    ];
+    cells.extend(has_causes.then(|| Cell::of(gap.cause, |cause| Cell::Text(cause.to_owned()))));
+    cells
 }
 
 fn meanwhile(idle: &Idle) -> Section {

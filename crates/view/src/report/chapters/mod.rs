@@ -7,6 +7,7 @@ mod idle;
 mod kernels;
 mod memory;
 mod processes;
+mod waited;
 mod waits;
 
 use super::Report;
@@ -19,6 +20,7 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
         calls::functions(report),
         calls::slowest(report),
         executed::executed(report),
+        waited::waited(report),
         by_line::by_line(report),
         kernels::kernels(report),
         kernels::copies(report),

@@ -35,6 +35,8 @@ pub(super) struct Queue {
     calls: VecDeque<Waiting>,
     /// Something has begun before the call whose turn it was: that one may be done already, or its own was not seen.
     in_doubt: bool,
+    /// When the newest call was entered that was taken out.
+    newest: u64,
 }
 
 /// What is found for an activity.
@@ -53,6 +55,12 @@ impl Queue {
             self.calls.pop_front();
         }
         self.calls.push_back(Waiting { call, entered, given });
+    }
+
+    /// When the first call was entered that may still be found; those before one that was found will not.
+    pub(super) fn outstanding(&self) -> Option<u64> {
+        let mut entered = self.calls.iter().map(|one| one.entered);
+        entered.find(|entered| *entered > self.newest)
     }
 
     /// Whether the call whose turn it is can have caused `activity`.
@@ -75,6 +83,7 @@ impl Queue {
             self.calls.drain(..at);
         }
         let taken = self.calls.remove(if in_order { 0 } else { at });
+        self.newest = self.newest.max(taken.as_ref().map_or(0, |taken| taken.entered));
         match taken.filter(|_| !self.in_doubt) {
             Some(taken) => Next::Is(taken.call),
             None => Next::Unsure,

@@ -1,0 +1,316 @@
+//! Why devices waited: the gaps between what they have done, of each device the sum of each cause, and of each process the longer ones.
+//!
+//! Owns when a gap is known, and whether calls or records of the GPU tell of a process. Causes are [`super::causes`]' business.
+
+#[cfg(test)]
+mod tests;
+
+use super::causes::{Asked, Why, why};
+use super::gaps::{Gap, Ran, Track};
+use super::report::Total;
+use super::threads::{Called, Place, Stay, Threads};
+use super::{Activity, Cause};
+use crate::model::outside::ELSEWHERE;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Places of one cause that are told apart.
+const PLACES: usize = 256;
+/// Gaps that are told one by one and have not been taken.
+const UNTAKEN: usize = 1 << 16;
+/// Bounds by calls that wait until it is known whether they are needed.
+const BOUNDS: usize = 1 << 16;
+/// Of processes whose records are not seen, calls are kept for so long.
+const KEPT_NS: u64 = 12_000_000_000;
+
+/// A process had nothing running on any device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    pub since: u64,
+    pub until: u64,
+    /// The thread whose call ended it; 0: not known.
+    pub tid: u32,
+    /// `None`: it follows from calls, and is a bound.
+    pub why: Option<Why>,
+}
+
+/// Time of one cause on one device.
+#[derive(Debug, Clone, Default)]
+struct Sum {
+    total: Total,
+    by_site: HashMap<u64, u64>,
+    by_stack: HashMap<Rc<str>, u64>,
+}
+
+type Sums = BTreeMap<Why, Sum>;
+
+/// A process whose records are seen.
+#[derive(Debug, Default)]
+struct Process {
+    /// Of all its devices together.
+    whole: Track,
+    /// The only one, as far as is known: then its track is that of the whole.
+    device: u32,
+    /// `None`: there is one.
+    tracks: Option<BTreeMap<u32, Track>>,
+    sums: BTreeMap<u32, Sums>,
+    /// When its first activity began; `None`: none has come.
+    first: Option<u64>,
+    /// Records are missing: gaps are told of no further, but by calls.
+    broken_at: Option<u64>,
+    bounds: Vec<Idle>,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Waiting {
+    threads: Threads,
+    processes: HashMap<u32, Process>,
+    told: Vec<(u32, Idle)>,
+}
+
+/// What is reported of one cause on one device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CauseTotal {
+    pub why: Why,
+    pub total: Total,
+    /// Where most of it came from: a call site, and a place outside CUDA in words.
+    pub site: Option<u64>,
+    pub place: Option<String>,
+}
+
+impl Waiting {
+    /// Records of this process are expected.
+    pub fn expect(&mut self, pid: u32) {
+        self.processes.entry(pid).or_default();
+    }
+
+    /// Records of a process are missing: they prove no idle time any more.
+    pub fn lose(&mut self, pid: u32) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            process.broken_at.get_or_insert(process.whole.settled());
+        }
+    }
+
+    /// A device has done something, for a call that was looked for.
+    pub fn run(&mut self, activity: &Activity) {
+        if activity.is_of_device() {
+            self.processes.entry(activity.pid).or_default().run(activity);
+        }
+    }
+
+    /// What threads did meanwhile.
+    pub fn call(&mut self, thread: (u32, u32), called: Called) {
+        self.threads.call(thread, called);
+    }
+
+    /// The same outside CUDA.
+    pub fn stay(&mut self, thread: (u32, u32), stay: Stay) {
+        self.threads.stay(thread, stay);
+    }
+
+    /// The kernel's account of a thread.
+    pub fn account(&mut self, thread: (u32, u32), at: u64, ran_ns: Option<u64>, unscheduled_ns: Option<u64>) {
+        self.threads.account(thread, at, ran_ns, unscheduled_ns);
+    }
+
+    /// A bound by calls; given back at once where no records of the process are expected.
+    pub fn bound(&mut self, pid: u32, idle: Idle) {
+        match self.processes.get_mut(&pid) {
+            Some(process) if process.bounds.len() < BOUNDS => process.bounds.push(idle),
+            Some(process) if process.first.is_some() => {}
+            _ => self.told.push((pid, idle)),
+        }
+    }
+
+    /// Makes out gaps that end before the horizon of their process, which `horizon` says.
+    pub fn settle(&mut self, now: u64, horizon: impl Fn(u32) -> u64) {
+        for (pid, process) in &mut self.processes {
+            process.settle(horizon(*pid), &mut self.threads, &mut |idle| {
+                if self.told.len() < UNTAKEN {
+                    self.told.push((*pid, idle));
+                }
+            });
+            if process.first.is_some() {
+                self.threads.forget(*pid, process.whole.settled());
+            }
+        }
+        self.threads.forget_all(now.saturating_sub(KEPT_NS));
+    }
+
+    /// Gaps that were made out since this was last asked, as a process sees them.
+    pub fn take(&mut self) -> Vec<(u32, Idle)> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// Sums of causes of a device, most time first; they add up to `idle_ns`: what was not made out has no known cause.
+    #[must_use]
+    pub fn causes(&self, pid: u32, device: u32, idle_ns: u64) -> Vec<CauseTotal> {
+        let sums = self.processes.get(&pid).and_then(|process| process.sums.get(&device));
+        let mut all: Vec<CauseTotal> = sums.into_iter().flatten().map(|(why, sum)| sum.report(*why)).collect();
+        if !all.is_empty() {
+            complete(&mut all, idle_ns);
+        }
+        all.sort_by_key(|one| (std::cmp::Reverse(one.total.ns), one.why));
+        all
+    }
+
+    /// Whether work came after gaps that it fills were told.
+    #[must_use]
+    pub fn is_late(&self, pid: u32) -> bool {
+        self.processes.get(&pid).is_some_and(Process::is_late)
+    }
+}
+
+/// Has causes add up to `idle_ns`.
+fn complete(all: &mut Vec<CauseTotal>, idle_ns: u64) {
+    let known: u64 = all.iter().map(|one| one.total.ns).sum();
+    let other = match all.iter().position(|one| one.why == Why::Other) {
+        Some(other) => other,
+        None => {
+            all.push(Sum::default().report(Why::Other));
+            all.len() - 1
+        }
+    };
+    all[other].total.ns += idle_ns.saturating_sub(known);
+    // work that came late has filled some of it
+    let mut more = known.saturating_sub(idle_ns);
+    let order = std::iter::once(other).chain((0..all.len()).rev().filter(|one| *one != other));
+    for one in order.collect::<Vec<usize>>() {
+        let less = more.min(all[one].total.ns);
+        all[one].total.ns -= less;
+        more -= less;
+    }
+    all.retain(|one| one.total.ns > 0);
+}
+
+impl Process {
+    fn run(&mut self, activity: &Activity) {
+        let ran = Ran {
+            begin: activity.begin,
+            end: activity.end,
+            call: activity.call,
+        };
+        if self.first.is_none() {
+            self.device = activity.device;
+        }
+        self.first = Some(self.first.map_or(ran.begin, |first| first.min(ran.begin)));
+        if activity.device != self.device && self.tracks.is_none() {
+            self.tracks = Some(BTreeMap::from([(self.device, self.whole.clone())]));
+        }
+        if let Some(tracks) = &mut self.tracks {
+            tracks.entry(activity.device).or_default().add(ran);
+        }
+        self.whole.add(ran);
+    }
+
+    fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
+        let (sums, device, broken_at) = (&mut self.sums, self.device, self.broken_at);
+        let is_only = self.tracks.is_none();
+        self.whole.settle(horizon, |gap| {
+            let (why, place) = judged(gap, threads);
+            if broken_at.is_none_or(|broken| gap.since < broken) {
+                tell(idle(gap, why));
+            }
+            if is_only {
+                add(sums, device, gap, why, place);
+            }
+        });
+        for (device, track) in self.tracks.iter_mut().flatten() {
+            track.settle(horizon, |gap| {
+                let (why, place) = judged(gap, threads);
+                add(sums, *device, gap, why, place);
+            });
+        }
+        self.release_bounds(horizon, tell);
+    }
+
+    /// Bounds where no records tell: before the first of them, behind the last, and where some are missing.
+    fn release_bounds(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
+        let from = self.first.unwrap_or(u64::MAX);
+        let until = match (self.broken_at, self.first) {
+            (Some(broken), _) => broken,
+            (None, None) if horizon == u64::MAX => 0,
+            (None, _) if horizon == u64::MAX => self.whole.settled(),
+            _ => u64::MAX,
+        };
+        let known = if self.first.is_none() && horizon < u64::MAX {
+            0
+        } else {
+            horizon
+        };
+        self.bounds.retain(|bound| {
+            if bound.until >= known {
+                return true;
+            }
+            let before = Idle {
+                until: bound.until.min(from),
+                ..*bound
+            };
+            let behind = Idle {
+                since: bound.since.max(until.max(from)),
+                ..*bound
+            };
+            [before, behind]
+                .into_iter()
+                .filter(|one| one.since < one.until)
+                .for_each(&mut *tell);
+            false
+        });
+    }
+
+    fn is_late(&self) -> bool {
+        let tracks = self.tracks.iter().flatten().map(|(_, track)| track);
+        std::iter::once(&self.whole)
+            .chain(tracks)
+            .any(|track| track.late_ns() > 0)
+    }
+}
+
+fn judged(gap: &Gap, threads: &mut Threads) -> (Why, Place) {
+    let (asked, place) = match &gap.call {
+        None => (Asked::Unknown, Place::default()),
+        Some(call) if gap.within_call => (Asked::Before { waits: call.waits }, Place::default()),
+        Some(call) => threads.asked(call, gap.since, gap.until),
+    };
+    (why(gap.until - gap.since, &asked), place)
+}
+
+fn idle(gap: &Gap, why: Why) -> Idle {
+    Idle {
+        since: gap.since,
+        until: gap.until,
+        tid: gap.call.map_or(0, |call: Cause| call.tid),
+        why: Some(why),
+    }
+}
+
+fn add(sums: &mut BTreeMap<u32, Sums>, device: u32, gap: &Gap, why: Why, place: Place) {
+    let ns = gap.until - gap.since;
+    let sum = sums.entry(device).or_default().entry(why).or_default();
+    sum.total.add(ns);
+    if let Some(stack) = place.stack {
+        if sum.by_stack.len() < PLACES || sum.by_stack.contains_key(&stack) {
+            *sum.by_stack.entry(stack).or_default() += ns;
+        }
+    } else if let Some(site) = place.site
+        && (sum.by_site.len() < PLACES || sum.by_site.contains_key(&site))
+    {
+        *sum.by_site.entry(site).or_default() += ns;
+    }
+}
+
+impl Sum {
+    fn report(&self, why: Why) -> CauseTotal {
+        let place = self.by_stack.iter().max_by_key(|(stack, ns)| (**ns, *stack));
+        let site = self.by_site.iter().max_by_key(|(site, ns)| (**ns, **site));
+        CauseTotal {
+            why,
+            total: self.total,
+            site: site.map(|(site, _)| *site),
+            place: place
+                .and_then(|(stack, _)| crate::frame::json::place_of(stack))
+                .filter(|place| place != ELSEWHERE),
+        }
+    }
+}

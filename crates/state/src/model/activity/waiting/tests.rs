@@ -1,0 +1,243 @@
+//! Devices that wait, and threads that keep them waiting.
+
+use super::super::{Busy, Does, What};
+use super::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use std::rc::Rc;
+
+const PID: u32 = 7;
+const THREAD: (u32, u32) = (PID, 8);
+const MS: u64 = 1_000_000;
+
+fn ran(begin: u64, end: u64, entered: Option<u64>) -> Activity {
+    Activity {
+        pid: PID,
+        begin,
+        end,
+        device: 0,
+        context: 1,
+        stream: 13,
+        graph: None,
+        call: entered.map(|entered| Cause {
+            tid: THREAD.1,
+            entered,
+            site: Some(30),
+            waits: false,
+        }),
+        what: What::Memset { bytes: 4 },
+    }
+}
+
+fn call(waiting: &mut Waiting, does: Does, entered: u64, returned: u64) {
+    let called = Called {
+        entered,
+        returned,
+        does,
+        site: (does == Does::Waits).then_some(31),
+    };
+    waiting.call(THREAD, called);
+}
+
+/// Something runs for a millisecond; the next was given by a call from `entered` on and begins 10 µs later.
+fn between(waiting: &mut Waiting, entered: u64) -> Vec<(u32, Idle)> {
+    call(waiting, Does::Else, 0, 5_000);
+    call(waiting, Does::Else, entered, entered + 5_000);
+    waiting.run(&ran(10_000, 10_000 + MS, Some(0)));
+    waiting.run(&ran(entered + 10_000, entered + MS, Some(entered)));
+    waiting.settle(0, |_| u64::MAX);
+    waiting.take()
+}
+
+fn stay(from: u64, until: u64, running: bool) -> Stay {
+    let stack = Rc::from(r#"[{"function":"load_batch","file":"train.py","line":10,"language":"python"}]"#);
+    Stay {
+        from,
+        until,
+        running,
+        stack,
+    }
+}
+
+#[test]
+fn a_host_that_sleeps_behind_a_wait_is_the_cause_and_says_where() {
+    let mut waiting = Waiting::default();
+    call(&mut waiting, Does::Waits, 6_000, 1_040_000);
+    waiting.stay(THREAD, stay(1_060_000, 6 * MS, false));
+    let told = between(&mut waiting, 6 * MS);
+    let gap = Idle {
+        since: 1_010_000,
+        until: 6_010_000,
+        tid: 8,
+        why: Some(Why::Blocked),
+    };
+    assert_eq!(told, [(PID, gap)]);
+    let causes = waiting.causes(PID, 0, 5 * MS);
+    assert_eq!(
+        (causes.len(), causes[0].why, causes[0].total.ns),
+        (1, Why::Blocked, 5 * MS)
+    );
+    assert_eq!(causes[0].place.as_deref(), Some("train.py:10 load_batch"));
+}
+
+#[test]
+fn the_return_of_a_wait_is_the_cause_of_what_is_not_much_longer() {
+    let mut waiting = Waiting::default();
+    call(&mut waiting, Does::Waits, 6_000, 1_040_000);
+    let told = between(&mut waiting, 1_050_000);
+    assert_eq!(told[0].1.why, Some(Why::SyncReturn));
+    assert_eq!(waiting.causes(PID, 0, 50_000)[0].site, Some(31));
+}
+
+#[test]
+fn what_is_called_within_a_call_says_what_that_is_whichever_comes_first() {
+    for nested_first in [true, false] {
+        let mut waiting = Waiting::default();
+        let calls = [(Does::Else, 1_020_000, 4 * MS), (Does::Memory, 1_030_000, 3 * MS)];
+        let calls = if nested_first { [calls[1], calls[0]] } else { calls };
+        calls
+            .iter()
+            .for_each(|(does, entered, returned)| call(&mut waiting, *does, *entered, *returned));
+        assert_eq!(between(&mut waiting, 4_010_000)[0].1.why, Some(Why::Memory));
+    }
+}
+
+#[test]
+fn a_thread_without_a_processor_is_told_by_the_kernels_account_and_once() {
+    let mut waiting = Waiting::default();
+    for (at, waited) in [(1, 0), (2 * MS, 0), (12 * MS, 9 * MS)] {
+        waiting.account(THREAD, at, Some(0), None);
+        waiting.account(THREAD, at, None, Some(waited));
+    }
+    assert_eq!(between(&mut waiting, 11 * MS)[0].1.why, Some(Why::NoProcessor));
+    waiting.run(&ran(30 * MS, 31 * MS, None));
+    waiting.settle(0, |_| u64::MAX);
+    assert_eq!(waiting.take()[0].1.why, Some(Why::Other), "its call is not known");
+}
+
+#[test]
+fn bounds_stay_where_no_records_tell() {
+    let bound = |since, until| Idle {
+        since,
+        until,
+        tid: 8,
+        why: None,
+    };
+    let mut waiting = Waiting::default();
+    waiting.bound(9, bound(1, 2));
+    assert_eq!(waiting.take(), [(9, bound(1, 2))], "no records are expected of it");
+    waiting.expect(PID);
+    for (since, until) in [(5, 50_000), (1_030_000, 2 * MS), (9 * MS, 10 * MS)] {
+        waiting.bound(PID, bound(since, until));
+    }
+    waiting.settle(0, |_| 20 * MS);
+    assert_eq!(waiting.take(), [], "nothing is known yet");
+    let told = between(&mut waiting, 2 * MS);
+    let bounds: Vec<&Idle> = told
+        .iter()
+        .map(|(_, idle)| idle)
+        .filter(|idle| idle.why.is_none())
+        .collect();
+    assert_eq!(
+        bounds,
+        [&bound(5, 10_000), &bound(9 * MS, 10 * MS)],
+        "before the first record and behind the last"
+    );
+}
+
+#[test]
+fn where_records_are_missing_bounds_tell_on() {
+    let mut waiting = Waiting::default();
+    between(&mut waiting, 2 * MS);
+    waiting.lose(PID);
+    waiting.run(&ran(9 * MS, 10 * MS, None));
+    waiting.bound(
+        PID,
+        Idle {
+            since: 3 * MS,
+            until: 9 * MS,
+            tid: 8,
+            why: None,
+        },
+    );
+    waiting.settle(0, |_| u64::MAX);
+    let told = waiting.take();
+    assert_eq!((told.len(), told[0].1.why), (1, None));
+    assert_eq!(
+        waiting
+            .causes(PID, 0, 7 * MS)
+            .iter()
+            .map(|one| one.total.ns)
+            .sum::<u64>(),
+        7 * MS,
+        "sums go on"
+    );
+}
+
+#[test]
+fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
+    let mut waiting = Waiting::default();
+    let on = |device, begin, end| Activity {
+        device,
+        ..ran(begin, end, None)
+    };
+    for activity in [
+        on(0, 0, 10),
+        on(0, 50, 60),
+        on(1, 20, 30),
+        on(1, 90, 95),
+        on(0, 100, 110),
+    ] {
+        waiting.run(&activity);
+    }
+    waiting.settle(0, |_| u64::MAX);
+    let told: Vec<(u64, u64)> = waiting
+        .take()
+        .iter()
+        .map(|(_, idle)| (idle.since, idle.until))
+        .collect();
+    assert_eq!(told, [(10, 20), (30, 50), (60, 90), (95, 100)]);
+    let sum = |device| waiting.causes(PID, device, 0).len();
+    assert_eq!((sum(0), sum(1)), (0, 0), "of no idle time there is no cause");
+    let ns = |device, idle_ns| {
+        waiting
+            .causes(PID, device, idle_ns)
+            .iter()
+            .map(|one| one.total.ns)
+            .sum::<u64>()
+    };
+    assert_eq!((ns(0, 80), ns(1, 60)), (80, 60));
+}
+
+proptest! {
+    #[test]
+    fn causes_add_up_to_the_idle_time(
+        runs in vec((0..2_000_000u64, 1..40_000u64, any::<bool>()), 1..60),
+        calls in vec((0..2_000_000u64, 1..200_000u64, 0..4u8), 0..60),
+        horizons in vec(0..2_000_000u64, 0..5),
+    ) {
+        let (mut waiting, mut busy) = (Waiting::default(), Busy::default());
+        for (entered, ns, does) in calls {
+            let does = [Does::Waits, Does::Memory, Does::Code, Does::Else][usize::from(does)];
+            call(&mut waiting, does, entered, entered + ns);
+        }
+        let mut runs = runs;
+        runs.sort_unstable();
+        let mut horizons = horizons;
+        horizons.sort_unstable();
+        let mut rest = runs.as_slice();
+        for horizon in horizons.into_iter().chain([u64::MAX]) {
+            let come = rest.partition_point(|one| one.0 < horizon);
+            for (begin, ns, known) in &rest[..come] {
+                busy.add(*begin, begin + ns);
+                waiting.run(&ran(*begin, begin + ns, known.then_some(begin.saturating_sub(9_000))));
+            }
+            rest = &rest[come..];
+            waiting.settle(0, |_| horizon);
+        }
+        let idle_ns = busy.span().unwrap().idle_ns();
+        let told: u64 = waiting.take().iter().map(|(_, idle)| idle.until - idle.since).sum();
+        let causes: u64 = waiting.processes[&PID].sums.values().flat_map(BTreeMap::values).map(|sum| sum.total.ns).sum();
+        prop_assert_eq!((told, causes), (idle_ns, idle_ns));
+    }
+}

@@ -1,0 +1,149 @@
+//! Why a GPU had nothing to do: programs that keep it waiting in one way, and that one named; what is measured is what the simulated
+//! driver has run.
+
+use crate::findings::program::Defect;
+use crate::support::{Gpuscope, Trace, number, sim_cupti, text};
+use crate::work_truth::log::{Log, Logs};
+use serde_json::Value;
+
+/// Others may take processors from the programs of these tests, too.
+const OF_THE_MACHINE: &str = "no-processor";
+
+/// A program with CUPTI, and its log of work.
+fn watched(defect: Defect) -> (Trace, Log) {
+    let logs = Logs::new();
+    let command = defect.command();
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let gpuscope = logs.of(defect.set(Gpuscope::run(&["--stacks", "all"], &command)));
+    let trace = gpuscope.env("GPUSCOPE_CUPTI", sim_cupti()).finish().ok();
+    (trace, logs.only())
+}
+
+fn device(trace: &Trace) -> &Value {
+    let devices = trace.summary()["gpu"]["devices"].as_array().expect("devices");
+    assert_eq!(devices.len(), 1, "{}", trace.stderr);
+    &devices[0]
+}
+
+fn causes(trace: &Trace) -> &Vec<Value> {
+    device(trace)["idle_causes"].as_array().expect("causes")
+}
+
+fn ns(value: &Value) -> u64 {
+    (value.as_f64().expect("a time") * 1e3).round() as u64
+}
+
+/// The cause of most of the idle time, what the machine does to the program aside.
+fn planted(trace: &Trace) -> &Value {
+    let mut all = causes(trace).iter();
+    let most = all.find(|cause| cause["cause"] != OF_THE_MACHINE);
+    most.unwrap_or_else(|| panic!("none: {}", trace.stderr))
+}
+
+/// Times in which the device of a log did nothing.
+fn gaps(log: &Log) -> Vec<u64> {
+    let mut spans: Vec<(u64, u64)> = log.operations.iter().map(|one| (one.start_ns, one.end_ns)).collect();
+    spans.sort_unstable();
+    let mut until = spans[0].0;
+    let mut gaps = Vec::new();
+    for (start, end) in spans {
+        gaps.extend(Some(start.saturating_sub(until)).filter(|ns| *ns > 0));
+        until = until.max(end);
+    }
+    gaps
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn the_cause_that_was_planted_is_named() {
+    for (kind, setting, cause) in [
+        ("late-rank", "", "blocked"),
+        ("idle-gaps", "", "blocked"),
+        ("launch-bound", "", "host-code"),
+        ("alloc-between", "GPUSIM_ALLOC_US=3000", "memory"),
+    ] {
+        let (trace, _) = watched(Defect {
+            setting,
+            ..Defect::of(kind)
+        });
+        let named = planted(&trace);
+        assert_eq!(named["cause"], cause, "{kind}: {}", trace.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_host_without_a_processor_is_no_host_that_works() {
+    let (trace, _) = watched(Defect {
+        steps: 60,
+        ..Defect::of("starved")
+    });
+    assert_eq!(causes(&trace)[0]["cause"], OF_THE_MACHINE, "{}", trace.stderr);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn causes_add_up_to_what_the_driver_did_not_run() {
+    for kind in ["none", "idle-gaps", "launch-bound"] {
+        let (trace, log) = watched(Defect::of(kind));
+        let (told, truth) = (device(&trace), gaps(&log));
+        assert_eq!(told["certainty"], "measured", "{}", trace.stderr);
+        let idle: u64 = truth.iter().sum();
+        assert_eq!(
+            (ns(&told["idle_us"]), number(told, "idle_gaps")),
+            (idle, truth.len() as u64),
+            "{kind}"
+        );
+        let sums: u64 = causes(&trace).iter().map(|cause| ns(&cause["idle_us"])).sum();
+        let number: u64 = causes(&trace).iter().map(|cause| number(cause, "gaps")).sum();
+        assert_eq!((sums, number), (idle, truth.len() as u64), "{kind}: {}", trace.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn each_longer_gap_has_a_line_with_its_cause_and_none_that_follows_from_calls_alone() {
+    let (trace, log) = watched(Defect::of("idle-gaps"));
+    let told: Vec<&Value> = trace.of_type("idle").collect();
+    let long = gaps(&log).iter().filter(|ns| **ns >= 20_000).count();
+    assert_eq!(told.len(), long, "{}", trace.stderr);
+    assert!(told.iter().all(|line| !text(line, "cause").is_empty()), "{told:?}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_report_of_a_recording_says_why_as_its_run_does() {
+    let command = Defect::of("idle-gaps").command();
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let trace = Gpuscope::record(&["--summary", "json"], &command)
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .finish()
+        .ok();
+    let file = trace.folder().join("t.arrows");
+    let file = file.to_str().expect("a path");
+    let report = Gpuscope::new(["report", file]).finish().ok();
+    assert!(
+        report.stdout.contains("Why the GPU waited, process "),
+        "{}",
+        report.stdout
+    );
+    assert!(report.stdout.contains("(blocked)"), "{}", report.stdout);
+    let json = Gpuscope::new(["report", "--json", file]).finish().ok();
+    let json: Value = serde_json::from_str(&json.stdout).expect("JSON");
+    let line = trace
+        .stderr
+        .lines()
+        .find(|line| line.starts_with('{'))
+        .expect("a summary");
+    let summary: Value = serde_json::from_str(line).expect("JSON");
+    let live = summary["gpu"]["devices"][0]["idle_causes"].as_array().expect("causes");
+    let kept = json["executed"]["devices"][0]["idle_causes"]
+        .as_array()
+        .expect("causes");
+    let live: Vec<(&Value, u64)> = live.iter().map(|one| (&one["cause"], ns(&one["idle_us"]))).collect();
+    let kept: Vec<(&Value, u64)> = kept.iter().map(|one| (&one["cause"], number(one, "idle_ns"))).collect();
+    assert_eq!(kept, live);
+    assert_eq!(json["idle"][0]["measured"], true);
+    let picture = Gpuscope::new(["timeline", file]).finish().ok();
+    assert!(picture.stdout.contains("idle, as measured:  "), "{}", picture.stdout);
+}
