@@ -64,6 +64,7 @@ fn live(args: &ReportArgs) -> Result<Report> {
     let rows = Live::default();
     let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
     tracer.write_to(rows.taker(&meta), &meta);
+    tracer.watch_ranges();
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);

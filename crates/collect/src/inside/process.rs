@@ -8,6 +8,7 @@ use super::arena::{
     TableEntry, TableShape, layout,
 };
 use super::memory::SharedMemory;
+use super::ranges;
 use super::ring::{Rings, Submitted, block};
 use super::sampler::Met;
 use super::switches::Counts;
@@ -61,6 +62,7 @@ impl Process {
             patched: 0,
             refused: 0,
             clock_ahead: ahead_of(&tgid.to_string()),
+            ranges_lost: 0,
             shape: layout,
         };
         memory.set(0, &head);
@@ -99,6 +101,11 @@ impl Process {
     pub(super) fn take(&mut self, now: u64, all: bool) -> Vec<Submitted> {
         let blocks = self.blocks();
         self.rings.take(&self.memory, blocks, now, all)
+    }
+
+    /// Ranges that are open at `now`, as records.
+    pub(super) fn open_ranges(&self, now: u64) -> Vec<Vec<u8>> {
+        ranges::open(&self.memory, self.blocks(), now)
     }
 
     /// See [`Rings::fill`].
@@ -203,7 +210,11 @@ impl Process {
         let mut sums = vec![0; told::SUMS_BYTES];
         self.memory.copy(PROCESS_CONTROL, &mut control);
         self.memory.copy(PROCESS_AGGREGATE_COUNTERS, &mut sums);
-        told::counters(&control, &sums)
+        let head: ProcessHead = self.memory.get(0);
+        Counters {
+            ranges_lost: head.ranges_lost,
+            ..told::counters(&control, &sums)
+        }
     }
 
     pub(super) fn site_counters(&self) -> SiteCounters {

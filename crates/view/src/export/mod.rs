@@ -7,6 +7,7 @@
 pub mod chrome;
 pub mod csv;
 mod nest;
+mod ranges;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
