@@ -7,19 +7,28 @@ use crate::inside;
 use crate::model::range::Range;
 use crate::probe::launch::Runner;
 use crate::record::Encoder;
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::rc::Rc;
 
 /// See the module.
 pub(super) struct RangePlane {
     records: Records,
+    /// Names of programs, for threads that have ended before they were told of.
+    programs: HashMap<u32, String>,
 }
+
+/// Programs whose names are known; when there are more, nothing is known of any for a moment.
+const MOST_PROGRAMS: usize = 1 << 16;
 
 impl Tracer {
     /// Has ranges and marks become lines, where the engine is told of them.
     pub fn watch_ranges(&mut self) {
         let opened = Records::open(self.engine.as_ref(), Stream::Ranges);
-        self.ranges = opened.ok().map(|records| RangePlane { records });
+        self.ranges = opened.ok().map(|records| RangePlane {
+            records,
+            programs: HashMap::new(),
+        });
     }
 
     /// Takes what has NVTX call us out of what a program is started with, where another tool has it.
@@ -40,6 +49,15 @@ impl Tracer {
         }
     }
 
+    /// A program has begun in process `pid`, or a child was born there.
+    pub(super) fn name_program(&mut self, pid: u32, comm: &str) {
+        let Some(plane) = &mut self.ranges else { return };
+        if plane.programs.len() >= MOST_PROGRAMS {
+            plane.programs.clear();
+        }
+        plane.programs.insert(pid, comm.to_owned());
+    }
+
     /// Takes in what programs have told.
     pub(super) fn take_ranges(&mut self) {
         let Some(plane) = &self.ranges else { return };
@@ -55,9 +73,11 @@ impl Tracer {
 
     pub(super) fn write_range(&mut self, range: &Range) {
         let Some(encoder) = self.encoder.as_mut() else { return };
-        let known = self.comms.entry(range.tid);
-        let comm =
-            known.or_insert_with(|| discover::comm(range.pid, range.tid).unwrap_or_else(|| "?".to_owned()));
+        let program = self.ranges.as_ref().and_then(|plane| plane.programs.get(&range.pid));
+        let comm = self.comms.entry(range.tid).or_insert_with(|| {
+            let now = discover::comm(range.pid, range.tid);
+            now.or_else(|| program.cloned()).unwrap_or_else(|| "?".to_owned())
+        });
         let made = self.maker.range(range, comm, encoder.keeps());
         encoder.take(&made, &mut self.buffer);
         self.shown = true;

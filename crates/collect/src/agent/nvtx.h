@@ -79,7 +79,7 @@ static bool begin_range(const struct pt_regs *regs)
 {
 	if (door.wake && door.tgid == (membership.epoch & EPOCH_PROCESS))
 		answer_door();
-	if ((membership.epoch & DORMANT) || !begin(regs))
+	if ((membership.epoch & DORMANT) || (run && !((struct run_head *)run)->ranges) || !begin(regs))
 		return false;
 	if (is_left(local()->now)) {
 		end();

@@ -1,8 +1,8 @@
 //! What a program has written where its agent should have: any bytes, anywhere. Reading them neither fails nor takes long.
 
 use super::arena::{
-    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS, PROCESS_AGGREGATE_COUNTERS,
-    PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_STARTED, layout,
+    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS,
+    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_STARTED, layout,
 };
 use super::members::Members;
 use super::process::{Process, TABLES};
@@ -26,7 +26,15 @@ fn places() -> Vec<u64> {
     places.extend(layout().iter().skip(3).flat_map(|shape| [shape.offset, shape.first()]));
     for block in 0..2 {
         let at = PROCESS_BLOCKS + block * BLOCK_BYTES;
-        let parts = [0, BLOCK_THREAD, BLOCK_ROWS, BLOCK_FAILURES, BLOCK_TOTALS, BLOCK_RANGES, BLOCK_RING];
+        let parts = [
+            0,
+            BLOCK_THREAD,
+            BLOCK_ROWS,
+            BLOCK_FAILURES,
+            BLOCK_TOTALS,
+            BLOCK_RANGES,
+            BLOCK_RING,
+        ];
         places.extend(parts.map(|part| at + part));
     }
     places

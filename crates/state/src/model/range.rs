@@ -50,7 +50,11 @@ impl Range {
         let (name_bytes, domain_bytes) = (usize::from(record.name_bytes), usize::from(record.domain_bytes));
         let texts = bytes.get(size_of::<RangeRecord>()..)?;
         let is_bounded = name_bytes <= RANGE_NAME && domain_bytes <= RANGE_DOMAIN;
-        if !is_bounded || texts.len() != name_bytes + domain_bytes || record.begin > record.end || record.end > i64::MAX as u64 {
+        if !is_bounded
+            || texts.len() != name_bytes + domain_bytes
+            || record.begin > record.end
+            || record.end > i64::MAX as u64
+        {
             return None;
         }
         let (name, domain) = texts.split_at(name_bytes);
@@ -107,7 +111,10 @@ mod tests {
         let range = Range::parse(&record(b"step", b"loop", RANGE_COLOR)).expect("a range");
         assert_eq!((range.name.as_str(), range.domain.as_str()), ("step", "loop"));
         assert_eq!((range.begin, range.end, range.level), (5, 9, 2));
-        assert_eq!((range.color, range.open, range.unread), (Some(0xff00_ff00), false, false));
+        assert_eq!(
+            (range.color, range.open, range.unread),
+            (Some(0xff00_ff00), false, false)
+        );
     }
 
     #[test]

@@ -367,7 +367,10 @@ fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
     if kind == Kind::Call {
         return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));
     }
-    let has_own = matches!(kind, Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu | Kind::Range | Kind::Mark);
+    let has_own = matches!(
+        kind,
+        Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu | Kind::Range | Kind::Mark
+    );
     if !has_own {
         return None;
     }

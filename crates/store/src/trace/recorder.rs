@@ -108,7 +108,9 @@ impl Encoder for Recorder {
         match record.kind {
             // it has its row when it returns
             Kind::Open => return,
-            Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => return self.miss(record.name, record.at),
+            Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => {
+                return self.miss(record.name, record.at);
+            }
             Kind::Range | Kind::Mark if self.trigger.is_full() => return self.miss("NVTX ranges", record.at),
             Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.trigger.is_full() => return,
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),

@@ -7,10 +7,10 @@
 pub mod chrome;
 pub mod csv;
 mod nest;
-mod ranges;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod perfetto;
+mod ranges;
 pub mod scene;
 mod sums;
 pub mod writing;

@@ -146,7 +146,9 @@ impl Picture {
         };
         let label: String = label(lane).chars().take(LABEL - 1).collect();
         let share = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } | Lane::Range { .. } => percent(row.busy_ns, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } | Lane::Range { .. } => {
+                percent(row.busy_ns, bins.window.ns())
+            }
             _ => short(row.rows),
         };
         self.lines.push(format!("{label:LABEL$}{cells}{share:>SHARE$}"));

@@ -7,6 +7,7 @@ mod idle;
 mod kernels;
 mod memory;
 mod processes;
+mod ranges;
 mod waits;
 
 use super::Report;
@@ -20,6 +21,7 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
         calls::slowest(report),
         executed::executed(report),
         by_line::by_line(report),
+        ranges::ranges(report),
         kernels::kernels(report),
         kernels::copies(report),
         waits::waits(report),
