@@ -29,6 +29,7 @@ mod hooks_example;
 mod inside;
 mod inside_confined;
 mod inside_programs;
+mod inside_ranges;
 mod inside_sites;
 mod kernels;
 mod leaks;

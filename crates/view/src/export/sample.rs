@@ -163,7 +163,7 @@ pub fn events() -> Vec<Record<'static>> {
             ns: Some(60_000),
             tid: 8,
             layer: "nvtx",
-            args: Some(r#"{"domain":"train","color":"#ff76b900"}"#),
+            args: Some("{\"domain\":\"train\",\"color\":\"#ff76b900\"}"),
             ..of_process(Kind::Range, 15_000, "step 1")
         },
         Record {

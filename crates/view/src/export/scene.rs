@@ -442,7 +442,7 @@ impl<P: Painter> Encoder for Scene<P> {
             self.life(pid, from, self.last, &name, out);
         }
         if let Some(why) = ending.cut {
-            let name = format!("the recording was cut off here: {why}");
+            let name = format!("no rows behind this: {why}");
             self.mark(Track::Lost, &Record::new(Kind::Lost, self.last, 0), &name, out);
         }
         self.painter.finish(ending, out);

@@ -44,7 +44,7 @@ pub use gather::{Gatherer, Source, Until};
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
-pub use load::{Collector, load};
+pub use load::{Collector, load, load_within};
 pub use memory::{Held, Memory, MemorySite, Point};
 pub use processes::{Process, Thread};
 pub use ranges::{Mark, Range, Ranges};

@@ -71,7 +71,11 @@ fn domain(domain: &str) -> Cell {
 }
 
 fn marks(marks: &[Mark]) -> Section {
-    let columns = vec![Column::text("mark"), Column::text("domain").after(" of "), Column::number("count")];
+    let columns = vec![
+        Column::text("mark"),
+        Column::text("domain").after(" of "),
+        Column::number("count"),
+    ];
     let row = |mark: &Mark| {
         vec![
             Cell::Name(mark.name.clone()),
