@@ -175,8 +175,6 @@ fn a_million_ranges_are_told_or_counted_as_lost() {
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn another_tool_keeps_nvtx_and_that_is_said() {
-    let command = [Annotated::new().program];
-    let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let trace = inside(Gpuscope::run(&[], &["true"])).env("NVTX_INJECTION64_PATH", "/opt/tool.so");
     let trace = trace.finish().ok();
     let words = "ranges and marks (NVTX): NVTX_INJECTION64_PATH is set to /opt/tool.so already";
@@ -185,7 +183,6 @@ fn another_tool_keeps_nvtx_and_that_is_said() {
         "{:?}",
         trace.unseen()
     );
-    drop(command);
 }
 
 #[test]
@@ -278,7 +275,7 @@ fn a_report_an_export_and_a_picture_of_one_range_have_what_began_in_it() {
     assert_eq!(copies(&["--range", "grö*"]).0, [20]);
     let lines = said(&trace, &["export", "--to", "jsonl", "--range", "größer"]);
     assert_eq!(lines.matches("\"name\":\"cudaMemcpy\"").count(), 20);
-    let picture = said(&trace, &["timeline", "--range", "größer"]);
+    let picture = said(&trace, &["timeline", "--range", "step"]);
     assert!(
         picture.contains("ranges") && !picture.contains("cudaMalloc"),
         "{picture}"
@@ -306,7 +303,8 @@ fn every_form_of_a_recording_has_ranges() {
     let perfetto = trace.folder().join("t.pftrace");
     said(&trace, &["export", "-o", perfetto.to_str().expect("a path")]);
     let bytes = std::fs::read(perfetto).expect("a file");
-    assert!(memchr::memmem::find(&bytes, b"ranges (NVTX) of thread").is_some());
+    let title = b"ranges (NVTX) of thread";
+    assert!(bytes.windows(title.len()).any(|part| part == title));
 }
 
 #[test]
