@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -118,6 +119,62 @@ static void deep(long depth)
 		nvtxRangePop();
 }
 
+static double now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e9 + now.tv_nsec;
+}
+
+static int by_number(const void *one, const void *other)
+{
+	double apart = *(const double *)one - *(const double *)other;
+
+	return (apart > 0) - (apart < 0);
+}
+
+#define ROUNDS 25
+#define TIMES 5000
+
+/* What a range costs, in bursts that a thread's memory for events holds, with pauses in which it is read. */
+static void timed(void)
+{
+	static const char *const kinds[] = { "literal", "registered", "on the heap", "mark" };
+	nvtxDomainHandle_t domain = nvtxDomainCreateA("train");
+	nvtxEventAttributes_t registered = of(NULL);
+	struct timespec pause = { 0, 40000000 };
+	char *heap = strdup("forward of layer 12");
+	double took[4][ROUNDS];
+
+	registered.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+	registered.message.registered = nvtxDomainRegisterStringA(domain, heap);
+	for (int round = 0; round < ROUNDS; round++)
+		for (int kind = 0; kind < 4; kind++) {
+			double begin = now_ns();
+
+			for (int i = 0; i < TIMES; i++) {
+				if (kind == 3) {
+					nvtxMarkA("forward of layer 12");
+				} else if (kind == 1) {
+					nvtxDomainRangePushEx(domain, &registered);
+					nvtxDomainRangePop(domain);
+				} else {
+					nvtxRangePushA(kind ? heap : "forward of layer 12");
+					nvtxRangePop();
+				}
+			}
+			took[kind][round] = (now_ns() - begin) / TIMES;
+			nanosleep(&pause, NULL);
+		}
+	for (int kind = 0; kind < 4; kind++) {
+		qsort(took[kind], ROUNDS, sizeof(double), by_number);
+		printf("%s: %.0f ns (%.0f to %.0f)\n", kinds[kind], took[kind][ROUNDS / 2], took[kind][0],
+		       took[kind][ROUNDS - 1]);
+	}
+	free(heap);
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -137,6 +194,8 @@ int main(int argc, char **argv)
 			many(atol(argv[++i]));
 		else if (!strcmp(what, "deep"))
 			deep(atol(argv[++i]));
+		else if (!strcmp(what, "time"))
+			timed();
 		else if (!strcmp(what, "open")) {
 			nvtxRangePushA("never ends");
 			nvtxRangeStartA("never ends, of no thread");

@@ -75,11 +75,14 @@ static struct copied copy_registered(__u8 *to, __u64 handle)
 /* ---- coming in ---- */
 
 /* Whether ranges are recorded; the thread works in its block then, until end(). */
-static bool begin_range(const struct pt_regs *regs)
+static bool begin_range(__u64 sp)
 {
+	struct pt_regs regs; /* of which no more is looked at */
+
+	regs.rsp = sp;
 	if (door.wake && door.tgid == (membership.epoch & EPOCH_PROCESS))
 		answer_door();
-	if ((membership.epoch & DORMANT) || (run && !((struct run_head *)run)->ranges) || !begin(regs))
+	if ((membership.epoch & DORMANT) || (run && !((struct run_head *)run)->ranges) || !begin(&regs))
 		return false;
 	if (is_left(local()->now)) {
 		end();
@@ -94,7 +97,7 @@ static bool begin_range(const struct pt_regs *regs)
 }
 
 /* Within a function that NVTX calls: what lies above is the caller's. */
-#define BEGIN_RANGE() begin_range(&(struct pt_regs){ .rsp = (__u64)__builtin_frame_address(0) })
+#define BEGIN_RANGE() begin_range((__u64)__builtin_frame_address(0))
 
 /* ---- what is told of a range ---- */
 
@@ -125,13 +128,10 @@ static void name_range(struct open_range *range, __s32 type, __u64 message)
 	range->record.flags |= copied.flags;
 }
 
-/* Attributes lie on the caller's stack, mostly. */
 static void read_attributes(struct open_range *range, const struct attributes *from)
 {
 	struct attributes given = { 0 };
 
-	if (!on_own_stack((__u64)from, sizeof(given)) && (__u64)from - local()->sp < (1 << 20))
-		find_stack(local()->sp);
 	if (!copy_readable(&ranges_of_thread()->probed, &given, (__u64)from, sizeof(given))) {
 		range->record.flags |= RANGE_UNREAD;
 		return;
