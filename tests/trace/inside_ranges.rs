@@ -340,7 +340,6 @@ fn a_program_that_stands_by_is_heard_from_when_somebody_asks() {
     step();
     let steps_told = told(&trace).iter().filter(|one| one.1 == "step").count();
     assert!((2..=3).contains(&steps_told), "{:?}\n{}", told(&trace), trace.stderr);
-    drop(step);
     drop(steps);
     assert!(child.wait().expect("a child").success());
 }
