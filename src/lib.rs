@@ -46,4 +46,4 @@ pub use gpuscope_state::{findings, model, record, rule};
 pub use gpuscope_store::trace;
 pub use gpuscope_view::sink;
 #[cfg(feature = "record")]
-pub use gpuscope_view::{export, paths, report, timeline};
+pub use gpuscope_view::{export, paths, report, timeline, within};

@@ -22,6 +22,7 @@ mod lines;
 mod measures;
 mod memory;
 mod notices;
+mod ranges;
 #[cfg(test)]
 mod replay_tests;
 mod report;
@@ -147,6 +148,8 @@ pub struct Tracer {
     let_go: LetGo,
     watch: intact::Watch,
     snapshots: SnapshotPlane,
+    /// `None`: nobody asks what programs call their phases, or the engine does not tell.
+    ranges: Option<ranges::RangePlane>,
     /// `None`: nobody asks what devices execute.
     gpu: Option<gpu::GpuPlane>,
 }
@@ -258,6 +261,7 @@ impl Tracer {
         self.engine.alive(monotonic_ns());
         // before calls: those that have caused them must not come later
         self.take_activities();
+        self.take_ranges();
         let [log, tracepoint] = self.xids.as_ref().map_or([-1; 2], XidPlane::bells);
         let (memory, work) = (self.memory.bell(), self.work.bell());
         let bells = [self.arrivals.bell(), memory, work, log, tracepoint, self.bell];

@@ -54,4 +54,7 @@ pub struct ExportArgs {
     /// Where it goes (`-`: stdout); of parquet also a folder, which ends in / or is there [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+    /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
+    #[arg(long, value_name = "GLOB")]
+    pub range: Option<String>,
 }

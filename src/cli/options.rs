@@ -91,6 +91,11 @@ pub struct Which {
 }
 
 impl Which {
+    /// Whether only some calls are shown: what is no call then is not, either.
+    pub fn shows_some(&self) -> bool {
+        self.errors || self.min_duration.is_some() || !self.filter.is_empty()
+    }
+
     /// Whether calls that only ask are hooked. Few of them fail or take long: where only such calls are shown, none is left out.
     #[must_use]
     pub fn takes_getters(&self) -> bool {

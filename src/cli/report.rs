@@ -18,6 +18,8 @@ Examples:
       for a program; docs/report.md has the schema
   gpuscope report trace.arrows --fail-on finding:alloc-churn --fail-on error
       for CI: exit status 3 when one of these is so
+  gpuscope report trace.arrows --range 'step *'
+      of what began within the program's own ranges (NVTX) of such a name
   sudo gpuscope report --live -p 1234 --duration 10s
       the same of a process that runs, after ten seconds
 
@@ -48,6 +50,9 @@ pub struct ReportArgs {
     /// The recording
     #[arg(value_name = "FILE", required_unless_present = "live", conflicts_with = "live")]
     pub file: Option<PathBuf>,
+    /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
+    #[arg(long, value_name = "GLOB", conflicts_with = "live")]
+    pub range: Option<String>,
     /// What is traced now, until Ctrl-C, the end of the processes, or --duration, instead of a recording
     #[arg(long, help_heading = "Live")]
     pub live: bool,

@@ -37,6 +37,9 @@ pub struct TimelineArgs {
     /// End so long after the start of the trace
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub to: Option<Duration>,
+    /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
+    #[arg(long, value_name = "GLOB")]
+    pub range: Option<String>,
     /// Only functions that match GLOB (their name as exported) or @CLASS; `!` before it excludes (repeatable)
     #[arg(long, value_name = "GLOB|@CLASS", allow_hyphen_values = true)]
     pub filter: Vec<String>,

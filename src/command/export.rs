@@ -15,6 +15,7 @@ use crate::report::Until;
 use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
 use crate::trace::{End, Latest, Recording};
+use crate::within::Within;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -30,13 +31,14 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = format(args, to)?;
     let folder = to.filter(|path| is_folder(path));
+    let within = reading::within(&args.file, args.range.as_deref())?;
     match (format, folder) {
-        (ExportFormat::Parquet, Some(folder)) => into_folder(&args.file, folder)?,
+        (ExportFormat::Parquet, Some(folder)) => into_folder(&args.file, folder, within.as_ref())?,
         (_, Some(folder)) => bail!(Usage(format!(
             "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
             folder.display()
         ))),
-        (format, None) => into_one(args, format, to)?,
+        (format, None) => into_one(args, format, to, within.as_ref())?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -92,10 +94,10 @@ fn encoder(format: ExportFormat, weight: Weight) -> Result<Box<dyn Encoder>> {
     })
 }
 
-fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
+fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>, within: Option<&Within>) -> Result<()> {
     let (from, encoder) = (&args.file, encoder(format, weight(args))?);
     let Some(path) = to else {
-        return into_stdout(from, encoder);
+        return into_stdout(from, encoder, within);
     };
     refuse_itself(from, path)?;
     let hint = match format {
@@ -106,33 +108,52 @@ fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Resul
     // before anything is made: it may be no recording
     let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
-    let (end, written) = export(reader, from, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
+    let part = (reader, from.as_path(), within);
+    let (end, written) = export(part, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
     file.keep()?;
-    warn(from, &end);
+    warn(from, &end, within);
     remark(&written);
     tell(&end, written.bytes, path);
     Ok(())
 }
 
-fn into_stdout(from: &Path, encoder: Box<dyn Encoder>) -> Result<()> {
-    match export(Recording::open(from)?, from, encoder, &mut io::stdout().lock()) {
+fn into_stdout(from: &Path, encoder: Box<dyn Encoder>, within: Option<&Within>) -> Result<()> {
+    let of = (Recording::open(from)?, from, within);
+    match export(of, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) if is_of_content(&error) => Err(refused(&error, from)),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, written)) => {
-            warn(from, &end);
+            warn(from, &end, within);
             remark(&written);
             Ok(())
         }
     }
 }
 
-fn export(reader: Recording, from: &Path, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
+/// A recording, where it lies, and which part of it is wanted.
+type Part<'a> = (Recording, &'a Path, Option<&'a Within>);
+
+fn export(part: Part<'_>, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
     let mut writing = Writing::new(encoder, to);
-    let end = reading::read(reader, from, "exporting", &mut writing);
+    let end = read_part(part, &mut writing);
     give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;
     Ok((end, written))
+}
+
+/// Totals of all of the trace are none of a part.
+fn read_part((recording, from, within): Part<'_>, taker: &mut dyn Taker) -> End {
+    let end = reading::read_within(recording, from, "exporting", within, taker);
+    match within {
+        None => end,
+        Some(within) => End {
+            summary: None,
+            snapshot: None,
+            cut: end.cut.or_else(|| Some(within.words())),
+            ..end
+        },
+    }
 }
 
 /// Where there is no summary, the last snapshot is the last row.
@@ -193,7 +214,14 @@ fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
     )
 }
 
-fn warn(from: &Path, end: &End) {
+fn warn(from: &Path, end: &End, within: Option<&Within>) {
+    if let Some(within) = within {
+        return say(format_args!(
+            "gpuscope: {}: {}; there are no exact totals of that",
+            from.display(),
+            escaped(&within.words())
+        ));
+    }
     if let Some(why) = &end.cut {
         let totals = whole(end).map(|latest| Until::of(latest).to_string());
         say(format_args!(
@@ -225,7 +253,7 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn into_folder(_: &Path, _: &Path) -> Result<()> {
+fn into_folder(_: &Path, _: &Path, _: Option<&Within>) -> Result<()> {
     bail!(Usage(WITHOUT_PARQUET.to_owned()))
 }
 
@@ -239,13 +267,13 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(feature = "parquet")]
-fn into_folder(from: &Path, folder: &Path) -> Result<()> {
+fn into_folder(from: &Path, folder: &Path, within: Option<&Within>) -> Result<()> {
     let reader = Recording::open(from)?;
     let mut days = folder::Folder::new(folder, reader.meta());
-    let end = reading::read(reader, from, "exporting", &mut days);
+    let end = read_part((reader, from, within), &mut days);
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
-    warn(from, &end);
+    warn(from, &end, within);
     tell(&end, written, folder);
     Ok(())
 }

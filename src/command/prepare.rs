@@ -92,6 +92,9 @@ pub fn tracer(options: &Options, subject: &Subject) -> Result<Tracer> {
     let meta = Meta::here(clock_now(), words(subject.command()), tracer.tier().to_owned());
     if !options.quiet {
         tracer.write_to(encoder(options, format, meta.clock)?, &meta);
+        if !options.which.shows_some() {
+            tracer.watch_ranges();
+        }
     } else if tracer.looks_for_findings() {
         tracer.write_to(Box::new(NoLines), &meta);
     }

@@ -122,6 +122,7 @@ fn begin(options: &Options, subject: &Subject, plan: &Plan) -> Result<(Tracer, S
     let meta = Meta::here(clock, prepare::words(subject.command()), tracer.tier().to_owned());
     let recorder = Recorder::new(&meta).context("failed to begin a recording")?;
     tracer.write_to(Box::new(recorder.with_trigger(store.trigger.clone())), &meta);
+    tracer.watch_ranges();
     Ok((tracer, store))
 }
 

@@ -3,16 +3,16 @@
 use super::leaks::screen::columns;
 use super::prepare::{self, Subject};
 use super::progress::Progress;
-use super::rights;
 use super::running::Running;
 use super::whole_file::WholeFile;
+use super::{reading, rights};
 use crate::cli::{Colour, Content, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
 use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::report::gate::Gate;
-use crate::report::{Live, Report, html, json, load, markdown, text};
+use crate::report::{Live, Report, html, json, load, load_within, markdown, text};
 use crate::rule::Rule;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
@@ -27,7 +27,7 @@ use std::time::Instant;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, false)?;
     let report = match &args.file {
-        Some(file) => read(file)?,
+        Some(file) => read_part(file, args.range.as_deref())?,
         None => live(args)?,
     };
     warn(&report);
@@ -40,6 +40,16 @@ pub(super) fn read(path: &Path) -> Result<Report> {
     rights::for_files();
     let mut progress = Progress::of(format!("reading {}", path.display()));
     load(path, &mut |done, all| progress.show(done, all))
+}
+
+/// The same of what lies within ranges of a name.
+fn read_part(path: &Path, range: Option<&str>) -> Result<Report> {
+    rights::for_files();
+    let Some(within) = reading::within(path, range)? else {
+        return read(path);
+    };
+    let mut progress = Progress::of(format!("reading {}", path.display()));
+    load_within(path, &within, &mut |done, all| progress.show(done, all))
 }
 
 /// Traces until a signal, the time limit, or the end of all traced processes.
@@ -64,6 +74,7 @@ fn live(args: &ReportArgs) -> Result<Report> {
     let rows = Live::default();
     let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
     tracer.write_to(rows.taker(&meta), &meta);
+    tracer.watch_ranges();
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);

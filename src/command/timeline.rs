@@ -5,6 +5,7 @@ use super::{prepare, reading, rights};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};
+use crate::record::Taker;
 use crate::refusal::Usage;
 use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
@@ -26,15 +27,26 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
     let look = look(args);
+    let within = reading::within(&args.file, args.range.as_deref())?;
+    let read = |doing: &str, taker: &mut dyn Taker| {
+        let recording = Recording::open(&args.file)?;
+        anyhow::Ok(reading::read_within(
+            recording,
+            &args.file,
+            doing,
+            within.as_ref(),
+            taker,
+        ))
+    };
     let mut survey = Survey::new(&filter, limits);
-    let end = reading::read(Recording::open(&args.file)?, &args.file, "reading", &mut survey);
+    let end = read("reading", &mut survey)?;
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
         bail!(nothing(args, survey.calls, limits, end.all_rows));
     };
     let lanes = survey.busiest(args.lanes.into());
     let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
-    reading::read(Recording::open(&args.file)?, &args.file, "drawing", &mut bins);
+    read("drawing", &mut bins)?;
     let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
     let mut output = Output::stdout();
     output.write(picture.as_bytes());

@@ -60,6 +60,7 @@ impl Tracer {
             Due::Xid(report) => self.write_xid(report),
             Due::Measure(measure) => self.write_measure(measure),
             Due::Activity(activity) => self.write_activity(activity),
+            Due::Range(range) => self.write_range(range),
         });
         self.window = window;
     }

@@ -50,12 +50,14 @@ impl Tracer {
                 }
             }
             wire::NOTICE_FORK => {
+                self.name_program(notice.tgid, &comm);
                 self.memory.born(notice.tgid, notice.at);
                 self.happened(notice, &comm, Happening::Forked { parent: notice.parent });
             }
             wire::NOTICE_EXEC => {
                 self.open.exited(notice.tgid, notice.at);
                 self.comms.remove(&notice.tgid);
+                self.name_program(notice.tgid, &comm);
                 self.memory.executed(notice);
                 self.work.ended(notice);
                 self.leave_driver(notice);

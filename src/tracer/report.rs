@@ -176,6 +176,7 @@ impl Tracer {
 
     fn handle_remaining(&mut self) {
         self.take_activities();
+        self.take_ranges();
         self.events.drain();
         self.handle_notices();
         self.take_xids(monotonic_ns(), true);
@@ -291,6 +292,10 @@ impl Tracer {
             "times a program went on untraced, because gpuscope had stood still for a minute",
         );
         note(agents.unseen, "calls found nowhere to be counted: they are in no total");
+        note(
+            self.engine.counters().ranges_lost,
+            "ranges and marks (NVTX) have no record: more came at once, or were open, than there was room for",
+        );
         let malformed = self.malformed + self.driver.as_ref().map_or(0, |driver| driver.malformed);
         note(malformed, "records from the kernel were malformed");
         let nested = summary.functions.iter().map(|function| function.without_args).sum();

@@ -163,6 +163,7 @@ impl Tracer {
             let_go: LetGo::default(),
             watch: super::intact::Watch::default(),
             snapshots: super::snapshots::SnapshotPlane::new(),
+            ranges: None,
             gpu: None,
         })
     }

@@ -91,6 +91,7 @@ impl Tracer {
         let mut all = self
             .engine
             .environment(preloaded, runner.map(|runner| runner.user.uid))?;
+        self.leave_ranges(&mut all, runner);
         all.extend(self.environment_of_gpu(runner)?);
         Ok(all)
     }

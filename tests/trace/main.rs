@@ -31,6 +31,7 @@ mod idle;
 mod inside;
 mod inside_confined;
 mod inside_programs;
+mod inside_ranges;
 mod inside_sites;
 mod kernels;
 mod leaks;

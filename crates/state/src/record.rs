@@ -17,6 +17,7 @@ use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::model::activity::Activity;
 use crate::model::order::Numbered;
+use crate::model::range::Range;
 use crate::model::xid::Report;
 
 macro_rules! kinds {
@@ -49,6 +50,8 @@ kinds! {
     Open "open" "A call that has not returned for `ns` now. Live alone: a recording has it when it returns.",
     Kernel "kernel" "A call of the kernel driver, or of a function of the kernel.",
     Gpu "gpu" "A device has run a kernel, copied or filled.",
+    Range "range" "A phase as the program calls it (NVTX), from its begin to its end.",
+    Mark "mark" "A moment that the program has marked (NVTX).",
     Process "process" "A process was forked, executed a program, or exited: its `name`.",
     Lost "lost" "`count` calls of the function `name` have no row.",
     Xid "xid" "The driver reported a fault.",
@@ -119,6 +122,8 @@ pub struct Record<'a> {
     pub fault: Option<&'a Report>,
     /// What a device has done.
     pub activity: Option<&'a Activity>,
+    /// What the program calls a phase of its own.
+    pub range: Option<&'a Range>,
 }
 
 impl<'a> Record<'a> {
@@ -158,6 +163,7 @@ impl<'a> Record<'a> {
             traced: None,
             fault: None,
             activity: None,
+            range: None,
         }
     }
 

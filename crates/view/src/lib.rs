@@ -10,6 +10,8 @@ pub mod section;
 pub mod sink;
 #[cfg(feature = "record")]
 pub mod timeline;
+#[cfg(feature = "record")]
+pub mod within;
 
 // What lies below is called as if it were here: where a module lies is said once.
 #[cfg(feature = "record")]

@@ -10,8 +10,7 @@ use anyhow::Result;
 /// # Errors
 /// They were asked for, and it cannot be loaded.
 pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
-    let which = &options.which;
-    let shows_some = which.errors || which.min_duration.is_some() || !which.filter.is_empty();
+    let shows_some = options.which.shows_some();
     match gpu.gpu {
         GpuChoice::Off => Ok(()),
         GpuChoice::Auto => tracer.watch_gpu(Demand {

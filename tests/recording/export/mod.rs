@@ -119,7 +119,7 @@ fn a_recording_that_was_cut_off_is_exported_as_far_as_it_goes() {
     for (name, mark) in [
         ("t.jsonl", "\"type\":\"cut\""),
         ("t.json", "\"cut\":"),
-        ("t.pftrace", "the recording was cut off here"),
+        ("t.pftrace", "no rows behind this"),
     ] {
         let (path, said) = exported(&recording, name);
         assert!(said.contains("warning: ") && said.contains("was cut off"), "{said}");

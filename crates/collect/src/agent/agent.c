@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "confined.h"
 #include "loaded.h"
+#include "ranges.h"
 #include "unwind.h"
 
 _Static_assert(__builtin_offsetof(struct hook, on) == 40 && __builtin_offsetof(struct hook, plain) == 56 &&
@@ -338,8 +339,11 @@ static __noinline void begin_thread(void)
 		return; /* who calls is not known: that it did is counted */
 	tid = (__u32)SYS0(gettid);
 	self = claim(tid);
-	if (self)
-		self->pointer = thread_pointer_of(NULL);
+	if (!self)
+		return;
+	self->pointer = thread_pointer_of(NULL);
+	now_ns();
+	hand_over_left();
 }
 
 /* ---- calls ---- */
@@ -516,6 +520,11 @@ void agent_place(struct pt_regs *regs, const struct hook *hook)
 	end();
 }
 
+/* whether this process may be traced at all */
+static bool has_begun;
+
+#include "nvtx.h"
+
 /* ---- the beginning ---- */
 
 #define NAME "GPUSCOPE_AGENT="
@@ -602,9 +611,25 @@ static void redirect_linker(void)
 		patch(&work, &none);
 }
 
+extern const char _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/* Whether the dynamic linker has loaded us before the program's own libraries: who loads us later, as NVTX does where
+ * LD_PRELOAD was taken away, runs already, and its functions must not be changed under it.
+ */
+static bool is_preloaded(void)
+{
+	const struct loaded *loaded = _r_debug.first;
+
+	for (; loaded && (__u64)_DYNAMIC != loaded->dynamic; loaded = loaded->next)
+		for (const char *at = loaded->name; at && *at; at++)
+			if (begins_with(at, "/libc.so."))
+				return false;
+	return true;
+}
+
 __attribute__((constructor)) static void begin_program(void)
 {
-	if (!&_r_debug || !read_address() || !make_membership())
+	if (!&_r_debug || !is_preloaded() || !read_address() || !make_membership())
 		return;
 	bind();
 	read_auxiliaries();
@@ -616,5 +641,6 @@ __attribute__((constructor)) static void begin_program(void)
 	} else {
 		return;
 	}
+	has_begun = true;
 	agent_libraries();
 }

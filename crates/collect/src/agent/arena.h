@@ -27,6 +27,8 @@ struct run_head {
 	__u64 magic;
 	__u32 rows;
 	__u32 patience; /* how long a thread waits until a library was looked at, s */
+	__u32 ranges;   /* 1: somebody wants those of the program */
+	__u32 pad;
 };
 
 /* A file, as stat() names it. */
@@ -86,6 +88,9 @@ struct arena_call {
 #define PROCESS_CONTROL 4096 /* `struct control`, a page, as the next two */
 #define PROCESS_SITE_COUNTERS 8192
 #define PROCESS_AGGREGATE_COUNTERS 12288
+#define PROCESS_STARTED 65536  /* `struct started_range`, MOST_STARTED of them */
+#define PROCESS_TABLES 1048576 /* where tables begin */
+#define MOST_STARTED 2048
 
 /* Tables. Those of a thread are changed by nobody else. */
 enum arena_table {
@@ -133,9 +138,9 @@ struct table_entry {
 };
 
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
-#define BLOCK_BYTES 20054016
+#define BLOCK_BYTES 20119552
 #define MOST_BLOCKS 12288
-#define PROCESS_BYTES 246692184064 /* of which hardly any are in use */
+#define PROCESS_BYTES 247497490432 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
 struct process_head {
@@ -153,6 +158,7 @@ struct process_head {
 	__u64 rounds;      /* how often gpuscope has read all rings: that it is there */
 	__u64 gave_up;     /* `rounds` + 1 when a thread last waited in vain; 0: never */
 	__s64 clock_ahead; /* of the program's time namespace, ns */
+	__u64 ranges_lost; /* ranges and marks that found no room */
 	struct table_shape shape[ARENA_TABLES];
 };
 
@@ -161,8 +167,9 @@ struct process_head {
 #define BLOCK_ROWS 131072     /* OWN_ROWS */
 #define BLOCK_FAILURES 917504 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */
-#define BLOCK_RING 15728640
-#define BLOCK_PLAIN 19922944 /* calls of which nothing but their number is wanted, a word for each row */
+#define BLOCK_RANGES 15728640 /* `struct open_ranges` */
+#define BLOCK_RING 15794176
+#define BLOCK_PLAIN 19988480 /* calls of which nothing but their number is wanted, a word for each row */
 #define RING_BYTES 4194304        /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16
@@ -181,7 +188,7 @@ struct block {
 	__u64 pad3[7];
 };
 
-enum arena_stream { RING_CALLS, RING_MEMORY, RING_WORK, RING_NOTICES, RING_FILLER = 255 };
+enum arena_stream { RING_CALLS, RING_MEMORY, RING_WORK, RING_NOTICES, RING_RANGES, RING_FILLER = 255 };
 
 /* A record in a ring; its bytes follow, and the next one at a multiple of 16. */
 struct ring_record {

@@ -46,7 +46,8 @@ static __attribute__((noinline)) bool is_room_soon(__u64 end)
 
 INLINE bool is_room(__u32 stream, __u64 end)
 {
-	__u64 size = self->ring_bytes, most = stream == RING_CALLS ? size - size / KEPT : size;
+	bool is_chatter = stream == RING_CALLS || stream == RING_RANGES;
+	__u64 size = self->ring_bytes, most = is_chatter ? size - size / KEPT : size;
 
 	if (end - taken() <= most)
 		return true;

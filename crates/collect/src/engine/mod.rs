@@ -48,6 +48,8 @@ pub enum Stream {
     Xids,
     /// Stacks of threads outside CUDA.
     Samples,
+    /// Phases as programs call them (NVTX): [`wire::RangeRecord`] and texts.
+    Ranges,
 }
 
 /// Tables of keys and values, which [`crate::wire`] describes.
@@ -130,6 +132,8 @@ pub struct Counters {
     pub sums_full: u64,
     /// Calls whose number may be missing among the smallest and largest.
     pub sums_raced: u64,
+    /// Phases of programs that have no record.
+    pub ranges_lost: u64,
 }
 
 /// What agents have done in their processes.

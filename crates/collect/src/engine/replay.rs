@@ -118,7 +118,7 @@ fn row_of(stream: Stream, record: &[u8]) -> Option<usize> {
             let kind = record.first_chunk().map(|kind| u32::from_ne_bytes(*kind))?;
             (kind == wire::MEMORY_CALL || kind == wire::WORK_CALL).then_some(ROW_OF_KEY)
         }
-        Stream::Xids | Stream::Samples => None,
+        Stream::Xids | Stream::Samples | Stream::Ranges => None,
     }
 }
 

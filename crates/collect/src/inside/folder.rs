@@ -31,6 +31,8 @@ pub(crate) const ACTIVITY: Library = Library {
     variable: "GPUSCOPE_ACTIVITY",
 };
 const SOCKET: &str = "socket";
+/// What has NVTX call a library: it holds one.
+pub(super) const INJECTION: &str = "NVTX_INJECTION64_PATH";
 const SANITIZER: &str = "ASAN_OPTIONS";
 const ANY_ORDER: &str = "verify_asan_link_order=0";
 const PREFIX: &str = "gpuscope-";
@@ -190,8 +192,17 @@ pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsStrin
     vec![
         ("LD_PRELOAD".into(), preload),
         (AGENT.variable.into(), word),
+        (INJECTION.into(), agent.into()),
         sanitizer(),
     ]
+}
+
+/// Leaves NVTX to another tool that has it already, as `given` in the program's environment: its path.
+pub(super) fn leave_injection(all: &mut Vec<(OsString, OsString)>, given: Option<OsString>) -> Option<PathBuf> {
+    let other = given.map(PathBuf::from);
+    let other = other.filter(|path| !path.as_os_str().is_empty() && !is_agent(path))?;
+    all.retain(|(name, _)| name != INJECTION);
+    Some(other)
 }
 
 /// Has programs with a sanitizer of their own start though theirs is not the first library; what the user sets comes later.
@@ -350,6 +361,19 @@ mod tests {
             both,
             "an outer run's gives way"
         );
+    }
+
+    #[test]
+    fn another_tool_keeps_nvtx_but_an_outer_run_does_not() {
+        let folder = Folder::make(AGENT).expect("a folder");
+        let of = |given: &str| {
+            let mut all = folder.environment(None);
+            let other = leave_injection(&mut all, Some(given.into()));
+            (other, all.iter().any(|(name, _)| name == INJECTION))
+        };
+        assert_eq!(of("/opt/tool.so"), (Some("/opt/tool.so".into()), false));
+        assert_eq!(of("/run/gpuscope-1-2/libgpuscope_agent.so"), (None, true));
+        assert_eq!(of(""), (None, true));
     }
 
     #[test]

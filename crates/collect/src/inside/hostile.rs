@@ -1,8 +1,8 @@
 //! What a program has written where its agent should have: any bytes, anywhere. Reading them neither fails nor takes long.
 
 use super::arena::{
-    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_PLAIN, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS,
-    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, layout,
+    BLOCK_BYTES, BLOCK_FAILURES, BLOCK_PLAIN, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS,
+    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_STARTED, layout,
 };
 use super::members::Members;
 use super::process::{Process, TABLES};
@@ -16,7 +16,13 @@ const MOST_KEPT: usize = 256 << 20;
 
 /// Where something of a process begins that is read.
 fn places() -> Vec<u64> {
-    let mut places = vec![0, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_AGGREGATE_COUNTERS];
+    let mut places = vec![
+        0,
+        PROCESS_CONTROL,
+        PROCESS_SITE_COUNTERS,
+        PROCESS_AGGREGATE_COUNTERS,
+        PROCESS_STARTED,
+    ];
     places.extend(layout().iter().skip(3).flat_map(|shape| [shape.offset, shape.first()]));
     for block in 0..2 {
         let at = PROCESS_BLOCKS + block * BLOCK_BYTES;
@@ -26,6 +32,7 @@ fn places() -> Vec<u64> {
             BLOCK_ROWS,
             BLOCK_FAILURES,
             BLOCK_TOTALS,
+            BLOCK_RANGES,
             BLOCK_RING,
             BLOCK_PLAIN,
         ];

@@ -8,6 +8,7 @@ use super::sampler::{Met, Samples};
 use super::switches::{self, Switches};
 use super::tables::{self, Entries};
 use super::{arena, ring::Submitted};
+use crate::clock::monotonic_ns;
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
 use crate::stack::wire::{Python, SiteCounters};
@@ -67,6 +68,8 @@ pub(super) struct Members {
     pub pythons: HashMap<Vec<u8>, Vec<u8>>,
     /// The doors of programs that stood by; whose agents leave when we do.
     pub doors: Vec<Door>,
+    /// What has not ended was told: nothing comes later.
+    told_open: bool,
     /// Programs that went on without us, because we had stood still.
     left: u64,
     /// Where threads are outside of CUDA, not told yet.
@@ -123,6 +126,9 @@ impl Members {
         let mut process = self.living.remove(at);
         let records = process.take(u64::MAX, true);
         self.sort_in(records);
+        if !self.told_open {
+            self.tell_ranges(&process.open_ranges(monotonic_ns()));
+        }
         self.samples.end(tgid);
         self.switches.end(tgid);
         self.malformed += process.take_malformed();
@@ -139,6 +145,19 @@ impl Members {
         Some(process.comm)
     }
 
+    /// Tells what has not ended at `now` in programs that go on.
+    pub(super) fn tell_open_ranges(&mut self, now: u64) {
+        let open = self.living.iter().flat_map(|process| process.open_ranges(now));
+        let open: Vec<Vec<u8>> = open.collect();
+        self.told_open = true;
+        self.tell_ranges(&open);
+    }
+
+    fn tell_ranges(&mut self, records: &[Vec<u8>]) {
+        let queue = self.queues.entry(Stream::Ranges).or_default();
+        records.iter().for_each(|record| queue.push(record));
+    }
+
     /// A process is no more.
     pub(super) fn forget_target(&mut self, tgid: u32) {
         self.targets.remove(&tgid);
@@ -150,7 +169,7 @@ impl Members {
     pub(super) fn has_room(&self) -> bool {
         let bytes = |stream: &Stream| self.queues.get(stream).map_or(0, |queue| queue.bytes.len());
         let accounts = bytes(&Stream::Memory) + bytes(&Stream::Work);
-        accounts < MOST_OF_ACCOUNTS && bytes(&Stream::Calls) < MOST_OF_CALLS
+        accounts < MOST_OF_ACCOUNTS && bytes(&Stream::Calls) + bytes(&Stream::Ranges) < MOST_OF_CALLS
     }
 
     /// Takes in what agents have submitted.
@@ -169,6 +188,7 @@ impl Members {
                 arena::RING_CALLS => Stream::Calls,
                 arena::RING_MEMORY => Stream::Memory,
                 arena::RING_WORK => Stream::Work,
+                arena::RING_RANGES => Stream::Ranges,
                 arena::RING_NOTICES => {
                     match Notice::parse(&record.bytes) {
                         Some(notice) => {
@@ -313,6 +333,7 @@ fn sum(one: &Counters, two: &Counters) -> Counters {
         shapes_lost: one.shapes_lost.saturating_add(two.shapes_lost),
         sums_full: one.sums_full.saturating_add(two.sums_full),
         sums_raced: one.sums_raced.saturating_add(two.sums_raced),
+        ranges_lost: one.ranges_lost.saturating_add(two.ranges_lost),
         ..Counters::default()
     }
 }

@@ -16,6 +16,7 @@ mod patch;
 mod plan;
 mod process;
 pub mod program;
+mod ranges;
 mod ring;
 mod run;
 mod sampler;
@@ -46,7 +47,7 @@ use std::cell::RefCell;
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// See the module.
@@ -119,6 +120,14 @@ pub fn is_possible(for_others: bool) -> Result<()> {
     Ok(())
 }
 
+/// What has NVTX call a library.
+pub const NVTX: &str = folder::INJECTION;
+
+/// Leaves NVTX to another tool where `given` names one, which a program's environment has already: its path.
+pub fn leave_nvtx(all: &mut Vec<(OsString, OsString)>, given: Option<OsString>) -> Option<PathBuf> {
+    folder::leave_injection(all, given)
+}
+
 /// What cannot be told from inside.
 fn refuse(setup: &Setup) -> Result<()> {
     let what = if setup.driver.is_some() && !setup.driver_counted {
@@ -160,6 +169,9 @@ impl Engine for Inside {
     }
 
     fn open(&self, stream: Stream, take: Take) -> Result<Box<dyn Feed>> {
+        if stream == Stream::Ranges {
+            self.shared.run.want_ranges();
+        }
         Ok(Box::new(Taken {
             shared: Arc::clone(&self.shared),
             stream,
@@ -306,6 +318,9 @@ impl Engine for Inside {
         }
         self.shared.count(on);
         let mut members = self.shared.members();
+        if !on {
+            members.tell_open_ranges(monotonic_ns());
+        }
         for door in &mut members.doors {
             // who cannot be reached is awaited for ever, and that is said
             let _ = if on { door.knock(&self.shared.socket) } else { Ok(()) };

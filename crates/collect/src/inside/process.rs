@@ -8,6 +8,7 @@ use super::arena::{
     Table as TableHead, TableEntry, TableShape, layout,
 };
 use super::memory::SharedMemory;
+use super::ranges;
 use super::ring::{self, Rings, Submitted, block};
 use super::sampler::Met;
 use super::switches::Counts;
@@ -63,6 +64,7 @@ impl Process {
             patched: 0,
             refused: 0,
             clock_ahead: ahead_of(&tgid.to_string()),
+            ranges_lost: 0,
             shape: layout,
         };
         memory.set(0, &head);
@@ -107,6 +109,11 @@ impl Process {
     /// Whether a thread of it is within a hook that began before this time.
     pub(super) fn is_in_hook_from_before(&self, before: u64) -> bool {
         ring::oldest_hook(&self.memory, self.blocks(), before).is_some_and(|since| since < before)
+    }
+
+    /// Ranges that are open at `now`, as records.
+    pub(super) fn open_ranges(&self, now: u64) -> Vec<Vec<u8>> {
+        ranges::open(&self.memory, self.blocks(), now)
     }
 
     /// See [`Rings::fill`].
@@ -232,7 +239,11 @@ impl Process {
         let mut sums = vec![0; told::SUMS_BYTES];
         self.memory.copy(PROCESS_CONTROL, &mut control);
         self.memory.copy(PROCESS_AGGREGATE_COUNTERS, &mut sums);
-        told::counters(&control, &sums)
+        let head: ProcessHead = self.memory.get(0);
+        Counters {
+            ranges_lost: head.ranges_lost,
+            ..told::counters(&control, &sums)
+        }
     }
 
     pub(super) fn site_counters(&self) -> SiteCounters {

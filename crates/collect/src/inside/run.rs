@@ -13,6 +13,7 @@ use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::mem::offset_of;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 const FILES: TableShape = TableShape {
@@ -53,6 +54,7 @@ impl Run {
                 magic: ARENA_MAGIC,
                 rows: rows as u32,
                 patience: u32::try_from(longest_hold().as_secs().max(1)).unwrap_or(u32::MAX),
+                ..RunHead::default()
             },
         );
         memory.put(RUN_OPTIONS, &told::options(setup)?);
@@ -76,6 +78,12 @@ impl Run {
             memory: SharedMemory::over(file, RUN_BYTES)?,
             plans: Mutex::default(),
         })
+    }
+
+    /// Has agents record what programs call phases of their own.
+    pub(super) fn want_ranges(&self) {
+        let word = self.memory.half(offset_of!(RunHead, ranges) as u64);
+        word.store(1, Ordering::Release);
     }
 
     /// Sets what a row captures; takes effect at its next call.

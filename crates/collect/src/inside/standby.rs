@@ -44,7 +44,9 @@ pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result
     };
     let mut standby = OsString::from(STANDBY);
     standby.push(&folder);
-    Ok(folder::variables(&folder.join(AGENT.file), preloaded, standby))
+    let mut all = folder::variables(&folder.join(AGENT.file), preloaded, standby);
+    folder::leave_injection(&mut all, std::env::var_os(folder::INJECTION));
+    Ok(all)
 }
 
 /// Whether a process can be traced from inside though it runs already.

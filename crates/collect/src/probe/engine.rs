@@ -120,6 +120,7 @@ impl Engine for Session {
             known_files: control.known_files,
             sums_full: sums.full,
             sums_raced: sums.races,
+            ranges_lost: 0,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::engine::{Feed, Stream, Take};
 use crate::wire::Notice;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use libbpf_rs::{MapCore, RingBuffer, RingBufferBuilder};
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,6 +51,7 @@ pub(super) fn open(session: &Session, stream: Stream, mut take: Take) -> Result<
         Stream::Driver => &maps.driver,
         Stream::Xids => &maps.xids,
         Stream::Samples => &maps.samples,
+        Stream::Ranges => bail!("what programs call their phases is told from inside alone"),
     };
     Ok(Box::new(Ring(build(map, move |bytes| take(bytes))?)))
 }

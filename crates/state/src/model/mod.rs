@@ -13,6 +13,7 @@ pub mod memory;
 pub mod open;
 pub mod order;
 pub mod outside;
+pub mod range;
 pub mod snapshot;
 pub mod summary;
 pub mod totals;

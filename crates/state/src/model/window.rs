@@ -4,6 +4,7 @@
 //! Owns the bytes of events; does not know what they mean.
 
 use super::activity::Activity;
+use super::range::Range;
 use super::xid::Report;
 use crate::model::beside::{Happening, Measure};
 use crate::wire::Inbox;
@@ -29,6 +30,7 @@ enum Aside {
     Xid(Report),
     Measure(Measure),
     Activity(Activity),
+    Range(Range),
 }
 
 impl Aside {
@@ -38,6 +40,7 @@ impl Aside {
             Aside::Xid(report) => report.at,
             Aside::Measure(measure) => measure.at,
             Aside::Activity(activity) => activity.begin.saturating_add(EARLIEST_NS),
+            Aside::Range(range) => range.begin,
         }
     }
 
@@ -47,6 +50,7 @@ impl Aside {
             Aside::Xid(report) => Due::Xid(report),
             Aside::Measure(measure) => Due::Measure(measure),
             Aside::Activity(activity) => Due::Activity(activity),
+            Aside::Range(range) => Due::Range(range),
         }
     }
 }
@@ -59,6 +63,7 @@ pub enum Due<'a> {
     Xid(&'a Report),
     Measure(&'a Measure),
     Activity(&'a Activity),
+    Range(&'a Range),
 }
 
 /// Events and happenings that are held back.
@@ -105,6 +110,11 @@ impl Window {
     /// Adds what a device has done.
     pub fn run(&mut self, activity: Activity) {
         self.asides.push(Aside::Activity(activity));
+    }
+
+    /// Adds what the program calls a phase of its own.
+    pub fn annotate(&mut self, range: Range) {
+        self.asides.push(Aside::Range(range));
     }
 
     /// Bytes of events that are held back.
@@ -180,6 +190,7 @@ mod tests {
                 Due::Xid(report) => (report.at, false),
                 Due::Measure(measure) => (measure.at, false),
                 Due::Activity(activity) => (activity.begin, false),
+                Due::Range(range) => (range.begin, false),
             });
         });
         out

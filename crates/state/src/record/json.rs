@@ -6,6 +6,7 @@ use super::{Asked, Traced};
 use crate::decode::Value;
 use crate::driver;
 use crate::model::activity::{Activity, What};
+use crate::model::range::{Range, Shape};
 use crate::text::json::{hex, string};
 use serde_json::json;
 use std::io::Write;
@@ -56,6 +57,43 @@ pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut
         None => write!(out, ",\"match\":\"none\""),
     };
     out.push(b'}');
+}
+
+/// What is known of a range beyond its name, its times and its nesting.
+pub fn args_of_range(range: &Range, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"domain\":");
+    string(&range.domain, out);
+    if range.category != 0 {
+        let _ = write!(out, ",\"nvtx_category\":{}", range.category);
+    }
+    if let Some(color) = range.color {
+        let _ = write!(out, ",\"color\":\"#{color:08x}\"");
+    }
+    if range.shape == Shape::Started {
+        out.extend_from_slice(b",\"started\":true");
+    }
+    if range.end_tid != range.tid {
+        let _ = write!(out, ",\"end_tid\":{}", range.end_tid);
+    }
+    for (flag, is_so) in [("open", range.open), ("name_unread", range.unread)] {
+        if is_so {
+            let _ = write!(out, ",\"{flag}\":true");
+        }
+    }
+    out.push(b'}');
+}
+
+/// The domain of a range, of what [`args_of_range`] has written.
+#[must_use]
+pub fn domain_of_range(args: &str) -> Option<String> {
+    let fields: serde_json::Value = serde_json::from_str(args).ok()?;
+    Some(fields.get("domain")?.as_str()?.to_owned())
+}
+
+/// Whether it says so.
+#[must_use]
+pub fn is_of_range(args: Option<&str>, flag: &str) -> bool {
+    args.is_some_and(|args| args.contains(&format!(",\"{flag}\":true")))
 }
 
 /// Thread and time of the call that has caused an activity, of what [`args_of_activity`] has written.

@@ -8,6 +8,7 @@ use crate::frame::json::frames_json;
 use crate::model::activity::{Activity, What, Why};
 use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
+use crate::model::range::{Range, Shape};
 use crate::model::xid::Report;
 
 /// Makes records; keeps the memory of their texts.
@@ -145,6 +146,29 @@ impl Maker {
             args: args.then(|| std::str::from_utf8(&self.args).unwrap_or("{}")),
             activity: Some(activity),
             ..Record::new(Kind::Gpu, self.since(activity.begin), activity.pid)
+        }
+    }
+
+    /// The row of what the program calls a phase of its own.
+    pub fn range<'a>(&'a mut self, range: &'a Range, comm: &'a str, args: bool) -> Record<'a> {
+        self.args.clear();
+        if args {
+            json::args_of_range(range, &mut self.args);
+        }
+        let (kind, ns) = match range.shape {
+            Shape::Mark => (Kind::Mark, None),
+            Shape::Pushed | Shape::Started => (Kind::Range, Some(range.end - range.begin)),
+        };
+        Record {
+            ns,
+            tid: range.tid,
+            comm,
+            layer: "nvtx",
+            name: &range.name,
+            depth: u8::try_from(range.level).unwrap_or(u8::MAX),
+            args: args.then(|| std::str::from_utf8(&self.args).unwrap_or("{}")),
+            range: Some(range),
+            ..Record::new(kind, self.since(range.begin), range.pid)
         }
     }
 

@@ -184,6 +184,12 @@ impl<R: BufRead> Lines<R> {
                 layer: "gpu",
                 ..base
             },
+            Kind::Range | Kind::Mark => Record {
+                ns: micros(line, "duration_us"),
+                depth: line.number("depth").unwrap_or(0),
+                layer: "nvtx",
+                ..base
+            },
             Kind::Count => Record {
                 class: self.functions.class(line, &texts.name),
                 ns: micros(line, "total_us"),
@@ -347,18 +353,26 @@ const OF_EVERY_ACTIVITY: [&str; 10] = [
     "call_id",
 ];
 
+/// The same of what a program calls a phase of its own.
+const OF_EVERY_RANGE: [&str; 8] = ["ts", "type", "name", "pid", "tid", "comm", "duration_us", "depth"];
+
 /// The arguments of a call of a library; of other rows all that stands in the line beside what each has.
 fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
     let is_own = |name: &str| match kind {
         Kind::Kernel => !OF_EVERY_CALL.contains(&name),
         Kind::Xid => !["ts", "type", "layer"].contains(&name),
         Kind::Gpu => !OF_EVERY_ACTIVITY.contains(&name),
+        Kind::Range | Kind::Mark => !OF_EVERY_RANGE.contains(&name),
         _ => !["ts", "type", "name", "pid", "tid", "comm", "stack"].contains(&name),
     };
     if kind == Kind::Call {
         return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));
     }
-    if !matches!(kind, Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu) {
+    let has_own = matches!(
+        kind,
+        Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu | Kind::Range | Kind::Mark
+    );
+    if !has_own {
         return None;
     }
     let own = line.members().iter().filter(|(name, _)| is_own(name));

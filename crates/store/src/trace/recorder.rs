@@ -83,10 +83,10 @@ impl Recorder {
         out.append(self.writer.get_mut());
     }
 
-    fn miss(&mut self, record: &Record<'_>) {
-        match self.missed.get_mut(record.name) {
-            Some((count, _, last)) => (*count, *last) = (*count + 1, record.at),
-            None => drop(self.missed.insert(record.name.to_owned(), (1, record.at, record.at))),
+    fn miss(&mut self, name: &str, at: i64) {
+        match self.missed.get_mut(name) {
+            Some((count, _, last)) => (*count, *last) = (*count + 1, at),
+            None => drop(self.missed.insert(name.to_owned(), (1, at, at))),
         }
     }
 
@@ -108,7 +108,10 @@ impl Encoder for Recorder {
         match record.kind {
             // it has its row when it returns
             Kind::Open => return,
-            Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => return self.miss(record),
+            Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => {
+                return self.miss(record.name, record.at);
+            }
+            Kind::Range | Kind::Mark if self.trigger.is_full() => return self.miss("NVTX ranges", record.at),
             Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.trigger.is_full() => return,
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),
             Kind::Call | Kind::Kernel if record.failed => self.trigger.raise(Cause::Error),

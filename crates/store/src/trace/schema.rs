@@ -7,8 +7,9 @@ use crate::record::Meta;
 use arrow_schema::{DataType, Field, Schema};
 use std::collections::HashMap;
 
-/// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`. A reader refuses newer ones, and reads all older ones.
-pub const VERSION: u32 = 3;
+/// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`, 4 those of
+/// types `range` and `mark`. A reader refuses newer ones, and reads all older ones.
+pub const VERSION: u32 = 4;
 
 const VERSION_KEY: &str = "gpuscope.format";
 const PIECE_KEY: &str = "gpuscope.piece";

@@ -59,11 +59,11 @@ impl Chrome {
         }
         let id = MADE_UP + self.threads.len() as u32;
         self.threads.insert(track, id);
-        self.title("thread_name", track.pid(), id, &track.title(), out);
+        self.names("thread_name", track.pid(), id, &track.title(), out);
         id
     }
 
-    fn title(&mut self, what: &str, pid: u32, tid: u32, title: &str, out: &mut Vec<u8>) {
+    fn names(&mut self, what: &str, pid: u32, tid: u32, title: &str, out: &mut Vec<u8>) {
         self.next(out);
         let _ = write!(
             out,
@@ -107,11 +107,17 @@ impl Painter for Chrome {
         out.extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
     }
 
+    fn title(&mut self, track: Track, title: &str, out: &mut Vec<u8>) {
+        let id = MADE_UP + self.threads.len() as u32;
+        self.threads.insert(track, id);
+        self.names("thread_name", track.pid(), id, title, out);
+    }
+
     fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>) {
         if pid == tid {
-            self.title("process_name", pid, tid, comm, out);
+            self.names("process_name", pid, tid, comm, out);
         }
-        self.title("thread_name", pid, tid, comm, out);
+        self.names("thread_name", pid, tid, comm, out);
     }
 
     fn hold(&mut self, event: &Record<'_>, _flow: Option<u64>, _out: &mut Vec<u8>) -> Call {

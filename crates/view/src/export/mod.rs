@@ -11,6 +11,7 @@ mod nest;
 pub mod parquet;
 pub mod paths;
 pub mod perfetto;
+mod ranges;
 pub mod scene;
 mod sums;
 pub mod writing;

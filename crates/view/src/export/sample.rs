@@ -159,6 +159,27 @@ pub fn events() -> Vec<Record<'static>> {
             ),
             ..of_process(Kind::Gpu, 45_000, "gemm<float,128>")
         },
+        Record {
+            ns: Some(60_000),
+            tid: 8,
+            layer: "nvtx",
+            args: Some("{\"domain\":\"train\",\"color\":\"#ff76b900\"}"),
+            ..of_process(Kind::Range, 15_000, "step 1")
+        },
+        Record {
+            ns: Some(15_000),
+            tid: 8,
+            layer: "nvtx",
+            depth: 1,
+            args: Some(r#"{"domain":"train"}"#),
+            ..of_process(Kind::Range, 30_000, "forward \u{1b}[2J")
+        },
+        Record {
+            tid: 8,
+            layer: "nvtx",
+            args: Some(r#"{"domain":""}"#),
+            ..of_process(Kind::Mark, 50_000, "loss is NaN")
+        },
         of_process(Kind::Process, 290_000_000, "exit"),
     ]
 }

@@ -5,6 +5,7 @@
 
 use super::Map;
 use super::nest::{Flow, Nest, Over};
+use super::ranges::{Placed, Ranges};
 use super::sums::{Counter, Sums};
 use crate::catalog::Class;
 use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
@@ -29,6 +30,14 @@ pub enum Track {
         device: u32,
         stream: u64,
     },
+    /// Phases as the program calls them: of a domain, by number, on a thread, where they nest; or those that are of no thread,
+    /// side by side.
+    Range {
+        pid: u32,
+        tid: u32,
+        domain: u32,
+        side: u32,
+    },
     /// When nothing that a process submitted can have been running.
     Idle {
         pid: u32,
@@ -52,7 +61,7 @@ impl Track {
     pub fn pid(self) -> u32 {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Range { pid, .. } | Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
     }
@@ -65,6 +74,9 @@ impl Track {
             Track::Stream { stream: 0, .. } => "default stream (submitted)".to_owned(),
             Track::Stream { stream, .. } => format!("stream {stream:#x} (submitted)"),
             Track::Gpu { device, stream, .. } => format!("GPU {device} stream {stream} (executed)"),
+            // the domain's name is added by who knows it
+            Track::Range { tid: 0, .. } => "ranges (NVTX)".to_owned(),
+            Track::Range { tid, .. } => format!("ranges (NVTX) of thread {tid}"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
@@ -107,6 +119,8 @@ pub trait Painter {
 
     /// Before everything else.
     fn start(&mut self, meta: &Meta, out: &mut Vec<u8>);
+    /// A track is called that.
+    fn title(&mut self, track: Track, title: &str, out: &mut Vec<u8>);
     /// A process or thread has a name.
     fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>);
     /// Keeps a call, whose end is drawn if `event` has one. `flow`: the arrow that leads to it from its caller.
@@ -151,6 +165,7 @@ pub struct Scene<P: Painter> {
     next_submission: u64,
     /// Arrows of calls, for what devices do because of them.
     causes: Causes,
+    ranges: Ranges,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -172,6 +187,7 @@ impl<P: Painter> Scene<P> {
             last: 0,
             next_submission: SUBMISSIONS,
             causes: Causes::default(),
+            ranges: Ranges::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -350,6 +366,25 @@ impl<P: Painter> Scene<P> {
         self.painter.span(&span, out);
     }
 
+    /// A phase as the program calls it, or a moment.
+    fn annotated(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let Placed { track, title } = self.ranges.place(event);
+        if let Some(title) = title {
+            self.painter.title(track, &title, out);
+        }
+        let span = Span {
+            track,
+            at: event.at,
+            end: event.ns.map(|_| event.end()),
+            name: event.name,
+            category: "nvtx",
+            flow: None,
+            from: None,
+            args: event.args,
+        };
+        self.painter.span(&span, out);
+    }
+
     /// Names come with rows, and may change.
     fn meet(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         if event.pid == 0 || event.tid == 0 || event.comm.is_empty() {
@@ -393,6 +428,7 @@ impl<P: Painter> Encoder for Scene<P> {
             }
             Kind::Idle => self.idle(event, out),
             Kind::Gpu => self.executed(event, out),
+            Kind::Range | Kind::Mark => self.annotated(event, out),
             // others have no place of their own
             _ => {}
         }
@@ -406,7 +442,7 @@ impl<P: Painter> Encoder for Scene<P> {
             self.life(pid, from, self.last, &name, out);
         }
         if let Some(why) = ending.cut {
-            let name = format!("the recording was cut off here: {why}");
+            let name = format!("no rows behind this: {why}");
             self.mark(Track::Lost, &Record::new(Kind::Lost, self.last, 0), &name, out);
         }
         self.painter.finish(ending, out);

@@ -9,6 +9,7 @@ use super::idle::{Covered, IdleTally};
 use super::kernels::Kernels;
 use super::memory::MemoryTally;
 use super::processes::Processes;
+use super::ranges::RangeTally;
 use super::rates::RateTally;
 use super::slowest::Slowest;
 use super::waits::Waits;
@@ -93,6 +94,7 @@ pub struct Gatherer {
     driver: DriverTally,
     idle: IdleTally,
     outside: Outside,
+    ranges: RangeTally,
     rates: RateTally,
     failures: Failures,
     processes: Processes,
@@ -122,6 +124,8 @@ impl Taker for Gatherer {
             Kind::Xid => self.failures.fault(event),
             Kind::Sample => self.sample(event),
             Kind::Idle => self.idle.gap(event, self.origin(event)),
+            Kind::Range | Kind::Mark => self.ranges.take(event),
+            Kind::Gpu => self.ranges.executed(event),
             // others say nothing that is summed up
             _ => {}
         }
@@ -238,6 +242,7 @@ impl Gatherer {
             wait_calls: waited.calls,
             outside: self.outside.clone(),
             idle: self.idle.list(&self.functions, &self.covers((from_ns, to_ns)), told),
+            ranges: self.ranges.report(),
             rates: self
                 .rates
                 .report(&self.kernels.launches, &self.copies.counts, &self.waits.calls),

@@ -1,7 +1,8 @@
 //! The report as one JSON object: docs/report.md has its schema.
 
 use super::{
-    Copies, DriverShare, Failure, Hidden, Idle, Kernel, Layer, Losses, Memory, Process, Rates, Report, Slow, Wait, Xid,
+    Copies, DriverShare, Failure, Hidden, Idle, Kernel, Layer, Losses, Memory, Process, Ranges, Rates, Report, Slow,
+    Wait, Xid,
 };
 use crate::model::snapshot::executed::Executed;
 use crate::model::snapshot::{Figure, Graphs};
@@ -57,6 +58,7 @@ struct Document<'a> {
     idle: &'a [Idle],
     /// Null: not sampled.
     outside_cuda: Option<Value>,
+    ranges: &'a Ranges,
     rates: &'a Rates,
     failures: &'a [Failure],
     lost: &'a Losses,
@@ -125,6 +127,7 @@ pub fn to_line(report: &Report) -> String {
         driver: report.driver.as_ref(),
         idle: &report.idle,
         outside_cuda: Some(outside::to_json(&report.outside)).filter(|sampled| sampled != &Value::Array(Vec::new())),
+        ranges: &report.ranges,
         rates: &report.rates,
         failures: &report.failures,
         lost: &report.losses,

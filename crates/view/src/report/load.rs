@@ -6,6 +6,7 @@ use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::{Meta, Record, Taker};
 use crate::trace::{Covers, End, Latest, Recording};
+use crate::within::Within;
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +16,8 @@ pub struct Collector {
     gatherer: Gatherer,
     examiner: Examiner,
     clip: Option<Clip>,
+    /// Of which part of the trace rows are, in words; `None`: of all of it.
+    part: Option<String>,
 }
 
 impl Default for Collector {
@@ -31,6 +34,7 @@ impl Collector {
             gatherer: Gatherer::default(),
             examiner: Examiner::new(),
             clip: None,
+            part: None,
         }
     }
 
@@ -83,7 +87,12 @@ impl Collector {
         self.examiner.did_not_return(ended.map(unreturned).unwrap_or_default());
         let not_looked_for = exact.as_ref().and_then(|exact| exact.no_findings.clone());
         let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
-        let not_looked_for = not_looked_for.or_else(unseen);
+        let part = || {
+            self.part
+                .as_ref()
+                .map(|_| "these are rows of a part of the time".to_owned())
+        };
+        let not_looked_for = not_looked_for.or_else(unseen).or_else(part);
         let findings = match not_looked_for {
             None => self.examiner.findings(),
             Some(_) => Vec::new(),
@@ -97,6 +106,7 @@ impl Collector {
         let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
         report.totals.findings = not_looked_for.is_none().then(|| reported(&report));
         report.totals.no_findings.clone_from(&not_looked_for);
+        report.notes.extend(self.part.clone());
         Report {
             not_looked_for,
             ..report
@@ -175,6 +185,26 @@ pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
     collector.covers(reader.covers());
     let end = reader.read_watched(path, &mut collector, watch);
     conclude(path, &mut collector, end)
+}
+
+/// The same of what lies `within` ranges of a name: totals of all of the trace are none of that.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_within(path: &Path, within: &Within, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let reader = Recording::open(path)?;
+    let mut collector = Collector {
+        part: Some(within.words()),
+        ..Collector::new()
+    };
+    collector.covers(reader.covers());
+    let end = reader.read_watched(path, &mut within.only(&mut collector), watch);
+    let without_totals = End {
+        summary: None,
+        snapshot: None,
+        ..end
+    };
+    conclude(path, &mut collector, without_totals)
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {

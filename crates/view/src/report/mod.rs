@@ -26,6 +26,7 @@ mod memory;
 #[cfg(test)]
 mod pages_tests;
 mod processes;
+mod ranges;
 mod rates;
 mod short;
 pub mod site;
@@ -43,9 +44,10 @@ pub use gather::{Gatherer, Source, Until};
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
-pub use load::{Collector, load};
+pub use load::{Collector, load, load_within};
 pub use memory::{Held, Memory, MemorySite, Point};
 pub use processes::{Process, Thread};
+pub use ranges::{Mark, Range, Ranges};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
 pub use waits::{Hidden, Wait, WaitSite};
@@ -94,6 +96,8 @@ pub struct Report {
     pub idle: Vec<Idle>,
     /// Where threads that call CUDA were while they were outside of it, by samples; without any it was not sampled.
     pub outside: Outside,
+    /// Phases as the program calls them.
+    pub ranges: Ranges,
     pub rates: Rates,
     pub failures: Vec<Failure>,
     pub losses: Losses,

@@ -166,6 +166,7 @@ impl Json {
                 }
             }
             Kind::Gpu => executed(record, out),
+            Kind::Range | Kind::Mark => annotated(record, out),
             _ => text(",\"name\":", record.name, out),
         }
         beside(record, out);
@@ -333,6 +334,13 @@ fn executed(record: &Record<'_>, out: &mut Vec<u8>) {
     }
 }
 
+/// What a program calls a phase of its own.
+fn annotated(record: &Record<'_>, out: &mut Vec<u8>) {
+    text(",\"name\":", record.name, out);
+    micros(",\"duration_us\":", record.ns, out);
+    number_of(",\"depth\":", Some(record.depth.into()), out);
+}
+
 /// What counts and samples have.
 fn beside(record: &Record<'_>, out: &mut Vec<u8>) {
     if record.kind == Kind::Count {
@@ -366,9 +374,10 @@ fn args_into(record: &Record<'_>, out: &mut Vec<u8>) {
 
 /// What this process has just written need not be looked through again.
 fn own_or_checked(json: &str, record: &Record<'_>, out: &mut Vec<u8>) {
-    match record.traced.map(drop).or(record.activity.map(drop)) {
-        Some(()) => out.extend_from_slice(json.as_bytes()),
-        None => object_into(json, out),
+    let is_own = record.traced.is_some() || record.activity.is_some() || record.range.is_some();
+    match is_own {
+        true => out.extend_from_slice(json.as_bytes()),
+        false => object_into(json, out),
     }
 }
 

@@ -4,6 +4,7 @@ use super::work::bandwidth;
 use crate::clock::{Clock, WallClock};
 use crate::decode::Value;
 use crate::model::activity::{Activity, What};
+use crate::model::range::Range;
 use crate::model::work::Certainty;
 use crate::model::xid::Report;
 use crate::record::{Encoder, Kind, Record, Traced};
@@ -194,6 +195,27 @@ impl Text {
         let _ = writeln!(out, " <{}>", duration(activity.ns()));
     }
 
+    /// A phase as the program calls it, or a moment.
+    fn annotated(&self, record: &Record<'_>, range: &Range, out: &mut Vec<u8>) {
+        self.paint(DIM, out);
+        self.time(record.at, out);
+        out.extend_from_slice(b"  ");
+        escape_into(record.comm, out);
+        let _ = write!(out, " {}/{}", record.pid, record.tid);
+        self.paint(RESET, out);
+        let _ = write!(out, "{:width$}NVTX ", "", width = 3 + 2 * usize::from(record.depth));
+        quote_into(record.name, out);
+        if !range.domain.is_empty() {
+            out.extend_from_slice(b" of ");
+            escape_into(&range.domain, out);
+        }
+        let _ = match record.ns {
+            Some(ns) if range.open => writeln!(out, " <{}, not ended>", duration(ns)),
+            Some(ns) => writeln!(out, " <{}>", duration(ns)),
+            None => writeln!(out, " (mark)"),
+        };
+    }
+
     fn xid(&self, at: i64, report: &Report, out: &mut Vec<u8>) {
         self.paint(DIM, out);
         self.time(at, out);
@@ -228,6 +250,11 @@ impl Encoder for Text {
             (Kind::Gpu, ..) => {
                 if let Some(activity) = record.activity {
                     self.executed(record, activity, out);
+                }
+            }
+            (Kind::Range | Kind::Mark, ..) => {
+                if let Some(range) = record.range {
+                    self.annotated(record, range, out);
                 }
             }
             _ => {}

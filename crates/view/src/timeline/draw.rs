@@ -118,7 +118,7 @@ impl Picture {
     fn title(&mut self, lane: &Lane, survey: &Survey<'_>, place: &mut (u32, u32)) {
         let pid = lane.pid();
         let tid = match lane {
-            Lane::Layer { tid, .. } => *tid,
+            Lane::Layer { tid, .. } | Lane::Range { tid, .. } => *tid,
             _ => pid,
         };
         let name = |tid| escaped(survey.names.get(&(pid, tid)).map_or("", |name| name));
@@ -142,6 +142,7 @@ impl Picture {
         let column_ns = bins.window.ns() / bins.columns as u64;
         let cells: String = match lane {
             Lane::Layer { .. } | Lane::Gpu { .. } => self.heights(row, column_ns.max(1)),
+            Lane::Range { .. } => self.flags(row, '━', BOLD),
             Lane::Stream { .. } => self.marks(row),
             Lane::Idle { .. } => self.idle(row),
             Lane::Lost => self.flags(row, '!', RED),
@@ -149,12 +150,14 @@ impl Picture {
         };
         let label: String = label(lane).chars().take(LABEL - 1).collect();
         let share = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } => percent(row.busy_ns, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } | Lane::Range { .. } => {
+                percent(row.busy_ns, bins.window.ns())
+            }
             _ => short(row.rows),
         };
         self.lines.push(format!("{label:LABEL$}{cells}{share:>SHARE$}"));
         let about = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } => top(row, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Range { .. } => top(row, bins.window.ns()),
             Lane::Lost => format!("{} have no line here", plural(survey.lost, "call")),
             _ => String::new(),
         };
@@ -244,6 +247,10 @@ impl Picture {
             let words = "░ GPU surely idle";
             entries.push((words.to_owned(), words.chars().count()));
         }
+        if has(|lane| matches!(lane, Lane::Range { .. })) {
+            let words = "━ outermost ranges (NVTX)";
+            entries.push((words.to_owned(), words.chars().count()));
+        }
         self.lines.push(String::new());
         self.wrap(entries);
         self.wrap_causes();
@@ -320,6 +327,7 @@ fn sign_of(why: Option<Why>) -> char {
 
 fn label(lane: &Lane) -> String {
     match lane {
+        Lane::Range { .. } => "  ranges".to_owned(),
         Lane::Layer { layer, .. } => format!("  {}", escaped(layer.name())),
         Lane::Stream { stream: 0, .. } => "  default stream".to_owned(),
         Lane::Stream { stream, .. } => {

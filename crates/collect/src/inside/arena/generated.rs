@@ -30,6 +30,9 @@ pub struct RunHead {
     pub rows: u32,
     /// How long a thread waits until a library was looked at, s.
     pub patience: u32,
+    /// 1: somebody wants those of the program.
+    pub ranges: u32,
+    pub pad: u32,
 }
 
 /// A file, as stat() names it.
@@ -113,6 +116,11 @@ pub struct ArenaCall {
 pub const PROCESS_CONTROL: u64 = 4096;
 pub const PROCESS_SITE_COUNTERS: u64 = 8192;
 pub const PROCESS_AGGREGATE_COUNTERS: u64 = 12_288;
+/// `struct started_range`, [`MOST_STARTED`] of them.
+pub const PROCESS_STARTED: u64 = 65_536;
+/// Where tables begin.
+pub const PROCESS_TABLES: u64 = 1_048_576;
+pub const MOST_STARTED: u32 = 2048;
 
 // `enum arena_table`: Tables. Those of a thread are changed by nobody else.
 /// An array, by row.
@@ -172,10 +180,10 @@ pub struct TableEntry {
 
 /// Where the blocks of threads begin.
 pub const PROCESS_BLOCKS: u64 = 268_435_456;
-pub const BLOCK_BYTES: u64 = 20_054_016;
+pub const BLOCK_BYTES: u64 = 20_119_552;
 pub const MOST_BLOCKS: u32 = 12_288;
 /// Of which hardly any are in use.
-pub const PROCESS_BYTES: u64 = 246_692_184_064;
+pub const PROCESS_BYTES: u64 = 247_497_490_432;
 
 /// What agent and gpuscope know of each other.
 #[repr(C)]
@@ -208,6 +216,8 @@ pub struct ProcessHead {
     pub gave_up: u64,
     /// Of the program's time namespace, ns.
     pub clock_ahead: i64,
+    /// Ranges and marks that found no room.
+    pub ranges_lost: u64,
     pub shape: [TableShape; ARENA_TABLES],
 }
 
@@ -221,9 +231,11 @@ pub const BLOCK_ROWS: u64 = 131_072;
 pub const BLOCK_FAILURES: u64 = 917_504;
 /// [`OWN_TOTALS`].
 pub const BLOCK_TOTALS: u64 = 983_040;
-pub const BLOCK_RING: u64 = 15_728_640;
+/// `struct open_ranges`.
+pub const BLOCK_RANGES: u64 = 15_728_640;
+pub const BLOCK_RING: u64 = 15_794_176;
 /// Calls of which nothing but their number is wanted, a word for each row.
-pub const BLOCK_PLAIN: u64 = 19_922_944;
+pub const BLOCK_PLAIN: u64 = 19_988_480;
 /// Of the first threads'.
 pub const RING_BYTES: u64 = 4_194_304;
 /// Of those behind [`LARGE_RINGS`].
@@ -256,6 +268,7 @@ pub const RING_CALLS: u32 = 0;
 pub const RING_MEMORY: u32 = 1;
 pub const RING_WORK: u32 = 2;
 pub const RING_NOTICES: u32 = 3;
+pub const RING_RANGES: u32 = 4;
 pub const RING_FILLER: u32 = 255;
 
 /// A record in a ring; its bytes follow, and the next one at a multiple of 16.
@@ -341,8 +354,8 @@ pub struct Answer {
     pub accepted: u64,
 }
 
-layout! { RunHead, 16:
-    magic: 0, rows: 8, patience: 12,
+layout! { RunHead, 24:
+    magic: 0, rows: 8, patience: 12, ranges: 16, pad: 20,
 }
 layout! { ArenaFile, 24:
     device: 0, inode: 8, changed: 16,
@@ -369,9 +382,9 @@ layout! { Table, 16:
 layout! { TableEntry, 8:
     in_use: 0, next: 4,
 }
-layout! { ProcessHead, 440:
+layout! { ProcessHead, 448:
     magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56,
-    waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, shape: 104,
+    waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, ranges_lost: 104, shape: 112,
 }
 layout! { Block, 192:
     owner: 0, ring_bytes: 4, busy: 8, pointer: 16, pad: 24, head: 64, pad2: 72, tail: 128, pad3: 136,

@@ -8,8 +8,6 @@ pub(super) use generated::*;
 use crate::stack::wire::Python;
 use crate::wire;
 
-/// Where the tables of a process begin.
-const FIRST_TABLE: u64 = 65536;
 /// What [`wire::Flow`]s are shared by, as in the body.
 pub(super) const FLOWS: u32 = 4096;
 
@@ -72,7 +70,7 @@ pub(super) fn layout() -> [TableShape; ARENA_TABLES] {
     let total = (size_of::<wire::TotalKey>(), size_of::<wire::Total>());
     shapes[OWN_TOTALS] = indexed(BLOCK_TOTALS, 13_000, total.0, total.1);
     shapes[OWN_FAILURES] = indexed(BLOCK_FAILURES, 512, size_of::<wire::FailureKey>(), 8);
-    shapes[PROCESS_FLOWS] = array(FIRST_TABLE, FLOWS, size_of::<wire::Flow>());
+    shapes[PROCESS_FLOWS] = array(PROCESS_TABLES, FLOWS, size_of::<wire::Flow>());
     let kernel = size_of::<wire::KernelKey>();
     let rest = [
         (PROCESS_SHAPES, 16384, size_of::<wire::ShapeKey>(), 8),
@@ -113,7 +111,7 @@ mod tests {
         let shapes = layout();
         assert!(shapes[OWN_ROWS].end() <= BLOCK_FAILURES);
         assert!(shapes[OWN_FAILURES].end() <= BLOCK_TOTALS);
-        assert!(shapes[OWN_TOTALS].end() <= BLOCK_RING);
+        assert!(shapes[OWN_TOTALS].end() <= BLOCK_RANGES);
         assert_eq!(BLOCK_RING + RING_BYTES, BLOCK_PLAIN);
         assert_eq!(BLOCK_PLAIN + ARENA_ROWS * 8, BLOCK_BYTES);
         for pair in shapes[PROCESS_FLOWS..].windows(2) {

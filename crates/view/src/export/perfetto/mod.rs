@@ -5,7 +5,7 @@ mod names;
 mod proto;
 mod tracks;
 
-use super::scene::{Arrows, Painter, Scene, Span};
+use super::scene::{Arrows, Painter, Scene, Span, Track};
 use super::sums::Counter;
 use crate::record::{Ending, Meta, Record};
 use crate::text::object::object;
@@ -153,6 +153,10 @@ impl Painter for Perfetto {
             ..Packet::default()
         };
         proto::write(&packet, out);
+    }
+
+    fn title(&mut self, track: Track, title: &str, out: &mut Vec<u8>) {
+        self.tracks.titled(track, &escaped(title), out);
     }
 
     fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>) {

@@ -71,12 +71,20 @@ impl Tracks {
         if let Some(uuid) = self.others.get(&track) {
             return *uuid;
         }
-        let parent = (track.pid() != 0).then(|| self.process(track.pid(), None, out));
+        self.titled(track, &track.title(), out)
+    }
+
+    /// One that is called so; below its thread, where it is of one.
+    pub(crate) fn titled(&mut self, track: Track, title: &str, out: &mut Vec<u8>) -> u64 {
+        let parent = match track {
+            Track::Range { pid, tid, .. } if tid != 0 => Some(self.thread(pid, tid, None, out)),
+            _ => (track.pid() != 0).then(|| self.process(track.pid(), None, out)),
+        };
         let uuid = self.fresh();
         self.others.insert(track, uuid);
         let track = TrackDescriptor {
             uuid: Some(uuid),
-            name: Some(track.title()),
+            name: Some(title.to_owned()),
             parent,
             ..TrackDescriptor::default()
         };

@@ -7,6 +7,7 @@ mod idle;
 mod kernels;
 mod memory;
 mod processes;
+mod ranges;
 mod waited;
 mod waits;
 
@@ -22,6 +23,7 @@ pub(super) fn of(report: &Report) -> Vec<Chapter> {
         executed::executed(report),
         waited::waited(report),
         by_line::by_line(report),
+        ranges::ranges(report),
         kernels::kernels(report),
         kernels::copies(report),
         waits::waits(report),

@@ -1,0 +1,86 @@
+//! What programs call their own phases (NVTX): taken in and told as records.
+
+use super::Tracer;
+use crate::discover;
+use crate::engine::{Records, Stream};
+use crate::inside;
+use crate::model::range::Range;
+use crate::probe::launch::Runner;
+use crate::record::Encoder;
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::rc::Rc;
+
+/// See the module.
+pub(super) struct RangePlane {
+    records: Records,
+    /// Names of programs, for threads that have ended before they were told of.
+    programs: HashMap<u32, String>,
+}
+
+/// Programs whose names are known; when there are more, nothing is known of any for a moment.
+const MOST_PROGRAMS: usize = 1 << 16;
+
+impl Tracer {
+    /// Has ranges and marks become lines, where the engine is told of them.
+    pub fn watch_ranges(&mut self) {
+        let opened = Records::open(self.engine.as_ref(), Stream::Ranges);
+        self.ranges = opened.ok().map(|records| RangePlane {
+            records,
+            programs: HashMap::new(),
+        });
+    }
+
+    /// Takes what has NVTX call us out of what a program is started with, where another tool has it.
+    pub(super) fn leave_ranges(&mut self, all: &mut Vec<(OsString, OsString)>, runner: Option<&Runner>) {
+        let given = match runner {
+            Some(runner) => runner.environment.get(OsStr::new(inside::NVTX)).cloned(),
+            None => std::env::var_os(inside::NVTX),
+        };
+        if all.iter().all(|(name, _)| name != inside::NVTX) {
+            return;
+        }
+        if let Some(other) = inside::leave_nvtx(all, given) {
+            let path = other.display();
+            self.attacher.gap(format!(
+                "ranges and marks (NVTX): {} is set to {path} already, and has room for one library",
+                inside::NVTX
+            ));
+        }
+    }
+
+    /// A program has begun in process `pid`, or a child was born there.
+    pub(super) fn name_program(&mut self, pid: u32, comm: &str) {
+        let Some(plane) = &mut self.ranges else { return };
+        if plane.programs.len() >= MOST_PROGRAMS {
+            plane.programs.clear();
+        }
+        plane.programs.insert(pid, comm.to_owned());
+    }
+
+    /// Takes in what programs have told.
+    pub(super) fn take_ranges(&mut self) {
+        let Some(plane) = &self.ranges else { return };
+        let inbox = Rc::clone(plane.records.drain());
+        for record in inbox.borrow().records() {
+            match Range::parse(record) {
+                Some(range) => self.window.annotate(range),
+                None => self.malformed += 1,
+            }
+        }
+        inbox.borrow_mut().clear();
+    }
+
+    pub(super) fn write_range(&mut self, range: &Range) {
+        let Some(encoder) = self.encoder.as_mut() else { return };
+        let program = self.ranges.as_ref().and_then(|plane| plane.programs.get(&range.pid));
+        let comm = self.comms.entry(range.tid).or_insert_with(|| {
+            let now = discover::comm(range.pid, range.tid);
+            now.or_else(|| program.cloned()).unwrap_or_else(|| "?".to_owned())
+        });
+        let made = self.maker.range(range, comm, encoder.keeps());
+        encoder.take(&made, &mut self.buffer);
+        self.shown = true;
+        self.write_if_full();
+    }
+}
