@@ -4,12 +4,14 @@
 //! `findings` and `report`; how they are kept, of `trace`; how they look, of `sink` and `export`.
 
 mod causes;
+mod counting;
 pub mod json;
 mod making;
 mod traced;
 pub mod xid;
 
 pub use causes::Causes;
+pub use counting::Counting;
 pub use making::Maker;
 pub use traced::{Asked, Facts, Traced};
 
