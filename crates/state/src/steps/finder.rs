@@ -24,6 +24,17 @@ pub struct Found {
     pub why_none: Option<String>,
 }
 
+impl Found {
+    /// Nothing, and why.
+    #[must_use]
+    pub fn none(why: &str) -> Found {
+        Found {
+            anchors: Vec::new(),
+            why_none: Some(why.to_owned()),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Process {
     all: Watch,

@@ -11,6 +11,7 @@ use super::memory::MemoryTally;
 use super::processes::Processes;
 use super::rates::RateTally;
 use super::slowest::Slowest;
+use super::steps::Iterations;
 use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
@@ -244,6 +245,7 @@ impl Gatherer {
             losses,
             processes: self.processes.list(),
             xids: self.failures.xids.clone(),
+            steps: Iterations::default(),
             exact: exact.is_some(),
             by_rows: is_snapshot.then(|| self.totals()),
             totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact, is_snapshot)),

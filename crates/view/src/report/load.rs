@@ -1,10 +1,12 @@
 //! From a recording, or rows as they come, to a report.
 
 use super::clip::Clip;
+use super::steps::StepTally;
 use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::{Meta, Record, Taker};
+use crate::steps::{Finder, Found};
 use crate::trace::{Covers, End, Latest, Recording};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ pub struct Collector {
     gatherer: Gatherer,
     examiner: Examiner,
     clip: Option<Clip>,
+    steps: StepTally,
 }
 
 impl Default for Collector {
@@ -31,6 +34,7 @@ impl Collector {
             gatherer: Gatherer::default(),
             examiner: Examiner::new(),
             clip: None,
+            steps: StepTally::default(),
         }
     }
 
@@ -38,6 +42,11 @@ impl Collector {
     pub fn covers(&mut self, covers: Covers) {
         self.clip = Clip::of(covers);
         self.begin();
+    }
+
+    /// The steps that rows are cut into, before any of them.
+    pub fn steps_are(&mut self, found: Found) {
+        self.steps = StepTally::of(found);
     }
 
     /// Where the beginning is known.
@@ -51,6 +60,7 @@ impl Collector {
     fn hand(&mut self, event: &Record<'_>) {
         self.gatherer.take(event);
         self.examiner.take(event);
+        self.steps.take(event);
     }
 
     /// What the rows so far say. `exact`: the summary of the run, as JSON.
@@ -85,6 +95,7 @@ impl Collector {
         report.totals.no_findings.clone_from(&not_looked_for);
         Report {
             not_looked_for,
+            steps: self.steps.told(&report),
             ..report
         }
     }
@@ -151,11 +162,28 @@ impl Taker for Collector {
 /// # Errors
 /// It cannot be read, is none, or nothing in it can be read.
 pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let found = find_steps(path, &mut |done, all| watch(done, 2 * all))?;
     let reader = Recording::open(path)?;
     let mut collector = Collector::new();
     collector.covers(reader.covers());
-    let end = reader.read_watched(path, &mut collector, watch);
+    collector.steps_are(found);
+    let end = reader.read_watched(path, &mut collector, &mut |done, all| watch(all + done, 2 * all));
     conclude(path, &mut collector, end)
+}
+
+/// Looks for the steps of a recording, which takes a reading of its own; `watch` as with [`load`].
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn find_steps(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Found> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Ok(Found::none(
+            "they are looked for where the recording is a file, which can be read twice",
+        ));
+    }
+    let mut finder = Finder::default();
+    Recording::open(path)?.read_watched(path, &mut finder, watch);
+    Ok(finder.found())
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {

@@ -30,6 +30,7 @@ mod rates;
 mod short;
 pub mod site;
 mod slowest;
+mod steps;
 pub mod text;
 mod texts;
 mod waits;
@@ -48,6 +49,7 @@ pub use memory::{Held, Memory, MemorySite, Point};
 pub use processes::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
+pub use steps::Iterations;
 pub use waits::{Hidden, Wait, WaitSite};
 
 use crate::model::finding::{Finding, Run};
@@ -98,6 +100,7 @@ pub struct Report {
     pub losses: Losses,
     pub processes: Vec<Process>,
     pub xids: Vec<Xid>,
+    pub steps: Iterations,
     /// What a gate judges: the summary of the run; where there is none, its last snapshot, or else what rows add up to.
     pub totals: Snapshot,
     /// It is the summary, or the last snapshot.

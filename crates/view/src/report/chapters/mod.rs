@@ -7,6 +7,7 @@ mod idle;
 mod kernels;
 mod memory;
 mod processes;
+mod steps;
 mod waits;
 
 use super::Report;
@@ -16,6 +17,7 @@ use crate::sink::outside;
 /// All that have something to say.
 pub(super) fn of(report: &Report) -> Vec<Chapter> {
     let all = [
+        steps::steps(report),
         calls::functions(report),
         calls::slowest(report),
         executed::executed(report),
