@@ -1,6 +1,6 @@
 //! Options of `gpuscope export`.
 
-use super::ExportFormat;
+use super::{ExportFormat, StepRange};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -16,6 +16,8 @@ Examples:
       for a spreadsheet
   gpuscope export t.arrows --to parquet -o traces/
       traces/host=NAME/date=YYYY-MM-DD/: traces of many hosts, which DuckDB, ClickHouse and Spark read as one
+  gpuscope export t.arrows --step 120..129 -o ten.pftrace
+      ten steps of the program, as 'gpuscope report' numbers them
 
 The format follows from the extension of -o (.jsonl, .json, .pftrace, .parquet, .csv), or is said by --to.
 What is written is called FILE.partial until it is complete. A recording that was cut off is exported as far as it \
@@ -31,6 +33,10 @@ pub struct ExportArgs {
     /// Format of the output [default: by the extension of -o]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: Option<ExportFormat>,
+    /// Only what began in this step of the program, or in these (N..M, both included), as the report numbers them;
+    /// without totals, which are of the whole run
+    #[arg(long, value_name = "N[..M]")]
+    pub step: Option<StepRange>,
     /// Where it goes (`-`: stdout); of parquet also a folder, which ends in / or is there [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,

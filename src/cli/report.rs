@@ -1,6 +1,6 @@
 //! The command line of `report` and `diff`.
 
-use super::{Paint, Stacks};
+use super::{Paint, Stacks, StepRange};
 use crate::text::parse::parse_seconds;
 use clap::Args;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ Examples:
       for a program; docs/report.md has the schema
   gpuscope report trace.arrows --fail-on finding:alloc-churn --fail-on error
       for CI: exit status 3 when one of these is so
+  gpuscope report trace.arrows --step 120..129
+      ten steps of it alone, by the numbers that the section \"Steps\" gives them
   sudo gpuscope report --live -p 1234 --duration 10s
       the same of a process that runs, after ten seconds
 
@@ -70,6 +72,9 @@ pub struct ReportArgs {
     /// Whose call stacks are taken
     #[arg(long, value_enum, default_value = "all", value_name = "WHICH", help_heading = "Live")]
     pub stacks: Stacks,
+    /// Only what began in this step of the program, or in these (N..M, both included), as the report numbers them
+    #[arg(long, value_name = "N[..M]", conflicts_with = "live")]
+    pub step: Option<StepRange>,
     /// Write a self-contained page to OUT (`-`: stdout)
     #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "md"], help_heading = "Output")]
     pub html: Option<PathBuf>,
@@ -97,6 +102,9 @@ pub struct DiffArgs {
     /// The recording of after
     #[arg(value_name = "B")]
     pub after: PathBuf,
+    /// Only these steps of both, as their reports number them: N, or N..M
+    #[arg(long, value_name = "N[..M]")]
+    pub step: Option<StepRange>,
     /// One JSON object
     #[arg(long, conflicts_with = "md", help_heading = "Output")]
     pub json: bool,

@@ -2,21 +2,22 @@
 
 use super::rights;
 use super::whole_file::WholeFile;
-use super::{prepare, reading};
+use super::{prepare, reading, steps};
 use crate::cli::{Content, ExportArgs, ExportFormat};
 use crate::export::csv::Csv;
 use crate::export::{Writing, chrome, perfetto};
 use crate::output::say;
-use crate::record::{Encoder, Ending, Taker};
+use crate::record::{Crop, Encoder, Ending, Taker};
 use crate::refusal::Usage;
 use crate::report::Until;
 use crate::sink::json::Json;
+use crate::steps::{Anchor, Found, Marking, Part};
 use crate::text::quantity::{bytes, escaped, plural};
 use crate::trace::{End, Latest, Recording};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Writes it.
@@ -29,7 +30,7 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     let format = format(args, to)?;
     let folder = to.filter(|path| is_folder(path));
     match (format, folder) {
-        (ExportFormat::Parquet, Some(folder)) => into_folder(&args.file, folder)?,
+        (ExportFormat::Parquet, Some(folder)) => into_folder(Rows::of(args, format)?, folder)?,
         (_, Some(folder)) => bail!(Usage(format!(
             "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
             folder.display()
@@ -74,35 +75,86 @@ fn encoder(format: ExportFormat) -> Result<Box<dyn Encoder>> {
 
 fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
     let (from, encoder) = (&args.file, encoder(format)?);
+    // before anything is made: it may be no recording
+    let rows = Rows::of(args, format)?;
     let Some(path) = to else {
-        return into_stdout(from, encoder);
+        return into_stdout(rows, encoder);
     };
     refuse_itself(from, path)?;
     Content::from(format).check(to, "another name for -o, or without --to")?;
-    // before anything is made: it may be no recording
-    let reader = Recording::open(from)?;
     let mut file = WholeFile::create(path)?;
-    let (end, written) = export(reader, from, encoder, &mut file).map_err(|error| no_room(&error, path))?;
+    let (end, written) = export(rows, encoder, &mut file).map_err(|error| no_room(&error, path))?;
     file.keep()?;
     warn(from, &end);
     tell(&end, written, path);
     Ok(())
 }
 
-fn into_stdout(from: &Path, encoder: Box<dyn Encoder>) -> Result<()> {
-    match export(Recording::open(from)?, from, encoder, &mut io::stdout().lock()) {
+fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
+    let from = rows.path.clone();
+    match export(rows, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, _)) => {
-            warn(from, &end);
+            warn(&from, &end);
             Ok(())
         }
     }
 }
 
-fn export(reader: Recording, from: &Path, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
+/// What is exported: a recording, with its steps where a format has a place for them, or some steps of it.
+struct Rows {
+    path: PathBuf,
+    recording: Recording,
+    marked: Vec<Anchor>,
+    part: Option<Part>,
+}
+
+impl Rows {
+    fn of(args: &ExportArgs, format: ExportFormat) -> Result<Rows> {
+        let path = args.file.clone();
+        let recording = Recording::open(&path)?;
+        let shows_steps = matches!(format, ExportFormat::Chrome | ExportFormat::Perfetto);
+        let found = match shows_steps || args.step.is_some() {
+            true => steps::find(&path)?,
+            false => Found::default(),
+        };
+        let part = args.step.map(|range| steps::choose(&path, range, &found)).transpose()?;
+        Ok(Rows {
+            path,
+            recording,
+            marked: if shows_steps { found.anchors } else { Vec::new() },
+            part,
+        })
+    }
+
+    /// Hands them to `taker`. Of a part there are no totals: they are of all.
+    fn read(self, taker: &mut dyn Taker) -> End {
+        let Some(part) = self.part else {
+            return read(self.recording, &self.path, self.marked, taker);
+        };
+        let mut crop = Crop::new(part.from, part.to, taker);
+        let end = read(self.recording, &self.path, self.marked, &mut crop);
+        End {
+            rows: crop.rows,
+            all_rows: crop.rows,
+            summary: None,
+            snapshot: None,
+            cut: end.cut,
+        }
+    }
+}
+
+fn read(recording: Recording, path: &Path, marked: Vec<Anchor>, taker: &mut dyn Taker) -> End {
+    let mut marking = Marking::new(marked, taker);
+    let end = reading::read(recording, path, "exporting", &mut marking);
+    marking.finish();
+    end
+}
+
+fn export(rows: Rows, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, u64)> {
     let mut writing = Writing::new(encoder, to);
-    let end = reading::read(reader, from, "exporting", &mut writing);
+    let end = rows.read(&mut writing);
     give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;
     Ok((end, written))
@@ -175,7 +227,7 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn into_folder(_: &Path, _: &Path) -> Result<()> {
+fn into_folder(_: Rows, _: &Path) -> Result<()> {
     bail!(Usage(WITHOUT_PARQUET.to_owned()))
 }
 
@@ -189,13 +241,13 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(feature = "parquet")]
-fn into_folder(from: &Path, folder: &Path) -> Result<()> {
-    let reader = Recording::open(from)?;
-    let mut days = folder::Folder::new(folder, reader.meta());
-    let end = reading::read(reader, from, "exporting", &mut days);
+fn into_folder(rows: Rows, folder: &Path) -> Result<()> {
+    let from = rows.path.clone();
+    let mut days = folder::Folder::new(folder, rows.recording.meta());
+    let end = rows.read(&mut days);
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
-    warn(from, &end);
+    warn(&from, &end);
     tell(&end, written, folder);
     Ok(())
 }

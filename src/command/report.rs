@@ -5,14 +5,15 @@ use super::prepare::{self, Subject};
 use super::progress::Progress;
 use super::rights;
 use super::running::Running;
+use super::steps;
 use super::whole_file::WholeFile;
-use crate::cli::{Colour, Content, Options, ReportArgs};
+use crate::cli::{Colour, Content, Options, ReportArgs, StepRange};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
 use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::report::gate::Gate;
-use crate::report::{Live, Report, html, json, load, markdown, text};
+use crate::report::{Live, Report, html, json, load, load_part, markdown, text};
 use crate::rule::Rule;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
@@ -27,7 +28,7 @@ use std::time::Instant;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, false)?;
     let report = match &args.file {
-        Some(file) => read(file)?,
+        Some(file) => read(file, args.step)?,
         None => live(args)?,
     };
     warn(&report);
@@ -35,9 +36,14 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     status(&gates, &report, Vec::new())
 }
 
-/// Reads a recording, and shows how far it has come.
-pub(super) fn read(path: &Path) -> Result<Report> {
+/// Reads a recording, or some steps of it, and shows how far it has come.
+pub(super) fn read(path: &Path, step: Option<StepRange>) -> Result<Report> {
     rights::for_files();
+    if let Some(range) = step {
+        let part = steps::choose(path, range, &steps::find(path)?)?;
+        let mut progress = Progress::of(format!("reading {} of {}", part.words(), path.display()));
+        return load_part(path, &part, &mut |done, all| progress.show(done, all));
+    }
     let mut progress = Progress::of(format!("reading {}", path.display()));
     load(path, &mut |done, all| progress.show(done, all))
 }

@@ -1,14 +1,16 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
 use super::leaks::screen;
-use super::{prepare, reading, rights};
+use super::{prepare, reading, rights, steps};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};
+use crate::record::Taker;
 use crate::refusal::Usage;
+use crate::steps::{Found, Marking, Part};
 use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
-use crate::trace::Recording;
+use crate::trace::{End, Recording};
 use anyhow::{Result, bail};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
@@ -25,16 +27,21 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     rights::for_files();
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
+    let found = steps::find(&args.file)?;
+    let limits = match args.step {
+        Some(range) => window(&steps::choose(&args.file, range, &found)?),
+        None => limits,
+    };
     let look = look(args);
     let mut survey = Survey::new(&filter, limits);
-    let end = reading::read(Recording::open(&args.file)?, &args.file, "reading", &mut survey);
+    let end = read(args, &found, "reading", &mut survey)?;
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
         bail!(nothing(args, survey.calls, limits, end.all_rows));
     };
     let lanes = survey.busiest(args.lanes.into());
     let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
-    reading::read(Recording::open(&args.file)?, &args.file, "drawing", &mut bins);
+    read(args, &found, "drawing", &mut bins)?;
     let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
     let mut output = Output::stdout();
     output.write(picture.as_bytes());
@@ -47,6 +54,21 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     }
     output.check()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Hands all rows over, and steps as rows.
+fn read(args: &TimelineArgs, found: &Found, doing: &str, to: &mut dyn Taker) -> Result<End> {
+    let mut marking = Marking::new(found.anchors.clone(), to);
+    let end = reading::read(Recording::open(&args.file)?, &args.file, doing, &mut marking);
+    marking.finish();
+    Ok(end)
+}
+
+fn window(part: &Part) -> Window {
+    Window {
+        from: part.from,
+        to: part.to,
+    }
 }
 
 /// Why nothing is shown.

@@ -7,9 +7,11 @@
 mod account;
 mod anchor;
 mod candidate;
+mod chosen;
 mod cutter;
 mod detail;
 mod finder;
+mod marking;
 mod period;
 mod sample;
 mod sketch;
@@ -25,6 +27,8 @@ mod tests;
 
 pub use account::{Account, Slow, Steps, WarmUp};
 pub use anchor::{Anchor, Origin};
+pub use chosen::{Chosen, Part};
 pub use cutter::{Cutter, Step};
 pub use detail::{Detail, Difference, Where};
 pub use finder::{Finder, Found};
+pub use marking::Marking;

@@ -33,6 +33,10 @@ pub enum Track {
     Idle {
         pid: u32,
     },
+    /// Iterations of a process.
+    Steps {
+        pid: u32,
+    },
     /// From the start of a process to its end.
     Life {
         pid: u32,
@@ -52,7 +56,7 @@ impl Track {
     pub fn pid(self) -> u32 {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Idle { pid } | Track::Steps { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
     }
@@ -66,6 +70,7 @@ impl Track {
             Track::Stream { stream, .. } => format!("stream {stream:#x} (submitted)"),
             Track::Gpu { device, stream, .. } => format!("GPU {device} stream {stream} (executed)"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
+            Track::Steps { .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
             Track::Xid => "Xid".to_owned(),
@@ -317,13 +322,13 @@ impl<P: Painter> Scene<P> {
         self.mark(Track::Lost, &event, &name, out);
     }
 
-    fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+    fn stretch(&mut self, track: Track, name: &str, event: &Record<'_>, out: &mut Vec<u8>) {
         let span = Span {
-            track: Track::Idle { pid: event.pid },
+            track,
             at: event.at,
             end: Some(event.end()),
-            name: "idle",
-            category: "idle",
+            name,
+            category: event.kind.name(),
             flow: None,
             from: None,
             args: event.args,
@@ -391,7 +396,8 @@ impl<P: Painter> Encoder for Scene<P> {
                 let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
                 self.mark(Track::Xid, event, &name, out);
             }
-            Kind::Idle => self.idle(event, out),
+            Kind::Idle => self.stretch(Track::Idle { pid: event.pid }, "idle", event, out),
+            Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
             Kind::Gpu => self.executed(event, out),
             // others have no place of their own
             _ => {}

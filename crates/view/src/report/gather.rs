@@ -42,6 +42,8 @@ pub struct Source {
     pub until: Option<Until>,
     /// Until when, ns since the start of the trace, there are totals of the whole trace, of which these are not all rows.
     pub of_more_until: Option<i64>,
+    /// Which steps of it alone.
+    pub part: Option<String>,
     /// It is a trace of now, not a recording.
     pub live: bool,
 }
@@ -326,6 +328,7 @@ impl Gatherer {
 
     fn notes(&self, source: &Source, exact: Option<&Snapshot>, layers: &[Layer], lost: u64) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(source.part.as_ref().map(|part| format!("this is {part} alone")));
         let rows_alone = "there are no exact totals: all numbers are computed from rows";
         notes.extend(
             source

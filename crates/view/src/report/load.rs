@@ -5,8 +5,8 @@ use super::steps::StepTally;
 use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
-use crate::record::{Meta, Record, Taker};
-use crate::steps::{Finder, Found};
+use crate::record::{Crop, Meta, Record, Taker};
+use crate::steps::{Finder, Found, Part};
 use crate::trace::{Covers, End, Latest, Recording};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
@@ -169,6 +169,28 @@ pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
     collector.steps_are(found);
     let end = reader.read_watched(path, &mut collector, &mut |done, all| watch(all + done, 2 * all));
     conclude(path, &mut collector, end)
+}
+
+/// Reads some steps of a recording; `watch` as with [`load`].
+///
+/// # Errors
+/// As [`load`].
+pub fn load_part(path: &Path, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let reader = Recording::open(path)?;
+    let mut collector = Collector::new();
+    collector.covers(Covers::From(part.from));
+    let mut crop = Crop::new(part.from, part.to, &mut collector);
+    let end = reader.read_watched(path, &mut crop, watch);
+    let rows = crop.rows;
+    let source = Source {
+        name: path.display().to_string(),
+        rows,
+        cut: end.cut,
+        part: Some(part.words()),
+        ..Source::default()
+    };
+    // those of the recording are of all of it
+    Ok(collector.report(source, None))
 }
 
 /// Looks for the steps of a recording, which takes a reading of its own; `watch` as with [`load`].

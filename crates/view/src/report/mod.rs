@@ -44,7 +44,7 @@ pub use gather::{Gatherer, Source, Until};
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
-pub use load::{Collector, load};
+pub use load::{Collector, find_steps, load, load_part};
 pub use memory::{Held, Memory, MemorySite, Point};
 pub use processes::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};

@@ -6,6 +6,10 @@ use crate::record::{Kind, Record, json};
 /// A line of the picture, in the order in which they are drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
+    /// Iterations of a process.
+    Steps {
+        pid: u32,
+    },
     /// Calls of a thread in a layer: those that are in no other call of the layer.
     Layer {
         pid: u32,
@@ -79,6 +83,7 @@ impl Lane {
                 device: event.args.and_then(json::device_of_activity).unwrap_or(0),
                 stream: event.stream.unwrap_or(0),
             }),
+            Kind::Step => Some(Lane::Steps { pid }),
             Kind::Idle => Some(Lane::Idle { pid }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
@@ -101,7 +106,11 @@ impl Lane {
     #[must_use]
     pub fn pid(&self) -> u32 {
         match self {
-            Lane::Layer { pid, .. } | Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } | Lane::Idle { pid } => *pid,
+            Lane::Layer { pid, .. }
+            | Lane::Stream { pid, .. }
+            | Lane::Gpu { pid, .. }
+            | Lane::Idle { pid }
+            | Lane::Steps { pid } => *pid,
             Lane::Lost | Lane::Xid => 0,
         }
     }
