@@ -5,6 +5,9 @@ use super::sketch::Sketch;
 use super::work::Role;
 use crate::findings::interner::Interner;
 
+/// Characters of a name in a sentence.
+const ROOM: usize = 40;
+
 /// What says where a step begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
@@ -73,7 +76,7 @@ impl Anchor {
         self.sketch.is_none()
     }
 
-    /// `each ends with cuStreamSynchronize`, `each begins with a launch of gemm behind one of softmax`; not escaped.
+    /// Long names are cut: `each ends with cuStreamSynchronize`, `each begins with a launch of gemm behind one of softmax`; not escaped.
     #[must_use]
     pub fn words(&self) -> String {
         let Origin::Call {
@@ -85,7 +88,21 @@ impl Anchor {
         } = &self.origin;
         let verb = if *waits { "ends" } else { "begins" };
         let what = if *launches { "a launch of " } else { "" };
-        let behind = after.as_ref().map(|after| format!(" behind one of {after}"));
-        format!("each {verb} with {what}{name}{}", behind.unwrap_or_default())
+        let behind = after
+            .as_ref()
+            .map(|after| format!(" behind one of {}", begin_of(after)));
+        format!(
+            "each {verb} with {what}{}{}",
+            begin_of(name),
+            behind.unwrap_or_default()
+        )
+    }
+}
+
+/// As much of a name as a sentence has room for.
+fn begin_of(name: &str) -> String {
+    match name.char_indices().nth(ROOM) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
     }
 }

@@ -22,6 +22,9 @@ const CHANCE_BITS: f64 = 21.0;
 const STRONG_BORDER: f64 = 2.0;
 const AS_STRONG: f64 = 1.0;
 
+/// To wait for the device says more than a pause: as much as one longer by so many powers of two.
+const WAIT_DOUBLINGS: f64 = 2.0;
+
 /// A candidate, and what lies between its occurrences most of all.
 #[derive(Clone, Copy)]
 pub(super) struct Period<'a> {
@@ -65,13 +68,14 @@ impl<'a> Period<'a> {
     /// The more, the more natural it is to cut there: where parts are alike, and the host pauses; of that, at a wait; what
     /// needs least words; and what comes first.
     fn border(&self) -> (bool, u64, bool, bool, Reverse<u64>) {
-        // pauses of about the same length are the same pause
-        let pause = self.candidate.pauses.doublings().round() as u64;
         let label = &self.candidate.label;
+        let waits = label.role == Role::Wait;
+        // pauses of about the same length are the same pause
+        let pause = self.candidate.pauses.doublings() + if waits { WAIT_DOUBLINGS } else { 0.0 };
         (
             self.is_mostly_alike(),
-            pause,
-            label.role == Role::Wait,
+            pause.round() as u64,
+            waits,
             label.after == 0,
             Reverse(self.candidate.first),
         )

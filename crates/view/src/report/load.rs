@@ -1,12 +1,13 @@
 //! From a recording, or rows as they come, to a report.
 
 use super::clip::Clip;
+use super::part::find_steps;
 use super::steps::StepTally;
 use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
-use crate::record::{Crop, Meta, Record, Taker};
-use crate::steps::{Finder, Found, Part};
+use crate::record::{Meta, Record, Taker};
+use crate::steps::Found;
 use crate::trace::{Covers, End, Latest, Recording};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
@@ -169,43 +170,6 @@ pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
     collector.steps_are(found);
     let end = reader.read_watched(path, &mut collector, &mut |done, all| watch(all + done, 2 * all));
     conclude(path, &mut collector, end)
-}
-
-/// Reads some steps of a recording; `watch` as with [`load`].
-///
-/// # Errors
-/// As [`load`].
-pub fn load_part(path: &Path, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
-    let reader = Recording::open(path)?;
-    let mut collector = Collector::new();
-    collector.covers(Covers::From(part.from));
-    let mut crop = Crop::new(part.from, part.to, &mut collector);
-    let end = reader.read_watched(path, &mut crop, watch);
-    let rows = crop.rows;
-    let source = Source {
-        name: path.display().to_string(),
-        rows,
-        cut: end.cut,
-        part: Some(part.words()),
-        ..Source::default()
-    };
-    // those of the recording are of all of it
-    Ok(collector.report(source, None))
-}
-
-/// Looks for the steps of a recording, which takes a reading of its own; `watch` as with [`load`].
-///
-/// # Errors
-/// It cannot be read, or is none.
-pub fn find_steps(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Found> {
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        return Ok(Found::none(
-            "they are looked for where the recording is a file, which can be read twice",
-        ));
-    }
-    let mut finder = Finder::default();
-    Recording::open(path)?.read_watched(path, &mut finder, watch);
-    Ok(finder.found())
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {

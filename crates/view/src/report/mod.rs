@@ -25,12 +25,15 @@ pub mod markdown;
 mod memory;
 #[cfg(test)]
 mod pages_tests;
+mod part;
 mod processes;
 mod rates;
 mod short;
 pub mod site;
 mod slowest;
 mod steps;
+#[cfg(test)]
+mod steps_tests;
 pub mod text;
 mod texts;
 mod waits;
@@ -44,8 +47,9 @@ pub use gather::{Gatherer, Source, Until};
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
-pub use load::{Collector, find_steps, load, load_part};
+pub use load::{Collector, load};
 pub use memory::{Held, Memory, MemorySite, Point};
+pub use part::{find_steps, load_part};
 pub use processes::{Process, Thread};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;

@@ -10,6 +10,8 @@ use crate::text::quantity::{count, duration, plural};
 
 /// Steps that are told where there is little room.
 const FEW: usize = 5;
+/// A slow step took so much longer than the median.
+const SLOWER_PERCENT: u64 = 5;
 
 pub(super) fn steps(report: &Report) -> Chapter {
     let told = &report.steps;
@@ -35,7 +37,8 @@ fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
         Column::number("at"),
         Column::text("of it in"),
     ];
-    let slower = steps.slowest.iter().filter(|slow| slow.step.ns() > steps.median_ns);
+    let limit_ns = steps.median_ns.saturating_add(steps.median_ns / 100 * SLOWER_PERCENT);
+    let slower = steps.slowest.iter().filter(|slow| slow.step.ns() > limit_ns);
     let table = Table::flat(columns, slower.map(|slow| row(slow, steps.median_ns))).of("slow step");
     Section {
         title: several.then(|| format!("Steps, process {}", steps.anchor.pid)),
