@@ -13,7 +13,7 @@ FLOORS = {
     "core": "clock frame output refusal secret text user wire",
     "catalog": "capture catalog decode driver filter",
     "collect": "activity confine device discover elf engine foreign inside owner probe stack",
-    "state": "findings model record rule",
+    "state": "findings model record rule steps",
     "store": "trace",
     "view": "export paths report section sink timeline within",
     "app": "cli command rows serve top tracer",

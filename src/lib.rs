@@ -41,7 +41,7 @@ pub(crate) mod tracer;
 pub use gpuscope_catalog::{capture, catalog, decode, driver, filter};
 pub use gpuscope_collect::{activity, confine, device, discover, elf, engine, foreign, inside, owner, probe, stack};
 pub use gpuscope_core::{clock, frame, output, refusal, secret, text, user, wire};
-pub use gpuscope_state::{findings, model, record, rule};
+pub use gpuscope_state::{findings, model, record, rule, steps};
 #[cfg(feature = "record")]
 pub use gpuscope_store::trace;
 pub use gpuscope_view::sink;

@@ -1,6 +1,6 @@
 //! Options of `gpuscope export`.
 
-use super::ExportFormat;
+use super::{ExportFormat, StepRange};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
@@ -22,6 +22,8 @@ Examples:
       the time that threads waited in CUDA, by call path
   gpuscope export t.arrows --to collapsed | flamegraph.pl --countname ns > t.svg
       a line for each call path
+  gpuscope export t.arrows --step 120..129 -o ten.pftrace
+      ten steps of the program, as 'gpuscope report' numbers them
 
 The format follows from the name of -o (.jsonl, .json, .pftrace, .parquet, .csv, .speedscope.json, .pb.gz, .collapsed), or \
 is said by --to. speedscope, pprof and collapsed have call paths where calls were recorded with their stacks: \
@@ -51,10 +53,14 @@ pub struct ExportArgs {
     /// Which time speedscope, pprof and collapsed have [default: gpu]
     #[arg(long, value_enum, value_name = "TIME")]
     pub weight: Option<Weighed>,
+    /// Only what began in this step of the program, or in these (N..M, both included), as the report numbers them;
+    /// without totals, which are of the whole run
+    #[arg(long, value_name = "N[..M]")]
+    pub step: Option<StepRange>,
     /// Where it goes (`-`: stdout); of parquet also a folder, which ends in / or is there [default: stdout]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
     /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "step")]
     pub range: Option<String>,
 }

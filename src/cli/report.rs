@@ -1,6 +1,6 @@
 //! The command line of `report` and `diff`.
 
-use super::{Paint, Stacks};
+use super::{Paint, Stacks, StepRange};
 use crate::text::parse::parse_seconds;
 use clap::Args;
 use std::path::PathBuf;
@@ -20,6 +20,8 @@ Examples:
       for CI: exit status 3 when one of these is so
   gpuscope report trace.arrows --range 'step *'
       of what began within the program's own ranges (NVTX) of such a name
+  gpuscope report trace.arrows --step 120..129
+      ten steps of it alone, by the numbers that the section \"Steps\" gives them
   sudo gpuscope report --live -p 1234 --duration 10s
       the same of a process that runs, after ten seconds
 
@@ -51,7 +53,7 @@ pub struct ReportArgs {
     #[arg(value_name = "FILE", required_unless_present = "live", conflicts_with = "live")]
     pub file: Option<PathBuf>,
     /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
-    #[arg(long, value_name = "GLOB", conflicts_with = "live")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "live", conflicts_with = "step")]
     pub range: Option<String>,
     /// What is traced now, until Ctrl-C, the end of the processes, or --duration, instead of a recording
     #[arg(long, help_heading = "Live")]
@@ -75,6 +77,9 @@ pub struct ReportArgs {
     /// Whose call stacks are taken
     #[arg(long, value_enum, default_value = "all", value_name = "WHICH", help_heading = "Live")]
     pub stacks: Stacks,
+    /// Only what began in this step of the program, or in these (N..M, both included), as the report numbers them
+    #[arg(long, value_name = "N[..M]", conflicts_with = "live")]
+    pub step: Option<StepRange>,
     /// Write a self-contained page to OUT (`-`: stdout)
     #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "md"], help_heading = "Output")]
     pub html: Option<PathBuf>,
@@ -102,6 +107,9 @@ pub struct DiffArgs {
     /// The recording of after
     #[arg(value_name = "B")]
     pub after: PathBuf,
+    /// Only these steps of both, as their reports number them: N, or N..M
+    #[arg(long, value_name = "N[..M]")]
+    pub step: Option<StepRange>,
     /// One JSON object
     #[arg(long, conflicts_with = "md", help_heading = "Output")]
     pub json: bool,

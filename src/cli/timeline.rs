@@ -1,6 +1,6 @@
 //! Options of `gpuscope timeline`.
 
-use super::Colour;
+use super::{Colour, StepRange};
 use crate::text::parse::parse_duration;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -12,6 +12,8 @@ Examples:
       the whole trace, as wide as the terminal
   gpuscope timeline t.arrows --from 1.2s --to 1.3s
       a tenth of a second of it
+  gpuscope timeline t.arrows --step 120
+      a step of the program, as 'gpuscope report' numbers them
   gpuscope timeline t.arrows --filter @sync --filter @copy
       waits and copies alone
   gpuscope timeline t.arrows --color always | less -R
@@ -38,8 +40,11 @@ pub struct TimelineArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub to: Option<Duration>,
     /// Only what began within ranges (NVTX) whose name matches GLOB, of the same process
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "step")]
     pub range: Option<String>,
+    /// This step of the program, or these (N..M, both included), as the report numbers them
+    #[arg(long, value_name = "N[..M]", conflicts_with_all = ["from", "to"])]
+    pub step: Option<StepRange>,
     /// Only functions that match GLOB (their name as exported) or @CLASS; `!` before it excludes (repeatable)
     #[arg(long, value_name = "GLOB|@CLASS", allow_hyphen_values = true)]
     pub filter: Vec<String>,

@@ -14,7 +14,10 @@ use std::process::ExitCode;
 /// A recording cannot be read, or nothing can be written.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, true)?;
-    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    let (before, after) = (
+        read(&args.before, None, args.step)?,
+        read(&args.after, None, args.step)?,
+    );
     warn(&before);
     warn(&after);
     let diff = diff::diff(&before, &after);

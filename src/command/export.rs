@@ -1,8 +1,10 @@
 //! `gpuscope export`: a recording in another format.
 
+mod rows;
+
+use super::prepare;
 use super::rights;
 use super::whole_file::WholeFile;
-use super::{prepare, reading};
 use crate::cli::{Content, ExportArgs, ExportFormat, Weighed};
 use crate::export::csv::Csv;
 use crate::export::paths::{ByPath, collapsed::Collapsed, pprof::Pprof, speedscope::Speedscope};
@@ -14,10 +16,10 @@ use crate::refusal::Usage;
 use crate::report::Until;
 use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
-use crate::trace::{End, Latest, Recording};
-use crate::within::Within;
+use crate::trace::{End, Latest};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use rows::Rows;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,14 +33,13 @@ pub fn run(args: &ExportArgs) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = format(args, to)?;
     let folder = to.filter(|path| is_folder(path));
-    let within = reading::within(&args.file, args.range.as_deref())?;
     match (format, folder) {
-        (ExportFormat::Parquet, Some(folder)) => into_folder(&args.file, folder, within.as_ref())?,
+        (ExportFormat::Parquet, Some(folder)) => into_folder(Rows::of(args, format)?, folder)?,
         (_, Some(folder)) => bail!(Usage(format!(
             "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
             folder.display()
         ))),
-        (format, None) => into_one(args, format, to, within.as_ref())?,
+        (format, None) => into_one(args, format, to)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,10 +95,12 @@ fn encoder(format: ExportFormat, weight: Weight) -> Result<Box<dyn Encoder>> {
     })
 }
 
-fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>, within: Option<&Within>) -> Result<()> {
+fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
     let (from, encoder) = (&args.file, encoder(format, weight(args))?);
+    // before anything is made: it may be no recording
+    let rows = Rows::of(args, format)?;
     let Some(path) = to else {
-        return into_stdout(from, encoder, within);
+        return into_stdout(rows, encoder);
     };
     refuse_itself(from, path)?;
     let hint = match format {
@@ -105,58 +108,37 @@ fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>, within: 
         _ => "another name for -o, or without --to",
     };
     Content::from(format).check(to, hint)?;
-    // before anything is made: it may be no recording
-    let reader = Recording::open(from)?;
-    let mut file = WholeFile::create(path)?;
-    let part = (reader, from.as_path(), within);
-    let (end, written) = export(part, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
+    let (mut file, part) = (WholeFile::create(path)?, rows.words());
+    let (end, written) = export(rows, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
     file.keep()?;
-    warn(from, &end, within);
+    warn(from, &end, part.as_deref());
     remark(&written);
     tell(&end, written.bytes, path);
     Ok(())
 }
 
-fn into_stdout(from: &Path, encoder: Box<dyn Encoder>, within: Option<&Within>) -> Result<()> {
-    let of = (Recording::open(from)?, from, within);
-    match export(of, encoder, &mut io::stdout().lock()) {
+fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
+    let (from, part) = (rows.path.clone(), rows.words());
+    match export(rows, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        Err(error) if is_of_content(&error) => Err(refused(&error, from)),
+        Err(error) if is_of_content(&error) => Err(refused(&error, &from)),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, written)) => {
-            warn(from, &end, within);
+            warn(&from, &end, part.as_deref());
             remark(&written);
             Ok(())
         }
     }
 }
 
-/// A recording, where it lies, and which part of it is wanted.
-type Part<'a> = (Recording, &'a Path, Option<&'a Within>);
-
-fn export(part: Part<'_>, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
+fn export(rows: Rows, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
     let mut writing = Writing::new(encoder, to);
-    let end = read_part(part, &mut writing);
+    let end = rows.read(&mut writing);
     give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;
     Ok((end, written))
 }
 
-/// Totals of all of the trace are none of a part.
-fn read_part((recording, from, within): Part<'_>, taker: &mut dyn Taker) -> End {
-    let end = reading::read_within(recording, from, "exporting", within, taker);
-    match within {
-        None => end,
-        Some(within) => End {
-            summary: None,
-            snapshot: None,
-            cut: end.cut.or_else(|| Some(within.words())),
-            ..end
-        },
-    }
-}
-
-/// Where there is no summary, the last snapshot is the last row.
 fn give_totals(end: &End, to: &mut dyn Taker) {
     if let Some(latest) = whole(end) {
         to.take(&latest.record());
@@ -214,12 +196,12 @@ fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
     )
 }
 
-fn warn(from: &Path, end: &End, within: Option<&Within>) {
-    if let Some(within) = within {
+fn warn(from: &Path, end: &End, part: Option<&str>) {
+    if let Some(part) = part {
         return say(format_args!(
             "gpuscope: {}: {}; there are no exact totals of that",
             from.display(),
-            escaped(&within.words())
+            escaped(part)
         ));
     }
     if let Some(why) = &end.cut {
@@ -253,7 +235,7 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn into_folder(_: &Path, _: &Path, _: Option<&Within>) -> Result<()> {
+fn into_folder(_: Rows, _: &Path) -> Result<()> {
     bail!(Usage(WITHOUT_PARQUET.to_owned()))
 }
 
@@ -267,13 +249,13 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(feature = "parquet")]
-fn into_folder(from: &Path, folder: &Path, within: Option<&Within>) -> Result<()> {
-    let reader = Recording::open(from)?;
-    let mut days = folder::Folder::new(folder, reader.meta());
-    let end = read_part((reader, from, within), &mut days);
+fn into_folder(rows: Rows, folder: &Path) -> Result<()> {
+    let (from, part) = (rows.path.clone(), rows.words());
+    let mut days = folder::Folder::new(folder, rows.recording.meta());
+    let end = rows.read(&mut days);
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
-    warn(from, &end, within);
+    warn(&from, &end, part.as_deref());
     tell(&end, written, folder);
     Ok(())
 }

@@ -31,17 +31,3 @@ pub fn within(path: &Path, glob: Option<&str>) -> Result<Option<Within>> {
     };
     Ok(Some(within))
 }
-
-/// Hands the rows of `recording` that lie `within` to `taker`, or all of them.
-pub fn read_within(
-    recording: Recording,
-    path: &Path,
-    doing: &str,
-    within: Option<&Within>,
-    taker: &mut dyn Taker,
-) -> End {
-    match within {
-        Some(within) => read(recording, path, doing, &mut within.only(taker)),
-        None => read(recording, path, doing, taker),
-    }
-}

@@ -4,15 +4,16 @@ use super::leaks::screen::columns;
 use super::prepare::{self, Subject};
 use super::progress::Progress;
 use super::running::Running;
+use super::steps;
 use super::whole_file::WholeFile;
 use super::{reading, rights};
-use crate::cli::{Colour, Content, Options, ReportArgs};
+use crate::cli::{Colour, Content, Options, ReportArgs, StepRange};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
 use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::report::gate::Gate;
-use crate::report::{Live, Report, html, json, load, load_within, markdown, text};
+use crate::report::{Live, Report, html, json, load, load_part, load_within, markdown, text};
 use crate::rule::Rule;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
@@ -27,7 +28,7 @@ use std::time::Instant;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, false)?;
     let report = match &args.file {
-        Some(file) => read_part(file, args.range.as_deref())?,
+        Some(file) => read(file, args.range.as_deref(), args.step)?,
         None => live(args)?,
     };
     warn(&report);
@@ -35,21 +36,20 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     status(&gates, &report, Vec::new())
 }
 
-/// Reads a recording, and shows how far it has come.
-pub(super) fn read(path: &Path) -> Result<Report> {
+/// Reads a recording, or what lies within ranges of a name, or some steps of it, and shows how far it has come.
+pub(super) fn read(path: &Path, range: Option<&str>, step: Option<StepRange>) -> Result<Report> {
     rights::for_files();
+    if let Some(range) = step {
+        let part = steps::choose(path, range, &steps::find(path)?)?;
+        let mut progress = Progress::of(format!("reading {} of {}", part.words(), path.display()));
+        return load_part(path, &part, &mut |done, all| progress.show(done, all));
+    }
+    let within = reading::within(path, range)?;
     let mut progress = Progress::of(format!("reading {}", path.display()));
-    load(path, &mut |done, all| progress.show(done, all))
-}
-
-/// The same of what lies within ranges of a name.
-fn read_part(path: &Path, range: Option<&str>) -> Result<Report> {
-    rights::for_files();
-    let Some(within) = reading::within(path, range)? else {
-        return read(path);
-    };
-    let mut progress = Progress::of(format!("reading {}", path.display()));
-    load_within(path, &within, &mut |done, all| progress.show(done, all))
+    match within {
+        Some(within) => load_within(path, &within, &mut |done, all| progress.show(done, all)),
+        None => load(path, &mut |done, all| progress.show(done, all)),
+    }
 }
 
 /// Traces until a signal, the time limit, or the end of all traced processes.

@@ -1,12 +1,13 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
 use super::leaks::screen;
-use super::{prepare, reading, rights};
+use super::{prepare, reading, rights, steps};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};
 use crate::record::Taker;
 use crate::refusal::Usage;
+use crate::steps::{Marking, Part};
 use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
 use crate::trace::Recording;
@@ -26,17 +27,26 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     rights::for_files();
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
+    let found = steps::find(&args.file)?;
+    let limits = match args.step {
+        Some(range) => window(&steps::choose(&args.file, range, &found)?),
+        None => limits,
+    };
     let look = look(args);
     let within = reading::within(&args.file, args.range.as_deref())?;
+    // steps have their numbers in the whole
     let read = |doing: &str, taker: &mut dyn Taker| {
         let recording = Recording::open(&args.file)?;
-        anyhow::Ok(reading::read_within(
-            recording,
-            &args.file,
-            doing,
-            within.as_ref(),
-            taker,
-        ))
+        let mark = |to: &mut dyn Taker| {
+            let mut marking = Marking::new(found.anchors.clone(), to);
+            let end = reading::read(recording, &args.file, doing, &mut marking);
+            marking.finish();
+            end
+        };
+        anyhow::Ok(match &within {
+            Some(within) => mark(&mut within.only(taker)),
+            None => mark(taker),
+        })
     };
     let mut survey = Survey::new(&filter, limits);
     let end = read("reading", &mut survey)?;
@@ -59,6 +69,13 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     }
     output.check()?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn window(part: &Part) -> Window {
+    Window {
+        from: part.from,
+        to: part.to,
+    }
 }
 
 /// Why nothing is shown.

@@ -4,12 +4,16 @@
 //! `findings` and `report`; how they are kept, of `trace`; how they look, of `sink` and `export`.
 
 mod causes;
+mod counting;
+mod crop;
 pub mod json;
 mod making;
 mod traced;
 pub mod xid;
 
 pub use causes::Causes;
+pub use counting::Counting;
+pub use crop::Crop;
 pub use making::Maker;
 pub use traced::{Asked, Facts, Traced};
 
@@ -58,6 +62,7 @@ kinds! {
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
     Idle "idle" "Nothing that the process submitted was running. Measured: its `name` is the cause; without one it follows from calls.",
+    Step "step" "An iteration of a program, `name`d by its number, which is its `count`. No recording has it: it is found in others.",
     Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
     Summary "summary" "The exact totals of the run, in `args`.",
 }

@@ -20,7 +20,7 @@ use gpuscope_catalog::{catalog, decode, driver};
 use gpuscope_collect::elf;
 use gpuscope_core::{clock, frame, text, wire};
 #[cfg(feature = "record")]
-use gpuscope_state::{findings, rule};
+use gpuscope_state::{findings, rule, steps};
 use gpuscope_state::{model, record};
 #[cfg(feature = "record")]
 use gpuscope_store::trace;

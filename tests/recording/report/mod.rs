@@ -4,6 +4,7 @@ mod fixture;
 mod pages;
 mod rendered;
 mod same;
+mod steps;
 mod traced;
 
 use crate::support;

@@ -57,6 +57,25 @@ fn a_live_report_has_every_call_of_the_ledger() {
 
 #[test]
 #[ignore = "needs root and BPF"]
+fn a_program_that_ran_a_loop_has_as_many_steps() {
+    let gpusim = sim_text("gpusim");
+    let trace = Gpuscope::record(&[], &[&gpusim, "train", "100"]).finish().ok();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+    command.args(["report", "--json"]).arg(trace.folder().join("t.arrows"));
+    let output = command.output().expect("gpuscope runs");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let steps = &report["steps"][0];
+    assert_eq!(
+        (&steps["count"], &steps["launches"]),
+        (&json!(100), &json!(20)),
+        "{steps}"
+    );
+    let anchor = json!({"name": "cuStreamSynchronize", "after": null, "at": "end"});
+    assert_eq!(steps["anchor"], anchor);
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
 fn a_recording_is_reported_as_the_ledger_has_it() {
     let gpusim = sim_text("gpusim");
     let trace = Gpuscope::record(&[], &[&gpusim, "train", "100"]).finish().ok();

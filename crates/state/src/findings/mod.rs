@@ -13,14 +13,14 @@ mod examiner;
 pub mod finding;
 #[cfg(test)]
 mod fixture;
-mod interner;
+pub(crate) mod interner;
 mod load;
 mod pace;
 mod past;
 mod places;
 mod rules;
 mod scene;
-mod table;
+pub(crate) mod table;
 mod unexplained;
 
 pub use examiner::Examiner;

@@ -12,15 +12,10 @@ use super::table::Bounded;
 use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::model::finding::Moment;
 use crate::model::outside;
-use crate::record::{Kind, Record};
+use crate::record::{Counting, Kind, Record};
 
 pub use super::past::{Fault, Gap, Past};
 
-/// The layer that is the whole truth about work, and the one that counts where that was not traced.
-const DRIVER: &str = "driver";
-const RUNTIME: &str = "runtime";
-/// Calls without one of the driver after which there will be none.
-const UNDECIDED_CALLS: u32 = 64;
 /// A value or a few, as in [`crate::model::work`].
 pub(crate) const ITEM_BYTES: u64 = 64;
 pub(crate) const ITEM_GAP_NS: u64 = 50_000;
@@ -147,8 +142,7 @@ pub struct Scene {
     /// By the lower bits of its id.
     threads: Vec<Small>,
     recent: Recent,
-    has_driver: bool,
-    runtime_calls: u32,
+    counting: Counting,
     pinned_best: f64,
 }
 
@@ -160,8 +154,7 @@ impl Default for Scene {
             processes: Bounded::new(PROCESSES),
             threads: vec![Small::default(); THREADS],
             recent: Recent::default(),
-            has_driver: false,
-            runtime_calls: 0,
+            counting: Counting::default(),
             pinned_best: 0.0,
         }
     }
@@ -170,7 +163,7 @@ impl Default for Scene {
 impl Scene {
     /// What `event` is. To be asked once for each, in order.
     pub fn look_at<'a>(&mut self, event: &'a Record<'a>) -> Seen<'a> {
-        let counts = event.kind == Kind::Call && self.counts(event);
+        let counts = event.kind == Kind::Call && self.counting.counts(event);
         let mut seen = Seen {
             event,
             counts,
@@ -203,18 +196,6 @@ impl Scene {
             _ => {}
         }
         seen
-    }
-
-    fn counts(&mut self, event: &Record<'_>) -> bool {
-        if event.layer == DRIVER {
-            self.has_driver = true;
-            return true;
-        }
-        if self.has_driver || event.layer != RUNTIME {
-            return false;
-        }
-        self.runtime_calls = self.runtime_calls.saturating_add(1);
-        event.depth == 0 && self.runtime_calls > UNDECIDED_CALLS
     }
 
     fn place(&mut self, seen: &mut Seen<'_>) {

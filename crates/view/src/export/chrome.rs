@@ -252,6 +252,26 @@ fn micros(ns: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::export::sample;
+    use crate::record::{Encoder, Kind};
+
+    #[test]
+    fn a_step_is_a_slice_of_a_track_of_its_own() {
+        let mut out = Vec::new();
+        let mut encoder = encoder();
+        let args = Some(r#"{"launches":20,"usual":true}"#);
+        encoder.take(
+            &Record {
+                name: "step 12",
+                ns: Some(5_000),
+                args,
+                ..Record::new(Kind::Step, 1_000, 7)
+            },
+            &mut out,
+        );
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(r#""args":{"name":"steps (inferred)"}"#), "{text}");
+        assert!(text.contains(r#""dur":5.000,"name":"step 12","cat":"step""#), "{text}");
+    }
 
     #[test]
     fn chrome_trace_events() {

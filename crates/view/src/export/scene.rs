@@ -42,6 +42,10 @@ pub enum Track {
     Idle {
         pid: u32,
     },
+    /// Iterations of a process.
+    Steps {
+        pid: u32,
+    },
     /// From the start of a process to its end.
     Life {
         pid: u32,
@@ -61,7 +65,8 @@ impl Track {
     pub fn pid(self) -> u32 {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Range { pid, .. } | Track::Idle { pid } | Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
+            Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
     }
@@ -78,6 +83,7 @@ impl Track {
             Track::Range { tid: 0, .. } => "ranges (NVTX)".to_owned(),
             Track::Range { tid, .. } => format!("ranges (NVTX) of thread {tid}"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
+            Track::Steps { .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
             Track::Xid => "Xid".to_owned(),
@@ -333,13 +339,13 @@ impl<P: Painter> Scene<P> {
         self.mark(Track::Lost, &event, &name, out);
     }
 
-    fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+    fn stretch(&mut self, track: Track, name: &str, event: &Record<'_>, out: &mut Vec<u8>) {
         let span = Span {
-            track: Track::Idle { pid: event.pid },
+            track,
             at: event.at,
             end: Some(event.end()),
-            name: "idle",
-            category: "idle",
+            name,
+            category: event.kind.name(),
             flow: None,
             from: None,
             args: event.args,
@@ -426,7 +432,8 @@ impl<P: Painter> Encoder for Scene<P> {
                 let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
                 self.mark(Track::Xid, event, &name, out);
             }
-            Kind::Idle => self.idle(event, out),
+            Kind::Idle => self.stretch(Track::Idle { pid: event.pid }, "idle", event, out),
+            Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),
             // others have no place of their own

@@ -12,6 +12,7 @@ use super::processes::Processes;
 use super::ranges::RangeTally;
 use super::rates::RateTally;
 use super::slowest::Slowest;
+use super::steps::Iterations;
 use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
@@ -43,6 +44,8 @@ pub struct Source {
     pub until: Option<Until>,
     /// Until when, ns since the start of the trace, there are totals of the whole trace, of which these are not all rows.
     pub of_more_until: Option<i64>,
+    /// Which steps of it alone.
+    pub part: Option<String>,
     /// It is a trace of now, not a recording.
     pub live: bool,
 }
@@ -253,6 +256,7 @@ impl Gatherer {
             processes: self.processes.list(),
             xids: self.failures.xids.clone(),
             paths: [Weight::Gpu, Weight::Wait].map(|weight| self.paths.tree(weight, told)),
+            steps: Iterations::default(),
             exact: exact.is_some(),
             by_rows: is_snapshot.then(|| self.totals()),
             totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact, is_snapshot)),
@@ -333,6 +337,7 @@ impl Gatherer {
 
     fn notes(&self, source: &Source, exact: Option<&Snapshot>, layers: &[Layer], lost: u64) -> Vec<String> {
         let mut notes = Vec::new();
+        notes.extend(source.part.as_ref().map(|part| format!("this is {part} alone")));
         let rows_alone = "there are no exact totals: all numbers are computed from rows";
         notes.extend(
             source

@@ -64,6 +64,8 @@ struct Document<'a> {
     lost: &'a Losses,
     processes: &'a [Process],
     xids: &'a [Xid],
+    steps: Option<Value>,
+    no_steps: Option<&'a str>,
     unseen: &'a [String],
     cost: Option<&'a Value>,
 }
@@ -133,6 +135,8 @@ pub fn to_line(report: &Report) -> String {
         lost: &report.losses,
         processes: &report.processes,
         xids: &report.xids,
+        steps: report.steps.to_json(),
+        no_steps: report.steps.why_none.as_deref(),
         unseen: report.unseen(),
         cost: Some(&report.totals.cost).filter(|cost| !cost.is_null()),
     };

@@ -1,10 +1,13 @@
 //! From a recording, or rows as they come, to a report.
 
 use super::clip::Clip;
+use super::part::find_steps;
+use super::steps::StepTally;
 use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
 use crate::record::{Meta, Record, Taker};
+use crate::steps::Found;
 use crate::trace::{Covers, End, Latest, Recording};
 use crate::within::Within;
 use anyhow::{Result, bail};
@@ -18,6 +21,7 @@ pub struct Collector {
     clip: Option<Clip>,
     /// Of which part of the trace rows are, in words; `None`: of all of it.
     part: Option<String>,
+    steps: StepTally,
 }
 
 impl Default for Collector {
@@ -35,6 +39,7 @@ impl Collector {
             examiner: Examiner::new(),
             clip: None,
             part: None,
+            steps: StepTally::default(),
         }
     }
 
@@ -42,6 +47,11 @@ impl Collector {
     pub fn covers(&mut self, covers: Covers) {
         self.clip = Clip::of(covers);
         self.begin();
+    }
+
+    /// The steps that rows are cut into, before any of them.
+    pub fn steps_are(&mut self, found: Found) {
+        self.steps = StepTally::of(found);
     }
 
     /// Where the beginning is known.
@@ -55,6 +65,7 @@ impl Collector {
     fn hand(&mut self, event: &Record<'_>) {
         self.gatherer.take(event);
         self.examiner.take(event);
+        self.steps.take(event);
     }
 
     /// Gaps that were kept back until it was known where they begin to count.
@@ -109,6 +120,7 @@ impl Collector {
         report.notes.extend(self.part.clone());
         Report {
             not_looked_for,
+            steps: self.steps.told(&report),
             ..report
         }
     }
@@ -180,10 +192,12 @@ impl Taker for Collector {
 /// # Errors
 /// It cannot be read, is none, or nothing in it can be read.
 pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let found = find_steps(path, &mut |done, all| watch(done, 2 * all))?;
     let reader = Recording::open(path)?;
     let mut collector = Collector::new();
     collector.covers(reader.covers());
-    let end = reader.read_watched(path, &mut collector, watch);
+    collector.steps_are(found);
+    let end = reader.read_watched(path, &mut collector, &mut |done, all| watch(all + done, 2 * all));
     conclude(path, &mut collector, end)
 }
 

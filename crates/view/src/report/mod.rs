@@ -25,12 +25,16 @@ pub mod markdown;
 mod memory;
 #[cfg(test)]
 mod pages_tests;
+mod part;
 mod processes;
 mod ranges;
 mod rates;
 mod short;
 pub mod site;
 mod slowest;
+mod steps;
+#[cfg(test)]
+mod steps_tests;
 pub mod text;
 mod texts;
 mod waits;
@@ -46,10 +50,12 @@ pub use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load, load_within};
 pub use memory::{Held, Memory, MemorySite, Point};
+pub use part::{find_steps, load_part};
 pub use processes::{Process, Thread};
 pub use ranges::{Mark, Range, Ranges};
 pub use rates::{DIRECTIONS, Rates, Step};
 pub use slowest::Slow;
+pub use steps::Iterations;
 pub use waits::{Hidden, Wait, WaitSite};
 
 use crate::model::finding::{Finding, Run};
@@ -105,6 +111,7 @@ pub struct Report {
     pub xids: Vec<Xid>,
     /// Time by call path: of what devices executed, and of waiting.
     pub paths: [Tree; 2],
+    pub steps: Iterations,
     /// What a gate judges: the summary of the run; where there is none, its last snapshot, or else what rows add up to.
     pub totals: Snapshot,
     /// It is the summary, or the last snapshot.

@@ -22,6 +22,7 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     facts.push(("failed", words::figure(report.failed())));
     facts.push(("launches", launches(report)));
     facts.extend(words::graphs(report).into_iter().map(|graphs| ("", graphs)));
+    facts.extend(report.steps.fact().map(|fact| ("steps", fact)));
     facts.push(("copied", bytes(report.copied_bytes())));
     facts.push(("waiting", words::waiting(report)));
     facts.extend(words::unasked(report).map(|more| ("", more)));

@@ -6,7 +6,7 @@ use crate::catalog::Class;
 use crate::filter::Filter;
 use crate::model::activity::Why;
 use crate::record::{Kind, Record, Taker};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Names that are told apart in a lane; time of more is that of all others.
 const MOST_NAMES: usize = 4096;
@@ -29,6 +29,8 @@ pub struct Row {
     pub rows: u64,
     /// Time by name.
     pub names: HashMap<String, u64>,
+    /// Of steps: which is the first that begins in a column.
+    pub begins: BTreeMap<usize, u64>,
     /// What is counted already ends here.
     until: i64,
 }
@@ -135,6 +137,9 @@ impl<'a> Bins<'a> {
         row.rows += 1;
         row.busy_ns = row.busy_ns.saturating_add(busy);
         row.cells[first].rows += 1;
+        if event.kind == Kind::Step && event.at >= self.window.from {
+            row.begins.entry(first).or_insert(event.count);
+        }
         let category = match event.kind {
             Kind::Idle => cause(event.name),
             _ => category(class_of(event)),
@@ -181,7 +186,7 @@ impl Taker for Bins<'_> {
             return;
         }
         if let Some(lane) = Lane::of(event) {
-            self.fill(&lane, event, matches!(event.kind, Kind::Lost | Kind::Xid));
+            self.fill(&lane, event, matches!(event.kind, Kind::Lost | Kind::Xid | Kind::Step));
         }
         if let Some(lane) = Lane::of_stream(event) {
             self.fill(&lane, event, true);

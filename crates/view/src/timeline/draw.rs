@@ -144,6 +144,7 @@ impl Picture {
             Lane::Layer { .. } | Lane::Gpu { .. } => self.heights(row, column_ns.max(1)),
             Lane::Range { .. } => self.flags(row, '━', BOLD),
             Lane::Stream { .. } => self.marks(row),
+            Lane::Steps { .. } => self.paint(DIM, &numbers(row)),
             Lane::Idle { .. } => self.idle(row),
             Lane::Lost => self.flags(row, '!', RED),
             Lane::Xid => self.flags(row, 'X', RED),
@@ -257,6 +258,10 @@ impl Picture {
         if !self.look.colour && !self.seen.is_empty() {
             self.lines.push("a capital: more than half of the time".to_owned());
         }
+        if has(|lane| matches!(lane, Lane::Steps { .. })) {
+            self.lines
+                .push("steps: | where one begins, and its number (inferred); how many".to_owned());
+        }
         if has(|lane| matches!(lane, Lane::Stream { .. })) {
             self.lines
                 .push("streams: when work was submitted, not when it ran; how many submissions".to_owned());
@@ -325,6 +330,22 @@ fn sign_of(why: Option<Why>) -> char {
     }
 }
 
+/// Where steps begin, and the numbers of those that there is room for.
+fn numbers(row: &Row) -> String {
+    let mut text = String::new();
+    let ends = row.begins.keys().skip(1).copied().chain([row.cells.len()]);
+    for ((column, number), end) in row.begins.iter().zip(ends) {
+        text.extend(std::iter::repeat_n(' ', column.saturating_sub(text.len())));
+        text.push('|');
+        let digits = number.to_string();
+        // and something between it and the next
+        if column + digits.len() + 1 < end {
+            text.push_str(&digits);
+        }
+    }
+    format!("{text:width$}", width = row.cells.len())
+}
+
 fn label(lane: &Lane) -> String {
     match lane {
         Lane::Range { .. } => "  ranges".to_owned(),
@@ -338,6 +359,7 @@ fn label(lane: &Lane) -> String {
         }
         Lane::Gpu { device, stream, .. } => format!("  gpu{device} stream {stream}"),
         Lane::Idle { .. } => "  idle".to_owned(),
+        Lane::Steps { .. } => "  steps".to_owned(),
         Lane::Lost => "lost".to_owned(),
         Lane::Xid => "Xid".to_owned(),
     }

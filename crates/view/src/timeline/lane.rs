@@ -6,6 +6,10 @@ use crate::record::{Kind, Record, json};
 /// A line of the picture, in the order in which they are drawn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lane {
+    /// Iterations of a process.
+    Steps {
+        pid: u32,
+    },
     /// Phases as the program calls them: those of a thread that are in no other.
     Range {
         pid: u32,
@@ -85,6 +89,7 @@ impl Lane {
                 stream: event.stream.unwrap_or(0),
             }),
             Kind::Range if event.depth == 0 => Some(Lane::Range { pid, tid: event.tid }),
+            Kind::Step => Some(Lane::Steps { pid }),
             Kind::Idle => Some(Lane::Idle { pid }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
@@ -108,7 +113,8 @@ impl Lane {
     pub fn pid(&self) -> u32 {
         match self {
             Lane::Range { pid, .. } | Lane::Layer { pid, .. } => *pid,
-            Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } | Lane::Idle { pid } => *pid,
+            Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } => *pid,
+            Lane::Idle { pid } | Lane::Steps { pid } => *pid,
             Lane::Lost | Lane::Xid => 0,
         }
     }

@@ -115,6 +115,30 @@ fn drawn(rules: &[&str], limits: Window, look: Look) -> String {
     draw::draw("t.arrows", &survey, &bins, look)
 }
 
+#[test]
+fn steps_have_a_lane_with_their_numbers_where_there_is_room() {
+    let mut rows = trace();
+    for number in 0..10 {
+        rows.push(Record {
+            ns: Some(100 * MS as u64),
+            count: 95 + number,
+            name: "step",
+            ..Record::new(Kind::Step, number as i64 * 100 * MS, 7)
+        });
+    }
+    let filter = Filter::default();
+    let mut survey = Survey::new(&filter, ALL);
+    rows.iter().for_each(|event| survey.take(event));
+    for (width, drawn) in [(80, "|95  |96   |97   |98  |99   |100  |101"), (40, "|| | || | || | |")] {
+        let look = Look { width, ..PLAIN };
+        let mut bins = Bins::new(&filter, survey.window().unwrap(), look.columns(), &survey.busiest(24));
+        rows.iter().for_each(|event| bins.take(event));
+        let picture = draw::draw("t.arrows", &survey, &bins, look);
+        let lane = picture.lines().find(|line| line.starts_with("  steps")).unwrap();
+        assert!(lane.ends_with("10") && lane.contains(drawn), "{picture}");
+    }
+}
+
 const PLAIN: Look = Look {
     width: 80,
     colour: false,

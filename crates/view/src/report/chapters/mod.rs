@@ -8,6 +8,7 @@ mod kernels;
 mod memory;
 mod processes;
 mod ranges;
+mod steps;
 mod waited;
 mod waits;
 
@@ -18,6 +19,7 @@ use crate::sink::outside;
 /// All that have something to say.
 pub(super) fn of(report: &Report) -> Vec<Chapter> {
     let all = [
+        steps::steps(report),
         calls::functions(report),
         calls::slowest(report),
         executed::executed(report),

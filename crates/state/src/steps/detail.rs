@@ -1,0 +1,199 @@
+//! What a step's time went to, and in what that differs from others.
+
+use super::cutter::Step;
+use super::sample::median;
+use crate::catalog::Class;
+use crate::findings::interner::{Id, Interner};
+use crate::findings::table::{Grow, is_percent};
+use crate::record::Record;
+
+const CLASSES: usize = Class::ALL.len();
+/// Of the time that a step took longer, what is told of explains at least so much.
+const TELLING_PERCENT: u64 = 10;
+/// Differences that are told of a step.
+const DIFFERENCES: usize = 3;
+
+/// Calls of one class.
+#[derive(Debug, Clone, Copy, Default)]
+struct Part {
+    calls: u64,
+    ns: u64,
+    longest_ns: u64,
+    longest: Id,
+}
+
+/// One step in detail.
+#[derive(Debug, Clone)]
+pub struct Detail {
+    pub step: Step,
+    parts: [Part; CLASSES],
+    pub allocated_bytes: u64,
+    /// Some thread of the process was in a call.
+    in_calls_ns: u64,
+    /// Nothing that the process had submitted can have been running.
+    pub idle_ns: u64,
+}
+
+/// Where the host was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Where {
+    Calls(Class),
+    /// All threads in no call.
+    Outside,
+}
+
+/// Where a step spent more time than others do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    pub place: Where,
+    pub more_ns: u64,
+    /// Calls that others do not make.
+    pub more_calls: u64,
+    /// The longest call there, and how long it took.
+    pub longest: Option<(String, u64)>,
+}
+
+/// A step that is under way.
+#[derive(Debug, Clone)]
+pub(super) struct Open {
+    parts: [Part; CLASSES],
+    allocated_bytes: u64,
+    in_calls_ns: u64,
+    /// Until when some thread is in a call.
+    reach: i64,
+}
+
+impl Default for Open {
+    fn default() -> Open {
+        Open {
+            parts: [Part::default(); CLASSES],
+            allocated_bytes: 0,
+            in_calls_ns: 0,
+            reach: i64::MIN,
+        }
+    }
+}
+
+impl Open {
+    /// A call of the process that is in no other.
+    pub(super) fn outermost(&mut self, event: &Record<'_>) {
+        let from = event.at.max(self.reach);
+        self.in_calls_ns
+            .grow(u64::try_from(event.end().saturating_sub(from)).unwrap_or(0));
+        self.reach = self.reach.max(event.end());
+    }
+
+    /// A call that counts.
+    pub(super) fn call(&mut self, event: &Record<'_>, interner: &mut Interner) {
+        let ns = event.ns.unwrap_or(0);
+        let part = &mut self.parts[event.class as usize];
+        part.calls += 1;
+        part.ns.grow(ns);
+        if ns > part.longest_ns {
+            part.longest_ns = ns;
+            part.longest = interner.name_id(event.name);
+        }
+        if event.class == Class::Alloc && !event.failed {
+            self.allocated_bytes.grow(event.bytes.unwrap_or(0));
+        }
+    }
+
+    /// It is over; the next one begins.
+    pub(super) fn close(&mut self, step: Step) -> Detail {
+        let next = Open {
+            reach: self.reach.max(step.end),
+            ..Open::default()
+        };
+        let open = std::mem::replace(self, next);
+        Detail {
+            step,
+            parts: open.parts,
+            allocated_bytes: open.allocated_bytes,
+            in_calls_ns: open.in_calls_ns.min(step.ns()),
+            idle_ns: 0,
+        }
+    }
+}
+
+impl Detail {
+    /// All threads were in no call.
+    #[must_use]
+    pub fn outside_ns(&self) -> u64 {
+        self.step.ns().saturating_sub(self.in_calls_ns)
+    }
+
+    /// Calls of a class.
+    #[must_use]
+    pub fn calls(&self, class: Class) -> u64 {
+        self.parts[class as usize].calls
+    }
+
+    /// Time in calls of a class, of all threads together.
+    #[must_use]
+    pub fn ns(&self, class: Class) -> u64 {
+        self.parts[class as usize].ns
+    }
+
+    /// A step of which every number is the middle one of all of these.
+    pub(super) fn median_of(details: &[&Detail]) -> Option<Detail> {
+        let middle = |of: &dyn Fn(&Detail) -> u64| median(details.iter().map(|detail| of(detail)).collect());
+        let first = details.first()?;
+        let parts = std::array::from_fn(|class| Part {
+            calls: middle(&|detail| detail.parts[class].calls),
+            ns: middle(&|detail| detail.parts[class].ns),
+            ..Part::default()
+        });
+        let ns = middle(&|detail| detail.step.ns());
+        let outside_ns = middle(&Detail::outside_ns);
+        Some(Detail {
+            step: Step {
+                number: 0,
+                at: 0,
+                end: i64::try_from(ns).unwrap_or(i64::MAX),
+                launches: middle(&|detail| detail.step.launches),
+                usual: first.step.usual,
+            },
+            parts,
+            allocated_bytes: middle(&|detail| detail.allocated_bytes),
+            in_calls_ns: ns.saturating_sub(outside_ns),
+            idle_ns: middle(&|detail| detail.idle_ns),
+        })
+    }
+
+    /// Where it spent the time that it took longer than `typical`, most first.
+    pub(super) fn differences(&self, typical: &Detail, interner: &Interner) -> Vec<Difference> {
+        let longer_ns = self.step.ns().saturating_sub(typical.step.ns());
+        let of_class = |class: &Class| {
+            let (part, usual) = (&self.parts[*class as usize], &typical.parts[*class as usize]);
+            Difference {
+                place: Where::Calls(*class),
+                more_ns: part.ns.saturating_sub(usual.ns),
+                more_calls: part.calls.saturating_sub(usual.calls),
+                longest: Some((interner.name(part.longest).to_owned(), part.longest_ns)),
+            }
+        };
+        let outside = Difference {
+            place: Where::Outside,
+            more_ns: self.outside_ns().saturating_sub(typical.outside_ns()),
+            more_calls: 0,
+            longest: None,
+        };
+        let all = Class::ALL.iter().map(of_class).chain([outside]);
+        let telling = |one: &Difference| one.more_ns > 0 && is_percent(one.more_ns, longer_ns, TELLING_PERCENT);
+        let mut telling: Vec<Difference> = all.filter(telling).collect();
+        telling.sort_by_key(|one| std::cmp::Reverse(one.more_ns));
+        telling.truncate(DIFFERENCES);
+        telling
+    }
+
+    /// What of a gap lies in it.
+    pub(super) fn overlap(&self, at: i64, end: i64) -> u64 {
+        let (from, to) = (at.max(self.step.at), end.min(self.step.end));
+        u64::try_from(to.saturating_sub(from)).unwrap_or(0)
+    }
+
+    pub(super) fn idles(&mut self, at: i64, end: i64) {
+        let ns = self.overlap(at, end);
+        self.idle_ns.grow(ns);
+    }
+}

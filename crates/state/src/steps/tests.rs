@@ -1,0 +1,182 @@
+//! Programs that repeat themselves, each in a way of its own.
+
+use super::made::{BACKWARD, Calls, LAYER, MAIN, Training};
+use super::{Account, Where};
+use crate::catalog::Class;
+use crate::record::{Kind, Record, Taker};
+
+const MS: i64 = 1_000_000;
+
+#[test]
+fn warm_up_is_told_apart() {
+    let steps = Training::usual().calls().steps();
+    assert_eq!((steps.count, steps.warm_up.steps), (60, 3), "{}", steps.anchor.words());
+    assert!(
+        steps.warm_up.ns > 30_000_000 && steps.median_ns < 5_000_000,
+        "{steps:?}"
+    );
+    assert_eq!((steps.usual, steps.unusual), (57, 0));
+    assert!(steps.min_ns <= steps.median_ns && steps.median_ns <= steps.p99_ns && steps.p99_ns <= steps.max_ns);
+}
+
+#[test]
+fn an_evaluation_is_no_usual_step() {
+    let training = Training {
+        evaluation_each: 20,
+        ..Training::usual()
+    };
+    let steps = training.calls().steps();
+    // the last one ends behind the loop, with the third evaluation
+    assert_eq!((steps.count, steps.unusual), (59, 2), "{}", steps.anchor.words());
+    let longest = steps.longest_unusual[0];
+    assert!(longest.ns() > 2 * steps.median_ns && longest.launches > 2 * steps.anchor.launches);
+}
+
+#[test]
+fn a_network_is_one_step_and_not_its_layers_though_nobody_pauses() {
+    let mut calls = Calls::default();
+    for _ in 0..40 {
+        calls.launch("embedding", MAIN);
+        (0..24).for_each(|_| calls.launches(&LAYER, MAIN));
+        calls.launches(&["norm_f", "head", "argmax"], MAIN);
+    }
+    let steps = calls.steps();
+    assert_eq!(
+        (steps.count, steps.anchor.launches),
+        (40, 220),
+        "{}",
+        steps.anchor.words()
+    );
+}
+
+#[test]
+fn graphs_that_are_replayed_with_a_wait_between_are_steps() {
+    let mut calls = Calls::default();
+    for _ in 0..30 {
+        calls.batch();
+        calls.call("cuGraphLaunch", Class::Launch, MAIN, 10);
+        calls.item(3000);
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.anchor.launches), (30, 1));
+    assert_eq!(steps.anchor.words(), "each ends with cuStreamSynchronize");
+}
+
+#[test]
+fn steps_of_different_length_end_with_a_wait() {
+    let mut calls = Calls::seeded(3);
+    for _ in 0..60 {
+        let tokens = 10 + calls.below(8);
+        for token in 0..tokens {
+            let kernel = ["gemm", "gemv"][calls.below(2) as usize];
+            calls.launch(kernel, MAIN);
+            calls.launch(if token % 3 == 0 { "norm" } else { "gelu" }, MAIN);
+        }
+        calls.item(200);
+    }
+    let steps = calls.steps();
+    assert!(steps.anchor.varies(), "{}", steps.anchor.words());
+    assert!((58..=60).contains(&steps.count), "{}", steps.count);
+}
+
+#[test]
+fn two_threads_that_do_not_wait_for_each_other_are_looked_at_alone() {
+    let mut calls = Calls::seeded(5);
+    let (mut one, mut other) = (0, 0);
+    const ONE: [&str; 5] = ["a", "b", "c", "d", "e"];
+    const OTHER: [&str; 7] = ["p", "q", "r", "s", "t", "u", "v"];
+    for _ in 0..2000 {
+        if calls.below(3) == 0 {
+            calls.launch(ONE[one % 5], MAIN);
+            one += 1;
+        } else {
+            calls.launch(OTHER[other % 7], BACKWARD);
+            other += 1;
+        }
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.anchor.tid, steps.anchor.launches), (Some(BACKWARD), 7));
+    assert!(steps.count.abs_diff(other as u64 / 7) <= 1);
+}
+
+#[test]
+fn one_kernel_over_and_over_has_no_steps_and_it_is_said_why() {
+    let mut calls = Calls::default();
+    (0..500).for_each(|_| calls.launch("saxpy", MAIN));
+    let why = calls.found().why_none.unwrap();
+    assert_eq!(
+        why,
+        "one kernel was launched over and over, and nothing comes between at regular intervals"
+    );
+    let nothing = Calls::default().found();
+    assert_eq!(nothing.why_none.as_deref(), Some("nothing was launched"));
+}
+
+/// 40 steps of 10 kernels, of which the 20th has what is said.
+fn with_a_slow_step(slow: impl Fn(&mut Calls)) -> Calls {
+    let mut calls = Calls::default();
+    for step in 1..=40 {
+        calls.batch();
+        calls.launches(&LAYER, MAIN);
+        if step == 20 {
+            slow(&mut calls);
+        }
+        calls.item(100);
+    }
+    calls
+}
+
+#[test]
+fn what_was_different_in_a_slow_step_is_said() {
+    let steps = with_a_slow_step(|calls| {
+        let alloc = calls.call("cuMemAlloc_v2", Class::Alloc, MAIN, 1);
+        (alloc.ns, alloc.bytes) = (Some(9_000_000), Some(1 << 20));
+        calls.now += 9 * MS;
+    })
+    .steps();
+    let slow = &steps.slowest[0];
+    assert_eq!((slow.step.number, slow.more_allocated_bytes), (20, 1 << 20));
+    let difference = &slow.differences[0];
+    assert_eq!(
+        (difference.place, difference.more_calls),
+        (Where::Calls(Class::Alloc), 1)
+    );
+    assert_eq!(difference.longest, Some(("cuMemAlloc_v2".to_owned(), 9_000_000)));
+    let paused = with_a_slow_step(|calls| calls.now += 7 * MS).steps();
+    let difference = &paused.slowest[0].differences[0];
+    assert_eq!(difference.place, Where::Outside);
+    assert!(difference.more_ns.abs_diff(7_000_000) < 1_000_000, "{difference:?}");
+}
+
+#[test]
+fn idle_time_belongs_to_the_step_it_is_in_though_it_is_told_later() {
+    let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
+    let slow = calls.steps().slowest[0].step;
+    let mut account = Account::new(calls.anchor());
+    let gap = Record {
+        ns: Some(5_000_000),
+        ..Record::new(Kind::Idle, slow.at + MS, MAIN)
+    };
+    let later = calls.rows.iter().position(|row| row.at > slow.end).unwrap() + 4;
+    for (index, row) in calls.rows.iter().enumerate() {
+        if index == later {
+            account.take(&gap);
+        }
+        account.take(row);
+    }
+    let steps = account.steps().unwrap();
+    assert_eq!((steps.slowest[0].more_idle_ns, steps.idle_ns), (5_000_000, 5_000_000));
+}
+
+#[test]
+fn of_very_many_steps_all_are_counted() {
+    let mut calls = Calls::default();
+    for _ in 0..3000 {
+        calls.launches(&["a", "b"], MAIN);
+        calls.call("cuStreamSynchronize", Class::Sync, MAIN, 5);
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.usual + steps.warm_up.steps), (3000, 3000));
+    assert_eq!(steps.slowest.len(), 8);
+    assert!(steps.slowest.is_sorted_by_key(|slow| std::cmp::Reverse(slow.step.ns())));
+}

@@ -1,0 +1,122 @@
+//! The program's iterations: how many, how long, and what the slowest did otherwise.
+
+use super::super::Report;
+use super::super::idle::share_words;
+use super::super::steps::{CERTAINTY, Iterations, differences, evidence};
+use super::super::words::at;
+use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::steps::{Slow, Steps};
+use crate::text::quantity::{count, duration, plural};
+
+/// Steps that are told where there is little room.
+const FEW: usize = 5;
+/// A slow step took so much longer than the median.
+const SLOWER_PERCENT: u64 = 5;
+
+pub(super) fn steps(report: &Report) -> Chapter {
+    let told = &report.steps;
+    let several = told.found.len() > 1;
+    let found = told.found.iter().map(|steps| section(told, steps, several));
+    let none = told.why_none.as_ref().map(|why| Section {
+        lines: vec![format!("no steps found: {why}")],
+        ..Section::default()
+    });
+    Chapter {
+        id: "steps",
+        name: "Steps",
+        title: "Steps".to_owned(),
+        sections: found.chain(none).collect(),
+    }
+}
+
+fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
+    let columns = vec![
+        Column::number("step"),
+        Column::number("took").bar(),
+        Column::number("longer by"),
+        Column::number("at"),
+        Column::text("of it in"),
+    ];
+    let limit_ns = steps.median_ns.saturating_add(steps.median_ns / 100 * SLOWER_PERCENT);
+    let slower = steps.slowest.iter().filter(|slow| slow.step.ns() > limit_ns);
+    let table = Table::flat(columns, slower.map(|slow| row(slow, steps.median_ns))).of("slow step");
+    Section {
+        title: several.then(|| format!("Steps, process {}", steps.anchor.pid)),
+        about: format!(
+            "{} of {} in the median ({CERTAINTY}): {}",
+            count(steps.usual),
+            duration(steps.median_ns),
+            steps.anchor.words()
+        ),
+        lines: lines(told, steps),
+        table: Table { few: FEW, ..table },
+        ..Section::default()
+    }
+}
+
+fn lines(told: &Iterations, steps: &Steps) -> Vec<String> {
+    let sampled = match steps.one_of {
+        1 => String::new(),
+        one_of => format!(" (of one in {})", count(one_of)),
+    };
+    let times = format!(
+        "from {} to {}, 99 % of them at most {}{sampled}; numbered from 1 to {}",
+        duration(steps.min_ns),
+        duration(steps.max_ns),
+        duration(steps.p99_ns),
+        count(steps.count)
+    );
+    let mut lines = vec![times, start(steps)];
+    lines.extend(unusual(steps));
+    lines.push(format!(
+        "they cover {} of the steady part; {}",
+        told.coverage(steps),
+        evidence(steps)
+    ));
+    lines.push(format!(
+        "in them the GPU was idle for at least {}; the host in no CUDA call: {} a step",
+        share_words(steps.idle_ns, steps.span_ns()),
+        steps
+            .typical
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |typical| duration(typical.outside_ns()))
+    ));
+    lines
+}
+
+fn start(steps: &Steps) -> String {
+    let warm_up = match steps.warm_up.steps {
+        0 => "no warm-up".to_owned(),
+        number => format!(
+            "{} of warm-up in {}, not among those",
+            plural(number, "step"),
+            duration(steps.warm_up.ns)
+        ),
+    };
+    format!(
+        "{} from the first call to the first step; {warm_up}",
+        duration(steps.before_ns)
+    )
+}
+
+fn unusual(steps: &Steps) -> Option<String> {
+    let longest = steps.longest_unusual.first()?;
+    Some(format!(
+        "{} beside them did other work, or more, such as an evaluation: {}, the longest {} at {} for {}",
+        plural(steps.unusual, "step"),
+        duration(steps.unusual_ns),
+        count(longest.number),
+        at(longest.at),
+        duration(longest.ns())
+    ))
+}
+
+fn row(slow: &Slow, median_ns: u64) -> Vec<Cell> {
+    vec![
+        Cell::Count(slow.step.number),
+        Cell::Duration(slow.step.ns()),
+        Cell::Duration(slow.step.ns().saturating_sub(median_ns)),
+        Cell::Moment(slow.step.at),
+        Cell::Text(differences(slow)),
+    ]
+}

@@ -1,0 +1,96 @@
+//! What is exported: a recording, with its steps where a format has a place for them; or a part of it.
+
+use super::super::{reading, steps};
+use crate::cli::{ExportArgs, ExportFormat};
+use crate::record::{Crop, Meta, Record, Taker};
+use crate::steps::{Anchor, Found, Marking, Part};
+use crate::trace::{End, Recording};
+use crate::within::Within;
+use anyhow::Result;
+use std::path::PathBuf;
+
+/// Which part.
+enum Portion {
+    Steps(Part),
+    Ranges(Within),
+}
+
+/// Rows that are to be written.
+pub(super) struct Rows {
+    pub path: PathBuf,
+    pub recording: Recording,
+    marked: Vec<Anchor>,
+    portion: Option<Portion>,
+}
+
+impl Rows {
+    /// # Errors
+    /// The recording cannot be read, or has no such part.
+    pub(super) fn of(args: &ExportArgs, format: ExportFormat) -> Result<Rows> {
+        let path = args.file.clone();
+        let recording = Recording::open(&path)?;
+        let shows_steps = matches!(format, ExportFormat::Chrome | ExportFormat::Perfetto);
+        let found = match shows_steps || args.step.is_some() {
+            true => steps::find(&path)?,
+            false => Found::default(),
+        };
+        let chosen = args.step.map(|range| steps::choose(&path, range, &found)).transpose()?;
+        let within = reading::within(&path, args.range.as_deref())?.map(Portion::Ranges);
+        Ok(Rows {
+            path,
+            recording,
+            marked: if shows_steps { found.anchors } else { Vec::new() },
+            portion: chosen.map(Portion::Steps).or(within),
+        })
+    }
+
+    /// What is said of a part.
+    pub(super) fn words(&self) -> Option<String> {
+        self.portion.as_ref().map(|portion| match portion {
+            Portion::Steps(part) => format!("only {}", part.words()),
+            Portion::Ranges(within) => within.words(),
+        })
+    }
+
+    /// Hands them to `taker`. Of a part there are no totals: they are of all.
+    pub(super) fn read(self, taker: &mut dyn Taker) -> End {
+        let words = self.words();
+        let mut rows = Counted { rows: 0, taker };
+        // steps have their numbers in the whole
+        let read = |to: &mut dyn Taker| {
+            let mut marking = Marking::new(self.marked, to);
+            let end = reading::read(self.recording, &self.path, "exporting", &mut marking);
+            marking.finish();
+            end
+        };
+        let end = match &self.portion {
+            None => return read(rows.taker),
+            Some(Portion::Ranges(within)) => read(&mut within.only(&mut rows)),
+            Some(Portion::Steps(part)) => read(&mut Crop::new(part.from, part.to, &mut rows)),
+        };
+        End {
+            rows: rows.rows,
+            all_rows: rows.rows,
+            summary: None,
+            snapshot: None,
+            cut: end.cut.or(words),
+        }
+    }
+}
+
+/// Counts what it hands on.
+struct Counted<'a> {
+    rows: u64,
+    taker: &'a mut dyn Taker,
+}
+
+impl Taker for Counted<'_> {
+    fn start(&mut self, meta: &Meta) {
+        self.taker.start(meta);
+    }
+
+    fn take(&mut self, record: &Record<'_>) {
+        self.rows += 1;
+        self.taker.take(record);
+    }
+}
