@@ -13,10 +13,7 @@ pub struct KernelGroup {
 pub const KERNEL_GROUPS: [KernelGroup; 10] = [
     group("context", include_str!("../../catalog/nvidia/hooks/context.toml")),
     group("fault", include_str!("../../catalog/nvidia/hooks/fault.toml")),
-    group(
-        "interrupt",
-        include_str!("../../catalog/nvidia/hooks/interrupt.toml"),
-    ),
+    group("interrupt", include_str!("../../catalog/nvidia/hooks/interrupt.toml")),
     group("ioctl", include_str!("../../catalog/nvidia/hooks/ioctl.toml")),
     group("memory", include_str!("../../catalog/nvidia/hooks/memory.toml")),
     group("object", include_str!("../../catalog/nvidia/hooks/object.toml")),

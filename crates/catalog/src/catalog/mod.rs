@@ -53,14 +53,8 @@ pub use work::{Step, Work, WorkPart};
 const BUILTIN: [(&str, &str); 5] = [
     ("cuda_errors.toml", include_str!("../../catalog/cuda_errors.toml")),
     ("cuda_enums.toml", include_str!("../../catalog/cuda_enums.toml")),
-    (
-        "cuda_structs.toml",
-        include_str!("../../catalog/cuda_structs.toml"),
-    ),
-    (
-        "cuda_runtime.toml",
-        include_str!("../../catalog/cuda_runtime.toml"),
-    ),
+    ("cuda_structs.toml", include_str!("../../catalog/cuda_structs.toml")),
+    ("cuda_runtime.toml", include_str!("../../catalog/cuda_runtime.toml")),
     ("cuda_driver.toml", include_str!("../../catalog/cuda_driver.toml")),
 ];
 

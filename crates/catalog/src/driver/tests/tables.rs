@@ -15,22 +15,10 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 fn every_line_is_read() {
     let layouts = |entries: &[crate::driver::tables::Entry]| entries.iter().map(|entry| entry.layouts.len()).sum();
     let read: [(&str, usize); 4] = [
-        (
-            include_str!("../../../catalog/nvidia/escapes.txt"),
-            layouts(escapes()),
-        ),
-        (
-            include_str!("../../../catalog/nvidia/uvm.txt"),
-            layouts(uvm_calls()),
-        ),
-        (
-            include_str!("../../../catalog/nvidia/classes.txt"),
-            classes().len(),
-        ),
-        (
-            include_str!("../../../catalog/nvidia/controls.txt"),
-            controls().len(),
-        ),
+        (include_str!("../../../catalog/nvidia/escapes.txt"), layouts(escapes())),
+        (include_str!("../../../catalog/nvidia/uvm.txt"), layouts(uvm_calls())),
+        (include_str!("../../../catalog/nvidia/classes.txt"), classes().len()),
+        (include_str!("../../../catalog/nvidia/controls.txt"), controls().len()),
     ];
     for (text, read) in read {
         assert_eq!(lines(text).count(), read, "{}", text.lines().next().unwrap_or_default());
