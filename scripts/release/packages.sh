@@ -18,8 +18,11 @@ mkdir "$work/made"
 gzip -9 --no-name --stdout "$stage/man/gpuscope.1" >"$work/made/gpuscope.1.gz"
 gzip -9 --no-name --stdout "$stage/CHANGELOG.md" >"$work/made/changelog.gz"
 gzip -9 --no-name --stdout "$stage/THIRD-PARTY.txt" >"$work/made/THIRD-PARTY.txt.gz"
-for text in LICENSE LICENSE-MIT LICENSE-APACHE; do cat "$stage/$text"; echo; done >"$work/made/copyright"
-echo "The licences of what others wrote are in THIRD-PARTY.txt.gz." >>"$work/made/copyright"
+{
+  cat "$stage/LICENSE"
+  echo; echo "LICENSE-APACHE is /usr/share/common-licenses/Apache-2.0; what others wrote: THIRD-PARTY.txt.gz. LICENSE-MIT:"; echo
+  cat "$stage/LICENSE-MIT"
+} >"$work/made/copyright"
 
 cd "$work"
 export VERSION SOURCE_DATE_EPOCH ARCH=amd64
