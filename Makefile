@@ -1,11 +1,11 @@
-.PHONY: help build catalog wire demo quick test check fuzz test-vm torture torture-long bench clean
+.PHONY: help build catalog wire demo quick test check fuzz test-vm torture torture-long bench release clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 build: ## gpuscope itself: target/release/gpuscope
 	scripts/setup.sh build
-	cargo build --release --locked
+	scripts/build.sh
 
 demo: ## builds all, then traces a simulated CUDA program; no root needed
 	scripts/demo.sh
@@ -47,6 +47,9 @@ bench: ## what a hook costs here
 	scripts/setup.sh bench
 	scripts/bench.sh
 
+release: ## everything that is handed out, in dist/: make release VERSION=0.1.0
+	scripts/release.sh "$(VERSION)"
+
 clean: ## removes everything built
 	cargo clean
-	rm -rf sim/target sim/out fuzz/target fuzz/out
+	rm -rf dist sim/target sim/out fuzz/target fuzz/out

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 . scripts/privileged.sh
 output=${1:-docs/overhead.md}
 can_bpf || { echo "bench.sh: hooking programs needs root (or sudo) with CAP_BPF and CAP_PERFMON" >&2; exit 1; }
-cargo build --release --locked
+scripts/build.sh
 sim/build.sh
 program=$(cargo bench --locked --no-run --bench overhead --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .target.name == "overhead" and .executable) | .executable')

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh build
-cargo build --release --locked
+scripts/build.sh
 sim/build.sh
 gpuscope=target/release/gpuscope
 # no right is needed: what gpuscope starts is traced from inside

@@ -16,7 +16,7 @@ FLOORS = {
     "state": "findings model record rule steps",
     "store": "trace",
     "view": "export paths report section sink timeline within",
-    "app": "cli command rows serve top tracer",
+    "app": "cli command rows serve top tracer version",
 }
 
 LEVEL = {module: level for level, modules in enumerate(FLOORS.values()) for module in modules.split()}

@@ -7,36 +7,26 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
+. scripts/debian.sh
 DIR=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/gpuscope-glibc}
 mkdir -p "$DIR"; DIR=$(cd "$DIR" && pwd)
 not_run() { echo "NOT RUN: old-glibc.sh: $*" >&2; exit 0; }
 for tool in apt-get dpkg-deb; do command -v $tool >/dev/null || not_run "needs $tool"; done
-key=/usr/share/keyrings/debian-archive-keyring.gpg
-[ -e $key ] || not_run "install debian-archive-keyring first"
-mirror=$(grep -hsE '^URIs:' /etc/apt/sources.list.d/*.sources | awk '{print $2}' | grep -E '/debian/?$' | sort -u | head -1 || true)
-mirror=${mirror:-http://deb.debian.org/debian}
+[ -e "$debian_key" ] || not_run "install debian-archive-keyring first"
 
 # tree SUITE PACKAGE…: a root directory of these, whose links lead to itself
 tree() {
-  local suite=$1 a=$DIR/.apt/$1 t link; shift
+  local suite=$1 t link; shift
   [ ! -e "$DIR/$suite/made" ] || return 0
-  mkdir -p "$a/lists/partial" "$a/cache/archives/partial"
-  echo "deb [arch=amd64 signed-by=$key] $mirror $suite main" >"$a/list"
-  cat >"$a/apt.conf" <<C
-Dir::Etc::sourcelist "$a/list"; Dir::Etc::sourceparts "-"; Dir::State::lists "$a/lists"; Dir::State::status "/dev/null";
-Dir::Cache "$a/cache"; APT::Sandbox::User "root"; APT::Architecture "amd64"; Acquire::Languages "none";
-C
   t=$(mktemp -d -p "$DIR")
-  export APT_CONFIG=$a/apt.conf
-  if ! { apt-get -qq update && (cd "$t" && apt-get -qq download "$@"); }; then
+  if ! debian_packages "$suite" "$t" "$@"; then
     rm -rf "$t"; not_run "the packages of $suite cannot be had"
   fi
-  unset APT_CONFIG
   rm -rf "${DIR:?}/$suite"
   mkdir -p "$DIR/$suite/usr/lib" "$DIR/$suite/usr/lib64" "$DIR/$suite"/{dev/shm,proc,tmp,cuda}
   # where the suite has one folder for both, it ships nothing in /lib
   [ "$suite" = bullseye ] || for link in lib lib64; do ln -s "usr/$link" "$DIR/$suite/$link"; done
-  for deb in "$t"/*.deb; do dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$DIR/$suite" --keep-directory-symlink; done
+  for deb in "$t"/debs/*.deb; do dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$DIR/$suite" --keep-directory-symlink; done
   find "$DIR/$suite" -type l -lname '/*' | while read -r link; do ln -sfnr "$DIR/$suite$(readlink "$link")" "$link"; done
   rm -rf "$t"
   touch "$DIR/$suite/made"

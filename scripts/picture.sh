@@ -2,7 +2,7 @@
 # picture.sh - make docs/run.svg from two real traces of the simulated training loop; in the first, the third kernel launch fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cargo build --release --locked
+scripts/build.sh
 sim/build.sh
 gpuscope=$PWD/target/release/gpuscope
 mine() { grep -v '^GPUSIM \|^train: '; } # the simulated program prints its own counts

@@ -1,6 +1,6 @@
 #!/bin/bash
 # setup.sh - install what is missing to build, test or measure gpuscope (Debian, Ubuntu, Fedora). Silent when nothing is.
-# usage: setup.sh [build|check|test|vm|bench]     each but vm and bench includes those before it
+# usage: setup.sh [build|check|test|vm|bench|release|packages]     check and test include those before them
 set -euo pipefail
 level=${1:-build}
 
@@ -58,12 +58,28 @@ python3          | python3          | python3
 bench='
 bpftrace         | bpftrace         | bpftrace
 jq               | jq               | jq'
+release='
+jq               | jq               | jq
+python3          | python3          | python3
+pip              | python3-pip      | python3-pip
+unzip            | unzip            | unzip
+dpkg-deb         | dpkg             | dpkg
+/usr/share/keyrings/debian-archive-keyring.gpg | debian-archive-keyring | debian-keyring'
+packages='
+mmdebstrap       | mmdebstrap       | mmdebstrap
+skopeo           | skopeo           | skopeo
+umoci            | umoci            | umoci
+runc             | runc             | runc
+unshare          | util-linux       | util-linux
+curl             | curl             | curl'
 case $level in
   build) needs=$build ;;
   check) needs=$build$check ;;
   test) needs=$build$check$test ;;
   vm) needs=$vm ;;
   bench) needs=$build$bench ;;
+  release) needs=$build$release ;;
+  packages) needs=$release$packages ;;
   *) sed -n '2,3s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
@@ -106,7 +122,7 @@ if [ -n "$packages" ]; then
   install $packages
 fi
 
-[ "$level" != vm ] || exit 0
+[ "$level" != vm ] && [ "$level" != packages ] || exit 0
 if ! command -v cargo >/dev/null; then
   echo "setup.sh: Rust is missing. Install it, then try again:
   curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh" >&2

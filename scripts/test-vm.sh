@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh build
 scripts/setup.sh vm
-cargo build --release --locked
+scripts/build.sh
 sim/build.sh
 export LIMIT=${LIMIT:-900}
 scripts/vm/matrix.sh scripts/vm/guest.sh target/release/gpuscope scripts/vm/refused.sh sim/out/gpusim* sim/out/lib*.so.*

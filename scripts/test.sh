@@ -22,7 +22,7 @@ as_root test -e /sys/kernel/tracing/events || as_root mount -t tracefs tracefs /
 # Built as this user, run as root: cargo prints the test programs.
 programs=$(cargo test --locked --workspace --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
-cargo build --release --locked # what is promised of many allocations is promised of this one
+scripts/build.sh # what is promised of many allocations is promised of this one
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: held:: kept:: overrun:: scale:: trace_all_)
 ignored() {

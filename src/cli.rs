@@ -47,7 +47,7 @@ use clap::{Parser, Subcommand};
 /// had to be dropped, and says what was not seen.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = crate::version::short(),
     about,
     propagate_version = true,
     arg_required_else_help = true,
@@ -128,7 +128,7 @@ Begin with:
       metrics of the whole machine, for Prometheus
 
 What gpuscope starts is traced without root. What runs already needs root, or CAP_BPF and CAP_PERFMON, unless it was
-started by preload. 'gpuscope COMMAND --help' has more examples.";
+started by preload. 'gpuscope COMMAND --help' has more examples; 'gpuscope --version --verbose' says what it was built of.";
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

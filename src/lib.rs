@@ -37,6 +37,7 @@ pub mod serve;
 #[cfg(feature = "top")]
 pub mod top;
 pub(crate) mod tracer;
+pub mod version;
 
 pub use gpuscope_catalog::{capture, catalog, decode, driver, filter};
 pub use gpuscope_collect::{activity, confine, device, discover, elf, engine, foreign, inside, owner, probe, stack};

@@ -1,12 +1,14 @@
 //! Parses, runs, and turns an error into one message and an exit status.
 
 use clap::Parser;
+use clap::error::ErrorKind;
 use gpuscope::cli::Cli;
 use gpuscope::output::say;
 use gpuscope::probe::{calibrate, lease};
 use gpuscope::refusal::{self, Usage};
 use gpuscope::stack;
-use gpuscope::{command, foreign};
+use gpuscope::{command, foreign, version};
+use std::io::Write;
 use std::process::ExitCode;
 
 const WRONG_USAGE: u8 = 2;
@@ -34,6 +36,11 @@ fn main() -> ExitCode {
 
 /// `--help` and `--version` come this way, too.
 fn refused(error: &clap::Error) -> ExitCode {
+    if error.kind() == ErrorKind::DisplayVersion && std::env::args_os().any(|word| word == "--verbose" || word == "-v")
+    {
+        drop(write!(std::io::stdout(), "{}", version::this().long()));
+        return ExitCode::SUCCESS;
+    }
     match gpuscope::cli::mistakes::explain(error) {
         Some(words) => say(format_args!("gpuscope: {words}")),
         None => drop(error.print()),

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 [ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 program=$1; shift
 scripts/setup.sh vm
-if [ -z "${GPUSCOPE_TORTURE_PROGRAM:-}" ]; then cargo build --release --locked; fi
+if [ -z "${GPUSCOPE_TORTURE_PROGRAM:-}" ]; then scripts/build.sh; fi
 files=$(mktemp -d); trap 'rm -rf "$files"' EXIT
 mkdir "$files/subjects"
 GPUSCOPE_TORTURE_SUBJECTS=$files/subjects "$program" --exact subject::every_program_does_the_same_each_time_alone >/dev/null

@@ -17,6 +17,27 @@ fn refusal(words: &[&str]) -> (Option<i32>, String) {
     )
 }
 
+/// What is said on stdout.
+fn said(words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
+        .args(words)
+        .output()
+        .expect("gpuscope runs");
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_version_is_one_line_with_its_commit_and_verbose_says_all() {
+    let short = said(&["--version"]);
+    let start = concat!("gpuscope ", env!("CARGO_PKG_VERSION"), " (");
+    assert!(short.starts_with(start) && short.lines().count() == 1, "{short}");
+    let long = said(&["--version", "--verbose"]);
+    assert!(long.starts_with(&short), "{long}");
+    let facts: Vec<&str> = long.lines().skip(1).filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(facts, ["commit", "dirty", "rustc", "features", "target"]);
+}
+
 /// Options that are refused before anything is loaded, and a part of what is said.
 const REFUSED: [(&[&str], &str); 14] = [
     (&["--phases"], "hint: -o FILE.jsonl"),

@@ -18,7 +18,7 @@ impl Standstill {
         Standstill {
             exchange,
             // SAFETY: asks for a number
-            thread: unsafe { libc::gettid() },
+            thread: unsafe { libc::syscall(libc::SYS_gettid) } as i32,
             reported: false,
         }
     }

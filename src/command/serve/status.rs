@@ -28,7 +28,7 @@ impl Known<'_> {
     /// Everything in words. Ready: the first figures are there.
     pub(super) fn status(&self) -> Status {
         let mut facts = vec![
-            fact("Version", env!("CARGO_PKG_VERSION")),
+            fact("Version", crate::version::short()),
             fact("Running for", duration(self.running)),
             fact("Collectors", self.collectors()),
         ];

@@ -73,7 +73,7 @@ fn counter(metric: &'static Metric, values: &[&'static str], number: u64) -> Sam
 fn a_counter_in_openmetrics_has_its_name_without_total_in_the_head() {
     let samples = [
         counter(&api::API_CALLS, &["driver", "launch"], 7).of(&owner(&[("comm", "train")])),
-        counter(&own::BUILD_INFO, &["0.1.0"], 1),
+        counter(&own::BUILD_INFO, &["0.1.0", "abc", "false", "", "", ""], 1),
         Sample::new(&own::PROBE_SECONDS, vec![], Value::Number(0.5)),
     ];
     insta::assert_snapshot!(render(&samples, Format::OpenMetrics), @r#"
@@ -82,7 +82,7 @@ fn a_counter_in_openmetrics_has_its_name_without_total_in_the_head() {
     gpuscope_api_calls_total{layer="driver",class="launch",comm="train"} 7
     # HELP gpuscope_build This gpuscope
     # TYPE gpuscope_build info
-    gpuscope_build_info{version="0.1.0"} 1
+    gpuscope_build_info{version="0.1.0",commit="abc",dirty="false"} 1
     # HELP gpuscope_probe_seconds Time that programs have spent in probes: hits times the cost of one, measured on this machine
     # TYPE gpuscope_probe_seconds counter
     # UNIT gpuscope_probe_seconds seconds
@@ -95,7 +95,7 @@ fn a_counter_in_openmetrics_has_its_name_without_total_in_the_head() {
 fn the_plain_text_has_full_names_and_knows_no_info() {
     let samples = [
         counter(&api::API_CALLS, &["driver", ""], 7).of(&owner(&[("comm", "# TYPE x\n# HELP y")])),
-        counter(&own::BUILD_INFO, &["0.1.0"], 1),
+        counter(&own::BUILD_INFO, &["0.1.0", "abc", "false", "", "", ""], 1),
     ];
     insta::assert_snapshot!(render(&samples, Format::Plain), @r##"
     # HELP gpuscope_api_calls_total Calls of CUDA functions that have ended; those of functions that only give something out are hooked with the collector getters alone
@@ -103,7 +103,7 @@ fn the_plain_text_has_full_names_and_knows_no_info() {
     gpuscope_api_calls_total{layer="driver",comm="# TYPE x\n# HELP y"} 7
     # HELP gpuscope_build_info This gpuscope
     # TYPE gpuscope_build_info gauge
-    gpuscope_build_info{version="0.1.0"} 1
+    gpuscope_build_info{version="0.1.0",commit="abc",dirty="false"} 1
     "##);
 }
 

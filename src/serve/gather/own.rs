@@ -4,6 +4,7 @@ use super::Label;
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::metrics::own as table;
 use crate::tracer::Census;
+use crate::version::{self, Build};
 use std::time::Duration;
 
 /// What is known of gpuscope beside what it traces.
@@ -26,11 +27,7 @@ pub fn own(own: &Own) -> Vec<Sample> {
     let number = |metric: &'static Metric, value: f64| Sample::new(metric, Vec::new(), Value::Number(value));
     let integer = |metric: &'static Metric, value: u64| Sample::new(metric, Vec::new(), Value::Integer(value));
     let mut samples = vec![
-        Sample::new(
-            &table::BUILD_INFO,
-            vec![env!("CARGO_PKG_VERSION").into()],
-            Value::Integer(1),
-        ),
+        Sample::new(&table::BUILD_INFO, build(version::this()), Value::Integer(1)),
         number(&table::GATHER_DURATION_SECONDS, own.gathered_in.as_secs_f64()),
         number(&table::GATHERED_TIMESTAMP_SECONDS, own.gathered_at),
         number(&table::PROCESS_CPU_SECONDS, own.cpu_seconds),
@@ -47,6 +44,18 @@ pub fn own(own: &Own) -> Vec<Sample> {
         )
     }));
     samples
+}
+
+/// What is not known is empty, and then no label.
+fn build(build: &Build) -> Vec<Label> {
+    vec![
+        build.version.into(),
+        build.commit.unwrap_or_default().into(),
+        build.dirty.map(|dirty| dirty.to_string()).unwrap_or_default().into(),
+        build.rustc.unwrap_or_default().into(),
+        build.features.join(",").into(),
+        build.target.clone().into(),
+    ]
 }
 
 /// Of the tracing.

@@ -2,8 +2,8 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub(crate) static BUILD_INFO: Metric =
-    Metric::new(Collector::Own, Kind::Info, "gpuscope_build_info", "This gpuscope").by(&["version"]);
+pub(crate) static BUILD_INFO: Metric = Metric::new(Collector::Own, Kind::Info, "gpuscope_build_info", "This gpuscope")
+    .by(&["version", "commit", "dirty", "rustc", "features", "target"]);
 pub(crate) static PROBE_HITS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,

@@ -51,17 +51,11 @@ pub use row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
 pub use work::{Step, Work, WorkPart};
 
 const BUILTIN: [(&str, &str); 5] = [
-    ("cuda_errors.toml", include_str!("../../../../catalog/cuda_errors.toml")),
-    ("cuda_enums.toml", include_str!("../../../../catalog/cuda_enums.toml")),
-    (
-        "cuda_structs.toml",
-        include_str!("../../../../catalog/cuda_structs.toml"),
-    ),
-    (
-        "cuda_runtime.toml",
-        include_str!("../../../../catalog/cuda_runtime.toml"),
-    ),
-    ("cuda_driver.toml", include_str!("../../../../catalog/cuda_driver.toml")),
+    ("cuda_errors.toml", include_str!("../../catalog/cuda_errors.toml")),
+    ("cuda_enums.toml", include_str!("../../catalog/cuda_enums.toml")),
+    ("cuda_structs.toml", include_str!("../../catalog/cuda_structs.toml")),
+    ("cuda_runtime.toml", include_str!("../../catalog/cuda_runtime.toml")),
+    ("cuda_driver.toml", include_str!("../../catalog/cuda_driver.toml")),
 ];
 
 /// Every library, function, enum and struct known to this run.

@@ -15,12 +15,12 @@ pub use class_kind::ClassKind;
 pub use entry::{Class, Entry, Named, Unfit, XidMeaning};
 use parse::{class_of, entries, named_of, sorted, xid_of};
 
-const ESCAPES: &str = include_str!("../../../../../catalog/nvidia/escapes.txt");
-const UVM: &str = include_str!("../../../../../catalog/nvidia/uvm.txt");
-const CLASSES: &str = include_str!("../../../../../catalog/nvidia/classes.txt");
-const CONTROLS: &str = include_str!("../../../../../catalog/nvidia/controls.txt");
-const STATUS: &str = include_str!("../../../../../catalog/nvidia/status.txt");
-const XIDS: &str = include_str!("../../../../../catalog/nvidia/xid.txt");
+const ESCAPES: &str = include_str!("../../../catalog/nvidia/escapes.txt");
+const UVM: &str = include_str!("../../../catalog/nvidia/uvm.txt");
+const CLASSES: &str = include_str!("../../../catalog/nvidia/classes.txt");
+const CONTROLS: &str = include_str!("../../../catalog/nvidia/controls.txt");
+const STATUS: &str = include_str!("../../../catalog/nvidia/status.txt");
+const XIDS: &str = include_str!("../../../catalog/nvidia/xid.txt");
 
 static ESCAPE_TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| entries(ESCAPES));
 static UVM_TABLE: LazyLock<Vec<Entry>> = LazyLock::new(|| entries(UVM));

@@ -15,27 +15,15 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 fn every_line_is_read() {
     let layouts = |entries: &[crate::driver::tables::Entry]| entries.iter().map(|entry| entry.layouts.len()).sum();
     let read: [(&str, usize); 4] = [
-        (
-            include_str!("../../../../../catalog/nvidia/escapes.txt"),
-            layouts(escapes()),
-        ),
-        (
-            include_str!("../../../../../catalog/nvidia/uvm.txt"),
-            layouts(uvm_calls()),
-        ),
-        (
-            include_str!("../../../../../catalog/nvidia/classes.txt"),
-            classes().len(),
-        ),
-        (
-            include_str!("../../../../../catalog/nvidia/controls.txt"),
-            controls().len(),
-        ),
+        (include_str!("../../../catalog/nvidia/escapes.txt"), layouts(escapes())),
+        (include_str!("../../../catalog/nvidia/uvm.txt"), layouts(uvm_calls())),
+        (include_str!("../../../catalog/nvidia/classes.txt"), classes().len()),
+        (include_str!("../../../catalog/nvidia/controls.txt"), controls().len()),
     ];
     for (text, read) in read {
         assert_eq!(lines(text).count(), read, "{}", text.lines().next().unwrap_or_default());
     }
-    for line in lines(include_str!("../../../../../catalog/nvidia/status.txt")) {
+    for line in lines(include_str!("../../../catalog/nvidia/status.txt")) {
         let mut columns = line.split(' ');
         let code = columns
             .next()
@@ -47,7 +35,7 @@ fn every_line_is_read() {
             "{line}"
         );
     }
-    let codes = lines(include_str!("../../../../../catalog/nvidia/xid.txt")).map(|line| line.split('|').next());
+    let codes = lines(include_str!("../../../catalog/nvidia/xid.txt")).map(|line| line.split('|').next());
     let codes: Vec<u32> = codes
         .map(|code| code.and_then(|code| code.parse().ok()).expect("a number"))
         .collect();
