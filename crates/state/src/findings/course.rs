@@ -117,6 +117,7 @@ impl Course {
         let mut load = phases.next().copied().unwrap_or_default();
         phases.for_each(|phase| load.join(phase));
         load.outside_ns.grow(self.outside_ns);
+        load.is_measured = self.is_measured;
         load.is_hosts = self.pace.is_hosts(load.last);
         load
     }

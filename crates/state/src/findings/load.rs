@@ -26,6 +26,8 @@ pub struct Load {
     /// The host was outside CUDA for long with work given to its device, which was not behind when it was asked, or was
     /// not asked.
     pub outside_ns: u64,
+    /// What the device did meanwhile it has told.
+    pub is_measured: bool,
     /// Whether its host sets the pace, as far as it has waited for its device.
     pub is_hosts: bool,
 }

@@ -107,6 +107,10 @@ impl Recent {
             if gap.follows(past, since) {
                 gap.behind = Some(*past);
                 gap.behind_ns = within(past, since, until);
+                // what it took longer than the device is time in it, too
+                if gap.measured && past.tid == idle.tid {
+                    gap.add(past, since, until);
+                }
                 break;
             }
             if past.tid == idle.tid {
@@ -234,6 +238,12 @@ mod tests {
             (Fault::Sync, Some(wait), 50_000)
         );
         assert_eq!(measured(&[wait], 850_000, 3_000_000, Why::Blocked).fault, Fault::Host);
+    }
+
+    #[test]
+    fn what_a_free_takes_when_the_device_is_done_is_time_in_it() {
+        let gap = measured(&[past(Part::Free, 0, 900_000)], 600_000, 400_000, Why::Memory);
+        assert_eq!((gap.fault, gap.memory_ns), (Fault::Memory, 300_000));
     }
 
     #[test]

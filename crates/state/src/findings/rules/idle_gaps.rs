@@ -106,7 +106,7 @@ impl Rule for IdleGaps {
         }
         if let (Fault::Host, Some((evidence, gaps))) = (gap.fault, self.cases.of(seen)) {
             evidence.add_gap(seen, gap.ns);
-            [gap.memory_ns, gap.code_ns, gap.wait_ns, gap.behind_ns]
+            [gap.memory_ns, gap.code_ns, gap.wait_ns]
                 .into_iter()
                 .for_each(|ns| gaps.in_calls_ns.grow(ns));
             if gap.ns > gaps.longest_ns {
