@@ -227,7 +227,7 @@ fn a_flame_graph_is_zoomed_searched_and_walked_by_keys() {
     is("all().at(-1).textContent", json!("cuStreamSynchronize"));
     is("document.querySelector('#flame-wait details').open", json!(false));
     is(
-        "(window.key = key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))
+        "(window.key = key => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true, cancelable: true})))
         && all()[0].focus()",
         json!(null),
     );
