@@ -111,6 +111,18 @@ static void many(long count)
 	}
 }
 
+static void many_domains(long count)
+{
+	char name[32];
+
+	for (long i = 0; i < count; i++) {
+		nvtxEventAttributes_t attributes = of("x");
+
+		snprintf(name, sizeof(name), "domain %ld", i);
+		nvtxDomainMarkEx(nvtxDomainCreateA(name), &attributes);
+	}
+}
+
 static void deep(long depth)
 {
 	for (long i = 0; i < depth; i++)
@@ -192,6 +204,8 @@ int main(int argc, char **argv)
 			forks();
 		else if (!strcmp(what, "many"))
 			many(atol(argv[++i]));
+		else if (!strcmp(what, "domains of"))
+			many_domains(atol(argv[++i]));
 		else if (!strcmp(what, "deep"))
 			deep(atol(argv[++i]));
 		else if (!strcmp(what, "time"))

@@ -2,6 +2,7 @@
 
 use crate::support::{Gpuscope, Trace, compile, number, sim_cupti, sim_folder, text};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -170,6 +171,17 @@ fn a_million_ranges_are_told_or_counted_as_lost() {
     assert_eq!(trace.of_type("range").count() as u64 + lost(&trace), 1_000_000);
     let deep = Annotated::new().run(&["deep", "200"]).ok();
     assert_eq!((deep.of_type("range").count(), lost(&deep)), (128, 72));
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn domains_for_which_there_is_no_room_are_one() {
+    let trace = Annotated::new().run(&["domains of", "1100", "domains of", "1100"]).ok();
+    let all = told(&trace);
+    let others = all.iter().filter(|one| one.0 == "(other domains)").count();
+    let named: BTreeSet<&str> = all.iter().map(|one| one.0.as_str()).collect();
+    // one has no name, and one is the others'
+    assert_eq!((all.len(), others, named.len()), (2200, 2 * (1100 - 1022), 1023));
 }
 
 #[test]

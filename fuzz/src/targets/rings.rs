@@ -2,6 +2,7 @@
 
 use gpuscope::driver::xid::Xid;
 use gpuscope::model::kernel_name::KernelName;
+use gpuscope::model::range::Range;
 use gpuscope::wire::{
     CallHeader, DriverCall, Flow, KernelEvent, MEMORY_KERNEL, MemoryCall, Notice, WorkCall, XidEvent, cgroups, text_of,
 };
@@ -14,6 +15,9 @@ pub fn run(bytes: &[u8]) {
         MemoryCall::parse(bytes),
         WorkCall::parse(bytes),
     ));
+    if let Some(range) = Range::parse(bytes) {
+        assert!(range.begin <= range.end && range.domain.len() <= 3 * bytes.len());
+    }
     let _ = Notice::parse(bytes).map(|notice| text_of(&notice.comm));
     if let Some(event) = XidEvent::parse(bytes) {
         let (device, message) = (text_of(&event.device), text_of(&event.message));

@@ -31,7 +31,7 @@ struct attributes {
 /* What stands for a domain: programs keep its address. The first one is the domain of all that names none. */
 struct domain {
 	__u32 bytes;
-	__u32 pad;
+	__u32 is_named; /* its name is all there */
 	__u8 name[RANGE_DOMAIN];
 };
 
@@ -47,7 +47,6 @@ struct registered {
 /* They are the process's own, and outlive any run that it is traced in. */
 static struct domain domains[MOST_DOMAINS];
 static __u32 domain_count = 1;
-static __u32 domains_busy;
 static char texts[TEXTS_BYTES] __attribute__((aligned(8)));
 static __u64 texts_used;
 
@@ -241,36 +240,39 @@ static struct copied copy_given(__u8 *to, __u32 most, bool wide, const void *fro
 	return wide ? copy_wide(NULL, to, most, (__u64)from) : copy_text(NULL, to, most, (__u64)from);
 }
 
-static struct domain *domain_named(const __u8 *name, __u32 bytes)
+static struct domain *domain_named(const struct domain *wanted)
 {
-	for (__u32 i = 1; i < domain_count; i++)
-		if (domains[i].bytes == bytes && !memcmp(domains[i].name, name, bytes))
+	for (__u32 i = 1; i < MOST_DOMAINS && i < domain_count; i++)
+		if (__atomic_load_n(&domains[i].is_named, __ATOMIC_ACQUIRE) &&
+		    domains[i].bytes == wanted->bytes &&
+		    !memcmp(domains[i].name, wanted->name, wanted->bytes))
 			return &domains[i];
 	return NULL;
 }
 
-/* The same name is the same domain. Those for which there is no room are the last one together. */
+/* The same name is the same domain, unless two threads make it at one moment: nobody waits for another. Those for which there is
+ * no room are the last one together.
+ */
 static struct domain *create_domain(const void *name, bool wide)
 {
-	static const char others[] = "(other domains)";
+	static const struct domain others = { .bytes = 15, .name = "(other domains)" };
 	struct domain made = { 0 }, *domain;
+	__u32 number;
 
 	made.bytes = copy_given(made.name, RANGE_DOMAIN, wide, name).bytes;
-	while (__atomic_exchange_n(&domains_busy, 1, __ATOMIC_ACQUIRE))
-		__builtin_ia32_pause();
-	domain = domain_named(made.name, made.bytes);
-	if (!domain) {
-		if (domain_count == MOST_DOMAINS - 1) {
-			made.bytes = sizeof(others) - 1;
-			memcpy(made.name, others, sizeof(others) - 1);
-		}
-		domain = &domains[domain_count < MOST_DOMAINS ? domain_count : MOST_DOMAINS - 1];
-		if (domain_count < MOST_DOMAINS) {
-			*domain = made;
-			domain_count++;
-		}
+	domain = domain_named(&made);
+	if (domain)
+		return domain;
+	number = __sync_fetch_and_add(&domain_count, 1);
+	if (number >= MOST_DOMAINS - 1) {
+		__sync_fetch_and_sub(&domain_count, 1);
+		number = MOST_DOMAINS - 1;
+		made = others;
 	}
-	__atomic_store_n(&domains_busy, 0, __ATOMIC_RELEASE);
+	domain = &domains[number];
+	domain->bytes = made.bytes;
+	memcpy(domain->name, made.name, sizeof(made.name));
+	__atomic_store_n(&domain->is_named, 1, __ATOMIC_RELEASE);
 	return domain;
 }
 

@@ -48,7 +48,8 @@ static void submit_range(const struct open_range *range, __u8 flags)
 	}
 	copy_words(to, from, sizeof(*to));
 	to->end = local()->now;
-	to->end_tid = (__u32)local()->ids;
+	/* who finds one open has not ended it */
+	to->end_tid = flags & RANGE_OPEN ? from->tid : (__u32)local()->ids;
 	to->flags |= flags;
 	copy_words(text, range->text, from->name_bytes);
 	copy_words(text + from->name_bytes, range->text + RANGE_NAME, from->domain_bytes);
