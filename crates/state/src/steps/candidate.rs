@@ -71,7 +71,7 @@ pub(super) struct Candidate {
     pub first: u64,
     last: Option<Place>,
     kinds: [Alike; KINDS],
-    /// Between two occurrences there were so many launches: how often, in sum, and their squares.
+    /// Between two occurrences there were launches: how often, how many in sum, and their squares.
     pub count: u64,
     pub launches: u64,
     squares: f64,
@@ -86,10 +86,14 @@ impl Candidate {
             return;
         };
         let between = now.since(&last);
+        // copies or waits in a row, as where parameters are loaded, are parts of nothing
+        if between.launches == 0 {
+            return;
+        }
         self.count += 1;
         self.launches.grow(between.launches);
         self.squares += (between.launches as f64).powi(2);
-        if between.launches > 0 && between.sketch.pieces() >= LEAST_PIECES {
+        if between.sketch.pieces() >= LEAST_PIECES {
             self.vote(&between);
         }
     }

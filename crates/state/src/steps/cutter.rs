@@ -110,7 +110,11 @@ impl Cutter {
         let open = self.open.replace((work.border(), now));
         let was_head = std::mem::take(&mut self.at_head);
         let (at, from) = open?;
-        let usual = self.is_usual(&now.since(&from));
+        let between = now.since(&from);
+        if between.launches == 0 {
+            return None;
+        }
+        let usual = self.is_usual(&between);
         if was_head && (self.anchor.varies() || !usual) {
             return None;
         }

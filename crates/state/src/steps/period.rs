@@ -23,7 +23,7 @@ const STRONG_BORDER: f64 = 2.0;
 const AS_STRONG: f64 = 1.0;
 
 /// To wait for the device says more than a pause: as much as one longer by so many powers of two.
-const WAIT_DOUBLINGS: f64 = 2.0;
+const WAIT_DOUBLINGS: f64 = 3.0;
 
 /// A candidate, and what lies between its occurrences most of all.
 #[derive(Clone, Copy)]

@@ -49,8 +49,10 @@ proptest! {
         // forward and backward may be told as a step, too
         let usual = steps.usual + steps.warm_up.steps;
         let each = if usual > 2 * training.steps { training.accumulation } else { 1 };
+        // and may not be where the optimizer and the metrics come behind
+        let unlike = if each == 1 { 20 } else { 3 };
         prop_assert!(
-            usual.abs_diff(training.steps * each) <= 1 + training.steps * each / 20,
+            usual.abs_diff(training.steps * each) <= 1 + training.steps * each / unlike,
             "{usual} of {}, {} in all: {}", training.steps, steps.count, steps.anchor.words()
         );
     }

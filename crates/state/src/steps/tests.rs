@@ -100,6 +100,21 @@ fn two_threads_that_do_not_wait_for_each_other_are_looked_at_alone() {
 }
 
 #[test]
+fn parameters_that_are_copied_one_by_one_are_no_steps() {
+    let mut calls = Calls::default();
+    for _ in 0..20 {
+        calls.batch();
+        calls.item(100);
+    }
+    for _ in 0..40 {
+        calls.launches(&LAYER, MAIN);
+        calls.item(500);
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.usual), (40, 40), "{}", steps.anchor.words());
+}
+
+#[test]
 fn one_kernel_over_and_over_has_no_steps_and_it_is_said_why() {
     let mut calls = Calls::default();
     (0..500).for_each(|_| calls.launch("saxpy", MAIN));
