@@ -3,6 +3,7 @@
 mod markdown;
 mod tables;
 mod text;
+mod told;
 
 pub use markdown::markdown;
 pub use text::page;
@@ -10,13 +11,13 @@ pub use text::page;
 use super::{Function, Idle, Report, sum, words};
 use crate::model::activity::Why;
 use crate::model::finding::Finding;
-use crate::model::snapshot::executed::Device;
 use crate::section::{Chapter, Section};
 use crate::sink::findings::finding_json;
 use crate::text::quantity::harmless;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use told::{caused, executed};
 
 /// What is less than this part of what it was, or of the wall time, has not changed.
 const NOTICED: f64 = 0.01;
@@ -255,21 +256,6 @@ fn measures(before: &Report, after: &Report) -> Vec<Measure> {
     let is_cause = |measure: &Measure| Why::ALL.iter().any(|why| why.title() == measure.name);
     all.retain(|measure| measure.before.max(measure.after) > Some(0) || !is_cause(measure));
     all
-}
-
-/// Idle time of one cause, of all devices; `None`: causes are not known.
-fn caused(report: &Report, why: Why) -> Option<u64> {
-    let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
-    let mut causes = devices.flat_map(|device| &device.idle_causes).peekable();
-    causes.peek()?;
-    let its = causes.filter(|one| one.cause == why.name());
-    Some(sum(its.map(|cause| cause.idle_ns)))
-}
-
-/// Of all devices, as CUPTI has told it; `None`: it has not.
-fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
-    let devices = &report.totals.gpu.as_ref()?.devices;
-    (!devices.is_empty()).then(|| sum(devices.iter().map(of)))
 }
 
 impl Measure {

@@ -1,14 +1,17 @@
 //! When nothing that a process had submitted was running, as its devices have told or as calls prove it, and what its host did
 //! meanwhile.
 
+mod exact;
+#[cfg(test)]
+mod tests;
+
 use super::bins::Bins;
 use super::functions::Functions;
 use crate::model::activity::Why;
-use crate::model::snapshot::executed::Device;
-use crate::model::snapshot::{Gpu, Snapshot};
-use crate::model::work::Certainty;
+use crate::model::snapshot::Snapshot;
 use crate::record::Record;
 use crate::text::quantity::duration;
+use exact::{told, worked};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -354,62 +357,6 @@ impl Track {
     }
 }
 
-impl Idle {
-    /// With the totals of the summary.
-    fn with_reported(self, gpu: &Gpu) -> Idle {
-        Idle {
-            window_ns: gpu.window_ns,
-            gaps: gpu.gaps,
-            total_ns: gpu.idle_ns,
-            longest_ns: gpu.longest_ns,
-            inferred: gpu.certainty == Certainty::Inferred.name(),
-            likely_ns: gpu.idle_likely_ns,
-            ..self
-        }
-    }
-}
-
-impl Idle {
-    /// With what a device of it has told.
-    fn with_told(self, device: &Device) -> Idle {
-        Idle {
-            window_ns: device.window_ns(),
-            gaps: device.idle_gaps,
-            total_ns: device.idle_ns,
-            longest_ns: device.longest_idle_ns,
-            measured: true,
-            inferred: false,
-            likely_ns: device.idle_ns,
-            ..self
-        }
-    }
-}
-
-/// Of the devices of a process that have told all that they did, the one that was idle for longest.
-fn told(exact: Option<&Snapshot>, pid: u32) -> Option<&Device> {
-    let devices = exact?.gpu.as_ref()?.devices.iter();
-    let own = devices.filter(|device| device.pid == pid);
-    if own.clone().any(|device| !device.is_measured()) {
-        return None;
-    }
-    own.max_by_key(|device| device.idle_ns)
-}
-
-/// By process; what a process did before it became another program is part of it.
-fn worked(exact: &Snapshot) -> BTreeMap<u32, Gpu> {
-    let mut all: BTreeMap<u32, Gpu> = BTreeMap::new();
-    for work in exact.work.iter().filter(|work| work.gpu.window_ns > 0) {
-        let sum = all.entry(work.pid).or_default();
-        sum.window_ns = sum.window_ns.saturating_add(work.gpu.window_ns);
-        sum.idle_ns = sum.idle_ns.saturating_add(work.gpu.idle_ns);
-        sum.idle_likely_ns = sum.idle_likely_ns.saturating_add(work.gpu.idle_likely_ns);
-        sum.gaps = sum.gaps.saturating_add(work.gpu.gaps);
-        sum.longest_ns = sum.longest_ns.max(work.gpu.longest_ns);
-        sum.certainty = sum.certainty.clone().max(work.gpu.certainty.clone());
-    }
-    all
-}
-
 /// How long at least one of them lasted.
 fn covered(parts: &mut [(i64, i64, usize)]) -> u64 {
     parts.sort_unstable();
@@ -422,79 +369,4 @@ fn covered(parts: &mut [(i64, i64, usize)]) -> u64 {
         until = until.max(*to);
     }
     sum
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Kind;
-
-    fn call(at: i64, ns: u64) -> Record<'static> {
-        Record {
-            ns: Some(ns),
-            layer: "runtime",
-            name: "cudaMalloc",
-            ..Record::new(Kind::Call, at, 7)
-        }
-    }
-
-    fn gap(at: i64, ns: u64) -> Record<'static> {
-        Record {
-            ns: Some(ns),
-            ..Record::new(Kind::Idle, at, 7)
-        }
-    }
-
-    fn reported(events: &[Record<'_>]) -> Idle {
-        let (mut functions, mut idle) = (Functions::default(), IdleTally::default());
-        for event in events {
-            match event.kind {
-                Kind::Idle => idle.gap(event, 0),
-                _ => {
-                    let function = functions.take(event);
-                    idle.call(event, function);
-                }
-            }
-        }
-        {
-            let covered = Covered {
-                from_ns: 0,
-                to_ns: 10_000,
-                whole: false,
-            };
-            idle.list(&functions, &covered, None).remove(0)
-        }
-    }
-
-    #[test]
-    fn a_gap_says_what_the_host_did_whichever_row_comes_first() {
-        for events in [[call(1500, 700), gap(1000, 1000)], [gap(1000, 1000), call(1500, 700)]] {
-            let idle = reported(&events);
-            let said = |name: &str| idle.meanwhile.iter().find(|one| one.name == name).unwrap().ns;
-            assert_eq!((said("cudaMalloc"), said("")), (500, 500));
-            assert_eq!((idle.gaps, idle.total_ns, idle.longest_ns), (1, 1000, 1000));
-        }
-    }
-
-    #[test]
-    fn a_long_call_is_seen_behind_those_that_were_entered_after_it_whenever_its_row_comes() {
-        let long = call(0, 1_000_000);
-        let short: Vec<Record<'_>> = (1..50).map(|number| call(number * 1000, 10)).collect();
-        let gap = gap(60_000, 1000);
-        for place in [0, 20, short.len()] {
-            let mut events = short.clone();
-            events.insert(place, long);
-            events.push(gap);
-            let outside = reported(&events).meanwhile.into_iter().find(|one| one.name.is_empty());
-            assert_eq!(outside.unwrap().ns, 0, "{place}");
-        }
-    }
-
-    #[test]
-    fn time_of_two_threads_is_not_outside_twice() {
-        let idle = reported(&[call(1000, 600), call(1400, 600), gap(1000, 1000)]);
-        let outside = idle.meanwhile.iter().find(|one| one.name.is_empty()).unwrap();
-        assert_eq!(outside.ns, 0);
-        assert_eq!(idle.longest[0].mostly_in.as_deref(), Some("cudaMalloc"));
-    }
 }

@@ -1,0 +1,20 @@
+//! What devices have told that they did, of all of them together.
+
+use super::super::{Report, sum};
+use crate::model::activity::Why;
+use crate::model::snapshot::executed::Device;
+
+/// Idle time of one cause, of all devices; `None`: causes are not known.
+pub(super) fn caused(report: &Report, why: Why) -> Option<u64> {
+    let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
+    let mut causes = devices.flat_map(|device| &device.idle_causes).peekable();
+    causes.peek()?;
+    let its = causes.filter(|one| one.cause == why.name());
+    Some(sum(its.map(|cause| cause.idle_ns)))
+}
+
+/// Of all devices, as CUPTI has told it; `None`: it has not.
+pub(super) fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
+    let devices = &report.totals.gpu.as_ref()?.devices;
+    (!devices.is_empty()).then(|| sum(devices.iter().map(of)))
+}
