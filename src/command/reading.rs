@@ -41,7 +41,11 @@ pub fn read_within(
     taker: &mut dyn Taker,
 ) -> End {
     match within {
-        Some(within) => read(recording, path, doing, &mut within.only(taker)),
+        Some(within) => {
+            let mut only = within.only(taker);
+            let end = read(recording, path, doing, &mut only);
+            End { rows: only.rows, ..end }
+        }
         None => read(recording, path, doing, taker),
     }
 }
