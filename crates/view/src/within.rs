@@ -78,7 +78,11 @@ impl Within {
 
     /// Hands what lies within to `taker`.
     pub fn only<'a>(&'a self, taker: &'a mut dyn Taker) -> Only<'a> {
-        Only { within: self, taker }
+        Only {
+            within: self,
+            taker,
+            rows: 0,
+        }
     }
 }
 
@@ -113,6 +117,15 @@ impl Taker for Within {
 pub struct Only<'a> {
     within: &'a Within,
     taker: &'a mut dyn Taker,
+    /// That were handed on.
+    pub rows: u64,
+}
+
+impl Only<'_> {
+    fn hand(&mut self, record: &Record<'_>) {
+        self.rows += 1;
+        self.taker.take(record);
+    }
 }
 
 impl Taker for Only<'_> {
@@ -123,15 +136,15 @@ impl Taker for Only<'_> {
     fn take(&mut self, record: &Record<'_>) {
         match record.kind {
             // who lives is worth knowing at any time
-            Kind::Process => self.taker.take(record),
+            Kind::Process => self.hand(record),
             Kind::Count | Kind::Snapshot | Kind::Summary => {}
             Kind::Idle => {
                 for (at, end) in self.within.parts(record.pid, record.at, record.end()) {
                     let ns = Some(end.abs_diff(at));
-                    self.taker.take(&Record { at, ns, ..*record });
+                    self.hand(&Record { at, ns, ..*record });
                 }
             }
-            _ if self.within.holds(record.pid, record.at) => self.taker.take(record),
+            _ if self.within.holds(record.pid, record.at) => self.hand(record),
             _ => {}
         }
     }
@@ -163,7 +176,9 @@ mod tests {
         let mut within = Within::of(glob);
         rows.iter().for_each(|row| within.take(row));
         let (within, mut left) = (within.whole().expect("a range"), Rows::default());
-        rows.iter().for_each(|row| within.only(&mut left).take(row));
+        let mut only = within.only(&mut left);
+        rows.iter().for_each(|row| only.take(row));
+        assert_eq!(only.rows as usize, left.0.len());
         left.0
     }
 

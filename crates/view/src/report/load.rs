@@ -212,8 +212,10 @@ pub fn load_within(path: &Path, within: &Within, watch: &mut dyn FnMut(u64, u64)
         ..Collector::new()
     };
     collector.covers(reader.covers());
-    let end = reader.read_watched(path, &mut within.only(&mut collector), watch);
+    let mut only = within.only(&mut collector);
+    let end = reader.read_watched(path, &mut only, watch);
     let without_totals = End {
+        all_rows: only.rows,
         summary: None,
         snapshot: None,
         ..end

@@ -84,6 +84,7 @@ fn marks(marks: &[Mark]) -> Section {
         ]
     };
     Section {
+        title: Some("Marks (NVTX)".to_owned()),
         table: match marks.is_empty() {
             true => Table::default(),
             false => Table::flat(columns, marks.iter().map(row)).counting("mark", 2, "time"),
