@@ -42,9 +42,12 @@ pub fn exported(recording: &Path, name: &str) -> (PathBuf, String) {
 
 /// What Perfetto is to find.
 pub fn seen_of(made: &Made) -> Found {
+    // each wait ends one
+    let (steps, _) = made.calls["cuStreamSynchronize"];
+    let calls: u64 = made.calls.values().map(|(count, _)| count).sum();
     Found {
         calls: made.calls.clone(),
-        slices: made.calls.values().map(|(count, _)| count).sum::<u64>() + made.submissions + made.others,
+        slices: calls + steps + made.submissions + made.others,
         arrows: made.arrows,
         numbers: made.numbers,
         threads: 4,

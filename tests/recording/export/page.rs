@@ -19,7 +19,7 @@ const OPEN_PROCESSES: &str = "[...document.querySelectorAll('.pf-track__title')]
     .filter(one => one.innerText.startsWith('made')).map(one => one.click()).length";
 
 /// Tracks, with both processes open.
-const SHOWN: [&str; 15] = [
+const SHOWN: [&str; 16] = [
     "GPU idle (nothing submitted can be running)",
     "Global Track Events",
     "System",
@@ -34,6 +34,7 @@ const SHOWN: [&str; 15] = [
     r#"made \u{1b}[2J"<b> 201"#,
     "memory.held",
     "process",
+    "steps (inferred)",
     "stream 0x5500 (submitted)",
 ];
 

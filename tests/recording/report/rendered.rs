@@ -63,8 +63,8 @@ fn a_report_with_findings_has_all_its_tables() {
     let (_folder, path) = recorded(true, None, &[]);
     let page = page(&["report", "--md"], &[&path]);
     assert!(page.contains("<strong>Memory is given back"), "{page}");
-    // totals, two layers, slowest, kernels, copies, waits, idle, meanwhile, memory, its call sites, processes
-    assert_eq!(tables(&page), 12, "{page}");
+    // totals, steps, two layers, slowest, kernels, copies, waits, idle, meanwhile, memory, its call sites, processes
+    assert_eq!(tables(&page), 13, "{page}");
     assert!(page.contains("<td>launches</td>"), "{page}");
     assert_no_markup_is_left(&page);
 }
@@ -89,8 +89,8 @@ fn names_that_look_like_markup_are_shown_as_they_are() {
     ];
     let (_folder, path) = recorded(false, None, &odd);
     let page = page(&["report", "--md"], &[&path]);
-    // totals, four layers, failures; slowest, kernels, copies, waits, idle, meanwhile, processes
-    assert_eq!(tables(&page), 1 + 4 + 1 + 7, "{page}");
+    // totals, steps, four layers, failures; slowest, kernels, copies, waits, idle, meanwhile, processes
+    assert_eq!(tables(&page), 2 + 4 + 1 + 7, "{page}");
     assert!(page.contains("my_lib_x layer: 1 call"), "{page}");
     assert!(page.contains("&lt;b&gt;lib&lt;/b&gt; layer"), "{page}");
     assert!(page.contains("<code>*x*</code>"), "{page}");

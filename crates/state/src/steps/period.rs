@@ -66,14 +66,15 @@ impl<'a> Period<'a> {
     }
 
     /// The more, the more natural it is to cut there: where parts are alike, and the host pauses; of that, at a wait; what
-    /// needs least words; and what comes first.
-    fn border(&self) -> (bool, u64, bool, bool, Reverse<u64>) {
+    /// needs least words; and what comes first. Events come in the middle of steps as well.
+    fn border(&self) -> (bool, bool, u64, bool, bool, Reverse<u64>) {
         let label = &self.candidate.label;
         let waits = label.role == Role::Wait;
         // pauses of about the same length are the same pause
         let pause = self.candidate.pauses.doublings() + if waits { WAIT_DOUBLINGS } else { 0.0 };
         (
             self.is_mostly_alike(),
+            label.role != Role::Mark,
             pause.round() as u64,
             waits,
             label.after == 0,

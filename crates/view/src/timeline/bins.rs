@@ -119,6 +119,10 @@ impl<'a> Bins<'a> {
         if end < self.window.from || event.at > self.window.to {
             return;
         }
+        // a step ends where the next begins: what only touches the window is none of it
+        if event.kind == Kind::Step && self.window.overlap(event.at, end) == 0 {
+            return;
+        }
         // what lies in a call of the same lane is that call's time
         let from = if all { event.at } else { event.at.max(until) };
         let (first, last) = (self.column(event.at), self.column(end));
