@@ -89,7 +89,8 @@ fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Debian keeps `asm/types.h` in a directory of its own, which clang's bpf target does not search.
+/// Debian keeps `asm/types.h` in a directory of its own, which clang's bpf target does not search. Lines of the programs are named by
+/// their place in the crate, so that the object is the same wherever it is built.
 fn clang_arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
         .map(Into::into)
@@ -98,5 +99,7 @@ fn clang_arguments() -> Vec<OsString> {
     if multiarch.is_dir() {
         arguments.extend(["-isystem".into(), multiarch.into()]);
     }
+    let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
+    arguments.push(format!("-ffile-prefix-map={here}=gpuscope-collect").into());
     arguments
 }

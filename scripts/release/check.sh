@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=$(cd "${1:?usage: check.sh FOLDER VERSION}" && pwd) version=${2:?usage: check.sh FOLDER VERSION}
-most_program=15000000 most_image=12000000
+most_program=19000000 most_image=12000000
 failed=0
 fail() { echo "check.sh: $*" >&2; failed=1; }
 scratch=$(mktemp -d); trap 'rm -rf "$scratch"' EXIT

@@ -1,6 +1,6 @@
 #!/bin/bash
 # same.sh - makes a release of the last commit twice, in two clones, and compares every file by its sum: two full builds
-# usage: same.sh FOLDER        the clones, and what they have made: FOLDER/one, FOLDER/another/place
+# usage: same.sh FOLDER        where the clones are made: FOLDER/one, FOLDER/another/place
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 folder=${1:?usage: same.sh FOLDER}
