@@ -2,7 +2,7 @@
 
 use super::super::{reading, steps};
 use crate::cli::{ExportArgs, ExportFormat};
-use crate::record::{Crop, Meta, Record, Taker};
+use crate::record::{Crop, Taker};
 use crate::steps::{Anchor, Found, Marking, Part};
 use crate::trace::{End, Recording};
 use crate::within::Within;
@@ -55,7 +55,6 @@ impl Rows {
     /// Hands them to `taker`. Of a part there are no totals: they are of all.
     pub(super) fn read(self, taker: &mut dyn Taker) -> End {
         let words = self.words();
-        let mut rows = Counted { rows: 0, taker };
         // steps have their numbers in the whole
         let read = |to: &mut dyn Taker| {
             let mut marking = Marking::new(self.marked, to);
@@ -63,34 +62,23 @@ impl Rows {
             marking.finish();
             end
         };
-        let end = match &self.portion {
-            None => return read(rows.taker),
-            Some(Portion::Ranges(within)) => read(&mut within.only(&mut rows)),
-            Some(Portion::Steps(part)) => read(&mut Crop::new(part.from, part.to, &mut rows)),
+        let (end, rows) = match &self.portion {
+            None => return read(taker),
+            Some(Portion::Ranges(within)) => {
+                let mut only = within.only(taker);
+                (read(&mut only), only.rows)
+            }
+            Some(Portion::Steps(part)) => {
+                let mut crop = Crop::new(part.from, part.to, taker);
+                (read(&mut crop), crop.rows)
+            }
         };
         End {
-            rows: rows.rows,
-            all_rows: rows.rows,
+            rows,
+            all_rows: rows,
             summary: None,
             snapshot: None,
             cut: end.cut.or(words),
         }
-    }
-}
-
-/// Counts what it hands on.
-struct Counted<'a> {
-    rows: u64,
-    taker: &'a mut dyn Taker,
-}
-
-impl Taker for Counted<'_> {
-    fn start(&mut self, meta: &Meta) {
-        self.taker.start(meta);
-    }
-
-    fn take(&mut self, record: &Record<'_>) {
-        self.rows += 1;
-        self.taker.take(record);
     }
 }
