@@ -461,7 +461,8 @@ INLINE bool count_plain_function(struct hook *hook)
 	if (hook->returns || !count_plain(hook))
 		return false;
 	hook->plain = BLOCK_PLAIN + (__u64)(__u32)hook->cookie * 8;
-	__atomic_compare_exchange_n(&hook->on, &tells, HOOK_COUNTS, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&hook->on, &tells, HOOK_COUNTS, false, __ATOMIC_RELEASE,
+				    __ATOMIC_RELAXED);
 	return true;
 }
 

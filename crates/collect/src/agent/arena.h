@@ -169,7 +169,7 @@ struct process_head {
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */
 #define BLOCK_RANGES 15728640 /* `struct open_ranges` */
 #define BLOCK_RING 15794176
-#define BLOCK_PLAIN 19988480 /* calls of which nothing but their number is wanted, a word for each row */
+#define BLOCK_PLAIN 19988480      /* calls of which nothing but their number is wanted, a word for each row */
 #define RING_BYTES 4194304        /* of the first threads' */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16
