@@ -399,7 +399,7 @@ INLINE bool begin(const struct pt_regs *regs)
 	own = local();
 	own->sp = regs->rsp;
 	if (!on_own_stack(regs->rsp, 8))
-		know_page_of_stack(regs->rsp);
+		know_pages_of_stack(regs->rsp, 1);
 	__atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&self->busy, now_ns(), __ATOMIC_RELAXED);
 	return true;
@@ -416,20 +416,21 @@ INLINE void end(void)
 	__atomic_store_n(&done->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* How many of the words above the return address may be copied: the page that it lies on is there, the next one is where the
- * stack goes on.
+/* How many of the words above the return address may be copied: the page that it lies on is there; whether the next one is,
+ * the kernel says, and the process's map once.
  */
 INLINE __u32 words_above(__u64 sp, __u32 words)
 {
-	__u64 from = sp + 8, in_page = ARENA_PAGE - (from & (ARENA_PAGE - 1));
+	__u64 from = sp + 8, next = (sp & ~(ARENA_PAGE - 1ull)) + ARENA_PAGE, word, left;
 
-	if (in_page >= words * 8ull)
+	if (from + words * 8ull <= next || on_own_stack(from, words * 8ull))
 		return words;
-	if (!on_own_stack(from, words * 8ull))
+	if (!local()->stack[1])
 		find_stack(sp);
-	if (on_own_stack(from, words * 8ull))
-		return words;
-	return (__u32)((on_own_stack(from, 8) ? local()->stack[1] - from : in_page) / 8);
+	if (!on_own_stack(from, words * 8ull) && !read_by_kernel(&word, sizeof(word), next))
+		know_pages_of_stack(sp, 2);
+	left = own_stack_from(from) / 8;
+	return left < words ? (__u32)left : words;
 }
 
 /* Whether nothing but its number is wanted of a call: neither when it was, nor what it was given. */

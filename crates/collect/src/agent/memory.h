@@ -69,11 +69,22 @@ static long read_by_kernel(void *to, __u64 bytes, __u64 from)
 	return read == (long)bytes ? 0 : FAULT;
 }
 
+INLINE __u64 left_of(const __u64 *range, __u64 from)
+{
+	return from >= range[0] && from < range[1] ? range[1] - from : 0;
+}
+
+/* How much of the thread's stack is known to be there from an address on. */
+INLINE __u64 own_stack_from(__u64 from)
+{
+	__u64 of_area = left_of(local()->stack, from), of_near = left_of(local()->near, from);
+
+	return of_area > of_near ? of_area : of_near;
+}
+
 INLINE bool on_own_stack(__u64 from, __u64 bytes)
 {
-	const __u64 *stack = local()->stack;
-
-	return from >= stack[0] && from < stack[1] && bytes <= stack[1] - from;
+	return bytes <= own_stack_from(from);
 }
 
 /* Whether the bytes are there to be read, as far as anybody can tell. */
@@ -259,21 +270,20 @@ static bool find_area(__u64 address, struct area *found)
 	return look_at_areas(lies_there, &wanted);
 }
 
-/* The page that the stack pointer is on is there, from the pointer on. */
-INLINE void know_page_of_stack(__u64 sp)
+/* The page that the stack pointer is on is there, from the pointer on, and perhaps more behind it. */
+INLINE void know_pages_of_stack(__u64 sp, __u32 pages)
 {
-	local()->stack[0] = sp;
-	local()->stack[1] = (sp & ~(ARENA_PAGE - 1ull)) + ARENA_PAGE;
+	local()->near[0] = sp;
+	local()->near[1] = (sp & ~(ARENA_PAGE - 1ull)) + pages * ARENA_PAGE;
 }
 
-/* Learns where the thread's stack lies. */
+/* Learns where the thread's stack lies. To read the map of a process takes milliseconds where it is long. */
 static void find_stack(__u64 sp)
 {
 	struct area area;
 
 	if (find_area(sp, &area)) {
-		/* it may grow further down; what lies above is there */
-		local()->stack[0] = sp & ~(ARENA_PAGE - 1ull);
+		local()->stack[0] = area.from;
 		local()->stack[1] = area.to;
 	}
 }

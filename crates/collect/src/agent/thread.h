@@ -12,15 +12,18 @@ __thread struct block *self;
 static __thread struct block *other;
 
 #define PAGES_KNOWN 64 /* a power of two */
-#define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 10 - PAGES_KNOWN)
+#define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 12 - PAGES_KNOWN)
 
 /* What of a block is nobody's but the thread's; the body's own structures follow behind it. */
 struct local {
 	__u64 ids; /* TGID and TID, as the kernel gives them to its programs */
 	__u64 cookie;
-	__u64 now;      /* the last time that was read, CLOCK_MONOTONIC ns */
-	__u64 trusted;  /* whether the call has succeeded: the library has followed its pointers */
-	__u64 stack[2]; /* from, to: where the thread's stack lies, as far as it is known */
+	__u64 now;     /* the last time that was read, CLOCK_MONOTONIC ns */
+	__u64 trusted; /* whether the call has succeeded: the library has followed its pointers */
+	__u64 stack
+		[2]; /* from, to: the area that the thread's stack lies in, as the process's map had it last */
+	__u64 near
+		[2]; /* the same of the page that the stack pointer is on, and of the next one if that is there */
 	__u64 reserved; /* where the next record ends */
 	__u64 sp;       /* of the call whose hook the thread is in, or was */
 	__u64 caller;   /* where the call that is entered returns to */

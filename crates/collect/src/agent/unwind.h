@@ -112,7 +112,7 @@ long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes)
 
 	to[0] = regs->rip;
 	local()->walked = 0;
-	if (!on_own_stack(walk.sp, 8) || local()->stack[1] - local()->stack[0] <= ARENA_PAGE)
+	if (!left_of(local()->stack, walk.sp))
 		find_stack(walk.sp);
 	local()->caller = 0;
 	if (local()->at_entry) {
