@@ -146,3 +146,73 @@ fn what_is_loaded_into_another_namespace_is_said_not_to_be_seen() {
     let names_it = said.iter().any(|line| line.contains("dlmopen"));
     assert!(names_it || trace.calls_of("cudaMalloc").count() == 1, "{said:?}");
 }
+
+/// Launches at the end of a page of the stack and, in turns, from deeper; its process has a long map. Prints how often the
+/// process has read a file or the like meanwhile.
+const DEEP: &str = r#"
+#include <alloca.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+int cuInit(unsigned flags);
+int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void *stream, void **arguments, void **extra);
+
+static long reads(void)
+{
+    FILE *file = fopen("/proc/self/io", "r");
+    long characters, count = -1;
+
+    fscanf(file, "rchar: %ld wchar: %*d syscr: %ld", &characters, &count);
+    fclose(file);
+    return count;
+}
+
+/* The stack pointer at the call lies about `above` bytes above the beginning of a page. */
+__attribute__((noinline)) static void launch(int pages, int above)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    volatile char *room = alloca(((frame & 4095) + pages * 4096 + 4096 - above) & ~15ul);
+
+    room[0] = 1;
+    cuLaunchKernel(0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0);
+}
+
+int main(void)
+{
+    long before;
+
+    for (int i = 0; i < 3000; i++)
+        mmap(0, 4096, i & 1 ? PROT_READ : PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cuInit(0);
+    before = reads();
+    for (int i = 0; i < 300; i++) {
+        launch(0, 4032);
+        launch(6, 2048);
+        launch(1, 4032);
+    }
+    printf("READS %ld\n", reads() - before);
+    return 0;
+}
+"#;
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_stack_that_grows_and_shrinks_is_not_looked_up_each_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = sim_text("libcuda.so.1");
+    let directory = sim("").to_str().expect("UTF-8").to_owned();
+    let program = compile(
+        folder.path(),
+        "deep",
+        DEEP,
+        &[&library, &format!("-Wl,-rpath,{directory}")],
+    );
+    let trace = traced(&[program.to_str().expect("UTF-8")]);
+    assert_whole(&trace);
+    let said = trace.stdout.lines().find_map(|line| line.strip_prefix("READS "));
+    let reads: u64 = said.expect("it says so").parse().expect("a number");
+    // the map of such a process takes some 200 reads
+    assert!(reads < 3000, "{reads} reads for 900 launches");
+}
