@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 pub const PLAIN: &str = "text/plain; version=0.0.4";
 pub const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
 
-/// See the module.
+/// A running `gpuscope serve`.
 pub struct Exporter {
     tracer: Tracer,
     address: String,

@@ -8,7 +8,7 @@ use crate::refusal::Usage;
 use crate::rule::Rule;
 use anyhow::{Result, bail};
 
-/// See the module.
+/// What can still be told when only some functions are traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
     /// Who holds memory.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: &str = "{prefix} {wide_bar} {bytes}/{total_bytes} {eta}";
 
-/// See the module.
+/// How far a file has been read, on a terminal, of what takes longer than a second.
 pub(crate) struct Progress {
     begun: Instant,
     wanted: bool,

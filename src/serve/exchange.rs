@@ -37,7 +37,7 @@ pub struct Status {
     pub facts: Vec<(String, String)>,
 }
 
-/// See the module.
+/// Who asks, and the last answer.
 #[derive(Debug)]
 pub struct Exchange {
     wanted: AtomicBool,

@@ -42,7 +42,7 @@ impl Doing {
     }
 }
 
-/// See the module.
+/// What the thread that gathers does.
 #[derive(Debug)]
 pub struct Heartbeat(Mutex<(Doing, Instant)>);
 

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
 
-/// See the module.
+/// Which series of a metric stay within its hard limit.
 #[derive(Debug)]
 pub struct Limit {
     most: usize,

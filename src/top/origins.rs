@@ -21,7 +21,7 @@ pub(crate) struct Origin {
     started: Option<u64>,
 }
 
-/// See the module.
+/// Whose a process is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origins {
     known: HashMap<u32, Origin>,

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// Of what was said while the screen was open.
 const MOST_SAID: u64 = 1 << 16;
 
-/// See the module.
+/// The terminal: raw, on its other screen, with the mouse.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     aside: Option<Aside>,

@@ -22,7 +22,7 @@ pub(crate) enum Page {
     Notes,
 }
 
-/// See the module.
+/// What the user has chosen.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     /// Place in [`COLUMNS`].

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Answers questions until nobody asks any more, or listens.
 pub(super) type Work<Question, Answer> = fn(&Receiver<Question>, &Sender<Answer>);
 
-/// See the module.
+/// Questions that take long are answered by a thread of its own, which begins with the first one.
 pub(super) struct Aside<Question, Answer> {
     name: &'static str,
     work: Work<Question, Answer>,

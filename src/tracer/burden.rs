@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// A line is written before so many more loads of libraries have been waited for.
 const MOST_CALLS: usize = 4096;
 
-/// See the module.
+/// Who bears what tracing costs.
 #[derive(Debug, Default)]
 pub(super) struct Burden {
     /// Threads that have called, by process.

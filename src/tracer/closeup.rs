@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Threads that are looked at.
 const MOST_THREADS: usize = 1024;
 
-/// See the module.
+/// What is known of one living process beyond its sums.
 #[derive(Debug, Clone, Default)]
 pub struct Closeup {
     pub functions: Vec<Function>,

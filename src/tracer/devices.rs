@@ -42,7 +42,7 @@ struct Answer {
     at: Option<Instant>,
 }
 
-/// See the module.
+/// What the driver says of the processes that hold memory, asked now and then while they live.
 #[derive(Default)]
 pub(super) struct DevicePlane {
     source: Source,

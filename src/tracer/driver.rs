@@ -9,7 +9,7 @@ use crate::wire::{self, Inbox, Notice};
 use anyhow::Result;
 use std::cell::RefCell;
 
-/// See the module.
+/// Feeds the model of the kernel driver's objects.
 pub(super) struct DriverPlane {
     /// `None`: calls are counted in the kernel, and nobody asks who holds what.
     calls: Option<Records>,

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Processes that are named.
 const MOST: usize = 100;
 
-/// See the module.
+/// Processes that ran code of a library before it was probed.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     /// Loads of libraries that did not wait at all.

@@ -31,7 +31,7 @@ const BEYOND_CAPACITY: u32 = 0;
 /// Notices of ends may be lost.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// Feeds the sums by owner.
 pub(super) struct FleetPlane {
     directory: Directory,
     fleet: Fleet,

@@ -30,7 +30,7 @@ pub struct Demand {
     pub lines: bool,
 }
 
-/// See the module.
+/// What devices execute.
 pub(super) struct GpuPlane {
     demand: Demand,
     /// Or why there are none.

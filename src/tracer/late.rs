@@ -40,7 +40,7 @@ struct Answer {
     text: Result<(Vec<u8>, bool), u64>,
 }
 
-/// See the module.
+/// Reads aside what the kernel programs could not read, because its page was not there.
 pub(super) struct LatePlane {
     reads: Aside<Question, Answer>,
     texts: HashMap<TextKey, Vec<u8>>,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 const PERIOD: Duration = Duration::from_secs(60);
 const MOST: usize = 10;
 
-/// See the module.
+/// Says which files were let go of, but not more often than somebody would read.
 #[derive(Debug, Default)]
 pub(super) struct LetGo {
     since: Option<Instant>,

@@ -24,7 +24,7 @@ const SHORTEST_GAP_NS: u64 = 20_000;
 /// Time on a processor, and time that a thread waited for one, in all.
 type Scheduled = (u64, u64);
 
-/// See the module.
+/// What is measured beside calls, for those who record.
 pub(super) struct MeasurePlane {
     /// By TID, with TGID.
     threads: BTreeMap<u32, (u32, Scheduled)>,

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 const MOST_BORN: usize = 1 << 15;
 
-/// See the module.
+/// Feeds the ledgers of memory.
 pub(super) struct MemoryPlane {
     calls: Records,
     ledgers: Ledgers,

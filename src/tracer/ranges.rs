@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::rc::Rc;
 
-/// See the module.
+/// What programs call their own phases (NVTX).
 pub(super) struct RangePlane {
     records: Records,
     /// Names of programs, for threads that have ended before they were told of.

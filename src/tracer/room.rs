@@ -10,7 +10,7 @@ const SEEN_AFTER: Duration = Duration::from_secs(120);
 const PART: usize = 20;
 const EVERY: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// Makes room for owners where there are as many as there may be.
 #[derive(Debug, Default)]
 pub(super) struct Room {
     made: Option<Instant>,

@@ -50,7 +50,7 @@ pub(super) enum Wanted {
     All,
 }
 
-/// See the module.
+/// Where threads are that call CUDA.
 pub(super) struct SamplePlane {
     /// Dropped before the rings that its programs write to.
     _switches: Hooks,

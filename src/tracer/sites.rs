@@ -22,7 +22,7 @@ const MOST_SHOWN: usize = 16384;
 /// Stacks of a process that has ended may still come for so long.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// Where calls came from.
 #[derive(Default)]
 pub(super) struct SitePlane {
     resolver: Resolver,

@@ -19,7 +19,7 @@ const TIME_SHARE: u32 = 100;
 /// Names of kernels that are being looked for are waited for so long.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// See the module.
+/// Totals while a run goes on, for a recording.
 pub(super) struct SnapshotPlane {
     pace: Pace,
     counted: Counted,

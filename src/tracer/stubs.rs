@@ -30,7 +30,7 @@ struct Answer {
     name: Result<String, String>,
 }
 
-/// See the module.
+/// Names for functions of the host that launch kernels, looked for in their files aside.
 pub(super) struct StubPlane(Aside<Question, Answer>);
 
 impl Default for StubPlane {

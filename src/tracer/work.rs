@@ -50,7 +50,7 @@ pub(super) struct Quiet {
     lost: u64,
 }
 
-/// See the module.
+/// Feeds the model of work.
 pub(super) struct WorkPlane {
     wanted: bool,
     calls: Records,

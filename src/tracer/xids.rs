@@ -15,7 +15,7 @@ use std::os::fd::RawFd;
 const UNNAMED: &str = "Xids are told without the process that they name, and without older drivers' ones";
 const NONE: &str = "Xids are not seen";
 
-/// See the module.
+/// Xids of a run: out of the kernel's log and the driver's tracepoint.
 pub(super) struct XidPlane {
     log: Option<KernelLog>,
     refused: Option<String>,

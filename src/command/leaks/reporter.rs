@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How often the live table changes.
 const LIVE: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// When a report is made of who holds memory, in which form.
 pub struct Reporter {
     output: Output,
     json: bool,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Owners on a page.
 const TOP: usize = 20;
 
-/// See the module.
+/// The page that `--display-interval` asks for, on stdout.
 pub(super) struct Display {
     pace: Pace,
     interval: Duration,

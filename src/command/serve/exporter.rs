@@ -50,7 +50,7 @@ const SINGLE_EVENTS: &[Capability] = &[
     Capability::SysResource,
 ];
 
-/// See the module.
+/// The running exporter.
 pub(super) struct Exporter {
     config: Config,
     exchange: Arc<Exchange>,

@@ -11,7 +11,7 @@ use crate::tracer::Tracer;
 use anyhow::Result;
 use std::sync::Arc;
 
-/// See the module.
+/// Xids of a running exporter.
 pub(super) struct Faults {
     xids: Xids,
     /// Where nothing is traced: else it is the tracer's.

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// Without probes there is nothing to be followed between two questions.
 const IDLE: Duration = Duration::from_millis(500);
 
-/// See the module.
+/// Everything that is known.
 pub(in crate::command) struct Gatherer {
     pub tracer: Option<Tracer>,
     /// Of processes that are not traced, where none is.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// Devices are plugged in while machines run, but seldom.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
 
-/// See the module.
+/// Whether there is anything that NVML could answer for.
 #[derive(Default)]
 pub(super) struct Hardware {
     /// NVML has answered, or the machine has shown a device: from then on both should.

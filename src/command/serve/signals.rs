@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Of a process that did not let go of everything itself.
 const FORCED: i32 = 1;
 
-/// See the module.
+/// What signals want of the exporter, taken by a thread of its own.
 pub(super) struct Signals(Arc<Wishes>);
 
 #[derive(Default)]

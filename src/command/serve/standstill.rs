@@ -4,7 +4,7 @@ use crate::output::say;
 use crate::serve::{Exchange, Stuck};
 use std::sync::Arc;
 
-/// See the module.
+/// Says on stderr that the main thread stands still, once.
 pub(super) struct Standstill {
     exchange: Arc<Exchange>,
     /// The kernel's number of the thread that gathers.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(5);
 const LEAKS_FOR: &str = "10s";
 
-/// See the module.
+/// Recordings and reports that keys begin.
 pub(super) struct Children {
     recordings: HashMap<u32, Child>,
     others: Vec<Child>,

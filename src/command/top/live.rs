@@ -46,7 +46,7 @@ const KERNELS: usize = 20;
 /// How often it is looked for programs that carry the agent.
 const SEEK: Duration = Duration::from_secs(2);
 
-/// See the module.
+/// Frames of what happens now.
 pub(super) struct Live {
     gatherer: Gatherer,
     config: Config,

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// See the module.
+/// What signals want.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     end: Arc<AtomicBool>,

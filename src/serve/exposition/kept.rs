@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// A text in a format that nobody has asked for in this time is forgotten.
 const KEPT: Duration = Duration::from_secs(300);
 
-/// See the module.
+/// The text of a scrape made out of that of the last one.
 #[derive(Default)]
 pub struct Kept {
     hashes: RandomState,

@@ -29,7 +29,7 @@ const CONFIG_BYTES: u64 = 1 << 20;
 /// Called with what an operator should know, one line or with hints on further ones.
 pub type Notice = dyn Fn(&str) + Send + Sync;
 
-/// See the module.
+/// The web config in force.
 pub(crate) struct Protection {
     shared: Arc<Shared>,
     /// To the thread that reads: a look is wanted, and whom to tell that it is done.

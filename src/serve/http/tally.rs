@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// See the module.
+/// How many requests were answered.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<BTreeMap<u16, u64>>);
 

@@ -20,7 +20,7 @@ use std::time::Instant;
 /// How often those who were sent away are waited for.
 const TURNS: usize = 4;
 
-/// See the module.
+/// The texts of one scrape.
 pub struct Texts {
     render: Box<Render>,
     last: Mutex<Last>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// See the module.
+/// A stream that tells its seat what the client does.
 pub struct Watched<S> {
     pub stream: S,
     pub seat: Arc<Seat>,

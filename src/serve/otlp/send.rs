@@ -27,7 +27,7 @@ pub(super) enum Outcome {
     Failed(String, Option<Duration>),
 }
 
-/// See the module.
+/// One request to a collector.
 #[derive(Debug)]
 pub(super) struct Sender {
     agent: Agent,

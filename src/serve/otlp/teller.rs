@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Between two words of trouble that lasts.
 const REMIND: Duration = Duration::from_secs(600);
 
-/// See the module.
+/// Tells on stderr that metrics are not pushed.
 pub(super) struct Teller {
     notice: Box<Notice>,
     endpoint: String,

@@ -3,7 +3,7 @@
 use super::count::Count;
 use serde::Serialize;
 
-/// See the module.
+/// What is known of one process beyond its samples, which would be too much of all.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Closeup {
     pub pid: u32,

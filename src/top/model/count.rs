@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-/// See the module.
+/// A number that grows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Count {
     /// Since gpuscope came.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What says that nothing holds clocks down.
 const IDLE: &str = "gpu_idle";
 
-/// See the module. `None`: nobody says.
+/// One device, as the driver sees it. `None`: nobody says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Device {
     /// Its number.

@@ -27,7 +27,7 @@ pub(crate) struct DevicePoint {
     pub utilization: f64,
 }
 
-/// See the module.
+/// The last two minutes of each device and process.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct History {
     processes: HashMap<u32, VecDeque<Point>>,

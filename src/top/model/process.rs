@@ -19,7 +19,7 @@ pub(crate) enum Certainty {
     Inferred,
 }
 
-/// See the module. `None`: it is not measured.
+/// One process: what it does, holds and waits for. `None`: it is not measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Process {
     /// 0: all those that are not told apart.

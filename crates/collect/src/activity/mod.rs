@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// What has CUDA load a library in each process.
 pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
 
-/// See the module.
+/// What GPUs have executed.
 pub struct Activities {
     shared: Arc<Shared>,
     folder: Folder,

@@ -51,7 +51,7 @@ pub struct Report {
     pub broken_off: bool,
 }
 
-/// See the module.
+/// The memory of one process.
 pub(super) struct Process {
     source: Source,
     comm: String,

@@ -10,7 +10,7 @@ const CALL: usize = 5;
 const CALL_OPCODES: [u8; 2] = [0xe8, 0xe9];
 const CODE_LIMIT: u64 = 16 << 20;
 
-/// See the module.
+/// The beginning of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Beginning {
     /// Address in the file of the first byte.

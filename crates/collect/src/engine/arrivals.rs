@@ -27,7 +27,7 @@ pub enum Keep {
     New,
 }
 
-/// See the module.
+/// What happens to processes, in the order in which it is told.
 pub trait Arrivals {
     /// Becomes readable when something arrives; -1: never.
     fn bell(&self) -> RawFd;

@@ -155,7 +155,7 @@ pub struct Done {
     pub waited_ns: u64,
 }
 
-/// See the module.
+/// What collects: where calls are taken from.
 pub trait Engine: 'static {
     /// What some engines alone can do is asked of them by their own type.
     fn inner(&self) -> &dyn Any;

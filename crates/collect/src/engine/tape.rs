@@ -50,7 +50,7 @@ impl TryFrom<String> for Hex {
     }
 }
 
-/// See the module.
+/// What an engine has yielded in one run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tape {
     pub way: String,

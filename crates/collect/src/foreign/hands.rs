@@ -21,7 +21,7 @@ const MOST_OPEN: usize = 64;
 const MOST_NAMES: usize = 1 << 16;
 const FRAME_BITS: u64 = (1 << 55) - 1;
 
-/// See the module.
+/// The process that touches files and memory of others.
 pub const HANDS: Role = Role {
     name: "gpuscope-reader",
     speaks: false,

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 const PLACES: [&str; 2] = ["dev/shm", "tmp"];
 const FOLDER: &str = "gpuscope-doors-";
 
-/// See the module. Nobody else has it as long as this one lives.
+/// The door of a program that carries the agent and stands by. Nobody else has it as long as this one lives.
 pub(super) struct Door {
     file: File,
     pub pid: u32,

@@ -41,7 +41,7 @@ const LONGEST_PATH: usize = 99;
 /// Of a process, in bytes: what the kernel lets a program be started with.
 const LONGEST_ENVIRONMENT: u64 = 6 << 20;
 
-/// See the module.
+/// Where a library that programs load lies as a file, and the socket that it finds us by.
 pub(crate) struct Folder {
     path: PathBuf,
     library: Library,

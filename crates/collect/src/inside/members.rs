@@ -44,7 +44,7 @@ impl Queue {
 const MOST_OF_ACCOUNTS: usize = 4 << 20;
 const MOST_OF_CALLS: usize = 32 << 20;
 
-/// See the module.
+/// The processes whose agents have joined, and those that have ended.
 #[derive(Default)]
 pub(super) struct Members {
     living: Vec<Process>,

@@ -50,7 +50,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// See the module.
+/// The engine inside of processes.
 pub struct Inside {
     shared: Arc<Shared>,
     folder: Folder,

@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 /// Texts that calls are grouped by have numbers, which no other process gives: it begins with this times its own.
 const TEXTS: u64 = 1 << 32;
 
-/// See the module.
+/// One program in one process.
 pub(super) struct Process {
     pub tgid: u32,
     /// The name of its program.

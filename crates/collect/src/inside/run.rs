@@ -27,7 +27,7 @@ const FILES: TableShape = TableShape {
 /// A file's device and inode.
 pub(super) type FileName = (u64, u64);
 
-/// See the module.
+/// The memory of a run, which all agents read.
 pub(super) struct Run {
     pub memory: SharedMemory,
     plans: Mutex<Plans>,

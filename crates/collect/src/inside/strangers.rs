@@ -17,7 +17,7 @@ const CUDA: [&str; 2] = ["libcuda.so", "libcudart.so"];
 /// A file's device and inode.
 type Program = (u64, u64);
 
-/// See the module.
+/// Programs that use CUDA and have not loaded the agent, though somebody whom we watch has started them.
 #[derive(Default)]
 pub(super) struct Strangers {
     again: Option<Instant>,

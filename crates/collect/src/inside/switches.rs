@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Those in which a thread waited, and others.
 pub(super) type Counts = (u64, u64);
 
-/// See the module.
+/// Context switches of threads that have called and have ended.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
     running: BTreeMap<u32, Thread>,

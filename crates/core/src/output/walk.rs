@@ -18,7 +18,7 @@ const LONGEST_LINK: usize = 4096;
 /// Of folders that we make.
 const FOLDER: libc::mode_t = 0o755;
 
-/// See the module.
+/// Walks a path name by name.
 pub(super) struct Walk<'a> {
     trust: &'a Trust,
     /// Whether folders that are missing are made.

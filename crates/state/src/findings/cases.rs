@@ -8,7 +8,7 @@ use super::table::{Bounded, Grow};
 /// Processes that a rule tells apart.
 const PROCESSES: usize = 1024;
 
-/// See the module; `T` is what a rule keeps beside.
+/// Evidence by process; `T` is what a rule keeps beside.
 #[derive(Debug)]
 pub(crate) struct Cases<T = ()>(Bounded<(Evidence, T)>);
 

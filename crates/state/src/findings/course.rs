@@ -149,7 +149,7 @@ fn stretch(phase: usize, behind: bool) -> Stretch {
     2 * phase as Stretch + Stretch::from(behind)
 }
 
-/// See the module.
+/// The life of each process.
 #[derive(Debug)]
 pub struct Courses(Bounded<Course>);
 

@@ -21,7 +21,7 @@ struct Device {
     samples: Vec<(i64, u64)>,
 }
 
-/// See the module.
+/// How busy NVML says that the devices of the program were.
 #[derive(Debug)]
 pub struct Devices(Bounded<Device>);
 

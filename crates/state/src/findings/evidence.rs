@@ -34,7 +34,7 @@ impl Sites {
     }
 }
 
-/// See the module.
+/// What a rule has counted so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub count: u64,

@@ -17,7 +17,7 @@ type Mask = u32;
 
 const CLASSES: usize = Class::ALL.len();
 
-/// See the module.
+/// Hands rows to the rules that want them.
 pub struct Examiner {
     rules: Vec<Box<dyn Rule>>,
     scene: Scene,

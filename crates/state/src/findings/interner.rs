@@ -39,7 +39,7 @@ impl Texts {
     }
 }
 
-/// See the module.
+/// Names of functions and call sites by number.
 #[derive(Debug)]
 pub struct Interner {
     names: Texts,

@@ -58,7 +58,7 @@ struct Step {
     deep_ns: u64,
 }
 
-/// See the module; of one process.
+/// Who sets the pace of one process.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     step: Step,

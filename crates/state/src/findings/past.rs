@@ -71,7 +71,7 @@ pub struct Gap {
     pub fault: Fault,
 }
 
-/// See the module. In the order of entries.
+/// Recent calls that waited or that hosts wait in. In the order of entries.
 #[derive(Debug, Default)]
 pub struct Recent(VecDeque<Past>);
 

@@ -19,7 +19,7 @@ impl Sum for Places {
     }
 }
 
-/// See the module.
+/// Where the host was outside CUDA.
 #[derive(Debug)]
 pub struct Samples {
     sums: Phased<Places>,

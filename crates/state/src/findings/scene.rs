@@ -133,7 +133,7 @@ struct Small {
     stream: Option<u64>,
 }
 
-/// See the module.
+/// What a row is to rules.
 #[derive(Debug)]
 pub struct Scene {
     pub interner: Interner,

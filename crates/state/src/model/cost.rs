@@ -30,7 +30,7 @@ pub struct Standstill {
     pub ns: u64,
 }
 
-/// See the module.
+/// What tracing cost the traced programs and itself.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cost {
     /// Only kinds that occurred.

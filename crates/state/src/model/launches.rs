@@ -114,7 +114,7 @@ struct Sum {
     in_graphs: u64,
 }
 
-/// See the module.
+/// Launches by kernel.
 #[derive(Debug, Clone, Default)]
 pub struct Launches {
     /// By id, of processes that live.

@@ -45,7 +45,7 @@ pub struct OpenCall {
     pub stack: Option<Vec<Frame>>,
 }
 
-/// See the module.
+/// Calls that take so long that somebody has to hear of it before they return.
 #[derive(Debug, Default)]
 pub struct OpenCalls {
     calls: HashMap<CallKey, Open>,

@@ -16,7 +16,7 @@ pub enum Shape {
     Mark,
 }
 
-/// See the module. Texts are the program's, and may hold anything.
+/// What a program calls a phase of its own (NVTX). Texts are the program's, and may hold anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Range {
     /// CLOCK_MONOTONIC ns.

@@ -13,7 +13,7 @@ pub use work::{Copies, Gpu, Graphs, Work};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// See the module. What a summary does not have is empty.
+/// What is exactly true of a run up to its end. What a summary does not have is empty.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, VecDeque};
 /// Calls that are known. What a device does comes soon after its call: it is given so much ahead at most.
 const MOST: usize = 1 << 18;
 
-/// See the module.
+/// Which of the calls that have passed an activity names.
 #[derive(Debug, Default)]
 pub struct Causes {
     numbers: HashMap<(u32, i64), u64>,

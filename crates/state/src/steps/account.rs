@@ -80,7 +80,7 @@ impl Steps {
     }
 }
 
-/// See the module.
+/// How long the steps of a process took.
 #[derive(Debug)]
 pub struct Account {
     cutter: Cutter,

@@ -35,7 +35,7 @@ pub(super) struct Evidence {
     pub of: u64,
 }
 
-/// See the module; of one process.
+/// What the steps of one process are cut at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
     pub pid: u32,

@@ -63,7 +63,7 @@ impl Pauses {
     }
 }
 
-/// See the module.
+/// A call that may come once in each step.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Candidate {
     pub label: Label,

@@ -33,7 +33,7 @@ pub struct Cut {
     pub step: Option<Step>,
 }
 
-/// See the module.
+/// Cuts the rows of a process at what was found.
 #[derive(Debug, Clone)]
 pub struct Cutter {
     anchor: Anchor,

@@ -76,7 +76,7 @@ impl Process {
     }
 }
 
-/// See the module.
+/// Looks for the steps of each process.
 #[derive(Debug)]
 pub struct Finder {
     counting: Counting,

@@ -1,6 +1,6 @@
 //! Some of very many values, evenly: each of the first, then every second, every fourth.
 
-/// See the module.
+/// Some of very many values, evenly.
 #[derive(Debug, Clone)]
 pub(super) struct Sample<T> {
     most: usize,

@@ -16,7 +16,7 @@ const VARIATION: f64 = 0.5;
 /// Launches of a step whose number varies.
 const LEAST_LAUNCHES: u64 = 4;
 
-/// See the module.
+/// One sequence of work.
 #[derive(Debug)]
 pub(super) struct Watch {
     sequence: Sequence,

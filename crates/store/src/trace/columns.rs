@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 type Names = StringDictionaryBuilder<Int32Type>;
 
-/// See the module. Each batch has dictionaries of its own, so that any of them can be read alone.
+/// The columns of one batch. Each batch has dictionaries of its own, so that any of them can be read alone.
 #[derive(Default)]
 pub struct Columns {
     rows: usize,

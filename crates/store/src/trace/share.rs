@@ -9,7 +9,7 @@ const PACKED: u64 = 3;
 /// Snapshots take at most one part of so many of what rows take.
 const PART: u64 = 10;
 
-/// See the module.
+/// How much of a recording its snapshots may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     /// Of all that was written.

@@ -29,7 +29,7 @@ impl Cause {
     }
 }
 
-/// See the module; all clones are one.
+/// That something has happened, and that there is no room; all clones are one.
 #[derive(Debug, Clone, Default)]
 pub struct Trigger {
     /// The gravest since it was last asked.

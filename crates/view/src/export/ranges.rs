@@ -12,7 +12,7 @@ pub struct Placed {
     pub title: Option<String>,
 }
 
-/// See the module.
+/// Where ranges of a program are drawn.
 #[derive(Debug, Default)]
 pub struct Ranges {
     /// Numbers of domains, by name.

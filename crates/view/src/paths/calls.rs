@@ -26,7 +26,7 @@ pub(super) struct Ran {
     pub sum: Sum,
 }
 
-/// See the module.
+/// Which call stack an activity belongs to.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
     stacks: Map<Key, Stack>,

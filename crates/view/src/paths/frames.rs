@@ -101,7 +101,7 @@ impl Frame {
     }
 }
 
-/// See the module.
+/// Frames of call paths by number.
 #[derive(Debug, Clone)]
 pub(super) struct Frames {
     all: Vec<Frame>,

@@ -23,7 +23,7 @@ const MOST_KNOWN: usize = 1 << 17;
 /// Where the frames of a stack begin.
 type Beginning = (u32, Option<u32>, Name, Stack);
 
-/// See the module.
+/// Takes rows, and adds up time by call path.
 #[derive(Debug, Clone, Default)]
 pub struct Paths {
     frames: Frames,

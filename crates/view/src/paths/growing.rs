@@ -23,7 +23,7 @@ struct Grown {
     other: Sum,
 }
 
-/// See the module.
+/// A tree of call paths that grows to a bound.
 #[derive(Debug, Clone)]
 pub(super) struct Growing {
     nodes: Vec<Grown>,

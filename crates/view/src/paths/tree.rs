@@ -44,7 +44,7 @@ fn used(frames: &[Frame], nodes: &mut [Node]) -> Vec<Frame> {
     used
 }
 
-/// See the module. Its first node is the root, whose children are processes, of [`Weight::Gpu`] each with one device.
+/// Time by call path as plain data. Its first node is the root, whose children are processes, of [`Weight::Gpu`] each with one device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
     pub weight: Weight,

@@ -6,7 +6,7 @@ use crate::trace::Covers;
 /// Gaps that are kept back.
 const MOST: usize = 1 << 12;
 
-/// Cuts idle times at the moment from which on there are all rows. See the module.
+/// Cuts idle times at the moment from which on there are all rows. Rows that begin in the middle of a trace.
 #[derive(Debug, Clone)]
 pub(super) struct Clip {
     /// `None`: not known yet; then it is the first call's.

@@ -38,7 +38,7 @@ type Key<'a> = (Option<&'a str>, Option<&'a str>, bool);
 
 type Kind = (Option<CopyKind>, Option<HostMemory>, bool);
 
-/// See the module.
+/// Copies by direction, host memory and manner.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CopyTally {
     of: [HashMap<Kind, Tally>; 2],

@@ -28,7 +28,7 @@ const OF_DEVICES: [&str; 3] = ["GPU busy, as executed", "GPU idle, as executed",
 /// Left out where there are none.
 const OF_GRAPHS: [&str; 2] = ["graph launches", "kernels run"];
 
-/// See the module.
+/// What changed between two recordings.
 #[derive(Debug, Clone)]
 pub struct Diff<'a> {
     pub before: &'a Report,

@@ -17,7 +17,7 @@ pub struct DriverShare {
     pub cuda_ns: u64,
 }
 
-/// See the module.
+/// What of the time of CUDA calls went to the kernel driver, from its rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct DriverTally {
     in_calls_ns: u64,

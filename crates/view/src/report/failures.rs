@@ -60,7 +60,7 @@ pub struct Xid {
     pub fields: Map<String, Value>,
 }
 
-/// See the module.
+/// Calls that failed, calls that have no rows.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Failures {
     errors: Texts,

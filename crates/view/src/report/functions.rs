@@ -81,7 +81,7 @@ pub(super) struct Tally {
     times: Histogram,
 }
 
-/// See the module.
+/// Totals by layer and function.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Functions {
     layers: Texts,

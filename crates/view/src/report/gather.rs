@@ -77,7 +77,7 @@ impl Source {
     }
 }
 
-/// See the module.
+/// Takes rows, and adds up what a report says.
 #[derive(Debug, Clone, Default)]
 pub struct Gatherer {
     meta: Option<Meta>,

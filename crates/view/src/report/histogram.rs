@@ -3,7 +3,7 @@
 /// Four for each power of two of 64 bits.
 const BUCKETS: usize = 256;
 
-/// See the module.
+/// How long calls took.
 #[derive(Debug, Clone)]
 pub(super) struct Histogram {
     counts: Box<[u64; BUCKETS]>,

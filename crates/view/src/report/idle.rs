@@ -152,7 +152,7 @@ struct Track {
     measured: Option<Measured>,
 }
 
-/// See the module.
+/// When nothing that a process had submitted was running.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IdleTally {
     tracks: BTreeMap<u32, Track>,

@@ -36,7 +36,7 @@ struct Tally {
     times: Histogram,
 }
 
-/// See the module.
+/// Launches by kernel.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kernels {
     names: Texts,

@@ -107,7 +107,7 @@ struct Tally {
     failed: u64,
 }
 
-/// See the module.
+/// Device memory over time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct MemoryTally {
     tracks: BTreeMap<u32, Track>,

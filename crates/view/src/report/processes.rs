@@ -49,7 +49,7 @@ struct Tally {
     base: [Option<u64>; 2],
 }
 
-/// See the module.
+/// Who made calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Processes {
     processes: BTreeMap<u32, Process>,

@@ -80,7 +80,7 @@ struct Worked {
     ns: u64,
 }
 
-/// See the module.
+/// Phases as the program calls them (NVTX).
 #[derive(Debug, Clone, Default)]
 pub(super) struct RangeTally {
     texts: Texts,

@@ -56,7 +56,7 @@ impl Merge for Sums {
     }
 }
 
-/// See the module.
+/// How much was launched, copied, called and waited for, over time.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RateTally {
     steps: Bins<Sums>,

@@ -34,7 +34,7 @@ pub struct Slow {
     pub site: Option<String>,
 }
 
-/// See the module: slowest first.
+/// Single calls, the slowest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slowest(Vec<Slow>);
 

@@ -8,7 +8,7 @@ const RECENT: usize = 1 << 8;
 /// What stands for all texts beyond the limit.
 pub(super) const OTHERS: &str = "(others)";
 
-/// See the module.
+/// Texts of a trace by number.
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     texts: Vec<Box<str>>,

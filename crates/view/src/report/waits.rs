@@ -119,7 +119,7 @@ impl Sum {
     }
 }
 
-/// See the module: from rows.
+/// Waits as rows tell of them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waits {
     stacks: Texts,

@@ -10,7 +10,7 @@ const HEAD: usize = 20;
 /// Of what two names share, what is shown before they part.
 const SHARED: usize = 4;
 
-/// See the module.
+/// Names from the trace that are too long for a line.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     /// Those that a plain cut does not tell apart, as they are written.

@@ -133,7 +133,7 @@ impl From<Vec<Cell>> for Row {
     }
 }
 
-/// See the module.
+/// Columns, and rows of typed cells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     pub columns: Vec<Column>,

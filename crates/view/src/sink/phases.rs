@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 /// Time of return in ns since the start, the innermost call first, number of the call.
 type Due = (i64, Reverse<u8>, u64);
 
-/// See the module.
+/// Entries and returns of calls as records of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Phases {
     returns: BTreeMap<Due, Vec<u8>>,

@@ -120,8 +120,8 @@ impl Text {
 }
 
 impl Text {
-    /// When, who and what.
-    fn begin(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+    /// When and who, and how deep within other calls.
+    fn origin(&self, record: &Record<'_>, out: &mut Vec<u8>) {
         self.paint(DIM, out);
         self.time(record.at, out);
         out.extend_from_slice(b"  ");
@@ -129,6 +129,11 @@ impl Text {
         let _ = write!(out, " {}/{}", record.pid, record.tid);
         self.paint(RESET, out);
         let _ = write!(out, "{:width$}", "", width = 3 + 2 * usize::from(record.depth));
+    }
+
+    /// When, who and what.
+    fn begin(&self, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.origin(record, out);
         self.paint(if record.failed { RED } else { BOLD }, out);
         escape_into(record.name, out);
         self.paint(if record.failed { "" } else { RESET }, out);
@@ -197,13 +202,8 @@ impl Text {
 
     /// A phase as the program calls it, or a moment.
     fn annotated(&self, record: &Record<'_>, range: &Range, out: &mut Vec<u8>) {
-        self.paint(DIM, out);
-        self.time(record.at, out);
-        out.extend_from_slice(b"  ");
-        escape_into(record.comm, out);
-        let _ = write!(out, " {}/{}", record.pid, record.tid);
-        self.paint(RESET, out);
-        let _ = write!(out, "{:width$}NVTX ", "", width = 3 + 2 * usize::from(record.depth));
+        self.origin(record, out);
+        out.extend_from_slice(b"NVTX ");
         quote_into(record.name, out);
         if !range.domain.is_empty() {
             out.extend_from_slice(b" of ");

@@ -16,7 +16,7 @@ const STATE: &str = "gpus";
 /// More than any machine has.
 const MOST: usize = 256;
 
-/// See the module.
+/// The GPUs that there should be, also those that were lost before we came.
 #[derive(Debug, Default)]
 pub(super) struct Inhabitants {
     /// `/`, or a folder that stands for it.

@@ -39,7 +39,7 @@ pub(in crate::inside) struct Met {
     pub python: Option<Python>,
 }
 
-/// See the module.
+/// One look at a thread.
 pub(super) struct Eyes {
     processes: HashMap<u32, Process>,
     threads: HashMap<u32, Known>,

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 const PAGE: usize = 4096;
 
-/// See the module.
+/// The memory of another process as it is during one look.
 pub(super) struct Remote {
     pid: u32,
     pages: RefCell<HashMap<u64, Option<Box<[u8; PAGE]>>>>,

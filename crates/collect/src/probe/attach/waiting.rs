@@ -30,7 +30,7 @@ impl Waiter {
     }
 }
 
-/// See the module.
+/// Files that could not be probed for a reason that passes.
 #[derive(Debug, Default)]
 pub(super) struct Waiting(Vec<Waiter>);
 

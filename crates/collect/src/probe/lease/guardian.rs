@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// See the module.
+/// A process that holds the same leases, for the time in which we cannot give ours back.
 pub const GUARDIAN: Role = Role {
     name: "gpuscope-lease",
     speaks: true,

@@ -74,7 +74,7 @@ impl Sum for Pool {
     }
 }
 
-/// See the module.
+/// Memory is given back and taken again, over and over.
 #[derive(Debug)]
 pub(crate) struct AllocChurn {
     live: Bounded<Live>,

@@ -23,7 +23,7 @@ struct Retry {
     wanted: u64,
 }
 
-/// See the module.
+/// Memory runs out, something is given back.
 #[derive(Debug, Default)]
 pub(crate) struct AllocRetry(Cases<Retry>);
 

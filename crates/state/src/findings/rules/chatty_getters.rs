@@ -34,7 +34,7 @@ impl Layers {
     }
 }
 
-/// See the module.
+/// The same questions over and over.
 #[derive(Debug, Default)]
 pub(crate) struct ChattyGetters(Cases<Layers>);
 

@@ -30,7 +30,7 @@ struct First {
     function: String,
 }
 
-/// See the module; of each process its first.
+/// The first such call of each process.
 #[derive(Debug)]
 pub(crate) struct ForkedCuda {
     lives: Bounded<Life>,

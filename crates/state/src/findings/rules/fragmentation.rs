@@ -17,7 +17,7 @@ struct Worst {
     peak: u64,
 }
 
-/// See the module.
+/// An allocation fails though the process has held as much before.
 #[derive(Debug, Default)]
 pub(crate) struct Fragmentation(Cases<Worst>);
 

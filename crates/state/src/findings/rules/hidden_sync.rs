@@ -40,7 +40,7 @@ impl Sums for Sum {
     }
 }
 
-/// See the module.
+/// A value is fetched from the device, and the program waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct HiddenSync(Phased<Sum>);
 

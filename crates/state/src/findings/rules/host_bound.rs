@@ -45,7 +45,7 @@ type Case = (u32, Evidence, Longest);
 /// Since the last wait, by stretch of the life of its process.
 type Open = Vec<(Stretch, Evidence, Longest)>;
 
-/// See the module.
+/// The device is done with its work long before the host comes back.
 #[derive(Debug)]
 pub(crate) struct HostBound {
     cases: Phased<Longest>,

@@ -31,7 +31,7 @@ impl Thread {
     }
 }
 
-/// See the module.
+/// A thread that calls CUDA could run and does not.
 #[derive(Debug)]
 pub(crate) struct HostContention(Bounded<Thread>);
 

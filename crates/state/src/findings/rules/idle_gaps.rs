@@ -38,7 +38,7 @@ struct Cpu {
     to: (i64, u64),
 }
 
-/// See the module.
+/// The device has nothing to do for long, because its host does something else.
 #[derive(Debug)]
 pub(crate) struct IdleGaps {
     cases: Phased<Gaps>,

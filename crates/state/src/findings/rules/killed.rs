@@ -47,7 +47,7 @@ struct Death {
     threads: u64,
 }
 
-/// See the module.
+/// A process that worked with CUDA is ended by a signal.
 #[derive(Debug)]
 pub struct Killed {
     threads: Bounded<Last>,

@@ -27,7 +27,7 @@ struct Warm {
     launches: u64,
 }
 
-/// See the module.
+/// Code is loaded or made in the middle of the work.
 #[derive(Debug)]
 pub(crate) struct LateJit {
     cases: Cases<Warm>,

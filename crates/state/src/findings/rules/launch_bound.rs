@@ -33,7 +33,7 @@ impl Sum for Steps {
     }
 }
 
-/// See the module.
+/// The host prepares launches more slowly than the device does them.
 #[derive(Debug, Default)]
 pub(crate) struct LaunchBound(Phased<Steps>);
 

@@ -24,7 +24,7 @@ const LEAST_NS: u64 = 2_000;
 /// Waits for the device: it is not far behind its host.
 const WAITED_PERCENT: u64 = 20;
 
-/// See the module.
+/// Kernels that are done sooner than the next one can be launched.
 #[derive(Debug, Default)]
 pub(crate) struct LaunchStorm(Phased);
 

@@ -102,7 +102,7 @@ struct Live {
     past: Past,
 }
 
-/// See the module.
+/// Device memory that a process holds grows and grows.
 #[derive(Debug)]
 pub(crate) struct LeakGrowth {
     live: Bounded<Live>,

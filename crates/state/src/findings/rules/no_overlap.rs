@@ -72,7 +72,7 @@ struct Open {
     bytes: u64,
 }
 
-/// See the module.
+/// Copies that could run beside kernels and never do.
 #[derive(Debug, Default)]
 pub(crate) struct NoOverlap(Phased<Course>);
 

@@ -28,7 +28,7 @@ struct Short {
     evidence: Evidence,
 }
 
-/// See the module.
+/// A program finds no memory, and does nothing more.
 #[derive(Debug)]
 pub(crate) struct OutOfMemory {
     /// Bytes, and where they were taken.

@@ -15,7 +15,7 @@ const BYTES: u64 = 1 << 20;
 const AT_LEAST: u64 = 5;
 const PERCENT: u64 = 1;
 
-/// See the module; of each process the bytes.
+/// Bytes of such copies by process.
 #[derive(Debug, Default)]
 pub(crate) struct PageableCopy(Phased<u64>);
 

@@ -21,7 +21,7 @@ struct First {
     function: String,
 }
 
-/// See the module; of each process its first.
+/// The first such error of each process.
 #[derive(Debug, Default)]
 pub(crate) struct StickyError(Cases<Option<First>>);
 

@@ -27,7 +27,7 @@ impl Sums for Sum {
     }
 }
 
-/// See the module.
+/// Copies that return only when they are done.
 #[derive(Debug, Default)]
 pub(crate) struct SyncCopy(Phased<Sum>);
 

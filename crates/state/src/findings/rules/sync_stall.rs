@@ -13,7 +13,7 @@ use crate::text::quantity::{count, duration, plural};
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 5;
 
-/// See the module; of each process its waits.
+/// Waits of each process behind which its device had nothing to do.
 #[derive(Debug, Default)]
 pub(crate) struct SyncStall(Phased<u64>);
 

@@ -39,7 +39,7 @@ struct Ignored {
     asked_until: Option<i64>,
 }
 
-/// See the module.
+/// A call fails, and the program goes on as if it had not.
 #[derive(Debug)]
 pub(crate) struct UncheckedErrors {
     cases: Cases<Ignored>,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Kernels that are told apart by name, of one device of a process; the rest counts together.
 const MOST_KERNELS: usize = 1 << 14;
 
-/// See the module.
+/// Activities added up.
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     devices: BTreeMap<(u32, u32), Device>,

@@ -5,7 +5,7 @@ const MOST: usize = 1 << 21;
 /// Those that wait to be sorted in.
 const WAITING: usize = 1 << 12;
 
-/// See the module.
+/// When something ran.
 #[derive(Debug, Clone, Default)]
 pub struct Busy {
     /// Disjoint, ascending.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// Pairs of site and name that are told apart; the rest has no site.
 const MOST: usize = 1 << 16;
 
-/// See the module.
+/// What devices did.
 #[derive(Debug, Clone, Default)]
 pub struct Sites {
     known: HashMap<(u64, Did), SiteTotal>,

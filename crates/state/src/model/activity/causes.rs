@@ -9,7 +9,7 @@ const SAMPLED_FROM_NS: u64 = 1_000_000;
 
 macro_rules! causes {
     ($($variant:ident $name:literal $words:literal),+ $(,)?) => {
-        /// See the module. In the order in which the first that holds is taken where two take as much of a gap.
+        /// Why a device had nothing to do. In the order in which the first that holds is taken where two take as much of a gap.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Why { $(#[doc = $words] $variant),+ }
 

@@ -26,7 +26,7 @@ pub struct Gap {
     pub within_call: bool,
 }
 
-/// See the module.
+/// When a device had nothing to do between what it has done, once nothing can come any more that fills it.
 #[derive(Debug, Clone, Default)]
 pub struct Track {
     waiting: Vec<Ran>,

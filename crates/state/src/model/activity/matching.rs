@@ -51,7 +51,7 @@ struct Known {
     call: Option<Cause>,
 }
 
-/// See the module.
+/// Which call has caused an activity.
 #[derive(Debug, Default)]
 pub struct Matcher {
     /// Handles by process, context and number.

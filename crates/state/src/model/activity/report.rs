@@ -9,7 +9,7 @@ use crate::model::kernel_name::KernelName;
 use crate::model::work::Certainty;
 use std::sync::Arc;
 
-/// See the module.
+/// What is shown of activities.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
     /// By process and device.

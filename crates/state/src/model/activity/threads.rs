@@ -79,7 +79,7 @@ pub struct Place {
     pub stack: Option<Rc<str>>,
 }
 
-/// See the module.
+/// What threads that give devices work did lately.
 #[derive(Debug, Default)]
 pub struct Threads(HashMap<u32, Thread>);
 

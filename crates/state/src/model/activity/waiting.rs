@@ -61,7 +61,7 @@ struct Process {
     bounds: Vec<Idle>,
 }
 
-/// See the module.
+/// Why devices waited.
 #[derive(Debug, Default)]
 pub struct Waiting {
     threads: Threads,

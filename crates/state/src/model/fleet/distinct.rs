@@ -12,7 +12,7 @@ const MOST_CODES: usize = 4096;
 /// Stands for codes that are too many to be told apart.
 pub const OTHER_CODE: i32 = i32::MIN;
 
-/// See the module.
+/// What calls of one owner are told apart by, as far as there is room.
 #[derive(Debug, Default)]
 pub(super) struct Distinct {
     variants: BTreeSet<(u32, u64)>,

@@ -81,7 +81,7 @@ struct Past {
     seen_at: u64,
 }
 
-/// See the module.
+/// Sums by owner over all processes.
 #[derive(Debug, Default)]
 pub struct Fleet {
     past: HashMap<Arc<Owner>, Past>,

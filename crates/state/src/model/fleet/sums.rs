@@ -84,7 +84,7 @@ pub struct Asked {
     pub ns: u64,
 }
 
-/// See the module.
+/// What processes have done since they began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Without those to the kernel driver.

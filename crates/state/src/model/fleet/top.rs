@@ -18,7 +18,7 @@ struct Named {
     rate: f64,
 }
 
-/// See the module.
+/// The busiest kernels of one owner by name, the others together.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Top {
     named: HashMap<Arc<str>, Named>,

@@ -40,7 +40,7 @@ const LATE_FREE_NS: u64 = 5_000_000_000;
 /// Reports of ended processes that are kept.
 const KEPT_REPORTS: usize = 1024;
 
-/// See the module.
+/// Who holds memory.
 #[derive(Debug, Default)]
 pub struct Ledgers {
     processes: HashMap<u32, Process>,

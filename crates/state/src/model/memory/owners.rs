@@ -37,7 +37,7 @@ pub struct Pool {
     pub reserved: Option<(u64, u64)>,
 }
 
-/// See the module.
+/// Contexts, streams and pools that memory belongs to.
 #[derive(Debug, Default)]
 pub struct Owners {
     contexts: Handles<Context>,

@@ -7,7 +7,7 @@ use crate::catalog::{Family, Holder};
 use crate::model::fleet::{AGES, Ages, Allocated, Sums};
 use std::collections::BTreeMap;
 
-/// See the module.
+/// What one process has done with memory and holds, in few numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// By family and CUDA ordinal; those that hold memory.

@@ -5,7 +5,7 @@ use crate::model::activity::Why;
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
-/// See the module.
+/// What devices have executed.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Executed {

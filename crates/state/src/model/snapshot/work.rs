@@ -4,7 +4,7 @@ use super::ns;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// See the module.
+/// What one process gave devices to do.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Work {

@@ -17,7 +17,7 @@ pub struct Mark {
     pub at: u64,
 }
 
-/// See the module. An event that was never recorded stands for nothing: waiting for it proves nothing.
+/// What events stand for. An event that was never recorded stands for nothing: waiting for it proves nothing.
 #[derive(Debug, Default)]
 pub struct Events {
     marks: HashMap<u64, Mark>,

@@ -48,7 +48,7 @@ use std::collections::HashMap;
 /// Reports of ended processes that are kept.
 const KEPT_REPORTS: usize = 1024;
 
-/// See the module.
+/// What devices are given to do.
 #[derive(Debug, Default)]
 pub struct Work {
     processes: HashMap<u32, Process>,

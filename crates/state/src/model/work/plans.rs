@@ -24,7 +24,7 @@ struct Exec {
     runs: u64,
 }
 
-/// See the module.
+/// Graphs and what they were made runnable as.
 #[derive(Debug)]
 pub struct Plans {
     /// Graphs that were not seen made may consist of anything.

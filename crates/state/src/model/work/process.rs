@@ -27,7 +27,7 @@ pub struct GraphKernel {
     pub captured: u64,
 }
 
-/// See the module.
+/// One process: what each of its calls changes.
 #[derive(Debug)]
 pub struct Process {
     pub comm: String,

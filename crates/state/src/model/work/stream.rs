@@ -7,7 +7,7 @@ use crate::wire::PER_THREAD;
 /// Waits for events of other streams that are remembered.
 const JOINED: usize = 64;
 
-/// See the module. Times are CLOCK_MONOTONIC ns.
+/// One stream: since when it may have work. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
 pub struct Stream {
     pub handle: u64,

@@ -28,7 +28,7 @@ pub(crate) struct Pressure {
     pub depth_at_most: u64,
 }
 
-/// See the module. Times are CLOCK_MONOTONIC ns.
+/// All streams of a process. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
 pub struct Streams {
     streams: Vec<Stream>,

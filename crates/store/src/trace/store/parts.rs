@@ -21,7 +21,7 @@ pub enum Rotate {
     Time(Duration),
 }
 
-/// See the module.
+/// Files that follow each other.
 pub(super) struct Parts {
     path: PathBuf,
     rotate: Rotate,

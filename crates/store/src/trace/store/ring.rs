@@ -43,7 +43,7 @@ impl Ring {
 /// How long rows may be on their way here.
 const UNDER_WAY: Duration = Duration::from_millis(1500);
 
-/// See the module.
+/// A flight recorder.
 pub(super) struct Dumps {
     path: PathBuf,
     ring: Ring,

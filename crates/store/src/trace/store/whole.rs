@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Room for the totals at the end.
 const TOTALS: u64 = 64 << 10;
 
-/// See the module.
+/// One file with everything.
 pub(super) struct Whole {
     path: PathBuf,
     /// Until the stream begins.

@@ -23,7 +23,7 @@ pub enum Origin {
     Late,
 }
 
-/// See the module.
+/// One process: what each of its memory calls changes.
 #[derive(Debug)]
 pub struct Process {
     pub comm: String,
