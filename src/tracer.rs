@@ -39,6 +39,7 @@ mod waiting;
 mod work;
 mod xids;
 
+#[cfg(feature = "top")]
 pub use closeup::Closeup;
 pub use fleet::Census;
 pub use gpu::Demand;
