@@ -52,7 +52,7 @@ fn the_exit_status_is_the_commands_own() {
 fn the_command_inherits_what_it_would_without_gpuscope() {
     let folder = tempfile::tempdir().expect("a folder");
     let look =
-        "{ env | sort | grep -v -e ^_= -e ^SHLVL= -e ^LD_PRELOAD= -e ^ASAN_OPTIONS= -e ^CUDA_INJECTION64_PATH= -e ^GPUSCOPE_; pwd; umask; ulimit -a; ls -l /proc/self/fd | grep -o '[0-9]* -> .*' |
+        "{ env | sort | grep -v -e ^_= -e ^SHLVL= -e ^LD_PRELOAD= -e ^ASAN_OPTIONS= -e ^CUDA_INJECTION64_PATH= -e ^NVTX_INJECTION64_PATH= -e ^GPUSCOPE_; pwd; umask; ulimit -a; ls -l /proc/self/fd | grep -o '[0-9]* -> .*' |
         grep -v -e /proc/ -e pipe: ; grep -e Sig -e Shd -e Cap -e NoNewPrivs -e Seccomp: /proc/self/status |
         grep -v SigQ; nice; ps -o sid=,pgid=,tty= $$ | wc -w; } > $OUT";
     let gpuscope = env!("CARGO_BIN_EXE_gpuscope");
