@@ -70,11 +70,12 @@ impl Collector {
 
     /// Gaps that were kept back until it was known where they begin to count.
     fn hand_kept(&mut self) {
-        let (gatherer, examiner) = (&mut self.gatherer, &mut self.examiner);
+        let (gatherer, examiner, steps) = (&mut self.gatherer, &mut self.examiner, &mut self.steps);
         if let Some(clip) = self.clip.as_mut() {
             clip.kept(|gap| {
                 gatherer.take(gap);
                 examiner.take(gap);
+                steps.take(gap);
             });
         }
     }
