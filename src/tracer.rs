@@ -9,6 +9,7 @@ mod closeup;
 mod devices;
 mod driver;
 mod early;
+mod ends;
 mod facts;
 mod findings;
 mod fleet;
@@ -296,6 +297,7 @@ impl Tracer {
             &self.rows.catalog,
             &mut self.launches,
             &mut self.work,
+            self.arrivals.as_ref(),
         );
         self.work
             .follow(self.engine.as_ref(), &self.rows.catalog, &self.memory, now);

@@ -2,6 +2,7 @@
 
 use super::Scope;
 use super::devices::DevicePlane;
+use super::ends::{self, End, Ends};
 use super::late::LatePlane;
 use super::sites::{self, SitePlane};
 use super::stubs::StubPlane;
@@ -10,7 +11,7 @@ use crate::catalog::Catalog;
 use crate::device::Reconciled;
 use crate::device::telemetry::Sampler;
 use crate::discover;
-use crate::engine::{Engine, Records, Stream};
+use crate::engine::{Arrivals, Engine, Records, Stream};
 use crate::model::launches::Launches;
 use crate::model::memory::{Call, Ledgers, Origin, ProcessReport, Report, SiteReport, Tally, merge_equal_sites};
 use crate::owner::start_ticks;
@@ -34,8 +35,8 @@ pub(super) struct MemoryPlane {
     most_born: usize,
     /// Who was in no process list any more when we last looked.
     gone: HashSet<u32>,
-    /// Ends of processes, CLOCK_MONOTONIC ns, that the ledgers do not know yet, with their names.
-    ends: Vec<End>,
+    /// Those that the ledgers do not know yet.
+    ends: Ends,
     pub(super) sites: SitePlane,
     pub(super) stubs: StubPlane,
     pub(super) late: LatePlane,
@@ -47,26 +48,6 @@ pub(super) struct MemoryPlane {
     /// Who was not there when we came is a child of those who were.
     descendants: bool,
     pub(super) malformed: u64,
-}
-
-/// The end of a process, or of the program that it ran.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    at: u64,
-    pid: u32,
-    comm: String,
-    is_exit: bool,
-}
-
-impl End {
-    fn of(notice: &Notice, comm: String) -> End {
-        End {
-            at: notice.at,
-            pid: notice.tgid,
-            comm,
-            is_exit: notice.kind == wire::NOTICE_EXIT,
-        }
-    }
 }
 
 /// A process that ended at `at` is not among the living any more, unless its number is another's by now: whether it is
@@ -93,7 +74,7 @@ impl MemoryPlane {
             early: HashSet::new(),
             most_born: MOST_BORN,
             gone: HashSet::new(),
-            ends: Vec::new(),
+            ends: Ends::default(),
             sites: SitePlane::default(),
             stubs: StubPlane::default(),
             late: LatePlane::default(),
@@ -134,15 +115,17 @@ impl MemoryPlane {
     pub(super) fn doubt(&mut self, pid: u32) {
         self.early.insert(pid);
         // what is known may be of the program that it was before
-        if !self.ends.iter().any(|end| end.pid == pid) {
+        if !self.ends.concern(pid) {
             self.ledgers.doubt(pid);
         }
     }
 
     /// A process has become another program.
     pub(super) fn executed(&mut self, notice: &Notice) {
+        if !self.ends.add(notice) {
+            return;
+        }
         self.sites.executed(notice.tgid);
-        self.ends.push(End::of(notice, String::new()));
         if self.has_begun(notice.at) {
             self.born.insert(notice.tgid, notice.at);
             self.early.remove(&notice.tgid);
@@ -150,8 +133,7 @@ impl MemoryPlane {
     }
 
     pub(super) fn exited(&mut self, notice: &Notice) {
-        let comm = wire::text_of(&notice.comm);
-        self.ends.push(End::of(notice, comm));
+        self.ends.add(notice);
     }
 
     /// A process that uses a GPU was there before us.
@@ -167,23 +149,36 @@ impl MemoryPlane {
         catalog: &Catalog,
         launches: &mut Launches,
         work: &mut WorkPlane,
+        arrivals: &dyn Arrivals,
     ) {
-        self.take_in(engine, catalog, launches, work);
+        self.take_in(engine, catalog, launches, work, arrivals);
         let answered = self.devices.as_mut().is_some_and(|devices| devices.ask(&self.ledgers));
         if answered {
             // the answer took a while: it is compared with what is held now
-            self.take_in(engine, catalog, launches, work);
+            self.take_in(engine, catalog, launches, work, arrivals);
         }
         if let (true, Some(devices)) = (answered, self.devices.as_mut()) {
             devices.compare(&self.ledgers, crate::clock::monotonic_ns());
         }
     }
 
-    fn take_in(&mut self, engine: &dyn Engine, catalog: &Catalog, launches: &mut Launches, work: &mut WorkPlane) {
-        let mut ends = std::mem::take(&mut self.ends);
-        ends.sort_unstable();
-        let mut ends = ends.into_iter().peekable();
+    fn take_in(
+        &mut self,
+        engine: &dyn Engine,
+        catalog: &Catalog,
+        launches: &mut Launches,
+        work: &mut WorkPlane,
+        arrivals: &dyn Arrivals,
+    ) {
         let inbox = std::rc::Rc::clone(self.calls.drain());
+        for notice in ends::outlived(arrivals, &inbox.borrow()) {
+            match notice.kind {
+                wire::NOTICE_EXEC => self.executed(&notice),
+                _ => self.exited(&notice),
+            }
+            self.ends.foresee(&notice);
+        }
+        let mut ends = self.ends.take();
         for record in inbox.borrow().records() {
             if self.sites.keep(record) {
                 continue;

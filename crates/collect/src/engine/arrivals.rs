@@ -37,6 +37,8 @@ pub trait Arrivals {
     fn ring(&self);
     /// The next notice to act on.
     fn next_arrival(&self) -> Option<Arrival>;
+    /// Shows the notices that are still to be acted on, in their order.
+    fn foresee(&self, see: &mut dyn FnMut(&Notice));
     /// Holds the thread of `arrival`, if it is about to run code of a new file; then does `work`, while other threads that
     /// arrive are held too; then lets the thread go on. When that was, CLOCK_MONOTONIC ns, if it stood still until then.
     fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64>;

@@ -190,6 +190,10 @@ impl Arrivals for PlayedArrivals {
         Some(Arrival { notice, held: None })
     }
 
+    fn foresee(&self, see: &mut dyn FnMut(&Notice)) {
+        self.0.borrow().iter().for_each(see);
+    }
+
     fn during(&self, _arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
         work();
         None

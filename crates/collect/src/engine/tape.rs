@@ -315,6 +315,10 @@ impl Arrivals for TapedArrivals {
         Some(arrival)
     }
 
+    fn foresee(&self, see: &mut dyn FnMut(&Notice)) {
+        self.arrivals.foresee(see);
+    }
+
     fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
         self.arrivals.during(arrival, work)
     }

@@ -419,6 +419,11 @@ impl Arrivals for Come {
         members.arrivals.pop_front()
     }
 
+    fn foresee(&self, see: &mut dyn FnMut(&wire::Notice)) {
+        let members = self.0.members();
+        members.arrivals.iter().for_each(|arrival| see(&arrival.notice));
+    }
+
     fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
         work();
         self.pass(&arrival)

@@ -152,6 +152,14 @@ impl Arrivals for Gate {
         self.shared.take_in().arrivals.pop_front()
     }
 
+    fn foresee(&self, see: &mut dyn FnMut(&Notice)) {
+        let door = self.shared.take_in();
+        door.arrivals.iter().for_each(|arrival| see(&arrival.notice));
+        if !door.arrivals.is_empty() {
+            self.ring();
+        }
+    }
+
     fn ring(&self) {
         ring_bell(&self.shared.bell);
     }
