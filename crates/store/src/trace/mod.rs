@@ -3,10 +3,10 @@
 //! A row is a [`crate::record::Record`]: [`reader`] of a file that [`recorder`]
 //! wrote, [`lines`] of JSON lines; [`recording`] is either of the two. docs/trace-format.md describes the file.
 
-mod batch;
 mod check;
 pub mod columns;
 mod frame;
+mod held;
 mod line;
 pub mod lines;
 pub mod reader;

@@ -1,7 +1,7 @@
 //! Reads a recording: as far as it is whole, whatever cut it off, and whatever somebody has written into it.
 
-use super::batch::Columns;
 use super::check;
+use super::columns::Rows;
 use super::frame::{self, Frame, Holds, Next};
 use super::schema::{self, Covers, Piece};
 use super::store::parts_of;
@@ -330,9 +330,9 @@ fn conclude(last: &Step, piece: Piece, end: &mut End) -> Result<(), String> {
 }
 
 fn rows(batch: &RecordBatch, taker: &mut dyn Taker, end: &mut End) -> Result<(), String> {
-    let columns = Columns::of(batch)?;
+    let columns = Rows::of(batch)?;
     for row in 0..batch.num_rows() {
-        let event = columns.event(row)?;
+        let event = columns.record(row)?;
         end.all_rows += 1;
         match event.kind {
             Kind::Summary => end.summary = event.args.map(str::to_owned),

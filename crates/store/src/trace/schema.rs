@@ -1,10 +1,9 @@
-//! The columns of a recording. docs/trace-format.md says the same in words.
-//!
-//! A new column goes to the end and may be missing in older files; one that changes its meaning raises [`VERSION`].
+//! What a recording says of itself before its first row: its format, its trace, its columns, and which part of the trace it has.
 
+use super::columns;
 use crate::clock::Clock;
 use crate::record::Meta;
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::Schema;
 use std::collections::HashMap;
 
 /// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`, 4 those of
@@ -88,76 +87,9 @@ pub(super) fn of_piece(schema: &Schema, piece: Piece, from: Option<u64>) -> Sche
     Schema::new_with_metadata(schema.fields().clone(), metadata)
 }
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnType {
-    /// One of few texts.
-    Word,
-    /// One of many texts, each of which comes often.
-    Name,
-    Text,
-    I64,
-    U64,
-    U32,
-    U8,
-    Bool,
-}
-
-impl ColumnType {
-    fn arrow(self) -> DataType {
-        match self {
-            ColumnType::Word | ColumnType::Name => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
-            ColumnType::Text => DataType::Utf8,
-            ColumnType::I64 => DataType::Int64,
-            ColumnType::U64 => DataType::UInt64,
-            ColumnType::U32 => DataType::UInt32,
-            ColumnType::U8 => DataType::UInt8,
-            ColumnType::Bool => DataType::Boolean,
-        }
-    }
-}
-
-/// Name, type, and whether a row may have none.
-pub(super) const COLUMNS: [(&str, ColumnType, bool); 25] = [
-    ("type", ColumnType::Word, false),
-    ("ts_ns", ColumnType::I64, false),
-    ("dur_ns", ColumnType::U64, true),
-    ("pid", ColumnType::U32, false),
-    ("tid", ColumnType::U32, false),
-    ("comm", ColumnType::Name, false),
-    ("layer", ColumnType::Word, false),
-    ("name", ColumnType::Name, false),
-    ("class", ColumnType::Word, false),
-    ("category", ColumnType::Word, false),
-    ("depth", ColumnType::U8, false),
-    ("count", ColumnType::U64, false),
-    ("since_caller_ns", ColumnType::U64, true),
-    ("ret", ColumnType::I64, true),
-    ("error", ColumnType::Name, true),
-    ("failed", ColumnType::Bool, false),
-    ("size", ColumnType::U64, true),
-    ("direction", ColumnType::Word, true),
-    ("host_memory", ColumnType::Word, true),
-    ("blocking", ColumnType::Bool, false),
-    ("stream", ColumnType::U64, true),
-    ("address", ColumnType::U64, true),
-    ("held", ColumnType::U64, true),
-    ("kernel", ColumnType::Name, true),
-    ("stack", ColumnType::Name, true),
-];
-
-/// The last column, which takes the most room.
-pub(super) const ARGS: &str = "args";
-
 /// Of a trace that `meta` describes.
 #[must_use]
 pub fn schema(meta: &Meta) -> Schema {
-    let columns = COLUMNS
-        .iter()
-        .map(|(name, column, nullable)| Field::new(*name, column.arrow(), *nullable));
-    let args = Field::new(ARGS, ColumnType::Text.arrow(), true);
     let metadata = HashMap::from([
         (VERSION_KEY.to_owned(), VERSION.to_string()),
         ("gpuscope.tool".to_owned(), meta.tool.clone()),
@@ -173,7 +105,7 @@ pub fn schema(meta: &Meta) -> Schema {
         ("gpuscope.attach".to_owned(), meta.tier.clone()),
         ("gpuscope.host".to_owned(), meta.host.clone()),
     ]);
-    Schema::new_with_metadata(columns.chain([args]).collect::<Vec<_>>(), metadata)
+    Schema::new_with_metadata(columns::fields(), metadata)
 }
 
 /// What `schema` says of its trace.
