@@ -261,7 +261,7 @@ fn a_host_that_launches_too_slowly() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: a storm is more than a thread holds from inside, where --ring-size has no effect"]
+#[ignore = "needs root, and the simulated CUDA"]
 fn kernels_too_small_to_be_launched_one_by_one() {
     let defect = Defect {
         steps: 300,

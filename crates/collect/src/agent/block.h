@@ -57,7 +57,13 @@ static struct block *claim(__u32 tid)
 		return NULL;
 	}
 	block = block_at(number);
-	block->ring_bytes = number < LARGE_RINGS ? RING_BYTES : RING_BYTES_OF_MANY;
+	if (number < LARGE_RINGS) {
+		block->ring_bytes = (__u32)head->large_ring;
+		block->ring_at = (__u64)(process + PROCESS_LARGE_RINGS + number * (__u64)RING_MOST) - (__u64)block;
+	} else {
+		block->ring_bytes = RING_BYTES_OF_MANY;
+		block->ring_at = BLOCK_RING;
+	}
 	__atomic_store_n(&block->owner, tid, __ATOMIC_RELEASE);
 	return named(block, tid);
 }

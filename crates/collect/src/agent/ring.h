@@ -14,7 +14,7 @@
 
 INLINE struct ring_record *record_at(__u64 position)
 {
-	return (struct ring_record *)((char *)self + BLOCK_RING + (position & (self->ring_bytes - 1)));
+	return (struct ring_record *)((char *)self + self->ring_at + (position & (self->ring_bytes - 1)));
 }
 
 INLINE __u64 taken(void)
