@@ -7,7 +7,7 @@
 #ifndef GPUSCOPE_ARENA_H
 #define GPUSCOPE_ARENA_H
 
-#define ARENA_MAGIC 0x61656e6100010004 /* of this layout */
+#define ARENA_MAGIC 0x61656e6100010005 /* of this layout */
 #define ARENA_PAGE 4096
 
 /* ---- the run ---- */
@@ -172,7 +172,7 @@ struct process_head {
 #define BLOCK_RANGES 15728640 /* `struct open_ranges` */
 #define BLOCK_RING 15794176   /* of threads behind LARGE_RINGS */
 #define BLOCK_PLAIN 15925248  /* calls of which nothing but their number is wanted, a word for each row */
-#define RING_BYTES 4194304    /* of the first threads', unless something else is asked for */
+#define RING_BYTES 8388608    /* of the first threads', unless something else is asked for */
 #define RING_MOST 1073741824  /* that may be asked for */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16
@@ -187,7 +187,8 @@ struct block {
 	__u64 ring_at; /* where its ring lies, from here on */
 	__u64 pad[4];
 	__u64 head; /* bytes submitted */
-	__u64 pad2[7];
+	__u64 base; /* of these, what was submitted when the ring last began anew, at its first byte */
+	__u64 pad2[6];
 	__u64 tail; /* bytes taken by gpuscope */
 	__u64 pad3[7];
 };

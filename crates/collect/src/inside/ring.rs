@@ -145,7 +145,10 @@ impl Reader {
     /// Appends what the ring holds. False: it held something else.
     fn read(&mut self, memory: &SharedMemory, place: Place, into: &mut Vec<Submitted>) -> bool {
         let head = memory.now(place.block + offset_of!(Block, head) as u64);
-        let is_whole = head.wrapping_sub(self.tail) <= place.bytes && self.read_up_to(memory, place, head, into);
+        // it changes when all was read and nowhere else, so that it is that of what lies between tail and head
+        let base = memory.now(place.block + offset_of!(Block, base) as u64);
+        let is_whole =
+            head.wrapping_sub(self.tail) <= place.bytes && self.read_up_to(memory, place, (base, head), into);
         self.tail = head;
         self.tell(memory, place);
         is_whole
@@ -158,10 +161,16 @@ impl Reader {
         self.told = self.tail;
     }
 
-    fn read_up_to(&mut self, memory: &SharedMemory, place: Place, head: u64, into: &mut Vec<Submitted>) -> bool {
+    fn read_up_to(
+        &mut self,
+        memory: &SharedMemory,
+        place: Place,
+        (base, head): (u64, u64),
+        into: &mut Vec<Submitted>,
+    ) -> bool {
         let size = place.bytes;
         while self.tail != head {
-            let at = self.tail & (size - 1);
+            let at = self.tail.wrapping_sub(base) & (size - 1);
             let record: RingRecord = memory.get(place.at + at);
             let bytes = u64::from(record.bytes);
             let whole = (size_of::<RingRecord>() as u64 + bytes).next_multiple_of(16);
@@ -272,6 +281,22 @@ mod tests {
     }
 
     #[test]
+    fn a_ring_that_was_read_may_begin_anew() {
+        let (memory, mut rings) = (memory(), rings());
+        submit(&memory, 0, 10, b"first");
+        assert_eq!(stamps(&rings.take(&memory, 1, LATER, false)), [10]);
+        let place = place(0, RING_BYTES);
+        let head_at = place.block + offset_of!(Block, head) as u64;
+        let head = memory.now(head_at);
+        memory.set(place.block + offset_of!(Block, base) as u64, &head);
+        memory.set(place.at, &RingRecord { bytes: 6, stream: 0, stamp: 20 });
+        memory.put(place.at + 16, b"second");
+        memory.word(head_at).store(head + 32, Ordering::Release);
+        let taken = rings.take(&memory, 1, LATER, false);
+        assert_eq!((taken.len(), &taken[0].bytes[..]), (1, &b"second"[..]));
+    }
+
+    #[test]
     fn a_thread_may_write_on_before_all_of_its_ring_was_read() {
         let (memory, mut into) = (memory(), Vec::new());
         let place = place(0, RING_BYTES);
@@ -279,7 +304,7 @@ mod tests {
         (0..RING_BYTES >> 16).for_each(|stamp| submit(&memory, 0, stamp, &record));
         let head = memory.now(place.block + offset_of!(Block, head) as u64);
         let mut reader = Reader::default();
-        assert!(reader.read_up_to(&memory, place, head, &mut into));
+        assert!(reader.read_up_to(&memory, place, (0, head), &mut into));
         let told = memory.now(place.block + offset_of!(Block, tail) as u64);
         assert!(told > 0 && head - told <= RING_BYTES / PARTS + (1 << 16), "{told} of {head}");
     }
@@ -289,8 +314,10 @@ mod tests {
         fn any_bytes_of_a_ring_are_read_within_its_bounds(
             bytes in proptest::collection::vec(any::<u8>(), 0..4096),
             head: u64,
+            base: u64,
         ) {
             let (memory, mut rings) = (memory(), rings());
+            memory.set(block(0) + offset_of!(Block, base) as u64, &base);
             memory.put(place(0, RING_BYTES).at, &bytes);
             memory.word(block(0) + offset_of!(Block, head) as u64).store(head, Ordering::Release);
             let taken = rings.take(&memory, 1, LATER, true);

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0004;
+pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0005;
 pub const ARENA_PAGE: u64 = 4096;
 pub const RUN_BYTES: u64 = 1_073_741_824;
 /// `struct options`.
@@ -242,7 +242,7 @@ pub const BLOCK_RING: u64 = 15_794_176;
 /// Calls of which nothing but their number is wanted, a word for each row.
 pub const BLOCK_PLAIN: u64 = 15_925_248;
 /// Of the first threads', unless something else is asked for.
-pub const RING_BYTES: u64 = 4_194_304;
+pub const RING_BYTES: u64 = 8_388_608;
 /// That may be asked for.
 pub const RING_MOST: u64 = 1_073_741_824;
 /// Of those behind [`LARGE_RINGS`].
@@ -266,7 +266,9 @@ pub struct Block {
     pub pad: [u64; 4],
     /// Bytes submitted.
     pub head: u64,
-    pub pad2: [u64; 7],
+    /// Of these, what was submitted when the ring last began anew, at its first byte.
+    pub base: u64,
+    pub pad2: [u64; 6],
     /// Bytes taken by gpuscope.
     pub tail: u64,
     pub pad3: [u64; 7],
@@ -396,7 +398,8 @@ layout! { ProcessHead, 456:
     waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, ranges_lost: 104, large_ring: 112, shape: 120,
 }
 layout! { Block, 192:
-    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, ring_at: 24, pad: 32, head: 64, pad2: 72, tail: 128, pad3: 136,
+    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, ring_at: 24, pad: 32, head: 64, base: 72, pad2: 80, tail: 128,
+    pad3: 136,
 }
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,
