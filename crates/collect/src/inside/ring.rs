@@ -3,7 +3,9 @@
 //! Owns the order: a thread that is within a hook may yet submit something older than what others have submitted, so what is
 //! younger than its hook waits. What a ring holds is a program's and may be anything.
 
-use super::arena::{BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, PROCESS_LARGE_RINGS, RING_BYTES_OF_MANY};
+use super::arena::{
+    BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, PROCESS_LARGE_RINGS, RING_BYTES_OF_MANY,
+};
 use super::arena::{ProcessHead, RING_FILLER, RING_MOST, RingRecord};
 use super::memory::SharedMemory;
 use std::mem::offset_of;
@@ -289,7 +291,14 @@ mod tests {
         let head_at = place.block + offset_of!(Block, head) as u64;
         let head = memory.now(head_at);
         memory.set(place.block + offset_of!(Block, base) as u64, &head);
-        memory.set(place.at, &RingRecord { bytes: 6, stream: 0, stamp: 20 });
+        memory.set(
+            place.at,
+            &RingRecord {
+                bytes: 6,
+                stream: 0,
+                stamp: 20,
+            },
+        );
         memory.put(place.at + 16, b"second");
         memory.word(head_at).store(head + 32, Ordering::Release);
         let taken = rings.take(&memory, 1, LATER, false);
@@ -306,7 +315,10 @@ mod tests {
         let mut reader = Reader::default();
         assert!(reader.read_up_to(&memory, place, (0, head), &mut into));
         let told = memory.now(place.block + offset_of!(Block, tail) as u64);
-        assert!(told > 0 && head - told <= RING_BYTES / PARTS + (1 << 16), "{told} of {head}");
+        assert!(
+            told > 0 && head - told <= RING_BYTES / PARTS + (1 << 16),
+            "{told} of {head}"
+        );
     }
 
     proptest! {

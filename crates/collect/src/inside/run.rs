@@ -1,8 +1,9 @@
 //! The memory of a run, which all agents read: what each row captures, which files were looked at, and what is done to them.
 
 use super::arena::{
-    ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RING_BYTES, RING_BYTES_OF_MANY, RING_MOST, RUN_BYTES, RUN_FILES, RUN_FILES_MOST,
-    RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_PROBE_SITES, RUN_SITE_OPTIONS, RUN_SPECS, RunHead, TableShape,
+    ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RING_BYTES, RING_BYTES_OF_MANY, RING_MOST,
+    RUN_BYTES, RUN_FILES, RUN_FILES_MOST, RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_PROBE_SITES, RUN_SITE_OPTIONS,
+    RUN_SPECS, RunHead, TableShape,
 };
 use super::memory::SharedMemory;
 use super::process::{Room, insert};

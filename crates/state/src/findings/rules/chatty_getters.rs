@@ -52,7 +52,13 @@ impl Polling {
         };
         let thread = u64::from(event.tid);
         if let Some(answered) = self.answered.remove(thread) {
-            self.ns.grow(event.at.saturating_sub(answered).clamp(0, AGAIN_NS as i64).unsigned_abs());
+            self.ns.grow(
+                event
+                    .at
+                    .saturating_sub(answered)
+                    .clamp(0, AGAIN_NS as i64)
+                    .unsigned_abs(),
+            );
         }
         if event.result != Some(NOT_READY) || event.failed {
             return;
@@ -217,7 +223,9 @@ mod tests {
         assert_eq!((finding.count, finding.cost_ns), (40_000, 100 * 399 * 20_000));
         assert_eq!(finding.certainty, Certainty::Bound);
         assert!(
-            finding.what.contains("4.0 ms (measured); 39900 were answered \"not yet\": asking again took 798.0 ms at most"),
+            finding
+                .what
+                .contains("4.0 ms (measured); 39900 were answered \"not yet\": asking again took 798.0 ms at most"),
             "{}",
             finding.what
         );
