@@ -156,7 +156,7 @@ pub fn begin(
     };
     let mut tracer = Tracer::start(rows, setup, scope, output)?;
     say_place(&mut tracer, &place);
-    say_ignored(&mut tracer, &place, which.whose.no_hold, options.ring_size);
+    say_ignored(&mut tracer, &place, which.whose.no_hold);
     tracer.watch_xids(false)?;
     if options.fail_on.contains(&Rule::Xid) && !tracer.sees_xids() {
         bail!("--fail-on xid cannot be told: {}", tracer.unseen_xids().join("; "));
@@ -205,17 +205,11 @@ fn say_place(tracer: &mut Tracer, place: &Place) {
 }
 
 /// What was asked for and has no effect from inside.
-fn say_ignored(tracer: &mut Tracer, place: &Place, no_hold: bool, ring_size: Option<u64>) {
-    let ring = "from inside: --ring-size has no effect: each of the first 16 threads has 4 MiB for its events, others 128 KiB; \
-                what finds no room is counted, and lost as a line";
+fn say_ignored(tracer: &mut Tracer, place: &Place, no_hold: bool) {
     let hold = "from inside: --no-hold has no effect: nobody's TracerPid changes, and a thread that loads a library waits \
                 until it was looked at, for 2 s at most";
-    let asked = [(ring_size.is_some(), ring), (no_hold, hold)];
-    for (_, words) in asked
-        .into_iter()
-        .filter(|(is_asked, _)| *is_asked && place.is == EnginePlace::Inside)
-    {
-        tracer.declare_unseen(words.to_owned());
+    if no_hold && place.is == EnginePlace::Inside {
+        tracer.declare_unseen(hold.to_owned());
     }
 }
 
@@ -301,7 +295,7 @@ pub(crate) fn memory_tracer(args: &LeaksArgs, subject: &Subject) -> Result<Trace
     };
     let mut tracer = Tracer::start(rows, setup, scope, || Ok(Output::stdout()))?;
     say_place(&mut tracer, &place);
-    say_ignored(&mut tracer, &place, args.whose.no_hold, None);
+    say_ignored(&mut tracer, &place, args.whose.no_hold);
     tracer.ask_devices();
     if !args.whose.comm.is_empty() {
         let words = "what other threads than those of --comm allocate, and what they free: that seems to be held";

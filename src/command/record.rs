@@ -9,7 +9,7 @@ use crate::model::summary::Summary;
 use crate::output::{file, say};
 use crate::record::Meta;
 use crate::refusal::{Usage, message};
-use crate::sink::summary::{engine_text, room_hint};
+use crate::sink::summary::{MORE_ROOM, engine_text};
 use crate::sink::{cost, findings};
 use crate::text::quantity;
 use crate::trace::Recorder;
@@ -197,7 +197,7 @@ impl Keeper {
             say(format_args!(
                 "gpuscope: {} calls have no row of their own; hint: {}",
                 quantity::count(summary.lost_events),
-                room_hint(summary)
+                MORE_ROOM
             ));
         }
         let rows = quantity::plural(kept.rows, "row");

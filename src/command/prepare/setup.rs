@@ -35,6 +35,7 @@ pub(super) fn call_setup(options: &Options, scope: &Scope) -> Result<Setup> {
     }
     Ok(Setup {
         ring_bytes: ring as u32,
+        thread_ring_bytes: options.ring_size.map(|_| ring as u32),
         only_errors: options.which.errors,
         min_ns: options.which.min_duration.map_or(0, |time| time.as_nanos() as u64),
         samples: options.stacks != Some(Stacks::None),

@@ -7,7 +7,7 @@
 #ifndef GPUSCOPE_ARENA_H
 #define GPUSCOPE_ARENA_H
 
-#define ARENA_MAGIC 0x61656e6100010003 /* of this layout */
+#define ARENA_MAGIC 0x61656e6100010005 /* of this layout */
 #define ARENA_PAGE 4096
 
 /* ---- the run ---- */
@@ -138,9 +138,10 @@ struct table_entry {
 };
 
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
-#define BLOCK_BYTES 20119552
+#define BLOCK_BYTES 16056320
 #define MOST_BLOCKS 12288
-#define PROCESS_BYTES 247497490432 /* of which hardly any are in use */
+#define PROCESS_LARGE_RINGS 197568495616 /* behind the blocks: the rings of the first threads, RING_MOST for each */
+#define PROCESS_BYTES 214748364800 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
 struct process_head {
@@ -159,6 +160,7 @@ struct process_head {
 	__u64 gave_up;     /* `rounds` + 1 when a thread last waited in vain; 0: never */
 	__s64 clock_ahead; /* of the program's time namespace, ns */
 	__u64 ranges_lost; /* ranges and marks that found no room */
+	__u64 large_ring;  /* bytes of the ring of each of the first LARGE_RINGS threads, a power of two */
 	struct table_shape shape[ARENA_TABLES];
 };
 
@@ -168,9 +170,10 @@ struct process_head {
 #define BLOCK_FAILURES 917504 /* OWN_FAILURES */
 #define BLOCK_TOTALS 983040   /* OWN_TOTALS */
 #define BLOCK_RANGES 15728640 /* `struct open_ranges` */
-#define BLOCK_RING 15794176
-#define BLOCK_PLAIN 19988480      /* calls of which nothing but their number is wanted, a word for each row */
-#define RING_BYTES 4194304        /* of the first threads' */
+#define BLOCK_RING 15794176   /* of threads behind LARGE_RINGS */
+#define BLOCK_PLAIN 15925248  /* calls of which nothing but their number is wanted, a word for each row */
+#define RING_BYTES 8388608    /* of the first threads', unless something else is asked for */
+#define RING_MOST 1073741824  /* that may be asked for */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16
 
@@ -181,9 +184,11 @@ struct block {
 	__u64 busy; /* when the hook was entered that the thread is in, CLOCK_MONOTONIC ns, and no record that it submits has a
 		       smaller stamp; 1: not known yet; 0: it is in none */
 	__u64 pointer; /* the thread's own, as pthread_self() gives it; 0: this is its other block */
-	__u64 pad[5];
+	__u64 ring_at; /* where its ring lies, from here on */
+	__u64 pad[4];
 	__u64 head; /* bytes submitted */
-	__u64 pad2[7];
+	__u64 base; /* of these, what was submitted when the ring last began anew, at its first byte */
+	__u64 pad2[6];
 	__u64 tail; /* bytes taken by gpuscope */
 	__u64 pad3[7];
 };

@@ -130,12 +130,24 @@ agent_call:
 	and $-2, %eax
 	shl $3, %eax
 	sub %rax, %rsp
-	test %ecx, %ecx
+2:	cmp $4, %ecx
+	jb 4f
+	mov 8(%rbp,%rcx,8), %rax
+	mov (%rbp,%rcx,8), %rdx
+	mov -8(%rbp,%rcx,8), %rsi
+	mov -16(%rbp,%rcx,8), %rdi
+	mov %rax, -8(%rsp,%rcx,8)
+	mov %rdx, -16(%rsp,%rcx,8)
+	mov %rsi, -24(%rsp,%rcx,8)
+	mov %rdi, -32(%rsp,%rcx,8)
+	sub $4, %ecx
+	jmp 2b
+4:	test %ecx, %ecx
 	je 3f
-2:	mov 8(%rbp,%rcx,8), %rax
+	mov 8(%rbp,%rcx,8), %rax
 	mov %rax, -8(%rsp,%rcx,8)
 	dec %ecx
-	jne 2b
+	jmp 4b
 3:	mov RDI(%r10), %rdi
 	mov RSI(%r10), %rsi
 	mov RDX(%r10), %rdx

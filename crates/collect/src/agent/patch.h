@@ -4,8 +4,8 @@
 #ifndef GPUSCOPE_AGENT_PATCH_H
 #define GPUSCOPE_AGENT_PATCH_H
 
+#include "areas.h"
 #include "clock.h"
-#include "memory.h"
 
 enum hook_state {
 	HOOK_PASSES,

@@ -9,12 +9,15 @@
 #include "thread.h"
 
 #define KEPT 4 /* a fourth of each ring is not for calls: accounts do not depend on chatter */
+#define ANEW_BYTES 65536
+#define LINES_AHEAD 4 /* of 64 bytes */
 #define WAIT_STEP_NS 200000
 #define LONGEST_WAIT_NS 2000000000 /* for room; gpuscope gives up a hook that lasts a second longer */
 
 INLINE struct ring_record *record_at(__u64 position)
 {
-	return (struct ring_record *)((char *)self + BLOCK_RING + (position & (self->ring_bytes - 1)));
+	return (struct ring_record *)((char *)self + self->ring_at +
+				      ((position - self->base) & (self->ring_bytes - 1)));
 }
 
 INLINE __u64 taken(void)
@@ -54,14 +57,33 @@ INLINE bool is_room(__u32 stream, __u64 end)
 	return stream == RING_MEMORY && is_room_soon(end);
 }
 
+/* A ring begins anew when all that is behind it was read: as long as gpuscope keeps up, the same memory is written to, which the
+ * processor has in its caches.
+ */
+INLINE void begin_anew(__u64 head)
+{
+	if (head - self->base >= ANEW_BYTES && head == taken())
+		self->base = head;
+}
+
+/* Where the next records come to lie: gpuscope has read there, and its processor has to give it back first. */
+INLINE void fetch_ahead(const char *at)
+{
+	for (__u32 line = 0; line < LINES_AHEAD; line++)
+		asm volatile("prefetchw %0" : : "m"(at[line * 64]));
+}
+
 /* Room for a record; NULL: there is none. It is nobody else's until it is submitted. */
 static void *reserve(__u32 stream, __u32 bytes)
 {
 	__u64 whole = (sizeof(struct ring_record) + bytes + 15) & ~15ull, head = self->head,
 	      size = self->ring_bytes;
-	__u64 left = size - (head & (size - 1)), filler = left < whole ? left : 0;
 	struct ring_record *record;
+	__u64 left, filler;
 
+	begin_anew(head);
+	left = size - ((head - self->base) & (size - 1));
+	filler = left < whole ? left : 0;
 	if (!is_room(stream, head + filler + whole))
 		return NULL;
 	if (filler) {
@@ -75,6 +97,7 @@ static void *reserve(__u32 stream, __u32 bytes)
 	record->stream = stream;
 	record->stamp = local()->now;
 	local()->reserved = head + whole;
+	fetch_ahead((const char *)record + whole);
 	return record + 1;
 }
 

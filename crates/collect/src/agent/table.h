@@ -123,17 +123,47 @@ INLINE void *element(__u32 place, __u32 number, __u32 value_bytes)
 	return number < layout[place].most ? (char *)table_at(place) + (__u64)number * value_bytes : NULL;
 }
 
-INLINE void *find(__u32 place, const void *key, __u32 key_bytes, __u32 value_bytes)
+INLINE void *find_entry(__u32 place, const void *key, __u32 key_bytes, __u32 value_bytes)
 {
 	struct table_entry *entry;
 	__u32 slot;
 
+	entry = search(table_at(place), &layout[place], key, key_bytes, value_bytes, &slot);
+	return entry ? value_of(entry, key_bytes) : NULL;
+}
+
+/* As a total's key is written: what was just written is read fastest in the same pieces. */
+struct key_of_total {
+	__u32 tgid;
+	__u32 row;
+	__u64 variant;
+};
+
+/* A total, without a look into the table if the thread has just added to it. */
+INLINE void *find_total(const struct key_of_total *key, __u32 value_bytes)
+{
+	struct known_total *known =
+		&local()->known_total[(key->row ^ (__u32)key->variant) & (TOTALS_KNOWN - 1)];
+	void *total;
+
+	if (known->total && known->row == key->row && known->variant == key->variant &&
+	    known->tgid == key->tgid)
+		return known->total;
+	total = find_entry(OWN_TOTALS, key, sizeof(*key), value_bytes);
+	if (total)
+		*known = (struct known_total){ key->tgid, key->row, key->variant, total };
+	return total;
+}
+
+INLINE void *find(__u32 place, const void *key, __u32 key_bytes, __u32 value_bytes)
+{
+	if (place == OWN_TOTALS)
+		return find_total(key, value_bytes);
 	if (place >= PLACE_NOWHERE)
 		return NULL;
 	if (place >= ARENA_TABLES || !layout[place].slots)
 		return element(place, *(const __u32 *)key, value_bytes);
-	entry = search(table_at(place), &layout[place], key, key_bytes, value_bytes, &slot);
-	return entry ? value_of(entry, key_bytes) : NULL;
+	return find_entry(place, key, key_bytes, value_bytes);
 }
 
 static bool lock(struct table *table)
@@ -169,11 +199,7 @@ static __u32 take_entry(struct table *table, const struct table_shape *shape, __
 /* Of a total's key: its function is counted whatever its variant; or its process is unknown. */
 INLINE bool is_of_all(const void *key)
 {
-	const struct key_of_total {
-		__u32 tgid;
-		__u32 row;
-		__u64 variant;
-	} *total = key;
+	const struct key_of_total *total = key;
 
 	return !total->tgid || total->variant < FIRST_OF_MANY;
 }

@@ -6,8 +6,6 @@
 #include "modules.h"
 #include "range.h"
 
-#define INVALID_ARGUMENT (-22)
-#define NO_SUCH_WAY (-1)
 #define PAGES_PROBED 32 /* a power of two */
 
 /* Pages that were asked about: the number, shifted by one, and whether they are a module's, which stay as long as that. */
@@ -15,12 +13,6 @@ struct probed_pages {
 	__u64 page[PAGES_PROBED];
 	__u64 modules; /* how often these had changed then */
 };
-
-/* Whether there is memory at `at`: the kernel reads eight bytes there before it refuses what it is asked for. */
-INLINE bool kernel_can_read(__u64 at)
-{
-	return SYS4(rt_sigprocmask, NO_SUCH_WAY, at & ~7ull, 0, 8) == INVALID_ARGUMENT;
-}
 
 static bool is_page_there(struct probed_pages *probed, __u64 at)
 {

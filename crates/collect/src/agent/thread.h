@@ -12,7 +12,16 @@ __thread struct block *self;
 static __thread struct block *other;
 
 #define PAGES_KNOWN 64 /* a power of two */
-#define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 12 - PAGES_KNOWN)
+#define TOTALS_KNOWN 16 /* a power of two */
+#define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 12 - PAGES_KNOWN - 3 * TOTALS_KNOWN)
+
+/* A total of the thread's that it has added to, which stays where it is as long as the thread does. */
+struct known_total {
+	__u32 tgid;
+	__u32 row;
+	__u64 variant;
+	void *total; /* NULL: none */
+};
 
 /* What of a block is nobody's but the thread's; the body's own structures follow behind it. */
 struct local {
@@ -33,6 +42,7 @@ struct local {
 	__u8 aside;    /* the thread's other block is that of the hook that was interrupted */
 	__u8 at_place; /* the registers are those within a function */
 	__u64 pages[PAGES_KNOWN];
+	struct known_total known_total[TOTALS_KNOWN];
 	__u64 unused[BLOCK_THREAD_UNUSED];
 };
 

@@ -3,6 +3,7 @@
 #define GPUSCOPE_AGENT_UNWIND_H
 
 #include "rule.h"
+#include "stack.h"
 
 #define RULE_SETS 1024 /* a power of two */
 #define RULES_OF_SET 4

@@ -25,6 +25,10 @@ use std::time::{Duration, Instant};
 
 /// How often it looks how full rings are, while a program runs, and otherwise; milliseconds.
 const LOOK_MS: i32 = 5;
+/// The same while one fills.
+const LOOK_MS_WHILE_FILLING: i32 = 1;
+/// Of a ring, in hundredths: it fills.
+const FILLING: u64 = 5;
 const IDLE_MS: i32 = 200;
 /// Of a ring, in hundredths: the tracer is woken when it is as full.
 const FULL_ENOUGH: u64 = 20;
@@ -149,7 +153,7 @@ impl Shared {
         let number = self.programs.fetch_add(1, Ordering::SeqCst) + 1;
         let counting = self.counting.load(Ordering::SeqCst);
         let mut notice = notice_of(message, caller.pid);
-        let made = Process::make(caller.pid, notice.comm, number, self.run.rows(), counting);
+        let made = Process::make(caller.pid, notice.comm, number, self.run.room(), counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
         let Ok((run, mut process)) = files else {
             members.unanswered += 1;
@@ -298,12 +302,13 @@ impl Drop for Attendant {
 fn attend(shared: &Shared, listener: &Listener) {
     let mut watched: HashMap<u32, Option<OwnedFd>> = HashMap::new();
     let mut beaten = Instant::now();
+    let mut look_ms = LOOK_MS;
     while !shared.closing.load(Ordering::SeqCst) {
         let pids: Vec<u32> = watched.keys().copied().collect();
         let ended = |pid: &u32| watched.get(pid).and_then(Option::as_ref).map_or(-1, AsRawFd::as_raw_fd);
         let mut fds = vec![listener.fd(), shared.elbow.as_raw_fd()];
         fds.extend(pids.iter().map(ended));
-        let ready = wait(&fds, if pids.is_empty() { IDLE_MS } else { LOOK_MS });
+        let ready = wait(&fds, if pids.is_empty() { IDLE_MS } else { look_ms });
         empty(&shared.elbow);
         if ready.contains(&listener.fd()) {
             take_callers(shared, listener, &mut watched);
@@ -324,21 +329,26 @@ fn attend(shared: &Shared, listener: &Listener) {
             look_at_switches(shared);
         }
         shared.strangers();
-        empty_full_rings(shared);
+        look_ms = match empty_full_rings(shared) {
+            FILLING.. => LOOK_MS_WHILE_FILLING,
+            _ => LOOK_MS,
+        };
     }
 }
 
-/// Rings must not run full while the tracer is at work on what it has taken.
-fn empty_full_rings(shared: &Shared) {
+/// Rings must not run full while the tracer is at work on what it has taken. How full the fullest was, in hundredths.
+fn empty_full_rings(shared: &Shared) -> u64 {
     let mut members = shared.members();
-    if members.fill() < FULL_ENOUGH {
-        return;
+    let fill = members.fill();
+    if fill < FULL_ENOUGH {
+        return fill;
     }
     if members.has_room() {
         members.take_in(monotonic_ns());
     }
     drop(members);
     ring(&shared.full);
+    fill
 }
 
 /// Asks the kernel while nobody waits for us.

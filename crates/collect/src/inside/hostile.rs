@@ -2,10 +2,11 @@
 
 use super::arena::{
     BLOCK_BYTES, BLOCK_FAILURES, BLOCK_PLAIN, BLOCK_RANGES, BLOCK_RING, BLOCK_ROWS, BLOCK_THREAD, BLOCK_TOTALS,
-    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_SITE_COUNTERS, PROCESS_STARTED, layout,
+    PROCESS_AGGREGATE_COUNTERS, PROCESS_BLOCKS, PROCESS_CONTROL, PROCESS_LARGE_RINGS, PROCESS_SITE_COUNTERS,
+    PROCESS_STARTED, RING_BYTES, layout,
 };
 use super::members::Members;
-use super::process::{Process, TABLES};
+use super::process::{Process, Room, TABLES};
 use crate::engine::Table;
 use crate::wire::COMM;
 
@@ -13,6 +14,11 @@ use crate::wire::COMM;
 const PIECE: usize = 30;
 /// What lies in its tables and rings is kept up to these.
 const MOST_KEPT: usize = 256 << 20;
+
+const ROOM: Room = Room {
+    rows: 8,
+    ring: RING_BYTES,
+};
 
 /// Where something of a process begins that is read.
 fn places() -> Vec<u64> {
@@ -22,6 +28,7 @@ fn places() -> Vec<u64> {
         PROCESS_SITE_COUNTERS,
         PROCESS_AGGREGATE_COUNTERS,
         PROCESS_STARTED,
+        PROCESS_LARGE_RINGS,
     ];
     places.extend(layout().iter().skip(3).flat_map(|shape| [shape.offset, shape.first()]));
     for block in 0..2 {
@@ -46,7 +53,7 @@ fn places() -> Vec<u64> {
 /// # Panics
 /// More is kept of it than there is room for in what its agent may write.
 pub fn read(bytes: &[u8]) -> bool {
-    let Ok(process) = Process::make(1, [0; COMM], 1, 8, true) else {
+    let Ok(process) = Process::make(1, [0; COMM], 1, ROOM, true) else {
         return false;
     };
     let places = places();

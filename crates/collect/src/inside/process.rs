@@ -25,6 +25,15 @@ use std::sync::atomic::Ordering;
 /// Texts that calls are grouped by have numbers, which no other process gives: it begins with this times its own.
 const TEXTS: u64 = 1 << 32;
 
+/// How much a run gives each of its processes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Rows that are told apart.
+    pub rows: usize,
+    /// Bytes of the ring of each of its first threads, a power of two.
+    pub ring: u64,
+}
+
 /// One program in one process.
 pub(super) struct Process {
     pub tgid: u32,
@@ -42,11 +51,11 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// For process `tgid`, the `number`th program of this run, which has so many rows.
+    /// For process `tgid`, the `number`th program of this run, for which there is so much room.
     ///
     /// # Errors
     /// There is no memory.
-    pub(super) fn make(tgid: u32, comm: [u8; COMM], number: u64, rows: usize, counting: bool) -> Result<Process> {
+    pub(super) fn make(tgid: u32, comm: [u8; COMM], number: u64, room: Room, counting: bool) -> Result<Process> {
         let memory = SharedMemory::make(PROCESS_BYTES)?;
         let layout = layout();
         let head = ProcessHead {
@@ -65,6 +74,7 @@ impl Process {
             refused: 0,
             clock_ahead: ahead_of(&tgid.to_string()),
             ranges_lost: 0,
+            large_ring: room.ring,
             shape: layout,
         };
         memory.set(0, &head);
@@ -75,8 +85,8 @@ impl Process {
             memory,
             wanted: 0,
             clock_ahead: head.clock_ahead,
-            rows: rows.min(ARENA_ROWS as usize) as u32,
-            rings: Rings::default(),
+            rows: room.rows.min(ARENA_ROWS as usize) as u32,
+            rings: Rings::of(room.ring),
             layout,
         };
         process.count(counting);

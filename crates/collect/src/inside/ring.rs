@@ -3,8 +3,10 @@
 //! Owns the order: a thread that is within a hook may yet submit something older than what others have submitted, so what is
 //! younger than its hook waits. What a ring holds is a program's and may be anything.
 
-use super::arena::{BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, RING_BYTES, RING_BYTES_OF_MANY};
-use super::arena::{ProcessHead, RING_FILLER, RingRecord};
+use super::arena::{
+    BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, PROCESS_LARGE_RINGS, RING_BYTES_OF_MANY,
+};
+use super::arena::{ProcessHead, RING_FILLER, RING_MOST, RingRecord};
 use super::memory::SharedMemory;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -15,6 +17,8 @@ const NOT_KNOWN: u64 = 1;
 const SEEN_WITHIN_NS: u64 = 1_000_000;
 /// A hook that takes as long belongs to a thread that is no more: agents wait for room for two seconds at most.
 pub(super) const LONGEST_HOOK_NS: u64 = 3_000_000_000;
+/// A ring is given back in so many parts: who fills it does not wait for all of it to be read.
+const PARTS: u64 = 16;
 /// Records are as long at most.
 const LONGEST_RECORD: u64 = 1 << 16;
 
@@ -31,15 +35,27 @@ pub(super) fn block(number: u32) -> u64 {
     PROCESS_BLOCKS + u64::from(number) * BLOCK_BYTES
 }
 
+/// Where the ring of a thread lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place {
+    block: u64,
+    at: u64,
+    bytes: u64,
+}
+
 /// How far the ring of a block was read.
 #[derive(Debug, Default, Clone)]
 struct Reader {
     tail: u64,
+    /// What its thread was told of that.
+    told: u64,
 }
 
 /// The rings of one process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Rings {
+    /// Bytes of each of the first threads' rings.
+    large: u64,
     readers: Vec<Reader>,
     /// What is not old enough.
     waiting: Vec<Submitted>,
@@ -48,6 +64,16 @@ pub(super) struct Rings {
 }
 
 impl Rings {
+    /// Those of the first threads have so many bytes each, a power of two.
+    pub(super) fn of(large: u64) -> Rings {
+        Rings {
+            large,
+            readers: Vec::new(),
+            waiting: Vec::new(),
+            malformed: 0,
+        }
+    }
+
     /// Takes what may be taken at `now`, in order, of the first `blocks` threads. `all`: nobody will submit any more.
     pub(super) fn take(&mut self, memory: &SharedMemory, blocks: u32, now: u64, all: bool) -> Vec<Submitted> {
         self.readers.resize(blocks as usize, Reader::default());
@@ -56,8 +82,8 @@ impl Rings {
             false => until(memory, blocks, now),
         };
         for (number, reader) in self.readers.iter_mut().enumerate() {
-            let size = ring_bytes(number as u32);
-            if !reader.read(memory, block(number as u32), size, &mut self.waiting) {
+            let place = place(number as u32, self.large);
+            if !reader.read(memory, place, &mut self.waiting) {
                 self.malformed += 1;
             }
         }
@@ -71,17 +97,28 @@ impl Rings {
     /// How full the fullest ring is, in hundredths.
     pub(super) fn fill(&self, memory: &SharedMemory) -> u64 {
         let fills = self.readers.iter().enumerate().map(|(number, reader)| {
-            let head = memory.now(block(number as u32) + offset_of!(Block, head) as u64);
-            head.wrapping_sub(reader.tail).saturating_mul(100) / ring_bytes(number as u32)
+            let place = place(number as u32, self.large);
+            let head = memory.now(place.block + offset_of!(Block, head) as u64);
+            head.wrapping_sub(reader.tail).saturating_mul(100) / place.bytes
         });
         fills.max().unwrap_or(0)
     }
 }
 
-fn ring_bytes(number: u32) -> u64 {
+/// Where the ring of a thread lies if those of the first ones have `large` bytes.
+fn place(number: u32, large: u64) -> Place {
+    let block = block(number);
     match number < LARGE_RINGS {
-        true => RING_BYTES,
-        false => RING_BYTES_OF_MANY,
+        true => Place {
+            block,
+            at: PROCESS_LARGE_RINGS + u64::from(number) * RING_MOST,
+            bytes: large,
+        },
+        false => Place {
+            block,
+            at: block + BLOCK_RING,
+            bytes: RING_BYTES_OF_MANY,
+        },
     }
 }
 
@@ -108,26 +145,35 @@ pub(super) fn oldest_hook(memory: &SharedMemory, blocks: u32, now: u64) -> Optio
 
 impl Reader {
     /// Appends what the ring holds. False: it held something else.
-    fn read(&mut self, memory: &SharedMemory, block: u64, size: u64, into: &mut Vec<Submitted>) -> bool {
-        let head = memory.now(block + offset_of!(Block, head) as u64);
-        let is_whole = head.wrapping_sub(self.tail) <= size && self.read_up_to(memory, block, size, head, into);
+    fn read(&mut self, memory: &SharedMemory, place: Place, into: &mut Vec<Submitted>) -> bool {
+        let head = memory.now(place.block + offset_of!(Block, head) as u64);
+        // it changes when all was read and nowhere else, so that it is that of what lies between tail and head
+        let base = memory.now(place.block + offset_of!(Block, base) as u64);
+        let is_whole =
+            head.wrapping_sub(self.tail) <= place.bytes && self.read_up_to(memory, place, (base, head), into);
         self.tail = head;
-        let tail = memory.word(block + offset_of!(Block, tail) as u64);
-        tail.store(head, Ordering::Release);
+        self.tell(memory, place);
         is_whole
+    }
+
+    /// Has the thread write where we have read.
+    fn tell(&mut self, memory: &SharedMemory, place: Place) {
+        let tail = memory.word(place.block + offset_of!(Block, tail) as u64);
+        tail.store(self.tail, Ordering::Release);
+        self.told = self.tail;
     }
 
     fn read_up_to(
         &mut self,
         memory: &SharedMemory,
-        block: u64,
-        size: u64,
-        head: u64,
+        place: Place,
+        (base, head): (u64, u64),
         into: &mut Vec<Submitted>,
     ) -> bool {
+        let size = place.bytes;
         while self.tail != head {
-            let at = self.tail & (size - 1);
-            let record: RingRecord = memory.get(block + BLOCK_RING + at);
+            let at = self.tail.wrapping_sub(base) & (size - 1);
+            let record: RingRecord = memory.get(place.at + at);
             let bytes = u64::from(record.bytes);
             let whole = (size_of::<RingRecord>() as u64 + bytes).next_multiple_of(16);
             let is_filler = record.stream == RING_FILLER;
@@ -137,7 +183,7 @@ impl Reader {
             }
             if !is_filler {
                 let mut copied = vec![0; bytes as usize];
-                memory.copy(block + BLOCK_RING + at + size_of::<RingRecord>() as u64, &mut copied);
+                memory.copy(place.at + at + size_of::<RingRecord>() as u64, &mut copied);
                 into.push(Submitted {
                     stamp: record.stamp,
                     stream: record.stream,
@@ -145,6 +191,9 @@ impl Reader {
                 });
             }
             self.tail = self.tail.wrapping_add(whole);
+            if self.tail.wrapping_sub(self.told) > size / PARTS {
+                self.tell(memory, place);
+            }
         }
         true
     }
@@ -153,17 +202,22 @@ impl Reader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inside::arena::{PROCESS_BYTES, RING_BYTES};
     use proptest::prelude::*;
 
     /// A process with two threads.
     fn memory() -> SharedMemory {
-        SharedMemory::make(block(2)).expect("memory")
+        SharedMemory::make(PROCESS_BYTES).expect("memory")
+    }
+
+    fn rings() -> Rings {
+        Rings::of(RING_BYTES)
     }
 
     fn submit(memory: &SharedMemory, thread: u32, stamp: u64, bytes: &[u8]) {
         let head_at = block(thread) + offset_of!(Block, head) as u64;
         let head = memory.now(head_at);
-        let at = block(thread) + BLOCK_RING + (head & (RING_BYTES - 1));
+        let at = place(thread, RING_BYTES).at + (head & (RING_BYTES - 1));
         let record = RingRecord {
             bytes: bytes.len() as u32,
             stream: 0,
@@ -188,7 +242,7 @@ mod tests {
 
     #[test]
     fn records_of_two_threads_come_in_the_order_of_their_times() {
-        let (memory, mut rings) = (memory(), Rings::default());
+        let (memory, mut rings) = (memory(), rings());
         submit(&memory, 0, 10, b"one");
         submit(&memory, 0, 30, b"three");
         submit(&memory, 1, 20, b"two");
@@ -200,7 +254,7 @@ mod tests {
 
     #[test]
     fn what_is_younger_than_a_hook_waits_for_what_that_may_submit() {
-        let (memory, mut rings) = (memory(), Rings::default());
+        let (memory, mut rings) = (memory(), rings());
         submit(&memory, 0, 10, b"");
         submit(&memory, 0, 30, b"");
         busy(&memory, 1, 20);
@@ -212,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_was_ended_in_a_hook_holds_nobody_up_for_ever() {
-        let (memory, mut rings) = (memory(), Rings::default());
+        let (memory, mut rings) = (memory(), rings());
         busy(&memory, 1, 5);
         submit(&memory, 0, 10, b"");
         assert_eq!(stamps(&rings.take(&memory, 2, 100, false)), [0u64; 0]);
@@ -222,10 +276,49 @@ mod tests {
 
     #[test]
     fn what_was_submitted_a_moment_ago_waits_for_others() {
-        let (memory, mut rings) = (memory(), Rings::default());
+        let (memory, mut rings) = (memory(), rings());
         submit(&memory, 0, LATER, b"");
         assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [0u64; 0]);
         assert_eq!(stamps(&rings.take(&memory, 2, LATER, true)), [LATER]);
+    }
+
+    #[test]
+    fn a_ring_that_was_read_may_begin_anew() {
+        let (memory, mut rings) = (memory(), rings());
+        submit(&memory, 0, 10, b"first");
+        assert_eq!(stamps(&rings.take(&memory, 1, LATER, false)), [10]);
+        let place = place(0, RING_BYTES);
+        let head_at = place.block + offset_of!(Block, head) as u64;
+        let head = memory.now(head_at);
+        memory.set(place.block + offset_of!(Block, base) as u64, &head);
+        memory.set(
+            place.at,
+            &RingRecord {
+                bytes: 6,
+                stream: 0,
+                stamp: 20,
+            },
+        );
+        memory.put(place.at + 16, b"second");
+        memory.word(head_at).store(head + 32, Ordering::Release);
+        let taken = rings.take(&memory, 1, LATER, false);
+        assert_eq!((taken.len(), &taken[0].bytes[..]), (1, &b"second"[..]));
+    }
+
+    #[test]
+    fn a_thread_may_write_on_before_all_of_its_ring_was_read() {
+        let (memory, mut into) = (memory(), Vec::new());
+        let place = place(0, RING_BYTES);
+        let record = vec![0; 1 << 15];
+        (0..RING_BYTES >> 16).for_each(|stamp| submit(&memory, 0, stamp, &record));
+        let head = memory.now(place.block + offset_of!(Block, head) as u64);
+        let mut reader = Reader::default();
+        assert!(reader.read_up_to(&memory, place, (0, head), &mut into));
+        let told = memory.now(place.block + offset_of!(Block, tail) as u64);
+        assert!(
+            told > 0 && head - told <= RING_BYTES / PARTS + (1 << 16),
+            "{told} of {head}"
+        );
     }
 
     proptest! {
@@ -233,9 +326,11 @@ mod tests {
         fn any_bytes_of_a_ring_are_read_within_its_bounds(
             bytes in proptest::collection::vec(any::<u8>(), 0..4096),
             head: u64,
+            base: u64,
         ) {
-            let (memory, mut rings) = (memory(), Rings::default());
-            memory.put(block(0) + BLOCK_RING, &bytes);
+            let (memory, mut rings) = (memory(), rings());
+            memory.set(block(0) + offset_of!(Block, base) as u64, &base);
+            memory.put(place(0, RING_BYTES).at, &bytes);
             memory.word(block(0) + offset_of!(Block, head) as u64).store(head, Ordering::Release);
             let taken = rings.take(&memory, 1, LATER, true);
             let sum: usize = taken.iter().map(|record| record.bytes.len()).sum();

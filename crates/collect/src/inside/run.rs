@@ -1,11 +1,12 @@
 //! The memory of a run, which all agents read: what each row captures, which files were looked at, and what is done to them.
 
 use super::arena::{
-    ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RUN_BYTES, RUN_FILES, RUN_FILES_MOST,
-    RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_PROBE_SITES, RUN_SITE_OPTIONS, RUN_SPECS, RunHead, TableShape,
+    ARENA_MAGIC, ARENA_ROWS, ArenaCall, ArenaFile, ArenaPatch, ArenaPlanned, RING_BYTES, RING_BYTES_OF_MANY, RING_MOST,
+    RUN_BYTES, RUN_FILES, RUN_FILES_MOST, RUN_FILES_SLOTS, RUN_OPTIONS, RUN_PLANS, RUN_PROBE_SITES, RUN_SITE_OPTIONS,
+    RUN_SPECS, RunHead, TableShape,
 };
 use super::memory::SharedMemory;
-use super::process::insert;
+use super::process::{Room, insert};
 use crate::foreign::longest_hold;
 use crate::probe::{Setup, told};
 use crate::wire::{PROBE_SITES, ProbeSite, Spec, bytes_of};
@@ -31,12 +32,19 @@ pub(super) type FileName = (u64, u64);
 pub(super) struct Run {
     pub memory: SharedMemory,
     plans: Mutex<Plans>,
+    ring: u64,
 }
 
 #[derive(Default)]
 struct Plans {
     of: HashMap<FileName, ArenaPlanned>,
     used: u64,
+}
+
+/// Bytes of the ring of each of a process's first threads, where so many are asked for.
+fn ring_bytes(asked: Option<u32>) -> u64 {
+    let bytes = asked.map_or(RING_BYTES, u64::from);
+    bytes.next_power_of_two().clamp(RING_BYTES_OF_MANY, RING_MOST)
 }
 
 impl Run {
@@ -62,6 +70,7 @@ impl Run {
         let run = Run {
             memory,
             plans: Mutex::default(),
+            ring: ring_bytes(setup.thread_ring_bytes),
         };
         for (row, spec) in setup.specs.iter().enumerate() {
             run.set_spec(row as u64, bytes_of(spec));
@@ -77,6 +86,7 @@ impl Run {
         Ok(Run {
             memory: SharedMemory::over(file, RUN_BYTES)?,
             plans: Mutex::default(),
+            ring: RING_BYTES,
         })
     }
 
@@ -142,6 +152,14 @@ impl Run {
         let planned = plans.of.get(&(file.device, file.inode)).copied().unwrap_or_default();
         // where there is no room for it, who maps it waits each time
         insert(&self.memory, &FILES, bytes_of(file), bytes_of(&planned));
+    }
+
+    /// How much each process gets.
+    pub(super) fn room(&self) -> Room {
+        Room {
+            rows: self.rows(),
+            ring: self.ring,
+        }
     }
 
     /// Rows that it can tell apart.

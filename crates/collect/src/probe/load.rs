@@ -35,6 +35,8 @@ pub struct Setup {
     pub memory_ring_bytes: u32,
     /// The same of the ring of work.
     pub work_ring_bytes: u32,
+    /// From inside, the same of the ring of each of a process's first threads, if somebody says how large.
+    pub thread_ring_bytes: Option<u32>,
     pub only_targets: bool,
     /// Where calls are taken from.
     pub place: EnginePlace,

@@ -353,9 +353,13 @@ impl Loop {
     }
 
     /// A hundred kernels of a microsecond in each step.
+    /// To launch takes a real host some microseconds.
     fn launch_storm(&mut self, _: u64) -> Result<(), u32> {
         self.driver.kernel_ns(1_000);
-        (0..100).try_for_each(|_| self.driver.launch(self.function))
+        (0..100).try_for_each(|_| {
+            spin(3);
+            self.driver.launch(self.function)
+        })
     }
 
     fn leak_growth(&mut self, number: u64) -> Result<(), u32> {

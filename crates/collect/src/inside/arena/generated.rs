@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0003;
+pub const ARENA_MAGIC: u64 = 0x6165_6e61_0001_0005;
 pub const ARENA_PAGE: u64 = 4096;
 pub const RUN_BYTES: u64 = 1_073_741_824;
 /// `struct options`.
@@ -180,10 +180,12 @@ pub struct TableEntry {
 
 /// Where the blocks of threads begin.
 pub const PROCESS_BLOCKS: u64 = 268_435_456;
-pub const BLOCK_BYTES: u64 = 20_119_552;
+pub const BLOCK_BYTES: u64 = 16_056_320;
 pub const MOST_BLOCKS: u32 = 12_288;
+/// Behind the blocks: the rings of the first threads, [`RING_MOST`] for each.
+pub const PROCESS_LARGE_RINGS: u64 = 197_568_495_616;
 /// Of which hardly any are in use.
-pub const PROCESS_BYTES: u64 = 247_497_490_432;
+pub const PROCESS_BYTES: u64 = 214_748_364_800;
 
 /// What agent and gpuscope know of each other.
 #[repr(C)]
@@ -218,6 +220,8 @@ pub struct ProcessHead {
     pub clock_ahead: i64,
     /// Ranges and marks that found no room.
     pub ranges_lost: u64,
+    /// Bytes of the ring of each of the first [`LARGE_RINGS`] threads, a power of two.
+    pub large_ring: u64,
     pub shape: [TableShape; ARENA_TABLES],
 }
 
@@ -233,11 +237,14 @@ pub const BLOCK_FAILURES: u64 = 917_504;
 pub const BLOCK_TOTALS: u64 = 983_040;
 /// `struct open_ranges`.
 pub const BLOCK_RANGES: u64 = 15_728_640;
+/// Of threads behind [`LARGE_RINGS`].
 pub const BLOCK_RING: u64 = 15_794_176;
 /// Calls of which nothing but their number is wanted, a word for each row.
-pub const BLOCK_PLAIN: u64 = 19_988_480;
-/// Of the first threads'.
-pub const RING_BYTES: u64 = 4_194_304;
+pub const BLOCK_PLAIN: u64 = 15_925_248;
+/// Of the first threads', unless something else is asked for.
+pub const RING_BYTES: u64 = 8_388_608;
+/// That may be asked for.
+pub const RING_MOST: u64 = 1_073_741_824;
 /// Of those behind [`LARGE_RINGS`].
 pub const RING_BYTES_OF_MANY: u64 = 131_072;
 pub const LARGE_RINGS: u32 = 16;
@@ -254,10 +261,14 @@ pub struct Block {
     pub busy: u64,
     /// The thread's own, as pthread_self() gives it; 0: this is its other block.
     pub pointer: u64,
-    pub pad: [u64; 5],
+    /// Where its ring lies, from here on.
+    pub ring_at: u64,
+    pub pad: [u64; 4],
     /// Bytes submitted.
     pub head: u64,
-    pub pad2: [u64; 7],
+    /// Of these, what was submitted when the ring last began anew, at its first byte.
+    pub base: u64,
+    pub pad2: [u64; 6],
     /// Bytes taken by gpuscope.
     pub tail: u64,
     pub pad3: [u64; 7],
@@ -382,12 +393,13 @@ layout! { Table, 16:
 layout! { TableEntry, 8:
     in_use: 0, next: 4,
 }
-layout! { ProcessHead, 448:
+layout! { ProcessHead, 456:
     magic: 0, image: 8, mapped: 16, tgid: 24, blocks: 28, unseen: 32, nested: 40, patched: 48, refused: 56,
-    waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, ranges_lost: 104, shape: 112,
+    waited: 64, waits: 72, rounds: 80, gave_up: 88, clock_ahead: 96, ranges_lost: 104, large_ring: 112, shape: 120,
 }
 layout! { Block, 192:
-    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, pad: 24, head: 64, pad2: 72, tail: 128, pad3: 136,
+    owner: 0, ring_bytes: 4, busy: 8, pointer: 16, ring_at: 24, pad: 32, head: 64, base: 72, pad2: 80, tail: 128,
+    pad3: 136,
 }
 layout! { RingRecord, 16:
     bytes: 0, stream: 4, stamp: 8,

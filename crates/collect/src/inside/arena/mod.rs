@@ -112,13 +112,17 @@ mod tests {
         assert!(shapes[OWN_ROWS].end() <= BLOCK_FAILURES);
         assert!(shapes[OWN_FAILURES].end() <= BLOCK_TOTALS);
         assert!(shapes[OWN_TOTALS].end() <= BLOCK_RANGES);
-        assert_eq!(BLOCK_RING + RING_BYTES, BLOCK_PLAIN);
+        assert_eq!(BLOCK_RING + RING_BYTES_OF_MANY, BLOCK_PLAIN);
         assert_eq!(BLOCK_PLAIN + ARENA_ROWS * 8, BLOCK_BYTES);
         for pair in shapes[PROCESS_FLOWS..].windows(2) {
             assert!(pair[0].end() <= pair[1].offset);
         }
         assert!(shapes[ARENA_TABLES - 1].end() <= PROCESS_BLOCKS);
-        assert_eq!(PROCESS_BLOCKS + u64::from(MOST_BLOCKS) * BLOCK_BYTES, PROCESS_BYTES);
+        assert_eq!(
+            PROCESS_BLOCKS + u64::from(MOST_BLOCKS) * BLOCK_BYTES,
+            PROCESS_LARGE_RINGS
+        );
+        assert_eq!(PROCESS_LARGE_RINGS + u64::from(LARGE_RINGS) * RING_MOST, PROCESS_BYTES);
         let files = u64::from(RUN_FILES_MOST) * 56 + u64::from(RUN_FILES_SLOTS) * 4;
         assert!(RUN_FILES + files < RUN_PLANS && RUN_SPECS + ARENA_ROWS * size_of::<wire::Spec>() as u64 <= RUN_FILES);
     }
