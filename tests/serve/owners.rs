@@ -1,7 +1,7 @@
 //! Programs that are gone before anybody can look at them: whose they were is known all the same.
 
 use super::exporter::Exporter;
-use super::support::{Ledger, eventually, sim_folder};
+use super::support::{Ledger, Program, eventually, sim_folder};
 use super::workload::Workloads;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -118,4 +118,25 @@ fn what_nobody_could_read_of_a_program_is_counted() {
 fn lacks_command_line(text: &str) -> bool {
     let of_it = |line: &&str| line.starts_with("gpuscope_api_calls_total{") && line.contains("comm=\"o-unread\"");
     text.lines().filter(of_it).any(|line| !line.contains("cmdline="))
+}
+
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn a_job_is_shown_with_its_user_program_and_rank() {
+    let exporter = Exporter::start(&["--collect", "api,self", "--labels", "comm,user,job,program,rank"]);
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let mut command = workloads.command("o-rank", "train 1");
+    command.env("PBS_JOBID", "4711.head").env("OMPI_COMM_WORLD_RANK", "3");
+    let ledger = Program::start(&mut command).finish().ledger;
+    let calls = exporter.calls_of(&ledger) as f64;
+    let labels = [
+        "user=\"root\"",
+        "batch_job=\"4711.head\"",
+        "program=\"o-rank\"",
+        "rank=\"3\"",
+    ];
+    eventually("all calls are counted for it", || {
+        exporter.sum("gpuscope_api_calls_total", &labels) == Some(calls)
+    });
 }
