@@ -166,6 +166,9 @@ ROWS = [
          [(f"sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) / "
            f"(sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) + "
            f"sum by ({BY_OWNER}) (rate(gpuscope_gpu_busy_at_most_seconds_total{{{OWNER}}}{RATE})) > 0)", WHOM)]),
+        ("Idle by reason", "stack", "none",
+         "GPUs that surely had nothing to do, on average: host-bound, memory, forgotten (beyond ten minutes at a time), unknown.",
+         [(f"sum by (reason) (rate(gpuscope_waste_gpu_seconds_total{{{OWNER}}}{RATE}))", "{{reason}}")]),
         ("Idle time that is no bound", "lines", "none",
          "Processes of which something was not seen: their idle time is inferred, not proved.",
          [(f"sum by ({BY_OWNER}) (gpuscope_gpu_idle_inferred_processes{{{OWNER}}})", WHOM)]),
