@@ -103,8 +103,10 @@ impl FleetPlane {
             let mut sums = Sums::default();
             report.add_to(&mut sums);
             let (idle, devices) = (report.idle_time(), devices_of(memory.reading(report.pid)));
-            self.wasted.count(report.pid, &idle.reasons, idle.inferred, &devices);
-            sums.add_waste(&self.wasted.take(report.pid));
+            let waste = self
+                .wasted
+                .count_last(report.pid, &idle.reasons, idle.inferred, &devices);
+            sums.add_waste(&waste);
             self.fold(report.pid, sums, now);
         }
     }

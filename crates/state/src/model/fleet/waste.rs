@@ -33,6 +33,8 @@ pub struct Wasted {
 #[derive(Debug, Default)]
 struct Counted {
     by_reason: Reasons,
+    /// Of these, of devices that are not known yet.
+    waiting: Reasons,
     waste: Waste,
 }
 
@@ -40,48 +42,50 @@ impl Wasted {
     /// The idle time of a living process since its beginning, and the devices that it is known to use; what was counted
     /// of it in all.
     pub fn count_living(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> &Waste {
-        if devices.is_empty() && idle.total_ns() < PATIENCE_NS {
-            return &self.processes.entry(pid).or_default().waste;
-        }
-        self.count(pid, idle, inferred, devices)
-    }
-
-    /// The same, with what waited.
-    pub fn count(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> &Waste {
         let counted = self.processes.entry(pid).or_default();
-        let devices = if devices.is_empty() { &[None] } else { devices };
-        for (reason, ns) in counted.more(idle) {
-            counted.by_reason.add(reason, ns);
-            for device in devices {
-                let key = WasteKey {
-                    device: device.clone(),
-                    reason,
-                    inferred,
-                };
-                *counted.waste.entry(key).or_default() += ns;
-            }
+        counted.note(idle);
+        if !devices.is_empty() || counted.waiting.total_ns() >= PATIENCE_NS {
+            counted.place(inferred, devices);
         }
         &counted.waste
     }
 
-    /// A process is no more: what was counted of it is its owner's.
-    pub fn take(&mut self, pid: u32) -> Waste {
-        self.processes.remove(&pid).unwrap_or_default().waste
+    /// The same of one that has ended: nothing waits any longer. What was counted of it is its owner's.
+    pub fn count_last(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> Waste {
+        let mut counted = self.processes.remove(&pid).unwrap_or_default();
+        counted.note(idle);
+        counted.place(inferred, devices);
+        counted.waste
     }
 }
 
 impl Counted {
-    /// What is new, by reason; it adds up to how much the total has grown.
-    fn more(&self, idle: &Reasons) -> Vec<(Reason, u64)> {
+    /// Takes in what is new, by reason; it adds up to how much the total has grown.
+    fn note(&mut self, idle: &Reasons) {
         let mut room = idle.total_ns().saturating_sub(self.by_reason.total_ns());
-        let grown = |reason: &Reason| (*reason, idle.get(*reason).saturating_sub(self.by_reason.get(*reason)));
-        let mut more: Vec<(Reason, u64)> = Reason::ALL.iter().map(grown).collect();
-        for (_, ns) in &mut more {
-            *ns = (*ns).min(room);
-            room -= *ns;
+        for reason in Reason::ALL {
+            let grown = idle.get(*reason).saturating_sub(self.by_reason.get(*reason));
+            let more = grown.min(room);
+            room -= more;
+            self.by_reason.add(*reason, more);
+            self.waiting.add(*reason, more);
         }
-        more.retain(|(_, ns)| *ns > 0);
-        more
+    }
+
+    /// What waited is of these devices.
+    fn place(&mut self, inferred: bool, devices: &[Device]) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let devices = if devices.is_empty() { &[None] } else { devices };
+        for reason in Reason::ALL.iter().filter(|reason| waiting.get(**reason) > 0) {
+            for device in devices {
+                let key = WasteKey {
+                    device: device.clone(),
+                    reason: *reason,
+                    inferred,
+                };
+                *self.waste.entry(key).or_default() += waiting.get(*reason);
+            }
+        }
     }
 }
 
@@ -106,49 +110,58 @@ mod tests {
     #[test]
     fn idle_time_is_counted_for_the_devices_that_are_known_then() {
         let (mut wasted, gpu) = (Wasted::default(), Some(Arc::from("GPU-0")));
-        wasted.count(7, &reasons(10, 0), false, &[]);
-        let waste = wasted.count(7, &reasons(25, 0), false, std::slice::from_ref(&gpu));
-        assert_eq!(of(waste, None), [(Reason::HostBound, 10)]);
+        let waste = wasted.count_living(7, &reasons(15, 0), false, std::slice::from_ref(&gpu));
         assert_eq!(of(waste, Some("GPU-0")), [(Reason::HostBound, 15)]);
-        let waste = wasted.count(7, &reasons(26, 0), false, &[gpu, Some(Arc::from("GPU-1"))]);
-        assert_eq!(of(waste, Some("GPU-0")), [(Reason::HostBound, 16)]);
-        assert_eq!(of(waste, Some("GPU-1")), [(Reason::HostBound, 1)]);
+        let waste = wasted.count_last(7, &reasons(16, 0), false, &[gpu, Some(Arc::from("GPU-1"))]);
+        assert_eq!(of(&waste, Some("GPU-0")), [(Reason::HostBound, 16)]);
+        assert_eq!(of(&waste, Some("GPU-1")), [(Reason::HostBound, 1)]);
     }
 
     #[test]
     fn idle_time_of_a_living_process_waits_for_its_devices_for_a_minute_of_it() {
         let mut wasted = Wasted::default();
-        assert!(wasted.count_living(7, &reasons(10, 0), false, &[]).is_empty());
+        assert!(wasted.count_living(7, &reasons(11, 0), false, &[]).is_empty());
         let gpu = Some(Arc::from("GPU-0"));
-        let waste = wasted.count_living(7, &reasons(11, 0), false, &[gpu]);
-        assert_eq!(of(waste, Some("GPU-0")), [(Reason::HostBound, 11)]);
+        let waste = wasted.count_living(7, &reasons(10, 0), false, &[gpu]);
+        assert_eq!(
+            of(waste, Some("GPU-0")),
+            [(Reason::HostBound, 11)],
+            "as it was told then"
+        );
         let waste = wasted.count_living(8, &reasons(PATIENCE_NS, 0), false, &[]);
         assert_eq!(of(waste, None), [(Reason::HostBound, PATIENCE_NS)]);
         wasted.count_living(9, &reasons(3, 0), false, &[]);
-        let waste = wasted.count(9, &reasons(3, 0), false, &[]);
-        assert_eq!(of(waste, None), [(Reason::HostBound, 3)], "it has ended");
+        let waste = wasted.count_last(9, &reasons(3, 0), false, &[]);
+        assert_eq!(of(&waste, None), [(Reason::HostBound, 3)], "it has ended");
     }
 
     #[test]
     fn what_was_counted_for_one_reason_does_not_move_to_another() {
-        let mut wasted = Wasted::default();
-        wasted.count(7, &reasons(10, 0), false, &[]);
-        let waste = wasted.count(7, &reasons(0, 12), false, &[]);
-        assert_eq!(of(waste, None), [(Reason::HostBound, 10), (Reason::Unknown, 2)]);
-        assert_eq!(wasted.take(7).len(), 2);
-        assert!(wasted.take(7).is_empty());
+        let (mut wasted, gpu) = (Wasted::default(), [Some(Arc::from("GPU-0"))]);
+        wasted.count_living(7, &reasons(10, 0), false, &gpu);
+        let waste = wasted.count_last(7, &reasons(0, 12), false, &gpu);
+        let expected = [(Reason::HostBound, 10), (Reason::Unknown, 2)];
+        assert_eq!(of(&waste, Some("GPU-0")), expected);
     }
 
     proptest! {
         #[test]
-        fn reasons_add_up_to_the_most_idle_time_that_was_told(steps in prop::collection::vec((0u64..100, 0u64..100), 1..20)) {
+        fn reasons_of_each_device_add_up_to_the_most_idle_time_that_was_told(
+            steps in prop::collection::vec((0u64..100, 0u64..100, any::<bool>()), 1..20)
+        ) {
             let (mut wasted, mut most, mut before) = (Wasted::default(), 0, Waste::default());
-            for (host, unknown) in steps {
-                let waste = wasted.count(7, &reasons(host, unknown), false, &[]);
+            let gpus = ["GPU-0", "GPU-1"].map(|uuid| Some(Arc::from(uuid)));
+            for (host, unknown, known) in steps {
+                let devices: &[Device] = if known { &gpus } else { &[] };
+                let waste = wasted.count_living(7, &reasons(host, unknown), false, devices);
                 most = most.max(host + unknown);
-                prop_assert_eq!(waste.values().sum::<u64>(), most);
-                prop_assert!(before.iter().all(|(key, ns)| waste[key] >= *ns));
+                prop_assert!(before.iter().all(|(key, ns)| waste[key] >= *ns), "it never falls");
                 before.clone_from(waste);
+            }
+            let waste = wasted.count_last(7, &Reasons::default(), false, &gpus);
+            for gpu in &gpus {
+                let of_it: u64 = of(&waste, gpu.as_deref()).iter().map(|(_, ns)| ns).sum();
+                prop_assert_eq!(of_it, most);
             }
         }
     }
