@@ -133,15 +133,18 @@ fn the_container_can_do_no_more_than_it_needs() {
 
 #[test]
 #[ignore = "needs helm: scripts/fetch-tools.sh"]
-fn the_operator_gets_the_same_rules_and_grafana_the_same_dashboard() {
+fn the_operator_gets_the_same_rules_and_grafana_the_same_dashboards() {
     let (_, objects) = rendered(EVERYTHING);
     let rules = &of_kind(&objects, "PrometheusRule")["spec"];
     assert_eq!(rules, &yaml(&read("deploy/prometheus/gpuscope.rules.yml")));
     let maps: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "ConfigMap").collect();
-    let dashboard = maps.iter().find_map(|map| map["data"]["gpuscope.json"].as_str());
-    let dashboard: Value = serde_json::from_str(dashboard.expect("a dashboard")).expect("JSON");
-    let own: Value = serde_json::from_str(&read("deploy/grafana/gpuscope.json")).expect("JSON");
-    assert_eq!(dashboard, own);
+    for name in super::dashboard::NAMES {
+        let file = format!("{name}.json");
+        let dashboard = maps.iter().find_map(|map| map["data"][&file].as_str());
+        let dashboard: Value = serde_json::from_str(dashboard.expect("a dashboard")).expect("JSON");
+        let own: Value = serde_json::from_str(&read(&format!("deploy/grafana/{file}"))).expect("JSON");
+        assert_eq!(dashboard, own, "{file}");
+    }
     let monitor = &of_kind(&objects, "ServiceMonitor")["spec"]["endpoints"][0];
     assert_eq!(
         (&monitor["honorLabels"], &monitor["scheme"]),
