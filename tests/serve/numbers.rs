@@ -29,8 +29,7 @@ struct Scene {
 #[ignore = "needs root and BPF"]
 fn prometheus_answers_with_the_ledgers_numbers() {
     let everything = "api,getters,buckets,errors,memory,launches,copies,sync,driver,nvml,xid,self";
-    let labels = "comm,namespace,pod,container,container_id,unit,slurm_job,user,program";
-    let exporter = Exporter::start(&["--collect", everything, "--retain", "10min", "--labels", labels]);
+    let exporter = Exporter::start(&["--collect", everything, "--retain", "10min"]);
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
     let prometheus = Prometheus::of(&exporter);
