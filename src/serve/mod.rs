@@ -19,6 +19,7 @@ mod fixture;
 pub mod gather;
 mod heartbeat;
 pub mod http;
+pub mod job;
 pub(crate) mod limit;
 pub mod metric;
 pub mod metrics;

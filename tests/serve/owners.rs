@@ -123,7 +123,12 @@ fn lacks_command_line(text: &str) -> bool {
 #[test]
 #[ignore = "needs root and BPF: serve traces the whole machine"]
 fn a_job_is_shown_with_its_user_program_and_rank() {
-    let exporter = Exporter::start(&["--collect", "api,self", "--labels", "comm,user,job,program,rank"]);
+    let exporter = Exporter::start(&[
+        "--collect",
+        "api,launches,sync,self",
+        "--labels",
+        "comm,user,job,program,rank",
+    ]);
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
     let mut command = workloads.command("o-rank", "train 1");
@@ -139,4 +144,22 @@ fn a_job_is_shown_with_its_user_program_and_rank() {
     eventually("all calls are counted for it", || {
         exporter.sum("gpuscope_api_calls_total", &labels) == Some(calls)
     });
+    let report = job_report(&exporter);
+    assert!(report.contains("gpuscope: job 4711.head, on one node"), "{report}");
+    assert!(
+        report.contains("\n  launches ") && report.contains("\n  surely idle "),
+        "{report}"
+    );
+}
+
+/// As an epilog of PBS has it, whose environment names the job.
+fn job_report(exporter: &Exporter) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+    let url = format!("http://{}/metrics", exporter.address());
+    command
+        .args(["job-report", "--from", &url])
+        .env("PBS_JOBID", "4711.head");
+    let output = command.env_remove("SLURM_JOB_ID").output().expect("gpuscope starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
 }

@@ -18,8 +18,9 @@ const RANK_VARIABLES: [&str; 6] = [
     "SLURM_PROCID",
 ];
 
-/// `4711` of Slurm and LSF, `4711[3]` of LSF's arrays, `4711.server` of PBS; empty: the environment has none.
-pub(super) fn job(variable: impl Fn(&str) -> String) -> String {
+/// The job that an environment names: `4711` of Slurm and LSF, `4711[3]` of LSF's arrays, `4711.server` of PBS; empty: the environment has none.
+#[must_use]
+pub fn job(variable: impl Fn(&str) -> String) -> String {
     let found = JOB_VARIABLES.iter().map(|name| (*name, variable(name)));
     let Some((name, job)) = found.into_iter().find(|(_, job)| is_job(job)) else {
         return String::new();

@@ -23,6 +23,7 @@ mod register;
 mod tree;
 mod value;
 
+pub use batch::job as batch_job;
 pub use directory::Directory;
 #[cfg(feature = "serve")]
 pub use kubelet::Kubelet;
