@@ -52,7 +52,7 @@ struct Kept {
 #[derive(Serialize, Deserialize)]
 enum Number {
     Integer(u64),
-    Number(f64),
+    Real(f64),
     Histogram {
         sum: f64,
         count: u64,
@@ -163,7 +163,7 @@ fn left(document: Document) -> Left {
     let sample = |kept: Kept| {
         let metric = *by_name.get(kept.metric.as_str()).filter(|metric| goes_on(metric))?;
         let owner = owners.get(kept.owner)?.as_ref()?;
-        let fits = kept.values.len() == metric.labels.len() && kept.values.iter().all(is_short);
+        let fits = kept.values.len() == metric.labels.len() && kept.values.iter().all(|value| is_short(value));
         let value = value(kept.value);
         let fits = fits && series::is_valid(metric, &value);
         fits.then(|| Sample::new(metric, kept.values.into_iter().map(Into::into).collect(), value).of(owner))
@@ -181,14 +181,14 @@ fn owner(labels: Vec<(String, String)>) -> Option<Arc<Owner>> {
     fits.then(|| Arc::new(Owner { labels }))
 }
 
-fn is_short(text: &String) -> bool {
+fn is_short(text: &str) -> bool {
     text.len() <= MOST_LABEL_BYTES
 }
 
 fn number(value: &Value) -> Number {
     match value {
         Value::Integer(number) => Number::Integer(*number),
-        Value::Number(number) => Number::Number(*number),
+        Value::Number(number) => Number::Real(*number),
         Value::Histogram(Histogram { sum, count, buckets }) => Number::Histogram {
             sum: *sum,
             count: *count,
@@ -200,7 +200,7 @@ fn number(value: &Value) -> Number {
 fn value(number: Number) -> Value {
     match number {
         Number::Integer(number) => Value::Integer(number),
-        Number::Number(number) => Value::Number(number),
+        Number::Real(number) => Value::Number(number),
         Number::Histogram { sum, count, buckets } => Value::Histogram(Histogram { sum, count, buckets }),
     }
 }

@@ -116,7 +116,7 @@ fn what_a_stranger_wrote_is_refused_or_left_out() {
         kept("gpuscope_gpu_info", "[]", 0, r#"{"Integer":1}"#),
         kept(launches, r#"["x"]"#, 0, r#"{"Integer":1}"#),
         kept(launches, "[]", 1, r#"{"Integer":1}"#),
-        kept(launches, "[]", 0, r#"{"Number":-1.0}"#),
+        kept(launches, "[]", 0, r#"{"Real":-1.0}"#),
         kept(launches, "[]", 0, r#"{"Histogram":{"sum":1.0,"count":1,"buckets":[]}}"#),
     ] {
         assert_eq!(of(&with(1, &wrong)).unwrap(), (0, 1), "{wrong}");
@@ -133,6 +133,14 @@ fn what_a_stranger_wrote_is_refused_or_left_out() {
 }
 
 proptest! {
+    #[test]
+    fn any_file_is_refused_or_read(text in prop_oneof!["\\PC{0,60}", "\\{\"version\":1,\"since\":[0-9]{1,20},\"written\":[0-9]{1,20},\"owners\":\\[\\],\"series\":\\[\\]\\}"]) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("counters.json"), text).unwrap();
+        let left = take(folder.path(), RETAIN).unwrap_or_default();
+        prop_assert!(left.samples.is_empty());
+    }
+
     #[test]
     fn no_counter_falls_over_a_restart(before in 0u64..1000, counted in prop::collection::vec(0u64..100, 1..8)) {
         let mut carry = Carry::from(vec![launches("train", before)]);

@@ -95,7 +95,10 @@ pub fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
 }
 
 fn labels(folder: &Path, comm: &[u8], wanted: &Wanted) -> Vec<(Label, String)> {
-    let environ = wanted.reads_environment().then(|| environ(folder)).unwrap_or_default();
+    let environ = match wanted.reads_environment() {
+        true => environ(folder),
+        false => Vec::new(),
+    };
     let value = |label: &Label| match label {
         Label::Comm => clean(comm),
         Label::Exe => exe(folder),
