@@ -35,6 +35,8 @@ struct Counted {
     by_reason: Reasons,
     /// Of these, of devices that are not known yet.
     waiting: Reasons,
+    /// That it was last known to use: of one that has ended nobody tells any more.
+    devices: Vec<Device>,
     waste: Waste,
 }
 
@@ -44,8 +46,9 @@ impl Wasted {
     pub fn count_living(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> &Waste {
         let counted = self.processes.entry(pid).or_default();
         counted.note(idle);
-        if !devices.is_empty() || counted.waiting.total_ns() >= PATIENCE_NS {
-            counted.place(inferred, devices);
+        counted.use_devices(devices);
+        if !counted.devices.is_empty() || counted.waiting.total_ns() >= PATIENCE_NS {
+            counted.place(inferred);
         }
         &counted.waste
     }
@@ -54,7 +57,8 @@ impl Wasted {
     pub fn count_last(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> Waste {
         let mut counted = self.processes.remove(&pid).unwrap_or_default();
         counted.note(idle);
-        counted.place(inferred, devices);
+        counted.use_devices(devices);
+        counted.place(inferred);
         counted.waste
     }
 }
@@ -72,10 +76,21 @@ impl Counted {
         }
     }
 
-    /// What waited is of these devices.
-    fn place(&mut self, inferred: bool, devices: &[Device]) {
+    fn use_devices(&mut self, devices: &[Device]) {
+        if !devices.is_empty() && self.devices != devices {
+            self.devices = devices.to_vec();
+        }
+    }
+
+    /// What waited is of the devices that it uses.
+    fn place(&mut self, inferred: bool) {
         let waiting = std::mem::take(&mut self.waiting);
-        let devices = if devices.is_empty() { &[None] } else { devices };
+        let unknown = [None];
+        let devices: &[Device] = if self.devices.is_empty() {
+            &unknown
+        } else {
+            &self.devices
+        };
         for reason in Reason::ALL.iter().filter(|reason| waiting.get(**reason) > 0) {
             for device in devices {
                 let key = WasteKey {
@@ -115,6 +130,14 @@ mod tests {
         let waste = wasted.count_last(7, &reasons(16, 0), false, &[gpu, Some(Arc::from("GPU-1"))]);
         assert_eq!(of(&waste, Some("GPU-0")), [(Reason::HostBound, 16)]);
         assert_eq!(of(&waste, Some("GPU-1")), [(Reason::HostBound, 1)]);
+    }
+
+    #[test]
+    fn the_last_idle_time_of_a_process_is_of_the_devices_that_it_had() {
+        let mut wasted = Wasted::default();
+        wasted.count_living(7, &reasons(10, 0), false, &[Some(Arc::from("GPU-0"))]);
+        let waste = wasted.count_last(7, &reasons(15, 0), false, &[]);
+        assert_eq!(of(&waste, Some("GPU-0")), [(Reason::HostBound, 15)]);
     }
 
     #[test]
