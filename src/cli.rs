@@ -4,6 +4,7 @@ mod content;
 mod doctor;
 mod export;
 mod functions;
+mod job_report;
 mod leaks;
 pub mod mistakes;
 mod options;
@@ -23,6 +24,7 @@ pub use content::{Content, ExportFormat};
 pub use doctor::DoctorArgs;
 pub use export::{ExportArgs, Weighed};
 pub use functions::FunctionsArgs;
+pub use job_report::{JobFormat, JobReportArgs};
 pub use leaks::{LeaksArgs, MemoryStacks};
 pub use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};
 pub use preload::PreloadArgs;
@@ -82,6 +84,9 @@ pub enum Command {
     /// Serve metrics of the whole machine for Prometheus: devices, and who does what on them
     #[command(after_help = serve::SERVE_HELP)]
     Serve(Box<ServeArgs>),
+    /// Say what a job did with its GPUs, and why these waited, as gpuscope serve knows it: some lines at a job's end
+    #[command(after_help = job_report::JOB_REPORT_HELP)]
+    JobReport(JobReportArgs),
     /// Live screen: devices, who uses them for what, and why they wait
     #[command(after_help = top::TOP_HELP)]
     Top(Box<TopArgs>),

@@ -28,7 +28,7 @@ copies, sync (waiting, idle time), nvml (devices), xid, self (gpuscope and what 
 that it needs; nvml, xid and self need none.
 
 Labels: comm, exe, cmdline, env:NAME, namespace, pod, pod_uid, container, container_id, unit, slurm_job, \
-slurm_step, pid.
+slurm_step, user, job, program, rank, pid.
 
 A file has the same names with _ for -, such as top_kernels = 20; those of --otlp are in [otlp]: url, interval, \
 timeout, headers. Flags go before the file.

@@ -9,6 +9,8 @@ mod explain;
 pub(crate) mod export;
 pub(crate) mod functions;
 mod functions_kernel;
+#[cfg(feature = "serve")]
+mod job_report;
 pub mod launched;
 pub(crate) mod leaks;
 pub(crate) mod man;
@@ -57,6 +59,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Report(args) => report(&args),
         Command::Diff(args) => diff(&args),
         Command::Serve(args) => serve(&args),
+        Command::JobReport(args) => job_report(&args),
         Command::Top(args) => top(&args),
         Command::Timeline(args) => timeline(&args),
         Command::Export(args) => export(&args),
@@ -77,6 +80,16 @@ use serve::run as serve;
 #[cfg(not(feature = "serve"))]
 fn serve(_: &crate::cli::ServeArgs) -> Result<ExitCode> {
     let words = "serve: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
+    anyhow::bail!(crate::refusal::Usage(words.to_owned()))
+}
+
+#[cfg(feature = "serve")]
+use job_report::run as job_report;
+
+#[cfg(not(feature = "serve"))]
+fn job_report(_: &crate::cli::JobReportArgs) -> Result<ExitCode> {
+    let words =
+        "job-report: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
     anyhow::bail!(crate::refusal::Usage(words.to_owned()))
 }
 

@@ -10,6 +10,7 @@
 //! [`metrics`] is the table of all metrics: docs/metrics.md is made of it. The tracer lives in the main thread and
 //! gathers when it is asked; the web server has a thread of its own, and whoever asks while one gathers gets the same.
 
+pub mod carry;
 pub mod config;
 pub mod display;
 pub mod exchange;
@@ -19,6 +20,7 @@ mod fixture;
 pub mod gather;
 mod heartbeat;
 pub mod http;
+pub mod job;
 pub(crate) mod limit;
 pub mod metric;
 pub mod metrics;

@@ -12,7 +12,7 @@ use crate::device::Reconciled;
 use crate::discover;
 use crate::engine::totals::Snapshot;
 use crate::model::cost::Hits;
-use crate::model::fleet::{Earlier, Fleet, Held, Living, Reading, Sums};
+use crate::model::fleet::{Device, Earlier, Fleet, Held, Living, Reading, Sums, Wasted};
 use crate::model::launches::Launches;
 use crate::model::memory::{HOST, Origin, Tally};
 use crate::owner::cgroup::of_names;
@@ -38,6 +38,7 @@ pub(super) struct FleetPlane {
     /// What one hit costs, by place.
     prices: Vec<Hits>,
     earlier: Earlier,
+    wasted: Wasted,
     /// Processes that made calls, as of the last reading.
     seen: HashSet<u32>,
     /// How many of them have called CUDA.
@@ -101,6 +102,11 @@ impl FleetPlane {
         for report in work.take_ended() {
             let mut sums = Sums::default();
             report.add_to(&mut sums);
+            let (idle, devices) = (report.idle_time(), devices_of(memory.reading(report.pid)));
+            let waste = self
+                .wasted
+                .count_last(report.pid, &idle.reasons, idle.inferred, &devices);
+            sums.add_waste(&waste);
             self.fold(report.pid, sums, now);
         }
     }
@@ -154,6 +160,7 @@ impl Tracer {
             fleet: Fleet::default(),
             prices,
             earlier: Earlier::default(),
+            wasted: Wasted::default(),
             seen: HashSet::new(),
             callers: 0,
             looked: Instant::now(),
@@ -359,10 +366,14 @@ impl Tracer {
             let Some(owner) = fleet.directory.settled(pid) else {
                 continue;
             };
-            let inferred = self.work.add_to(pid, now, &mut sums);
             let known = living.entry(owner).or_default();
             known.processes += 1;
-            known.held.inferred += u64::from(inferred == Some(true));
+            if let Some(idle) = self.work.add_to(pid, now, &mut sums) {
+                let devices = devices_of(self.memory.reading(pid));
+                let waste = fleet.wasted.count_living(pid, &idle.reasons, idle.inferred, &devices);
+                sums.add_waste(waste);
+                known.held.inferred += u64::from(idle.inferred);
+            }
             if let Some(tally) = self.memory.tally(pid, now) {
                 tally.add_to(&mut sums);
                 hold(&mut known.held, &tally, self.memory.reading(pid));
@@ -404,6 +415,18 @@ impl Tracer {
         }
         Ok(by_process)
     }
+}
+
+/// The devices that a process is known to use.
+fn devices_of(reading: &[Reconciled]) -> Vec<Device> {
+    let mut devices: Vec<Device> = reading
+        .iter()
+        .filter_map(|row| row.uuid.as_deref())
+        .map(|uuid| Some(uuid.into()))
+        .collect();
+    devices.sort();
+    devices.dedup();
+    devices
 }
 
 /// Adds what a process holds, by devices of the machine where these are known.

@@ -8,7 +8,7 @@ use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Origin};
-use crate::model::work::{Call, Gap, ProcessReport, StreamName, Work};
+use crate::model::work::{Call, Gap, IdleTime, ProcessReport, StreamName, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
@@ -292,9 +292,9 @@ impl WorkPlane {
         self.model.alive()
     }
 
-    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; whether its idle time is
-    /// inferred. `None`: it is not known.
-    pub(super) fn add_to(&self, pid: u32, now: u64, sums: &mut Sums) -> Option<bool> {
+    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; its idle time. `None`: it is
+    /// not known.
+    pub(super) fn add_to(&self, pid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
         self.model.add_to(pid, now, sums)
     }
 

@@ -39,8 +39,32 @@ impl Exporter {
         let other = tempfile::tempdir().expect("a folder");
         let folder = std::mem::replace(&mut self.folder, other);
         drop(self);
+        Exporter::start_in(&mut Exporter::command(options, &folder), folder)
+    }
+
+    /// The same, with a folder for what is kept over restarts.
+    pub fn remembering(options: &[&str]) -> Exporter {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("state")).expect("a folder");
+        std::fs::create_dir_all(folder.path().join("kept")).expect("a folder");
+        Exporter::start_in(&mut Exporter::command(options, &folder), folder)
+    }
+
+    /// Another one in its place, after it was killed.
+    pub fn crashed(mut self, options: &[&str]) -> Exporter {
+        self.child.kill().expect("a child");
+        self.child.wait().expect("a child");
+        self.restarted(options)
+    }
+
+    fn command(options: &[&str], folder: &TempDir) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
-        Exporter::start_in(command.arg("serve").args(options), folder)
+        command.arg("serve").args(options);
+        let kept = folder.path().join("kept");
+        if kept.exists() {
+            command.env("STATE_DIRECTORY", kept);
+        }
+        command
     }
 
     /// As [`Exporter::start`], of a command that ends with `gpuscope serve` and its options.

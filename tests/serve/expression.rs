@@ -5,8 +5,8 @@ use gpuscope::serve::metrics;
 
 /// What Prometheus adds, and a histogram's edges.
 const ADDED: [&str; 3] = ["instance", "job", "le"];
-/// Labels of owners that are there unless somebody chooses others.
-const OWNER: [&str; 7] = [
+/// Labels of owners that are there unless somebody chooses others, and those that dashboards choose by where they are there.
+const OWNER: [&str; 11] = [
     "comm",
     "namespace",
     "pod",
@@ -14,6 +14,10 @@ const OWNER: [&str; 7] = [
     "container_id",
     "unit",
     "slurm_job",
+    "user",
+    "batch_job",
+    "program",
+    "rank",
 ];
 
 /// Names of our metrics in `expression`, as the table has them, with what selects among their series.

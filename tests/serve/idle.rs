@@ -6,6 +6,7 @@ use super::workload::Workloads;
 use std::time::Instant;
 
 const IDLE: &str = "gpuscope_gpu_idle_at_least_seconds_total";
+const WASTE: &str = "gpuscope_waste_gpu_seconds_total";
 const BUSY: &str = "gpuscope_gpu_busy_at_most_seconds_total";
 
 fn of(exporter: &Exporter, metric: &str, name: &str) -> f64 {
@@ -39,4 +40,24 @@ fn idle_time_goes_on_while_nothing_is_called() {
     });
     assert!(of(&exporter, IDLE, "i-forgotten") >= before);
     drop(works);
+}
+
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn reasons_of_waste_add_up_to_the_idle_time_of_the_gpu() {
+    let exporter = Exporter::start(&["--collect", "memory,sync,nvml,self"]);
+    let workloads = Workloads::of(&exporter);
+    let pauses = workloads.start("w-pauses", "train 0");
+    let on_gpu = ["comm=\"w-pauses\"", ",gpu=\"0\"", "certainty=\"bound\""];
+    eventually("the device is known, and was idle", || {
+        exporter.sum(WASTE, &on_gpu).unwrap_or(0.0) > 0.01
+    });
+    drop(pauses);
+    let sums = || [IDLE, WASTE].map(|metric| of(&exporter, metric, "w-pauses"));
+    eventually("both stand still, and are the same", || {
+        let [idle, waste] = sums();
+        (idle - waste).abs() < 1e-6
+    });
+    let on_gpu = exporter.sum(WASTE, &on_gpu).unwrap_or(0.0);
+    assert!((on_gpu - sums()[1]).abs() < 1e-6, "{on_gpu} of {:?} on its GPU", sums());
 }

@@ -1,7 +1,7 @@
 //! Programs that are gone before anybody can look at them: whose they were is known all the same.
 
 use super::exporter::Exporter;
-use super::support::{Ledger, eventually, sim_folder};
+use super::support::{Ledger, Program, eventually, sim_folder};
 use super::workload::Workloads;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -118,4 +118,48 @@ fn what_nobody_could_read_of_a_program_is_counted() {
 fn lacks_command_line(text: &str) -> bool {
     let of_it = |line: &&str| line.starts_with("gpuscope_api_calls_total{") && line.contains("comm=\"o-unread\"");
     text.lines().filter(of_it).any(|line| !line.contains("cmdline="))
+}
+
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn a_job_is_shown_with_its_user_program_and_rank() {
+    let exporter = Exporter::start(&[
+        "--collect",
+        "api,launches,sync,self",
+        "--labels",
+        "comm,user,job,program,rank",
+    ]);
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let mut command = workloads.command("o-rank", "train 1");
+    command.env("PBS_JOBID", "4711.head").env("OMPI_COMM_WORLD_RANK", "3");
+    let ledger = Program::start(&mut command).finish().ledger;
+    let calls = exporter.calls_of(&ledger) as f64;
+    let labels = [
+        "user=\"root\"",
+        "batch_job=\"4711.head\"",
+        "program=\"o-rank\"",
+        "rank=\"3\"",
+    ];
+    eventually("all calls are counted for it", || {
+        exporter.sum("gpuscope_api_calls_total", &labels) == Some(calls)
+    });
+    let report = job_report(&exporter);
+    assert!(report.contains("gpuscope: job 4711.head, on one node"), "{report}");
+    assert!(
+        report.contains("\n  launches ") && report.contains("\n  surely idle "),
+        "{report}"
+    );
+}
+
+/// As an epilog of PBS has it, whose environment names the job.
+fn job_report(exporter: &Exporter) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+    let url = format!("http://{}/metrics", exporter.address());
+    command
+        .args(["job-report", "--from", &url])
+        .env("PBS_JOBID", "4711.head");
+    let output = command.env_remove("SLURM_JOB_ID").output().expect("gpuscope starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
 }

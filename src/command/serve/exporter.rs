@@ -1,7 +1,7 @@
 //! The running exporter: gathers when somebody asks.
 
 use super::display::Display;
-use super::gatherer::Gatherer;
+use super::gatherer::{Gathered, Gatherer};
 use super::sources;
 use super::status::Known;
 use crate::cli::ServeArgs;
@@ -9,6 +9,7 @@ use crate::confine::{self, Capability, Keep};
 use crate::output::say;
 use crate::probe;
 use crate::refusal;
+use crate::serve::carry::{self, Carry};
 use crate::serve::config::{self, Config};
 use crate::serve::http::Server;
 use crate::serve::limit::Limit;
@@ -17,7 +18,7 @@ use crate::tracer::Tracer;
 use anyhow::Result;
 use sd_notify::NotifyState;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 #[cfg(feature = "otlp")]
 type Pusher = crate::serve::otlp::Pusher;
@@ -59,6 +60,9 @@ pub(super) struct Exporter {
     pusher: Option<Pusher>,
     display: Option<Display>,
     limit: Limit,
+    carry: Carry,
+    /// Since when counters count.
+    since: SystemTime,
     started: Instant,
     /// Of the last scrape.
     number: u64,
@@ -77,8 +81,11 @@ impl Exporter {
         if let Some(tracer) = gatherer.tracer.as_mut() {
             tracer.listen_to(exchange.bell());
         }
+        let (carry, since) = sources::carried(&config);
         Ok(Exporter {
-            pusher: sources::pusher(&config, &exchange)?,
+            pusher: sources::pusher(&config, &exchange, since)?,
+            carry,
+            since,
             display: config.display_interval.map(Display::new),
             limit: Limit::new(config.max_series),
             config,
@@ -179,7 +186,7 @@ impl Exporter {
         let wanted = sources::wanted(&new)?;
         self.server.protect(new.web_config.as_deref())?;
         if new.otlp != self.config.otlp {
-            let pusher = sources::pusher(&new, &self.exchange)?;
+            let pusher = sources::pusher(&new, &self.exchange, self.since)?;
             if let Some(old) = std::mem::replace(&mut self.pusher, pusher) {
                 old.stop();
             }
@@ -204,6 +211,7 @@ impl Exporter {
     pub(super) fn stop(mut self) {
         self.exchange.heart.beat(Doing::Stopping);
         tell(&[NotifyState::Stopping]);
+        self.leave_counters();
         self.server.begin_stop();
         if let Some(pusher) = self.pusher.as_mut() {
             pusher.begin_stop();
@@ -215,9 +223,35 @@ impl Exporter {
         self.server.stop();
     }
 
-    fn gather(&mut self) {
+    /// For the next gpuscope: what is told from now on is what it goes on from.
+    fn leave_counters(&mut self) {
+        let Some(folder) = sources::state_folder() else { return };
+        let known = self.known();
+        let traced = known.census.is_some();
+        let left = traced.then(|| carry::write(&folder, &known.samples, self.since));
+        self.publish(known);
+        if let Some(Err(error)) = left {
+            say(format_args!("gpuscope: counters will begin anew: {error:#}"));
+        }
+    }
+
+    /// Everything, with what was counted before.
+    fn known(&mut self) -> Gathered {
         let others = self.pusher.iter().flat_map(Pusher::samples).collect();
         let mut known = self.gatherer.gather(&self.config, self.server.requests(), others);
+        if known.census.is_some() {
+            self.carry
+                .add_to(&mut known.samples, self.config.retain, Instant::now());
+        }
+        known
+    }
+
+    fn gather(&mut self) {
+        let known = self.known();
+        self.publish(known);
+    }
+
+    fn publish(&mut self, mut known: Gathered) {
         self.limit.apply(&mut known.samples);
         self.number += 1;
         let troubles = self.troubles();

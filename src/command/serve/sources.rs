@@ -9,15 +9,17 @@ use crate::owner::{Directory, Kubelet, Wanted};
 use crate::probe;
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
+use crate::serve::carry::{self, Carry};
 use crate::serve::config::Config;
-use crate::serve::metric::Collector;
+use crate::serve::metric::{Collector, Sample};
 #[cfg(feature = "otlp")]
 use crate::serve::otlp;
 use crate::serve::{Exchange, exposition, http};
 use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// For records of memory, and as much for those of work, that wait for their reader: ten thousand.
 const RING: u32 = 2 << 20;
@@ -29,11 +31,46 @@ const RING: u32 = 2 << 20;
 pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
     let wants =
         [Collector::Nvml, Collector::Xid, Collector::Memory].map(|collector| config.collect.contains(&collector));
+    let state = state_folder();
+    let start = || Sampler::remembering(config.nvml_interval, state.as_deref()).map(Arc::new);
+    wants.contains(&true).then(start).transpose()
+}
+
+/// What is kept over restarts; `None`: nothing is.
+pub(super) fn state_folder() -> Option<PathBuf> {
     // as systemd names the folder that it makes for a service
     let state = std::env::var_os("STATE_DIRECTORY").filter(|folder| !folder.is_empty());
-    let state = state.as_deref().map(Path::new);
-    let start = || Sampler::remembering(config.nvml_interval, state).map(Arc::new);
-    wants.contains(&true).then(start).transpose()
+    state.map(PathBuf::from)
+}
+
+/// What the last gpuscope had counted, and since when. What cannot be read is said, and begins anew.
+pub(super) fn carried(config: &Config) -> (Carry, SystemTime) {
+    let taken = state_folder()
+        .filter(|_| config.needs_probes())
+        .map(|folder| carry::take(&folder, config.retain));
+    let left = match taken.transpose() {
+        Ok(left) => left.unwrap_or_default(),
+        Err(error) => {
+            say(format_args!("gpuscope: counters begin anew: {error:#}"));
+            carry::Left::default()
+        }
+    };
+    if left.not_understood > 0 {
+        say(format_args!(
+            "gpuscope: counters of the last run that begin anew: {}",
+            left.not_understood
+        ));
+    }
+    let since = left.since.unwrap_or_else(SystemTime::now);
+    let collected = |sample: &Sample| config.collect.contains(&sample.metric.collector);
+    let carry = Carry::from(left.samples.into_iter().filter(collected).collect());
+    if carry.series() > 0 {
+        say(format_args!(
+            "gpuscope: counters go on from the last run: {} series",
+            carry.series()
+        ));
+    }
+    (carry, since)
 }
 
 /// Everything that the collectors ask for, of the whole machine.
@@ -194,13 +231,14 @@ fn renderer() -> Box<http::Render> {
 /// # Errors
 /// An address that is none, or no thread.
 #[cfg(feature = "otlp")]
-pub(super) fn pusher(config: &Config, exchange: &Arc<Exchange>) -> Result<Option<otlp::Pusher>> {
+pub(super) fn pusher(config: &Config, exchange: &Arc<Exchange>, since: SystemTime) -> Result<Option<otlp::Pusher>> {
     let Some(to) = &config.otlp else { return Ok(None) };
     let settings = otlp::Settings {
         url: to.url.clone(),
         interval: to.interval,
         timeout: to.timeout,
         headers: to.headers.clone(),
+        since,
     };
     let notice = Box::new(|words: &str| say(format_args!("gpuscope: {words}")));
     otlp::Pusher::start(&settings, Arc::clone(exchange), notice).map(Some)
@@ -230,7 +268,7 @@ impl NoPusher {
 /// # Errors
 /// Metrics are to be pushed.
 #[cfg(not(feature = "otlp"))]
-pub(super) fn pusher(config: &Config, _: &Arc<Exchange>) -> Result<Option<NoPusher>> {
+pub(super) fn pusher(config: &Config, _: &Arc<Exchange>, _: SystemTime) -> Result<Option<NoPusher>> {
     match config.otlp {
         None => Ok(None),
         Some(_) => anyhow::bail!(

@@ -78,6 +78,7 @@ impl Traced<'_> {
             if wanted(Collector::Sync) {
                 work::graphs(reading, &mut samples);
                 work::waits(self, reading, &mut samples);
+                work::waste(self, reading, &mut samples);
             }
             if wanted(Collector::Driver) {
                 driver::calls(self, reading, &mut samples);

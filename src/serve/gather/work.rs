@@ -2,7 +2,7 @@
 
 use super::{Label, Traced};
 use crate::model::fleet::{Copied, Reading, Waited};
-use crate::model::work::CopyClass;
+use crate::model::work::{Certainty, CopyClass};
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::metrics::work as table;
 use std::collections::BTreeMap;
@@ -105,6 +105,21 @@ pub(super) fn waits(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
         samples.seconds(&table::GPU_IDLE_AT_LEAST_SECONDS, Vec::new(), used.idle_at_least_ns);
         samples.seconds(&table::GPU_BUSY_AT_MOST_SECONDS, Vec::new(), used.busy_at_most_ns);
         samples.count(&table::GPU_IDLE_INFERRED_PROCESSES, Vec::new(), reading.held.inferred);
+    }
+}
+
+/// Idle time by device and reason.
+pub(super) fn waste(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
+    let mut samples = Samples { reading, to };
+    for (key, ns) in &reading.sums.waste {
+        let certainty = if key.inferred {
+            Certainty::Inferred
+        } else {
+            Certainty::Bound
+        };
+        let mut labels: Vec<Label> = vec![key.reason.name().into(), certainty.name().into()];
+        labels.extend(traced.place(key.device.as_deref()));
+        samples.seconds(&table::WASTE_GPU_SECONDS, labels, *ns);
     }
 }
 

@@ -131,6 +131,14 @@ pub(crate) static GPU_IDLE_INFERRED_PROCESSES: Metric = Metric::new(
     "Processes whose idle time is no bound, because something was not seen",
 )
 .by_owner();
+pub(crate) static WASTE_GPU_SECONDS: Metric = Metric::new(
+    Collector::Sync,
+    Kind::Counter,
+    "gpuscope_waste_gpu_seconds_total",
+    "Time in which a GPU surely had nothing to do for a process that used it, by reason: at least that (certainty bound), or inferred of processes watched late; of each GPU, reasons add up to gpu_idle_at_least_seconds_total, a moment later; a GPU that several processes use may have worked for another; without gpu: which it was is not known",
+)
+.by(&["reason", "certainty", "gpu", "uuid", "pci_bus_id"])
+.by_owner();
 
 /// In the order in which they are shown.
 pub static ALL: &[&Metric] = &[
@@ -152,4 +160,5 @@ pub static ALL: &[&Metric] = &[
     &GPU_IDLE_AT_LEAST_SECONDS,
     &GPU_BUSY_AT_MOST_SECONDS,
     &GPU_IDLE_INFERRED_PROCESSES,
+    &WASTE_GPU_SECONDS,
 ];

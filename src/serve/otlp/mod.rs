@@ -17,7 +17,7 @@ mod tests;
 
 pub(crate) use pusher::Pusher;
 pub use resource::resource;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Called with what an operator should know, one line or with hints on further ones.
 pub type Notice = dyn Fn(&str) + Send + Sync;
@@ -32,6 +32,8 @@ pub struct Settings {
     pub timeout: Duration,
     /// Sent with each request; their values are shown nowhere.
     pub headers: Vec<(String, String)>,
+    /// Since when counters count: since the start, or that of those that they go on from.
+    pub since: SystemTime,
 }
 
 /// The address that is posted to: a base URL gets `/v1/metrics`, as OpenTelemetry's exporters do it; one that ends with

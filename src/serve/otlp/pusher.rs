@@ -80,7 +80,7 @@ impl Pusher {
             exchange,
             waiter: waiter.context("failed to make a clock for pushing metrics")?,
             interval: settings.interval,
-            started: SystemTime::now(),
+            started: settings.since,
             tally: Arc::clone(&tally),
             stopped,
         };

@@ -329,6 +329,7 @@ fn settings(listener: &TcpListener, interval: Duration) -> Settings {
         interval,
         timeout: Duration::from_secs(10),
         headers: vec![("X-Tenant".to_owned(), "a b".to_owned())],
+        since: SystemTime::now(),
     }
 }
 
@@ -540,6 +541,7 @@ fn nonsense_is_an_error_at_the_start() {
         interval: NEVER,
         timeout: SHORT,
         headers: vec![(name.to_owned(), value.to_owned())],
+        since: SystemTime::now(),
     };
     let wrong = [
         settings("localhost", "a", "b"),

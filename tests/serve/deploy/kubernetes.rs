@@ -133,15 +133,47 @@ fn the_container_can_do_no_more_than_it_needs() {
 
 #[test]
 #[ignore = "needs helm: scripts/fetch-tools.sh"]
-fn the_operator_gets_the_same_rules_and_grafana_the_same_dashboard() {
+fn the_kernels_log_is_reached_where_somebody_asks_for_it_alone() {
+    let of = |set: &str| rendered(set).1;
+    let (off, device, privileged) = (of("port=9748"), of("kernelLog=device"), of("kernelLog=privileged"));
+    let security = |objects: &[Value]| container(objects)["securityContext"].clone();
+    let adds = |objects: &[Value]| {
+        security(objects)["capabilities"]["add"]
+            .to_string()
+            .contains("\"SYSLOG\"")
+    };
+    let mounts = |objects: &[Value]| container(objects)["volumeMounts"].to_string().contains("\"/dev/kmsg\"");
+    assert_eq!([adds(&off), adds(&device), adds(&privileged)], [false, true, false]);
+    assert_eq!(
+        [mounts(&off), mounts(&device), mounts(&privileged)],
+        [false, true, false]
+    );
+    let rights =
+        |objects: &[Value]| ["privileged", "allowPrivilegeEscalation"].map(|right| security(objects)[right] == true);
+    assert_eq!(
+        [rights(&off), rights(&device), rights(&privileged)],
+        [[false; 2], [false; 2], [true; 2]]
+    );
+    check_schemas(
+        "with the kernel's log",
+        rendered("kernelLog=device").0.trim_start_matches("---\n"),
+    );
+}
+
+#[test]
+#[ignore = "needs helm: scripts/fetch-tools.sh"]
+fn the_operator_gets_the_same_rules_and_grafana_the_same_dashboards() {
     let (_, objects) = rendered(EVERYTHING);
     let rules = &of_kind(&objects, "PrometheusRule")["spec"];
     assert_eq!(rules, &yaml(&read("deploy/prometheus/gpuscope.rules.yml")));
     let maps: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "ConfigMap").collect();
-    let dashboard = maps.iter().find_map(|map| map["data"]["gpuscope.json"].as_str());
-    let dashboard: Value = serde_json::from_str(dashboard.expect("a dashboard")).expect("JSON");
-    let own: Value = serde_json::from_str(&read("deploy/grafana/gpuscope.json")).expect("JSON");
-    assert_eq!(dashboard, own);
+    for name in super::dashboard::NAMES {
+        let file = format!("{name}.json");
+        let dashboard = maps.iter().find_map(|map| map["data"][&file].as_str());
+        let dashboard: Value = serde_json::from_str(dashboard.expect("a dashboard")).expect("JSON");
+        let own: Value = serde_json::from_str(&read(&format!("deploy/grafana/{file}"))).expect("JSON");
+        assert_eq!(dashboard, own, "{file}");
+    }
     let monitor = &of_kind(&objects, "ServiceMonitor")["spec"]["endpoints"][0];
     assert_eq!(
         (&monitor["honorLabels"], &monitor["scheme"]),
@@ -166,6 +198,7 @@ fn wrong_values_are_refused_by_name() {
         ("config=listen = \"0.0.0.0:1\"", "listenAddress"),
         ("config=\"web_config\" = \"/web.yml\"", "webConfigSecret"),
         ("listenAddress=localhost", "listenAddress"),
+        ("kernelLog=true", "kernelLog"),
         ("statePath=relative", "statePath"),
         ("statePath=/", "statePath"),
     ] {

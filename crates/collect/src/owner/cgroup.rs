@@ -1,9 +1,10 @@
-//! Where a process runs, from `/proc/PID/cgroup`: container, pod, systemd unit, Slurm job. Pure.
+//! Where a process runs, from `/proc/PID/cgroup`: container, pod, systemd unit, job. Pure.
 //!
 //! Each line is `NUMBER:CONTROLLERS:PATH`; of cgroup v2 there is one, `0::PATH`. A path is seen from the cgroup
 //! namespace of whoever reads it, thus may begin with `/../`. What the parts of a path are called is the convention of
-//! systemd, the container runtimes, the kubelet and Slurm.
+//! systemd, the container runtimes, the kubelet and batch schedulers.
 
+use super::batch;
 use super::value::clean;
 
 /// What encloses a process.
@@ -17,6 +18,8 @@ pub struct Place {
     pub slurm_job: Option<String>,
     /// `0`, `batch`, `extern`, `interactive`.
     pub slurm_step: Option<String>,
+    /// Of any batch scheduler, Slurm among them.
+    pub job: Option<String>,
 }
 
 impl Place {
@@ -30,6 +33,7 @@ impl Place {
             unit: either(|place| &place.unit),
             slurm_job: either(|place| &place.slurm_job),
             slurm_step: either(|place| &place.slurm_step),
+            job: either(|place| &place.job),
         }
     }
 }
@@ -49,6 +53,7 @@ pub fn parse(text: &[u8]) -> Place {
         unit: contained.map_or_else(|| first(|place| &place.unit), |place| place.unit.clone()),
         slurm_job: first(|place| &place.slurm_job),
         slurm_step: first(|place| &place.slurm_step),
+        job: first(|place| &place.job),
     }
 }
 
@@ -107,6 +112,7 @@ fn place(path: &str) -> Place {
         } else {
             None
         },
+        job: slurm_job.clone().or_else(|| batch::of_cgroup(&parts)),
         slurm_job,
         slurm_step,
     }

@@ -37,6 +37,8 @@ pub struct Names {
     pub namespace: String,
     pub pod: String,
     pub container: String,
+    /// What made the pod, such as a Job; only a kubelet knows.
+    pub controller: String,
 }
 
 /// Where names come from, beside files.
@@ -64,6 +66,8 @@ pub(crate) struct Containers {
     pods: Option<Box<dyn Pods>>,
     /// By container, or by pod where that is all that is known.
     known: HashMap<String, Known>,
+    /// Names without that are not enough, as long as a kubelet may tell it.
+    pub wants_controllers: bool,
 }
 
 #[derive(Debug)]
@@ -83,6 +87,7 @@ impl Containers {
             logs: Logs::new(root),
             pods: None,
             known: HashMap::new(),
+            wants_controllers: false,
         }
     }
 
@@ -115,7 +120,7 @@ impl Containers {
             _ => {}
         }
         let since = self.since(key, now);
-        let found = self.look(place, now);
+        let found = self.look(place, since, now);
         let missing = Known::Missing {
             since,
             looked: now,
@@ -157,9 +162,16 @@ impl Containers {
         Answer::Names(pod.unwrap_or_default())
     }
 
-    fn look(&mut self, place: &Place, now: Instant) -> Option<Names> {
+    fn look(&mut self, place: &Place, since: Instant, now: Instant) -> Option<Names> {
         let in_files = place.container_id.as_deref().and_then(|id| self.in_files(id, now));
-        in_files.or_else(|| self.pods.as_mut()?.names(place))
+        let enough = !self.wants_controllers || place.pod_uid.is_none();
+        if in_files.is_some() && enough {
+            return in_files;
+        }
+        let told = self.pods.as_mut().and_then(|pods| pods.names(place));
+        let answers = self.pods.as_ref().is_some_and(|pods| pods.trouble().is_none());
+        let may_come = answers && now.duration_since(since) < PATIENCE;
+        told.or_else(|| in_files.filter(|_| !may_come))
     }
 
     fn in_files(&mut self, id: &str, now: Instant) -> Option<Names> {

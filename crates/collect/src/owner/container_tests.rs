@@ -10,6 +10,7 @@ fn names(namespace: &str, pod: &str, container: &str) -> Names {
         namespace,
         pod,
         container,
+        ..Names::default()
     }
 }
 
@@ -258,6 +259,56 @@ fn what_no_file_tells_is_asked_of_the_kubelet_once_a_second() {
     }
     assert_eq!(ask(2.2), Answer::Names(names("ml", "train-0", "cuda")));
     assert_eq!(containers.trouble(start).as_deref(), Some("slow"));
+}
+
+/// Knows what made a pod, from the second question on.
+#[derive(Debug)]
+struct Knowing {
+    asked: u32,
+    trouble: Option<String>,
+}
+
+impl Pods for Knowing {
+    fn names(&mut self, _: &Place) -> Option<Names> {
+        self.asked += 1;
+        let known = Names {
+            controller: "train".to_owned(),
+            ..names("ml", "train-0", "cuda")
+        };
+        (self.asked > 1 && self.trouble.is_none()).then_some(known)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+}
+
+/// With names in a file, a kubelet, and somebody who wants what only the kubelet knows.
+fn wanting_controllers(tree: &Tree, trouble: Option<String>) -> Containers {
+    tree.file(&format!("var/log/containers/train-0_ml_cuda-{ID}.log"), b"");
+    let mut containers = Containers::new(tree.root());
+    containers.wants_controllers = true;
+    containers.ask_also(Some(Box::new(Knowing { asked: 0, trouble })));
+    containers
+}
+
+#[test]
+fn what_made_a_pod_is_waited_for_though_a_file_has_the_names() {
+    let (tree, start) = (Tree::default(), Instant::now());
+    let mut containers = wanting_controllers(&tree, None);
+    assert_eq!(containers.names(&in_pod(), start), Answer::Later);
+    let Answer::Names(found) = containers.names(&in_pod(), start + seconds(1.1)) else {
+        panic!("it is known now");
+    };
+    assert_eq!((found.controller.as_str(), found.pod.as_str()), ("train", "train-0"));
+}
+
+#[test]
+fn a_kubelet_in_trouble_delays_no_names_that_a_file_has() {
+    let (tree, start) = (Tree::default(), Instant::now());
+    let mut containers = wanting_controllers(&tree, Some("away".to_owned()));
+    let found = containers.names(&in_pod(), start);
+    assert_eq!(found, Answer::Names(names("ml", "train-0", "cuda")));
 }
 
 #[test]

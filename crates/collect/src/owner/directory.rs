@@ -1,6 +1,7 @@
 //! Who owns which process: asked for each sample, read from `/proc` once.
 
 use super::Owner;
+use super::accounts::Accounts;
 use super::cgroup::Place;
 use super::container::{Answer, Containers, Names, Pods};
 use super::label::{Label, Wanted};
@@ -26,6 +27,7 @@ pub struct Directory {
     wanted: Wanted,
     register: Register,
     containers: Containers,
+    accounts: Accounts,
     processes: HashMap<u32, Process>,
     most_processes: usize,
     /// How many were refused since room was last made.
@@ -39,7 +41,7 @@ pub struct Directory {
 pub struct Unknown {
     /// Where they ran: container, pod, unit, job.
     pub places: u64,
-    /// What only the process itself tells: `exe`, `cmdline`, `env:NAME`.
+    /// What only the process itself tells: `exe`, `cmdline`, `env:NAME`, `user`, `program`, `rank`.
     pub programs: u64,
 }
 
@@ -68,7 +70,7 @@ enum State {
 impl Unknown {
     fn note(&mut self, wanted: &Wanted, process: &Process) {
         let labels = || wanted.labels().iter();
-        let unplaced = !process.placed && labels().any(|label| !label.is_of_program());
+        let unplaced = !process.placed && labels().any(Label::is_of_place);
         let was_read = matches!(process.state, State::Read);
         // one that exits while it is read has lost its program first
         let silent = |label: &Label| label.is_never_empty() && process.portrait.value(label).is_empty();
@@ -82,11 +84,14 @@ impl Directory {
     /// Processes have the labels `wanted`; `root` is `/`, or a folder with another `proc`, `run` and `var`.
     #[must_use]
     pub fn new(wanted: Wanted, root: &Path) -> Directory {
+        let mut containers = Containers::new(root);
+        containers.wants_controllers = wanted.asks_for_controllers();
         Directory {
             proc: root.join("proc"),
             register: Register::new(wanted.max_owners),
             wanted,
-            containers: Containers::new(root),
+            containers,
+            accounts: Accounts::new(root),
             processes: HashMap::new(),
             most_processes: MOST_PROCESSES,
             refused: 0,
@@ -97,6 +102,7 @@ impl Directory {
     /// Processes that are first seen from now on have these labels.
     pub fn want(&mut self, wanted: Wanted) {
         self.register.limit = wanted.max_owners;
+        self.containers.wants_controllers = wanted.asks_for_controllers();
         self.wanted = wanted;
     }
 
@@ -320,7 +326,8 @@ impl Directory {
             return self.register.merge();
         };
         self.unknown.note(&self.wanted, process);
-        let owner = owner(&self.wanted, pid, &process.portrait, names);
+        let user = self.accounts.name(process.portrait.value(&Label::User));
+        let owner = owner(&self.wanted, pid, &process.portrait, names, &user);
         let owner = self.register.enter(owner);
         process.state = State::Owned(Arc::clone(&owner));
         owner
@@ -357,12 +364,14 @@ impl Directory {
     }
 }
 
-fn owner(wanted: &Wanted, pid: u32, portrait: &Portrait, names: &Names) -> Owner {
+fn owner(wanted: &Wanted, pid: u32, portrait: &Portrait, names: &Names, user: &str) -> Owner {
     let value = |label: &Label| match label {
         Label::Pid => pid.to_string(),
         Label::Namespace => names.namespace.clone(),
         Label::Pod => names.pod.clone(),
         Label::Container => names.container.clone(),
+        Label::User => user.to_owned(),
+        Label::Job if portrait.value(label).is_empty() => names.controller.clone(),
         label => portrait.value(label).to_owned(),
     };
     let labels = wanted.labels().iter().map(|label| (label.name(), value(label)));

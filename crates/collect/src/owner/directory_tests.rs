@@ -40,6 +40,31 @@ fn a_process_is_what_proc_says() {
 }
 
 #[test]
+fn a_process_of_a_batch_job_says_whose_and_what_it_is() {
+    let tree = Tree::default();
+    tree.process(7, "pt_main_thread", 100)
+        .cgroup(7, "0::/system.slice/slurmstepd.scope/job_42/step_0/user/task_0\n")
+        .file("proc/7/status", b"Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n")
+        .file("proc/7/cmdline", b"/usr/bin/python3\0-u\0/data/train.py\0--lr\x001\0")
+        .file("proc/7/environ", b"SLURM_JOB_ID=13\0SLURM_PROCID=1\0RANK=9\0")
+        .file("etc/passwd", b"ada:x:1000:1000::/:/bin/sh\n");
+    let labels = ["user", "job", "program", "rank"];
+    let owner = directory(&tree, &labels).owner_of(7);
+    assert_eq!(shown(&owner), "user=ada batch_job=42 program=train.py rank=9");
+    tree.cgroup(7, "0::/user.slice\n");
+    assert_eq!(directory(&tree, &labels).owner_of(7).get("batch_job"), Some("13"));
+}
+
+#[test]
+fn what_a_process_does_not_tell_it_does_not_have() {
+    let tree = Tree::default();
+    tree.process(7, "a", 100);
+    let mut directory = directory(&tree, &["user", "job", "program", "rank"]);
+    assert_eq!(*directory.owner_of(7), Owner::default());
+    assert_eq!(directory.unknown().programs, 1, "its arguments were not there");
+}
+
+#[test]
 fn what_is_not_wanted_is_not_there() {
     let tree = Tree::default();
     tree.process(7, "a", 100).file("proc/7/environ", b"SECRET=1\0");

@@ -223,6 +223,43 @@ struct Metadata {
     name: String,
     #[serde(default)]
     namespace: String,
+    #[serde(rename = "ownerReferences", default)]
+    owners: First<OwnerReference>,
+    #[serde(default)]
+    labels: PodLabels,
+}
+
+/// Of a pod's labels, the one that a Deployment adds to the name of its ReplicaSet.
+#[derive(Deserialize, Default)]
+struct PodLabels {
+    #[serde(rename = "pod-template-hash", default)]
+    template_hash: String,
+}
+
+#[derive(Deserialize)]
+struct OwnerReference {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    controller: bool,
+}
+
+impl Metadata {
+    /// The Job, Deployment or whatever keeps the pod; empty: nothing does.
+    fn controller(&self) -> &str {
+        // a static pod is its node's
+        let found = self
+            .owners
+            .0
+            .iter()
+            .find(|owner| owner.controller && owner.kind != "Node");
+        let name = found.map_or("", |owner| owner.name.as_str());
+        let hash = &self.labels.template_hash;
+        let bare = name.strip_suffix(hash.as_str()).and_then(|name| name.strip_suffix('-'));
+        bare.filter(|_| !hash.is_empty()).unwrap_or(name)
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -252,8 +289,7 @@ pub fn names_in(text: impl Read) -> Result<HashMap<String, Names>, String> {
 }
 
 fn containers_of(pod: Pod) -> impl Iterator<Item = (String, Names)> {
-    let Metadata { name, namespace } = pod.metadata;
-    let status = pod.status;
+    let Pod { metadata, status } = pod;
     let all = status
         .container_statuses
         .0
@@ -263,9 +299,10 @@ fn containers_of(pod: Pod) -> impl Iterator<Item = (String, Names)> {
         .filter_map(move |container| {
             let (_, id) = container.container_id.split_once("://")?;
             let names = Names {
-                namespace: clean(namespace.as_bytes()),
-                pod: clean(name.as_bytes()),
+                namespace: clean(metadata.namespace.as_bytes()),
+                pod: clean(metadata.name.as_bytes()),
                 container: clean(container.name.as_bytes()),
+                controller: clean(metadata.controller().as_bytes()),
             };
             Some((id.to_owned(), names))
         })

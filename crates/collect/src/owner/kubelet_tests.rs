@@ -4,7 +4,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
 const PODS: &str = r#"{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[
-    {"metadata":{"name":"train-0","namespace":"ml","uid":"7f","labels":{"a":"b"}},"spec":{"containers":[]},
+    {"metadata":{"name":"train-0","namespace":"ml","uid":"7f","labels":{"a":"b","pod-template-hash":"5d8f"},
+      "ownerReferences":[{"kind":"Other","name":"no"},{"kind":"ReplicaSet","name":"train-5d8f","controller":true}]},"spec":{"containers":[]},
      "status":{"phase":"Running",
       "initContainerStatuses":[{"name":"fetch","containerID":"containerd://aa"}],
       "containerStatuses":[{"name":"cuda","containerID":"containerd://bb","state":{}},{"name":"waits","state":{"waiting":{}}}],
@@ -16,6 +17,7 @@ fn names(container: &str) -> Names {
         namespace: "ml".to_owned(),
         pod: "train-0".to_owned(),
         container: container.to_owned(),
+        controller: "train".to_owned(),
     }
 }
 
@@ -66,6 +68,23 @@ fn wait_for(kubelet: &mut Kubelet, id: &str) -> (Option<Names>, Option<String>) 
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+#[test]
+fn a_pod_that_its_node_keeps_or_nobody_has_no_controller() {
+    let of = |metadata: &str| {
+        let text = format!(
+            r#"{{"items":[{{"metadata":{metadata},"status":{{"containerStatuses":[{{"name":"c","containerID":"x://aa"}}]}}}}]}}"#
+        );
+        names_in(text.as_bytes()).unwrap()["aa"].controller.clone()
+    };
+    let owned = |owner: &str| format!(r#"{{"name":"p","ownerReferences":[{owner}]}}"#);
+    assert_eq!(of(r#"{"name":"p"}"#), "");
+    assert_eq!(of(&owned(r#"{"kind":"Node","name":"n1","controller":true}"#)), "");
+    assert_eq!(
+        of(&owned(r#"{"kind":"Job","name":"train-7","controller":true}"#)),
+        "train-7"
+    );
 }
 
 #[test]

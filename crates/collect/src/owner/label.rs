@@ -23,11 +23,19 @@ pub enum Label {
     Unit,
     SlurmJob,
     SlurmStep,
+    /// Whose process it is, by name.
+    User,
+    /// Of Slurm, PBS, LSF or, in a pod, what controls it.
+    Job,
+    /// Script or module rather than interpreter.
+    Program,
+    /// In a parallel program.
+    Rank,
     Pid,
 }
 
 /// All but [`Label::Env`].
-const PLAIN: [(Label, &str); 12] = [
+const PLAIN: [(Label, &str); 16] = [
     (Label::Comm, "comm"),
     (Label::Exe, "exe"),
     (Label::Cmdline, "cmdline"),
@@ -39,6 +47,10 @@ const PLAIN: [(Label, &str); 12] = [
     (Label::Unit, "unit"),
     (Label::SlurmJob, "slurm_job"),
     (Label::SlurmStep, "slurm_step"),
+    (Label::User, "user"),
+    (Label::Job, "job"),
+    (Label::Program, "program"),
+    (Label::Rank, "rank"),
     (Label::Pid, "pid"),
 ];
 const LONGEST_VARIABLE_BYTES: usize = 128;
@@ -63,8 +75,11 @@ impl Label {
     /// The name of the label: `[a-z0-9_]`.
     #[must_use]
     pub fn name(&self) -> String {
-        let Label::Env(variable) = self else {
-            return self.to_string();
+        let variable = match self {
+            Label::Env(variable) => variable,
+            // `job` is Prometheus' own, for what it scrapes
+            Label::Job => return "batch_job".to_owned(),
+            plain => return plain.to_string(),
         };
         let clean = |character: char| match character.to_ascii_lowercase() {
             kept @ ('a'..='z' | '0'..='9') => kept,
@@ -76,28 +91,34 @@ impl Label {
     /// Whether it names what runs, not where: it changes when a process executes another program.
     #[must_use]
     pub(crate) fn is_of_program(&self) -> bool {
-        matches!(
-            self,
-            Label::Comm | Label::Exe | Label::Cmdline | Label::Env(_) | Label::Pid
-        )
+        matches!(self, Label::Comm | Label::Pid | Label::Job) || self.is_read_alone()
+    }
+
+    /// Whether it names where a process runs; a job does both.
+    #[must_use]
+    pub(crate) fn is_of_place(&self) -> bool {
+        !self.is_of_program() || *self == Label::Job
     }
 
     /// Whether only a look at the process tells it: the kernel does not tell it with a call.
     #[must_use]
     pub(crate) fn is_read_alone(&self) -> bool {
-        matches!(self, Label::Exe | Label::Cmdline | Label::Env(_))
+        matches!(
+            self,
+            Label::Exe | Label::Cmdline | Label::Env(_) | Label::User | Label::Program | Label::Rank
+        )
     }
 
     /// Whether each program has it.
     #[must_use]
     pub(crate) fn is_never_empty(&self) -> bool {
-        matches!(self, Label::Exe | Label::Cmdline)
+        matches!(self, Label::Exe | Label::Cmdline | Label::Program)
     }
 
     /// Whether it is known from a container runtime or the kubelet alone.
     #[must_use]
     pub(crate) fn is_name_of_container(&self) -> bool {
-        matches!(self, Label::Namespace | Label::Pod | Label::Container)
+        matches!(self, Label::Namespace | Label::Pod | Label::Container | Label::Job)
     }
 }
 
@@ -160,12 +181,17 @@ impl Wanted {
         &self.labels
     }
 
-    /// The names of variables to look for.
-    pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.labels.iter().filter_map(|label| match label {
-            Label::Env(name) => Some(name.as_str()),
-            _ => None,
-        })
+    /// Whether the environment says one of them.
+    #[must_use]
+    pub fn reads_environment(&self) -> bool {
+        let is_there = |label: &Label| matches!(label, Label::Env(_) | Label::Job | Label::Rank);
+        self.labels.iter().any(is_there)
+    }
+
+    /// Whether the kubelet alone may know one of them.
+    #[must_use]
+    pub(crate) fn asks_for_controllers(&self) -> bool {
+        self.labels.contains(&Label::Job)
     }
 }
 
@@ -195,7 +221,8 @@ mod tests {
     fn every_label_is_written_as_it_is_read() {
         for (label, name) in PLAIN {
             assert_eq!((label.to_string().as_str(), name.parse()), (name, Ok(label.clone())));
-            assert_eq!(label.name(), name);
+            let shown = if label == Label::Job { "batch_job" } else { name };
+            assert_eq!(label.name(), shown);
         }
         let env: Label = "env:JOB_NAME".parse().unwrap();
         assert_eq!(

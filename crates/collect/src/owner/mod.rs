@@ -1,13 +1,15 @@
 //! Whom the work of a process is counted for: its program, container, pod, unit and job, as labels.
 //!
 //! ```text
-//!  /proc/PID/{stat,cgroup,exe,cmdline,environ} ─► process ─┐
-//!                 cgroup: container, pod, unit, job ◄──────┤
-//!  files of container runtimes, kubelet ─► container ──────┴─► directory ─► register ─► Arc<Owner>
+//!  /proc/PID/{stat,status,cgroup,exe,cmdline,environ} ─► process ─┐
+//!                        cgroup: container, pod, unit, job ◄──────┤
+//!  files of container runtimes, kubelet ─► container ─────────────┴─► directory ─► register ─► Arc<Owner>
 //! ```
 //!
 //! Owns the reading of `/proc` and of the files of container runtimes for that. Knows no metric.
 
+mod accounts;
+mod batch;
 pub mod cgroup;
 pub mod container;
 pub mod directory;
@@ -15,11 +17,13 @@ pub mod directory;
 pub mod kubelet;
 pub mod label;
 mod process;
+mod program;
 mod register;
 #[cfg(test)]
 mod tree;
 mod value;
 
+pub use batch::job as batch_job;
 pub use directory::Directory;
 #[cfg(feature = "serve")]
 pub use kubelet::Kubelet;

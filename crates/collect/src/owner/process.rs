@@ -1,7 +1,9 @@
 //! What `/proc/PID` says of a process.
 
+use super::batch;
 use super::cgroup::{self, Place};
 use super::label::{Label, Wanted};
+use super::program;
 use super::value::{clean, clean_path};
 use crate::foreign;
 use std::fs::File;
@@ -10,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const STAT_BYTES: u64 = 4 << 10;
+const STATUS_BYTES: u64 = 8 << 10;
 const CGROUP_BYTES: u64 = 64 << 10;
 /// More than can be left of it.
 const CMDLINE_BYTES: u64 = 4 << 10;
@@ -37,7 +40,7 @@ impl Portrait {
         let portrait = Portrait {
             start_ticks: stat.start_ticks,
             place: cgroup::parse(&place),
-            program: program(&folder, &stat.comm, wanted),
+            program: labels(&folder, &stat.comm, wanted),
         };
         // else a part of it may be of the next process with this pid
         let later = Stat::read(&folder)?;
@@ -53,6 +56,7 @@ impl Portrait {
             Label::Unit => &place.unit,
             Label::SlurmJob => &place.slurm_job,
             Label::SlurmStep => &place.slurm_step,
+            Label::Job if place.job.is_some() => &place.job,
             _ => return self.program_value(label),
         };
         of_place.as_deref().unwrap_or_default()
@@ -90,13 +94,20 @@ pub fn start_ticks(proc: &Path, pid: u32) -> Option<u64> {
     Stat::read(&proc.join(pid.to_string())).map(|stat| stat.start_ticks)
 }
 
-fn program(folder: &Path, comm: &[u8], wanted: &Wanted) -> Vec<(Label, String)> {
-    let environ = wanted.variables().next().map(|_| environ(folder)).unwrap_or_default();
+fn labels(folder: &Path, comm: &[u8], wanted: &Wanted) -> Vec<(Label, String)> {
+    let environ = match wanted.reads_environment() {
+        true => environ(folder),
+        false => Vec::new(),
+    };
     let value = |label: &Label| match label {
         Label::Comm => clean(comm),
         Label::Exe => exe(folder),
         Label::Cmdline => cmdline(folder),
         Label::Env(name) => variable(&environ, name),
+        Label::User => real_user(&read(&folder.join("status"), STATUS_BYTES).unwrap_or_default()),
+        Label::Program => program::of_cmdline(&read_memory_of(folder, "cmdline", CMDLINE_BYTES)),
+        Label::Job => batch::job(|name| variable(&environ, name)),
+        Label::Rank => batch::rank(|name| variable(&environ, name)),
         _ => String::new(),
     };
     let of_program = wanted.labels().iter().filter(|label| label.is_of_program());
@@ -118,6 +129,15 @@ fn cmdline(folder: &Path) -> String {
         .map(|byte| if *byte == 0 { b' ' } else { *byte })
         .collect();
     clean(&spaced)
+}
+
+/// The number of the user whose process it is, whatever rights it has now; empty: the text does not say.
+fn real_user(status: &[u8]) -> String {
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let ids = lines.find_map(|line| line.strip_prefix(b"Uid:"));
+    let ids = ids.and_then(|ids| std::str::from_utf8(ids).ok());
+    let real = ids.and_then(|ids| ids.split_ascii_whitespace().next()?.parse::<u32>().ok());
+    real.map_or_else(String::new, |uid| uid.to_string())
 }
 
 fn environ(folder: &Path) -> Vec<u8> {

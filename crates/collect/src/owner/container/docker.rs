@@ -64,6 +64,7 @@ pub fn names(text: &[u8]) -> Option<Names> {
         namespace: clean(labels.namespace.as_bytes()),
         pod: clean(labels.pod.as_bytes()),
         container: clean(container.as_bytes()),
+        ..Names::default()
     };
     (names != Names::default()).then_some(names)
 }

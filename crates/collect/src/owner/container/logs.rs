@@ -64,6 +64,7 @@ fn of_container(name: &str) -> Option<(String, Names)> {
         namespace,
         pod,
         container,
+        ..Names::default()
     };
     parts.next().is_none().then(|| (id.to_owned(), names))
 }
@@ -73,6 +74,6 @@ fn of_pod(name: &str, uid: &str) -> Option<Names> {
     Some(Names {
         namespace: clean(namespace.as_bytes()),
         pod: clean(pod.as_bytes()),
-        container: String::new(),
+        ..Names::default()
     })
 }

@@ -52,6 +52,7 @@ pub fn names(text: &[u8]) -> Option<Names> {
         namespace: value([found.containerd_namespace, found.crio_namespace, None]),
         pod: value([found.containerd_pod, found.crio_pod, None]),
         container: value([found.containerd_container, found.crio_container, found.nerdctl]),
+        ..Names::default()
     };
     (names != Names::default()).then_some(names)
 }

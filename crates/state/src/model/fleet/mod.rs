@@ -6,11 +6,13 @@ mod distinct;
 mod earlier;
 mod sums;
 mod top;
+mod waste;
 
 pub use distinct::OTHER_CODE;
 pub use earlier::Earlier;
 pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Sums, Used, Waited};
 pub use top::Shown;
+pub use waste::{Waste, WasteKey, Wasted};
 
 use crate::catalog::Family;
 use crate::owner::Owner;

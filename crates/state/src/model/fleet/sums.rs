@@ -1,5 +1,6 @@
 //! What processes have done since they began: only ever grows. Sums of several add up.
 
+use super::Waste;
 use crate::catalog::{Catalog, Class, Family, Holder, LibraryId};
 use crate::model::work::{CopyClass, HiddenKind};
 use crate::wire::{DRIVER_SUBJECT, DriverShare, FailureKey, ShareKey, Total, TotalKey};
@@ -109,6 +110,8 @@ pub struct Sums {
     pub waits: BTreeMap<u32, Waited>,
     pub hidden: BTreeMap<HiddenKind, Waited>,
     pub used: Used,
+    /// Idle time by device and reason.
+    pub waste: Waste,
 }
 
 impl Sums {
@@ -216,6 +219,15 @@ impl Sums {
         }
         self.used.idle_at_least_ns += other.used.idle_at_least_ns;
         self.used.busy_at_most_ns += other.used.busy_at_most_ns;
+        self.add_waste(&other.waste);
+    }
+
+    /// Adds idle time.
+    pub fn add_waste(&mut self, waste: &Waste) {
+        for (key, ns) in waste {
+            let sum = self.waste.entry(key.clone()).or_default();
+            *sum = sum.saturating_add(*ns);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! When nothing that was submitted can have been running: from the moment at which everything is known to be done to
 //! the next call that submits something, or to the last moment of which it is known that there was none.
 
+use super::reason::{Reason, Reasons};
 use std::collections::VecDeque;
 
 /// When nothing can have been running, CLOCK_MONOTONIC ns.
@@ -18,6 +19,19 @@ impl Gap {
     }
 }
 
+/// A gap, and for how long of it threads took memory or gave it back.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    gap: Gap,
+    memory_ns: u64,
+}
+
+impl Piece {
+    fn reasons(&self) -> Reasons {
+        Reasons::of_piece(self.gap.ns(), self.memory_ns, Reason::HostBound)
+    }
+}
+
 /// Gaps that a call which takes long, and is told of late, may still cut.
 const RECENT: usize = 1024;
 /// Gaps that are kept until they are asked for.
@@ -30,8 +44,11 @@ pub struct Idle {
     since: Option<u64>,
     /// Until then nothing was submitted after that.
     until: u64,
-    recent: VecDeque<Gap>,
-    older_ns: u64,
+    recent: VecDeque<Piece>,
+    /// Of the piece that nothing has ended yet: calls of memory until then, and their time, ns.
+    memory_until: u64,
+    memory_ns: u64,
+    older_reasons: Reasons,
     older_longest_ns: u64,
     older: u64,
     /// Gaps that begin before this have been taken; `None`: nobody asks.
@@ -43,7 +60,19 @@ pub struct Idle {
 impl Idle {
     /// Everything that was submitted is done, now.
     pub fn begin(&mut self, at: u64) {
-        self.since.get_or_insert(at);
+        if self.since.is_none() {
+            self.since = Some(at);
+            (self.memory_until, self.memory_ns) = (at, 0);
+        }
+    }
+
+    /// A thread took memory or gave it back.
+    pub fn memory(&mut self, entered: u64, returned: u64) {
+        if self.since.is_some() {
+            let more = returned.saturating_sub(entered.max(self.memory_until));
+            self.memory_ns = self.memory_ns.saturating_add(more);
+            self.memory_until = self.memory_until.max(returned);
+        }
     }
 
     /// Nothing was submitted before `at`, and nothing is under way that was entered before it.
@@ -55,7 +84,10 @@ impl Idle {
     pub fn end(&mut self, entered: u64, tid: u32) {
         if let Some(since) = self.since.take().filter(|since| *since < entered) {
             let until = entered;
-            self.recent.push_back(Gap { since, until, tid });
+            self.recent.push_back(Piece {
+                gap: Gap { since, until, tid },
+                memory_ns: self.memory_ns,
+            });
         }
         self.cut(entered);
         if self.recent.len() > RECENT {
@@ -65,19 +97,20 @@ impl Idle {
 
     /// What was taken for idle after `entered` was not.
     fn cut(&mut self, entered: u64) {
-        while let Some(gap) = self.recent.pop_back() {
-            if gap.since >= entered {
+        while let Some(mut piece) = self.recent.pop_back() {
+            if piece.gap.since >= entered {
                 continue;
             }
-            let until = gap.until.min(entered);
-            self.recent.push_back(Gap { until, ..gap });
+            piece.gap.until = piece.gap.until.min(entered);
+            self.recent.push_back(piece);
             return;
         }
     }
 
     fn settle_oldest(&mut self) {
-        if let Some(gap) = self.recent.pop_front() {
-            self.add_older(gap.ns());
+        if let Some(piece) = self.recent.pop_front() {
+            let gap = piece.gap;
+            self.add_older(gap.ns(), &piece.reasons());
             let asked = self.taken_until.is_some_and(|until| gap.since >= until);
             if asked && self.untaken.len() < UNTAKEN {
                 self.untaken.push(gap);
@@ -89,13 +122,13 @@ impl Idle {
     pub fn doubt(&mut self) {
         let ns = self.lasting_ns();
         if ns > 0 {
-            self.add_older(ns);
+            self.add_older(ns, &Reasons::of_piece(ns, self.memory_ns, Reason::Unknown));
         }
         self.since = None;
     }
 
-    fn add_older(&mut self, ns: u64) {
-        self.older_ns = self.older_ns.saturating_add(ns);
+    fn add_older(&mut self, ns: u64, reasons: &Reasons) {
+        self.older_reasons.join(reasons);
         self.older_longest_ns = self.older_longest_ns.max(ns);
         self.older += 1;
     }
@@ -120,9 +153,16 @@ impl Idle {
     /// Idle time between submissions, and after the last one as far as that is known.
     #[must_use]
     pub fn total_ns(&self) -> u64 {
-        self.gaps()
-            .chain([self.lasting_ns()])
-            .fold(self.older_ns, u64::saturating_add)
+        self.reasons().total_ns()
+    }
+
+    /// The same by why.
+    #[must_use]
+    pub fn reasons(&self) -> Reasons {
+        let mut reasons = self.older_reasons;
+        self.recent.iter().for_each(|piece| reasons.join(&piece.reasons()));
+        reasons.join(&Reasons::of_piece(self.lasting_ns(), self.memory_ns, Reason::HostBound));
+        reasons
     }
 
     /// Pieces of it, and the longest.
@@ -138,7 +178,7 @@ impl Idle {
         let until = self.taken_until.unwrap_or(0);
         let mut gaps = std::mem::take(&mut self.untaken);
         let fresh = |gap: &&Gap| gap.since >= until && gap.until < horizon;
-        gaps.extend(self.recent.iter().filter(fresh));
+        gaps.extend(self.recent.iter().map(|piece| &piece.gap).filter(fresh));
         self.taken_until = Some(gaps.last().map_or(until, |gap| gap.until));
         gaps
     }
@@ -146,11 +186,11 @@ impl Idle {
     /// Recent pieces.
     #[cfg(test)]
     pub fn recent(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.recent.iter().map(|gap| (gap.since, gap.until))
+        self.recent.iter().map(|piece| (piece.gap.since, piece.gap.until))
     }
 
     fn gaps(&self) -> impl Iterator<Item = u64> + '_ {
-        self.recent.iter().map(Gap::ns)
+        self.recent.iter().map(|piece| piece.gap.ns())
     }
 }
 
@@ -239,6 +279,32 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_memory_explain_as_much_of_a_gap_as_they_took_however_many_threads_made_them() {
+        let mut idle = Idle::default();
+        idle.memory(50, 90); // not idle
+        idle.begin(100);
+        idle.memory(80, 120);
+        idle.memory(110, 130);
+        idle.memory(200, 210);
+        idle.last(300);
+        let of = |idle: &Idle| [Reason::Memory, Reason::HostBound].map(|reason| idle.reasons().get(reason));
+        assert_eq!(of(&idle), [40, 160]);
+        idle.end(400, 7);
+        assert_eq!(of(&idle), [40, 260]);
+        idle.end(125, 7); // entered then, and told of only now
+        assert_eq!(of(&idle), [25, 0]);
+    }
+
+    #[test]
+    fn what_ended_a_piece_is_not_known_after_a_loss() {
+        let mut idle = Idle::default();
+        idle.begin(100);
+        idle.last(250);
+        idle.doubt();
+        assert_eq!((idle.reasons().get(Reason::Unknown), idle.total_ns()), (150, 150));
+    }
+
+    #[test]
     fn old_gaps_are_kept_as_a_sum() {
         let mut idle = Idle::default();
         for at in 0..2 * RECENT as u64 {
@@ -261,7 +327,7 @@ mod tests {
         idle.last(u64::MAX);
         assert_eq!(idle.total_ns(), u64::MAX);
         for _ in 0..3 {
-            idle.add_older(u64::MAX);
+            idle.add_older(u64::MAX, &Reasons::of_piece(u64::MAX, 0, Reason::HostBound));
         }
         assert_eq!(idle.total_ns(), u64::MAX);
     }

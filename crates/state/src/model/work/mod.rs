@@ -17,6 +17,7 @@ mod past;
 mod plans;
 mod process;
 mod ranges;
+mod reason;
 mod report;
 #[cfg(test)]
 mod sample;
@@ -32,10 +33,12 @@ pub use copies::CopyClass;
 pub use idle::Gap;
 pub use name::StreamName;
 pub use ranges::Ranges;
+pub use reason::{Reason, Reasons};
 pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
     SIZE_BUCKETS, StreamReport, WaitReport,
 };
+pub use tally::IdleTime;
 
 use crate::catalog::MemoryKind;
 use crate::model::fleet::Sums;
@@ -175,9 +178,9 @@ impl Work {
         self.processes.values().flat_map(Process::graph_kernels)
     }
 
-    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; whether its idle time is
-    /// inferred. `None`: it is not known.
-    pub fn add_to(&self, tgid: u32, now: u64, sums: &mut Sums) -> Option<bool> {
+    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; its idle time. `None`: it is not
+    /// known.
+    pub fn add_to(&self, tgid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
         self.processes.get(&tgid).map(|process| process.add_to(now, sums))
     }
 

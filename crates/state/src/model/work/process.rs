@@ -225,6 +225,8 @@ impl Process {
         if self.streams.is_busy() {
             let ns = call.raw.returned.saturating_sub(call.raw.entered);
             self.hidden.memory(kind, call.raw.site, ns);
+        } else {
+            self.streams.memory(call.raw.entered, call.raw.returned);
         }
     }
 
@@ -293,6 +295,7 @@ impl Process {
             window_ns,
             busy_at_most_ns: window_ns.saturating_sub(idle_ns),
             idle_at_least_ns: idle_ns,
+            idle_reasons: self.streams.idle_reasons(),
             idle_likely_ns: self.streams.likely_idle_ns().max(idle_ns),
             from_at,
             until_at,

@@ -1,5 +1,6 @@
 //! What is shown of a process's work. Plain data, complete: outputs need nothing else.
 
+use super::reason::Reasons;
 use crate::catalog::{CopyKind, HostMemory};
 use crate::model::memory::Origin;
 use crate::wire::WorkLoss;
@@ -203,6 +204,8 @@ pub struct GpuReport {
     pub window_ns: u64,
     pub busy_at_most_ns: u64,
     pub idle_at_least_ns: u64,
+    /// What that adds up of, as far as calls tell.
+    pub idle_reasons: Reasons,
     /// Idle time if streams that were given nothing for a second or more are done: inferred. At least the bound.
     pub idle_likely_ns: u64,
     /// Limits of the window, CLOCK_MONOTONIC ns.

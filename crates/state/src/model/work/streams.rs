@@ -8,6 +8,7 @@ use super::events::{Events, Mark};
 use super::idle::{Gap, Idle};
 use super::name::StreamName;
 use super::past::Past;
+use super::reason::Reasons;
 use super::stream::{Stream, Submission};
 use crate::catalog::WorkPart;
 use crate::wire;
@@ -385,6 +386,17 @@ impl Streams {
     pub fn limits(&self, now: u64) -> Option<(u64, u64)> {
         let first = self.first_at?;
         Some((first, first + self.window(now).0))
+    }
+
+    /// Idle time by why.
+    #[must_use]
+    pub fn idle_reasons(&self) -> Reasons {
+        self.idle.reasons()
+    }
+
+    /// A thread took memory or gave it back.
+    pub(crate) fn memory(&mut self, entered: u64, returned: u64) {
+        self.idle.memory(entered, returned);
     }
 
     /// Gaps, and the longest.

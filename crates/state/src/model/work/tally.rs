@@ -1,21 +1,39 @@
 //! What one process has given devices to do, in sums that only grow: for those who ask often.
 
 use super::process::Process;
+use super::reason::Reasons;
 use super::report::{Certainty, CopyReport, GpuReport, GraphReport, HiddenWait, ProcessReport, WaitReport};
 use crate::model::fleet::{Copied, Sums, Used, Waited};
 use crate::model::work::CopyClass;
 
+/// Idle time of a process by why, since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IdleTime {
+    pub reasons: Reasons,
+    /// It is no bound.
+    pub inferred: bool,
+}
+
 impl Process {
-    /// Adds what was done until `now`, CLOCK_MONOTONIC ns; whether its idle time is inferred.
-    pub fn add_to(&self, now: u64, sums: &mut Sums) -> bool {
+    /// Adds what was done until `now`, CLOCK_MONOTONIC ns; its idle time.
+    pub fn add_to(&self, now: u64, sums: &mut Sums) -> IdleTime {
         let mut report = self.report(0, None, now);
         report.hidden = self.hidden.decided();
         report.add_to(sums);
-        report.gpu.inferred
+        report.idle_time()
     }
 }
 
 impl ProcessReport {
+    /// When devices had nothing to do.
+    #[must_use]
+    pub fn idle_time(&self) -> IdleTime {
+        IdleTime {
+            reasons: self.gpu.idle_reasons,
+            inferred: self.gpu.inferred,
+        }
+    }
+
     /// Adds what was done.
     pub fn add_to(&self, sums: &mut Sums) {
         self.copies.iter().for_each(|copies| add_copies(copies, sums));

@@ -1,0 +1,101 @@
+//! `gpuscope job-report`: what a job did with its GPUs, as the exporters of its nodes know it.
+
+use crate::cli::{JobFormat, JobReportArgs};
+use crate::output::Output;
+use crate::owner;
+use crate::refusal::Usage;
+use crate::serve::job::{self, Metrics, Wanted};
+use crate::text::quantity::escaped;
+use anyhow::{Context, Result, bail};
+use std::io::Read;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// An epilog keeps a node from its next job.
+const TIMEOUT: Duration = Duration::from_secs(20);
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Asks each exporter, adds up, writes.
+///
+/// # Errors
+/// No job is named; an exporter does not answer; nothing can be written.
+pub fn run(args: &JobReportArgs) -> Result<ExitCode> {
+    let wanted = wanted(args)?;
+    let nodes = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
+    let figures = job::figures(&nodes, &wanted);
+    let page = match args.format {
+        JobFormat::Text => job::text(&figures, &wanted),
+        JobFormat::Markdown => job::markdown(&figures, &wanted),
+        JobFormat::Json => job::json(&figures, &wanted),
+    };
+    write(&args.output, &page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(args: &JobReportArgs) -> Result<Wanted> {
+    let labels = args.labels.iter().map(|text| label(text)).collect::<Result<Vec<_>>>()?;
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let of_environment = || Some(owner::batch_job(variable)).filter(|job| !job.is_empty() && labels.is_empty());
+    let job = args.job.clone().or_else(of_environment);
+    if job.is_none() && labels.is_empty() {
+        bail!(Usage(
+            "job-report: no job is named\nhint: --job ID, or --label pod=NAME; a batch scheduler's environment names it, too".to_owned()
+        ));
+    }
+    Ok(Wanted { job, labels })
+}
+
+fn label(text: &str) -> Result<(String, String)> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let wrong = || {
+        Usage(format!(
+            "--label {:?} is no label\nhint: --label pod=train-0",
+            escaped(text)
+        ))
+    };
+    let (name, value) = parts.ok_or_else(wrong)?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn ask(from: &str) -> Result<Metrics> {
+    let text = if from.starts_with("http://") || from.starts_with("https://") {
+        over_http(from).with_context(|| {
+            format!(
+                "failed to ask {}\nhint: does gpuscope serve run there, and answer at that address?",
+                escaped(from)
+            )
+        })?
+    } else {
+        of_file(from).with_context(|| format!("failed to read {}", escaped(from)))?
+    };
+    Ok(job::read(&text))
+}
+
+fn over_http(url: &str) -> Result<String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(TIMEOUT))
+        .build()
+        .into();
+    let mut answer = agent.get(url).header("Accept", "text/plain;version=0.0.4").call()?;
+    Ok(answer.body_mut().with_config().limit(MOST_BYTES).read_to_string()?)
+}
+
+fn of_file(path: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    let input: Box<dyn Read> = match path {
+        "-" => Box::new(std::io::stdin()),
+        path => Box::new(std::fs::File::open(path)?),
+    };
+    input.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn write(path: &Path, page: &str) -> Result<()> {
+    if path == Path::new("-") {
+        let mut output = Output::stdout();
+        output.write(page.as_bytes());
+        return output.check();
+    }
+    std::fs::write(path, page).with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,105 @@
+//! Sums of a job over the exporters of its nodes.
+
+use super::Wanted;
+use super::read::{Metrics, Series};
+use std::collections::BTreeMap;
+
+/// Answers of queries, no errors.
+const NOT_READY: [&str; 2] = ["cudaErrorNotReady", "CUDA_ERROR_NOT_READY"];
+
+/// What is known of a job. Times in seconds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Figures {
+    /// Exporters that were asked, and those that know the job.
+    pub nodes: usize,
+    pub nodes_with_job: usize,
+    /// Of its processes, from first work to last, added up: surely idle, and the rest.
+    pub idle_seconds: f64,
+    pub busy_at_most_seconds: f64,
+    /// GPU-seconds by reason.
+    pub waste: BTreeMap<String, f64>,
+    /// GPU-seconds by node (its number) and GPU; no GPU: which it was is not known.
+    pub waste_by_gpu: BTreeMap<(usize, String), f64>,
+    /// What of it is no bound.
+    pub inferred_seconds: f64,
+    pub blocked_seconds: f64,
+    pub hidden_waits: BTreeMap<String, f64>,
+    pub launches: f64,
+    pub copied_bytes: f64,
+    pub pageable_bytes: f64,
+    /// By error and function.
+    pub errors: BTreeMap<(String, String), f64>,
+    /// Held when processes ended.
+    pub unreturned_bytes: f64,
+    /// Of the nodes, since their exporters began.
+    pub lost_records: f64,
+    pub not_understood: u64,
+}
+
+impl Figures {
+    /// GPU-seconds without work, at least.
+    #[must_use]
+    pub fn wasted_seconds(&self) -> f64 {
+        self.waste.values().sum()
+    }
+
+    /// From first work to last, added up over processes.
+    #[must_use]
+    pub fn used_seconds(&self) -> f64 {
+        self.idle_seconds + self.busy_at_most_seconds
+    }
+
+    fn add(&mut self, node: usize, series: &Series) {
+        let label = |name: &str| series.label(name).unwrap_or_default().to_owned();
+        let value = series.value;
+        match series.name.as_str() {
+            "gpuscope_gpu_idle_at_least_seconds_total" => self.idle_seconds += value,
+            "gpuscope_gpu_busy_at_most_seconds_total" => self.busy_at_most_seconds += value,
+            "gpuscope_waste_gpu_seconds_total" => {
+                *self.waste.entry(label("reason")).or_default() += value;
+                *self.waste_by_gpu.entry((node, label("gpu"))).or_default() += value;
+                if series.label("certainty") == Some("inferred") {
+                    self.inferred_seconds += value;
+                }
+            }
+            "gpuscope_sync_blocked_seconds_total" => self.blocked_seconds += value,
+            "gpuscope_hidden_wait_seconds_total" => *self.hidden_waits.entry(label("kind")).or_default() += value,
+            "gpuscope_launches_total" => self.launches += value,
+            "gpuscope_copy_bytes_total" => {
+                self.copied_bytes += value;
+                if series.label("host_memory") == Some("pageable") {
+                    self.pageable_bytes += value;
+                }
+            }
+            "gpuscope_api_errors_total" if !NOT_READY.contains(&label("error").as_str()) => {
+                *self.errors.entry((label("error"), label("function"))).or_default() += value;
+            }
+            "gpuscope_memory_unreturned_bytes_total" => self.unreturned_bytes += value,
+            _ => {}
+        }
+    }
+}
+
+/// What exporters, one for each node, say of a job.
+#[must_use]
+pub fn figures(nodes: &[Metrics], wanted: &Wanted) -> Figures {
+    let mut figures = Figures {
+        nodes: nodes.len(),
+        ..Figures::default()
+    };
+    for (number, node) in nodes.iter().enumerate() {
+        figures.not_understood += node.not_understood;
+        let lost = node
+            .series
+            .iter()
+            .filter(|series| series.name == "gpuscope_lost_records_total");
+        figures.lost_records += lost.map(|series| series.value).sum::<f64>();
+        let mut known = false;
+        for series in node.series.iter().filter(|series| wanted.takes(series)) {
+            known = true;
+            figures.add(number, series);
+        }
+        figures.nodes_with_job += usize::from(known);
+    }
+    figures
+}

@@ -1,0 +1,109 @@
+use super::*;
+use crate::serve::exposition;
+use crate::serve::fixture::owner;
+use crate::serve::metric::{Sample, Value};
+use crate::serve::metrics::work;
+use proptest::prelude::*;
+
+const NODE: &str = r#"# HELP gpuscope_gpu_idle_at_least_seconds_total x
+gpuscope_gpu_idle_at_least_seconds_total{comm="python",batch_job="4711"} 5400
+gpuscope_gpu_busy_at_most_seconds_total{comm="python",batch_job="4711"} 9000
+gpuscope_gpu_busy_at_most_seconds_total{comm="python",batch_job="42"} 77
+gpuscope_waste_gpu_seconds_total{reason="host-bound",certainty="bound",gpu="0",comm="python",batch_job="4711"} 3600
+gpuscope_waste_gpu_seconds_total{reason="forgotten",certainty="inferred",gpu="1",comm="python",batch_job="4711"} 1800
+gpuscope_sync_blocked_seconds_total{function="cudaDeviceSynchronize",batch_job="4711"} 120.5
+gpuscope_hidden_wait_seconds_total{kind="item",batch_job="4711"} 30
+gpuscope_launches_total{batch_job="4711"} 1234567
+gpuscope_copy_bytes_total{direction="HtoD",host_memory="pageable",batch_job="4711"} 1073741824
+gpuscope_copy_bytes_total{direction="HtoD",host_memory="pinned",batch_job="4711"} 3221225472
+gpuscope_api_errors_total{layer="runtime",function="cudaMalloc",error="cudaErrorMemoryAllocation",batch_job="4711"} 3
+gpuscope_api_errors_total{layer="runtime",function="cudaEventQuery",error="cudaErrorNotReady",batch_job="4711"} 900
+gpuscope_lost_records_total{reason="work_ring"} 12
+no series
+"#;
+
+fn of_job(job: &str) -> Wanted {
+    Wanted {
+        job: Some(job.to_owned()),
+        ..Wanted::default()
+    }
+}
+
+fn of_4711() -> (Figures, Wanted) {
+    (figures(&[read(NODE)], &of_job("4711")), of_job("4711"))
+}
+
+#[test]
+fn a_job_as_text() {
+    let (figures, wanted) = of_4711();
+    insta::assert_snapshot!(text(&figures, &wanted));
+}
+
+#[test]
+fn a_job_as_markdown() {
+    let (figures, wanted) = of_4711();
+    insta::assert_snapshot!(markdown(&figures, &wanted));
+}
+
+#[test]
+fn a_job_as_json() {
+    let (figures, wanted) = of_4711();
+    let report: serde_json::Value = serde_json::from_str(&json(&figures, &wanted)).unwrap();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
+}
+
+#[test]
+fn nodes_add_up_and_gpus_of_one_number_are_different_ones() {
+    let nodes = [read(NODE), read(NODE), read("")];
+    let figures = figures(&nodes, &of_job("4711"));
+    assert_eq!((figures.nodes, figures.nodes_with_job), (3, 2));
+    assert_eq!((figures.wasted_seconds(), figures.waste_by_gpu.len()), (10_800.0, 4));
+}
+
+#[test]
+fn a_job_that_nobody_knows_is_said_to_be_unknown() {
+    let wanted = of_job("1");
+    let page = text(&figures(&[read(NODE)], &wanted), &wanted);
+    assert!(
+        page.contains("on 0 of 1 nodes") && page.contains("note: no exporter knows it"),
+        "{page}"
+    );
+}
+
+#[test]
+fn all_labels_have_to_be_the_jobs() {
+    let with = |labels: &[(&str, &str)]| {
+        let labels = labels
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let wanted = Wanted {
+            labels: labels.collect(),
+            ..Wanted::default()
+        };
+        figures(&[read(NODE)], &wanted).used_seconds()
+    };
+    assert_eq!(with(&[("comm", "python")]), 14_477.0);
+    assert_eq!(with(&[("comm", "python"), ("batch_job", "42")]), 77.0);
+    assert_eq!(with(&[("pod", "a")]), 0.0);
+}
+
+#[test]
+fn what_the_exporter_writes_is_read_with_its_hostile_labels() {
+    let hostile = "a\"b\\c\nd,e=\"} 1";
+    let labels = vec!["host-bound".into(), "bound".into(), "0".into(), "".into(), "".into()];
+    let sample = Sample::new(&work::WASTE_GPU_SECONDS, labels, Value::Number(7.5));
+    let sample = sample.of(&owner(&[("pod", hostile)]));
+    let metrics = read(&exposition::render(&[sample], exposition::Format::Plain));
+    assert_eq!(metrics.series[0].label("pod"), Some(hostile));
+    assert_eq!((metrics.series[0].value, metrics.not_understood), (7.5, 0));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_and_written_without_control_codes(text_of in ".{0,200}", value in ".{0,20}") {
+        let line = format!("gpuscope_api_errors_total{{error={value:?},function=\"f\"}} 1\n{text_of}");
+        let found = figures(&[read(&line)], &Wanted::default());
+        let page = text(&found, &Wanted::default()) + &markdown(&found, &Wanted::default());
+        prop_assert!(!page.chars().any(|c| c.is_control() && c != '\n'), "{page:?}");
+    }
+}

@@ -1,0 +1,252 @@
+//! A job's figures as text, Markdown and JSON.
+
+use super::Wanted;
+use super::figures::Figures;
+use crate::model::work::Reason;
+use crate::text::quantity::{bytes, count, escaped};
+use serde_json::{Value, json as object};
+
+/// Errors and GPUs that are shown.
+const FEW: usize = 5;
+
+/// One line: what, how much, and what is to be known of it.
+type Line = (String, String, String);
+
+/// For a terminal, a mail or a log.
+#[must_use]
+pub fn text(figures: &Figures, wanted: &Wanted) -> String {
+    let lines = lines(figures);
+    let widest = |of: fn(&Line) -> &String| lines.iter().map(|line| of(line).chars().count()).max().unwrap_or(0);
+    let (names, values) = (widest(|line| &line.0), widest(|line| &line.1));
+    let mut page = format!("gpuscope: {}, {}\n", escaped(&wanted.words()), nodes(figures));
+    for (name, value, note) in lines {
+        let line = format!("  {name:names$}  {value:>values$}  {note}");
+        page.push_str(line.trim_end());
+        page.push('\n');
+    }
+    notes(figures)
+        .iter()
+        .for_each(|note| page.push_str(&format!("note: {note}\n")));
+    page
+}
+
+/// For a comment or a page.
+#[must_use]
+pub fn markdown(figures: &Figures, wanted: &Wanted) -> String {
+    let mut page = format!(
+        "### gpuscope: {}, {}\n\n| | | |\n|---|---:|---|\n",
+        safe(&wanted.words()),
+        nodes(figures)
+    );
+    for (name, value, note) in lines(figures) {
+        page.push_str(&format!("| {} | {value} | {} |\n", safe(&name), safe(&note)));
+    }
+    page.push('\n');
+    notes(figures)
+        .iter()
+        .for_each(|note| page.push_str(&format!("- {note}\n")));
+    page
+}
+
+/// One object.
+#[must_use]
+pub fn json(figures: &Figures, wanted: &Wanted) -> String {
+    let by_gpu = figures.waste_by_gpu.iter().map(|((node, gpu), seconds)| {
+        let gpu = (!gpu.is_empty()).then_some(gpu);
+        object!({"node": node, "gpu": gpu, "gpu_seconds_at_least": seconds})
+    });
+    let errors = figures
+        .errors
+        .iter()
+        .map(|((error, function), calls)| object!({"error": error, "function": function, "calls": calls}));
+    let labels: serde_json::Map<String, Value> = wanted
+        .labels
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone().into()))
+        .collect();
+    let report = object!({
+        "job": wanted.job, "labels": labels,
+        "nodes": figures.nodes, "nodes_with_job": figures.nodes_with_job,
+        "used_seconds": figures.used_seconds(), "idle_at_least_seconds": figures.idle_seconds,
+        "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
+        "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
+        "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
+        "launches": figures.launches, "copied_bytes": figures.copied_bytes, "pageable_bytes": figures.pageable_bytes,
+        "errors": errors.collect::<Vec<_>>(), "unreturned_bytes": figures.unreturned_bytes,
+        "notes": notes(figures),
+    });
+    format!("{}\n", crate::text::quantity::harmless(&report.to_string()))
+}
+
+fn nodes(figures: &Figures) -> String {
+    match (figures.nodes_with_job, figures.nodes) {
+        (1, 1) => "on one node".to_owned(),
+        (with, all) => format!("on {with} of {all} nodes"),
+    }
+}
+
+fn lines(figures: &Figures) -> Vec<Line> {
+    let used = figures.used_seconds();
+    let mut lines = vec![
+        line(
+            "in use",
+            hours(used),
+            "from each process's first work to its last, added up; one with several GPUs counts once",
+        ),
+        line("surely idle", hours(figures.wasted_seconds()), &share(figures)),
+    ];
+    for (reason, seconds) in &figures.waste {
+        let known = Reason::ALL.iter().find(|known| known.name() == reason);
+        let words = known.map_or("", |known| known.words());
+        lines.push(line(&format!("  {}", escaped(reason)), hours(*seconds), words));
+    }
+    lines.extend(by_gpu(figures));
+    let more = [
+        (
+            "waiting for the GPU",
+            hours(figures.blocked_seconds),
+            "threads, in calls made for it",
+            figures.blocked_seconds,
+        ),
+        ("copied", bytes(whole(figures.copied_bytes)), "", figures.copied_bytes),
+        (
+            "  pageable",
+            bytes(whole(figures.pageable_bytes)),
+            "slower, not beside kernels: pin it",
+            figures.pageable_bytes,
+        ),
+        ("launches", count(whole(figures.launches)), "", figures.launches),
+        (
+            "not given back",
+            bytes(whole(figures.unreturned_bytes)),
+            "held by processes at their end",
+            figures.unreturned_bytes,
+        ),
+    ];
+    let more = more.into_iter().filter(|(_, _, _, value)| *value > 0.0);
+    lines.extend(more.map(|(name, value, note, _)| line(name, value, note)));
+    lines.extend(hidden(figures));
+    lines.extend(errors(figures));
+    lines
+}
+
+fn line(name: &str, value: String, note: &str) -> Line {
+    (name.to_owned(), value, note.to_owned())
+}
+
+fn share(figures: &Figures) -> String {
+    let share = figures.idle_seconds / figures.used_seconds();
+    match share.is_finite() {
+        true => format!(
+            "GPUs, at least; processes waited with theirs for {:.0} % of that time",
+            share * 100.0
+        ),
+        false => "GPUs, at least".to_owned(),
+    }
+}
+
+/// Where it is not all the same GPU.
+fn by_gpu(figures: &Figures) -> Vec<Line> {
+    if figures.waste_by_gpu.len() < 2 {
+        return Vec::new();
+    }
+    let mut gpus: Vec<_> = figures.waste_by_gpu.iter().collect();
+    gpus.sort_by(|one, other| other.1.total_cmp(one.1));
+    let name = |node: usize, gpu: &str| match (gpu, figures.nodes) {
+        ("", _) => "  GPU not known".to_owned(),
+        (gpu, 1) => format!("  GPU {}", escaped(gpu)),
+        (gpu, _) => format!("  GPU {} of node {}", escaped(gpu), node + 1),
+    };
+    let shown = gpus.iter().take(FEW);
+    let mut lines: Vec<Line> = shown
+        .map(|((node, gpu), seconds)| line(&name(*node, gpu), hours(**seconds), ""))
+        .collect();
+    if let Some(rest) = gpus.get(FEW..).filter(|rest| !rest.is_empty()) {
+        let seconds = rest.iter().map(|(_, seconds)| **seconds).sum();
+        lines.push(line(&format!("  {} more", rest.len()), hours(seconds), ""));
+    }
+    lines
+}
+
+fn hidden(figures: &Figures) -> Vec<Line> {
+    let kinds = figures.hidden_waits.iter().filter(|(_, seconds)| **seconds > 0.0);
+    kinds
+        .map(|(kind, seconds)| line("hidden wait", hours(*seconds), &escaped(kind)))
+        .collect()
+}
+
+fn errors(figures: &Figures) -> Vec<Line> {
+    let mut errors: Vec<_> = figures.errors.iter().collect();
+    errors.sort_by(|one, other| other.1.total_cmp(one.1));
+    let shown = errors.iter().take(FEW).map(|((error, function), calls)| {
+        let what = format!("{} of {}", escaped(error), escaped(function));
+        line("failed calls", count(whole(**calls)), &what)
+    });
+    let mut lines: Vec<Line> = shown.collect();
+    if errors.len() > FEW {
+        lines.push(line(
+            "failed calls",
+            String::new(),
+            &format!("{} more kinds", errors.len() - FEW),
+        ));
+    }
+    lines
+}
+
+fn notes(figures: &Figures) -> Vec<String> {
+    let mut notes = vec![
+        "at which line GPUs wait, and what a cure saves, a recording tells: gpuscope record -- CMD, then gpuscope report FILE".to_owned(),
+    ];
+    if figures.nodes_with_job == 0 {
+        notes.push(
+            "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…)"
+                .to_owned(),
+        );
+    }
+    if figures.inferred_seconds > 0.0 {
+        let hours = hours(figures.inferred_seconds);
+        notes.push(format!(
+            "{hours} of the idle time is no bound: these processes ran before gpuscope came"
+        ));
+    }
+    if figures.lost_records > 0.0 {
+        let lost = count(whole(figures.lost_records));
+        notes.push(format!(
+            "records that the exporters lost since they began: {lost}; numbers may be too low"
+        ));
+    }
+    if figures.not_understood > 0 {
+        notes.push(format!(
+            "lines of the exporters that were not understood: {}",
+            figures.not_understood
+        ));
+    }
+    notes
+}
+
+/// Of GPUs or of threads.
+fn hours(seconds: f64) -> String {
+    match seconds {
+        _ if seconds >= 360.0 => format!("{:.2} h", seconds / 3600.0),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+/// Nobody counts below 0, or beyond what there is room for.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(number: f64) -> u64 {
+    number.max(0.0) as u64
+}
+
+/// No table is broken, no link made, by what others called themselves.
+fn safe(text: &str) -> String {
+    let marks = ['|', '<', '>', '[', ']', '`', '*', '_', '#', '&'];
+    let shown = escaped(text);
+    shown.chars().fold(String::new(), |mut safe, character| {
+        if marks.contains(&character) {
+            safe.push('\\');
+        }
+        safe.push(character);
+        safe
+    })
+}
