@@ -11,6 +11,8 @@ Examples:
       every device and every process that uses CUDA, live; ? lists the keys, q ends it
   sudo gpuscope top -p 1234
       one process and its children alone, with its functions, calls in progress and allocations
+  sudo gpuscope top --once --findings -p 1234 --delay 10
+      the same as one page, with what is wrong by ten seconds of its calls
   gpuscope top
       without root: devices, and your own processes that were started by gpuscope preload
   sudo gpuscope top --once
@@ -34,6 +36,9 @@ pub struct TopArgs {
     /// Every process, which is the default
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
+    /// Also say what is wrong with the first of them: traces each of its calls, as trace -p does; on the screen the key f
+    #[arg(long, requires = "pids")]
+    pub findings: bool,
     /// Show processes of this user alone, by name or number
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
@@ -47,7 +52,7 @@ pub struct TopArgs {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Play what a recording says, instead of what happens now
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "user", "delay"], help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "findings", "user", "delay"], help_heading = "Output")]
     pub replay: Option<PathBuf>,
     /// What libbpf says, on stderr; not with a screen
     #[arg(short, long, help_heading = "Output")]

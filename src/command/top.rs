@@ -1,6 +1,7 @@
 //! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
 
 mod children;
+mod finder;
 mod handover;
 mod interactive;
 mod live;
@@ -18,6 +19,7 @@ use crate::top::state::State;
 use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
+use finder::Finder;
 use live::Live;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -26,6 +28,9 @@ use wakes::Wakes;
 
 /// Until the first rates are there.
 const FIRST: Duration = Duration::from_secs(1);
+
+/// It takes a while to attach; then a page goes without.
+const FINDINGS_LATE: Duration = Duration::from_secs(10);
 
 /// Shows until q, a signal, or, with `--once`, the first page.
 ///
@@ -61,6 +66,9 @@ fn user_named(word: &str) -> Result<String> {
 
 fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::register()?;
+    let mut finder = Finder::default();
+    // before this thread gives up what a tracer needs
+    finder.look_at(args.pids.first().copied().filter(|_| args.findings))?;
     let mut live = Live::start(args)?;
     let mut history = History::default();
     let mut state = State::new(args.delay);
@@ -68,20 +76,25 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     // of one process a page says all
     state.selected = args.pids.first().copied();
     state.pane = args.pids.len() == 1;
+    state.findings = state.selected.filter(|_| args.findings);
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
     let close = args.pids.first().copied();
     history.take(&mut live.look(close));
-    let first = if args.once { FIRST.min(args.delay) } else { args.delay };
-    let mut due = Instant::now() + first;
+    let soon = args.once && !args.findings;
+    let mut due = Instant::now() + if soon { FIRST.min(args.delay) } else { args.delay };
+    let (mut found, until) = (None, due + FINDINGS_LATE);
     while !wakes.end() && !output.closed() {
         live.step()?;
-        if Instant::now() < due {
+        found = finder.take().or(found);
+        let is_awaited = args.findings && found.is_none() && Instant::now() < until;
+        if Instant::now() < due || is_awaited {
             continue;
         }
         due = (due + args.delay).max(Instant::now());
         let mut frame = live.look(close);
         history.take(&mut frame);
+        frame.findings.clone_from(&found);
         let frame = kept(frame, &state);
         let text = match args.json {
             true => json::line(&frame),

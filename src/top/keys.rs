@@ -101,7 +101,7 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
             }
             Action::Nothing
         }
-        KeyCode::Char('k' | 'r' | 'l') | KeyCode::F(9) => {
+        KeyCode::Char('f' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
             state.message = Some("this is a recording: there is nobody to do that to".to_owned());
             Action::Nothing
         }
@@ -120,6 +120,7 @@ fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action
         KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
         KeyCode::Enter => state.pane = !state.pane,
         KeyCode::Esc => close(state),
+        KeyCode::Char('f') => look_for_findings(state, frame),
         KeyCode::Char('+') => change_delay(state, 1),
         KeyCode::Char('-') => change_delay(state, -1),
         KeyCode::Up | KeyCode::Down | KeyCode::Home | KeyCode::End | KeyCode::PageUp | KeyCode::PageDown => {
@@ -142,6 +143,15 @@ fn freeze(state: &mut State, frame: &Frame) {
         Some(_) => None,
         None => Some(Box::new(frame.clone())),
     };
+}
+
+/// Of the selected process, or no longer.
+fn look_for_findings(state: &mut State, frame: &Frame) {
+    let shown = state.selected.and_then(|pid| state.shown(frame).process(pid));
+    let living = shown.filter(|process| process.pid > 0 && !process.ended);
+    let living = living.map(|process| process.pid);
+    state.findings = living.filter(|pid| state.findings != Some(*pid));
+    state.pane |= state.findings.is_some();
 }
 
 /// What was opened last is closed first.
@@ -298,6 +308,20 @@ mod tests {
         assert!(!state.pane && !state.filter.is_empty());
         type_in(&mut state, "\x1b");
         assert!(state.filter.is_empty());
+    }
+
+    #[test]
+    fn findings_are_looked_for_of_the_chosen_process_as_long_as_its_pane_is_open() {
+        let mut state = state();
+        type_in(&mut state, "f");
+        assert_eq!((state.findings, state.pane), (Some(2), true));
+        type_in(&mut state, "f");
+        assert_eq!((state.findings, state.pane), (None, true));
+        type_in(&mut state, "f\x1b");
+        assert_eq!(state.findings, None, "the pane was closed");
+        type_in(&mut state, "f");
+        press(KeyEvent::from(KeyCode::Down), &mut state, &frame(), 10);
+        assert_eq!(state.findings, None, "another one was chosen");
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub pane: bool,
     /// Lines of it that are above its edge.
     pub pane_scroll: usize,
+    /// The process whose calls are traced to find what is wrong: the selected one, as long as the pane is open.
+    pub findings: Option<u32>,
     /// What is shown instead of everything.
     pub page: Option<Page>,
     /// What is shown instead of what comes.
@@ -73,6 +75,7 @@ impl State {
             scroll: 0,
             pane: false,
             pane_scroll: 0,
+            findings: None,
             page: None,
             frozen: None,
             delay,
@@ -134,6 +137,8 @@ impl State {
         let place = rows.iter().position(|(_, process)| Some(process.pid) == self.selected);
         let place = place.unwrap_or(0);
         self.selected = rows.get(place).map(|(_, process)| process.pid);
+        let (pane, selected) = (self.pane, self.selected);
+        self.findings = self.findings.filter(|pid| pane && Some(*pid) == selected);
         let last_first = rows.len().saturating_sub(room);
         let lowest = place.saturating_sub(room.saturating_sub(1));
         self.scroll = self.scroll.clamp(lowest, place.max(lowest)).min(last_first.max(lowest));

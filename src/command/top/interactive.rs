@@ -1,6 +1,7 @@
 //! The live screen: one thread looks, which may take as long as programs make calls; one draws and listens to keys.
 
 use super::children::Children;
+use super::finder::Finder;
 use super::handover::{Drawer, Looker, Wish, handover};
 use super::live::Live;
 use super::wakes::Wakes;
@@ -32,10 +33,14 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::of_screen()?;
     let screen = Screen::open()?;
     let (looker, drawer) = handover(args.delay);
-    let state = State {
+    let mut state = State {
         user,
         ..State::new(args.delay)
     };
+    if args.findings {
+        state.selected = args.pids.first().copied();
+        (state.pane, state.findings) = (true, state.selected);
+    }
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let drawing = thread
         .spawn(move || Session::new(screen, drawer, wakes, state).run())
@@ -69,6 +74,7 @@ struct Session {
     screen: Screen,
     drawer: Drawer,
     children: Children,
+    finder: Finder,
     wakes: Wakes,
     state: State,
     /// `None`: it is being attached.
@@ -89,6 +95,7 @@ impl Session {
             screen,
             drawer,
             children: Children::new(),
+            finder: Finder::default(),
             wakes,
             state,
             frame: None,
@@ -133,7 +140,12 @@ impl Session {
     fn take_what_came(&mut self) {
         if let Some(mut frame) = self.drawer.take_frame() {
             self.history.take(&mut frame);
+            frame.findings = self.frame.take().and_then(|before| before.findings);
             self.frame = Some(frame);
+            self.dirty = true;
+        }
+        if let (Some(found), Some(frame)) = (self.finder.take(), &mut self.frame) {
+            frame.findings = Some(found);
             self.dirty = true;
         }
         if let Some(words) = self.children.take_words() {
@@ -183,6 +195,13 @@ impl Session {
 
     /// Has looked at what is chosen; at once where nothing is known of it.
     fn want(&mut self) {
+        if let Err(error) = self.finder.look_at(self.state.findings) {
+            self.state.findings = None;
+            self.say(refusal::message(&error));
+        }
+        if let (None, Some(frame)) = (self.state.findings, &mut self.frame) {
+            self.dirty |= frame.findings.take().is_some();
+        }
         let close = self.state.selected.filter(|_| self.state.pane);
         let wanted = (close, self.state.delay);
         if wanted != self.wanted {

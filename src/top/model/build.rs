@@ -46,6 +46,7 @@ pub(crate) fn frame(known: Known) -> Frame {
         notes: said.chain(known.scrape.status.missing.iter().cloned()).collect(),
         cost: notes::cost(samples, rates).map(|(_, words)| words),
         closeup: known.closeup,
+        findings: None,
     }
 }
 

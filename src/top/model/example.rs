@@ -1,6 +1,7 @@
 //! Frames for tests: of samples as the exporter has them, two looks a second apart.
 
-use super::{Allocations, Closeup, Count, Frame, Function, InProgress, Known, frame, history::History};
+use super::{Allocations, Closeup, Count, Findings, Frame, Function, InProgress, Known, frame, history::History};
+use crate::model::snapshot::Snapshot;
 use crate::owner::Owner;
 use crate::serve::display::Pace;
 use crate::serve::metric::{Metric, Sample, Value};
@@ -252,6 +253,24 @@ fn closeup() -> Closeup {
     }
 }
 
+/// What a summary says of the training loop.
+fn findings() -> Findings {
+    let summary = serde_json::json!({
+        "findings": [
+            {"rule": "sync-stall", "title": "The host waits for the GPU 10 times a second, with nothing else given to it",
+             "cost_ns": 860_000_000u64, "share": 0.43, "certainty": "bound", "where": "train.py:17 step",
+             "do": "read the loss every hundredth step, or keep it on the device and read it at the end"},
+            {"rule": "sticky-error", "title": "A kernel failed\u{1b}[2J and every call after it", "grave": true,
+             "certainty": "measured", "do": "look at the first error"},
+        ],
+        "gpu": {"devices": [{"pid": 4711, "device": 0, "busy_us": 860_000.0, "idle_us": 1_140_000.0, "certainty": "measured",
+            "idle_causes": [
+                {"cause": "sync-return", "idle_us": 900_000.0, "gaps": 20, "longest_us": 50_000.0, "where": "train.py:17 step"},
+                {"cause": "other", "idle_us": 240_000.0, "gaps": 2, "longest_us": 200_000.0}]}]},
+    });
+    Findings::of(&Snapshot::read(&summary).unwrap(), 4711, 2.0)
+}
+
 /// The second look, with what was remembered of both.
 pub(crate) fn second_look() -> (Frame, History) {
     let started = Instant::now();
@@ -269,6 +288,7 @@ pub(crate) fn second_look() -> (Frame, History) {
             closeup: Some(closeup()),
         });
         history.take(&mut last);
+        last.findings = Some(findings());
     }
     (last, history)
 }

@@ -1,11 +1,11 @@
 //! The page of keys.
 
+use super::cells::folded;
 use super::{Lines, Scene, Theme};
 use crate::text::quantity::escaped;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
-const KEYS: [(&str, &str); 18] = [
+const KEYS: [(&str, &str); 19] = [
     ("q  F10  Ctrl-C", "end"),
     ("?  h  F1", "this page"),
     (
@@ -30,6 +30,10 @@ const KEYS: [(&str, &str); 18] = [
     ("space  z", "freeze the screen; what happens is still counted"),
     ("+ -", "look more or less often"),
     ("k  F9", "end the chosen process, which is asked twice"),
+    (
+        "f",
+        "look for what is wrong with it: traces each of its calls, as trace -p does",
+    ),
     ("r", "begin and end a recording of the chosen process (record -p)"),
     ("l", "a leak report of the chosen process (leaks -p), for ten seconds"),
     ("Ctrl-Z", "leave the screen; fg comes back"),
@@ -58,28 +62,10 @@ pub(super) fn notes(scene: &Scene, width: usize) -> Lines {
     )];
     for note in scene.frame.notes.iter().chain(&scene.frame.cost) {
         lines.extend(
-            folded(&escaped(note), width)
+            folded(&escaped(note), width, ["- ", "  "])
                 .into_iter()
                 .map(|line| (Style::new(), line)),
         );
-    }
-    lines
-}
-
-/// Broken at spaces, all lines but the first set in.
-fn folded(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec!["- ".to_owned()];
-    for word in text.split(' ') {
-        let is_full = lines
-            .last()
-            .is_some_and(|line| line.width() + word.width() + 1 > width && line.len() > 2);
-        if is_full {
-            lines.push("  ".to_owned());
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(word);
-            line.push(' ');
-        }
     }
     lines
 }

@@ -1,5 +1,7 @@
 //! The third pane: what the selected process does, holds, waits for and fails at.
 
+mod findings;
+
 use super::cells::{bytes, count, cut, percent};
 use super::{Lines, Scene, columns, put, spark};
 use crate::text::quantity::{self, duration, escaped, plural};
@@ -41,14 +43,16 @@ pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         height: area.height.saturating_sub(2),
         ..area
     };
-    let sections = sections(scene, process);
+    let half = if area.width < TWO_COLUMNS {
+        area.width
+    } else {
+        area.width / 2 - 1
+    };
+    let sections = sections(scene, process, half.into());
     if area.width < TWO_COLUMNS {
         return column(scene, body, buffer, sections);
     }
-    let half = Rect {
-        width: area.width / 2 - 1,
-        ..body
-    };
+    let half = Rect { width: half, ..body };
     let other = Rect {
         x: area.x + area.width / 2,
         width: area.width - area.width / 2,
@@ -92,14 +96,16 @@ fn course(scene: &Scene, process: &Process, width: usize) -> String {
     .join("  ")
 }
 
-fn sections(scene: &Scene, process: &Process) -> Vec<Section> {
+fn sections(scene: &Scene, process: &Process, width: usize) -> Vec<Section> {
     let closeup = scene
         .frame
         .closeup
         .as_ref()
         .filter(|closeup| closeup.pid == process.pid);
     let mut all: Vec<Section> = closeup.map(in_progress).into_iter().collect();
-    all.extend([failures(process), waits(process)]);
+    all.push(failures(process));
+    all.extend(findings::sections(scene, process, width));
+    all.push(waits(process));
     all.extend(closeup.map(functions));
     all.push(kernels(process));
     all.extend(closeup.map(allocations));

@@ -62,6 +62,26 @@ fn what_the_chosen_process_does() {
 }
 
 #[test]
+fn what_is_wrong_is_looked_for_where_it_is_asked_for() {
+    let (mut frame, history) = second_look();
+    frame.findings = None;
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected) = (true, Some(4711));
+    assert!(picture((80, 60), &frame, &history, &state).contains("not looked for: f does"));
+    state.findings = Some(4711);
+    assert!(picture((80, 60), &frame, &history, &state).contains("its calls are traced from now on"));
+    frame.findings = Some(crate::top::model::Findings::refused(
+        4711,
+        "no \u{1b}[31mrights".to_owned(),
+    ));
+    let refused = picture((80, 60), &frame, &history, &state);
+    assert!(
+        refused.contains("not looked for: no ") && !refused.contains('\u{1b}'),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_pane_of_a_process_that_is_not_traced_says_why() {
     let (frame, history) = second_look();
     let mut state = State::new(Duration::from_secs(1));
