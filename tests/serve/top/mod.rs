@@ -293,6 +293,35 @@ fn of_one_process_it_tells_functions_and_calls_that_have_not_returned() {
 }
 
 #[test]
+#[ignore = "needs root and BPF: a process is looked at while it runs"]
+fn what_is_wrong_with_a_process_is_said_while_it_runs() {
+    let machine = Machine::new();
+    let stall = "stall --steps 100000 --kernels 1 --kernel-ns 2000000 --host-ns 20000000 --sync device";
+    let program = Program::start(machine.command("t-idle", stall).stdin(Stdio::null()));
+    let pid = program.pid().to_string();
+    let options = ["--json", "--findings", "--delay", "300ms", "-p", &pid];
+    let top = machine.top(&mut gpuscope(), &options);
+    let findings = || top.looks().into_iter().map(|look| look["findings"].clone());
+    eventually("that the host leaves its device without work", || {
+        findings().any(|found| {
+            let all = found["findings"].as_array().cloned().unwrap_or_default();
+            all.iter().any(|one| one["rule"] == "idle-gaps")
+        })
+    });
+    let last = findings().last().expect("a look");
+    let idle = last["idle"].as_array().expect("idle times");
+    assert!(
+        idle.iter()
+            .all(|idle| idle["pid"].as_u64() == Some(program.pid().into())),
+        "{last}"
+    );
+    assert_ne!(
+        idle[0]["certainty"], "measured",
+        "nobody has told what the GPU executed"
+    );
+}
+
+#[test]
 #[ignore = "needs root and BPF: to be somebody without rights"]
 fn without_rights_it_says_what_it_cannot_see_and_shows_devices_all_the_same() {
     let machine = Machine::new();
