@@ -1,6 +1,6 @@
 //! Options of `gpuscope top`.
 
-use crate::text::parse::parse_seconds;
+use crate::text::parse::{parse_duration, parse_seconds};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -39,6 +39,12 @@ pub struct TopArgs {
     /// Also say what is wrong with the first of them: traces each of its calls, as trace -p does; on the screen the key f
     #[arg(long, requires = "pids")]
     pub findings: bool,
+    /// With one page or JSON: each single allocation of the first of them; on the screen the key a
+    #[arg(long, requires = "pids")]
+    pub addresses: bool,
+    /// Of these only those that are as old, such as 10s
+    #[arg(long, value_name = "TIME", requires = "pids", value_parser = parse_duration)]
+    pub older_than: Option<Duration>,
     /// Show processes of this user alone, by name or number
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
@@ -52,11 +58,19 @@ pub struct TopArgs {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Play what a recording says, instead of what happens now
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "findings", "user", "delay"], help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "findings", "addresses", "older_than", "user", "delay"], help_heading = "Output")]
     pub replay: Option<PathBuf>,
     /// What libbpf says, on stderr; not with a screen
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+impl TopArgs {
+    /// Whether single allocations are told.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        self.addresses || self.older_than.is_some()
+    }
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);

@@ -20,7 +20,7 @@ use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
 use finder::Finder;
-use live::Live;
+use live::{Close, Live};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -79,7 +79,9 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     state.findings = state.selected.filter(|_| args.findings);
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
-    let close = args.pids.first().copied();
+    let older = args.lists().then(|| args.older_than.unwrap_or_default());
+    let close = args.pids.first().map(|pid| Close { pid: *pid, older });
+    state.single = older;
     history.take(&mut live.look(close));
     let soon = args.once && !args.findings;
     let mut due = Instant::now() + if soon { FIRST.min(args.delay) } else { args.delay };

@@ -24,6 +24,8 @@ pub(crate) enum Action {
 }
 
 const DELAYS: [u64; 8] = [100, 200, 500, 1000, 2000, 5000, 10_000, 60_000];
+/// Of allocations, seconds.
+const AGES: [u64; 5] = [0, 1, 10, 60, 600];
 /// Further than any recording.
 const FAR: isize = isize::MAX / 2;
 
@@ -101,7 +103,7 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
             }
             Action::Nothing
         }
-        KeyCode::Char('f' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
+        KeyCode::Char('a' | 'f' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
             state.message = Some("this is a recording: there is nobody to do that to".to_owned());
             Action::Nothing
         }
@@ -120,6 +122,7 @@ fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action
         KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
         KeyCode::Enter => state.pane = !state.pane,
         KeyCode::Esc => close(state),
+        KeyCode::Char('a') => list_allocations(state),
         KeyCode::Char('f') => look_for_findings(state, frame),
         KeyCode::Char('+') => change_delay(state, 1),
         KeyCode::Char('-') => change_delay(state, -1),
@@ -143,6 +146,17 @@ fn freeze(state: &mut State, frame: &Frame) {
         Some(_) => None,
         None => Some(Box::new(frame.clone())),
     };
+}
+
+/// All of them, then those that are as old, then none.
+fn list_allocations(state: &mut State) {
+    let place = AGES
+        .iter()
+        .position(|age| state.single == Some(Duration::from_secs(*age)));
+    let next = place.map_or(0, |place| place + 1);
+    state.single = AGES.get(next).copied().map(Duration::from_secs);
+    state.pane |= state.single.is_some();
+    state.pane_scroll = 0;
 }
 
 /// Of the selected process, or no longer.
@@ -322,6 +336,18 @@ mod tests {
         type_in(&mut state, "f");
         press(KeyEvent::from(KeyCode::Down), &mut state, &frame(), 10);
         assert_eq!(state.findings, None, "another one was chosen");
+    }
+
+    #[test]
+    fn allocations_are_listed_all_then_the_old_ones_and_then_none() {
+        let mut state = state();
+        let ages: Vec<Option<u64>> = (0..6)
+            .map(|_| {
+                type_in(&mut state, "a");
+                state.single.map(|age| age.as_secs())
+            })
+            .collect();
+        assert_eq!(ages, [Some(0), Some(1), Some(10), Some(60), Some(600), None]);
     }
 
     #[test]

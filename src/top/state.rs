@@ -41,6 +41,8 @@ pub(crate) struct State {
     pub pane: bool,
     /// Lines of it that are above its edge.
     pub pane_scroll: usize,
+    /// Allocations are shown one by one in it, those that are as old.
+    pub single: Option<Duration>,
     /// The process whose calls are traced to find what is wrong: the selected one, as long as the pane is open.
     pub findings: Option<u32>,
     /// What is shown instead of everything.
@@ -75,6 +77,7 @@ impl State {
             scroll: 0,
             pane: false,
             pane_scroll: 0,
+            single: None,
             findings: None,
             page: None,
             frozen: None,

@@ -3,7 +3,7 @@
 use super::children::Children;
 use super::finder::Finder;
 use super::handover::{Drawer, Looker, Wish, handover};
-use super::live::Live;
+use super::live::{Close, Live};
 use super::wakes::Wakes;
 use crate::cli::TopArgs;
 use crate::probe;
@@ -81,7 +81,7 @@ struct Session {
     frame: Option<Frame>,
     history: History,
     /// A process of which everything is wanted, and how often it is looked.
-    wanted: (Option<u32>, Duration),
+    wanted: (Option<Close>, Duration),
     dirty: bool,
     /// How large the screen was.
     drawn: Rect,
@@ -202,7 +202,9 @@ impl Session {
         if let (None, Some(frame)) = (self.state.findings, &mut self.frame) {
             self.dirty |= frame.findings.take().is_some();
         }
+        let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);
+        let close = close.map(|pid| Close { pid, older });
         let wanted = (close, self.state.delay);
         if wanted != self.wanted {
             self.drawer.want(Wish {

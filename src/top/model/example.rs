@@ -241,7 +241,10 @@ fn closeup() -> Closeup {
             seconds: 3.25,
         }],
         in_progress_unseen: None,
+        single: None,
+        single_left_out: 0,
         allocations: vec![Allocations {
+            place: Some("train.py:9 load".to_owned()),
             function: "cuMemAlloc_v2".to_owned(),
             family: "device".to_owned(),
             device: Some(0),

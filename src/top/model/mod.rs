@@ -17,7 +17,7 @@ mod process;
 mod tests;
 
 pub(crate) use build::{Known, frame, pid_of};
-pub(crate) use closeup::{Allocations, Closeup, Function, InProgress};
+pub(crate) use closeup::{Allocations, Closeup, Function, InProgress, Single};
 pub(crate) use count::Count;
 pub(crate) use count::rate;
 pub(crate) use device::{Device, Part};

@@ -6,7 +6,7 @@ use crate::text::quantity::escaped;
 use crate::top::state::{Question, Tape};
 use ratatui::style::{Modifier, Style};
 
-const KEYS: &str = "q quit  ? help  / filter  <> sort  Enter details  space freeze  t tree  f findings  n notes  k kill  r record  l leaks";
+const KEYS: &str = "q quit  ? help  / filter  <> sort  Enter details  space freeze  t tree  f findings  a allocations  n notes  k kill  r record  l leaks";
 const REPLAY_KEYS: &str =
     "q quit  ? help  ← → a second  [ ] ten  Home End  space play  / filter  <> sort  Enter details";
 

@@ -5,7 +5,7 @@ use super::{Lines, Scene, Theme};
 use crate::text::quantity::escaped;
 use ratatui::style::Style;
 
-const KEYS: [(&str, &str); 19] = [
+const KEYS: [(&str, &str); 20] = [
     ("q  F10  Ctrl-C", "end"),
     ("?  h  F1", "this page"),
     (
@@ -33,6 +33,10 @@ const KEYS: [(&str, &str); 19] = [
     (
         "f",
         "look for what is wrong with it: traces each of its calls, as trace -p does",
+    ),
+    (
+        "a",
+        "allocations one by one: address, size, age, call site; again: only older ones",
     ),
     ("r", "begin and end a recording of the chosen process (record -p)"),
     ("l", "a leak report of the chosen process (leaks -p), for ten seconds"),

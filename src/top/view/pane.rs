@@ -1,12 +1,13 @@
 //! The third pane: what the selected process does, holds, waits for and fails at.
 
 mod findings;
+mod held;
 
 use super::cells::{bytes, count, cut, percent};
 use super::{Lines, Scene, columns, put, spark};
-use crate::text::quantity::{self, duration, escaped, plural};
+use crate::text::quantity::{self, duration, escaped};
 use crate::top::model::history::Point;
-use crate::top::model::{Allocations, Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
+use crate::top::model::{Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -103,12 +104,18 @@ fn sections(scene: &Scene, process: &Process, width: usize) -> Vec<Section> {
         .as_ref()
         .filter(|closeup| closeup.pid == process.pid);
     let mut all: Vec<Section> = closeup.map(in_progress).into_iter().collect();
+    let older = scene.state.single;
+    all.extend(
+        older
+            .zip(closeup)
+            .and_then(|(older, closeup)| held::one_by_one(closeup, older)),
+    );
     all.push(failures(process));
     all.extend(findings::sections(scene, process, width));
     all.push(waits(process));
     all.extend(closeup.map(functions));
     all.push(kernels(process));
-    all.extend(closeup.map(allocations));
+    all.extend(closeup.map(held::by_site));
     all.push(copies(process));
     if !process.traced {
         all.insert(0, untraced());
@@ -162,27 +169,6 @@ fn functions(closeup: &Closeup) -> Section {
     Section {
         title: "    calls       /s      time  functions".to_owned(),
         lines: closeup.functions.iter().map(one).collect(),
-    }
-}
-
-fn allocations(closeup: &Closeup) -> Section {
-    let held = closeup.allocations.iter().filter(|held| held.bytes > 0);
-    let one = |held: &Allocations| {
-        let device = held.device.map_or(String::new(), |device| format!(", device {device}"));
-        let age = |seconds: f64| duration((seconds * 1e9) as u64);
-        let (oldest, newest) = (age(held.oldest_seconds), age(held.newest_seconds));
-        let words = format!(
-            "{:>7} in {}  {} ({}{device}), oldest {oldest}, newest {newest}",
-            bytes(held.bytes as f64),
-            plural(held.count, "allocation"),
-            escaped(&held.function),
-            held.family
-        );
-        (false, words)
-    };
-    Section {
-        title: "holds, by function".to_owned(),
-        lines: held.map(one).collect(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! Pictures of every view, in three sizes.
 
 use super::{Scene, Theme};
-use crate::top::model::Frame;
 use crate::top::model::example::second_look;
 use crate::top::model::history::History;
+use crate::top::model::{Frame, Single};
 use crate::top::once;
 use crate::top::state::{Page, Question, State, Tape};
 use ratatui::Terminal;
@@ -59,6 +59,32 @@ fn what_the_chosen_process_does() {
         state.pane = true;
         state.selected = Some(4711);
     });
+}
+
+#[test]
+fn allocations_are_shown_one_by_one() {
+    let (mut frame, history) = second_look();
+    let one = |address: u64, bytes: u64, age_seconds| Single {
+        address: Some(format!("{address:#x}")),
+        bytes,
+        age_seconds,
+        function: "cuMemAlloc_v2".to_owned(),
+        place: Some("train.py:9 load\u{1b}".to_owned()),
+        family: "device".to_owned(),
+        device: Some(0),
+    };
+    let closeup = frame.closeup.as_mut().unwrap();
+    closeup.single = Some(vec![
+        one(0x7f2a_4000_0000, 50 << 30, 61.5),
+        one(0x7f36_c000_0000, 2 << 30, 12.0),
+    ]);
+    closeup.single_left_out = 10;
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected, state.single) = (true, Some(4711), Some(Duration::from_secs(10)));
+    for size in SIZES {
+        let picture = picture(size, &frame, &history, &state);
+        insta::assert_snapshot!(format!("single_{}x{}", size.0, size.1), picture);
+    }
 }
 
 #[test]
