@@ -1,7 +1,7 @@
 //! Options of `gpuscope top`.
 
 use crate::text::parse::{parse_duration, parse_seconds};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -60,9 +60,24 @@ pub struct TopArgs {
     /// Play what a recording says, instead of what happens now
     #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "findings", "addresses", "older_than", "user", "delay"], help_heading = "Output")]
     pub replay: Option<PathBuf>,
+    /// Columns of processes, such as pid,held,wait,command; on the screen F2 chooses them [default: those that say something]
+    #[arg(long, value_name = "NAMES", help_heading = "Output")]
+    pub columns: Option<String>,
+    /// Colours for a dark or a light background, or none [default: dark; mono where NO_COLOR is set]
+    #[arg(long, value_enum, value_name = "THEME", help_heading = "Output")]
+    pub theme: Option<ThemeChoice>,
     /// What libbpf says, on stderr; not with a screen
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+/// Which colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    Dark,
+    Light,
+    /// None: bold and reversed instead
+    Mono,
 }
 
 impl TopArgs {

@@ -9,13 +9,14 @@ mod live;
 mod replay;
 mod wakes;
 
-use crate::cli::TopArgs;
+use crate::cli::{ThemeChoice, TopArgs};
 use crate::output::Output;
 use crate::probe;
 use crate::refusal::Usage;
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::state::State;
+use crate::top::state::{State, Theme};
+use crate::top::view::columns;
 use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
@@ -58,6 +59,24 @@ fn check_terminal() -> Result<()> {
     }
 }
 
+/// What was chosen on the command line.
+///
+/// # Errors
+/// There is no such column.
+fn chosen(args: &TopArgs) -> Result<State> {
+    let named = |list: &String| columns::named(list).map_err(|why| Usage(format!("--columns {list}: {why}")));
+    let theme = args.theme.map(|theme| match theme {
+        ThemeChoice::Dark => Theme::Dark,
+        ThemeChoice::Light => Theme::Light,
+        ThemeChoice::Mono => Theme::Mono,
+    });
+    Ok(State {
+        columns: args.columns.as_ref().map(named).transpose()?,
+        theme: theme.unwrap_or_else(screen::usual_theme),
+        ..State::new(args.delay)
+    })
+}
+
 /// As processes' users are called.
 fn user_named(word: &str) -> Result<String> {
     let user = User::named(word).map_err(|error| Usage(error.to_string()))?;
@@ -65,13 +84,13 @@ fn user_named(word: &str) -> Result<String> {
 }
 
 fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
+    let mut state = chosen(args)?;
     let wakes = Wakes::register()?;
     let mut finder = Finder::default();
     // before this thread gives up what a tracer needs
     finder.look_at(args.pids.first().copied().filter(|_| args.findings))?;
     let mut live = Live::start(args)?;
     let mut history = History::default();
-    let mut state = State::new(args.delay);
     state.user = user;
     // of one process a page says all
     state.selected = args.pids.first().copied();

@@ -3,6 +3,7 @@
 use super::model::Frame;
 use super::state::{Page, Question, State};
 use super::view::columns::COLUMNS;
+use super::view::setup;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use std::time::Duration;
 
@@ -43,8 +44,10 @@ fn answered(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Act
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return with_control(key.code);
     }
-    if state.page.take().is_some() {
-        return Action::Nothing;
+    match state.page.take() {
+        Some(Page::Setup(line)) => return set_up(key.code, state, line),
+        Some(_) => return Action::Nothing,
+        None => {}
     }
     match state.question.clone() {
         Some(Question::Filter) => type_filter(key.code, state),
@@ -89,6 +92,23 @@ fn answer(code: KeyCode, state: &mut State, pid: u32, sure: bool) -> Action {
     }
 }
 
+/// On the page of columns and colours.
+fn set_up(code: KeyCode, state: &mut State, line: usize) -> Action {
+    let line = match code {
+        KeyCode::Up => line.checked_sub(1).unwrap_or(setup::LINES - 1),
+        KeyCode::Down => (line + 1) % setup::LINES,
+        KeyCode::Home | KeyCode::PageUp => 0,
+        KeyCode::End | KeyCode::PageDown => setup::LINES - 1,
+        KeyCode::Char(' ') | KeyCode::Enter => {
+            setup::change(state, line);
+            line
+        }
+        _ => return Action::Nothing,
+    };
+    state.page = Some(Page::Setup(line));
+    Action::Nothing
+}
+
 fn play(code: KeyCode, state: &mut State) -> Option<Action> {
     let action = match code {
         KeyCode::Left => Action::Seek(-1),
@@ -116,6 +136,7 @@ fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action
     match code {
         KeyCode::Char('q') | KeyCode::F(10) => return Action::Quit,
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.page = Some(Page::Help),
+        KeyCode::Char('C') | KeyCode::F(2) => state.page = Some(Page::Setup(0)),
         KeyCode::Char('n') => state.page = Some(Page::Notes),
         KeyCode::Char('/' | '\\') | KeyCode::F(4 | 3) => state.question = Some(Question::Filter),
         KeyCode::Char(' ' | 'z') => freeze(state, frame),
@@ -348,6 +369,24 @@ mod tests {
             })
             .collect();
         assert_eq!(ages, [Some(0), Some(1), Some(10), Some(60), Some(600), None]);
+    }
+
+    #[test]
+    fn columns_are_hidden_and_shown_and_themes_go_round() {
+        let mut state = state();
+        let press = |state: &mut State, code: KeyCode| press(KeyEvent::from(code), state, &frame(), 10);
+        press(&mut state, KeyCode::F(2));
+        press(&mut state, KeyCode::Down);
+        type_in(&mut state, " ");
+        let hidden = state.columns.clone().unwrap();
+        assert!(!hidden.contains(&1) && hidden.len() == COLUMNS.len() - 1);
+        type_in(&mut state, " ");
+        assert_eq!(state.columns, None, "as they were");
+        press(&mut state, KeyCode::End);
+        type_in(&mut state, " ");
+        assert_eq!(state.theme.name(), "light");
+        type_in(&mut state, "\x1b");
+        assert_eq!((state.page, state.pane), (None, false), "Esc closes the page alone");
     }
 
     #[test]

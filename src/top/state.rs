@@ -20,6 +20,36 @@ pub(crate) enum Question {
 pub(crate) enum Page {
     Help,
     Notes,
+    /// Columns and colours; the line that is chosen of it.
+    Setup(usize),
+}
+
+/// Colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// For a dark background.
+    #[default]
+    Dark,
+    Light,
+    /// None: bold and reversed instead.
+    Mono,
+}
+
+impl Theme {
+    pub(crate) const ALL: [Theme; 3] = [Theme::Dark, Theme::Light, Theme::Mono];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Theme::Dark => "dark",
+            Theme::Light => "light",
+            Theme::Mono => "mono",
+        }
+    }
+
+    pub(crate) fn next(self) -> Theme {
+        let place = Theme::ALL.iter().position(|theme| *theme == self).unwrap_or(0);
+        Theme::ALL[(place + 1) % Theme::ALL.len()]
+    }
 }
 
 /// What the user has chosen.
@@ -29,6 +59,9 @@ pub(crate) struct State {
     pub sort: usize,
     pub reversed: bool,
     pub tree: bool,
+    /// Places in [`COLUMNS`], in their order; `None`: those that say something.
+    pub columns: Option<Vec<usize>>,
+    pub theme: Theme,
     /// Shown are processes in whose row this occurs, whatever the case.
     pub filter: String,
     /// Whose alone; `None`: everybody's.
@@ -70,6 +103,8 @@ impl State {
             sort: 0,
             reversed: false,
             tree: false,
+            columns: None,
+            theme: Theme::default(),
             filter: String::new(),
             user: None,
             question: None,

@@ -11,7 +11,7 @@ use crate::refusal;
 use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::screen::{self, Screen};
+use crate::top::screen::Screen;
 use crate::top::state::State;
 use crate::top::view::Scene;
 use anyhow::{Context, Result};
@@ -31,12 +31,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The terminal cannot be taken, or a process that was asked for is not there.
 pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::of_screen()?;
-    let screen = Screen::open()?;
-    let (looker, drawer) = handover(args.delay);
     let mut state = State {
         user,
-        ..State::new(args.delay)
+        ..super::chosen(args)?
     };
+    let screen = Screen::open()?;
+    let (looker, drawer) = handover(args.delay);
     if args.findings {
         state.selected = args.pids.first().copied();
         (state.pane, state.findings) = (true, state.selected);
@@ -255,10 +255,5 @@ impl Session {
 }
 
 fn scene<'a>(frame: &'a Frame, history: &'a History, state: &'a State) -> Scene<'a> {
-    Scene {
-        frame,
-        history,
-        state,
-        theme: screen::theme(),
-    }
+    Scene { frame, history, state }
 }

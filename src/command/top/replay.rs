@@ -12,7 +12,7 @@ use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::{History, SPAN};
 use crate::top::replay::{Totals, frames};
-use crate::top::screen::{self, Screen};
+use crate::top::screen::Screen;
 use crate::top::state::{State, Tape};
 use crate::top::view::Scene;
 use crate::top::{json, once};
@@ -40,7 +40,7 @@ pub(super) fn run(path: &Path, args: &TopArgs) -> Result<ExitCode> {
     if args.once || args.json {
         return print(&frames, args);
     }
-    Player::open(frames)?.play()
+    Player::open(frames, super::chosen(args)?)?.play()
 }
 
 /// Totals of each second, and of the end.
@@ -100,7 +100,7 @@ fn print(frames: &[Frame], args: &TopArgs) -> Result<ExitCode> {
             .skip(last)
             .for_each(|frame| output.write(json::line(frame).as_bytes()));
     } else if let Some(frame) = frames.last() {
-        let mut state = State::new(args.delay);
+        let mut state = super::chosen(args)?;
         (state.pane, state.selected) = (true, Some(0));
         output.write(once::page(frame, &History::default(), &state, width()).as_bytes());
     }
@@ -122,9 +122,9 @@ struct Player {
 }
 
 impl Player {
-    fn open(frames: Vec<Frame>) -> Result<Player> {
+    fn open(frames: Vec<Frame>, chosen: State) -> Result<Player> {
         let wakes = Wakes::of_screen()?;
-        let mut state = State::new(Duration::from_secs(1));
+        let mut state = chosen;
         (state.pane, state.selected) = (true, Some(0));
         state.tape = Some(Tape {
             of: frames.len(),
@@ -215,7 +215,6 @@ impl Player {
             frame: &self.frames[place],
             history: &self.history,
             state: &self.state,
-            theme: screen::theme(),
         };
         self.screen.draw(|area, buffer| scene.draw(area, buffer))
     }
@@ -225,7 +224,6 @@ impl Player {
             frame: self.frame(),
             history: &self.history,
             state,
-            theme: screen::theme(),
         }
     }
 

@@ -107,9 +107,16 @@ fn devices(samples: &mut Samples) {
     samples.add("gpuscope_gpu_xid_errors_total", &[("gpu", "0"), ("xid", "31")], 2.0);
     samples.add(
         "gpuscope_gpu_mig_info",
-        &[("gpu", "1"), ("mig_uuid", "MIG-1"), ("profile", "1g.18gb")],
+        &[
+            ("gpu", "1"),
+            ("mig_uuid", "MIG-1"),
+            ("gpu_instance", "7"),
+            ("profile", "1g.18gb"),
+        ],
         1.0,
     );
+    let instance = [("gpu", "1"), ("gpu_instance", "7")];
+    samples.add("gpuscope_gpu_sm_activity_ratio", &instance, 0.25);
 }
 
 /// A training loop after `second` seconds.
@@ -176,7 +183,12 @@ fn others(samples: &mut Samples, second: f64) {
     ];
     samples.of(&worker, "gpuscope_api_errors_total", &failure, 3.0 * second);
     let game = owner(900, "game", "/opt/game/bin/game", &[]);
-    samples.of(&game, "gpuscope_gpu_process_memory_bytes", &[("gpu", "1")], 3.0 * GIB);
+    let part = [("gpu", "1"), ("mig_uuid", "MIG-1")];
+    samples.of(&game, "gpuscope_gpu_process_memory_bytes", &part, 3.0 * GIB);
+    for (engine, share) in [("memory", 0.12), ("encoder", 0.5), ("decoder", 0.0)] {
+        let of = [("gpu", "1"), ("engine", engine)];
+        samples.of(&game, "gpuscope_gpu_process_engine_utilization_ratio", &of, share);
+    }
     let hostile = owner(5000, "ü訓練", "ü訓練\u{1b}[31m e\u{301}vil\nname", &[]);
     samples.of(&hostile, "gpuscope_api_calls_total", &call, 1.0);
     samples.of(

@@ -1,11 +1,12 @@
 //! The page of keys.
 
 use super::cells::folded;
-use super::{Lines, Scene, Theme};
+use super::{Lines, Scene};
 use crate::text::quantity::escaped;
+use crate::top::state::Theme;
 use ratatui::style::Style;
 
-const KEYS: [(&str, &str); 20] = [
+const KEYS: [(&str, &str); 21] = [
     ("q  F10  Ctrl-C", "end"),
     ("?  h  F1", "this page"),
     (
@@ -22,6 +23,7 @@ const KEYS: [(&str, &str); 20] = [
     ),
     ("< >  F6", "sort by the column before or after; I turns the order"),
     ("M  P  L  W", "sort by memory held, SM share, launches, waiting"),
+    ("F2  C", "columns of processes, and colours"),
     (
         "n",
         "all notes: what is not seen, what was lost, what gpuscope itself takes",
@@ -61,7 +63,7 @@ pub(super) fn lines(theme: Theme) -> Lines {
 /// What is not seen, what went wrong, and what gpuscope takes, in full.
 pub(super) fn notes(scene: &Scene, width: usize) -> Lines {
     let mut lines = vec![(
-        scene.theme.heading(),
+        scene.state.theme.heading(),
         "gpuscope top: notes (any key goes back)".to_owned(),
     )];
     for note in scene.frame.notes.iter().chain(&scene.frame.cost) {

@@ -31,7 +31,13 @@ pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let Some(process) = process else {
         return put(buffer, area, 0, Style::new(), "no process is chosen");
     };
-    put(buffer, area, 0, scene.theme.heading(), &title(process, area.width));
+    put(
+        buffer,
+        area,
+        0,
+        scene.state.theme.heading(),
+        &title(process, area.width),
+    );
     put(
         buffer,
         area,
@@ -267,7 +273,7 @@ fn column(scene: &Scene, area: Rect, buffer: &mut Buffer, sections: Vec<Section>
     let mut lines: Lines = Vec::new();
     for section in sections {
         lines.push((Style::new().add_modifier(Modifier::BOLD), section.title));
-        let style = |wrong: bool| if wrong { scene.theme.wrong() } else { Style::new() };
+        let style = |wrong: bool| if wrong { scene.state.theme.wrong() } else { Style::new() };
         lines.extend(section.lines.into_iter().map(|(wrong, text)| (style(wrong), text)));
     }
     let first = scene.state.pane_scroll.min(lines.len().saturating_sub(1));

@@ -1,17 +1,16 @@
 //! Pictures of every view, in three sizes.
 
-use super::{Scene, Theme};
+use super::{Scene, columns};
 use crate::top::model::example::second_look;
 use crate::top::model::history::History;
 use crate::top::model::{Frame, Single};
 use crate::top::once;
-use crate::top::state::{Page, Question, State, Tape};
+use crate::top::state::{Page, Question, State, Tape, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::time::Duration;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
-const PLAIN: Theme = Theme { colour: false };
 
 fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state: &State) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -22,7 +21,6 @@ fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state:
             frame,
             history,
             state: &state,
-            theme: PLAIN,
         }
         .room(area);
         state.settle(frame, room);
@@ -30,7 +28,6 @@ fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state:
             frame,
             history,
             state: &state,
-            theme: PLAIN,
         }
         .draw(area, screen.buffer_mut());
     };
@@ -131,6 +128,24 @@ fn pages_of_words() {
 }
 
 #[test]
+fn columns_are_chosen_on_a_page_and_by_name() {
+    look("setup", |state| {
+        state.columns = Some(columns::named("pid,user,held,launch/s,command").unwrap());
+        state.page = Some(Page::Setup(2));
+    });
+    look("columns", |state| {
+        state.columns = Some(columns::named("PID, err/s,command,enc,dec").unwrap());
+    });
+    for (wrong, why) in [
+        ("pid,launches", "there is no column \"launches\""),
+        (", ", "names no column"),
+    ] {
+        let said = columns::named(wrong).unwrap_err();
+        assert!(said.starts_with(why) && said.contains("launch/s"), "{said}");
+    }
+}
+
+#[test]
 fn questions_and_the_place_in_a_recording() {
     let (frame, history) = second_look();
     let mut state = State::new(Duration::from_secs(1));
@@ -201,14 +216,16 @@ fn nothing_that_a_terminal_obeys_is_drawn() {
 #[test]
 fn colours_are_for_terminals_that_want_them() {
     let (frame, history) = second_look();
-    let state = State::new(Duration::from_secs(1));
     let coloured = |theme| {
+        let state = State {
+            theme,
+            ..State::new(Duration::from_secs(1))
+        };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
         let scene = Scene {
             frame: &frame,
             history: &history,
             state: &state,
-            theme,
         };
         terminal
             .draw(|screen| scene.draw(screen.area(), screen.buffer_mut()))
@@ -219,7 +236,7 @@ fn colours_are_for_terminals_that_want_them() {
             .iter()
             .any(|cell| cell.fg != ratatui::style::Color::Reset)
     };
-    assert!(coloured(Theme { colour: true }) && !coloured(PLAIN));
+    assert!(coloured(Theme::Dark) && coloured(Theme::Light) && !coloured(Theme::Mono));
 }
 
 #[test]
