@@ -5,6 +5,7 @@ use super::state::{Page, Question, State};
 use super::view::columns::COLUMNS;
 use super::view::setup;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is to be done outside the state.
@@ -31,15 +32,15 @@ const AGES: [u64; 5] = [0, 1, 10, 60, 600];
 const FAR: isize = isize::MAX / 2;
 
 /// `room`: rows of processes on the screen.
-pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     let action = answered(key, state, frame, room);
     // several keys may come between two pictures: the next one must be about what this one has chosen
-    let shown = state.shown(frame).clone();
+    let shown = state.shown(frame);
     state.settle(&shown, room);
     action
 }
 
-fn answered(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+fn answered(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     state.message = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return with_control(key.code);
@@ -132,7 +133,7 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
     Some(action)
 }
 
-fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action {
+fn usual(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     match code {
         KeyCode::Char('q') | KeyCode::F(10) => return Action::Quit,
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.page = Some(Page::Help),
@@ -162,10 +163,10 @@ fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action
     Action::Nothing
 }
 
-fn freeze(state: &mut State, frame: &Frame) {
+fn freeze(state: &mut State, frame: &Arc<Frame>) {
     state.frozen = match state.frozen.take() {
         Some(_) => None,
-        None => Some(Box::new(frame.clone())),
+        None => Some(Arc::clone(frame)),
     };
 }
 
@@ -181,8 +182,9 @@ fn list_allocations(state: &mut State) {
 }
 
 /// Of the selected process, or no longer.
-fn look_for_findings(state: &mut State, frame: &Frame) {
-    let shown = state.selected.and_then(|pid| state.shown(frame).process(pid));
+fn look_for_findings(state: &mut State, frame: &Arc<Frame>) {
+    let shown = state.shown(frame);
+    let shown = state.selected.and_then(|pid| shown.process(pid));
     let living = shown.filter(|process| process.pid > 0 && !process.ended);
     let living = living.map(|process| process.pid);
     state.findings = living.filter(|pid| state.findings != Some(*pid));
@@ -198,8 +200,8 @@ fn close(state: &mut State) {
     }
 }
 
-fn walk(code: KeyCode, state: &mut State, frame: &Frame, room: usize) {
-    let shown = state.shown(frame).clone();
+fn walk(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) {
+    let shown = state.shown(frame);
     let page = room.max(1) as isize;
     match code {
         KeyCode::PageUp if state.pane => state.pane_scroll = state.pane_scroll.saturating_sub(5),
@@ -241,8 +243,8 @@ fn change_delay(state: &mut State, by: isize) {
 }
 
 /// `process`: whose row is under it.
-pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Frame, process: Option<u32>) {
-    let shown = state.shown(frame).clone();
+pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Arc<Frame>, process: Option<u32>) {
+    let shown = state.shown(frame);
     match event.kind {
         MouseEventKind::ScrollUp => state.step(&shown, -3),
         MouseEventKind::ScrollDown => state.step(&shown, 3),
@@ -261,15 +263,15 @@ mod tests {
     use crate::top::model::Process;
     use crate::top::state::Tape;
 
-    fn frame() -> Frame {
+    fn frame() -> Arc<Frame> {
         let process = |pid| Process {
             pid,
             ..Process::default()
         };
-        Frame {
+        Arc::new(Frame {
             processes: vec![process(1), process(2), process(3)],
             ..Frame::default()
-        }
+        })
     }
 
     fn state() -> State {

@@ -4,6 +4,7 @@ use super::model::{Frame, Process};
 use super::view::columns::{COLUMNS, Key};
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is asked before it is done.
@@ -81,7 +82,7 @@ pub(crate) struct State {
     /// What is shown instead of everything.
     pub page: Option<Page>,
     /// What is shown instead of what comes.
-    pub frozen: Option<Box<Frame>>,
+    pub frozen: Option<Arc<Frame>>,
     pub delay: Duration,
     /// Said in the last line until the next key.
     pub message: Option<String>,
@@ -129,8 +130,8 @@ impl State {
     }
 
     /// What is shown of `frame`.
-    pub(crate) fn shown<'a>(&'a self, frame: &'a Frame) -> &'a Frame {
-        self.frozen.as_deref().unwrap_or(frame)
+    pub(crate) fn shown(&self, frame: &Arc<Frame>) -> Arc<Frame> {
+        Arc::clone(self.frozen.as_ref().unwrap_or(frame))
     }
 
     /// The rows in their order, each with how deep it is in the tree.
@@ -145,6 +146,9 @@ impl State {
 
     fn keeps(&self, process: &Process) -> bool {
         let of_user = self.user.is_none() || self.user == process.user;
+        if self.filter.is_empty() {
+            return of_user;
+        }
         let words = self.filter.to_lowercase();
         let texts = [
             process.command.as_str(),

@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The second look comes soon: with it there are rates.
@@ -78,7 +79,7 @@ struct Session {
     wakes: Wakes,
     state: State,
     /// `None`: it is being attached.
-    frame: Option<Frame>,
+    frame: Option<Arc<Frame>>,
     history: History,
     /// A process of which everything is wanted, and how often it is looked.
     wanted: (Option<Close>, Duration),
@@ -140,12 +141,12 @@ impl Session {
     fn take_what_came(&mut self) {
         if let Some(mut frame) = self.drawer.take_frame() {
             self.history.take(&mut frame);
-            frame.findings = self.frame.take().and_then(|before| before.findings);
-            self.frame = Some(frame);
+            frame.findings = self.frame.take().and_then(|before| before.findings.clone());
+            self.frame = Some(Arc::new(frame));
             self.dirty = true;
         }
         if let (Some(found), Some(frame)) = (self.finder.take(), &mut self.frame) {
-            frame.findings = Some(found);
+            Arc::make_mut(frame).findings = Some(found);
             self.dirty = true;
         }
         if let Some(words) = self.children.take_words() {
@@ -166,7 +167,7 @@ impl Session {
                 buffer.set_stringn(0, 0, "gpuscope top: attaching …", area.width.into(), style);
             });
         };
-        let shown = self.state.shown(frame).clone();
+        let shown = self.state.shown(frame);
         let room = scene(&shown, &self.history, &self.state).room(area);
         self.state.settle(&shown, room);
         let scene = scene(&shown, &self.history, &self.state);
@@ -176,7 +177,7 @@ impl Session {
     fn handle(&mut self, event: Event) -> Result<()> {
         self.dirty = true;
         let frame = self.frame.clone().unwrap_or_default();
-        let shown = self.state.shown(&frame).clone();
+        let shown = self.state.shown(&frame);
         let scene = scene(&shown, &self.history, &self.state);
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
@@ -200,7 +201,10 @@ impl Session {
             self.say(refusal::message(&error));
         }
         if let (None, Some(frame)) = (self.state.findings, &mut self.frame) {
-            self.dirty |= frame.findings.take().is_some();
+            if frame.findings.is_some() {
+                Arc::make_mut(frame).findings = None;
+                self.dirty = true;
+            }
         }
         let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);

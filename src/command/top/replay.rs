@@ -22,6 +22,7 @@ use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks at keys and signals.
@@ -112,7 +113,7 @@ struct Player {
     screen: Screen,
     wakes: Wakes,
     state: State,
-    frames: Vec<Frame>,
+    frames: Vec<Arc<Frame>>,
     history: History,
     due: Instant,
     dirty: bool,
@@ -134,7 +135,7 @@ impl Player {
             screen: Screen::open()?,
             wakes,
             state,
-            frames,
+            frames: frames.into_iter().map(Arc::new).collect(),
             history: History::default(),
             due: Instant::now(),
             dirty: true,
@@ -190,14 +191,14 @@ impl Player {
         let now = self.frames.get(at).map_or(0.0, |frame| frame.elapsed_seconds);
         let shown = self.frames.iter_mut().take(at + 1);
         for frame in shown.filter(|frame| frame.elapsed_seconds >= now - SPAN) {
-            self.history.take(frame);
+            self.history.take(Arc::make_mut(frame));
         }
         let next = self.frames.get(at + 1).map_or(0.0, |frame| frame.elapsed_seconds - now);
         self.due = Instant::now() + Duration::from_secs_f64(next.clamp(0.1, 5.0));
         self.dirty = true;
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &Arc<Frame> {
         let place = self.tape().map_or(0, |tape| tape.at);
         // there is at least one
         &self.frames[place]
@@ -230,7 +231,7 @@ impl Player {
     fn handle(&mut self, event: &Event) -> Result<()> {
         self.dirty = true;
         let area = self.screen.area();
-        let frame = self.frame().clone();
+        let frame = Arc::clone(self.frame());
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 let room = self.scene(&self.state).room(area);

@@ -78,7 +78,7 @@ impl Scene<'_> {
             };
             pane::draw(self, rect, buffer);
         }
-        let (style, words) = footer::line(self);
+        let (style, words) = footer::line(self, area.width.into());
         put(buffer, area, area.height - 1, style, &words);
     }
 

@@ -84,6 +84,20 @@ fn keys_do_what_the_help_says() {
     terminal.until("its functions", |screen| {
         screen.contains("cuLaunchKernel") && screen.contains("kernels")
     });
+    terminal.press(&["f"]);
+    terminal.until("that it is looked for what is wrong", |screen| {
+        screen.contains("of its calls")
+    });
+    terminal.press(&["a"]);
+    terminal.until("its allocations", |screen| screen.contains("address  "));
+    terminal.press(&["F2"]);
+    terminal.until("columns", |screen| {
+        screen.contains("columns and colours") && screen.contains("[x] user")
+    });
+    terminal.press(&["Down", "Space"]);
+    terminal.until("one column fewer", |screen| screen.contains("[ ] user"));
+    terminal.press(&["F2"]);
+    scene.until_shown();
     terminal.press(&["Escape"]);
     terminal.until("no pane", |screen| !screen.contains("cuLaunchKernel"));
     terminal.press(&["Space"]);
