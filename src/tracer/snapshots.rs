@@ -6,6 +6,7 @@
 use super::Tracer;
 use crate::clock::{monotonic_ns, thread_cpu};
 use crate::engine::totals::Snapshot;
+use crate::model::cost::Hits;
 use crate::model::memory::ProcessReport;
 use crate::model::summary::Summary;
 use anyhow::Result;
@@ -137,17 +138,18 @@ impl Tracer {
         Ok(crate::sink::summary::to_snapshot_line(&totals))
     }
 
-    /// What a summary would say now, with what is wrong so far; without call stacks. Ends nothing.
+    /// What a summary would say now, with what is wrong so far; without call stacks and what tracing has cost. Ends nothing.
+    /// `prices`: of [`Self::prices`], as measuring them each time would cost more than what they are for.
     ///
     /// # Errors
     /// The totals cannot be read.
-    pub fn summary_so_far(&mut self) -> Result<Summary> {
+    pub fn summary_so_far(&mut self, prices: &[Hits]) -> Result<Summary> {
         let counted = self.engine.snapshot(self.rows.plans.len())?;
         self.follow(monotonic_ns());
         let mut summary = self.summary_up_to(&counted)?;
-        summary.cost = self.cost(&summary, &counted.counters);
+        let in_calls_ns = self.in_calls_ns(&counted.counters, prices);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
-        summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
+        summary.findings = self.diagnose(blind, in_calls_ns, &summary.functions);
         Ok(summary)
     }
 

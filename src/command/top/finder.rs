@@ -3,19 +3,21 @@
 //! Owns that thread. Totals of all processes cost programs little; findings follow from single calls, which cost more: only the
 //! process that was chosen pays for them.
 
-use crate::cli::{Options, Stacks};
+use crate::cli::{EngineChoice, Options, Stacks};
 use crate::clock::clock_now;
 use crate::command::prepare::{self, Subject};
 use crate::command::rights;
 use crate::command::running::Running;
+use crate::model::cost::Hits;
 use crate::model::snapshot::Snapshot;
 use crate::output::Output;
+use crate::probe::machine;
 use crate::record::Meta;
 use crate::refusal::{self, NO_THREAD};
 use crate::sink::{NoLines, summary};
 use crate::top::model::Findings;
 use crate::tracer::Tracer;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -103,7 +105,7 @@ impl Search {
 }
 
 fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
-    let mut tracer = attached(pid)?;
+    let (mut tracer, prices) = attached(pid)?;
     let began = Instant::now();
     let mut due = began + EVERY;
     while !ends.load(Ordering::Acquire) {
@@ -112,7 +114,7 @@ fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
             continue;
         }
         due = (due + EVERY).max(Instant::now());
-        let found = found(&mut tracer, pid, began.elapsed().as_secs_f64())?;
+        let found = found(&mut tracer, &prices, pid, began.elapsed().as_secs_f64())?;
         if tell.send(found).is_err() {
             break;
         }
@@ -120,8 +122,14 @@ fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
     Ok(())
 }
 
-/// As `trace -p PID -q` does, with call stacks as `record` has them.
-fn attached(pid: u32) -> Result<Tracer> {
+/// And what a hit of its probes costs. As `trace -p PID -q` does, with call stacks as `record` has them.
+fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
+    if machine::programs_refused().is_some() {
+        bail!(
+            "without root a process is traced by one gpuscope at a time, which is this one\n\
+             hint: sudo; or, once this has ended, gpuscope trace -p {pid} -q --duration 10s"
+        );
+    }
     let pids = [pid];
     let running = Running {
         pids: &pids,
@@ -132,20 +140,22 @@ fn attached(pid: u32) -> Result<Tracer> {
         stacks: Some(Stacks::Sync),
         ..Options::defaults()
     };
-    // it runs already, and is not to be held up again by what looks at it twice
+    // it runs already, and is not to be held up again by what looks at it twice; its agent serves one of us, if it has one
     options.which.whose.no_hold = true;
+    options.which.whose.engine = EngineChoice::Kernel;
     let subject = Subject::Running(running.scope()?);
     let mut tracer = prepare::begin(&options, &subject, None, || Ok(Output::stdout()))?;
     let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
     tracer.write_to(Box::new(NoLines), &meta);
+    let prices = tracer.prices();
     tracer.add_process(pid)?;
     tracer.begin_counting();
     rights::after_attaching(&tracer);
-    Ok(tracer)
+    Ok((tracer, prices))
 }
 
-fn found(tracer: &mut Tracer, pid: u32, seconds: f64) -> Result<Findings> {
-    let so_far = tracer.summary_so_far()?;
+fn found(tracer: &mut Tracer, prices: &[Hits], pid: u32, seconds: f64) -> Result<Findings> {
+    let so_far = tracer.summary_so_far(prices)?;
     let snapshot = Snapshot::read(&summary::to_json(&so_far)).context("failed to read a summary")?;
     Ok(Findings::of(&snapshot, pid, seconds))
 }

@@ -200,11 +200,12 @@ impl Session {
             self.state.findings = None;
             self.say(refusal::message(&error));
         }
-        if let (None, Some(frame)) = (self.state.findings, &mut self.frame) {
-            if frame.findings.is_some() {
-                Arc::make_mut(frame).findings = None;
-                self.dirty = true;
-            }
+        if self.state.findings.is_none()
+            && let Some(frame) = &mut self.frame
+            && frame.findings.is_some()
+        {
+            Arc::make_mut(frame).findings = None;
+            self.dirty = true;
         }
         let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);

@@ -190,10 +190,11 @@ fn key(sample: &Sample) -> Key {
     }
 }
 
-static SHOWN: [&Metric; 11] = [
+static SHOWN: [&Metric; 12] = [
     &api::API_CALLS,
     &api::API_ERRORS,
     &work::LAUNCHES,
+    &work::KERNEL_LAUNCHES,
     &work::COPY_BYTES,
     &work::SYNC_BLOCKED_SECONDS,
     &work::HIDDEN_WAIT_SECONDS,

@@ -273,9 +273,9 @@ fn findings() -> Findings {
     let summary = serde_json::json!({
         "findings": [
             {"rule": "sync-stall", "title": "The host waits for the GPU 10 times a second, with nothing else given to it",
-             "cost_ns": 860_000_000u64, "share": 0.43, "certainty": "bound", "where": "train.py:17 step",
+             "what": "20 waits in cuStreamSynchronize took 0.86 s in all", "cost_ns": 860_000_000u64, "share": 0.43, "certainty": "bound", "where": "train.py:17 step",
              "do": "read the loss every hundredth step, or keep it on the device and read it at the end"},
-            {"rule": "sticky-error", "title": "A kernel failed\u{1b}[2J and every call after it", "grave": true,
+            {"rule": "sticky-error", "title": "A kernel failed\u{1b}[2J and every call after it", "grave": true, "what": "718 was returned by 9 calls",
              "certainty": "measured", "do": "look at the first error"},
         ],
         "gpu": {"devices": [{"pid": 4711, "device": 0, "busy_us": 860_000.0, "idle_us": 1_140_000.0, "certainty": "measured",

@@ -322,43 +322,6 @@ fn what_is_wrong_with_a_process_is_said_while_it_runs() {
 }
 
 #[test]
-#[ignore = "needs root and BPF: a process is looked at while it runs"]
-fn single_allocations_of_a_process_are_told_with_their_address_and_line() {
-    let machine = Machine::new();
-    let mut command = Command::new("sh");
-    let gpusim = sim("gpusim");
-    let script = format!("read go; exec {} hold --count 3 --size 4096", gpusim.display());
-    command.args(["-c", &script]).env("LD_LIBRARY_PATH", sim_folder());
-    command.env("GPUSIM_STATE", machine.folder.path().join("state"));
-    command.stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = command.spawn().expect("a shell");
-    let pid = child.id().to_string();
-    let top = machine.top(
-        &mut gpuscope(),
-        &["--json", "--addresses", "--delay", "300ms", "-p", &pid],
-    );
-    eventually("it looks", || !top.looks().is_empty());
-    let mut stdin = child.stdin.take().expect("a pipe");
-    std::io::Write::write_all(&mut stdin, b"go\n").expect("a line");
-    let single = || {
-        let looks = top.looks();
-        let single = looks.last().map(|look| look["closeup"]["single"].clone());
-        single.and_then(|single| single.as_array().cloned()).unwrap_or_default()
-    };
-    eventually("three allocations", || single().len() == 3);
-    let all = single();
-    assert!(all.iter().all(|one| one["bytes"] == 4096), "{all:?}");
-    assert!(
-        all.iter().all(|one| one["where"].to_string().contains("hold")),
-        "{all:?}"
-    );
-    let address = |one: &Value| one["address"].as_str().map(|text| text.starts_with("0x"));
-    assert!(all.iter().all(|one| address(one) == Some(true)), "{all:?}");
-    drop(stdin);
-    assert!(child.wait().expect("a child").success());
-}
-
-#[test]
 #[ignore = "needs root and BPF: the whole machine is looked at"]
 fn a_device_that_falls_off_the_bus_is_said_to_be_gone_and_the_other_stays() {
     let machine = Machine::new();
@@ -379,12 +342,9 @@ fn a_device_that_falls_off_the_bus_is_said_to_be_gone_and_the_other_stays() {
 fn shares_of_a_process_are_those_of_nvml_and_its_instance_is_named() {
     let machine = Machine::new();
     let state = machine.folder.path().join("state");
-    let own = std::process::id();
-    std::fs::write(
-        state.join("lists"),
-        format!("compute 0 {own} 1048576\ncompute 1/1 {own} 4096\n"),
-    )
-    .expect("a file");
+    let program = Program::start(machine.command("t-shares", "train 0").stdin(Stdio::null()));
+    let own = program.pid();
+    std::fs::write(state.join("lists"), format!("compute 1/1 {own} 4096\n")).expect("a file");
     std::fs::write(state.join("nvml"), format!("0 work {own} 33 5 7 40\n")).expect("a file");
     let top = machine.top(gpuscope().env("GPUSIM_MIG", "1:2"), &["--json", "--delay", "300ms"]);
     let it = || {

@@ -108,6 +108,26 @@ fn keys_do_what_the_help_says() {
 
 #[test]
 #[ignore = "needs root, BPF and tmux"]
+fn allocations_are_shown_one_by_one_with_the_line_that_asked_for_them() {
+    let scene = Scene::open((200, 40));
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    let mut command = scene.machine.command("s-hold", "hold --count 3 --size 4096");
+    let program = Program::start(command.stdin(Stdio::piped()));
+    let terminal = &scene.terminal;
+    terminal.until("the program", |screen| screen.contains("s-hold"));
+    terminal.press(&["/", "s-hold", "Enter", "a"]);
+    let is_one = |line: &str| line.contains("0x") && line.contains("4.00Ki") && line.contains("hold");
+    terminal.until("three of them", |screen| {
+        screen.lines().filter(|line| is_one(line)).count() == 3
+    });
+    terminal.press(&["q"]);
+    scene.is_as_before();
+    program.signal(libc::SIGTERM);
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
 fn killing_is_asked_twice_and_done() {
     let scene = Scene::open((120, 40));
     let mut program = scene.program("s-victim");

@@ -69,9 +69,11 @@ fn finding_lines(number: usize, finding: &Finding, width: usize) -> Vec<(bool, S
         width,
         [&format!("{number}. "), "   "],
     );
+    let what = folded(&escaped(&finding.what), width, ["   ", "   "]);
     let cure = folded(&format!("do: {}", escaped(&finding.cure)), width, ["   ", "       "]);
     let head = head.into_iter().map(|line| (finding.grave, line));
     head.chain(plain(vec![format!("   {cost}")]))
+        .chain(plain(what))
         .chain(plain(cure))
         .collect()
 }
