@@ -64,7 +64,7 @@ pub(crate) struct Part {
     pub profile: String,
     /// Its number among the instances of its GPU; compute instances in it share that.
     pub gpu_instance: String,
-    /// How many the driver lists that hold memory of it.
+    /// That hold memory of it, as the driver says.
     pub processes: u64,
     pub sm_activity: Option<f64>,
     pub tensor_activity: Option<f64>,

@@ -289,7 +289,7 @@ impl Process {
         };
         *place.get_or_insert_default() += value;
         let part = label(sample, "mig_uuid");
-        if !part.is_empty() {
+        if !part.is_empty() && value > 0.0 {
             self.mig_uuids.insert(part.to_owned());
         }
         if !gpu.is_empty() && value > 0.0 {
