@@ -36,7 +36,7 @@ pub use stacks::Stacks;
 pub use start::{Gpu, GpuChoice, Start};
 pub use step::StepRange;
 pub use timeline::TimelineArgs;
-pub use top::TopArgs;
+pub use top::{ThemeChoice, TopArgs};
 pub use trace::TraceArgs;
 
 use clap::{Parser, Subcommand};

@@ -2,7 +2,7 @@
 
 use super::{Paint, Start, Whose};
 use crate::rule::Rule;
-use crate::text::parse::{parse_interval, parse_seconds};
+use crate::text::parse::{parse_duration, parse_interval, parse_seconds};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +16,8 @@ Examples:
       a live table of a running process; Ctrl-C ends it with the full report
   gpuscope leaks --all --interval 1min -o memory.txt
       the whole machine, a full report each minute
+  gpuscope leaks -p 1234 --duration 1min --older-than 30s
+      each allocation that is held for half a minute or longer: address, size, age, and the line that asked for it
   gpuscope leaks --json -o memory.jsonl -- ./app
       for a program: jq '.processes[].devices[].held_bytes' memory.jsonl
   gpuscope leaks --fail-on leak=16MiB -- pytest tests/gpu
@@ -64,6 +66,12 @@ pub struct LeaksArgs {
     /// Call sites shown for each process; --json has all
     #[arg(long, value_name = "N", default_value = "10", help_heading = "Output")]
     pub top: usize,
+    /// Also each single allocation that is held: address, size, age and call site, the largest first
+    #[arg(long, help_heading = "Output")]
+    pub addresses: bool,
+    /// Of these only those that are as old, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Output")]
+    pub older_than: Option<Duration>,
     /// Whose call stacks are taken; without any, call sites are not known, and watching costs less
     #[arg(
         long,
@@ -84,6 +92,14 @@ pub struct LeaksArgs {
     /// What libbpf says, on stderr
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+impl LeaksArgs {
+    /// Whether single allocations are told.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        self.addresses || self.older_than.is_some()
+    }
 }
 
 /// Whose call stacks are taken.

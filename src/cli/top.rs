@@ -1,7 +1,7 @@
 //! Options of `gpuscope top`.
 
-use crate::text::parse::parse_seconds;
-use clap::Args;
+use crate::text::parse::{parse_duration, parse_seconds};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ Examples:
       every device and every process that uses CUDA, live; ? lists the keys, q ends it
   sudo gpuscope top -p 1234
       one process and its children alone, with its functions, calls in progress and allocations
+  sudo gpuscope top --once --findings -p 1234 --delay 10
+      the same as one page, with what is wrong by ten seconds of its calls
   gpuscope top
       without root: devices, and your own processes that were started by gpuscope preload
   sudo gpuscope top --once
@@ -34,6 +36,15 @@ pub struct TopArgs {
     /// Every process, which is the default
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
+    /// Also say what is wrong with the first of them: traces each of its calls, as trace -p does; on the screen the key f
+    #[arg(long, requires = "pids")]
+    pub findings: bool,
+    /// With one page or JSON: each single allocation of the first of them; on the screen the key a
+    #[arg(long, requires = "pids")]
+    pub addresses: bool,
+    /// Of these only those that are as old, such as 10s
+    #[arg(long, value_name = "TIME", requires = "pids", value_parser = parse_duration)]
+    pub older_than: Option<Duration>,
     /// Show processes of this user alone, by name or number
     #[arg(short, long, value_name = "NAME")]
     pub user: Option<String>,
@@ -47,11 +58,34 @@ pub struct TopArgs {
     #[arg(long, help_heading = "Output")]
     pub json: bool,
     /// Play what a recording says, instead of what happens now
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "user", "delay"], help_heading = "Output")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["pids", "all", "findings", "addresses", "older_than", "user", "delay"], help_heading = "Output")]
     pub replay: Option<PathBuf>,
+    /// Columns of processes, such as pid,held,wait,command; on the screen F2 chooses them [default: those that say something]
+    #[arg(long, value_name = "NAMES", help_heading = "Output")]
+    pub columns: Option<String>,
+    /// Colours for a dark or a light background, or none [default: dark; mono where NO_COLOR is set]
+    #[arg(long, value_enum, value_name = "THEME", help_heading = "Output")]
+    pub theme: Option<ThemeChoice>,
     /// What libbpf says, on stderr; not with a screen
     #[arg(short, long, help_heading = "Output")]
     pub verbose: bool,
+}
+
+/// Which colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ThemeChoice {
+    Dark,
+    Light,
+    /// None: bold and reversed instead
+    Mono,
+}
+
+impl TopArgs {
+    /// Whether single allocations are told.
+    #[must_use]
+    pub fn lists(&self) -> bool {
+        self.addresses || self.older_than.is_some()
+    }
 }
 
 const SHORTEST: Duration = Duration::from_millis(100);

@@ -33,7 +33,8 @@ pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
 
 fn watch_command(args: &LeaksArgs) -> Result<u8> {
     reporter::check(args)?;
-    let tracer = prepare::memory_tracer(args, &Subject::Command(&args.command, &args.start))?;
+    let mut tracer = prepare::memory_tracer(args, &Subject::Command(&args.command, &args.start))?;
+    tracer.list_allocations(reporter::wanted(args));
     let mut reporter = Reporter::new(args)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,
@@ -54,6 +55,7 @@ fn watch_running(args: &LeaksArgs) -> Result<ExitCode> {
         all: args.all,
     };
     let mut tracer = prepare::memory_tracer(args, &Subject::Running(running.scope()?))?;
+    tracer.list_allocations(reporter::wanted(args));
     let mut reporter = Reporter::new(args)?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;

@@ -1,6 +1,7 @@
 //! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
 
 mod children;
+mod finder;
 mod handover;
 mod interactive;
 mod live;
@@ -8,17 +9,19 @@ mod live;
 mod replay;
 mod wakes;
 
-use crate::cli::TopArgs;
+use crate::cli::{ThemeChoice, TopArgs};
 use crate::output::Output;
 use crate::probe;
 use crate::refusal::Usage;
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::state::State;
+use crate::top::state::{State, Theme};
+use crate::top::view::columns;
 use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
-use live::Live;
+use finder::Finder;
+use live::{Close, Live};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -26,6 +29,9 @@ use wakes::Wakes;
 
 /// Until the first rates are there.
 const FIRST: Duration = Duration::from_secs(1);
+
+/// It takes a while to attach; then a page goes without.
+const FINDINGS_LATE: Duration = Duration::from_secs(10);
 
 /// Shows until q, a signal, or, with `--once`, the first page.
 ///
@@ -53,6 +59,24 @@ fn check_terminal() -> Result<()> {
     }
 }
 
+/// What was chosen on the command line.
+///
+/// # Errors
+/// There is no such column.
+fn chosen(args: &TopArgs) -> Result<State> {
+    let named = |list: &String| columns::named(list).map_err(|why| Usage(format!("--columns {list}: {why}")));
+    let theme = args.theme.map(|theme| match theme {
+        ThemeChoice::Dark => Theme::Dark,
+        ThemeChoice::Light => Theme::Light,
+        ThemeChoice::Mono => Theme::Mono,
+    });
+    Ok(State {
+        columns: args.columns.as_ref().map(named).transpose()?,
+        theme: theme.unwrap_or_else(screen::usual_theme),
+        ..State::new(args.delay)
+    })
+}
+
 /// As processes' users are called.
 fn user_named(word: &str) -> Result<String> {
     let user = User::named(word).map_err(|error| Usage(error.to_string()))?;
@@ -60,28 +84,38 @@ fn user_named(word: &str) -> Result<String> {
 }
 
 fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
+    let mut state = chosen(args)?;
     let wakes = Wakes::register()?;
+    let mut finder = Finder::default();
+    // before this thread gives up what a tracer needs
+    finder.look_at(args.pids.first().copied().filter(|_| args.findings))?;
     let mut live = Live::start(args)?;
     let mut history = History::default();
-    let mut state = State::new(args.delay);
     state.user = user;
     // of one process a page says all
     state.selected = args.pids.first().copied();
     state.pane = args.pids.len() == 1;
+    state.findings = state.selected.filter(|_| args.findings);
     let mut output = Output::stdout();
     // counted from here on, so that the next look has rates
-    let close = args.pids.first().copied();
+    let older = args.lists().then(|| args.older_than.unwrap_or_default());
+    let close = args.pids.first().map(|pid| Close { pid: *pid, older });
+    state.single = older;
     history.take(&mut live.look(close));
-    let first = if args.once { FIRST.min(args.delay) } else { args.delay };
-    let mut due = Instant::now() + first;
+    let soon = args.once && !args.findings;
+    let mut due = Instant::now() + if soon { FIRST.min(args.delay) } else { args.delay };
+    let (mut found, until) = (None, due + FINDINGS_LATE);
     while !wakes.end() && !output.closed() {
         live.step()?;
-        if Instant::now() < due {
+        found = finder.take().or(found);
+        let is_awaited = args.findings && found.is_none() && Instant::now() < until;
+        if Instant::now() < due || is_awaited {
             continue;
         }
         due = (due + args.delay).max(Instant::now());
         let mut frame = live.look(close);
         history.take(&mut frame);
+        frame.findings.clone_from(&found);
         let frame = kept(frame, &state);
         let text = match args.json {
             true => json::line(&frame),

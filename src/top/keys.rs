@@ -3,7 +3,9 @@
 use super::model::Frame;
 use super::state::{Page, Question, State};
 use super::view::columns::COLUMNS;
+use super::view::setup;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is to be done outside the state.
@@ -24,25 +26,29 @@ pub(crate) enum Action {
 }
 
 const DELAYS: [u64; 8] = [100, 200, 500, 1000, 2000, 5000, 10_000, 60_000];
+/// Of allocations, seconds.
+const AGES: [u64; 5] = [0, 1, 10, 60, 600];
 /// Further than any recording.
 const FAR: isize = isize::MAX / 2;
 
 /// `room`: rows of processes on the screen.
-pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     let action = answered(key, state, frame, room);
     // several keys may come between two pictures: the next one must be about what this one has chosen
-    let shown = state.shown(frame).clone();
+    let shown = state.shown(frame);
     state.settle(&shown, room);
     action
 }
 
-fn answered(key: KeyEvent, state: &mut State, frame: &Frame, room: usize) -> Action {
+fn answered(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     state.message = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
         return with_control(key.code);
     }
-    if state.page.take().is_some() {
-        return Action::Nothing;
+    match state.page.take() {
+        Some(Page::Setup(line)) => return set_up(key.code, state, line),
+        Some(_) => return Action::Nothing,
+        None => {}
     }
     match state.question.clone() {
         Some(Question::Filter) => type_filter(key.code, state),
@@ -87,6 +93,23 @@ fn answer(code: KeyCode, state: &mut State, pid: u32, sure: bool) -> Action {
     }
 }
 
+/// On the page of columns and colours.
+fn set_up(code: KeyCode, state: &mut State, line: usize) -> Action {
+    let line = match code {
+        KeyCode::Up => line.checked_sub(1).unwrap_or(setup::LINES - 1),
+        KeyCode::Down => (line + 1) % setup::LINES,
+        KeyCode::Home | KeyCode::PageUp => 0,
+        KeyCode::End | KeyCode::PageDown => setup::LINES - 1,
+        KeyCode::Char(' ') | KeyCode::Enter => {
+            setup::change(state, line);
+            line
+        }
+        _ => return Action::Nothing,
+    };
+    state.page = Some(Page::Setup(line));
+    Action::Nothing
+}
+
 fn play(code: KeyCode, state: &mut State) -> Option<Action> {
     let action = match code {
         KeyCode::Left => Action::Seek(-1),
@@ -101,7 +124,7 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
             }
             Action::Nothing
         }
-        KeyCode::Char('k' | 'r' | 'l') | KeyCode::F(9) => {
+        KeyCode::Char('a' | 'f' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
             state.message = Some("this is a recording: there is nobody to do that to".to_owned());
             Action::Nothing
         }
@@ -110,16 +133,19 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
     Some(action)
 }
 
-fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action {
+fn usual(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     match code {
         KeyCode::Char('q') | KeyCode::F(10) => return Action::Quit,
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.page = Some(Page::Help),
+        KeyCode::Char('C') | KeyCode::F(2) => state.page = Some(Page::Setup(0)),
         KeyCode::Char('n') => state.page = Some(Page::Notes),
         KeyCode::Char('/' | '\\') | KeyCode::F(4 | 3) => state.question = Some(Question::Filter),
         KeyCode::Char(' ' | 'z') => freeze(state, frame),
         KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
         KeyCode::Enter => state.pane = !state.pane,
         KeyCode::Esc => close(state),
+        KeyCode::Char('a') => list_allocations(state),
+        KeyCode::Char('f') => look_for_findings(state, frame),
         KeyCode::Char('+') => change_delay(state, 1),
         KeyCode::Char('-') => change_delay(state, -1),
         KeyCode::Up | KeyCode::Down | KeyCode::Home | KeyCode::End | KeyCode::PageUp | KeyCode::PageDown => {
@@ -137,11 +163,32 @@ fn usual(code: KeyCode, state: &mut State, frame: &Frame, room: usize) -> Action
     Action::Nothing
 }
 
-fn freeze(state: &mut State, frame: &Frame) {
+fn freeze(state: &mut State, frame: &Arc<Frame>) {
     state.frozen = match state.frozen.take() {
         Some(_) => None,
-        None => Some(Box::new(frame.clone())),
+        None => Some(Arc::clone(frame)),
     };
+}
+
+/// All of them, then those that are as old, then none.
+fn list_allocations(state: &mut State) {
+    let place = AGES
+        .iter()
+        .position(|age| state.single == Some(Duration::from_secs(*age)));
+    let next = place.map_or(0, |place| place + 1);
+    state.single = AGES.get(next).copied().map(Duration::from_secs);
+    state.pane |= state.single.is_some();
+    state.pane_scroll = 0;
+}
+
+/// Of the selected process, or no longer.
+fn look_for_findings(state: &mut State, frame: &Arc<Frame>) {
+    let shown = state.shown(frame);
+    let shown = state.selected.and_then(|pid| shown.process(pid));
+    let living = shown.filter(|process| process.pid > 0 && !process.ended);
+    let living = living.map(|process| process.pid);
+    state.findings = living.filter(|pid| state.findings != Some(*pid));
+    state.pane |= state.findings.is_some();
 }
 
 /// What was opened last is closed first.
@@ -153,8 +200,8 @@ fn close(state: &mut State) {
     }
 }
 
-fn walk(code: KeyCode, state: &mut State, frame: &Frame, room: usize) {
-    let shown = state.shown(frame).clone();
+fn walk(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) {
+    let shown = state.shown(frame);
     let page = room.max(1) as isize;
     match code {
         KeyCode::PageUp if state.pane => state.pane_scroll = state.pane_scroll.saturating_sub(5),
@@ -196,8 +243,8 @@ fn change_delay(state: &mut State, by: isize) {
 }
 
 /// `process`: whose row is under it.
-pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Frame, process: Option<u32>) {
-    let shown = state.shown(frame).clone();
+pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Arc<Frame>, process: Option<u32>) {
+    let shown = state.shown(frame);
     match event.kind {
         MouseEventKind::ScrollUp => state.step(&shown, -3),
         MouseEventKind::ScrollDown => state.step(&shown, 3),
@@ -216,15 +263,15 @@ mod tests {
     use crate::top::model::Process;
     use crate::top::state::Tape;
 
-    fn frame() -> Frame {
+    fn frame() -> Arc<Frame> {
         let process = |pid| Process {
             pid,
             ..Process::default()
         };
-        Frame {
+        Arc::new(Frame {
             processes: vec![process(1), process(2), process(3)],
             ..Frame::default()
-        }
+        })
     }
 
     fn state() -> State {
@@ -298,6 +345,50 @@ mod tests {
         assert!(!state.pane && !state.filter.is_empty());
         type_in(&mut state, "\x1b");
         assert!(state.filter.is_empty());
+    }
+
+    #[test]
+    fn findings_are_looked_for_of_the_chosen_process_as_long_as_its_pane_is_open() {
+        let mut state = state();
+        type_in(&mut state, "f");
+        assert_eq!((state.findings, state.pane), (Some(2), true));
+        type_in(&mut state, "f");
+        assert_eq!((state.findings, state.pane), (None, true));
+        type_in(&mut state, "f\x1b");
+        assert_eq!(state.findings, None, "the pane was closed");
+        type_in(&mut state, "f");
+        press(KeyEvent::from(KeyCode::Down), &mut state, &frame(), 10);
+        assert_eq!(state.findings, None, "another one was chosen");
+    }
+
+    #[test]
+    fn allocations_are_listed_all_then_the_old_ones_and_then_none() {
+        let mut state = state();
+        let ages: Vec<Option<u64>> = (0..6)
+            .map(|_| {
+                type_in(&mut state, "a");
+                state.single.map(|age| age.as_secs())
+            })
+            .collect();
+        assert_eq!(ages, [Some(0), Some(1), Some(10), Some(60), Some(600), None]);
+    }
+
+    #[test]
+    fn columns_are_hidden_and_shown_and_themes_go_round() {
+        let mut state = state();
+        let press = |state: &mut State, code: KeyCode| press(KeyEvent::from(code), state, &frame(), 10);
+        press(&mut state, KeyCode::F(2));
+        press(&mut state, KeyCode::Down);
+        type_in(&mut state, " ");
+        let hidden = state.columns.clone().unwrap();
+        assert!(!hidden.contains(&1) && hidden.len() == COLUMNS.len() - 1);
+        type_in(&mut state, " ");
+        assert_eq!(state.columns, None, "as they were");
+        press(&mut state, KeyCode::End);
+        type_in(&mut state, " ");
+        assert_eq!(state.theme.name(), "light");
+        type_in(&mut state, "\x1b");
+        assert_eq!((state.page, state.pane), (None, false), "Esc closes the page alone");
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use super::model::Frame;
 use super::model::history::History;
-use super::state::State;
-use super::view::{Scene, Theme};
+use super::state::{State, Theme};
+use super::view::Scene;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -17,12 +17,12 @@ pub(crate) fn page(frame: &Frame, history: &History, state: &State, width: u16) 
     let area = Rect::new(0, 0, width, u16::try_from(lines).unwrap_or(LONGEST).min(LONGEST));
     let mut buffer = Buffer::empty(area);
     let mut state = state.clone();
+    state.theme = Theme::Mono;
     state.message = Some(frame.cost.clone().unwrap_or_default());
     let scene = Scene {
         frame,
         history,
         state: &state,
-        theme: Theme { colour: false },
     };
     scene.draw(area, &mut buffer);
     text(&buffer)

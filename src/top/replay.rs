@@ -3,7 +3,7 @@
 //! Functions, kernels and failures are of all processes together there: they are shown as a row of their own, with the
 //! process number 0. Devices are not in a recording.
 
-use super::model::{Certainty, Closeup, Count, Failure, Frame, Function, Kernel, Process, Wait};
+use super::model::{Certainty, Closeup, Count, Failure, Findings, Frame, Function, Kernel, Process, Wait};
 use crate::model::snapshot::{Snapshot, Work};
 use std::collections::BTreeMap;
 
@@ -44,6 +44,7 @@ fn frame(now: &Totals, before: Option<&Totals>, started_at: f64, notes: &[String
         over_seconds: over,
         notes: notes.iter().chain(&now.snapshot.unseen).cloned().collect(),
         closeup: Some(functions(&now.snapshot, before.map(|before| &before.snapshot), over)),
+        findings: Some(Findings::of(&now.snapshot, ALL, seconds)),
         processes: processes.into_values().collect(),
         ..Frame::default()
     }
@@ -209,6 +210,8 @@ mod tests {
                       "waits": [{"function": "cuCtxSynchronize", "count": second, "total_us": 400_000.0 * second as f64}],
                       "hidden": [{"kind": "item", "count": second, "total_us": 300_000.0 * second as f64}],
                       "gpu": {"idle_at_least_us": 250_000.0 * second as f64, "certainty": "bound"}}],
+            "gpu": {"devices": [{"pid": 7, "device": 0, "busy_us": 2e6, "idle_us": 1e6, "certainty": "measured",
+                                 "idle_causes": [{"cause": "blocked", "idle_us": 200_000.0 * second as f64}]}]},
             "unseen": ["something"],
         });
         Totals {
@@ -242,6 +245,12 @@ mod tests {
         let all = frames[1].process(ALL).unwrap();
         assert_eq!((all.launches, all.errors), (count(297.0, 99.0), count(3.0, 1.0)));
         assert_eq!(frames[1].notes, ["recorded", "something"]);
+        let idle = &frames[1].findings.as_ref().unwrap().idle;
+        assert_eq!(
+            (idle[0].device, idle[0].causes[0].idle_ns),
+            (Some(0), 600_000_000),
+            "measured"
+        );
         assert_eq!(
             frames[1].closeup.as_ref().unwrap().functions[0].calls,
             count(300.0, 100.0).unwrap()

@@ -3,7 +3,7 @@
 //! Owns what is changed of the terminal, and stderr as long as it is: what is said meanwhile is said afterwards.
 
 use crate::output::say;
-use crate::top::view::Theme;
+use crate::top::state::Theme;
 use anyhow::{Context, Result, bail};
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
@@ -39,10 +39,11 @@ pub(crate) fn refused() -> Option<&'static str> {
     }
 }
 
-/// As <https://no-color.org> has it.
-pub(crate) fn theme() -> Theme {
-    Theme {
-        colour: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+/// Without an option; as <https://no-color.org> has it.
+pub(crate) fn usual_theme() -> Theme {
+    match std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
+        true => Theme::Dark,
+        false => Theme::Mono,
     }
 }
 

@@ -4,6 +4,7 @@ use super::model::{Frame, Process};
 use super::view::columns::{COLUMNS, Key};
 use std::cmp::Ordering;
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What is asked before it is done.
@@ -20,6 +21,36 @@ pub(crate) enum Question {
 pub(crate) enum Page {
     Help,
     Notes,
+    /// Columns and colours; the line that is chosen of it.
+    Setup(usize),
+}
+
+/// Colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Theme {
+    /// For a dark background.
+    #[default]
+    Dark,
+    Light,
+    /// None: bold and reversed instead.
+    Mono,
+}
+
+impl Theme {
+    pub(crate) const ALL: [Theme; 3] = [Theme::Dark, Theme::Light, Theme::Mono];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Theme::Dark => "dark",
+            Theme::Light => "light",
+            Theme::Mono => "mono",
+        }
+    }
+
+    pub(crate) fn next(self) -> Theme {
+        let place = Theme::ALL.iter().position(|theme| *theme == self).unwrap_or(0);
+        Theme::ALL[(place + 1) % Theme::ALL.len()]
+    }
 }
 
 /// What the user has chosen.
@@ -29,6 +60,9 @@ pub(crate) struct State {
     pub sort: usize,
     pub reversed: bool,
     pub tree: bool,
+    /// Places in [`COLUMNS`], in their order; `None`: those that say something.
+    pub columns: Option<Vec<usize>>,
+    pub theme: Theme,
     /// Shown are processes in whose row this occurs, whatever the case.
     pub filter: String,
     /// Whose alone; `None`: everybody's.
@@ -41,10 +75,14 @@ pub(crate) struct State {
     pub pane: bool,
     /// Lines of it that are above its edge.
     pub pane_scroll: usize,
+    /// Allocations are shown one by one in it, those that are as old.
+    pub single: Option<Duration>,
+    /// The process whose calls are traced to find what is wrong: the selected one, as long as the pane is open.
+    pub findings: Option<u32>,
     /// What is shown instead of everything.
     pub page: Option<Page>,
     /// What is shown instead of what comes.
-    pub frozen: Option<Box<Frame>>,
+    pub frozen: Option<Arc<Frame>>,
     pub delay: Duration,
     /// Said in the last line until the next key.
     pub message: Option<String>,
@@ -66,6 +104,8 @@ impl State {
             sort: 0,
             reversed: false,
             tree: false,
+            columns: None,
+            theme: Theme::default(),
             filter: String::new(),
             user: None,
             question: None,
@@ -73,6 +113,8 @@ impl State {
             scroll: 0,
             pane: false,
             pane_scroll: 0,
+            single: None,
+            findings: None,
             page: None,
             frozen: None,
             delay,
@@ -88,8 +130,8 @@ impl State {
     }
 
     /// What is shown of `frame`.
-    pub(crate) fn shown<'a>(&'a self, frame: &'a Frame) -> &'a Frame {
-        self.frozen.as_deref().unwrap_or(frame)
+    pub(crate) fn shown(&self, frame: &Arc<Frame>) -> Arc<Frame> {
+        Arc::clone(self.frozen.as_ref().unwrap_or(frame))
     }
 
     /// The rows in their order, each with how deep it is in the tree.
@@ -104,6 +146,9 @@ impl State {
 
     fn keeps(&self, process: &Process) -> bool {
         let of_user = self.user.is_none() || self.user == process.user;
+        if self.filter.is_empty() {
+            return of_user;
+        }
         let words = self.filter.to_lowercase();
         let texts = [
             process.command.as_str(),
@@ -134,6 +179,8 @@ impl State {
         let place = rows.iter().position(|(_, process)| Some(process.pid) == self.selected);
         let place = place.unwrap_or(0);
         self.selected = rows.get(place).map(|(_, process)| process.pid);
+        let (pane, selected) = (self.pane, self.selected);
+        self.findings = self.findings.filter(|pid| pane && Some(*pid) == selected);
         let last_first = rows.len().saturating_sub(room);
         let lowest = place.saturating_sub(room.saturating_sub(1));
         self.scroll = self.scroll.clamp(lowest, place.max(lowest)).min(last_first.max(lowest));

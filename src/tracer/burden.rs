@@ -101,8 +101,30 @@ impl Tracer {
         }
     }
 
+    /// What probes have cost the calls up to now at such prices, ns; what records of calls cost beyond that is left out.
+    pub(super) fn in_calls_ns(&self, counters: &[RowCounter], prices: &[Hits]) -> u64 {
+        let price = |hits: &Hits| {
+            let known = prices
+                .iter()
+                .find(|known| (known.place, known.returns) == (hits.place, hits.returns));
+            known.map_or(0.0, |known| known.ns)
+        };
+        let hits = self.hits_by_place(counters).into_iter();
+        let hits = hits
+            .map(|hits| Hits {
+                ns: price(&hits),
+                ..hits
+            })
+            .collect();
+        let cost = Cost {
+            hits,
+            ..Cost::default()
+        };
+        cost.in_calls_ns()
+    }
+
     /// What one hit costs here, at each kind of place.
-    pub(super) fn prices(&self) -> Vec<Hits> {
+    pub fn prices(&self) -> Vec<Hits> {
         let spare = self.engine.rows() as u32 - 1;
         let places = [Place::Emulated, Place::SingleStepped, Place::Nop5];
         let kinds = places.into_iter().flat_map(|place| [(place, true), (place, false)]);

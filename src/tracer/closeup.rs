@@ -5,13 +5,16 @@
 use super::Tracer;
 use crate::clock::monotonic_ns;
 use crate::discover;
-use crate::model::memory::SiteReport;
+use crate::frame::lines::frame_place;
+use crate::model::memory::{AllocationMap, SiteReport, Wanted};
 use crate::probe::open_calls::{NotSeen, OpenCall};
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Threads that are looked at.
 const MOST_THREADS: usize = 1024;
+/// Call sites that are named.
+const MOST_SITES: usize = 200;
 
 /// What is known of one living process beyond its sums.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +25,10 @@ pub struct Closeup {
     pub unseen: Option<String>,
     /// Most bytes first.
     pub sites: Vec<SiteReport>,
+    /// `None`: nobody wants it, or the process is not known.
+    pub map: Option<AllocationMap>,
+    /// Lines of the program, by call site of these.
+    pub places: HashMap<u64, String>,
 }
 
 /// Calls of one function that have ended.
@@ -47,18 +54,32 @@ pub struct InProgress {
 }
 
 impl Tracer {
-    /// What process `pid` has done by function, is doing, and holds.
+    /// What process `pid` has done by function, is doing, and holds; `wanted` of that also one by one.
     ///
     /// # Errors
     /// A table of the kernel cannot be read.
-    pub fn closeup(&mut self, pid: u32) -> Result<Closeup> {
+    pub fn closeup(&mut self, pid: u32, wanted: Option<Wanted>) -> Result<Closeup> {
         let (in_progress, unseen) = self.in_progress(pid);
+        let (catalog, now) = (&self.rows.catalog, monotonic_ns());
+        let sites = self.memory.sites_of(pid, catalog, now);
+        let map = wanted.and_then(|wanted| self.memory.map_of(pid, wanted, catalog, now));
+        let held = sites.iter().filter(|site| site.account.held_bytes > 0);
+        let held = held.map(|site| site.site).take(MOST_SITES);
+        let shown = map.iter().flat_map(|map| &map.shown).map(|allocation| allocation.site);
+        let called: BTreeSet<u64> = held.chain(shown).collect();
         Ok(Closeup {
             functions: self.functions_of(pid)?,
             in_progress,
             unseen,
-            sites: self.memory.sites_of(pid, &self.rows.catalog, monotonic_ns()),
+            places: self.places_of(called),
+            sites,
+            map,
         })
+    }
+
+    fn places_of(&mut self, sites: BTreeSet<u64>) -> HashMap<u64, String> {
+        let mut place = |site: u64| Some((site, frame_place(&self.memory.sites.frames(site)?.frames)?));
+        sites.into_iter().filter_map(&mut place).collect()
     }
 
     fn functions_of(&self, pid: u32) -> Result<Vec<Function>> {

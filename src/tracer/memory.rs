@@ -1,5 +1,7 @@
 //! Feeds the ledgers of memory: records of the memory ring and the ends of processes, in order.
 
+mod map;
+
 use super::Scope;
 use super::devices::DevicePlane;
 use super::ends::{self, End, Ends};
@@ -404,6 +406,7 @@ fn name_functions(process: &mut ProcessReport, catalog: &Catalog) {
     for site in &mut process.sites {
         site.function = name(site.row).unwrap_or_default();
     }
+    process.map.iter_mut().for_each(|map| map::name(map, catalog));
     for freed in &mut process.freed_by {
         freed.function = name(freed.row).unwrap_or_default();
     }

@@ -6,7 +6,9 @@
 use super::Tracer;
 use crate::clock::{monotonic_ns, thread_cpu};
 use crate::engine::totals::Snapshot;
+use crate::model::cost::Hits;
 use crate::model::memory::ProcessReport;
+use crate::model::summary::Summary;
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
@@ -131,14 +133,35 @@ impl Tracer {
     }
 
     fn totals_up_to(&mut self, counted: &Snapshot) -> Result<String> {
+        let mut totals = self.summary_up_to(counted)?;
+        totals.findings = self.undiagnosed();
+        Ok(crate::sink::summary::to_snapshot_line(&totals))
+    }
+
+    /// What a summary would say now, with what is wrong so far; without call stacks and what tracing has cost. Ends nothing.
+    /// `prices`: of [`Self::prices`], as measuring them each time would cost more than what they are for.
+    ///
+    /// # Errors
+    /// The totals cannot be read.
+    pub fn summary_so_far(&mut self, prices: &[Hits]) -> Result<Summary> {
+        let counted = self.engine.snapshot(self.rows.plans.len())?;
+        self.follow(monotonic_ns());
+        let mut summary = self.summary_up_to(&counted)?;
+        let in_calls_ns = self.in_calls_ns(&counted.counters, prices);
+        let blind = summary.work.iter().any(|process| process.gpu.inferred);
+        summary.findings = self.diagnose(blind, in_calls_ns, &summary.functions);
+        Ok(summary)
+    }
+
+    fn summary_up_to(&mut self, counted: &Snapshot) -> Result<Summary> {
         let ended = (self.tally.clone(), self.launches.clone(), self.aggregates.clone());
-        let totals = self.totals_with(counted);
+        let summary = self.summary_with(counted);
         (self.tally, self.launches, self.aggregates) = ended;
-        totals
+        summary
     }
 
     /// As the end of a run, but that it goes on. What the kernel has counted is in the sums of ended processes afterwards.
-    fn totals_with(&mut self, counted: &Snapshot) -> Result<String> {
+    fn summary_with(&mut self, counted: &Snapshot) -> Result<Summary> {
         self.add_counted(counted)?;
         self.work.show_graphs(&mut self.launches);
         let calls = (self.open_calls(), self.switches());
@@ -152,8 +175,7 @@ impl Tracer {
             .stackless_report(self.engine.as_ref(), &self.rows.catalog, now);
         totals.memory.processes.iter_mut().for_each(forget_sites);
         totals.totals.device_memory = self.taken(&totals.memory);
-        totals.findings = self.undiagnosed();
-        Ok(crate::sink::summary::to_snapshot_line(&totals))
+        Ok(totals)
     }
 }
 

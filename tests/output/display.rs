@@ -143,6 +143,16 @@ fn failures(owner: &Arc<Owner>, times: u64) -> Vec<Sample> {
     ]
 }
 
+/// The rest has no name of its own.
+fn kernels(owner: &Arc<Owner>, step: u64) -> Vec<Sample> {
+    let launches = |kernel, each: u64| integer(&work::KERNEL_LAUNCHES, &[kernel], each * step).of(owner);
+    vec![
+        launches("softmax<float>", 10_000),
+        launches("sgemm", 48_000),
+        launches("other", 2_000),
+    ]
+}
+
 #[test]
 fn a_page_of_a_machine_at_work() {
     let (trainer, notebook) = (trainer(), owner(&[("comm", "ipykernel"), ("unit", "jupyter.service")]));
@@ -153,6 +163,7 @@ fn a_page_of_a_machine_at_work() {
             busy(&trainer, step),
             idle(&notebook),
             failures(&trainer, 2 + step),
+            kernels(&trainer, step),
             itself(step),
         ]
     };
@@ -167,6 +178,16 @@ fn a_page_of_a_machine_at_work() {
         "docs/serve.md shows another page than\n{text}"
     );
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn names_of_kernels_are_harmless_and_those_without_one_are_left_out() {
+    let trainer = trainer();
+    let launches = |kernel| vec![integer(&work::KERNEL_LAUNCHES, &[kernel], 7).of(&trainer)];
+    let text = second(vec![launches("k\u{1b}[2J")], vec![launches("k\u{1b}[2J")], FILE);
+    assert!(text.contains("k\\u{1b}[2J") && !text.contains('\u{1b}'), "{text}");
+    let text = second(vec![launches("other")], vec![launches("other")], FILE);
+    assert!(!text.contains("kernel"), "{text}");
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use gpuscope::catalog::Family;
 use gpuscope::frame::{Frame, Language};
 use gpuscope::model::memory::{
-    Account, Anomalies, DeviceReport, Ended, Ending, FamilyReport, FreedBy, HOST, Origin, PeakReport, PoolReport,
-    ProcessReport, Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,
+    Account, Allocation, AllocationMap, Anomalies, DeviceReport, Ended, Ending, FamilyReport, FreedBy, HOST, Origin,
+    PeakReport, PoolReport, ProcessReport, Report, SiteReport, Sum, TensorReport, UNKNOWN_DEVICE,
 };
 use gpuscope::model::summary::Summary;
 use gpuscope::sink::memory::{Pace, Rates, View, line, page, table};
@@ -89,6 +89,7 @@ fn process(pid: u32, comm: &str) -> ProcessReport {
         host: Account::default(),
         families: Vec::new(),
         sites: Vec::new(),
+        map: None,
         pools: Vec::new(),
         tensors: None,
         peaks: Vec::new(),
@@ -183,6 +184,38 @@ fn leaking() -> Report {
     let plain = [native("cuMemAlloc_v2", "libcuda.so.1"), native("0x7f001234", "app")];
     report.stacks.insert(2, plain.to_vec());
     report
+}
+
+#[test]
+fn single_allocations_are_told_with_the_line_that_asked_for_them() {
+    let mut report = leaking();
+    let one = |address, bytes, age_ns, site| Allocation {
+        bytes,
+        age_ns,
+        address,
+        family: Family::Device,
+        device: 0,
+        row: 7,
+        function: "cuMemAlloc_v2".to_owned(),
+        site,
+    };
+    report.processes[0].map = Some(AllocationMap {
+        shown: vec![
+            one(Some(0x7f2a_4000_0000), 512 * MIB, 9_100_000_000, 1),
+            one(None, MIB, 200_000_000, 3),
+        ],
+        left_out: 3,
+        left_out_bytes: 3 * MIB,
+    });
+    let text = page(&report, &Rates::default(), PLAIN, None);
+    let from = text.find("  single allocations").expect("a list of them");
+    let list: Vec<&str> = text[from..].lines().take(4).collect();
+    insta::assert_snapshot!(list.join("\n"));
+    let value: serde_json::Value = serde_json::from_str(&line(&report, &Rates::default())).expect("JSON");
+    let process = &value["processes"][0];
+    assert_eq!(process["allocations"][0]["address"], "0x7f2a40000000");
+    assert_eq!(process["allocations"][1]["address"], serde_json::Value::Null);
+    assert_eq!(process["allocations_left_out"], 3);
 }
 
 /// A framework that keeps 100 MiB of which tensors use 60.

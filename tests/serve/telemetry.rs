@@ -423,13 +423,17 @@ fn work_and_memory_of_processes_are_summed_by_owner() {
         let list = format!("compute 0 {} 1048576\ngraphics 0 4194303 2097152\n", std::process::id());
         std::fs::write(state("lists"), list).expect("written");
         // the last is no sample: NVML gives some with nonsense in them
-        set("0 work ME 33 5 0 0\n0 work 4194303 20 1 0 0\n0 work 4194302 10 1 0 0\n0 work 4194301 4000000 1 0 0\n");
+        set("0 work ME 33 5 7 40\n0 work 4194303 20 1 0 0\n0 work 4194302 10 1 0 0\n0 work 4194301 4000000 1 0 0\n");
         let sampler = start();
         let told = answered(&sampler);
         assert_eq!(
             value(&told, "gpu_process_sm_utilization_ratio{gpu=0,comm=me}"),
             Some(0.33)
         );
+        for (engine, share) in [("memory", 0.05), ("encoder", 0.07), ("decoder", 0.4)] {
+            let name = format!("gpu_process_engine_utilization_ratio{{gpu=0,engine={engine},comm=me}}");
+            assert_eq!(value(&told, &name), Some(share), "{engine}");
+        }
         assert_eq!(
             value(&told, "gpu_process_sm_utilization_ratio{gpu=0}"),
             Some(0.3),

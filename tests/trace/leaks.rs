@@ -82,6 +82,24 @@ fn every_byte_is_accounted_for_as_the_driver_does() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn single_allocations_are_those_that_the_driver_still_has() {
+    let trace = watch(&["--addresses"], &["leak", "30"]).finish().ok();
+    let process = only(&trace);
+    let all = process["allocations"].as_array().expect("allocations");
+    let sum: u64 = all.iter().map(|one| number(one, "bytes")).sum();
+    assert_eq!((all.len() as u64, sum), (30, number(process, "held_bytes")));
+    assert_eq!(process["allocations_left_out"], 0);
+    let addresses: std::collections::HashSet<String> = all.iter().map(|one| text(one, "address")).collect();
+    assert_eq!(addresses.len(), 30, "each lies elsewhere");
+    assert!(all.iter().all(|one| text(one, "function").starts_with("cuMemAlloc")));
+    let old = watch(&["--older-than", "1h"], &["leak", "30"]).finish().ok();
+    assert_eq!(only(&old)["allocations"], serde_json::json!([]), "none is that old");
+    let unasked = watch(&[], &["leak", "1"]).finish().ok();
+    assert_eq!(only(&unasked).get("allocations"), None);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn what_a_leaking_loop_keeps_is_held_at_its_end_and_said_with_its_age() {
     let trace = watch(&[], &["leak", "30"]).finish().ok();
     let process = only(&trace);

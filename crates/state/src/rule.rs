@@ -268,6 +268,7 @@ mod tests {
             findings: Some(vec![Finding {
                 rule: "late-jit".to_owned(),
                 what: "it was late".to_owned(),
+                ..Finding::default()
             }]),
             ..Snapshot::default()
         };

@@ -3,7 +3,7 @@
 use super::screen::{self, Screen};
 use crate::cli::{Content, LeaksArgs};
 use crate::command::prepare;
-use crate::model::memory::Report;
+use crate::model::memory::{Report, Wanted};
 use crate::model::summary::Summary;
 use crate::output::Output;
 use crate::sink::cost;
@@ -16,6 +16,9 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Single allocations of a process that are told.
+const MOST_OF_TEXT: usize = 500;
+const MOST_OF_JSON: usize = 1_000_000;
 /// How often the live table changes.
 const LIVE: Duration = Duration::from_secs(1);
 
@@ -65,6 +68,15 @@ pub fn check(args: &LeaksArgs) -> Result<()> {
     };
     content.check(path, "-o FILE.jsonl for JSON lines, FILE.txt for text")?;
     Ok(())
+}
+
+/// Which allocations a report tells one by one.
+pub fn wanted(args: &LeaksArgs) -> Option<Wanted> {
+    let older = args.older_than.unwrap_or_default();
+    args.lists().then_some(Wanted {
+        older_ns: u64::try_from(older.as_nanos()).unwrap_or(u64::MAX),
+        most: if is_json(args) { MOST_OF_JSON } else { MOST_OF_TEXT },
+    })
 }
 
 fn is_json(args: &LeaksArgs) -> bool {

@@ -101,7 +101,8 @@ pub(super) fn tracer(
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
     let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
-    let setup = prepare::fleet_setup(RING, scope)?;
+    let mut setup = prepare::fleet_setup(RING, scope)?;
+    setup.sites.stacks_per_second = config.stacks_per_second;
     let mut tracer = Tracer::start(rows, setup, scope.clone(), || Ok(crate::output::Output::stdout()))?;
     tracer.follow_fleet(directory);
     if let Some(sampler) = sampler {
@@ -167,6 +168,7 @@ fn traces_driver(config: &Config) -> bool {
 fn wish(config: &Config) -> Wish {
     let collects = |collector| config.collect.contains(&collector);
     let returns = probe::machine::returns_refused().is_none();
+    let memory = returns && collects(Collector::Memory);
     let work = returns && traces_driver(config) && (collects(Collector::Copies) || collects(Collector::Sync));
     Wish {
         events: false,
@@ -174,8 +176,8 @@ fn wish(config: &Config) -> Wish {
         returns,
         results: false,
         // what a copy's addresses stand for follows from it
-        memory: returns && (collects(Collector::Memory) || work),
-        stacks: false,
+        memory: memory || work,
+        stacks: memory && config.stacks_per_second > 0,
         kernels: collects(Collector::Launches),
         work,
         launch_stacks: false,

@@ -1,5 +1,6 @@
 //! Between the thread that looks and the one that draws: neither waits for the other.
 
+use super::live::Close;
 use crate::top::model::Frame;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wish {
     /// Of that process everything.
-    pub close: Option<u32>,
+    pub close: Option<Close>,
     pub delay: Duration,
     /// At once.
     pub now: bool,

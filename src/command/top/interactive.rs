@@ -1,8 +1,9 @@
 //! The live screen: one thread looks, which may take as long as programs make calls; one draws and listens to keys.
 
 use super::children::Children;
+use super::finder::Finder;
 use super::handover::{Drawer, Looker, Wish, handover};
-use super::live::Live;
+use super::live::{Close, Live};
 use super::wakes::Wakes;
 use crate::cli::TopArgs;
 use crate::probe;
@@ -10,13 +11,14 @@ use crate::refusal;
 use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::screen::{self, Screen};
+use crate::top::screen::Screen;
 use crate::top::state::State;
 use crate::top::view::Scene;
 use anyhow::{Context, Result};
 use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The second look comes soon: with it there are rates.
@@ -30,12 +32,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The terminal cannot be taken, or a process that was asked for is not there.
 pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::of_screen()?;
+    let mut state = State {
+        user,
+        ..super::chosen(args)?
+    };
     let screen = Screen::open()?;
     let (looker, drawer) = handover(args.delay);
-    let state = State {
-        user,
-        ..State::new(args.delay)
-    };
+    if args.findings {
+        state.selected = args.pids.first().copied();
+        (state.pane, state.findings) = (true, state.selected);
+    }
     let thread = std::thread::Builder::new().name("screen".to_owned());
     let drawing = thread
         .spawn(move || Session::new(screen, drawer, wakes, state).run())
@@ -69,13 +75,14 @@ struct Session {
     screen: Screen,
     drawer: Drawer,
     children: Children,
+    finder: Finder,
     wakes: Wakes,
     state: State,
     /// `None`: it is being attached.
-    frame: Option<Frame>,
+    frame: Option<Arc<Frame>>,
     history: History,
     /// A process of which everything is wanted, and how often it is looked.
-    wanted: (Option<u32>, Duration),
+    wanted: (Option<Close>, Duration),
     dirty: bool,
     /// How large the screen was.
     drawn: Rect,
@@ -89,6 +96,7 @@ impl Session {
             screen,
             drawer,
             children: Children::new(),
+            finder: Finder::default(),
             wakes,
             state,
             frame: None,
@@ -133,7 +141,12 @@ impl Session {
     fn take_what_came(&mut self) {
         if let Some(mut frame) = self.drawer.take_frame() {
             self.history.take(&mut frame);
-            self.frame = Some(frame);
+            frame.findings = self.frame.take().and_then(|before| before.findings.clone());
+            self.frame = Some(Arc::new(frame));
+            self.dirty = true;
+        }
+        if let (Some(found), Some(frame)) = (self.finder.take(), &mut self.frame) {
+            Arc::make_mut(frame).findings = Some(found);
             self.dirty = true;
         }
         if let Some(words) = self.children.take_words() {
@@ -154,7 +167,7 @@ impl Session {
                 buffer.set_stringn(0, 0, "gpuscope top: attaching …", area.width.into(), style);
             });
         };
-        let shown = self.state.shown(frame).clone();
+        let shown = self.state.shown(frame);
         let room = scene(&shown, &self.history, &self.state).room(area);
         self.state.settle(&shown, room);
         let scene = scene(&shown, &self.history, &self.state);
@@ -164,7 +177,7 @@ impl Session {
     fn handle(&mut self, event: Event) -> Result<()> {
         self.dirty = true;
         let frame = self.frame.clone().unwrap_or_default();
-        let shown = self.state.shown(&frame).clone();
+        let shown = self.state.shown(&frame);
         let scene = scene(&shown, &self.history, &self.state);
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
@@ -183,7 +196,20 @@ impl Session {
 
     /// Has looked at what is chosen; at once where nothing is known of it.
     fn want(&mut self) {
+        if let Err(error) = self.finder.look_at(self.state.findings) {
+            self.state.findings = None;
+            self.say(refusal::message(&error));
+        }
+        if self.state.findings.is_none()
+            && let Some(frame) = &mut self.frame
+            && frame.findings.is_some()
+        {
+            Arc::make_mut(frame).findings = None;
+            self.dirty = true;
+        }
+        let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);
+        let close = close.map(|pid| Close { pid, older });
         let wanted = (close, self.state.delay);
         if wanted != self.wanted {
             self.drawer.want(Wish {
@@ -234,10 +260,5 @@ impl Session {
 }
 
 fn scene<'a>(frame: &'a Frame, history: &'a History, state: &'a State) -> Scene<'a> {
-    Scene {
-        frame,
-        history,
-        state,
-        theme: screen::theme(),
-    }
+    Scene { frame, history, state }
 }

@@ -8,13 +8,14 @@ use crate::command::running::Running;
 use crate::command::serve::gatherer::Gatherer;
 use crate::discover;
 use crate::inside::standby::{self, Standby};
+use crate::model::memory::{Allocation, AllocationMap, SiteReport, Wanted};
 use crate::probe::machine;
 use crate::refusal;
 use crate::serve::config::Config;
 use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
-use crate::top::model::{self, Allocations, Closeup, Count, Frame, Function, InProgress, Known};
+use crate::top::model::{self, Allocations, Closeup, Count, Frame, Function, InProgress, Known, Single};
 use crate::top::origins::Origins;
 use crate::tracer::{self, Scope};
 use crate::user;
@@ -43,8 +44,20 @@ const NVML_LEAST: Duration = Duration::from_secs(1);
 const NO_BELL: i32 = -1;
 /// Of one process.
 const KERNELS: usize = 20;
+/// Single allocations that are shown.
+const SINGLE: usize = 1000;
+/// Of calls that allocate, of all processes together.
+const STACKS_PER_SECOND: u32 = 1000;
 /// How often it is looked for programs that carry the agent.
 const SEEK: Duration = Duration::from_secs(2);
+
+/// Which process is looked at closely.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Close {
+    pub pid: u32,
+    /// Its allocations one by one, those that are as old.
+    pub older: Option<Duration>,
+}
 
 /// Frames of what happens now.
 pub(super) struct Live {
@@ -106,7 +119,7 @@ impl Live {
     }
 
     /// Everything as it is now, with a close look at one process.
-    pub(super) fn look(&mut self, close: Option<u32>) -> Frame {
+    pub(super) fn look(&mut self, close: Option<Close>) -> Frame {
         let gathered = self.gatherer.gather(&self.config, Vec::new(), Vec::new());
         self.number += 1;
         let mut missing = self.limits.clone();
@@ -136,12 +149,12 @@ impl Live {
         self.frame(&scrape, close)
     }
 
-    fn frame(&mut self, scrape: &Scrape, close: Option<u32>) -> Frame {
+    fn frame(&mut self, scrape: &Scrape, close: Option<Close>) -> Frame {
         let rates = self.pace.rates(scrape);
         let owners = scrape.samples.iter().filter_map(|sample| sample.owner.as_deref());
         let pids: HashSet<u32> = owners.map(model::pid_of).filter(|pid| *pid > 0).collect();
         self.origins.look_at(pids.into_iter());
-        let closeup = close.and_then(|pid| self.closeup(pid));
+        let closeup = close.and_then(|close| self.closeup(close));
         let mut frame = model::frame(Known {
             scrape,
             rates: &rates,
@@ -159,8 +172,13 @@ impl Live {
         frame
     }
 
-    fn closeup(&mut self, pid: u32) -> Option<Closeup> {
-        let seen = self.gatherer.tracer.as_mut()?.closeup(pid).ok()?;
+    fn closeup(&mut self, close: Close) -> Option<Closeup> {
+        let pid = close.pid;
+        let wanted = close.older.map(|older| Wanted {
+            older_ns: u64::try_from(older.as_nanos()).unwrap_or(u64::MAX),
+            most: SINGLE,
+        });
+        let seen = self.gatherer.tracer.as_mut()?.closeup(pid, wanted).ok()?;
         let seconds = self.looked.elapsed().as_secs_f64();
         let before = (self.before.0 == pid).then(|| std::mem::take(&mut self.before.1));
         self.looked = Instant::now();
@@ -194,6 +212,7 @@ fn config(args: &TopArgs) -> Config {
         nvml_interval: args.delay.max(NVML_LEAST),
         retain: RETAIN,
         top_kernels: KERNELS,
+        stacks_per_second: STACKS_PER_SECOND,
         ..usual
     }
 }
@@ -257,13 +276,51 @@ fn told(pid: u32, seen: tracer::Closeup, before: Option<&HashMap<String, u64>>, 
         functions: functions.collect(),
         in_progress: in_progress.collect(),
         in_progress_unseen: seen.unseen,
-        allocations: seen.sites.into_iter().filter_map(held).collect(),
+        allocations: by_place(seen.sites, &seen.places),
+        single_left_out: seen.map.as_ref().map_or(0, |map| map.left_out),
+        single: seen.map.map(|map| single(map, &seen.places)),
     }
 }
 
+/// Several stacks may lead to one line.
+fn by_place(sites: Vec<SiteReport>, places: &HashMap<u64, String>) -> Vec<Allocations> {
+    let mut all: Vec<Allocations> = Vec::new();
+    for new in sites.into_iter().filter_map(|site| held(site, places)) {
+        let is_it = |known: &&mut Allocations| {
+            let named = known.place.is_some() && known.place == new.place && known.function == new.function;
+            named && known.family == new.family && known.device == new.device
+        };
+        match all.iter_mut().find(is_it) {
+            Some(known) => {
+                known.bytes = known.bytes.saturating_add(new.bytes);
+                known.count += new.count;
+                known.oldest_seconds = known.oldest_seconds.max(new.oldest_seconds);
+                known.newest_seconds = known.newest_seconds.min(new.newest_seconds);
+            }
+            None => all.push(new),
+        }
+    }
+    all.sort_by_key(|held| std::cmp::Reverse(held.bytes));
+    all
+}
+
+fn single(map: AllocationMap, places: &HashMap<u64, String>) -> Vec<Single> {
+    let one = |allocation: Allocation| Single {
+        address: allocation.address.map(|address| format!("{address:#x}")),
+        bytes: allocation.bytes,
+        age_seconds: allocation.age_ns as f64 / 1e9,
+        place: places.get(&allocation.site).cloned(),
+        function: allocation.function,
+        family: allocation.family.name().to_owned(),
+        device: (allocation.device >= 0).then_some(allocation.device),
+    };
+    map.shown.into_iter().map(one).collect()
+}
+
 /// `None`: nothing of it is held.
-fn held(site: crate::model::memory::SiteReport) -> Option<Allocations> {
+fn held(site: SiteReport, places: &HashMap<u64, String>) -> Option<Allocations> {
     (site.account.held_bytes > 0).then(|| Allocations {
+        place: places.get(&site.site).cloned(),
         function: site.function,
         family: site.family.name().to_owned(),
         device: (site.device >= 0).then_some(site.device),

@@ -12,7 +12,7 @@ use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::{History, SPAN};
 use crate::top::replay::{Totals, frames};
-use crate::top::screen::{self, Screen};
+use crate::top::screen::Screen;
 use crate::top::state::{State, Tape};
 use crate::top::view::Scene;
 use crate::top::{json, once};
@@ -22,6 +22,7 @@ use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Between two looks at keys and signals.
@@ -40,7 +41,7 @@ pub(super) fn run(path: &Path, args: &TopArgs) -> Result<ExitCode> {
     if args.once || args.json {
         return print(&frames, args);
     }
-    Player::open(frames)?.play()
+    Player::open(frames, super::chosen(args)?)?.play()
 }
 
 /// Totals of each second, and of the end.
@@ -100,7 +101,7 @@ fn print(frames: &[Frame], args: &TopArgs) -> Result<ExitCode> {
             .skip(last)
             .for_each(|frame| output.write(json::line(frame).as_bytes()));
     } else if let Some(frame) = frames.last() {
-        let mut state = State::new(args.delay);
+        let mut state = super::chosen(args)?;
         (state.pane, state.selected) = (true, Some(0));
         output.write(once::page(frame, &History::default(), &state, width()).as_bytes());
     }
@@ -112,7 +113,7 @@ struct Player {
     screen: Screen,
     wakes: Wakes,
     state: State,
-    frames: Vec<Frame>,
+    frames: Vec<Arc<Frame>>,
     history: History,
     due: Instant,
     dirty: bool,
@@ -122,9 +123,9 @@ struct Player {
 }
 
 impl Player {
-    fn open(frames: Vec<Frame>) -> Result<Player> {
+    fn open(frames: Vec<Frame>, chosen: State) -> Result<Player> {
         let wakes = Wakes::of_screen()?;
-        let mut state = State::new(Duration::from_secs(1));
+        let mut state = chosen;
         (state.pane, state.selected) = (true, Some(0));
         state.tape = Some(Tape {
             of: frames.len(),
@@ -134,7 +135,7 @@ impl Player {
             screen: Screen::open()?,
             wakes,
             state,
-            frames,
+            frames: frames.into_iter().map(Arc::new).collect(),
             history: History::default(),
             due: Instant::now(),
             dirty: true,
@@ -190,14 +191,14 @@ impl Player {
         let now = self.frames.get(at).map_or(0.0, |frame| frame.elapsed_seconds);
         let shown = self.frames.iter_mut().take(at + 1);
         for frame in shown.filter(|frame| frame.elapsed_seconds >= now - SPAN) {
-            self.history.take(frame);
+            self.history.take(Arc::make_mut(frame));
         }
         let next = self.frames.get(at + 1).map_or(0.0, |frame| frame.elapsed_seconds - now);
         self.due = Instant::now() + Duration::from_secs_f64(next.clamp(0.1, 5.0));
         self.dirty = true;
     }
 
-    fn frame(&self) -> &Frame {
+    fn frame(&self) -> &Arc<Frame> {
         let place = self.tape().map_or(0, |tape| tape.at);
         // there is at least one
         &self.frames[place]
@@ -215,7 +216,6 @@ impl Player {
             frame: &self.frames[place],
             history: &self.history,
             state: &self.state,
-            theme: screen::theme(),
         };
         self.screen.draw(|area, buffer| scene.draw(area, buffer))
     }
@@ -225,14 +225,13 @@ impl Player {
             frame: self.frame(),
             history: &self.history,
             state,
-            theme: screen::theme(),
         }
     }
 
     fn handle(&mut self, event: &Event) -> Result<()> {
         self.dirty = true;
         let area = self.screen.area();
-        let frame = self.frame().clone();
+        let frame = Arc::clone(self.frame());
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 let room = self.scene(&self.state).room(area);

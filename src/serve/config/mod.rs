@@ -54,6 +54,8 @@ pub struct Config {
     /// `http` or `https`.
     pub kubelet: Option<String>,
     pub top_kernels: usize,
+    /// Call stacks of calls that allocate, so many a second at most: no option of the exporter, which shows none.
+    pub stacks_per_second: u32,
     /// Of one metric.
     pub max_series: usize,
     pub max_owners: usize,
@@ -86,6 +88,7 @@ impl Default for Config {
             display_interval: None,
             labels: Wanted::default().labels().iter().map(ToString::to_string).collect(),
             kubelet: None,
+            stacks_per_second: 0,
             top_kernels: 50,
             max_series: 10_000,
             max_owners: 1000,

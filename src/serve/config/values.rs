@@ -40,6 +40,7 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
         display_interval: read.optional("display_interval", |word| words::bare_interval(&word.text, HOUR)),
         labels: read.list("labels", default.labels, |word| labels::label(&word.text)),
         kubelet: read.optional("kubelet", |word| words::url(&word.text, "http://127.0.0.1:10255")),
+        stacks_per_second: default.stacks_per_second,
         top_kernels: read.one("top_kernels", default.top_kernels, |word| {
             words::number(&word.text, &TOP_KERNELS)
         }),

@@ -1,13 +1,14 @@
 //! `--display-interval`: a page for people, of the same samples that everybody gets.
 //!
 //! ```text
-//!  samples ─► pace (what grew since the page before) ─► devices, owners, notes ─► table (columns) ─► page
+//!  samples ─► pace (what grew since the page before) ─► devices, owners, kernels, notes ─► table (columns) ─► page
 //! ```
 //!
 //! Owns words and layout; where and when pages are printed is the command's business.
 
 mod columns;
 mod devices;
+mod kernels;
 pub(crate) mod notes;
 pub(crate) mod owners;
 mod pace;
@@ -36,6 +37,9 @@ pub struct View {
 
 /// Of owners, where a page has no room.
 const FEWEST: usize = 3;
+/// Of kernels, and the part of a page's lines that they take at most.
+const KERNELS: usize = 5;
+const KERNEL_SHARE: usize = 8;
 const BOLD: &str = "\x1b[1m";
 const RED: &str = "\x1b[31m";
 const PLAIN: &str = "\x1b[0m";
@@ -56,12 +60,17 @@ pub fn page(scrape: &[Sample], rates: &Rates, view: View) -> String {
     let mut lines = vec![title(scrape, rates)];
     lines.extend(devices::lines(scrape));
     let notes = notes::lines(scrape, rates);
+    let most = view
+        .height
+        .map_or(KERNELS, |height| (height / KERNEL_SHARE).min(KERNELS));
+    let kernels = kernels::lines(scrape, rates, most);
     // one for the heading, one for how many more there are
-    let taken = lines.len() + notes.len() + 2;
+    let taken = lines.len() + notes.len() + kernels.len() + 2;
     let room = view
         .height
         .map_or(view.top, |height| height.saturating_sub(taken).max(FEWEST));
     lines.extend(owners::lines(scrape, rates, view.top.min(room)));
+    lines.extend(kernels);
     lines.extend(notes);
     lines.iter().fold(String::new(), |mut out, line| {
         write_line(line, view, &mut out);

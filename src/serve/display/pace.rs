@@ -5,20 +5,89 @@ use crate::owner::Owner;
 use crate::serve::exchange::Scrape;
 use crate::serve::metric::{Kind, Metric, Sample};
 use crate::serve::metrics::{api, device, own, work};
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A series.
-type Key = (&'static str, Vec<Cow<'static, str>>, Option<Arc<Owner>>);
+/// A series that is remembered.
+#[derive(Debug, Clone)]
+struct Key {
+    metric: &'static str,
+    values: Vec<Cow<'static, str>>,
+    owner: Option<Arc<Owner>>,
+}
+
+/// What tells series apart: that of a sample is looked up without a copy.
+trait Series {
+    fn parts(&self) -> (&'static str, &[Cow<'static, str>], Option<&Arc<Owner>>);
+}
+
+impl Series for Key {
+    fn parts(&self) -> (&'static str, &[Cow<'static, str>], Option<&Arc<Owner>>) {
+        (self.metric, &self.values, self.owner.as_ref())
+    }
+}
+
+impl Series for Sample {
+    fn parts(&self) -> (&'static str, &[Cow<'static, str>], Option<&Arc<Owner>>) {
+        (self.metric.name, &self.values, self.owner.as_ref())
+    }
+}
+
+impl PartialEq for dyn Series + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for dyn Series + '_ {}
+
+impl Hash for dyn Series + '_ {
+    /// Of an owner the first label, which is the process where these are told apart: all would take longer than what it saves.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (metric, values, owner) = self.parts();
+        (metric, values).hash(state);
+        owner.and_then(|owner| owner.labels.first()).hash(state);
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self as &dyn Series).hash(state);
+    }
+}
+
+impl<'a> Borrow<dyn Series + 'a> for Key {
+    fn borrow(&self) -> &(dyn Series + 'a) {
+        self
+    }
+}
+
+/// Where a counter stood, and in which page that was.
+#[derive(Debug, Clone, Copy)]
+struct Stand {
+    value: f64,
+    page: u64,
+}
 
 /// Where the counters of a page stood at the page before.
 #[derive(Debug, Clone)]
 pub struct Pace {
     started: Instant,
     shown: fn(&Metric) -> bool,
-    before: Option<(Instant, HashMap<Key, f64>)>,
+    before: Option<Instant>,
+    stands: HashMap<Key, Stand>,
+    pages: u64,
 }
 
 /// What counters grew by since the page before.
@@ -39,6 +108,8 @@ impl Pace {
             started,
             shown: is_on_a_page,
             before: None,
+            stands: HashMap::new(),
+            pages: 0,
         }
     }
 
@@ -54,30 +125,38 @@ impl Pace {
     /// What grew since the scrape before. A scrape that was seen already has no rates.
     pub fn rates(&mut self, scrape: &Scrape) -> Rates {
         let seconds = |from: Instant| scrape.at.saturating_duration_since(from).as_secs_f64();
-        let now: HashMap<Key, f64> = scrape
-            .samples
-            .iter()
-            .filter(|sample| (self.shown)(sample.metric))
-            .map(|one| (key(one), number(one)))
-            .collect();
-        let before = self.before.as_ref().filter(|(at, _)| *at < scrape.at);
-        let rates = Rates {
+        let before = self.before.replace(scrape.at).filter(|at| *at < scrape.at);
+        let grown = self.grown(scrape);
+        Rates {
             at_seconds: seconds(self.started),
-            over_seconds: before.map(|(at, _)| seconds(*at)),
-            grown: before.map_or_else(HashMap::new, |(_, before)| grown(&now, before)),
-        };
-        self.before = Some((scrape.at, now));
-        rates
+            over_seconds: before.map(seconds),
+            grown: if before.is_some() { grown } else { HashMap::new() },
+        }
     }
-}
 
-/// What is new counts from 0, and so does what began anew.
-fn grown(now: &HashMap<Key, f64>, before: &HashMap<Key, f64>) -> HashMap<Key, f64> {
-    let growth = |(key, value): (&Key, &f64)| {
-        let old = before.get(key).copied().filter(|old| old <= value).unwrap_or(0.0);
-        (*value > old).then(|| (key.clone(), value - old))
-    };
-    now.iter().filter_map(growth).collect()
+    /// What is new counts from 0, and so does what began anew.
+    fn grown(&mut self, scrape: &Scrape) -> HashMap<Key, f64> {
+        self.pages += 1;
+        let page = self.pages;
+        let mut grown = HashMap::new();
+        for sample in scrape.samples.iter().filter(|sample| (self.shown)(sample.metric)) {
+            let value = number(sample);
+            let series: &dyn Series = sample;
+            let old = match self.stands.get_mut(series) {
+                Some(stand) => std::mem::replace(stand, Stand { value, page }).value,
+                None => {
+                    self.stands.insert(key(sample), Stand { value, page });
+                    0.0
+                }
+            };
+            let old = if old <= value { old } else { 0.0 };
+            if value > old {
+                grown.insert(key(sample), value - old);
+            }
+        }
+        self.stands.retain(|_, stand| stand.page == page);
+        grown
+    }
 }
 
 impl Rates {
@@ -85,7 +164,8 @@ impl Rates {
     #[must_use]
     pub fn growth(&self, sample: &Sample) -> Option<f64> {
         self.over_seconds?;
-        Some(self.grown.get(&key(sample)).copied().unwrap_or(0.0))
+        let series: &dyn Series = sample;
+        Some(self.grown.get(series).copied().unwrap_or(0.0))
     }
 
     /// The same of a second.
@@ -103,13 +183,18 @@ fn is_on_a_page(metric: &Metric) -> bool {
 }
 
 fn key(sample: &Sample) -> Key {
-    (sample.metric.name, sample.values.clone(), sample.owner.clone())
+    Key {
+        metric: sample.metric.name,
+        values: sample.values.clone(),
+        owner: sample.owner.clone(),
+    }
 }
 
-static SHOWN: [&Metric; 11] = [
+static SHOWN: [&Metric; 12] = [
     &api::API_CALLS,
     &api::API_ERRORS,
     &work::LAUNCHES,
+    &work::KERNEL_LAUNCHES,
     &work::COPY_BYTES,
     &work::SYNC_BLOCKED_SECONDS,
     &work::HIDDEN_WAIT_SECONDS,

@@ -268,6 +268,14 @@ pub(crate) static GPU_PROCESS_SM_UTILIZATION_RATIO: Metric = Metric::new(
 )
 .by(&["gpu", "uuid", "pci_bus_id"])
 .by_owner();
+pub(crate) static GPU_PROCESS_ENGINE_UTILIZATION_RATIO: Metric = Metric::new(
+    Collector::Nvml,
+    Kind::Gauge,
+    "gpuscope_gpu_process_engine_utilization_ratio",
+    "Share of the time in which the processes used the memory, encoder or decoder of the GPU, as NVML samples it",
+)
+.by(&["gpu", "uuid", "pci_bus_id", "engine"])
+.by_owner();
 pub(crate) static GPU_MIG_INFO: Metric =
     Metric::new(Collector::Nvml, Kind::Info, "gpuscope_gpu_mig_info", "A MIG device").by(&[
         "gpu",
@@ -362,6 +370,7 @@ pub static ALL: &[&Metric] = &[
     &GPU_DRAM_ACTIVITY_RATIO,
     &GPU_PROCESS_MEMORY_BYTES,
     &GPU_PROCESS_SM_UTILIZATION_RATIO,
+    &GPU_PROCESS_ENGINE_UTILIZATION_RATIO,
     &GPU_MIG_INFO,
     &GPU_MIG_MEMORY_TOTAL_BYTES,
     &GPU_MIG_MEMORY_USED_BYTES,

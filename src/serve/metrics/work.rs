@@ -2,7 +2,7 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub(crate) static KERNEL_LAUNCHES: Metric = Metric::new(Collector::Launches, Kind::Counter, "gpuscope_kernel_launches_total", "Launches of kernels that succeeded, also those that were recorded into a graph, by kernel: the busiest by name, counted since they are among these, the others together as other").by(&["kernel"]).by_owner();
+pub static KERNEL_LAUNCHES: Metric = Metric::new(Collector::Launches, Kind::Counter, "gpuscope_kernel_launches_total", "Launches of kernels that succeeded, also those that were recorded into a graph, by kernel: the busiest by name, counted since they are among these, the others together as other").by(&["kernel"]).by_owner();
 pub static LAUNCHES: Metric = Metric::new(
     Collector::Launches,
     Kind::Counter,

@@ -1,7 +1,7 @@
 //! Puts a frame together.
 
 use super::busy;
-use super::device;
+use super::device::{self, Device};
 use super::process::Process;
 use super::{Closeup, Frame};
 use crate::owner::Owner;
@@ -30,8 +30,9 @@ const SHORT_ID: usize = 12;
 /// Everything as it is now; growth is not known yet.
 pub(crate) fn frame(known: Known) -> Frame {
     let (samples, rates) = (&known.scrape.samples, known.rates);
-    let processes = processes(&known);
+    let mut processes = processes(&known);
     let mut devices = device::devices(samples, rates);
+    settle_parts(&mut devices, &mut processes);
     busy::bound(&mut devices, &processes, rates.over_seconds.is_some());
     let said = notes::xids(samples, rates)
         .into_iter()
@@ -46,6 +47,21 @@ pub(crate) fn frame(known: Known) -> Frame {
         notes: said.chain(known.scrape.status.missing.iter().cloned()).collect(),
         cost: notes::cost(samples, rates).map(|(_, words)| words),
         closeup: known.closeup,
+        findings: None,
+    }
+}
+
+/// Whose process is in which part.
+fn settle_parts(devices: &mut [Device], processes: &mut [Process]) {
+    for process in processes.iter_mut().filter(|process| !process.mig_uuids.is_empty()) {
+        for device in devices.iter_mut() {
+            for part in &mut device.parts {
+                if process.mig_uuids.contains(&part.uuid) {
+                    part.processes += 1;
+                    process.parts.insert(format!("{}/{}", device.gpu, part.gpu_instance));
+                }
+            }
+        }
     }
 }
 

@@ -15,6 +15,10 @@ pub(crate) struct Closeup {
     pub in_progress_unseen: Option<String>,
     /// Most bytes first.
     pub allocations: Vec<Allocations>,
+    /// Most bytes first; `None`: nobody wants them one by one.
+    pub single: Option<Vec<Single>>,
+    /// As old, and smaller than those.
+    pub single_left_out: u64,
 }
 
 /// Calls of one function.
@@ -40,10 +44,28 @@ pub(crate) struct InProgress {
     pub seconds: f64,
 }
 
-/// Allocations that are held, by the function that asked for them.
+/// One allocation that is held.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Single {
+    /// Of an array its handle; `None`: memory without a mapping.
+    pub address: Option<String>,
+    pub bytes: u64,
+    pub age_seconds: f64,
+    pub function: String,
+    /// The line that asked for it; `None`: its stack was not taken.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+    pub family: String,
+    pub device: Option<i16>,
+}
+
+/// Allocations that are held, by call site and the function that was asked for them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Allocations {
     pub function: String,
+    /// The line that asked for them; `None`: stacks were not taken.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
     pub family: String,
     /// As the program numbers it; `None`: the host's, or not known.
     pub device: Option<i16>,

@@ -62,6 +62,12 @@ pub(crate) struct Device {
 pub(crate) struct Part {
     pub uuid: String,
     pub profile: String,
+    /// Its number among the instances of its GPU; compute instances in it share that.
+    pub gpu_instance: String,
+    /// That hold memory of it, as the driver says.
+    pub processes: u64,
+    pub sm_activity: Option<f64>,
+    pub tensor_activity: Option<f64>,
     #[serde(serialize_with = "optional_whole")]
     pub used_bytes: Option<f64>,
     #[serde(serialize_with = "optional_whole")]
@@ -81,6 +87,11 @@ pub(super) fn devices(samples: &[Sample], rates: &Rates) -> Vec<Device> {
     for sample in samples.iter().filter(|sample| is_memory(sample) || is_fault(sample)) {
         if let Some(device) = devices.get_mut(&key(sample)) {
             device.take(sample, rates);
+        }
+    }
+    for sample in samples.iter().filter(|sample| tells_of_device(sample)) {
+        if let Some(device) = devices.get_mut(&key(sample)) {
+            device.measure_parts(sample);
         }
     }
     let named = devices.into_iter().map(|((_, gpu), device)| Device { gpu, ..device });
@@ -114,7 +125,11 @@ impl Device {
             "gpuscope_gpu_xid_errors_total" => {
                 *self.xids.entry(label(sample, "xid").to_owned()).or_default() += value as u64;
             }
-            "gpuscope_gpu_mig_info" => self.part(sample).profile = label(sample, "profile").to_owned(),
+            "gpuscope_gpu_mig_info" => {
+                let part = self.part(sample);
+                part.profile = label(sample, "profile").to_owned();
+                part.gpu_instance = label(sample, "gpu_instance").to_owned();
+            }
             "gpuscope_gpu_mig_memory_used_bytes" => self.part(sample).used_bytes = Some(value),
             "gpuscope_gpu_mig_memory_total_bytes" => self.part(sample).total_bytes = Some(value),
             "gpuscope_memory_held_bytes" => *self.tracked_bytes.get_or_insert_default() += value,
@@ -146,6 +161,19 @@ impl Device {
             _ => return,
         };
         *place = Some(value);
+    }
+
+    /// What GPM says of a GPU instance is of all its parts; these are known by now.
+    fn measure_parts(&mut self, sample: &Sample) {
+        let instance = label(sample, "gpu_instance");
+        let parts = self.parts.iter_mut();
+        for part in parts.filter(|part| !instance.is_empty() && part.gpu_instance == instance) {
+            match (sample.metric.name, sample.values.last().map_or("", AsRef::as_ref)) {
+                ("gpuscope_gpu_sm_activity_ratio", _) => part.sm_activity = Some(number(sample)),
+                ("gpuscope_gpu_pipe_activity_ratio", "tensor") => part.tensor_activity = Some(number(sample)),
+                _ => {}
+            }
+        }
     }
 
     fn name_by(&mut self, sample: &Sample) {

@@ -1,6 +1,7 @@
 //! Frames for tests: of samples as the exporter has them, two looks a second apart.
 
-use super::{Allocations, Closeup, Count, Frame, Function, InProgress, Known, frame, history::History};
+use super::{Allocations, Closeup, Count, Findings, Frame, Function, InProgress, Known, frame, history::History};
+use crate::model::snapshot::Snapshot;
 use crate::owner::Owner;
 use crate::serve::display::Pace;
 use crate::serve::metric::{Metric, Sample, Value};
@@ -106,9 +107,16 @@ fn devices(samples: &mut Samples) {
     samples.add("gpuscope_gpu_xid_errors_total", &[("gpu", "0"), ("xid", "31")], 2.0);
     samples.add(
         "gpuscope_gpu_mig_info",
-        &[("gpu", "1"), ("mig_uuid", "MIG-1"), ("profile", "1g.18gb")],
+        &[
+            ("gpu", "1"),
+            ("mig_uuid", "MIG-1"),
+            ("gpu_instance", "7"),
+            ("profile", "1g.18gb"),
+        ],
         1.0,
     );
+    let instance = [("gpu", "1"), ("gpu_instance", "7")];
+    samples.add("gpuscope_gpu_sm_activity_ratio", &instance, 0.25);
 }
 
 /// A training loop after `second` seconds.
@@ -175,7 +183,12 @@ fn others(samples: &mut Samples, second: f64) {
     ];
     samples.of(&worker, "gpuscope_api_errors_total", &failure, 3.0 * second);
     let game = owner(900, "game", "/opt/game/bin/game", &[]);
-    samples.of(&game, "gpuscope_gpu_process_memory_bytes", &[("gpu", "1")], 3.0 * GIB);
+    let part = [("gpu", "1"), ("mig_uuid", "MIG-1")];
+    samples.of(&game, "gpuscope_gpu_process_memory_bytes", &part, 3.0 * GIB);
+    for (engine, share) in [("memory", 0.12), ("encoder", 0.5), ("decoder", 0.0)] {
+        let of = [("gpu", "1"), ("engine", engine)];
+        samples.of(&game, "gpuscope_gpu_process_engine_utilization_ratio", &of, share);
+    }
     let hostile = owner(5000, "ü訓練", "ü訓練\u{1b}[31m e\u{301}vil\nname", &[]);
     samples.of(&hostile, "gpuscope_api_calls_total", &call, 1.0);
     samples.of(
@@ -240,7 +253,10 @@ fn closeup() -> Closeup {
             seconds: 3.25,
         }],
         in_progress_unseen: None,
+        single: None,
+        single_left_out: 0,
         allocations: vec![Allocations {
+            place: Some("train.py:9 load".to_owned()),
             function: "cuMemAlloc_v2".to_owned(),
             family: "device".to_owned(),
             device: Some(0),
@@ -250,6 +266,24 @@ fn closeup() -> Closeup {
             newest_seconds: 0.5,
         }],
     }
+}
+
+/// What a summary says of the training loop.
+fn findings() -> Findings {
+    let summary = serde_json::json!({
+        "findings": [
+            {"rule": "sync-stall", "title": "The host waits for the GPU 10 times a second, with nothing else given to it",
+             "what": "20 waits in cuStreamSynchronize took 0.86 s in all", "cost_ns": 860_000_000u64, "share": 0.43, "certainty": "bound", "where": "train.py:17 step",
+             "do": "read the loss every hundredth step, or keep it on the device and read it at the end"},
+            {"rule": "sticky-error", "title": "A kernel failed\u{1b}[2J and every call after it", "grave": true, "what": "718 was returned by 9 calls",
+             "certainty": "measured", "do": "look at the first error"},
+        ],
+        "gpu": {"devices": [{"pid": 4711, "device": 0, "busy_us": 860_000.0, "idle_us": 1_140_000.0, "certainty": "measured",
+            "idle_causes": [
+                {"cause": "sync-return", "idle_us": 900_000.0, "gaps": 20, "longest_us": 50_000.0, "where": "train.py:17 step"},
+                {"cause": "other", "idle_us": 240_000.0, "gaps": 2, "longest_us": 200_000.0}]}]},
+    });
+    Findings::of(&Snapshot::read(&summary).unwrap(), 4711, 2.0)
 }
 
 /// The second look, with what was remembered of both.
@@ -269,6 +303,7 @@ pub(crate) fn second_look() -> (Frame, History) {
             closeup: Some(closeup()),
         });
         history.take(&mut last);
+        last.findings = Some(findings());
     }
     (last, history)
 }

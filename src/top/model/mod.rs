@@ -10,16 +10,18 @@ mod count;
 mod device;
 #[cfg(test)]
 pub(crate) mod example;
+mod findings;
 pub(crate) mod history;
 mod process;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use build::{Known, frame, pid_of};
-pub(crate) use closeup::{Allocations, Closeup, Function, InProgress};
+pub(crate) use closeup::{Allocations, Closeup, Function, InProgress, Single};
 pub(crate) use count::Count;
 pub(crate) use count::rate;
 pub(crate) use device::{Device, Part};
+pub(crate) use findings::{Findings, Idle};
 pub(crate) use process::{Certainty, Failure, Kernel, Process, Wait};
 
 use serde::Serialize;
@@ -41,6 +43,8 @@ pub(crate) struct Frame {
     pub cost: Option<String>,
     /// Of one process, what samples do not say.
     pub closeup: Option<Closeup>,
+    /// Of one process what is wrong, where it is looked for.
+    pub findings: Option<Findings>,
 }
 
 impl Frame {

@@ -55,8 +55,17 @@ pub(crate) struct Process {
     /// Device memory that the driver counts for it.
     #[serde(serialize_with = "optional_whole")]
     pub driver_bytes: Option<f64>,
+    /// MIG devices that it holds memory of, as `GPU/GPU instance`.
+    pub parts: BTreeSet<String>,
     /// Share of time with a kernel of it running, as the driver samples it.
     pub sm_share: Option<f64>,
+    /// The same of device memory, the encoder and the decoder being used by it.
+    pub memory_share: Option<f64>,
+    pub encoder_share: Option<f64>,
+    pub decoder_share: Option<f64>,
+    /// UUIDs of MIG devices that it holds memory of.
+    #[serde(skip)]
+    pub mig_uuids: BTreeSet<String>,
     pub calls: Option<Count>,
     pub launches: Option<Count>,
     pub graph_launches: Option<Count>,
@@ -267,6 +276,11 @@ impl Process {
             "gpuscope_memory_held_bytes" => &mut self.held_bytes,
             "gpuscope_gpu_process_memory_bytes" => &mut self.driver_bytes,
             "gpuscope_gpu_process_sm_utilization_ratio" => &mut self.sm_share,
+            "gpuscope_gpu_process_engine_utilization_ratio" => match label(sample, "engine") {
+                "memory" => &mut self.memory_share,
+                "encoder" => &mut self.encoder_share,
+                _ => &mut self.decoder_share,
+            },
             "gpuscope_gpu_idle_inferred_processes" if value > 0.0 => {
                 self.idle_certainty = Certainty::Inferred;
                 return;
@@ -274,6 +288,10 @@ impl Process {
             _ => return,
         };
         *place.get_or_insert_default() += value;
+        let part = label(sample, "mig_uuid");
+        if !part.is_empty() && value > 0.0 {
+            self.mig_uuids.insert(part.to_owned());
+        }
         if !gpu.is_empty() && value > 0.0 {
             self.gpus.insert(gpu.to_owned());
         }

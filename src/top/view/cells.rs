@@ -48,6 +48,25 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     out
 }
 
+/// Broken at spaces; before the first line and before the others stands something of one width.
+pub(crate) fn folded(text: &str, width: usize, before: [&str; 2]) -> Vec<String> {
+    let [first, others] = before;
+    let mut lines = vec![first.to_owned()];
+    for word in text.split(' ') {
+        let is_full = lines
+            .last()
+            .is_some_and(|line| line.width() + word.width() > width && line.width() > first.width());
+        if is_full {
+            lines.push(others.to_owned());
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(word);
+            line.push(' ');
+        }
+    }
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
 /// Exactly so wide: to the left or to the right.
 pub(crate) fn padded(text: &str, width: usize, left: bool) -> String {
     let text = cut(text, width);
@@ -70,6 +89,17 @@ mod tests {
         assert_eq!(padded("訓練する", 5, true), "訓練…");
         assert_eq!(padded("e\u{301}te\u{301}", 4, true), "e\u{301}te\u{301} ");
         assert_eq!(padded("a", 0, true), "");
+    }
+
+    #[test]
+    fn what_is_too_long_goes_on_below_its_beginning() {
+        let lines = folded("one two three", 9, ["1. ", "   "]);
+        assert_eq!(lines, ["1. one", "   two", "   three"]);
+        assert_eq!(
+            folded("overlong", 4, ["- ", "  "]),
+            ["- overlong"],
+            "a word is not broken"
+        );
     }
 
     #[test]

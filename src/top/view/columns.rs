@@ -34,6 +34,8 @@ impl Key {
 /// One column.
 pub(crate) struct Column<T> {
     pub title: &'static str,
+    /// On the page where columns are chosen.
+    pub about: &'static str,
     pub width: usize,
     /// Lowest is kept longest.
     pub rank: u8,
@@ -43,7 +45,7 @@ pub(crate) struct Column<T> {
 }
 
 pub(super) const fn number<T>(
-    title: &'static str,
+    (title, about): (&'static str, &'static str),
     width: usize,
     rank: u8,
     text: fn(&T) -> Option<String>,
@@ -51,6 +53,7 @@ pub(super) const fn number<T>(
 ) -> Column<T> {
     Column {
         title,
+        about,
         width,
         rank,
         left: false,
@@ -60,7 +63,7 @@ pub(super) const fn number<T>(
 }
 
 const fn words(
-    title: &'static str,
+    (title, about): (&'static str, &'static str),
     width: usize,
     rank: u8,
     text: fn(&Process) -> Option<String>,
@@ -68,98 +71,161 @@ const fn words(
 ) -> Column<Process> {
     Column {
         left: true,
-        ..number(title, width, rank, text, key)
+        ..number((title, about), width, rank, text, key)
     }
 }
 
 /// From left to right; the last takes what room there is.
-pub(crate) static COLUMNS: [Column<Process>; 19] = [
-    number("pid", 7, 0, |one| Some(pid(one)), |one| Key::Whole(one.pid)),
+pub(crate) static COLUMNS: [Column<Process>; 22] = [
+    number(
+        ("pid", "number of the process"),
+        7,
+        0,
+        |one| Some(pid(one)),
+        |one| Key::Whole(one.pid),
+    ),
     words(
-        "user",
+        ("user", "whose it is"),
         8,
         4,
         |one| one.user.as_deref().map(escaped),
         |one| text_key(one.user.as_deref().unwrap_or("")),
     ),
-    words("gpu", 3, 5, gpus, |one| text_key(&gpus(one).unwrap_or_default())),
-    number("held", 6, 1, |one| one.held_bytes.map(bytes), |one| key(one.held_bytes)),
+    words(
+        ("gpu", "devices that it holds memory of, with the instance in MIG mode"),
+        3,
+        5,
+        gpus,
+        |one| text_key(&gpus(one).unwrap_or_default()),
+    ),
     number(
-        "grow/s",
+        ("held", "device memory that it was seen to allocate and holds"),
+        6,
+        1,
+        |one| one.held_bytes.map(bytes),
+        |one| key(one.held_bytes),
+    ),
+    number(
+        ("grow/s", "how fast that grew in the last ten seconds"),
         7,
         8,
         |one| one.growth_bytes_per_second.map(signed_bytes),
         |one| key(one.growth_bytes_per_second),
     ),
     number(
-        "driver",
+        ("driver", "device memory as the driver counts it"),
         6,
         6,
         |one| one.driver_bytes.map(bytes),
         |one| key(one.driver_bytes),
     ),
-    number("sm", 4, 9, |one| one.sm_share.map(percent), |one| key(one.sm_share)),
     number(
-        "launch/s",
+        ("sm", "share of time with a kernel of it, as the driver samples it"),
+        4,
+        9,
+        |one| one.sm_share.map(percent),
+        |one| key(one.sm_share),
+    ),
+    number(
+        ("mem", "share of time in which it used device memory (driver)"),
+        4,
+        17,
+        |one| one.memory_share.map(percent),
+        |one| key(one.memory_share),
+    ),
+    number(
+        ("enc", "the same of the encoder"),
+        4,
+        18,
+        |one| one.encoder_share.map(percent),
+        |one| key(one.encoder_share),
+    ),
+    number(
+        ("dec", "the same of the decoder"),
+        4,
+        18,
+        |one| one.decoder_share.map(percent),
+        |one| key(one.decoder_share),
+    ),
+    number(
+        ("launch/s", "kernels launched"),
         8,
         2,
         |one| rate(one.launches).map(count),
         |one| by(one.launches),
     ),
     number(
-        "HtoD/s",
+        ("HtoD/s", "bytes copied to devices"),
         6,
         10,
         |one| rate(one.to_device_bytes).map(bytes),
         |one| by(one.to_device_bytes),
     ),
     number(
-        "DtoH/s",
+        ("DtoH/s", "bytes copied from devices"),
         6,
         11,
         |one| rate(one.from_device_bytes).map(bytes),
         |one| by(one.from_device_bytes),
     ),
     number(
-        "copy/s",
+        ("copy/s", "bytes copied between others"),
         6,
         14,
         |one| rate(one.other_copied_bytes).map(bytes),
         |one| by(one.other_copied_bytes),
     ),
     number(
-        "wait",
+        ("wait", "time of its threads in waits for the GPU"),
         5,
         3,
         |one| rate(one.waiting_seconds).map(percent),
         |one| by(one.waiting_seconds),
     ),
-    number("idle", 5, 4, idle, |one| by(one.idle_at_least_seconds)),
-    number("err/s", 5, 4, |one| rate(one.errors).map(count), |one| by(one.errors)),
     number(
-        "errors",
+        ("idle", "share of time in which the GPU had nothing to do for it"),
+        5,
+        4,
+        idle,
+        |one| by(one.idle_at_least_seconds),
+    ),
+    number(
+        ("err/s", "calls that fail"),
+        5,
+        4,
+        |one| rate(one.errors).map(count),
+        |one| by(one.errors),
+    ),
+    number(
+        ("errors", "calls that have failed"),
         6,
         13,
         |one| one.errors.map(|errors| count(errors.total)),
         |one| key(one.errors.map(|errors| errors.total)),
     ),
-    number("calls/s", 7, 12, |one| rate(one.calls).map(count), |one| by(one.calls)),
     number(
-        "rank",
+        ("calls/s", "all calls but getters"),
+        7,
+        12,
+        |one| rate(one.calls).map(count),
+        |one| by(one.calls),
+    ),
+    number(
+        ("rank", "of a job with several processes"),
         4,
         16,
         |one| one.rank.as_deref().map(escaped),
         |one| key(one.rank.as_deref().and_then(|rank| rank.parse().ok())),
     ),
     words(
-        "where",
+        ("where", "pod, container, unit or job"),
         24,
         15,
         |one| Some(escaped(&one.place)).filter(|place| !place.is_empty()),
         |one| text_key(&one.place),
     ),
     words(
-        "command",
+        ("command", "with its arguments"),
         COMMAND,
         0,
         |one| Some(command(one)),
@@ -178,7 +244,12 @@ fn pid(process: &Process) -> String {
 }
 
 fn gpus(process: &Process) -> Option<String> {
-    let all: Vec<String> = process.gpus.iter().map(|gpu| escaped(gpu)).collect();
+    // a GPU in MIG mode is named with its instance
+    let whole = process
+        .gpus
+        .iter()
+        .filter(|gpu| !process.parts.iter().any(|part| part.starts_with(&format!("{gpu}/"))));
+    let all: Vec<String> = whole.chain(&process.parts).map(|gpu| escaped(gpu)).collect();
     let text = all.join(",");
     let shown = if text.len() > 3 {
         format!("{}x", all.len())
@@ -247,6 +318,55 @@ pub(crate) fn fitting<T>(columns: &[Column<T>], width: usize, is_known: impl Fn(
     chosen
 }
 
+/// The columns that `chosen` names, in its order, as far as they fit; `None`: those that say something.
+pub(crate) fn wanted(
+    chosen: Option<&[usize]>,
+    width: usize,
+    is_known: impl Fn(&Column<Process>) -> bool,
+) -> Vec<usize> {
+    let Some(chosen) = chosen else {
+        return fitting(&COLUMNS, width, is_known);
+    };
+    let is_chosen = |column: &Column<Process>| chosen.iter().any(|place| COLUMNS[*place].title == column.title);
+    let room = |place: &usize| COLUMNS.get(*place).map_or(0, |column| column.width + 1);
+    let needed: usize = chosen.iter().map(room).sum::<usize>().saturating_sub(1);
+    let kept = match needed <= width {
+        true => chosen.to_vec(),
+        false => fitting(&COLUMNS, width, is_chosen),
+    };
+    chosen.iter().copied().filter(|place| kept.contains(place)).collect()
+}
+
+/// What `--columns` names.
+///
+/// # Errors
+/// There is no such column, or none at all.
+pub(crate) fn named(list: &str) -> Result<Vec<usize>, String> {
+    let place = |word: &str| {
+        COLUMNS
+            .iter()
+            .position(|column| column.title.eq_ignore_ascii_case(word))
+    };
+    let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
+    let mut chosen: Vec<usize> = Vec::new();
+    for word in words {
+        match place(word) {
+            Some(place) if !chosen.contains(&place) => chosen.push(place),
+            Some(_) => {}
+            None => return Err(format!("there is no column {word:?}; {}", all_titles())),
+        }
+    }
+    match chosen.is_empty() {
+        true => Err(format!("names no column; {}", all_titles())),
+        false => Ok(chosen),
+    }
+}
+
+fn all_titles() -> String {
+    let titles: Vec<&str> = COLUMNS.iter().map(|column| column.title).collect();
+    format!("there are {}", titles.join(","))
+}
+
 /// One line of cells; the last column takes what room is left.
 pub(crate) fn line<T>(
     columns: &[Column<T>],
@@ -261,7 +381,11 @@ pub(crate) fn line<T>(
         }
         let is_last = number + 1 == chosen.len();
         let room = width.saturating_sub(out.width());
-        let cell = if is_last { room } else { column.width.min(room) };
+        let cell = if is_last && column.left {
+            room
+        } else {
+            column.width.min(room)
+        };
         out.push_str(&padded(&text(column), cell, column.left));
     }
     out

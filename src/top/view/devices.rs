@@ -1,15 +1,16 @@
 //! One line for each device, and for each of its parts.
 
 use super::cells::{bound, bytes, part, percent};
+use super::colours::Look;
 use super::columns::{ALWAYS, Column, Key, fitting, line, number};
 use super::spark;
-use crate::text::quantity::escaped;
+use crate::text::quantity::{escaped, form};
 use crate::top::model::Device;
 use crate::top::model::history::{DevicePoint, History};
 use unicode_width::UnicodeWidthStr;
 
 const fn column(title: &'static str, width: usize, rank: u8, text: fn(&Device) -> Option<String>) -> Column<Device> {
-    number(title, width, rank, text, |_| Key::Unknown)
+    number((title, ""), width, rank, text, |_| Key::Unknown)
 }
 
 /// From left to right; the name takes what room there is.
@@ -68,14 +69,6 @@ fn xids(device: &Device) -> Option<String> {
 fn held_down(device: &Device) -> Option<String> {
     let reasons: Vec<String> = device.held_down_by.iter().map(|reason| escaped(reason)).collect();
     (!reasons.is_empty()).then(|| reasons.join(","))
-}
-
-/// How a line looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    Heading,
-    Plain,
-    Wrong,
 }
 
 /// The heading and a line for each device, with its parts below it; none without a device.
@@ -142,8 +135,19 @@ fn utilization(history: &History, gpu: &str, width: usize) -> String {
 
 fn mig(part: &crate::top::model::Part) -> String {
     let memory = part.used_bytes.zip(part.total_bytes);
-    let memory = memory
-        .map(|(used, total)| super::cells::part(used, total))
-        .unwrap_or_default();
-    format!("      MIG {} {memory}", escaped(&part.profile))
+    let memory = memory.map(|(used, total)| super::cells::part(used, total));
+    let share = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {}", percent(share)));
+    let words = [
+        Some(format!(
+            "MIG {} {}",
+            escaped(&part.gpu_instance),
+            escaped(&part.profile)
+        )),
+        memory,
+        share("sm", part.sm_activity),
+        share("tensor", part.tensor_activity),
+        (part.processes > 0).then(|| format!("{} {}", part.processes, form(part.processes, "process", "processes"))),
+    ];
+    let words: Vec<String> = words.into_iter().flatten().collect();
+    format!("      {}", words.join("  "))
 }

@@ -5,13 +5,38 @@ use super::columns::COLUMNS;
 use crate::text::quantity::escaped;
 use crate::top::state::{Question, Tape};
 use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
 
-const KEYS: &str =
-    "q quit  ? help  / filter  <> sort  Enter details  space freeze  t tree  n notes  k kill  r record  l leaks";
-const REPLAY_KEYS: &str =
-    "q quit  ? help  ← → a second  [ ] ten  Home End  space play  / filter  <> sort  Enter details";
+/// The most important first: those behind them go where there is no room.
+const KEYS: [&str; 15] = [
+    "q quit",
+    "? help",
+    "/ filter",
+    "<> sort",
+    "Enter details",
+    "f findings",
+    "a allocations",
+    "t tree",
+    "F2 columns",
+    "space freeze",
+    "k kill",
+    "r record",
+    "l leaks",
+    "n notes",
+    "+ - pace",
+];
+const REPLAY_KEYS: [&str; 8] = [
+    "q quit",
+    "? help",
+    "← → a second",
+    "[ ] ten",
+    "Home End",
+    "space play",
+    "/ filter",
+    "<> sort",
+];
 
-pub(super) fn line(scene: &Scene) -> (Style, String) {
+pub(super) fn line(scene: &Scene, width: usize) -> (Style, String) {
     let state = scene.state;
     let loud = Style::new().add_modifier(Modifier::REVERSED);
     if let Some(question) = &state.question {
@@ -20,7 +45,7 @@ pub(super) fn line(scene: &Scene) -> (Style, String) {
     if let Some(message) = &state.message {
         return (loud, escaped(message));
     }
-    let mut words = vec![
+    let words = [
         state.tape.map(place),
         state.frozen.as_ref().map(|_| "frozen".to_owned()),
         (!state.filter.is_empty()).then(|| format!("filter {}", escaped(&state.filter))),
@@ -29,9 +54,18 @@ pub(super) fn line(scene: &Scene) -> (Style, String) {
             format!("by {}{way}", column.title)
         }),
     ];
-    words.push(Some(if state.tape.is_some() { REPLAY_KEYS } else { KEYS }.to_owned()));
     let words: Vec<String> = words.into_iter().flatten().collect();
-    (Style::new().add_modifier(Modifier::DIM), words.join(" │ "))
+    let mut line = words.join(" │ ") + " │";
+    let keys: &[&str] = if state.tape.is_some() { &REPLAY_KEYS } else { &KEYS };
+    for key in keys {
+        let fits = line.width() + 2 + key.width() <= width;
+        if !fits {
+            break;
+        }
+        line.push_str(if line.ends_with('│') { " " } else { "  " });
+        line.push_str(key);
+    }
+    (Style::new().add_modifier(Modifier::DIM), line)
 }
 
 fn asked(question: &Question, scene: &Scene) -> String {

@@ -1,11 +1,12 @@
 //! The page of keys.
 
-use super::{Lines, Scene, Theme};
+use super::cells::folded;
+use super::{Lines, Scene};
 use crate::text::quantity::escaped;
+use crate::top::state::Theme;
 use ratatui::style::Style;
-use unicode_width::UnicodeWidthStr;
 
-const KEYS: [(&str, &str); 18] = [
+const KEYS: [(&str, &str); 21] = [
     ("q  F10  Ctrl-C", "end"),
     ("?  h  F1", "this page"),
     (
@@ -22,6 +23,7 @@ const KEYS: [(&str, &str); 18] = [
     ),
     ("< >  F6", "sort by the column before or after; I turns the order"),
     ("M  P  L  W", "sort by memory held, SM share, launches, waiting"),
+    ("F2  C", "columns of processes, and colours"),
     (
         "n",
         "all notes: what is not seen, what was lost, what gpuscope itself takes",
@@ -30,6 +32,14 @@ const KEYS: [(&str, &str); 18] = [
     ("space  z", "freeze the screen; what happens is still counted"),
     ("+ -", "look more or less often"),
     ("k  F9", "end the chosen process, which is asked twice"),
+    (
+        "f",
+        "look for what is wrong with it: traces each of its calls, as trace -p does",
+    ),
+    (
+        "a",
+        "allocations one by one: address, size, age, call site; again: only older ones",
+    ),
     ("r", "begin and end a recording of the chosen process (record -p)"),
     ("l", "a leak report of the chosen process (leaks -p), for ten seconds"),
     ("Ctrl-Z", "leave the screen; fg comes back"),
@@ -53,33 +63,15 @@ pub(super) fn lines(theme: Theme) -> Lines {
 /// What is not seen, what went wrong, and what gpuscope takes, in full.
 pub(super) fn notes(scene: &Scene, width: usize) -> Lines {
     let mut lines = vec![(
-        scene.theme.heading(),
+        scene.state.theme.heading(),
         "gpuscope top: notes (any key goes back)".to_owned(),
     )];
     for note in scene.frame.notes.iter().chain(&scene.frame.cost) {
         lines.extend(
-            folded(&escaped(note), width)
+            folded(&escaped(note), width, ["- ", "  "])
                 .into_iter()
                 .map(|line| (Style::new(), line)),
         );
-    }
-    lines
-}
-
-/// Broken at spaces, all lines but the first set in.
-fn folded(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec!["- ".to_owned()];
-    for word in text.split(' ') {
-        let is_full = lines
-            .last()
-            .is_some_and(|line| line.width() + word.width() + 1 > width && line.len() > 2);
-        if is_full {
-            lines.push("  ".to_owned());
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(word);
-            line.push(' ');
-        }
     }
     lines
 }

@@ -5,11 +5,13 @@
 //! ```
 
 mod cells;
+mod colours;
 pub(crate) mod columns;
 mod devices;
 mod footer;
 mod help;
 mod pane;
+pub(crate) mod setup;
 mod spark;
 #[cfg(test)]
 mod tests;
@@ -18,11 +20,10 @@ use super::model::history::History;
 use super::model::{Frame, Process};
 use super::state::{Page, State};
 use crate::text::quantity::{escaped, form, plural};
-use columns::{ALWAYS, COLUMNS, Column, fitting, line};
-use devices::Look;
+use columns::{ALWAYS, COLUMNS, Column, line, wanted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier, Style};
+use ratatui::style::{Modifier, Style};
 
 /// Smaller, nothing can be read.
 const SMALLEST: (u16, u16) = (40, 8);
@@ -32,47 +33,11 @@ const TALL: u16 = 36;
 /// Of processes, beside an open pane.
 const FEWEST_ROWS: usize = 3;
 
-/// Colours, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Theme {
-    pub colour: bool,
-}
-
-impl Theme {
-    fn tinted(self, colour: Color, else_by: Modifier) -> Style {
-        match self.colour {
-            true => Style::new().fg(colour),
-            false => Style::new().add_modifier(else_by),
-        }
-    }
-
-    fn heading(self) -> Style {
-        self.tinted(Color::Cyan, Modifier::BOLD).add_modifier(Modifier::BOLD)
-    }
-
-    fn wrong(self) -> Style {
-        self.tinted(Color::Red, Modifier::BOLD)
-    }
-
-    fn doubt(self) -> Style {
-        self.tinted(Color::Yellow, Modifier::empty())
-    }
-
-    fn of(self, look: Look) -> Style {
-        match look {
-            Look::Heading => self.heading(),
-            Look::Plain => Style::new(),
-            Look::Wrong => self.wrong(),
-        }
-    }
-}
-
 /// Everything that is drawn.
 pub(crate) struct Scene<'a> {
     pub frame: &'a Frame,
     pub history: &'a History,
     pub state: &'a State,
-    pub theme: Theme,
 }
 
 type Lines = Vec<(Style, String)>;
@@ -93,8 +58,11 @@ impl Scene<'_> {
             return;
         }
         match self.state.page {
-            Some(Page::Help) => return self.draw_lines(area, buffer, help::lines(self.theme)),
+            Some(Page::Help) => return self.draw_lines(area, buffer, help::lines(self.state.theme)),
             Some(Page::Notes) => return self.draw_lines(area, buffer, help::notes(self, area.width.into())),
+            Some(Page::Setup(line)) => {
+                return self.draw_lines(area, buffer, setup::lines(self, line, area.height.into()));
+            }
             None => {}
         }
         let plan = self.plan(area);
@@ -110,7 +78,7 @@ impl Scene<'_> {
             };
             pane::draw(self, rect, buffer);
         }
-        let (style, words) = footer::line(self);
+        let (style, words) = footer::line(self, area.width.into());
         put(buffer, area, area.height - 1, style, &words);
     }
 
@@ -129,12 +97,12 @@ impl Scene<'_> {
 
     fn plan(&self, area: Rect) -> Plan {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
-        let mut above = vec![(self.theme.heading(), self.title())];
+        let mut above = vec![(self.state.theme.heading(), self.title())];
         let devices = devices::lines(&self.frame.devices, self.history, width);
         let most = (height / 2).saturating_sub(1).max(2);
         let hidden = devices.len().saturating_sub(most);
         let shown = devices.into_iter().take(most);
-        above.extend(shown.map(|(look, text)| (self.theme.of(look), text)));
+        above.extend(shown.map(|(look, text)| (self.state.theme.of(look), text)));
         if hidden > 0 {
             above.push((Style::new(), format!("… and {hidden} more lines of devices")));
         }
@@ -194,7 +162,7 @@ impl Scene<'_> {
             false => escaped(words),
         };
         let shown = notes.iter().take(most).enumerate().map(note);
-        shown.map(|words| (self.theme.doubt(), words)).collect()
+        shown.map(|words| (self.state.theme.doubt(), words)).collect()
     }
 
     /// The heading, and so many rows.
@@ -206,9 +174,9 @@ impl Scene<'_> {
                 .is_some_and(|sort| sort.title == column.title);
             column.rank <= ALWAYS || sorts || rows.iter().any(|(_, process)| (column.text)(process).is_some())
         };
-        let chosen = fitting(&COLUMNS, width, is_known);
+        let chosen = wanted(self.state.columns.as_deref(), width, is_known);
         let mut lines = vec![(
-            self.theme.heading(),
+            self.state.theme.heading(),
             line(&COLUMNS, &chosen, width, |column| column.title.to_owned()),
         )];
         for (depth, process) in rows.iter().skip(self.state.scroll).take(room) {
@@ -225,7 +193,7 @@ impl Scene<'_> {
     fn style_of(&self, process: &Process) -> Style {
         let style = match (process.ended, super::model::rate(process.errors)) {
             (true, _) => Style::new().add_modifier(Modifier::DIM),
-            (false, Some(errors)) if errors > 0.0 => self.theme.wrong(),
+            (false, Some(errors)) if errors > 0.0 => self.state.theme.wrong(),
             _ => Style::new(),
         };
         match Some(process.pid) == self.state.selected {

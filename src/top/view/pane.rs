@@ -1,10 +1,13 @@
 //! The third pane: what the selected process does, holds, waits for and fails at.
 
+mod findings;
+mod held;
+
 use super::cells::{bytes, count, cut, percent};
 use super::{Lines, Scene, columns, put, spark};
-use crate::text::quantity::{self, duration, escaped, plural};
+use crate::text::quantity::{self, duration, escaped};
 use crate::top::model::history::Point;
-use crate::top::model::{Allocations, Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
+use crate::top::model::{Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -28,7 +31,13 @@ pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
     let Some(process) = process else {
         return put(buffer, area, 0, Style::new(), "no process is chosen");
     };
-    put(buffer, area, 0, scene.theme.heading(), &title(process, area.width));
+    put(
+        buffer,
+        area,
+        0,
+        scene.state.theme.heading(),
+        &title(process, area.width),
+    );
     put(
         buffer,
         area,
@@ -41,14 +50,16 @@ pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         height: area.height.saturating_sub(2),
         ..area
     };
-    let sections = sections(scene, process);
+    let half = if area.width < TWO_COLUMNS {
+        area.width
+    } else {
+        area.width / 2 - 1
+    };
+    let sections = sections(scene, process, half.into());
     if area.width < TWO_COLUMNS {
         return column(scene, body, buffer, sections);
     }
-    let half = Rect {
-        width: area.width / 2 - 1,
-        ..body
-    };
+    let half = Rect { width: half, ..body };
     let other = Rect {
         x: area.x + area.width / 2,
         width: area.width - area.width / 2,
@@ -92,17 +103,25 @@ fn course(scene: &Scene, process: &Process, width: usize) -> String {
     .join("  ")
 }
 
-fn sections(scene: &Scene, process: &Process) -> Vec<Section> {
+fn sections(scene: &Scene, process: &Process, width: usize) -> Vec<Section> {
     let closeup = scene
         .frame
         .closeup
         .as_ref()
         .filter(|closeup| closeup.pid == process.pid);
     let mut all: Vec<Section> = closeup.map(in_progress).into_iter().collect();
-    all.extend([failures(process), waits(process)]);
+    let older = scene.state.single;
+    all.extend(
+        older
+            .zip(closeup)
+            .and_then(|(older, closeup)| held::one_by_one(closeup, older)),
+    );
+    all.push(failures(process));
+    all.extend(findings::sections(scene, process, width));
+    all.push(waits(process));
     all.extend(closeup.map(functions));
     all.push(kernels(process));
-    all.extend(closeup.map(allocations));
+    all.extend(closeup.map(held::by_site));
     all.push(copies(process));
     if !process.traced {
         all.insert(0, untraced());
@@ -156,27 +175,6 @@ fn functions(closeup: &Closeup) -> Section {
     Section {
         title: "    calls       /s      time  functions".to_owned(),
         lines: closeup.functions.iter().map(one).collect(),
-    }
-}
-
-fn allocations(closeup: &Closeup) -> Section {
-    let held = closeup.allocations.iter().filter(|held| held.bytes > 0);
-    let one = |held: &Allocations| {
-        let device = held.device.map_or(String::new(), |device| format!(", device {device}"));
-        let age = |seconds: f64| duration((seconds * 1e9) as u64);
-        let (oldest, newest) = (age(held.oldest_seconds), age(held.newest_seconds));
-        let words = format!(
-            "{:>7} in {}  {} ({}{device}), oldest {oldest}, newest {newest}",
-            bytes(held.bytes as f64),
-            plural(held.count, "allocation"),
-            escaped(&held.function),
-            held.family
-        );
-        (false, words)
-    };
-    Section {
-        title: "holds, by function".to_owned(),
-        lines: held.map(one).collect(),
     }
 }
 
@@ -275,7 +273,7 @@ fn column(scene: &Scene, area: Rect, buffer: &mut Buffer, sections: Vec<Section>
     let mut lines: Lines = Vec::new();
     for section in sections {
         lines.push((Style::new().add_modifier(Modifier::BOLD), section.title));
-        let style = |wrong: bool| if wrong { scene.theme.wrong() } else { Style::new() };
+        let style = |wrong: bool| if wrong { scene.state.theme.wrong() } else { Style::new() };
         lines.extend(section.lines.into_iter().map(|(wrong, text)| (style(wrong), text)));
     }
     let first = scene.state.pane_scroll.min(lines.len().saturating_sub(1));

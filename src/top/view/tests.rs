@@ -1,17 +1,16 @@
 //! Pictures of every view, in three sizes.
 
-use super::{Scene, Theme};
-use crate::top::model::Frame;
+use super::{Scene, columns};
 use crate::top::model::example::second_look;
 use crate::top::model::history::History;
+use crate::top::model::{Frame, Single};
 use crate::top::once;
-use crate::top::state::{Page, Question, State, Tape};
+use crate::top::state::{Page, Question, State, Tape, Theme};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::time::Duration;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
-const PLAIN: Theme = Theme { colour: false };
 
 fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state: &State) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
@@ -22,7 +21,6 @@ fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state:
             frame,
             history,
             state: &state,
-            theme: PLAIN,
         }
         .room(area);
         state.settle(frame, room);
@@ -30,7 +28,6 @@ fn picture((width, height): (u16, u16), frame: &Frame, history: &History, state:
             frame,
             history,
             state: &state,
-            theme: PLAIN,
         }
         .draw(area, screen.buffer_mut());
     };
@@ -62,6 +59,52 @@ fn what_the_chosen_process_does() {
 }
 
 #[test]
+fn allocations_are_shown_one_by_one() {
+    let (mut frame, history) = second_look();
+    let one = |address: u64, bytes: u64, age_seconds| Single {
+        address: Some(format!("{address:#x}")),
+        bytes,
+        age_seconds,
+        function: "cuMemAlloc_v2".to_owned(),
+        place: Some("train.py:9 load\u{1b}".to_owned()),
+        family: "device".to_owned(),
+        device: Some(0),
+    };
+    let closeup = frame.closeup.as_mut().unwrap();
+    closeup.single = Some(vec![
+        one(0x7f2a_4000_0000, 50 << 30, 61.5),
+        one(0x7f36_c000_0000, 2 << 30, 12.0),
+    ]);
+    closeup.single_left_out = 10;
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected, state.single) = (true, Some(4711), Some(Duration::from_secs(10)));
+    for size in SIZES {
+        let picture = picture(size, &frame, &history, &state);
+        insta::assert_snapshot!(format!("single_{}x{}", size.0, size.1), picture);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_looked_for_where_it_is_asked_for() {
+    let (mut frame, history) = second_look();
+    frame.findings = None;
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected) = (true, Some(4711));
+    assert!(picture((80, 60), &frame, &history, &state).contains("not looked for: f does"));
+    state.findings = Some(4711);
+    assert!(picture((80, 60), &frame, &history, &state).contains("its calls are traced from now on"));
+    frame.findings = Some(crate::top::model::Findings::refused(
+        4711,
+        "no \u{1b}[31mrights".to_owned(),
+    ));
+    let refused = picture((80, 60), &frame, &history, &state);
+    assert!(
+        refused.contains("not looked for: no ") && !refused.contains('\u{1b}'),
+        "{refused}"
+    );
+}
+
+#[test]
 fn a_pane_of_a_process_that_is_not_traced_says_why() {
     let (frame, history) = second_look();
     let mut state = State::new(Duration::from_secs(1));
@@ -82,6 +125,24 @@ fn a_tree_with_a_filter_in_another_order() {
 fn pages_of_words() {
     look("help", |state| state.page = Some(Page::Help));
     look("notes", |state| state.page = Some(Page::Notes));
+}
+
+#[test]
+fn columns_are_chosen_on_a_page_and_by_name() {
+    look("setup", |state| {
+        state.columns = Some(columns::named("pid,user,held,launch/s,command").unwrap());
+        state.page = Some(Page::Setup(2));
+    });
+    look("columns", |state| {
+        state.columns = Some(columns::named("PID, err/s,command,enc,dec").unwrap());
+    });
+    for (wrong, why) in [
+        ("pid,launches", "there is no column \"launches\""),
+        (", ", "names no column"),
+    ] {
+        let said = columns::named(wrong).unwrap_err();
+        assert!(said.starts_with(why) && said.contains("launch/s"), "{said}");
+    }
 }
 
 #[test]
@@ -155,14 +216,16 @@ fn nothing_that_a_terminal_obeys_is_drawn() {
 #[test]
 fn colours_are_for_terminals_that_want_them() {
     let (frame, history) = second_look();
-    let state = State::new(Duration::from_secs(1));
     let coloured = |theme| {
+        let state = State {
+            theme,
+            ..State::new(Duration::from_secs(1))
+        };
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
         let scene = Scene {
             frame: &frame,
             history: &history,
             state: &state,
-            theme,
         };
         terminal
             .draw(|screen| scene.draw(screen.area(), screen.buffer_mut()))
@@ -173,7 +236,7 @@ fn colours_are_for_terminals_that_want_them() {
             .iter()
             .any(|cell| cell.fg != ratatui::style::Color::Reset)
     };
-    assert!(coloured(Theme { colour: true }) && !coloured(PLAIN));
+    assert!(coloured(Theme::Dark) && coloured(Theme::Light) && !coloured(Theme::Mono));
 }
 
 #[test]

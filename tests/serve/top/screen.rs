@@ -84,12 +84,46 @@ fn keys_do_what_the_help_says() {
     terminal.until("its functions", |screen| {
         screen.contains("cuLaunchKernel") && screen.contains("kernels")
     });
+    terminal.press(&["f"]);
+    terminal.until("that it is looked for what is wrong", |screen| {
+        screen.contains("of its calls")
+    });
+    terminal.press(&["a"]);
+    terminal.until("its allocations", |screen| screen.contains("address  "));
+    terminal.press(&["F2"]);
+    terminal.until("columns", |screen| {
+        screen.contains("columns and colours") && screen.contains("[x] user")
+    });
+    terminal.press(&["Down", "Space"]);
+    terminal.until("one column fewer", |screen| screen.contains("[ ] user"));
+    terminal.press(&["F2"]);
+    scene.until_shown();
     terminal.press(&["Escape"]);
     terminal.until("no pane", |screen| !screen.contains("cuLaunchKernel"));
     terminal.press(&["Space"]);
     terminal.until("that it is frozen", |screen| screen.contains("frozen"));
     terminal.press(&["q"]);
     scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn allocations_are_shown_one_by_one_with_the_line_that_asked_for_them() {
+    let scene = Scene::open((200, 40));
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    let mut command = scene.machine.command("s-hold", "hold --count 3 --size 4096");
+    let program = Program::start(command.stdin(Stdio::piped()));
+    let terminal = &scene.terminal;
+    terminal.until("the program", |screen| screen.contains("s-hold"));
+    terminal.press(&["/", "s-hold", "Enter", "a"]);
+    let is_one = |line: &str| line.contains("0x") && line.contains("4.00Ki") && line.contains("hold");
+    terminal.until("three of them", |screen| {
+        screen.lines().filter(|line| is_one(line)).count() == 3
+    });
+    terminal.press(&["q"]);
+    scene.is_as_before();
+    program.signal(libc::SIGTERM);
 }
 
 #[test]

@@ -136,11 +136,23 @@ pub struct Xid {
 }
 
 /// Something that is wrong.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, serde::Serialize)]
 #[serde(default)]
 pub struct Finding {
     pub rule: String,
+    pub title: String,
     pub what: String,
+    pub cost_ns: u64,
+    /// Of the steady part of the run, at most 1.
+    pub share: f64,
+    pub grave: bool,
+    /// As `model::work::Certainty` names it.
+    pub certainty: String,
+    /// The line of the program that it is about.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+    #[serde(rename = "do")]
+    pub cure: String,
 }
 
 impl Snapshot {

@@ -137,7 +137,14 @@ fn reported(report: &Report) -> Vec<snapshot::Finding> {
     findings
         .map(|finding| snapshot::Finding {
             rule: finding.rule.to_owned(),
+            title: finding.title.clone(),
             what: finding.what.clone(),
+            cost_ns: finding.cost_ns,
+            share: finding.share(&report.run),
+            grave: finding.grave,
+            certainty: finding.certainty.name().to_owned(),
+            place: crate::sink::findings::place(finding),
+            cure: finding.cure.clone(),
         })
         .collect()
 }

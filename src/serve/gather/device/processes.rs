@@ -1,7 +1,7 @@
 //! What processes hold of devices and do with them, summed for each owner.
 
 use super::{Samples, and, of, ratio};
-use crate::device::telemetry::{Identity, Telemetry};
+use crate::device::telemetry::{Identity, ProcessWork, Telemetry};
 use crate::owner::Owner;
 use crate::serve::metric::{Metric, Sample};
 use crate::serve::metrics::device as table;
@@ -20,10 +20,10 @@ pub(super) fn add(telemetry: &Telemetry, owner_of: &mut dyn FnMut(u32) -> Option
             *sum = sum.saturating_add(bytes);
         }
     }
-    let mut work: BTreeMap<Key, u64> = BTreeMap::new();
+    let mut work: BTreeMap<Key, Percent> = BTreeMap::new();
     for process in &telemetry.work {
         let owner = process.pid.and_then(&mut *owner_of);
-        *work.entry((&process.device, owner)).or_default() += u64::from(process.sm_percent);
+        work.entry((&process.device, owner)).or_default().add(process);
     }
     for ((device, owner), bytes) in held {
         if let Some((gpu, part)) = place(telemetry, device) {
@@ -34,7 +34,37 @@ pub(super) fn add(telemetry: &Telemetry, owner_of: &mut dyn FnMut(u32) -> Option
     for ((device, owner), percent) in work {
         if let Some((gpu, _)) = place(telemetry, device) {
             let sample = owned(&table::GPU_PROCESS_SM_UTILIZATION_RATIO, owner.as_ref());
-            to.0.push(sample(of(&gpu), super::Number::from(ratio(percent as f64))));
+            to.0.push(sample(of(&gpu), super::Number::from(ratio(percent.sm as f64))));
+            let sample = owned(&table::GPU_PROCESS_ENGINE_UTILIZATION_RATIO, owner.as_ref());
+            for (engine, percent) in percent.engines {
+                let values = and(&gpu, [engine.into()]);
+                to.0.push(sample(values, super::Number::from(ratio(percent as f64))));
+            }
+        }
+    }
+}
+
+/// What processes used of a device.
+struct Percent {
+    sm: u64,
+    engines: [(&'static str, u64); 3],
+}
+
+impl Default for Percent {
+    fn default() -> Percent {
+        Percent {
+            sm: 0,
+            engines: [("memory", 0), ("encoder", 0), ("decoder", 0)],
+        }
+    }
+}
+
+impl Percent {
+    fn add(&mut self, work: &ProcessWork) {
+        self.sm += u64::from(work.sm_percent);
+        let more = [work.memory_percent, work.encoder_percent, work.decoder_percent];
+        for ((_, sum), more) in self.engines.iter_mut().zip(more) {
+            *sum += u64::from(more);
         }
     }
 }

@@ -180,6 +180,7 @@ mod tests {
             host: Account::default(),
             families: Vec::new(),
             sites,
+            map: None,
             pools: Vec::new(),
             tensors: None,
             peaks: Vec::new(),

@@ -300,6 +300,12 @@ impl Ledger {
         live.map(|live| (&self.groups[live.group as usize].0, live))
     }
 
+    /// The same, each with its key.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (u64, &GroupKey, &Live)> {
+        let live = self.live.values().flatten();
+        live.map(|(key, live)| (*key, &self.groups[live.group as usize].0, live))
+    }
+
     pub fn groups(&self) -> &[(GroupKey, Account)] {
         &self.groups
     }

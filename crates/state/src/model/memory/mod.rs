@@ -10,6 +10,7 @@ mod equal_sites;
 mod graphs;
 mod handles;
 mod ledger;
+mod map;
 mod owners;
 mod peak;
 mod physical;
@@ -24,6 +25,7 @@ pub use account::{Account, Anomalies, Ended, Ending};
 pub use call::Call;
 pub use equal_sites::merge_equal_sites;
 pub use ledger::{HOST, UNKNOWN_DEVICE};
+pub use map::{Allocation, AllocationMap, Wanted};
 pub use peak::Sum;
 pub use process::Origin;
 pub use report::{
@@ -48,6 +50,8 @@ pub struct Ledgers {
     /// Ended processes whose reports were dropped for want of room.
     pub forgotten: u64,
     losses: HashMap<u32, MemoryLoss>,
+    /// Reports have these allocations one by one.
+    pub wanted: Option<Wanted>,
 }
 
 impl Ledgers {
@@ -101,7 +105,7 @@ impl Ledgers {
             return;
         };
         process.settle(u64::MAX);
-        let report = report::of(tgid, &process, self.loss(tgid), Some(at), at);
+        let report = self.report_at(tgid, &process, Some(at), at);
         self.losses.remove(&tgid);
         self.ended.push(report);
         if self.ended.len() > KEPT_REPORTS {
@@ -170,7 +174,20 @@ impl Ledgers {
     #[must_use]
     pub fn report_of(&self, tgid: u32, now: u64) -> Option<ProcessReport> {
         let process = self.processes.get(&tgid)?;
-        Some(report::of(tgid, process, self.loss(tgid), None, now))
+        Some(self.report_at(tgid, process, None, now))
+    }
+
+    /// Single allocations of a living process at `now`, CLOCK_MONOTONIC ns; `None`: it is not known.
+    #[must_use]
+    pub fn map_of(&self, tgid: u32, wanted: Wanted, now: u64) -> Option<AllocationMap> {
+        self.processes.get(&tgid).map(|process| map::of(process, wanted, now))
+    }
+
+    fn report_at(&self, tgid: u32, process: &Process, ended_at: Option<u64>, now: u64) -> ProcessReport {
+        ProcessReport {
+            map: self.wanted.map(|wanted| map::of(process, wanted, now)),
+            ..report::of(tgid, process, self.loss(tgid), ended_at, now)
+        }
     }
 
     /// What every process holds at `now`, or held at its end; by process.
@@ -178,7 +195,7 @@ impl Ledgers {
         let alive = self
             .processes
             .iter()
-            .map(|(tgid, process)| report::of(*tgid, process, self.loss(*tgid), None, now));
+            .map(|(tgid, process)| self.report_at(*tgid, process, None, now));
         let mut all: Vec<ProcessReport> = self.ended.iter().cloned().chain(alive).collect();
         all.sort_by_key(|report| (report.pid, report.ended_at));
         all

@@ -180,6 +180,20 @@ impl Physical {
         self.mappings.iter().map(|(start, mapping)| (*start, mapping.bytes))
     }
 
+    /// All memory, each with the lowest address that it is mapped at.
+    pub fn placed(&self) -> Vec<(Option<u64>, &Live)> {
+        let mut lowest: HashMap<u32, u64> = HashMap::new();
+        for (address, mapping) in &self.mappings {
+            if let Some(block) = mapping.block {
+                lowest.entry(block).or_insert(*address);
+            }
+        }
+        let blocks = self.blocks.iter();
+        blocks
+            .map(|(number, block)| (lowest.get(number).copied(), &block.live))
+            .collect()
+    }
+
     /// All memory and mappings.
     pub fn live(&self) -> impl Iterator<Item = &Live> {
         let blocks = self.blocks.values().map(|block| &block.live);

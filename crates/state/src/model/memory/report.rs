@@ -2,6 +2,7 @@
 
 use super::account::{Account, Anomalies, Ended, Ending};
 use super::ledger::{GroupKey, Live};
+use super::map::AllocationMap;
 use super::peak::{Peak, Sum};
 use super::process::{Origin, Process};
 use crate::catalog::{Family, Holder};
@@ -75,6 +76,8 @@ pub struct ProcessReport {
     pub families: Vec<FamilyReport>,
     /// Most bytes first.
     pub sites: Vec<SiteReport>,
+    /// Single allocations; `None`: they were not asked for.
+    pub map: Option<AllocationMap>,
     pub pools: Vec<PoolReport>,
     /// Where a framework's allocator was seen handing out memory.
     pub tensors: Option<TensorReport>,
@@ -214,6 +217,7 @@ pub(super) fn of(pid: u32, process: &Process, lost: MemoryLoss, ended_at: Option
         host: devices.get(&super::HOST).copied().unwrap_or_default(),
         families: held.collect(),
         sites: sites(process, &peaks, at),
+        map: None,
         pools: pools(process),
         tensors: tensors(process),
         peaks: peaks.iter().map(PeakReport::from).collect(),

@@ -122,6 +122,34 @@ fn what_is_allocated_is_held_until_it_is_freed() {
 }
 
 #[test]
+fn single_allocations_are_told_with_their_place_and_age_the_largest_first() {
+    let mut world = World::new(Origin::Start);
+    world.alloc(0x1000, 100);
+    world.alloc(0x2000, 50);
+    world.alloc(0x3000, 70);
+    world.free(0x1000);
+    let map = |most, older_ns| world.ledgers.map_of(PID, Wanted { older_ns, most }, world.now).unwrap();
+    let all = map(9, 0);
+    let seen: Vec<(Option<u64>, u64)> = all.shown.iter().map(|one| (one.address, one.bytes)).collect();
+    assert_eq!(seen, [(Some(0x3000), 70), (Some(0x2000), 50)]);
+    let age = |address: u64| {
+        all.shown
+            .iter()
+            .find(|one| one.address == Some(address))
+            .unwrap()
+            .age_ns
+    };
+    assert!(age(0x2000) > age(0x3000));
+    let old = map(9, age(0x2000));
+    assert_eq!(old.shown.len(), 1, "the other is younger");
+    let largest = map(1, 0);
+    assert_eq!(
+        (largest.shown[0].bytes, largest.left_out, largest.left_out_bytes),
+        (70, 1, 50)
+    );
+}
+
+#[test]
 fn the_report_says_who_held_what_when_most_was_held() {
     let mut world = World::new(Origin::Start);
     world.alloc(0x1000, 100);

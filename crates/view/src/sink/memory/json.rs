@@ -59,7 +59,7 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
         object.insert("device".to_owned(), device(family.device));
         Value::Object(object)
     });
-    json!({
+    let mut object = json!({
         "pid": process.pid,
         "comm": process.comm,
         "ended": process.ended_at.is_some(),
@@ -94,7 +94,12 @@ fn of_process(report: &Report, process: &ProcessReport, rates: &Rates) -> Value 
             "allocation_bytes": process.lost.bytes,
             "others": process.lost.others,
         },
-    })
+    });
+    if let Some(map) = &process.map {
+        object["allocations"] = super::map::to_json(report, map);
+        object["allocations_left_out"] = json!(map.left_out);
+    }
+    object
 }
 
 /// The host has none, and -1 is one that is not known.

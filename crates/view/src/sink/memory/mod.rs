@@ -7,6 +7,7 @@ mod brief;
 mod families;
 mod json;
 mod live;
+mod map;
 mod pace;
 mod process;
 mod sites;

@@ -102,6 +102,7 @@ mod tests {
             host: Account::default(),
             families: Vec::new(),
             sites: Vec::new(),
+            map: None,
             pools: Vec::new(),
             tensors: None,
             peaks: Vec::new(),

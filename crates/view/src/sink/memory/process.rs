@@ -2,7 +2,7 @@
 
 use super::text::View;
 use super::words::{age, name, place};
-use super::{Rates, families, sites};
+use super::{Rates, families, map, sites};
 use crate::model::memory::{
     Account, Anomalies, DeviceReport, Ending, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE,
 };
@@ -35,6 +35,7 @@ pub fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View
     }
     tensors(process, out);
     sites::outstanding(report, process, view, out);
+    map::list(report, process, view, out);
     families::table(process, out);
     families::pools(process, out);
     endings(process, out);

@@ -62,6 +62,16 @@ impl Process {
         keyed.chain(physical)
     }
 
+    /// The same, each with where it lies; mappings of physical memory are left out, which is held by its blocks.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = (Option<u64>, GroupKey, &Live)> {
+        let keyed = self
+            .ledger
+            .placed()
+            .map(|(address, key, live)| (Some(address), *key, live));
+        let physical = self.physical.placed().into_iter();
+        keyed.chain(physical.map(|(address, live)| (address, self.ledger.group_key(live), live)))
+    }
+
     /// Does what `call` did.
     pub fn apply(&mut self, call: &Call<'_>) {
         self.ledger.by = call.raw.row;

@@ -1,0 +1,161 @@
+//! Looks for what is wrong with one process: a tracer of its own, on a thread of its own, for as long as somebody wants it.
+//!
+//! Owns that thread. Totals of all processes cost programs little; findings follow from single calls, which cost more: only the
+//! process that was chosen pays for them.
+
+use crate::cli::{EngineChoice, Options, Stacks};
+use crate::clock::clock_now;
+use crate::command::prepare::{self, Subject};
+use crate::command::rights;
+use crate::command::running::Running;
+use crate::model::cost::Hits;
+use crate::model::snapshot::Snapshot;
+use crate::output::Output;
+use crate::probe::machine;
+use crate::record::Meta;
+use crate::refusal::{self, NO_THREAD};
+use crate::sink::{NoLines, summary};
+use crate::top::model::Findings;
+use crate::tracer::Tracer;
+use anyhow::{Context, Result, bail};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Between two summaries.
+const EVERY: Duration = Duration::from_secs(1);
+/// Probes are taken away one by one.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Looks for what is wrong with one process at a time.
+#[derive(Default)]
+pub(super) struct Finder {
+    search: Option<Search>,
+    /// Those that were told to end.
+    leaving: Vec<JoinHandle<()>>,
+}
+
+struct Search {
+    pid: u32,
+    ends: Arc<AtomicBool>,
+    told: Receiver<Findings>,
+    thread: JoinHandle<()>,
+}
+
+impl Finder {
+    /// Looks at that process, or at none, from now on.
+    ///
+    /// # Errors
+    /// There is no thread to be had.
+    pub(super) fn look_at(&mut self, pid: Option<u32>) -> Result<()> {
+        if self.search.as_ref().map(|search| search.pid) == pid {
+            return Ok(());
+        }
+        if let Some(search) = self.search.take() {
+            search.ends.store(true, Ordering::Release);
+            self.leaving.push(search.thread);
+        }
+        self.leaving.retain(|thread| !thread.is_finished());
+        self.search = pid.map(Search::begin).transpose()?;
+        Ok(())
+    }
+
+    /// What was found since this was last asked.
+    pub(super) fn take(&self) -> Option<Findings> {
+        self.search.as_ref()?.told.try_iter().last()
+    }
+}
+
+impl Drop for Finder {
+    fn drop(&mut self) {
+        // without a search no thread is started
+        let _ = self.look_at(None);
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until && self.leaving.iter().any(|thread| !thread.is_finished()) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Search {
+    fn begin(pid: u32) -> Result<Search> {
+        let ends = Arc::new(AtomicBool::new(false));
+        let (tell, told) = channel();
+        let is_over = Arc::clone(&ends);
+        let look = move || {
+            if let Err(error) = search(pid, &is_over, &tell) {
+                let why = refusal::message(&error).replace('\n', "; ");
+                // nobody is there to read it where both end
+                let _ = tell.send(Findings::refused(pid, why));
+            }
+        };
+        let thread = Builder::new()
+            .name("findings".to_owned())
+            .spawn(look)
+            .context(NO_THREAD)?;
+        Ok(Search {
+            pid,
+            ends,
+            told,
+            thread,
+        })
+    }
+}
+
+fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
+    let (mut tracer, prices) = attached(pid)?;
+    let began = Instant::now();
+    let mut due = began + EVERY;
+    while !ends.load(Ordering::Acquire) {
+        tracer.step()?;
+        if Instant::now() < due {
+            continue;
+        }
+        due = (due + EVERY).max(Instant::now());
+        let found = found(&mut tracer, &prices, pid, began.elapsed().as_secs_f64())?;
+        if tell.send(found).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// And what a hit of its probes costs. As `trace -p PID -q` does, with call stacks as `record` has them.
+fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
+    if machine::programs_refused().is_some() {
+        bail!(
+            "without root a process is traced by one gpuscope at a time, which is this one\n\
+             hint: sudo; or, once this has ended, gpuscope trace -p {pid} -q --duration 10s"
+        );
+    }
+    let pids = [pid];
+    let running = Running {
+        pids: &pids,
+        all: false,
+    };
+    let mut options = Options {
+        quiet: true,
+        stacks: Some(Stacks::Sync),
+        ..Options::defaults()
+    };
+    // it runs already, and is not to be held up again by what looks at it twice; its agent serves one of us, if it has one
+    options.which.whose.no_hold = true;
+    options.which.whose.engine = EngineChoice::Kernel;
+    let subject = Subject::Running(running.scope()?);
+    let mut tracer = prepare::begin(&options, &subject, None, || Ok(Output::stdout()))?;
+    let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
+    tracer.write_to(Box::new(NoLines), &meta);
+    let prices = tracer.prices();
+    tracer.add_process(pid)?;
+    tracer.begin_counting();
+    rights::after_attaching(&tracer);
+    Ok((tracer, prices))
+}
+
+fn found(tracer: &mut Tracer, prices: &[Hits], pid: u32, seconds: f64) -> Result<Findings> {
+    let so_far = tracer.summary_so_far(prices)?;
+    let snapshot = Snapshot::read(&summary::to_json(&so_far)).context("failed to read a summary")?;
+    Ok(Findings::of(&snapshot, pid, seconds))
+}

@@ -1,0 +1,54 @@
+//! The busiest kernels, of all owners together.
+
+use super::columns::Table;
+use super::pace::Rates;
+use super::reading::{label, number};
+use super::units::count;
+use super::{Line, Look};
+use crate::serve::metric::Sample;
+use crate::text::quantity::escaped;
+use std::collections::BTreeMap;
+
+/// What all kernels without a place of their own are called.
+const OTHER: &str = "other";
+
+/// In all, and each second where that is known.
+type Launches = (f64, Option<f64>);
+
+/// At most `most` lines below a heading; nothing where no kernel is known by name.
+pub(super) fn lines(scrape: &[Sample], rates: &Rates, most: usize) -> Vec<Line> {
+    let busiest = busiest(scrape, rates);
+    if busiest.is_empty() || most == 0 {
+        return Vec::new();
+    }
+    let mut table = Table::new(&["launch/s", "launches", "kernel"]);
+    for (name, (all, speed)) in busiest.into_iter().take(most) {
+        table.add(vec![speed.map(count), Some(count(all)), Some(escaped(name))]);
+    }
+    let mut lines: Vec<Line> = table.lines().into_iter().map(|text| (Look::Plain, text)).collect();
+    if let Some(heading) = lines.first_mut() {
+        heading.0 = Look::Heading;
+    }
+    lines
+}
+
+fn busiest<'a>(scrape: &'a [Sample], rates: &Rates) -> Vec<(&'a str, Launches)> {
+    let mut by_name: BTreeMap<&str, Launches> = BTreeMap::new();
+    let of_kernels = scrape
+        .iter()
+        .filter(|sample| sample.metric.name == "gpuscope_kernel_launches_total");
+    for sample in of_kernels.filter(|sample| label(sample, "kernel") != OTHER) {
+        let (all, speed) = by_name.entry(label(sample, "kernel")).or_default();
+        *all += number(sample);
+        *speed = match (*speed, rates.per_second(sample)) {
+            (Some(sum), Some(more)) => Some(sum + more),
+            (sum, more) => sum.or(more),
+        };
+    }
+    let mut all: Vec<(&str, Launches)> = by_name.into_iter().collect();
+    all.sort_by(|(_, (left, left_speed)), (_, (right, right_speed))| {
+        let by_speed = right_speed.unwrap_or(0.0).total_cmp(&left_speed.unwrap_or(0.0));
+        by_speed.then(right.total_cmp(left))
+    });
+    all
+}
