@@ -7,6 +7,7 @@ use super::Map;
 use super::nest::{Flow, Nest, Over};
 use super::ranges::{Placed, Ranges};
 use super::sums::{Counter, Sums};
+use super::waits::{Devices, Waits};
 use crate::catalog::Class;
 use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
 use crate::text::quantity;
@@ -42,6 +43,11 @@ pub enum Track {
     Idle {
         pid: u32,
     },
+    /// When devices had nothing to do for it, with the cause: the only one that it uses, or all of them.
+    Waits {
+        pid: u32,
+        devices: Devices,
+    },
     /// Iterations of a process.
     Steps {
         pid: u32,
@@ -66,7 +72,7 @@ impl Track {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
             Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
-            Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Waits { pid, .. } | Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
     }
@@ -83,6 +89,10 @@ impl Track {
             Track::Range { tid: 0, .. } => "ranges (NVTX)".to_owned(),
             Track::Range { tid, .. } => format!("ranges (NVTX) of thread {tid}"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
+            Track::Waits { devices, .. } => match devices {
+                Devices::One(device) => format!("GPU {device} idle (measured), by cause"),
+                Devices::Several => "all GPUs of the process idle (measured), by cause".to_owned(),
+            },
             Track::Steps { .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
@@ -172,6 +182,7 @@ pub struct Scene<P: Painter> {
     /// Arrows of calls, for what devices do because of them.
     causes: Causes,
     ranges: Ranges,
+    waits: Waits,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -194,6 +205,7 @@ impl<P: Painter> Scene<P> {
             next_submission: SUBMISSIONS,
             causes: Causes::default(),
             ranges: Ranges::default(),
+            waits: Waits::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -372,6 +384,21 @@ impl<P: Painter> Scene<P> {
         self.painter.span(&span, out);
     }
 
+    /// One that was measured is of a device, and has a cause; another follows from calls.
+    fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let devices = self.waits.devices(event.pid).filter(|_| !event.name.is_empty());
+        let pid = event.pid;
+        let Some(devices) = devices else {
+            return self.stretch(Track::Idle { pid }, "idle", event, out);
+        };
+        let args = self.waits.args(event);
+        let caused = Record {
+            args: Some(&args),
+            ..*event
+        };
+        self.stretch(Track::Waits { pid, devices }, event.name, &caused, out);
+    }
+
     /// A phase as the program calls it, or a moment.
     fn annotated(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         let Placed { track, title } = self.ranges.place(event);
@@ -421,6 +448,7 @@ impl<P: Painter> Encoder for Scene<P> {
     fn take(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         self.last = self.last.max(event.end());
         self.meet(event, out);
+        self.waits.learn(event);
         let painter = &mut self.painter;
         self.sums
             .follow(event, |counter, at, value| painter.count(counter, at, value, out));
@@ -432,7 +460,7 @@ impl<P: Painter> Encoder for Scene<P> {
                 let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
                 self.mark(Track::Xid, event, &name, out);
             }
-            Kind::Idle => self.stretch(Track::Idle { pid: event.pid }, "idle", event, out),
+            Kind::Idle => self.idle(event, out),
             Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),
