@@ -1,11 +1,11 @@
 //! Looks for the steps of each process.
 
 use super::anchor::Anchor;
+use super::piece::Piece;
 use super::watch::Watch;
 use super::work::Work;
-use crate::findings::interner::{Id, Interner};
+use crate::findings::interner::Interner;
 use crate::findings::table::{Bounded, is_percent};
-use crate::record::{Counting, Kind, Record, Taker};
 use std::collections::BTreeMap;
 
 /// Processes whose steps are looked for.
@@ -17,22 +17,11 @@ const FEW_PERCENT: u64 = 5;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// Those of the process that launches most first.
     pub anchors: Vec<Anchor>,
     /// Why there are none.
     pub why_none: Option<String>,
-}
-
-impl Found {
-    /// Nothing, and why.
-    #[must_use]
-    pub fn none(why: &str) -> Found {
-        Found {
-            anchors: Vec::new(),
-            why_none: Some(why.to_owned()),
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -44,22 +33,22 @@ struct Process {
 }
 
 impl Process {
-    fn take(&mut self, work: &Work<'_>, name: Id, tid: u32) {
+    fn take(&mut self, work: &Work, tid: u32) {
         if self.first_tid == 0 {
             self.first_tid = tid;
         }
-        self.all.take(work, name);
+        self.all.take(work);
         if self.threads.is_empty() && tid == self.first_tid {
             return;
         }
         if self.threads.len() < THREADS || self.threads.contains_key(&tid) {
-            self.threads.entry(tid).or_default().take(work, name);
+            self.threads.entry(tid).or_default().take(work);
         }
     }
 
     /// Of all threads together, or else of the one that launches most.
     fn anchor(&self, pid: u32, interner: &Interner) -> Result<Anchor, String> {
-        let of_all = self.all.anchor(interner).map(|anchor| Anchor { pid, ..anchor });
+        let of_all = self.all.anchor(interner).map(|anchor| anchor.of_process(pid, None));
         of_all.or_else(|why| {
             let mut threads: Vec<(&u32, &Watch)> = self.threads.iter().collect();
             threads.sort_by_key(|(tid, watch)| (std::cmp::Reverse(watch.launches()), **tid));
@@ -67,50 +56,36 @@ impl Process {
                 .into_iter()
                 .find_map(|(tid, watch)| Some((*tid, watch.anchor(interner).ok()?)));
             let tid = found.ok_or(why);
-            tid.map(|(tid, anchor)| Anchor {
-                pid,
-                tid: Some(tid),
-                ..anchor
-            })
+            tid.map(|(tid, anchor)| anchor.of_process(pid, Some(tid)))
         })
     }
 }
 
 /// Looks for the steps of each process.
 #[derive(Debug)]
-pub struct Finder {
-    counting: Counting,
-    interner: Interner,
+pub(super) struct Finder {
     processes: Bounded<Process>,
 }
 
 impl Default for Finder {
     fn default() -> Finder {
         Finder {
-            counting: Counting::default(),
-            interner: Interner::default(),
             processes: Bounded::new(PROCESSES),
         }
     }
 }
 
-impl Taker for Finder {
-    fn take(&mut self, event: &Record<'_>) {
-        if event.kind != Kind::Call || !self.counting.counts(event) {
-            return;
-        }
-        let Some(work) = Work::of(event) else { return };
-        let name = self.interner.name_id(work.name);
-        if let Some(process) = self.processes.entry(u64::from(event.pid)) {
-            process.take(&work, name, event.tid);
+impl Finder {
+    /// The next row.
+    pub(super) fn take(&mut self, piece: &Piece) {
+        let Some(work) = piece.work() else { return };
+        if let Some(process) = self.processes.entry(u64::from(piece.pid)) {
+            process.take(&work, piece.tid);
         }
     }
-}
 
-impl Finder {
     /// The steps of the processes that do most of the work.
-    #[must_use]
-    pub fn found(&self) -> Found {
+    pub(super) fn found(&self, names: &Interner) -> Found {
         let mut processes: Vec<(u64, &Process)> = self.processes.iter().collect();
         processes.sort_by_key(|(pid, process)| (std::cmp::Reverse(process.all.launches()), *pid));
         let most = processes.first().map_or(0, |(_, process)| process.all.launches());
@@ -118,7 +93,7 @@ impl Finder {
         let looked: Vec<Result<Anchor, String>> = processes
             .into_iter()
             .filter(|(_, process)| working(process))
-            .map(|(pid, process)| process.anchor(pid as u32, &self.interner))
+            .map(|(pid, process)| process.anchor(pid as u32, names))
             .collect();
         let why = looked.iter().find_map(|one| one.as_ref().err().cloned());
         let anchors: Vec<Anchor> = looked.into_iter().flatten().collect();

@@ -1,7 +1,7 @@
 //! Loops of any shape have as many steps as they were made with, and calls in no order have none.
 
 use super::made::{Calls, MAIN, Training};
-use super::{Account, Finder};
+use super::{Account, Follower};
 use crate::catalog::Class;
 use crate::record::{Kind, Record, Taker};
 use proptest::prelude::*;
@@ -59,13 +59,10 @@ proptest! {
 
     #[test]
     fn numbers_that_nobody_can_mean_are_taken(rows in proptest::collection::vec(any_row(), 0..300)) {
-        let mut finder = Finder::default();
-        rows.iter().for_each(|row| finder.take(row));
-        let anchors = finder.found().anchors.into_iter().chain([Training::usual().calls().anchor()]);
-        for anchor in anchors {
-            let mut account = Account::new(anchor);
-            rows.iter().for_each(|row| account.take(row));
-            prop_assert!(account.steps().is_none_or(|steps| steps.count > 0));
+        for follower in [Follower::<Account>::default(), Follower::at(vec![Training::usual().calls().anchor()])] {
+            let mut follower = follower;
+            rows.iter().for_each(|row| follower.take(row));
+            prop_assert!(follower.finish().told().found.iter().all(|steps| steps.count > 0));
         }
     }
 
@@ -79,7 +76,7 @@ proptest! {
                 calls.item(50);
             }
         }
-        let found = calls.found();
-        prop_assert!(found.anchors.is_empty() && found.why_none.is_some(), "{:?}", found.anchors);
+        let found = calls.followed();
+        prop_assert!(found.cuts.is_empty() && found.why_none.is_some(), "{:?}", found.cuts);
     }
 }

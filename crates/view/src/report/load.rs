@@ -1,15 +1,14 @@
 //! From a recording, or rows as they come, to a report.
 
 use super::clip::Clip;
-use super::part::find_steps;
 use super::steps::StepTally;
 use super::{Gatherer, Report, Source, Until};
 use crate::findings::Examiner;
 use crate::model::snapshot::{self, Snapshot};
+use crate::part::Part;
 use crate::record::{Meta, Record, Taker};
-use crate::steps::Found;
-use crate::trace::{Covers, End, Latest, Recording};
-use crate::within::Within;
+use crate::steps::Follower;
+use crate::trace::{Covers, End, Latest, Recording, can_be_read_again};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,8 +18,7 @@ pub struct Collector {
     gatherer: Gatherer,
     examiner: Examiner,
     clip: Option<Clip>,
-    /// Of which part of the trace rows are, in words; `None`: of all of it.
-    part: Option<String>,
+    part: Part,
     steps: StepTally,
 }
 
@@ -38,8 +36,21 @@ impl Collector {
             gatherer: Gatherer::default(),
             examiner: Examiner::new(),
             clip: None,
-            part: None,
+            part: Part::All,
             steps: StepTally::default(),
+        }
+    }
+
+    /// The same, of rows of a part of a trace.
+    fn of(part: &Part) -> Collector {
+        let steps = match part {
+            Part::All => StepTally::default(),
+            Part::Steps(_) | Part::Ranges(_) => StepTally::Off,
+        };
+        Collector {
+            part: part.clone(),
+            steps,
+            ..Collector::new()
         }
     }
 
@@ -47,11 +58,6 @@ impl Collector {
     pub fn covers(&mut self, covers: Covers) {
         self.clip = Clip::of(covers);
         self.begin();
-    }
-
-    /// The steps that rows are cut into, before any of them.
-    pub fn steps_are(&mut self, found: Found) {
-        self.steps = StepTally::of(found);
     }
 
     /// Where the beginning is known.
@@ -99,11 +105,7 @@ impl Collector {
         self.examiner.did_not_return(ended.map(unreturned).unwrap_or_default());
         let not_looked_for = exact.as_ref().and_then(|exact| exact.no_findings.clone());
         let unseen = || (!self.examiner.saw_calls()).then(|| "no CUDA call was seen".to_owned());
-        let part = || {
-            self.part
-                .as_ref()
-                .map(|_| "these are rows of a part of the time".to_owned())
-        };
+        let part = || self.part.why_not_judged().map(str::to_owned);
         let not_looked_for = not_looked_for.or_else(unseen).or_else(part);
         let findings = match not_looked_for {
             None => self.examiner.findings(),
@@ -113,12 +115,12 @@ impl Collector {
         let source = Source {
             unreadable,
             until,
+            part: self.part.words(),
             ..source
         };
         let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
         report.totals.findings = not_looked_for.is_none().then(|| reported(&report));
         report.totals.no_findings.clone_from(&not_looked_for);
-        report.notes.extend(self.part.clone());
         Report {
             not_looked_for,
             steps: self.steps.told(&report),
@@ -188,40 +190,21 @@ impl Taker for Collector {
     }
 }
 
-/// Reads a recording; `watch` is told how many bytes of how many are read, now and then.
+/// Reads a part of a recording, or all of it; `watch` is told how many bytes of how many are read, now and then.
 ///
 /// # Errors
 /// It cannot be read, is none, or nothing in it can be read.
-pub fn load(path: &Path, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
-    let found = find_steps(path, &mut |done, all| watch(done, 2 * all))?;
+pub fn load(path: &Path, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
     let reader = Recording::open(path)?;
-    let mut collector = Collector::new();
-    collector.covers(reader.covers());
-    collector.steps_are(found);
-    let end = reader.read_watched(path, &mut collector, &mut |done, all| watch(all + done, 2 * all));
+    let mut collector = Collector::of(part);
+    collector.covers(part.covers(reader.covers()));
+    let end = part.through(&mut collector, |to| reader.read_watched(path, to, watch));
+    if let Some(anchors) = collector.steps.again().filter(|_| can_be_read_again(path)) {
+        let mut follower = Follower::at(anchors);
+        Recording::open(path)?.read_watched(path, &mut follower, watch);
+        collector.steps = StepTally::Takes(Box::new(follower));
+    }
     conclude(path, &mut collector, end)
-}
-
-/// The same of what lies `within` ranges of a name: totals of all of the trace are none of that.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_within(path: &Path, within: &Within, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
-    let reader = Recording::open(path)?;
-    let mut collector = Collector {
-        part: Some(within.words()),
-        ..Collector::new()
-    };
-    collector.covers(reader.covers());
-    let mut only = within.only(&mut collector);
-    let end = reader.read_watched(path, &mut only, watch);
-    let without_totals = End {
-        all_rows: only.rows,
-        summary: None,
-        snapshot: None,
-        ..end
-    };
-    conclude(path, &mut collector, without_totals)
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {

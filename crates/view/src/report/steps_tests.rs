@@ -3,7 +3,6 @@
 use super::{Collector, Report, Source, html, json, markdown, text};
 use crate::catalog::{Class, CopyKind};
 use crate::record::{Kind, Record, Taker};
-use crate::steps::Finder;
 use serde_json::Value;
 
 const MS: i64 = 1_000_000;
@@ -56,10 +55,7 @@ fn rows() -> Vec<Record<'static>> {
 }
 
 fn report(rows: &[Record<'_>]) -> Report {
-    let mut finder = Finder::default();
-    rows.iter().for_each(|row| finder.take(row));
     let mut collector = Collector::new();
-    collector.steps_are(finder.found());
     rows.iter().for_each(|row| collector.take(row));
     let source = Source {
         name: "loop.arrows".to_owned(),

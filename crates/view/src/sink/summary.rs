@@ -4,7 +4,7 @@ use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory::{self, Rates};
 use super::{activity, aggregate, cost, driver, findings};
-use super::{outside, totals, work, xid};
+use super::{outside, steps, totals, work, xid};
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Chosen, Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;
@@ -45,6 +45,7 @@ pub fn to_json(summary: &Summary) -> Value {
         .iter()
         .map(|layer| json!({"layer": layer.layer, "at_begin": layer.at_begin, "at_end": layer.at_end}));
     let (findings, no_findings) = findings::to_json(&summary.findings);
+    let (steps, no_steps) = steps::to_json(&summary.steps);
     let mut all = json!({
         "type": "summary",
         "seconds": summary.seconds,
@@ -73,6 +74,8 @@ pub fn to_json(summary: &Summary) -> Value {
         "findings": findings,
         "no_findings": no_findings,
         "not_explained": findings::unexplained_json(&summary.findings),
+        "steps": steps,
+        "no_steps": no_steps,
         "cost": cost::to_json(&summary.cost, summary.seconds),
     });
     if let Some(gpu) = &summary.gpu {
@@ -87,7 +90,7 @@ pub fn to_json_line(summary: &Summary) -> String {
 }
 
 /// Of a snapshot, what its run tells at its end alone is null.
-const AT_THE_END: [&str; 3] = ["cost", "findings", "not_explained"];
+const AT_THE_END: [&str; 5] = ["cost", "findings", "not_explained", "steps", "no_steps"];
 
 /// Of what devices did, what call stacks are needed for.
 const OF_SITES: [&str; 2] = ["by_site", "unattributed_us"];
@@ -181,6 +184,7 @@ fn whole_lines(summary: &Summary) -> String {
     out.push_str(&memory::brief(&summary.memory));
     honesty_text(summary, &mut out);
     out.push_str(&cost::to_text(summary));
+    out.push_str(&steps::to_text(&summary.steps));
     out.push_str(&findings::to_text(&summary.findings));
     out
 }
