@@ -21,6 +21,13 @@ pub enum Origin {
         waits: bool,
         launches: bool,
     },
+    /// A range (NVTX) of the program's own, on one thread: a step is as long as one.
+    Range {
+        /// Stands for it.
+        key: u64,
+        /// With `*` for numbers.
+        name: String,
+    },
 }
 
 /// What the steps of one process are cut at.
@@ -40,6 +47,13 @@ pub struct Anchor {
 }
 
 impl Anchor {
+    fn range_words(&self) -> String {
+        match &self.origin {
+            Origin::Range { name, .. } => format!("by NVTX range '{}'", begin_of(name)),
+            Origin::Call { .. } => String::new(),
+        }
+    }
+
     /// Long names are cut: `each ends with cuStreamSynchronize`, `each begins with a launch of gemm behind one of softmax`; not escaped.
     #[must_use]
     pub fn words(&self) -> String {
@@ -49,7 +63,10 @@ impl Anchor {
             waits,
             launches,
             ..
-        } = &self.origin;
+        } = &self.origin
+        else {
+            return self.range_words();
+        };
         let verb = if *waits { "ends" } else { "begins" };
         let what = if *launches { "a launch of " } else { "" };
         let behind = after

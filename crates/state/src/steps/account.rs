@@ -5,10 +5,11 @@ use super::cutter::Cutter;
 use super::detail::{Detail, Open};
 use super::follower::Follow;
 use super::piece::{Call, Piece, What};
+use super::ranged::{Out, Ranged};
 use super::sample::{Sample, median, percentile};
 use crate::findings::interner::Interner;
 use crate::findings::table::Grow;
-use crate::model::step::{Slow, Step, Steps, WarmUp};
+use crate::model::step::{Origin, Slow, Step, Steps, WarmUp};
 use std::collections::VecDeque;
 
 /// The first steps: what warms up is among them.
@@ -28,6 +29,8 @@ const WARM_TENTHS: u64 = 15;
 #[derive(Debug)]
 pub struct Account {
     cutter: Cutter,
+    /// Where the program says what its steps are, that cuts.
+    ranged: Option<Box<Ranged>>,
     open: Open,
     first_call: Option<i64>,
     early: Vec<Detail>,
@@ -77,8 +80,10 @@ impl Follow for Account {
     fn take(&mut self, piece: &Piece) {
         match &piece.what {
             _ if piece.pid != self.pid() => {}
+            _ if self.ranged.is_some() => self.cut_at_ranges(|ranged, out| ranged.take(piece, out)),
             What::Call(call) => self.call(piece, call),
             What::Idle => self.gap(piece.at, piece.end),
+            What::Range(_) => {}
         }
     }
 }
@@ -86,7 +91,9 @@ impl Follow for Account {
 impl Account {
     /// Of steps that are cut there.
     fn new(anchor: Anchor) -> Account {
+        let is_range = matches!(anchor.told.origin, Origin::Range { .. });
         Account {
+            ranged: is_range.then(|| Box::new(Ranged::new(anchor.clone()))),
             cutter: Cutter::new(anchor),
             open: Open::default(),
             first_call: None,
@@ -122,6 +129,31 @@ impl Account {
         }
         if let Some(step) = over.filter(|_| ends_behind) {
             self.close(step);
+        }
+    }
+
+    fn cut_at_ranges(&mut self, cut: impl FnOnce(&mut Ranged, &mut dyn FnMut(Out<'_>))) {
+        let Some(mut ranged) = self.ranged.take() else { return };
+        cut(&mut ranged, &mut |out| self.take_out(&out));
+        self.ranged = Some(ranged);
+    }
+
+    fn take_out(&mut self, out: &Out<'_>) {
+        match out {
+            Out::Step(step) => self.close(*step),
+            Out::Row { piece, within } => match &piece.what {
+                What::Call(call) => {
+                    self.first_call.get_or_insert(piece.at);
+                    if *within && call.outermost {
+                        self.open.outermost(piece);
+                    }
+                    if *within && call.counts {
+                        self.open.call(call, piece.ns());
+                    }
+                }
+                What::Idle => self.gap(piece.at, piece.end),
+                What::Range(_) => {}
+            },
         }
     }
 
@@ -175,6 +207,7 @@ impl Account {
         if let Some(step) = self.cutter.finish() {
             self.close(step);
         }
+        self.cut_at_ranges(Ranged::finish);
         for (at, end) in std::mem::take(&mut self.pending) {
             self.idles(at, end);
         }
@@ -219,7 +252,10 @@ impl Account {
             unusual_ns: sums.unusual_ns,
             longest_unusual: unusual.copied().collect(),
             idle_ns: sums.idle_ns,
-            anchor: anchor.told,
+            anchor: match &self.ranged {
+                Some(ranged) => ranged.told(),
+                None => anchor.told,
+            },
         })
     }
 

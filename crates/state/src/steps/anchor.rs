@@ -46,6 +46,25 @@ impl Anchor {
         }
     }
 
+    /// Of a range of the program's own.
+    pub(super) fn of_range(key: u64, name: &str) -> Anchor {
+        Anchor {
+            told: Told {
+                pid: 0,
+                tid: None,
+                origin: Origin::Range {
+                    key,
+                    name: name.to_owned(),
+                },
+                varies: true,
+                launches: 0,
+                explained: 0,
+                of: 0,
+            },
+            sketch: None,
+        }
+    }
+
     /// Of a process, or one thread of it.
     pub(super) fn of_process(self, pid: u32, tid: Option<u32>) -> Anchor {
         Anchor {

@@ -44,7 +44,9 @@ impl Cutter {
     }
 
     fn work(&mut self, work: &Work) -> Option<Step> {
-        let Origin::Call { key, .. } = self.anchor.told.origin;
+        let Origin::Call { key, .. } = self.anchor.told.origin else {
+            return None;
+        };
         let is_anchor = self.sequence.keys(work).contains(&Some(key));
         self.until = self.until.max(work.end);
         if work.role == Role::Wait {
@@ -64,8 +66,7 @@ impl Cutter {
     }
 
     fn waits(&self) -> bool {
-        let Origin::Call { waits, .. } = self.anchor.told.origin;
-        waits
+        matches!(self.anchor.told.origin, Origin::Call { waits: true, .. })
     }
 
     /// The anchor: one step is over, the next begins.

@@ -1,7 +1,8 @@
 //! Looks for the steps of each process.
 
 use super::anchor::Anchor;
-use super::piece::Piece;
+use super::piece::{Piece, What};
+use super::said::Said;
 use super::watch::Watch;
 use super::work::Work;
 use crate::findings::interner::Interner;
@@ -30,6 +31,7 @@ struct Process {
     first_tid: u32,
     /// Where several launch: each alone, from when the second did.
     threads: BTreeMap<u32, Watch>,
+    said: Said,
 }
 
 impl Process {
@@ -46,8 +48,16 @@ impl Process {
         }
     }
 
-    /// Of all threads together, or else of the one that launches most.
-    fn anchor(&self, pid: u32, interner: &Interner) -> Result<Anchor, String> {
+    fn launches_from(&self, tid: u32) -> bool {
+        tid == self.first_tid || self.threads.get(&tid).is_some_and(|watch| watch.launches() > 0)
+    }
+
+    /// What the program says; or else of all threads together, or else of the one that launches most.
+    fn anchor(&self, pid: u32, interner: &Interner, ranges: &Interner) -> Result<Anchor, String> {
+        let said = self.said.anchor(ranges, |tid| self.launches_from(tid));
+        if let Some((anchor, tid)) = said {
+            return Ok(anchor.of_process(pid, Some(tid)));
+        }
         let of_all = self.all.anchor(interner).map(|anchor| anchor.of_process(pid, None));
         of_all.or_else(|why| {
             let mut threads: Vec<(&u32, &Watch)> = self.threads.iter().collect();
@@ -78,14 +88,24 @@ impl Default for Finder {
 impl Finder {
     /// The next row.
     pub(super) fn take(&mut self, piece: &Piece) {
-        let Some(work) = piece.work() else { return };
-        if let Some(process) = self.processes.entry(u64::from(piece.pid)) {
-            process.take(&work, piece.tid);
+        let (work, range) = match piece.what {
+            What::Range(range) => (None, Some(range)),
+            What::Call(_) | What::Idle => (piece.work(), None),
+        };
+        if work.is_none() && range.is_none() {
+            return;
         }
+        let Some(process) = self.processes.entry(u64::from(piece.pid)) else {
+            return;
+        };
+        work.iter().for_each(|work| process.take(work, piece.tid));
+        range
+            .into_iter()
+            .for_each(|range| process.said.take(range, piece.tid, (piece.at, piece.end)));
     }
 
     /// The steps of the processes that do most of the work.
-    pub(super) fn found(&self, names: &Interner) -> Found {
+    pub(super) fn found(&self, names: &Interner, ranges: &Interner) -> Found {
         let mut processes: Vec<(u64, &Process)> = self.processes.iter().collect();
         processes.sort_by_key(|(pid, process)| (std::cmp::Reverse(process.all.launches()), *pid));
         let most = processes.first().map_or(0, |(_, process)| process.all.launches());
@@ -93,7 +113,7 @@ impl Finder {
         let looked: Vec<Result<Anchor, String>> = processes
             .into_iter()
             .filter(|(_, process)| working(process))
-            .map(|(pid, process)| process.anchor(pid as u32, names))
+            .map(|(pid, process)| process.anchor(pid as u32, names, ranges))
             .collect();
         let why = looked.iter().find_map(|one| one.as_ref().err().cloned());
         let anchors: Vec<Anchor> = looked.into_iter().flatten().collect();

@@ -107,7 +107,9 @@ impl<T: Follow> Follower<T> {
     }
 
     fn found(&self) -> Option<Found> {
-        self.finder.as_ref().map(|finder| finder.found(&self.pieces.names))
+        self.finder
+            .as_ref()
+            .map(|finder| finder.found(&self.pieces.names, &self.pieces.ranges))
     }
 
     /// Begins to cut where it was not known to until now.

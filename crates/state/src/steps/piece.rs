@@ -1,10 +1,12 @@
 //! A row as steps see it: of fixed size, so that the first ones can be kept until it is known what steps are cut at.
 
+use super::said::{Range, of_any_number};
 use super::work::{Role, Work, mixed};
 use crate::catalog::{Class, CopyKind};
 use crate::findings::interner::{Id, Interner};
 use crate::findings::table::hash;
-use crate::record::{Counting, Kind, Record};
+use crate::model::range::Shape;
+use crate::record::{Counting, Kind, Record, json};
 
 /// A row. Times are ns since the start of the trace.
 #[derive(Debug, Clone, Copy)]
@@ -21,6 +23,8 @@ pub struct Piece {
 pub(super) enum What {
     Call(Call),
     Idle,
+    /// It is over.
+    Range(Range),
 }
 
 /// A call.
@@ -46,6 +50,11 @@ impl Piece {
         self.end.abs_diff(self.at)
     }
 
+    /// It gives a device work, as a launch that counts.
+    pub(super) fn launches(&self) -> bool {
+        self.work().is_some_and(|work| work.role == Role::Launch)
+    }
+
     /// A call that steps may be cut at, or do work with.
     pub(super) fn work(&self) -> Option<Work> {
         let What::Call(call) = self.what else { return None };
@@ -65,6 +74,8 @@ impl Piece {
 pub(super) struct Pieces {
     counting: Counting,
     pub names: Interner,
+    /// Of ranges, apart: a program may have any number of them.
+    pub ranges: Interner,
 }
 
 impl Pieces {
@@ -73,6 +84,7 @@ impl Pieces {
         let what = match event.kind {
             Kind::Call => What::Call(self.call(event)),
             Kind::Idle => What::Idle,
+            Kind::Range if !is_of_no_thread(event) => What::Range(self.range(event)),
             _ => return None,
         };
         Some(Piece {
@@ -82,6 +94,15 @@ impl Pieces {
             end: event.end(),
             what,
         })
+    }
+
+    fn range(&mut self, event: &Record<'_>) -> Range {
+        let name = of_any_number(event.name);
+        Range {
+            name: self.ranges.name_id(&name),
+            symbol: hash(&name),
+            outermost: event.depth == 0,
+        }
     }
 
     fn call(&mut self, event: &Record<'_>) -> Call {
@@ -104,6 +125,14 @@ impl Pieces {
             function,
             allocated_bytes: event.bytes.filter(|_| allocates).unwrap_or(0),
         }
+    }
+}
+
+/// It may end on another thread than it began.
+fn is_of_no_thread(event: &Record<'_>) -> bool {
+    match event.range {
+        Some(range) => range.shape == Shape::Started,
+        None => json::is_of_range(event.args, "started"),
     }
 }
 

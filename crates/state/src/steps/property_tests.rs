@@ -28,13 +28,14 @@ prop_compose! {
 
 prop_compose! {
     fn any_row()(
-        (kind, class) in (select(&[Kind::Call, Kind::Idle][..]), select(Class::ALL)),
+        (kind, class) in (select(&[Kind::Call, Kind::Idle, Kind::Range][..]), select(Class::ALL)),
         at in prop_oneof![0i64..1000, any::<i64>()],
         ns in proptest::option::of(prop_oneof![0u64..1000, any::<u64>()]),
         (blocking, failed, depth) in (any::<bool>(), any::<bool>(), 0u8..2),
         kernel in proptest::option::of(select(&["embedding", "add", "a"][..])),
+        name in select(&["step 1", "step 2", "a"][..]),
     ) -> Record<'static> {
-        Record { class, ns, blocking, failed, depth, kernel, layer: "driver", bytes: ns, ..Record::new(kind, at, MAIN) }
+        Record { class, name, ns, blocking, failed, depth, kernel, layer: "driver", bytes: ns, ..Record::new(kind, at, MAIN) }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::anchor::Anchor;
 use super::piece::{Piece, What};
-use crate::model::step::{Origin, Step};
+use crate::model::step::{Anchor as Told, Origin, Step};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Rows that wait.
@@ -14,7 +14,10 @@ const WAITING: usize = 1 << 17;
 /// What comes out, in order.
 pub(super) enum Out<'a> {
     /// A row. `within`: it is of the step that is under way.
-    Row { piece: &'a Piece, within: bool },
+    Row {
+        piece: &'a Piece,
+        within: bool,
+    },
     Step(Step),
 }
 
@@ -56,10 +59,11 @@ impl Ranged {
     }
 
     /// The next row of the process.
-    pub(super) fn take(&mut self, piece: &Piece, hand: &mut impl FnMut(Out<'_>)) {
+    pub(super) fn take(&mut self, piece: &Piece, hand: &mut dyn FnMut(Out<'_>)) {
         if let What::Range(range) = piece.what {
             if Some(range.symbol) == self.key() && self.anchor.told.tid == Some(piece.tid) {
                 self.begin(piece.at, piece.end);
+                self.make_room(hand);
             }
             return;
         }
@@ -78,11 +82,22 @@ impl Ranged {
             return;
         }
         let within: Vec<i64> = self.ranges.range(at..end).map(|(from, _)| *from).collect();
-        within.iter().for_each(|from| drop(self.ranges.remove(from)));
+        for from in within {
+            self.ranges.remove(&from);
+        }
         self.ranges.insert(at, end);
     }
 
-    fn release(&mut self, piece: &Piece, hand: &mut impl FnMut(Out<'_>)) {
+    /// Where a program has ranges and makes no calls.
+    fn make_room(&mut self, hand: &mut dyn FnMut(Out<'_>)) {
+        if self.ranges.len() > WAITING
+            && let Some((at, end)) = self.ranges.pop_first()
+        {
+            hand(Out::Step(self.step(at, end)));
+        }
+    }
+
+    fn release(&mut self, piece: &Piece, hand: &mut dyn FnMut(Out<'_>)) {
         while let Some((at, end)) = self.ranges.first_key_value().map(|(at, end)| (*at, *end)) {
             if piece.at < end {
                 break;
@@ -113,7 +128,7 @@ impl Ranged {
     }
 
     /// After the last row.
-    pub(super) fn finish(&mut self, hand: &mut impl FnMut(Out<'_>)) {
+    pub(super) fn finish(&mut self, hand: &mut dyn FnMut(Out<'_>)) {
         for piece in std::mem::take(&mut self.waiting) {
             self.release(&piece, hand);
         }
@@ -122,8 +137,13 @@ impl Ranged {
         }
     }
 
-    /// Launches in a step, in the mean; those that lie in steps; and all.
-    pub(super) fn launches(&self) -> (u64, u64, u64) {
-        (self.explained / self.number.max(1), self.explained, self.all_launches)
+    /// What is cut at, with how much of the work lies in steps.
+    pub(super) fn told(&self) -> Told {
+        Told {
+            launches: self.explained / self.number.max(1),
+            explained: self.explained,
+            of: self.all_launches,
+            ..self.anchor.told.clone()
+        }
     }
 }

@@ -103,13 +103,24 @@ impl Said {
     }
 
     /// What the program says that its steps are.
-    pub(super) fn anchor(&self, names: &Interner) -> Option<Anchor> {
-        let often = self.0.iter().map(|(_, named)| named).filter(|named| named.count >= LEAST);
-        let rank = |named: &&Named| (is_of_iterations(names.name(named.name)), named.count, named.ns, named.symbol);
+    pub(super) fn anchor(&self, names: &Interner, launches_from: impl Fn(u32) -> bool) -> Option<(Anchor, u32)> {
+        let often = self
+            .0
+            .iter()
+            .map(|(_, named)| named)
+            .filter(|named| named.count >= LEAST);
+        let rank = |named: &&Named| {
+            (
+                is_of_iterations(names.name(named.name)),
+                named.count,
+                named.ns,
+                named.symbol,
+            )
+        };
         let best = often
-            .filter(|named| is_of_iterations(names.name(named.name)) || named.covers())
+            .filter(|named| is_of_iterations(names.name(named.name)) || named.covers() && launches_from(named.tid))
             .max_by_key(rank)?;
-        Some(Anchor::of_range(best.symbol, names.name(best.name), best.tid))
+        Some((Anchor::of_range(best.symbol, names.name(best.name)), best.tid))
     }
 }
 

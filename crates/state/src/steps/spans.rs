@@ -4,7 +4,8 @@ use super::anchor::Anchor;
 use super::cutter::Cutter;
 use super::follower::Follow;
 use super::piece::Piece;
-use crate::model::step::Step;
+use super::ranged::{Out, Ranged};
+use crate::model::step::{Origin, Step};
 use crate::record::{Kind, Record, Taker};
 
 /// Steps of a process that are kept.
@@ -14,13 +15,17 @@ const MOST: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Spans {
     cutter: Cutter,
+    /// Where the program says what its steps are, that cuts.
+    ranged: Option<Box<Ranged>>,
     steps: Vec<Step>,
     count: u64,
 }
 
 impl Follow for Spans {
     fn of(anchor: &Anchor) -> Spans {
+        let is_range = matches!(anchor.told.origin, Origin::Range { .. });
         Spans {
+            ranged: is_range.then(|| Box::new(Ranged::new(anchor.clone()))),
             cutter: Cutter::new(anchor.clone()),
             steps: Vec::new(),
             count: 0,
@@ -28,9 +33,14 @@ impl Follow for Spans {
     }
 
     fn take(&mut self, piece: &Piece) {
-        if let Some(step) = self.cutter.take(piece) {
-            self.keep(step);
+        let Some(mut ranged) = self.ranged.take() else {
+            self.cutter.take(piece).into_iter().for_each(|step| self.keep(step));
+            return;
+        };
+        if piece.pid == ranged.pid() {
+            ranged.take(piece, &mut |out| self.take_out(&out));
         }
+        self.ranged = Some(ranged);
     }
 }
 
@@ -42,12 +52,24 @@ impl Spans {
         }
     }
 
+    fn take_out(&mut self, out: &Out<'_>) {
+        if let Out::Step(step) = out {
+            self.keep(*step);
+        }
+    }
+
     pub(super) fn numbered(mut self) -> Numbered {
         if let Some(step) = self.cutter.finish() {
             self.keep(step);
         }
+        let said = self.ranged.take();
+        let marked = said.is_some();
+        if let Some(mut ranged) = said {
+            ranged.finish(&mut |out| self.take_out(&out));
+        }
         Numbered {
             pid: self.cutter.pid(),
+            marked,
             count: self.count,
             steps: self.steps,
         }
@@ -58,6 +80,8 @@ impl Spans {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Numbered {
     pub pid: u32,
+    /// The program says itself what its steps are.
+    pub marked: bool,
     /// Number 1 first.
     pub steps: Vec<Step>,
     /// Of all, also of those that were too many to be kept.
@@ -112,6 +136,7 @@ impl Numbered {
             let args = format!("{{\"launches\":{},\"usual\":{}}}", step.launches, step.usual);
             taker.take(&Record {
                 name: &name,
+                layer: if self.marked { "nvtx" } else { "" },
                 args: Some(&args),
                 count: step.number,
                 ns: Some(step.ns()),

@@ -3,7 +3,7 @@
 use super::made::{BACKWARD, Calls, LAYER, MAIN, Training};
 use super::{Account, Followed, Follower};
 use crate::catalog::Class;
-use crate::model::step::Where;
+use crate::model::step::{Origin, Where};
 use crate::record::{Kind, Record, Taker};
 
 const MS: i64 = 1_000_000;
@@ -217,4 +217,82 @@ fn what_is_found_late_is_told_from_then_on_and_read_again_as_if_it_had_been_know
     let at_once = calls.steps();
     assert_eq!(format!("{whole:?}"), format!("{at_once:?}"));
     assert_eq!((whole.count, whole.since_ns), (200, None));
+}
+
+/// Steps that the program calls by `name`, in each of which there are two passes and a pause behind; `early`: ranges are told of
+/// before the calls in them, as short ones are.
+fn said(name: impl Fn(u64) -> &'static str, early: bool) -> Calls {
+    let mut calls = Calls::default();
+    for step in 1..=30 {
+        let (at, row) = (calls.now, calls.rows.len());
+        calls.batch();
+        (0..2).for_each(|_| calls.launches(&LAYER, BACKWARD));
+        if step == 20 {
+            let alloc = calls.call("cuMemAlloc_v2", Class::Alloc, MAIN, 1);
+            alloc.ns = Some(9_000_000);
+            calls.now += 9 * MS;
+        }
+        calls.item(100);
+        let range = Record {
+            ns: Some(at.abs_diff(calls.now)),
+            name: name(step),
+            ..Record::new(Kind::Range, at, MAIN)
+        };
+        let place = if early { row } else { calls.rows.len() };
+        calls.rows.insert(place, range);
+        calls.pause(300);
+        calls.launch("metric", MAIN);
+    }
+    calls
+}
+
+#[test]
+fn ranges_that_are_called_steps_are_the_steps_whenever_they_are_told_of() {
+    let numbered = |step: u64| &*Box::leak(format!("ProfilerStep#{step}").into_boxed_str());
+    for early in [false, true] {
+        let steps = said(numbered, early).steps();
+        assert_eq!(steps.anchor.words(), "by NVTX range 'ProfilerStep#*'");
+        assert_eq!(
+            (steps.count, steps.usual, steps.anchor.launches),
+            (30, 30, 18),
+            "{early}"
+        );
+        assert_eq!((steps.anchor.explained, steps.anchor.of), (540, 570));
+        let slow = &steps.slowest[0];
+        assert_eq!(
+            (slow.step.number, slow.differences[0].place),
+            (20, Where::Calls(Class::Alloc))
+        );
+    }
+}
+
+#[test]
+fn a_range_around_most_of_the_time_is_a_step_whatever_it_is_called() {
+    let steps = said(|_| "minibatch", false).steps();
+    assert_eq!(
+        (steps.count, steps.anchor.words()),
+        (30, "by NVTX range 'minibatch'".to_owned())
+    );
+}
+
+#[test]
+fn ranges_around_little_are_parts_of_steps() {
+    let mut calls = Training::usual().calls();
+    let marks: Vec<i64> = calls
+        .rows
+        .iter()
+        .filter(|row| row.kernel == Some("embedding"))
+        .map(|row| row.at)
+        .collect();
+    calls.rows.extend(marks.into_iter().map(|at| Record {
+        ns: Some(20_000),
+        name: "embed",
+        ..Record::new(Kind::Range, at, MAIN)
+    }));
+    let steps = calls.steps();
+    assert!(
+        matches!(steps.anchor.origin, Origin::Call { .. }),
+        "{}",
+        steps.anchor.words()
+    );
 }

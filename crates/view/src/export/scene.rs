@@ -48,9 +48,10 @@ pub enum Track {
         pid: u32,
         devices: Devices,
     },
-    /// Iterations of a process.
+    /// Iterations of a process. `marked`: as it says itself.
     Steps {
         pid: u32,
+        marked: bool,
     },
     /// From the start of a process to its end.
     Life {
@@ -71,7 +72,7 @@ impl Track {
     pub fn pid(self) -> u32 {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
+            Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid, .. } => pid,
             Track::Waits { pid, .. } | Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
@@ -93,7 +94,8 @@ impl Track {
                 Devices::One(device) => format!("GPU {device} idle (measured), by cause"),
                 Devices::Several => "all GPUs of the process idle (measured), by cause".to_owned(),
             },
-            Track::Steps { .. } => "steps (inferred)".to_owned(),
+            Track::Steps { marked: true, .. } => "steps (by NVTX range)".to_owned(),
+            Track::Steps { marked: false, .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
             Track::Xid => "Xid".to_owned(),
@@ -461,7 +463,10 @@ impl<P: Painter> Encoder for Scene<P> {
                 self.mark(Track::Xid, event, &name, out);
             }
             Kind::Idle => self.idle(event, out),
-            Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
+            Kind::Step => {
+                let marked = !event.layer.is_empty();
+                self.stretch(Track::Steps { pid: event.pid, marked }, event.name, event, out);
+            }
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),
             // others have no place of their own

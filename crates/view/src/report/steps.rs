@@ -3,8 +3,9 @@
 use super::Report;
 use super::idle::{at_least, share_words};
 use super::words::percent;
-use crate::model::step::{Difference, Slow, Steps, Told, Where};
+use crate::model::step::{Difference, Origin, Slow, Steps, Told, Where};
 use crate::record::{Record, Taker};
+use crate::sink::steps::certainty;
 use crate::steps::{Account, Anchor, Followed, Follower};
 use crate::text::quantity::{bytes, count, duration, plural};
 
@@ -70,9 +71,10 @@ impl Iterations {
         let steps = self.told.found.first()?;
         let idle = format!("GPU idle at least {} in them", at_least(steps.idle_ns, steps.span_ns()));
         Some(format!(
-            "{} of {} in the median (inferred), {idle}",
+            "{} of {} in the median ({}), {idle}",
             count(steps.usual),
-            duration(steps.median_ns)
+            duration(steps.median_ns),
+            certainty(steps)
         ))
     }
 
@@ -88,15 +90,16 @@ impl Iterations {
 /// How sure it is that these are steps.
 pub(super) fn evidence(steps: &Steps) -> String {
     let anchor = &steps.anchor;
-    let alike = if anchor.varies {
+    let alike = if matches!(anchor.origin, Origin::Range { .. }) {
+        "lie in them, whichever thread made them".to_owned()
+    } else if anchor.varies {
         "lie in such steps, whose work varies".to_owned()
     } else {
         format!("lie in steps of about the same {}", plural(anchor.launches, "launch"))
     };
     let share = anchor.explained as f64 / anchor.of.max(1) as f64;
-    let whose = anchor
-        .tid
-        .map_or_else(|| format!("process {}", anchor.pid), |tid| format!("thread {tid}"));
+    let of_thread = anchor.tid.filter(|_| matches!(anchor.origin, Origin::Call { .. }));
+    let whose = of_thread.map_or_else(|| format!("process {}", anchor.pid), |tid| format!("thread {tid}"));
     format!(
         "{} of {} of {whose} {alike}",
         percent(share),

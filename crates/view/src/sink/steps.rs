@@ -5,8 +5,21 @@ use crate::text::quantity::{count, duration, escaped, plural};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Certain is what the program says itself.
-pub const CERTAINTY: &str = "inferred";
+/// How sure it is that these are steps.
+pub fn certainty(steps: &Steps) -> &'static str {
+    match steps.anchor.origin {
+        Origin::Call { .. } => "inferred",
+        Origin::Range { .. } => "marked",
+    }
+}
+
+/// What says so; not escaped.
+fn origin(steps: &Steps) -> String {
+    match steps.anchor.origin {
+        Origin::Call { .. } => format!("inferred: {}", steps.anchor.words()),
+        Origin::Range { .. } => steps.anchor.words(),
+    }
+}
 
 /// Those of each process, and why there are none; both null: they were not looked for.
 pub fn to_json(told: &Told) -> (Value, Value) {
@@ -46,13 +59,13 @@ fn line(steps: &Steps) -> String {
         number => format!("; {} beside them did other work", plural(number, "step")),
     };
     format!(
-        "{} of {} in the median{}, 99 % of them at most {}{slowest}; {}{unusual} ({CERTAINTY}: {})",
+        "{} of {} in the median{}, 99 % of them at most {}{slowest}; {}{unusual} ({})",
         count(steps.usual),
         duration(steps.median_ns),
         sampled(steps),
         duration(steps.p99_ns),
         warm_up(steps),
-        escaped(&steps.anchor.words())
+        escaped(&origin(steps))
     )
 }
 
@@ -82,12 +95,20 @@ pub fn warm_up(steps: &Steps) -> String {
     }
 }
 
+fn anchor_json(origin: &Origin) -> Value {
+    match origin {
+        Origin::Call { name, after, waits, .. } => {
+            json!({"name": name, "after": after, "at": if *waits { "end" } else { "begin" }})
+        }
+        Origin::Range { name, .. } => json!({"range": name}),
+    }
+}
+
 fn object(steps: &Steps) -> Value {
-    let Origin::Call { name, after, waits, .. } = &steps.anchor.origin;
     let anchor = &steps.anchor;
     json!({
-        "pid": anchor.pid, "tid": anchor.tid, "certainty": CERTAINTY,
-        "anchor": {"name": name, "after": after, "at": if *waits { "end" } else { "begin" }},
+        "pid": anchor.pid, "tid": anchor.tid, "certainty": certainty(steps),
+        "anchor": anchor_json(&anchor.origin),
         "varies": anchor.varies, "launches": anchor.launches,
         "explained_launches": anchor.explained, "of_launches": anchor.of,
         "count": steps.count, "since_ns": steps.since_ns, "before_ns": steps.before_ns,
@@ -123,4 +144,97 @@ fn slow(slow: &Slow) -> Value {
     };
     object["differences"] = slow.differences.iter().map(of).collect();
     object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::step::{Anchor, WarmUp};
+
+    fn steps(origin: Origin) -> Steps {
+        let step = Step {
+            number: 67,
+            at: 0,
+            end: 17_700_000,
+            launches: 20,
+            usual: true,
+        };
+        Steps {
+            anchor: Anchor {
+                pid: 7,
+                tid: None,
+                origin,
+                varies: false,
+                launches: 20,
+                explained: 2000,
+                of: 2000,
+            },
+            count: 100,
+            since_ns: None,
+            before_ns: 0,
+            warm_up: WarmUp {
+                steps: 1,
+                ns: 1_400_000,
+            },
+            from_ns: 0,
+            to_ns: 80_000_000,
+            usual: 99,
+            usual_ns: 79_000_000,
+            median_ns: 599_100,
+            p99_ns: 17_700_000,
+            min_ns: 547_300,
+            max_ns: 17_700_000,
+            one_of: 1,
+            outside_ns: Some(12_900),
+            slowest: vec![Slow {
+                step,
+                differences: Vec::new(),
+                more_allocated_bytes: 0,
+                more_idle_ns: 0,
+            }],
+            unusual: 2,
+            unusual_ns: 9_000_000,
+            longest_unusual: Vec::new(),
+            idle_ns: 0,
+        }
+    }
+
+    fn told(steps: Steps) -> String {
+        to_text(&Told {
+            found: vec![steps],
+            why_none: None,
+        })
+    }
+
+    #[test]
+    fn a_line_says_how_many_how_long_and_what_says_so() {
+        let call = Origin::Call {
+            key: 1,
+            name: "cuStreamSynchronize".to_owned(),
+            after: None,
+            waits: true,
+            launches: false,
+        };
+        let range = Origin::Range {
+            key: 1,
+            name: "step \u{1b}[2J".to_owned(),
+        };
+        let late = Steps {
+            since_ns: Some(4_000_000_000),
+            one_of: 4,
+            ..steps(call.clone())
+        };
+        insta::assert_snapshot!(told(steps(call)) + &told(steps(range)) + &told(late));
+    }
+
+    #[test]
+    fn why_there_are_none_is_said_where_they_were_looked_for() {
+        let none = Told {
+            found: Vec::new(),
+            why_none: Some("nothing was launched".to_owned()),
+        };
+        assert_eq!(to_text(&none), "steps: none found: nothing was launched\n");
+        assert_eq!(to_text(&Told::default()), "");
+        assert_eq!(to_json(&Told::default()), (Value::Null, Value::Null));
+    }
 }

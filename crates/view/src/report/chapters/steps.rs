@@ -6,7 +6,7 @@ use super::super::steps::{Iterations, differences, evidence};
 use super::super::words::at;
 use crate::model::step::{Slow, Steps};
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::sink::steps::{CERTAINTY, sampled, warm_up};
+use crate::sink::steps::{certainty, sampled, warm_up};
 use crate::text::quantity::{count, duration, plural};
 
 /// Steps that are told where there is little room.
@@ -44,9 +44,10 @@ fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
     Section {
         title: several.then(|| format!("Steps, process {}", steps.anchor.pid)),
         about: format!(
-            "{} of {} in the median ({CERTAINTY}): {}",
+            "{} of {} in the median ({}): {}",
             count(steps.usual),
             duration(steps.median_ns),
+            certainty(steps),
             steps.anchor.words()
         ),
         lines: lines(told, steps),
