@@ -109,10 +109,14 @@ impl Finder {
         let mut processes: Vec<(u64, &Process)> = self.processes.iter().collect();
         processes.sort_by_key(|(pid, process)| (std::cmp::Reverse(process.all.launches()), *pid));
         let most = processes.first().map_or(0, |(_, process)| process.all.launches());
-        let working = |process: &Process| is_percent(process.all.launches(), most.max(1), FEW_PERCENT);
+        // where nobody launches anything, who says what its steps are is believed
+        let works = |process: &Process| match most {
+            0 => process.said.anchor(ranges, |_| true).is_some(),
+            most => is_percent(process.all.launches(), most, FEW_PERCENT),
+        };
         let looked: Vec<Result<Anchor, String>> = processes
             .into_iter()
-            .filter(|(_, process)| working(process))
+            .filter(|(_, process)| works(process))
             .map(|(pid, process)| process.anchor(pid as u32, names, ranges))
             .collect();
         let why = looked.iter().find_map(|one| one.as_ref().err().cloned());

@@ -296,3 +296,19 @@ fn ranges_around_little_are_parts_of_steps() {
         steps.anchor.words()
     );
 }
+
+#[test]
+fn a_program_that_copies_alone_has_the_steps_that_it_marks() {
+    let mut calls = Calls::default();
+    for _ in 0..10 {
+        let at = calls.now;
+        calls.batch();
+        calls.rows.push(Record {
+            ns: Some(at.abs_diff(calls.now)),
+            name: "step",
+            ..Record::new(Kind::Range, at, MAIN)
+        });
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.anchor.of), (10, 0));
+}
