@@ -66,3 +66,49 @@ impl Part {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Kind, Record};
+
+    #[derive(Default)]
+    struct Kept(Vec<i64>);
+
+    impl Taker for Kept {
+        fn take(&mut self, record: &Record<'_>) {
+            self.0.push(record.at);
+        }
+    }
+
+    fn left(part: &Part) -> (Vec<i64>, End) {
+        let mut kept = Kept::default();
+        let end = part.through(&mut kept, |to| {
+            (0..10).for_each(|at| to.take(&Record::new(Kind::Call, at, 7)));
+            End {
+                rows: 10,
+                all_rows: 11,
+                summary: Some("{}".to_owned()),
+                ..End::default()
+            }
+        });
+        (kept.0, end)
+    }
+
+    #[test]
+    fn a_part_has_its_rows_and_no_totals() {
+        let (rows, end) = left(&Part::All);
+        assert_eq!((rows.len(), end.all_rows, end.summary.as_deref()), (10, 11, Some("{}")));
+        let part = Part::Steps(steps::Part {
+            first: 2,
+            last: 3,
+            of: 9,
+            from: 4,
+            to: 6,
+        });
+        let (rows, end) = left(&part);
+        assert_eq!((rows, end.rows, end.summary), (vec![4, 5], 2, None));
+        assert_eq!(part.words().as_deref(), Some("only steps 2 to 3 of 9"));
+        assert_eq!(part.covers(Covers::All), Covers::From(4));
+    }
+}

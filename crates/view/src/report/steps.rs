@@ -21,7 +21,7 @@ pub struct Iterations {
 #[derive(Debug)]
 pub(super) enum StepTally {
     Takes(Box<Follower<Account>>),
-    Knows(Followed<Account>),
+    Knows(Box<Followed<Account>>),
     /// Of a part of a trace.
     Off,
 }
@@ -46,7 +46,7 @@ impl StepTally {
         };
         let followed = follower.finish();
         let again = followed.again.clone();
-        *self = StepTally::Knows(followed);
+        *self = StepTally::Knows(Box::new(followed));
         again
     }
 
@@ -55,7 +55,7 @@ impl StepTally {
         let from = report.from_ns.saturating_add_unsigned(report.run.start_ns);
         let followed = match std::mem::replace(self, StepTally::Off) {
             StepTally::Takes(follower) => follower.finish(),
-            StepTally::Knows(followed) => followed,
+            StepTally::Knows(followed) => *followed,
             StepTally::Off => return Iterations::default(),
         };
         Iterations {
