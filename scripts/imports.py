@@ -15,7 +15,7 @@ FLOORS = {
     "collect": "activity confine device discover elf engine foreign inside owner probe stack",
     "state": "findings model record rule steps",
     "store": "trace",
-    "view": "export paths report section sink timeline within",
+    "view": "export part paths report section sink timeline",
     "app": "cli command rows serve top tracer version",
 }
 

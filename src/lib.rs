@@ -47,4 +47,4 @@ pub use gpuscope_state::{findings, model, record, rule, steps};
 pub use gpuscope_store::trace;
 pub use gpuscope_view::sink;
 #[cfg(feature = "record")]
-pub use gpuscope_view::{export, paths, report, timeline, within};
+pub use gpuscope_view::{export, part, paths, report, timeline};

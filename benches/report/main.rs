@@ -11,6 +11,7 @@ mod fixture;
 
 use anyhow::{Context, Result, anyhow};
 use gpuscope::export::{Writing, chrome, perfetto};
+use gpuscope::part::Part;
 use gpuscope::record::{Encoder, Ending};
 use gpuscope::trace::Reader;
 use std::fs::File;
@@ -28,7 +29,7 @@ fn main() -> Result<()> {
         make(path, number(1, 10)? * 1_000_000, number(2, 500)?)?;
     }
     let rows = measured("report", || {
-        Ok(gpuscope::report::load(path, &mut |_, _| {})?.source.rows)
+        Ok(gpuscope::report::load(path, &Part::All, &mut |_, _| {})?.source.rows)
     })?;
     let size = std::fs::metadata(path)?.len();
     println!("{rows} rows, {:.1} bytes each", size as f64 / rows as f64);

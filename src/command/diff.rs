@@ -1,6 +1,7 @@
 //! `gpuscope diff`: what changed between two recordings.
 
 use super::leaks::screen::columns;
+use super::reading::Asked;
 use super::report::{coloured, gates, put, read, status, warn};
 use crate::cli::DiffArgs;
 use crate::output::Output;
@@ -14,10 +15,11 @@ use std::process::ExitCode;
 /// A recording cannot be read, or nothing can be written.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, true)?;
-    let (before, after) = (
-        read(&args.before, None, args.step)?,
-        read(&args.after, None, args.step)?,
-    );
+    let asked = Asked {
+        step: args.step,
+        ..Asked::default()
+    };
+    let (before, after) = (read(&args.before, asked)?, read(&args.after, asked)?);
     warn(&before);
     warn(&after);
     let diff = diff::diff(&before, &after);

@@ -133,7 +133,7 @@ fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
 
 fn export(rows: Rows, encoder: Box<dyn Encoder>, to: &mut dyn Write) -> io::Result<(End, Written)> {
     let mut writing = Writing::new(encoder, to);
-    let end = rows.read(&mut writing);
+    let end = rows.read(&mut writing).map_err(io::Error::other)?;
     give_totals(&end, &mut writing);
     let written = writing.end(&ending(&end))?;
     Ok((end, written))
@@ -252,7 +252,7 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 fn into_folder(rows: Rows, folder: &Path) -> Result<()> {
     let (from, part) = (rows.path.clone(), rows.words());
     let mut days = folder::Folder::new(folder, rows.recording.meta());
-    let end = rows.read(&mut days);
+    let end = rows.read(&mut days)?;
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
     warn(&from, &end, part.as_deref());

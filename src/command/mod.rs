@@ -29,7 +29,6 @@ pub(crate) mod run;
 pub(crate) mod running;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
-mod steps;
 #[cfg(feature = "record")]
 pub(crate) mod timeline;
 #[cfg(feature = "top")]

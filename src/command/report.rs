@@ -3,17 +3,17 @@
 use super::leaks::screen::columns;
 use super::prepare::{self, Subject};
 use super::progress::Progress;
+use super::reading::{self, Asked};
+use super::rights;
 use super::running::Running;
-use super::steps;
 use super::whole_file::WholeFile;
-use super::{reading, rights};
-use crate::cli::{Colour, Content, Options, ReportArgs, StepRange};
+use crate::cli::{Colour, Content, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
 use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::report::gate::Gate;
-use crate::report::{Live, Report, html, json, load, load_part, load_within, markdown, text};
+use crate::report::{Live, Report, html, json, load, markdown, text};
 use crate::rule::Rule;
 use anyhow::{Context, Result, bail};
 use std::io::{IsTerminal, Write};
@@ -28,7 +28,7 @@ use std::time::Instant;
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, false)?;
     let report = match &args.file {
-        Some(file) => read(file, args.range.as_deref(), args.step)?,
+        Some(file) => read(file, asked(args))?,
         None => live(args)?,
     };
     warn(&report);
@@ -36,20 +36,19 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     status(&gates, &report, Vec::new())
 }
 
-/// Reads a recording, or what lies within ranges of a name, or some steps of it, and shows how far it has come.
-pub(super) fn read(path: &Path, range: Option<&str>, step: Option<StepRange>) -> Result<Report> {
+fn asked(args: &ReportArgs) -> Asked<'_> {
+    Asked {
+        range: args.range.as_deref(),
+        step: args.step,
+    }
+}
+
+/// Reads what is asked for of a recording, and shows how far it has come.
+pub(super) fn read(path: &Path, asked: Asked<'_>) -> Result<Report> {
     rights::for_files();
-    if let Some(range) = step {
-        let part = steps::choose(path, range, &steps::find(path)?)?;
-        let mut progress = Progress::of(format!("reading {} of {}", part.words(), path.display()));
-        return load_part(path, &part, &mut |done, all| progress.show(done, all));
-    }
-    let within = reading::within(path, range)?;
+    let (part, _) = reading::locate(path, asked)?.unwrap_or_default();
     let mut progress = Progress::of(format!("reading {}", path.display()));
-    match within {
-        Some(within) => load_within(path, &within, &mut |done, all| progress.show(done, all)),
-        None => load(path, &mut |done, all| progress.show(done, all)),
-    }
+    load(path, &part, &mut |done, all| progress.show(done, all))
 }
 
 /// Traces until a signal, the time limit, or the end of all traced processes.

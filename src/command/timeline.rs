@@ -1,16 +1,18 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
 use super::leaks::screen;
-use super::{prepare, reading, rights, steps};
+use super::reading::{self, Asked};
+use super::{prepare, rights};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
 use crate::output::{Output, say};
+use crate::part::Part;
 use crate::record::Taker;
 use crate::refusal::Usage;
-use crate::steps::{Marking, Part};
+use crate::steps::Numbered;
 use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
-use crate::trace::Recording;
+use crate::trace::{End, Recording};
 use anyhow::{Result, bail};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
@@ -27,36 +29,27 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     rights::for_files();
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
-    let found = steps::find(&args.file)?;
-    let limits = match args.step {
-        Some(range) => window(&steps::choose(&args.file, range, &found)?),
-        None => limits,
+    let asked = Asked {
+        range: args.range.as_deref(),
+        step: args.step,
     };
+    let (mut part, mut steps) = reading::locate(&args.file, asked)?.unzip();
+    // what began before it and is under way within is shown, too
+    let limits = match part.take_if(|part| matches!(part, Part::Steps(_))) {
+        Some(Part::Steps(part)) => window(&part),
+        _ => limits,
+    };
+    let part = part.unwrap_or_default();
     let look = look(args);
-    let within = reading::within(&args.file, args.range.as_deref())?;
-    // steps have their numbers in the whole
-    let read = |doing: &str, taker: &mut dyn Taker| {
-        let recording = Recording::open(&args.file)?;
-        let mark = |to: &mut dyn Taker| {
-            let mut marking = Marking::new(found.anchors.clone(), to);
-            let end = reading::read(recording, &args.file, doing, &mut marking);
-            marking.finish();
-            end
-        };
-        anyhow::Ok(match &within {
-            Some(within) => mark(&mut within.only(taker)),
-            None => mark(taker),
-        })
-    };
     let mut survey = Survey::new(&filter, limits);
-    let end = read("reading", &mut survey)?;
+    let end = read(args, &part, "reading", &mut steps, &mut survey)?;
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
         bail!(nothing(args, survey.calls, limits, end.all_rows));
     };
     let lanes = survey.busiest(args.lanes.into());
     let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
-    read("drawing", &mut bins)?;
+    read(args, &part, "drawing", &mut steps, &mut bins)?;
     let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
     let mut output = Output::stdout();
     output.write(picture.as_bytes());
@@ -71,7 +64,30 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn window(part: &Part) -> Window {
+/// Hands rows of a part to `taker`, and steps, which have their numbers in the whole: where they are not known yet, they are
+/// looked for on the way.
+fn read(
+    args: &TimelineArgs,
+    part: &Part,
+    doing: &str,
+    steps: &mut Option<Vec<Numbered>>,
+    taker: &mut dyn Taker,
+) -> Result<End> {
+    let recording = Recording::open(&args.file)?;
+    let Some(steps) = steps else {
+        let (end, followed) = reading::read_with_steps(recording, &args.file, doing, taker)?;
+        let found = steps.insert(followed.numbered());
+        found.iter().for_each(|steps| steps.hand(taker));
+        return Ok(end);
+    };
+    Ok(part.through(taker, |to| {
+        let end = reading::read(recording, &args.file, doing, to);
+        steps.iter().for_each(|steps| steps.hand(to));
+        end
+    }))
+}
+
+fn window(part: &crate::steps::Part) -> Window {
     Window {
         from: part.from,
         to: part.to,

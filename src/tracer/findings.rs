@@ -1,18 +1,35 @@
-//! Looks for what is wrong while a run is traced, by the rows that a recording of it would have.
+//! Looks for what is wrong while a run is traced, and for its steps, by the rows that a recording of it would have.
 
 use super::Tracer;
 use crate::findings::Examiner;
 use crate::model::finding::{Diagnosis, Report};
+use crate::model::step::Told;
 use crate::model::summary::Function;
+use crate::record::{Record, Taker};
+use crate::steps::{Account, Follower};
 
 /// Who looks; else why nobody does, if that is to be said.
-pub(super) type Plane = Result<Box<Examiner>, Option<String>>;
+pub(super) type Plane = Result<Box<Diagnostics>, Option<String>>;
+
+/// Takes rows for what is said of a run at its end.
+#[derive(Default)]
+pub(super) struct Diagnostics {
+    examiner: Examiner,
+    steps: Follower<Account>,
+}
+
+impl Taker for Diagnostics {
+    fn take(&mut self, record: &Record<'_>) {
+        self.examiner.take(record);
+        self.steps.take(record);
+    }
+}
 
 impl Tracer {
     /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
     pub fn look_for_findings(&mut self) {
         self.begin_measures();
-        self.findings = Ok(Box::new(Examiner::new()));
+        self.findings = Ok(Box::default());
     }
 
     /// Has the summary say why it does not tell what is wrong.
@@ -48,8 +65,11 @@ impl Tracer {
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
-            Ok(examiner) if !examiner.saw_calls() => Diagnosis::NotLookedFor("no CUDA call was seen".to_owned()),
-            Ok(examiner) => {
+            Ok(diagnostics) if !diagnostics.examiner.saw_calls() => {
+                Diagnosis::NotLookedFor("no CUDA call was seen".to_owned())
+            }
+            Ok(diagnostics) => {
+                let examiner = &mut diagnostics.examiner;
                 if blind {
                     examiner.doubt_idleness();
                 }
@@ -66,5 +86,10 @@ impl Tracer {
                 })
             }
         }
+    }
+    /// The iterations of the programs, as far as they were followed. To be asked once, after the last row.
+    pub(super) fn followed_steps(&mut self) -> Told {
+        let diagnostics = self.findings.as_mut().ok().filter(|one| one.examiner.saw_calls());
+        diagnostics.map_or_else(Told::default, |one| std::mem::take(&mut one.steps).finish().told())
     }
 }

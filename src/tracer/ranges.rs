@@ -6,7 +6,7 @@ use crate::engine::{Records, Stream};
 use crate::inside;
 use crate::model::range::Range;
 use crate::probe::launch::Runner;
-use crate::record::Encoder;
+use crate::record::{Encoder, Taker};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::rc::Rc;
@@ -79,6 +79,9 @@ impl Tracer {
             now.or_else(|| program.cloned()).unwrap_or_else(|| "?".to_owned())
         });
         let made = self.maker.range(range, comm, encoder.keeps());
+        if let Ok(findings) = &mut self.findings {
+            Taker::take(findings.as_mut(), &made);
+        }
         encoder.take(&made, &mut self.buffer);
         self.shown = true;
         self.write_if_full();

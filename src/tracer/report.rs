@@ -63,6 +63,7 @@ impl Tracer {
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
+        summary.steps = self.followed_steps();
         let mut sites = sites_of(&summary.work);
         sites.extend(sites_of_groups(&summary.aggregates));
         let executed = summary.gpu.iter().flat_map(|gpu| &gpu.by_site);

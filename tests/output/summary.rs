@@ -9,6 +9,7 @@ use gpuscope::model::kernel_name::KernelName;
 use gpuscope::model::launches::{Kernel, Shape, Streams};
 use gpuscope::model::open::OpenCall;
 use gpuscope::model::outside::Outside;
+use gpuscope::model::step::Told;
 use gpuscope::model::summary::{Chosen, Copies, Failure, Function, Summary, UnderWay};
 use gpuscope::model::totals::{Spent, Totals};
 use gpuscope::model::xid::{Faults, Report, Source, Tally};
@@ -193,6 +194,10 @@ fn summary() -> Summary {
         driver: None,
         gpu: None,
         aggregates: Vec::new(),
+        steps: Told {
+            why_none: Some("nothing was launched".to_owned()),
+            ..Told::default()
+        },
         findings: gpuscope::model::finding::Diagnosis::default(),
         kernels: kernels(),
         full_names: false,

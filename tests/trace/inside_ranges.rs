@@ -251,6 +251,12 @@ fn the_library_of_before_is_seen_and_devices_work_for_the_innermost_range() {
     let of = |name: &str| ranges.iter().find(|one| one["name"] == name).expect("a range");
     assert_eq!((number(of("step"), "count"), number(of("größer"), "count")), (10, 10));
     assert_eq!(number(&report["ranges"]["marks"][0], "count"), 10);
+    let steps = &report["steps"][0];
+    assert_eq!(
+        (text(steps, "certainty"), number(steps, "count")),
+        ("marked".to_owned(), 10)
+    );
+    assert_eq!(text(&steps["anchor"], "range"), "step");
     let lines = said(&trace, &["export", "--to", "jsonl"]);
     let lines: Vec<Value> = lines
         .lines()

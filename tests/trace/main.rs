@@ -45,6 +45,7 @@ mod processes;
 mod sizes;
 mod standby;
 mod static_probes;
+mod steps;
 #[path = "../support/mod.rs"]
 mod support;
 mod surroundings;

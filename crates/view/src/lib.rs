@@ -3,6 +3,8 @@
 #[cfg(feature = "record")]
 pub mod export;
 #[cfg(feature = "record")]
+pub mod part;
+#[cfg(feature = "record")]
 pub mod paths;
 #[cfg(feature = "record")]
 pub mod report;
@@ -10,8 +12,6 @@ pub mod section;
 pub mod sink;
 #[cfg(feature = "record")]
 pub mod timeline;
-#[cfg(feature = "record")]
-pub mod within;
 
 // What lies below is called as if it were here: where a module lies is said once.
 #[cfg(feature = "record")]

@@ -4,6 +4,7 @@ use super::fixture::Loop;
 use super::support::browser::Browser;
 use gpuscope::model::finding::{Finding, Moment};
 use gpuscope::model::work::Certainty;
+use gpuscope::part::Part;
 use gpuscope::record::{Kind, Record};
 use gpuscope::report::{Report, html, load, markdown, text};
 use serde_json::json;
@@ -82,7 +83,7 @@ fn hostile() -> (TempDir, Report) {
     made.end(Some(&summary));
     let path = folder.path().join("trace.arrows");
     std::fs::write(&path, bytes).expect("a file");
-    let mut report = load(&path, &mut |_, _| {}).expect("a report");
+    let mut report = load(&path, &Part::All, &mut |_, _| {}).expect("a report");
     let bad = || HOSTILE.to_owned();
     report.findings = vec![
         finding(),
@@ -212,7 +213,7 @@ fn a_flame_graph_is_zoomed_searched_and_walked_by_keys() {
     std::fs::write(&path, bytes).expect("a file");
     let (_, url) = filed(
         folder.path(),
-        &html::page(&load(&path, &mut |_, _| {}).expect("a report")),
+        &html::page(&load(&path, &Part::All, &mut |_, _| {}).expect("a report")),
     );
     let mut browser = Browser::start();
     browser.look(1280, false);

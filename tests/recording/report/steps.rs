@@ -29,7 +29,7 @@ fn chosen_steps_have_their_calls_and_no_others() {
         assert_eq!(report["idle"][0]["total_ns"], json!(steps * 1_200_000));
         assert_eq!(report["exact"], json!(false));
     }
-    let said = format!("this is steps 7 to 9 of {STEPS} alone");
+    let said = format!("only steps 7 to 9 of {STEPS}");
     assert!(
         three["notes"].as_array().expect("notes").contains(&json!(said)),
         "{three}"

@@ -15,6 +15,7 @@ pub mod order;
 pub mod outside;
 pub mod range;
 pub mod snapshot;
+pub mod step;
 pub mod summary;
 pub mod totals;
 pub mod window;

@@ -124,6 +124,8 @@ pub struct Summary {
     pub gpu: Option<super::activity::Report>,
     /// What is wrong.
     pub findings: super::finding::Diagnosis,
+    /// The iterations of its programs, where it was looked for what is wrong.
+    pub steps: super::step::Told,
 }
 
 /// Adds up the counting plane; see [`Tally::functions`].

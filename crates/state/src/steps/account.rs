@@ -1,12 +1,15 @@
 //! How long the steps of a process took, and what was different in the slowest.
 
 use super::anchor::Anchor;
-use super::cutter::{Cutter, Step};
-use super::detail::{Detail, Difference, Open};
+use super::cutter::Cutter;
+use super::detail::{Detail, Open};
+use super::follower::Follow;
+use super::piece::{Call, Piece, What};
+use super::ranged::{Out, Ranged};
 use super::sample::{Sample, median, percentile};
 use crate::findings::interner::Interner;
 use crate::findings::table::Grow;
-use crate::record::{Kind, Record, Taker};
+use crate::model::step::{Origin, Slow, Step, Steps, WarmUp};
 use std::collections::VecDeque;
 
 /// The first steps: what warms up is among them.
@@ -22,70 +25,13 @@ const PENDING: usize = 1024;
 const WARM: usize = 3;
 const WARM_TENTHS: u64 = 15;
 
-/// The first steps, which others are not like.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct WarmUp {
-    pub steps: u64,
-    pub ns: u64,
-}
-
-/// A step that took long.
-#[derive(Debug, Clone)]
-pub struct Slow {
-    pub step: Step,
-    pub differences: Vec<Difference>,
-    /// Allocated, and idle at least, beyond what is usual.
-    pub more_allocated_bytes: u64,
-    pub more_idle_ns: u64,
-}
-
-/// What there is to tell of the steps of a process.
-#[derive(Debug, Clone)]
-pub struct Steps {
-    pub anchor: Anchor,
-    /// All of them.
-    pub count: u64,
-    /// From the first call of the process to the first step, ns.
-    pub before_ns: u64,
-    pub warm_up: WarmUp,
-    /// Where the first step behind the warm-up begins, and where the last one ends. What follows is of these.
-    pub from_ns: i64,
-    pub to_ns: i64,
-    /// That do about the work of the others: durations are theirs.
-    pub usual: u64,
-    pub usual_ns: u64,
-    pub median_ns: u64,
-    pub p99_ns: u64,
-    pub min_ns: u64,
-    pub max_ns: u64,
-    /// Median and 99th percentile are of one of so many steps.
-    pub one_of: u64,
-    /// Each number by itself the median; `None`: there is no such step.
-    pub typical: Option<Detail>,
-    /// Slowest first.
-    pub slowest: Vec<Slow>,
-    /// Those that do something else, or more: how long all of them, and the longest.
-    pub unusual: u64,
-    pub unusual_ns: u64,
-    pub longest_unusual: Vec<Step>,
-    /// Nothing that the process had submitted can have been running, in all these steps.
-    pub idle_ns: u64,
-}
-
-impl Steps {
-    /// From the first step behind the warm-up to the end of the last.
-    #[must_use]
-    pub fn span_ns(&self) -> u64 {
-        u64::try_from(self.to_ns.saturating_sub(self.from_ns)).unwrap_or(0)
-    }
-}
-
 /// How long the steps of a process took.
 #[derive(Debug)]
 pub struct Account {
     cutter: Cutter,
+    /// Where the program says what its steps are, that cuts.
+    ranged: Option<Box<Ranged>>,
     open: Open,
-    interner: Interner,
     first_call: Option<i64>,
     early: Vec<Detail>,
     /// Of those behind them.
@@ -126,24 +72,30 @@ impl Later {
     }
 }
 
-impl Taker for Account {
-    fn take(&mut self, event: &Record<'_>) {
-        match event.kind {
-            Kind::Call => self.call(event),
-            Kind::Idle if event.pid == self.pid() => self.gap(event.at, event.end()),
-            _ => {}
+impl Follow for Account {
+    fn of(anchor: &Anchor) -> Account {
+        Account::new(anchor.clone())
+    }
+
+    fn take(&mut self, piece: &Piece) {
+        match &piece.what {
+            _ if piece.pid != self.pid() => {}
+            _ if self.ranged.is_some() => self.cut_at_ranges(|ranged, out| ranged.take(piece, out)),
+            What::Call(call) => self.call(piece, call),
+            What::Idle => self.gap(piece.at, piece.end),
+            What::Range(_) => {}
         }
     }
 }
 
 impl Account {
     /// Of steps that are cut there.
-    #[must_use]
-    pub fn new(anchor: Anchor) -> Account {
+    fn new(anchor: Anchor) -> Account {
+        let is_range = matches!(anchor.told.origin, Origin::Range { .. });
         Account {
+            ranged: is_range.then(|| Box::new(Ranged::new(anchor.clone()))),
             cutter: Cutter::new(anchor),
             open: Open::default(),
-            interner: Interner::default(),
             first_call: None,
             early: Vec::new(),
             slowest: Vec::new(),
@@ -158,28 +110,50 @@ impl Account {
     }
 
     fn pid(&self) -> u32 {
-        self.cutter.anchor().pid
+        self.cutter.pid()
     }
 
-    fn call(&mut self, event: &Record<'_>) {
-        let cut = self.cutter.take(event);
-        if event.pid != self.pid() {
-            return;
-        }
-        self.first_call.get_or_insert(event.at);
+    fn call(&mut self, piece: &Piece, call: &Call) {
+        let over = self.cutter.take(piece);
+        self.first_call.get_or_insert(piece.at);
         // a call within which a step ends belongs to that step
-        let ends_behind = cut.step.is_some_and(|step| step.end > event.at);
-        if let Some(step) = cut.step.filter(|_| !ends_behind) {
+        let ends_behind = over.is_some_and(|step| step.end > piece.at);
+        if let Some(step) = over.filter(|_| !ends_behind) {
             self.close(step);
         }
-        if event.depth == 0 {
-            self.open.outermost(event);
+        if call.outermost {
+            self.open.outermost(piece);
         }
-        if cut.counts {
-            self.open.call(event, &mut self.interner);
+        if call.counts {
+            self.open.call(call, piece.ns());
         }
-        if let Some(step) = cut.step.filter(|_| ends_behind) {
+        if let Some(step) = over.filter(|_| ends_behind) {
             self.close(step);
+        }
+    }
+
+    fn cut_at_ranges(&mut self, cut: impl FnOnce(&mut Ranged, &mut dyn FnMut(Out<'_>))) {
+        let Some(mut ranged) = self.ranged.take() else { return };
+        cut(&mut ranged, &mut |out| self.take_out(&out));
+        self.ranged = Some(ranged);
+    }
+
+    fn take_out(&mut self, out: &Out<'_>) {
+        match out {
+            Out::Step(step) => self.close(*step),
+            Out::Row { piece, within } => match &piece.what {
+                What::Call(call) => {
+                    self.first_call.get_or_insert(piece.at);
+                    if *within && call.outermost {
+                        self.open.outermost(piece);
+                    }
+                    if *within && call.counts {
+                        self.open.call(call, piece.ns());
+                    }
+                }
+                What::Idle => self.gap(piece.at, piece.end),
+                What::Range(_) => {}
+            },
         }
     }
 
@@ -228,17 +202,17 @@ impl Account {
         self.slowest.iter_mut().for_each(|detail| detail.idles(at, end));
     }
 
-    /// After the last row; `None`: there was no step.
-    #[must_use]
-    pub fn steps(mut self) -> Option<Steps> {
+    /// After the last row; `None`: there was no step. `since`: from when on there were rows, if not from the first.
+    pub(super) fn steps(mut self, names: &Interner, anchor: Anchor, since: Option<i64>) -> Option<Steps> {
         if let Some(step) = self.cutter.finish() {
             self.close(step);
         }
+        self.cut_at_ranges(Ranged::finish);
         for (at, end) in std::mem::take(&mut self.pending) {
             self.idles(at, end);
         }
         let first = self.early.first()?.step.at;
-        let cold = self.cold();
+        let cold = if since.is_some() { 0 } else { self.cold() };
         let warm_up = WarmUp {
             steps: cold as u64,
             ns: self.early[..cold]
@@ -254,10 +228,11 @@ impl Account {
             .collect();
         durations.sort_unstable();
         let typical = self.typical(cold);
-        let (sums, slowest) = (self.sums(cold), self.slowest(cold, typical.as_ref()));
+        let (sums, slowest) = (self.sums(cold), self.slowest(cold, typical.as_ref(), names));
         let unusual = self.unusual.iter().filter(|step| step.number > cold as u64);
         Some(Steps {
             count: self.count,
+            since_ns: since,
             before_ns: self
                 .first_call
                 .map_or(0, |at| u64::try_from(first.saturating_sub(at)).unwrap_or(0)),
@@ -272,12 +247,15 @@ impl Account {
             max_ns: slowest.first().map_or(0, |slow| slow.step.ns()),
             one_of: self.durations.every,
             slowest,
-            typical,
+            outside_ns: typical.as_ref().map(Detail::outside_ns),
             unusual: sums.unusual,
             unusual_ns: sums.unusual_ns,
             longest_unusual: unusual.copied().collect(),
             idle_ns: sums.idle_ns,
-            anchor: self.cutter.anchor().clone(),
+            anchor: match &self.ranged {
+                Some(ranged) => ranged.told(),
+                None => anchor.told,
+            },
         })
     }
 
@@ -308,13 +286,13 @@ impl Account {
         Detail::median_of(&sample)
     }
 
-    fn slowest(&self, cold: usize, typical: Option<&Detail>) -> Vec<Slow> {
+    fn slowest(&self, cold: usize, typical: Option<&Detail>, names: &Interner) -> Vec<Slow> {
         let mut slowest: Vec<&Detail> = self.warm(cold).chain(&self.slowest).collect();
         slowest.sort_by_key(|detail| (std::cmp::Reverse(detail.step.ns()), detail.step.number));
         slowest.truncate(SLOWEST);
         let slow = |detail: &Detail| Slow {
             step: detail.step,
-            differences: typical.map_or_else(Vec::new, |typical| detail.differences(typical, &self.interner)),
+            differences: typical.map_or_else(Vec::new, |typical| detail.differences(typical, names)),
             more_allocated_bytes: typical.map_or(0, |one| detail.allocated_bytes.saturating_sub(one.allocated_bytes)),
             more_idle_ns: typical.map_or(0, |one| detail.idle_ns.saturating_sub(one.idle_ns)),
         };

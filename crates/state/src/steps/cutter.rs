@@ -1,43 +1,14 @@
 //! Cuts the rows of a process at what was found, and numbers what lies between.
 
-use super::anchor::{Anchor, Origin};
+use super::anchor::Anchor;
+use super::piece::Piece;
 use super::work::{Place, Role, Sequence, Work};
-use crate::record::{Counting, Kind, Record};
-
-/// One iteration. Times are ns since the start of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// From 1.
-    pub number: u64,
-    pub at: i64,
-    pub end: i64,
-    pub launches: u64,
-    /// It did about the work of the others.
-    pub usual: bool,
-}
-
-impl Step {
-    /// How long it took.
-    #[must_use]
-    pub fn ns(&self) -> u64 {
-        u64::try_from(self.end.saturating_sub(self.at)).unwrap_or(0)
-    }
-}
-
-/// A row: what it is to steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cut {
-    /// It is a call of the process, at the layer where work is counted.
-    pub counts: bool,
-    /// It ends with this row if the anchor waits, and before it if not.
-    pub step: Option<Step>,
-}
+use crate::model::step::{Origin, Step};
 
 /// Cuts the rows of a process at what was found.
 #[derive(Debug, Clone)]
 pub struct Cutter {
     anchor: Anchor,
-    counting: Counting,
     sequence: Sequence,
     /// Since when, and from where in the sequence, a step is under way.
     open: Option<(i64, Place)>,
@@ -53,7 +24,6 @@ impl Cutter {
     pub fn new(anchor: Anchor) -> Cutter {
         Cutter {
             anchor,
-            counting: Counting::default(),
             sequence: Sequence::default(),
             open: None,
             at_head: true,
@@ -62,25 +32,21 @@ impl Cutter {
         }
     }
 
-    /// What is cut at.
-    #[must_use]
-    pub fn anchor(&self) -> &Anchor {
-        &self.anchor
+    pub(super) fn pid(&self) -> u32 {
+        self.anchor.told.pid
     }
 
-    /// The next row.
-    pub fn take(&mut self, event: &Record<'_>) -> Cut {
-        let counts = event.kind == Kind::Call && self.counting.counts(event) && event.pid == self.anchor.pid;
-        let ours = counts && self.anchor.tid.is_none_or(|tid| tid == event.tid);
-        let work = ours.then(|| Work::of(event)).flatten();
-        Cut {
-            counts,
-            step: work.and_then(|work| self.work(&work)),
-        }
+    /// The next row. The step that is over ends with it if the anchor waits, and before it if not.
+    pub(super) fn take(&mut self, piece: &Piece) -> Option<Step> {
+        let ours = piece.pid == self.pid() && self.anchor.told.tid.is_none_or(|tid| tid == piece.tid);
+        let work = ours.then(|| piece.work()).flatten();
+        work.and_then(|work| self.work(&work))
     }
 
-    fn work(&mut self, work: &Work<'_>) -> Option<Step> {
-        let Origin::Call { key, .. } = self.anchor.origin;
+    fn work(&mut self, work: &Work) -> Option<Step> {
+        let Origin::Call { key, .. } = self.anchor.told.origin else {
+            return None;
+        };
         let is_anchor = self.sequence.keys(work).contains(&Some(key));
         self.until = self.until.max(work.end);
         if work.role == Role::Wait {
@@ -100,12 +66,11 @@ impl Cutter {
     }
 
     fn waits(&self) -> bool {
-        let Origin::Call { waits, .. } = self.anchor.origin;
-        waits
+        matches!(self.anchor.told.origin, Origin::Call { waits: true, .. })
     }
 
     /// The anchor: one step is over, the next begins.
-    fn border(&mut self, work: &Work<'_>) -> Option<Step> {
+    fn border(&mut self, work: &Work) -> Option<Step> {
         let now = self.sequence.now;
         let open = self.open.replace((work.border(), now));
         let was_head = std::mem::take(&mut self.at_head);
@@ -115,7 +80,7 @@ impl Cutter {
             return None;
         }
         let usual = self.is_usual(&between);
-        if was_head && (self.anchor.varies() || !usual) {
+        if was_head && (self.anchor.told.varies || !usual) {
             return None;
         }
         Some(self.step(at, work.border(), &from, usual))
@@ -139,7 +104,7 @@ impl Cutter {
     /// After the last row: what began last is a step if it has done the work of one.
     pub fn finish(&mut self) -> Option<Step> {
         let (at, from) = self.open.take()?;
-        let whole = !self.anchor.varies() && self.is_usual(&self.sequence.now.since(&from));
+        let whole = !self.anchor.told.varies && self.is_usual(&self.sequence.now.since(&from));
         (whole && !self.at_head).then(|| self.step(at, self.until, &from, true))
     }
 }

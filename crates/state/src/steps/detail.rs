@@ -1,11 +1,11 @@
 //! What a step's time went to, and in what that differs from others.
 
-use super::cutter::Step;
+use super::piece::{Call, Piece};
 use super::sample::median;
 use crate::catalog::Class;
 use crate::findings::interner::{Id, Interner};
 use crate::findings::table::{Grow, is_percent};
-use crate::record::Record;
+use crate::model::step::{Difference, Step, Where};
 
 const CLASSES: usize = Class::ALL.len();
 /// Of the time that a step took longer, what is told of explains at least so much.
@@ -14,7 +14,7 @@ const TELLING_PERCENT: u64 = 10;
 const DIFFERENCES: usize = 3;
 
 /// Calls of one class.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Part {
     calls: u64,
     ns: u64,
@@ -23,7 +23,7 @@ struct Part {
 }
 
 /// One step in detail.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Detail {
     pub step: Step,
     parts: [Part; CLASSES],
@@ -32,25 +32,6 @@ pub struct Detail {
     in_calls_ns: u64,
     /// Nothing that the process had submitted can have been running.
     pub idle_ns: u64,
-}
-
-/// Where the host was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Where {
-    Calls(Class),
-    /// All threads in no call.
-    Outside,
-}
-
-/// Where a step spent more time than others do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    pub place: Where,
-    pub more_ns: u64,
-    /// Calls that others do not make.
-    pub more_calls: u64,
-    /// The longest call there, and how long it took.
-    pub longest: Option<(String, u64)>,
 }
 
 /// A step that is under way.
@@ -76,26 +57,23 @@ impl Default for Open {
 
 impl Open {
     /// A call of the process that is in no other.
-    pub(super) fn outermost(&mut self, event: &Record<'_>) {
-        let from = event.at.max(self.reach);
+    pub(super) fn outermost(&mut self, piece: &Piece) {
+        let from = piece.at.max(self.reach);
         self.in_calls_ns
-            .grow(u64::try_from(event.end().saturating_sub(from)).unwrap_or(0));
-        self.reach = self.reach.max(event.end());
+            .grow(u64::try_from(piece.end.saturating_sub(from)).unwrap_or(0));
+        self.reach = self.reach.max(piece.end);
     }
 
     /// A call that counts.
-    pub(super) fn call(&mut self, event: &Record<'_>, interner: &mut Interner) {
-        let ns = event.ns.unwrap_or(0);
-        let part = &mut self.parts[event.class as usize];
+    pub(super) fn call(&mut self, call: &Call, ns: u64) {
+        let part = &mut self.parts[call.class as usize];
         part.calls += 1;
         part.ns.grow(ns);
         if ns > part.longest_ns {
             part.longest_ns = ns;
-            part.longest = interner.name_id(event.name);
+            part.longest = call.function;
         }
-        if event.class == Class::Alloc && !event.failed {
-            self.allocated_bytes.grow(event.bytes.unwrap_or(0));
-        }
+        self.allocated_bytes.grow(call.allocated_bytes);
     }
 
     /// It is over; the next one begins.
@@ -120,18 +98,6 @@ impl Detail {
     #[must_use]
     pub fn outside_ns(&self) -> u64 {
         self.step.ns().saturating_sub(self.in_calls_ns)
-    }
-
-    /// Calls of a class.
-    #[must_use]
-    pub fn calls(&self, class: Class) -> u64 {
-        self.parts[class as usize].calls
-    }
-
-    /// Time in calls of a class, of all threads together.
-    #[must_use]
-    pub fn ns(&self, class: Class) -> u64 {
-        self.parts[class as usize].ns
     }
 
     /// A step of which every number is the middle one of all of these.

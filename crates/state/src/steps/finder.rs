@@ -1,11 +1,12 @@
 //! Looks for the steps of each process.
 
 use super::anchor::Anchor;
+use super::piece::{Piece, What};
+use super::said::Said;
 use super::watch::Watch;
 use super::work::Work;
-use crate::findings::interner::{Id, Interner};
+use crate::findings::interner::Interner;
 use crate::findings::table::{Bounded, is_percent};
-use crate::record::{Counting, Kind, Record, Taker};
 use std::collections::BTreeMap;
 
 /// Processes whose steps are looked for.
@@ -17,22 +18,11 @@ const FEW_PERCENT: u64 = 5;
 
 /// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub(super) struct Found {
     /// Those of the process that launches most first.
     pub anchors: Vec<Anchor>,
     /// Why there are none.
     pub why_none: Option<String>,
-}
-
-impl Found {
-    /// Nothing, and why.
-    #[must_use]
-    pub fn none(why: &str) -> Found {
-        Found {
-            anchors: Vec::new(),
-            why_none: Some(why.to_owned()),
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -41,25 +31,34 @@ struct Process {
     first_tid: u32,
     /// Where several launch: each alone, from when the second did.
     threads: BTreeMap<u32, Watch>,
+    said: Said,
 }
 
 impl Process {
-    fn take(&mut self, work: &Work<'_>, name: Id, tid: u32) {
+    fn take(&mut self, work: &Work, tid: u32) {
         if self.first_tid == 0 {
             self.first_tid = tid;
         }
-        self.all.take(work, name);
+        self.all.take(work);
         if self.threads.is_empty() && tid == self.first_tid {
             return;
         }
         if self.threads.len() < THREADS || self.threads.contains_key(&tid) {
-            self.threads.entry(tid).or_default().take(work, name);
+            self.threads.entry(tid).or_default().take(work);
         }
     }
 
-    /// Of all threads together, or else of the one that launches most.
-    fn anchor(&self, pid: u32, interner: &Interner) -> Result<Anchor, String> {
-        let of_all = self.all.anchor(interner).map(|anchor| Anchor { pid, ..anchor });
+    fn launches_from(&self, tid: u32) -> bool {
+        tid == self.first_tid || self.threads.get(&tid).is_some_and(|watch| watch.launches() > 0)
+    }
+
+    /// What the program says; or else of all threads together, or else of the one that launches most.
+    fn anchor(&self, pid: u32, interner: &Interner, ranges: &Interner) -> Result<Anchor, String> {
+        let said = self.said.anchor(ranges, |tid| self.launches_from(tid));
+        if let Some((anchor, tid)) = said {
+            return Ok(anchor.of_process(pid, Some(tid)));
+        }
+        let of_all = self.all.anchor(interner).map(|anchor| anchor.of_process(pid, None));
         of_all.or_else(|why| {
             let mut threads: Vec<(&u32, &Watch)> = self.threads.iter().collect();
             threads.sort_by_key(|(tid, watch)| (std::cmp::Reverse(watch.launches()), **tid));
@@ -67,58 +66,58 @@ impl Process {
                 .into_iter()
                 .find_map(|(tid, watch)| Some((*tid, watch.anchor(interner).ok()?)));
             let tid = found.ok_or(why);
-            tid.map(|(tid, anchor)| Anchor {
-                pid,
-                tid: Some(tid),
-                ..anchor
-            })
+            tid.map(|(tid, anchor)| anchor.of_process(pid, Some(tid)))
         })
     }
 }
 
 /// Looks for the steps of each process.
 #[derive(Debug)]
-pub struct Finder {
-    counting: Counting,
-    interner: Interner,
+pub(super) struct Finder {
     processes: Bounded<Process>,
 }
 
 impl Default for Finder {
     fn default() -> Finder {
         Finder {
-            counting: Counting::default(),
-            interner: Interner::default(),
             processes: Bounded::new(PROCESSES),
         }
     }
 }
 
-impl Taker for Finder {
-    fn take(&mut self, event: &Record<'_>) {
-        if event.kind != Kind::Call || !self.counting.counts(event) {
+impl Finder {
+    /// The next row.
+    pub(super) fn take(&mut self, piece: &Piece) {
+        let (work, range) = match piece.what {
+            What::Range(range) => (None, Some(range)),
+            What::Call(_) | What::Idle => (piece.work(), None),
+        };
+        if work.is_none() && range.is_none() {
             return;
         }
-        let Some(work) = Work::of(event) else { return };
-        let name = self.interner.name_id(work.name);
-        if let Some(process) = self.processes.entry(u64::from(event.pid)) {
-            process.take(&work, name, event.tid);
-        }
+        let Some(process) = self.processes.entry(u64::from(piece.pid)) else {
+            return;
+        };
+        work.iter().for_each(|work| process.take(work, piece.tid));
+        range
+            .into_iter()
+            .for_each(|range| process.said.take(range, piece.tid, (piece.at, piece.end)));
     }
-}
 
-impl Finder {
     /// The steps of the processes that do most of the work.
-    #[must_use]
-    pub fn found(&self) -> Found {
+    pub(super) fn found(&self, names: &Interner, ranges: &Interner) -> Found {
         let mut processes: Vec<(u64, &Process)> = self.processes.iter().collect();
         processes.sort_by_key(|(pid, process)| (std::cmp::Reverse(process.all.launches()), *pid));
         let most = processes.first().map_or(0, |(_, process)| process.all.launches());
-        let working = |process: &Process| is_percent(process.all.launches(), most.max(1), FEW_PERCENT);
+        // where nobody launches anything, who says what its steps are is believed
+        let works = |process: &Process| match most {
+            0 => process.said.anchor(ranges, |_| true).is_some(),
+            most => is_percent(process.all.launches(), most, FEW_PERCENT),
+        };
         let looked: Vec<Result<Anchor, String>> = processes
             .into_iter()
-            .filter(|(_, process)| working(process))
-            .map(|(pid, process)| process.anchor(pid as u32, &self.interner))
+            .filter(|(_, process)| works(process))
+            .map(|(pid, process)| process.anchor(pid as u32, names, ranges))
             .collect();
         let why = looked.iter().find_map(|one| one.as_ref().err().cloned());
         let anchors: Vec<Anchor> = looked.into_iter().flatten().collect();

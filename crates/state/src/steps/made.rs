@@ -1,7 +1,8 @@
 //! Loops that were never run, of which it is known where each step begins.
 
-use super::{Account, Anchor, Finder, Found, Steps};
+use super::{Account, Anchor, Followed, Follower};
 use crate::catalog::{Class, CopyKind};
+use crate::model::step::Steps;
 use crate::record::{Kind, Record, Taker};
 pub(super) const MAIN: u32 = 7;
 pub(super) const BACKWARD: u32 = 8;
@@ -69,22 +70,25 @@ impl Calls {
         (copy.direction, copy.bytes) = (Some(CopyKind::HtoD), Some(1 << 20));
     }
 
-    pub(super) fn found(&self) -> Found {
-        let mut finder = Finder::default();
-        self.rows.iter().for_each(|row| finder.take(row));
-        finder.found()
+    pub(super) fn followed(&self) -> Followed<Account> {
+        let mut follower = Follower::default();
+        self.rows.iter().for_each(|row| follower.take(row));
+        follower.finish()
     }
 
     pub(super) fn anchor(&self) -> Anchor {
-        let found = self.found();
-        let why = found.why_none;
-        found.anchors.into_iter().next().unwrap_or_else(|| panic!("{why:?}"))
+        let followed = self.followed();
+        let why = followed.why_none;
+        followed
+            .cuts
+            .into_iter()
+            .next()
+            .unwrap_or_else(|| panic!("{why:?}"))
+            .anchor
     }
 
     pub(super) fn steps(&self) -> Steps {
-        let mut account = Account::new(self.anchor());
-        self.rows.iter().for_each(|row| account.take(row));
-        account.steps().expect("steps")
+        self.followed().told().found.into_iter().next().expect("steps")
     }
 }
 

@@ -1,20 +1,24 @@
 //! The iterations ("steps") of a program, found in what it gives its devices to do.
 //!
-//! [`Finder`] looks for something that comes back with as much of the same work between each two: the [`Anchor`].
-//! [`Cutter`] cuts the same rows into numbered [`Step`]s at it, and [`Account`] says how long they took and what was
-//! different in the slowest. Pure, linear in rows, of bounded memory. How they look is not its business.
+//! A [`Follower`] takes all rows once. Its `Finder` looks for something that comes back with as much of the same work between
+//! each two: the [`Anchor`]; or for ranges by which the program says so itself. A `Cutter`, or `Ranged`, cuts the rows into numbered steps at it, for who follows them: an [`Account`] says
+//! how long they took and what was different in the slowest, [`Spans`] keep when each was. Pure, linear in rows, of bounded
+//! memory. How they look is not its business.
 
 mod account;
 mod anchor;
 mod candidate;
-mod chosen;
 mod cutter;
 mod detail;
 mod finder;
-mod marking;
+mod follower;
 mod period;
+mod piece;
+mod ranged;
+mod said;
 mod sample;
 mod sketch;
+mod spans;
 mod watch;
 mod work;
 
@@ -25,10 +29,7 @@ mod property_tests;
 #[cfg(test)]
 mod tests;
 
-pub use account::{Account, Slow, Steps, WarmUp};
-pub use anchor::{Anchor, Origin};
-pub use chosen::{Chosen, Part};
-pub use cutter::{Cutter, Step};
-pub use detail::{Detail, Difference, Where};
-pub use finder::{Finder, Found};
-pub use marking::Marking;
+pub use account::Account;
+pub use anchor::Anchor;
+pub use follower::{Follow, Followed, Follower};
+pub use spans::{Numbered, Part, Spans};

@@ -1,7 +1,7 @@
 //! Loops of any shape have as many steps as they were made with, and calls in no order have none.
 
 use super::made::{Calls, MAIN, Training};
-use super::{Account, Finder};
+use super::{Account, Follower};
 use crate::catalog::Class;
 use crate::record::{Kind, Record, Taker};
 use proptest::prelude::*;
@@ -28,13 +28,14 @@ prop_compose! {
 
 prop_compose! {
     fn any_row()(
-        (kind, class) in (select(&[Kind::Call, Kind::Idle][..]), select(Class::ALL)),
+        (kind, class) in (select(&[Kind::Call, Kind::Idle, Kind::Range][..]), select(Class::ALL)),
         at in prop_oneof![0i64..1000, any::<i64>()],
         ns in proptest::option::of(prop_oneof![0u64..1000, any::<u64>()]),
         (blocking, failed, depth) in (any::<bool>(), any::<bool>(), 0u8..2),
         kernel in proptest::option::of(select(&["embedding", "add", "a"][..])),
+        name in select(&["step 1", "step 2", "a"][..]),
     ) -> Record<'static> {
-        Record { class, ns, blocking, failed, depth, kernel, layer: "driver", bytes: ns, ..Record::new(kind, at, MAIN) }
+        Record { class, name, ns, blocking, failed, depth, kernel, layer: "driver", bytes: ns, ..Record::new(kind, at, MAIN) }
     }
 }
 
@@ -59,13 +60,10 @@ proptest! {
 
     #[test]
     fn numbers_that_nobody_can_mean_are_taken(rows in proptest::collection::vec(any_row(), 0..300)) {
-        let mut finder = Finder::default();
-        rows.iter().for_each(|row| finder.take(row));
-        let anchors = finder.found().anchors.into_iter().chain([Training::usual().calls().anchor()]);
-        for anchor in anchors {
-            let mut account = Account::new(anchor);
-            rows.iter().for_each(|row| account.take(row));
-            prop_assert!(account.steps().is_none_or(|steps| steps.count > 0));
+        for follower in [Follower::<Account>::default(), Follower::at(vec![Training::usual().calls().anchor()])] {
+            let mut follower = follower;
+            rows.iter().for_each(|row| follower.take(row));
+            prop_assert!(follower.finish().told().found.iter().all(|steps| steps.count > 0));
         }
     }
 
@@ -79,7 +77,7 @@ proptest! {
                 calls.item(50);
             }
         }
-        let found = calls.found();
-        prop_assert!(found.anchors.is_empty() && found.why_none.is_some(), "{:?}", found.anchors);
+        let found = calls.followed();
+        prop_assert!(found.cuts.is_empty() && found.why_none.is_some(), "{:?}", found.cuts);
     }
 }

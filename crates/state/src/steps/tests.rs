@@ -1,8 +1,9 @@
 //! Programs that repeat themselves, each in a way of its own.
 
 use super::made::{BACKWARD, Calls, LAYER, MAIN, Training};
-use super::{Account, Where};
+use super::{Account, Followed, Follower};
 use crate::catalog::Class;
+use crate::model::step::{Origin, Where};
 use crate::record::{Kind, Record, Taker};
 
 const MS: i64 = 1_000_000;
@@ -75,7 +76,7 @@ fn steps_of_different_length_end_with_a_wait() {
         calls.item(200);
     }
     let steps = calls.steps();
-    assert!(steps.anchor.varies(), "{}", steps.anchor.words());
+    assert!(steps.anchor.varies, "{}", steps.anchor.words());
     assert!((58..=60).contains(&steps.count), "{}", steps.count);
 }
 
@@ -118,12 +119,12 @@ fn parameters_that_are_copied_one_by_one_are_no_steps() {
 fn one_kernel_over_and_over_has_no_steps_and_it_is_said_why() {
     let mut calls = Calls::default();
     (0..500).for_each(|_| calls.launch("saxpy", MAIN));
-    let why = calls.found().why_none.unwrap();
+    let why = calls.followed().why_none.unwrap();
     assert_eq!(
         why,
         "one kernel was launched over and over, and nothing comes between at regular intervals"
     );
-    let nothing = Calls::default().found();
+    let nothing = Calls::default().followed();
     assert_eq!(nothing.why_none.as_deref(), Some("nothing was launched"));
 }
 
@@ -167,7 +168,7 @@ fn what_was_different_in_a_slow_step_is_said() {
 fn idle_time_belongs_to_the_step_it_is_in_though_it_is_told_later() {
     let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
     let slow = calls.steps().slowest[0].step;
-    let mut account = Account::new(calls.anchor());
+    let mut follower = Follower::<Account>::default();
     let gap = Record {
         ns: Some(5_000_000),
         ..Record::new(Kind::Idle, slow.at + MS, MAIN)
@@ -175,11 +176,11 @@ fn idle_time_belongs_to_the_step_it_is_in_though_it_is_told_later() {
     let later = calls.rows.iter().position(|row| row.at > slow.end).unwrap() + 4;
     for (index, row) in calls.rows.iter().enumerate() {
         if index == later {
-            account.take(&gap);
+            follower.take(&gap);
         }
-        account.take(row);
+        follower.take(row);
     }
-    let steps = account.steps().unwrap();
+    let steps = follower.finish().told().found.remove(0);
     assert_eq!((steps.slowest[0].more_idle_ns, steps.idle_ns), (5_000_000, 5_000_000));
 }
 
@@ -194,4 +195,120 @@ fn of_very_many_steps_all_are_counted() {
     assert_eq!((steps.count, steps.usual + steps.warm_up.steps), (3000, 3000));
     assert_eq!(steps.slowest.len(), 8);
     assert!(steps.slowest.is_sorted_by_key(|slow| std::cmp::Reverse(slow.step.ns())));
+}
+
+fn followed(calls: &Calls, mut follower: Follower<Account>) -> Followed<Account> {
+    calls.rows.iter().for_each(|row| follower.take(row));
+    follower.finish()
+}
+
+#[test]
+fn what_is_found_late_is_told_from_then_on_and_read_again_as_if_it_had_been_known() {
+    let calls = Training {
+        steps: 200,
+        ..Training::usual()
+    }
+    .calls();
+    let late = followed(&calls, Follower::keeping(100));
+    let again = late.again.clone().expect("rows that were not kept");
+    let steps = late.told().found.remove(0);
+    assert!(steps.since_ns.is_some() && (1..200).contains(&steps.count), "{steps:?}");
+    let whole = followed(&calls, Follower::at(again)).told().found.remove(0);
+    let at_once = calls.steps();
+    assert_eq!(format!("{whole:?}"), format!("{at_once:?}"));
+    assert_eq!((whole.count, whole.since_ns), (200, None));
+}
+
+/// Steps that the program calls by `name`, in each of which there are two passes and a pause behind; `early`: ranges are told of
+/// before the calls in them, as short ones are.
+fn said(name: impl Fn(u64) -> &'static str, early: bool) -> Calls {
+    let mut calls = Calls::default();
+    for step in 1..=30 {
+        let (at, row) = (calls.now, calls.rows.len());
+        calls.batch();
+        (0..2).for_each(|_| calls.launches(&LAYER, BACKWARD));
+        if step == 20 {
+            let alloc = calls.call("cuMemAlloc_v2", Class::Alloc, MAIN, 1);
+            alloc.ns = Some(9_000_000);
+            calls.now += 9 * MS;
+        }
+        calls.item(100);
+        let range = Record {
+            ns: Some(at.abs_diff(calls.now)),
+            name: name(step),
+            ..Record::new(Kind::Range, at, MAIN)
+        };
+        let place = if early { row } else { calls.rows.len() };
+        calls.rows.insert(place, range);
+        calls.pause(300);
+        calls.launch("metric", MAIN);
+    }
+    calls
+}
+
+#[test]
+fn ranges_that_are_called_steps_are_the_steps_whenever_they_are_told_of() {
+    let numbered = |step: u64| &*Box::leak(format!("ProfilerStep#{step}").into_boxed_str());
+    for early in [false, true] {
+        let steps = said(numbered, early).steps();
+        assert_eq!(steps.anchor.words(), "by NVTX range 'ProfilerStep#*'");
+        assert_eq!(
+            (steps.count, steps.usual, steps.anchor.launches),
+            (30, 30, 18),
+            "{early}"
+        );
+        assert_eq!((steps.anchor.explained, steps.anchor.of), (540, 570));
+        let slow = &steps.slowest[0];
+        assert_eq!(
+            (slow.step.number, slow.differences[0].place),
+            (20, Where::Calls(Class::Alloc))
+        );
+    }
+}
+
+#[test]
+fn a_range_around_most_of_the_time_is_a_step_whatever_it_is_called() {
+    let steps = said(|_| "minibatch", false).steps();
+    assert_eq!(
+        (steps.count, steps.anchor.words()),
+        (30, "by NVTX range 'minibatch'".to_owned())
+    );
+}
+
+#[test]
+fn ranges_around_little_are_parts_of_steps() {
+    let mut calls = Training::usual().calls();
+    let marks: Vec<i64> = calls
+        .rows
+        .iter()
+        .filter(|row| row.kernel == Some("embedding"))
+        .map(|row| row.at)
+        .collect();
+    calls.rows.extend(marks.into_iter().map(|at| Record {
+        ns: Some(20_000),
+        name: "embed",
+        ..Record::new(Kind::Range, at, MAIN)
+    }));
+    let steps = calls.steps();
+    assert!(
+        matches!(steps.anchor.origin, Origin::Call { .. }),
+        "{}",
+        steps.anchor.words()
+    );
+}
+
+#[test]
+fn a_program_that_copies_alone_has_the_steps_that_it_marks() {
+    let mut calls = Calls::default();
+    for _ in 0..10 {
+        let at = calls.now;
+        calls.batch();
+        calls.rows.push(Record {
+            ns: Some(at.abs_diff(calls.now)),
+            name: "step",
+            ..Record::new(Kind::Range, at, MAIN)
+        });
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.anchor.of), (10, 0));
 }

@@ -48,28 +48,31 @@ impl Watch {
         self.sequence.now.launches
     }
 
-    /// The next piece; `name`: its number.
-    pub(super) fn take(&mut self, work: &Work<'_>, name: Id) {
+    /// The next piece.
+    pub(super) fn take(&mut self, work: &Work) {
         let pause_ns = self.pause(work);
         for (key, after) in self.sequence.keys(work).into_iter().zip([0, self.before]) {
             let Some(candidate) = key.and_then(|key| self.candidates.entry(key)) else {
                 continue;
             };
-            let role = work.role;
-            candidate.label = Label { role, name, after };
+            candidate.label = Label {
+                role: work.role,
+                name: work.name,
+                after,
+            };
             candidate.occurs(&self.sequence.now);
-            if role != Role::Wait {
+            if work.role != Role::Wait {
                 candidate.pauses.push(pause_ns);
             }
         }
         if work.role == Role::Launch {
-            self.before = name;
+            self.before = work.name;
         }
         self.sequence.take(work);
     }
 
     /// How long nothing was called before `work`; that is also what a wait before it is told by.
-    fn pause(&mut self, work: &Work<'_>) -> u64 {
+    fn pause(&mut self, work: &Work) -> u64 {
         let until = self.until.unwrap_or(work.at);
         self.until = Some(until.max(work.end));
         let pause_ns = u64::try_from(work.at.saturating_sub(until)).unwrap_or(0);

@@ -1,9 +1,7 @@
 //! A call as a piece of the sequence that steps are looked for in.
 
 use super::sketch::Sketch;
-use crate::catalog::{Class, CopyKind};
-use crate::findings::table::hash;
-use crate::record::Record;
+use crate::findings::interner::Id;
 
 /// What a piece is to a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -20,39 +18,17 @@ pub(super) enum Role {
 
 /// One call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Work<'a> {
+pub(super) struct Work {
     pub role: Role,
     /// What is launched, or else the function.
-    pub name: &'a str,
+    pub name: Id,
     /// Stands for it.
     pub symbol: u64,
     pub at: i64,
     pub end: i64,
 }
 
-impl<'a> Work<'a> {
-    /// Of a call that counts; `None`: it has no part in steps.
-    pub(super) fn of(event: &Record<'a>) -> Option<Work<'a>> {
-        let role = match event.class {
-            _ if event.failed => return None,
-            Class::Launch => Role::Launch,
-            Class::Sync => Role::Wait,
-            Class::Copy if event.blocking && event.direction == Some(CopyKind::DtoH) => Role::Wait,
-            Class::Copy | Class::Memset | Class::Prefetch => Role::Move,
-            Class::Event => Role::Mark,
-            _ => return None,
-        };
-        let name = event.kernel.unwrap_or(event.name);
-        let direction = event.direction.map_or(0, |direction| direction as u64 + 1);
-        Some(Work {
-            role,
-            name,
-            symbol: mixed(hash(name), direction),
-            at: event.at,
-            end: event.end(),
-        })
-    }
-
+impl Work {
     /// Where a step that it is the anchor of begins or ends.
     pub(super) fn border(&self) -> i64 {
         match self.role {
@@ -63,7 +39,7 @@ impl<'a> Work<'a> {
 }
 
 /// Two numbers as one whose upper bits depend on all of both.
-fn mixed(one: u64, other: u64) -> u64 {
+pub(super) fn mixed(one: u64, other: u64) -> u64 {
     (one ^ other.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
@@ -94,12 +70,12 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// What `work` may be known by: what it is, and, of launches, what they come behind.
-    pub(super) fn keys(&self, work: &Work<'_>) -> [Option<u64>; 2] {
+    pub(super) fn keys(&self, work: &Work) -> [Option<u64>; 2] {
         let behind = self.before.filter(|_| work.role == Role::Launch);
         [Some(work.symbol), behind.map(|before| mixed(work.symbol, before))]
     }
 
-    pub(super) fn take(&mut self, work: &Work<'_>) {
+    pub(super) fn take(&mut self, work: &Work) {
         if work.role != Role::Mark {
             self.now.sketch.add(work.symbol);
         }

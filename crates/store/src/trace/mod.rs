@@ -20,7 +20,7 @@ mod watched;
 
 pub use reader::{End, Latest, Reader};
 pub use recorder::Recorder;
-pub use recording::Recording;
+pub use recording::{Recording, can_be_read_again};
 pub use schema::Covers;
 
 #[cfg(test)]

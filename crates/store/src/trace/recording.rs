@@ -17,6 +17,12 @@ pub enum Recording {
     Lines(Box<Lines<BufReader<File>>>, Option<File>),
 }
 
+/// Whether the recording at `path` is there once more when it was read: a file, or several.
+#[must_use]
+pub fn can_be_read_again(path: &Path) -> bool {
+    std::fs::metadata(path).map_or(true, |about| about.is_file())
+}
+
 impl Recording {
     /// Opens a file, or, where there is none of that name, the parts that `record --rotate` has made under it.
     ///

@@ -14,6 +14,7 @@ pub mod perfetto;
 mod ranges;
 pub mod scene;
 mod sums;
+mod waits;
 pub mod writing;
 
 #[cfg(test)]

@@ -160,6 +160,11 @@ pub fn events() -> Vec<Record<'static>> {
             ..of_process(Kind::Gpu, 45_000, "gemm<float,128>")
         },
         Record {
+            ns: Some(21_000),
+            tid: 8,
+            ..of_process(Kind::Idle, 24_000, "memory")
+        },
+        Record {
             ns: Some(60_000),
             tid: 8,
             layer: "nvtx",

@@ -3,143 +3,18 @@
 //! A call is a slice on its thread's track, within that of the call that made it. Where it put work into a stream, a
 //! second slice on the track of the stream says so: when the work was given to the stream, not when the GPU did it.
 
+mod painter;
+
+pub use painter::{Arrows, Painter, Span, Track};
+
 use super::Map;
-use super::nest::{Flow, Nest, Over};
+use super::nest::{Nest, Over};
 use super::ranges::{Placed, Ranges};
-use super::sums::{Counter, Sums};
+use super::sums::Sums;
+use super::waits::Waits;
 use crate::catalog::Class;
 use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
 use crate::text::quantity;
-
-/// Where something is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Track {
-    Thread {
-        pid: u32,
-        tid: u32,
-    },
-    /// What a thread put into a stream. No two such slices overlap.
-    Stream {
-        pid: u32,
-        tid: u32,
-        stream: u64,
-    },
-    /// What a device has done for a stream of a process, by CUPTI's number.
-    Gpu {
-        pid: u32,
-        device: u32,
-        stream: u64,
-    },
-    /// Phases as the program calls them: of a domain, by number, on a thread, where they nest; or those that are of no thread,
-    /// side by side.
-    Range {
-        pid: u32,
-        tid: u32,
-        domain: u32,
-        side: u32,
-    },
-    /// When nothing that a process submitted can have been running.
-    Idle {
-        pid: u32,
-    },
-    /// Iterations of a process.
-    Steps {
-        pid: u32,
-    },
-    /// From the start of a process to its end.
-    Life {
-        pid: u32,
-    },
-    /// Calls without a row, of all processes.
-    Lost,
-    Xid,
-    /// Holds the numbers of calls that have no slices.
-    Counted {
-        pid: u32,
-    },
-}
-
-impl Track {
-    /// 0: of no process.
-    #[must_use]
-    pub fn pid(self) -> u32 {
-        match self {
-            Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
-            Track::Life { pid } | Track::Counted { pid } => pid,
-            Track::Lost | Track::Xid => 0,
-        }
-    }
-
-    /// What it is called; a thread is called by its own name.
-    #[must_use]
-    pub fn title(self) -> String {
-        match self {
-            Track::Thread { tid, .. } => format!("thread {tid}"),
-            Track::Stream { stream: 0, .. } => "default stream (submitted)".to_owned(),
-            Track::Stream { stream, .. } => format!("stream {stream:#x} (submitted)"),
-            Track::Gpu { device, stream, .. } => format!("GPU {device} stream {stream} (executed)"),
-            // the domain's name is added by who knows it
-            Track::Range { tid: 0, .. } => "ranges (NVTX)".to_owned(),
-            Track::Range { tid, .. } => format!("ranges (NVTX) of thread {tid}"),
-            Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
-            Track::Steps { .. } => "steps (inferred)".to_owned(),
-            Track::Life { .. } => "process".to_owned(),
-            Track::Lost => "lost calls".to_owned(),
-            Track::Xid => "Xid".to_owned(),
-            Track::Counted { .. } => "calls that are only counted".to_owned(),
-        }
-    }
-}
-
-/// Something with a beginning and an end, ns since the start of the trace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span<'a> {
-    pub track: Track,
-    pub at: i64,
-    /// `None`: a mark.
-    pub end: Option<i64>,
-    pub name: &'a str,
-    pub category: &'static str,
-    /// The arrow that leads to it. It may lead on to another.
-    pub flow: Option<u64>,
-    /// Thread and time of the call that it has its arrow from; `None`: the one that was drawn last.
-    pub from: Option<(u32, i64)>,
-    /// JSON object.
-    pub args: Option<&'a str>,
-}
-
-/// Whither arrows lead from a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Arrows<'a> {
-    /// To calls of its own thread.
-    pub callees: &'a [Flow],
-    /// To what it put into a stream.
-    pub submission: Option<u64>,
-}
-
-/// How a scene is drawn.
-pub trait Painter {
-    /// What is kept of a call until it is drawn.
-    type Call;
-
-    /// Before everything else.
-    fn start(&mut self, meta: &Meta, out: &mut Vec<u8>);
-    /// A track is called that.
-    fn title(&mut self, track: Track, title: &str, out: &mut Vec<u8>);
-    /// A process or thread has a name.
-    fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>);
-    /// Keeps a call, whose end is drawn if `event` has one. `flow`: the arrow that leads to it from its caller.
-    fn hold(&mut self, event: &Record<'_>, flow: Option<u64>, out: &mut Vec<u8>) -> Self::Call;
-    /// Draws it on its thread's track; its callees are drawn already. `end`: `None` where only the entry was seen.
-    fn call(&mut self, call: Self::Call, at: i64, end: Option<i64>, arrows: Arrows<'_>, out: &mut Vec<u8>);
-    /// Draws anything else.
-    fn span(&mut self, span: &Span<'_>, out: &mut Vec<u8>);
-    /// A number from now on.
-    fn count(&mut self, counter: Counter, at: i64, value: u64, out: &mut Vec<u8>);
-    /// After everything else.
-    fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>);
-}
 
 /// A call that is held.
 struct Held<C> {
@@ -172,6 +47,7 @@ pub struct Scene<P: Painter> {
     /// Arrows of calls, for what devices do because of them.
     causes: Causes,
     ranges: Ranges,
+    waits: Waits,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -194,6 +70,7 @@ impl<P: Painter> Scene<P> {
             next_submission: SUBMISSIONS,
             causes: Causes::default(),
             ranges: Ranges::default(),
+            waits: Waits::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -372,6 +249,21 @@ impl<P: Painter> Scene<P> {
         self.painter.span(&span, out);
     }
 
+    /// One that was measured is of a device, and has a cause; another follows from calls.
+    fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let devices = self.waits.devices(event.pid).filter(|_| !event.name.is_empty());
+        let pid = event.pid;
+        let Some(devices) = devices else {
+            return self.stretch(Track::Idle { pid }, "idle", event, out);
+        };
+        let args = self.waits.args(event);
+        let caused = Record {
+            args: Some(&args),
+            ..*event
+        };
+        self.stretch(Track::Waits { pid, devices }, event.name, &caused, out);
+    }
+
     /// A phase as the program calls it, or a moment.
     fn annotated(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         let Placed { track, title } = self.ranges.place(event);
@@ -421,6 +313,7 @@ impl<P: Painter> Encoder for Scene<P> {
     fn take(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         self.last = self.last.max(event.end());
         self.meet(event, out);
+        self.waits.learn(event);
         let painter = &mut self.painter;
         self.sums
             .follow(event, |counter, at, value| painter.count(counter, at, value, out));
@@ -432,8 +325,11 @@ impl<P: Painter> Encoder for Scene<P> {
                 let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
                 self.mark(Track::Xid, event, &name, out);
             }
-            Kind::Idle => self.stretch(Track::Idle { pid: event.pid }, "idle", event, out),
-            Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
+            Kind::Idle => self.idle(event, out),
+            Kind::Step => {
+                let marked = !event.layer.is_empty();
+                self.stretch(Track::Steps { pid: event.pid, marked }, event.name, event, out);
+            }
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),
             // others have no place of their own

@@ -44,7 +44,7 @@ pub struct Source {
     pub until: Option<Until>,
     /// Until when, ns since the start of the trace, there are totals of the whole trace, of which these are not all rows.
     pub of_more_until: Option<i64>,
-    /// Which steps of it alone.
+    /// Which part of it alone, as a sentence.
     pub part: Option<String>,
     /// It is a trace of now, not a recording.
     pub live: bool,
@@ -337,7 +337,7 @@ impl Gatherer {
 
     fn notes(&self, source: &Source, exact: Option<&Snapshot>, layers: &[Layer], lost: u64) -> Vec<String> {
         let mut notes = Vec::new();
-        notes.extend(source.part.as_ref().map(|part| format!("this is {part} alone")));
+        notes.extend(source.part.clone());
         let rows_alone = "there are no exact totals: all numbers are computed from rows";
         notes.extend(
             source

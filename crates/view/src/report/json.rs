@@ -64,8 +64,8 @@ struct Document<'a> {
     lost: &'a Losses,
     processes: &'a [Process],
     xids: &'a [Xid],
-    steps: Option<Value>,
-    no_steps: Option<&'a str>,
+    steps: Value,
+    no_steps: Value,
     unseen: &'a [String],
     cost: Option<&'a Value>,
 }
@@ -92,6 +92,7 @@ pub fn to_line(report: &Report) -> String {
     let meta = report.source.meta.as_ref();
     let text = |of: fn(&crate::record::Meta) -> &String| meta.map_or("", |meta| of(meta).as_str());
     let findings = report.findings.iter().map(|finding| finding_json(finding, &report.run));
+    let (steps, no_steps) = crate::sink::steps::to_json(&report.steps.told);
     let document = Document {
         r#type: "report",
         version: VERSION,
@@ -135,8 +136,8 @@ pub fn to_line(report: &Report) -> String {
         lost: &report.losses,
         processes: &report.processes,
         xids: &report.xids,
-        steps: report.steps.to_json(),
-        no_steps: report.steps.why_none.as_deref(),
+        steps,
+        no_steps,
         unseen: report.unseen(),
         cost: Some(&report.totals.cost).filter(|cost| !cost.is_null()),
     };

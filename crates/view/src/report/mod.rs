@@ -25,7 +25,6 @@ pub mod markdown;
 mod memory;
 #[cfg(test)]
 mod pages_tests;
-mod part;
 mod processes;
 mod ranges;
 mod rates;
@@ -48,9 +47,8 @@ pub use gather::{Gatherer, Source, Until};
 pub use idle::{Gap, Idle, Meanwhile, at_least};
 pub use kernels::Kernel;
 pub use live::Live;
-pub use load::{Collector, load, load_within};
+pub use load::{Collector, load};
 pub use memory::{Held, Memory, MemorySite, Point};
-pub use part::{find_steps, load_part};
 pub use processes::{Process, Thread};
 pub use ranges::{Mark, Range, Ranges};
 pub use rates::{DIRECTIONS, Rates, Step};

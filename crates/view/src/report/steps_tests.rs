@@ -3,7 +3,6 @@
 use super::{Collector, Report, Source, html, json, markdown, text};
 use crate::catalog::{Class, CopyKind};
 use crate::record::{Kind, Record, Taker};
-use crate::steps::Finder;
 use serde_json::Value;
 
 const MS: i64 = 1_000_000;
@@ -56,10 +55,7 @@ fn rows() -> Vec<Record<'static>> {
 }
 
 fn report(rows: &[Record<'_>]) -> Report {
-    let mut finder = Finder::default();
-    rows.iter().for_each(|row| finder.take(row));
     let mut collector = Collector::new();
-    collector.steps_are(finder.found());
     rows.iter().for_each(|row| collector.take(row));
     let source = Source {
         name: "loop.arrows".to_owned(),
@@ -109,4 +105,28 @@ fn it_is_said_why_there_are_none() {
         (&json["steps"], &json["no_steps"]),
         (&Value::Null, &"nothing was launched".into())
     );
+}
+
+#[test]
+fn steps_that_the_program_marks_are_told_as_its_own() {
+    let waits = |row: &&Record<'_>| row.class == Class::Sync;
+    let mut rows = rows();
+    let ends: Vec<i64> = rows.iter().filter(waits).map(Record::end).collect();
+    let ranges = ends.windows(2).map(|ends| Record {
+        ns: Some(ends[0].abs_diff(ends[1])),
+        name: "step 7",
+        layer: "nvtx",
+        ..Record::new(Kind::Range, ends[0], 4711)
+    });
+    rows.extend(ranges.collect::<Vec<_>>());
+    let report = report(&rows);
+    let text = text::page(&report, false, None);
+    insta::assert_snapshot!("marked_steps_as_text", section(&text, "Steps: ", "driver layer:"));
+    let json: Value = serde_json::from_str(&json::to_line(&report)).unwrap();
+    let steps = &json["steps"][0];
+    assert_eq!(
+        (&steps["certainty"], &steps["anchor"]),
+        (&"marked".into(), &serde_json::json!({"range": "step *"}))
+    );
+    assert_eq!((&steps["count"], &steps["of_launches"]), (&29.into(), &225.into()));
 }

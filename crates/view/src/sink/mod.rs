@@ -16,6 +16,7 @@ pub mod outside;
 mod phases;
 #[cfg(test)]
 mod read_back_tests;
+pub mod steps;
 pub mod summary;
 pub mod text;
 pub mod totals;

@@ -110,6 +110,40 @@ fn every_beginning_has_its_end() {
     assert_eq!(count(BEGIN), count(END));
 }
 
+/// What a slice is called by number, or by its own name.
+fn text_of(packets: &[Packet], texts: impl Fn(&proto::Interned) -> &[proto::Name], iid: u64) -> Option<String> {
+    let named = packets
+        .iter()
+        .filter_map(|packet| packet.interned.as_ref())
+        .flat_map(texts);
+    named
+        .filter(|name| name.iid == Some(iid))
+        .find_map(|name| name.name.clone())
+}
+
+#[test]
+fn a_measured_gap_lies_on_its_devices_track_and_has_its_cause_and_place() {
+    let packets = decoded();
+    let tracks = packets.iter().filter_map(|packet| packet.track.as_ref());
+    let mut idle = tracks.filter(|track| track.name.as_deref() == Some("GPU 1 idle (measured), by cause"));
+    let uuid = idle.next().expect("a track").uuid;
+    let events = packets
+        .iter()
+        .filter_map(|packet| Some((packet.timestamp?, packet.event.as_ref()?)));
+    let of_track: Vec<(u64, &TrackEvent)> = events.filter(|(_, event)| event.track == uuid).collect();
+    let times: Vec<u64> = of_track.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [1_000_024_000, 1_000_045_000]);
+    let begun = of_track[0].1;
+    let name = begun
+        .name
+        .clone()
+        .or_else(|| text_of(&packets, |texts| &texts.events, begun.name_iid?));
+    assert_eq!(name.as_deref(), Some("memory"));
+    let said: Vec<Said> = begun.annotations.iter().filter_map(|note| note.value.clone()).collect();
+    let args = r#"{"cause":"the host took memory or gave it back","place":"cudaMalloc"}"#;
+    assert_eq!(said, [Said::Json(args.to_owned())]);
+}
+
 fn any_said() -> impl Strategy<Value = Said> {
     prop_oneof![
         any::<u64>().prop_map(Said::Number),

@@ -2,10 +2,11 @@
 
 use super::super::Report;
 use super::super::idle::share_words;
-use super::super::steps::{CERTAINTY, Iterations, differences, evidence};
+use super::super::steps::{Iterations, differences, evidence};
 use super::super::words::at;
+use crate::model::step::{Slow, Steps};
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::steps::{Slow, Steps};
+use crate::sink::steps::{certainty, sampled, warm_up};
 use crate::text::quantity::{count, duration, plural};
 
 /// Steps that are told where there is little room.
@@ -15,9 +16,9 @@ const SLOWER_PERCENT: u64 = 5;
 
 pub(super) fn steps(report: &Report) -> Chapter {
     let told = &report.steps;
-    let several = told.found.len() > 1;
-    let found = told.found.iter().map(|steps| section(told, steps, several));
-    let none = told.why_none.as_ref().map(|why| Section {
+    let several = told.told.found.len() > 1;
+    let found = told.told.found.iter().map(|steps| section(told, steps, several));
+    let none = told.told.why_none.as_ref().map(|why| Section {
         lines: vec![format!("no steps found: {why}")],
         ..Section::default()
     });
@@ -43,9 +44,10 @@ fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
     Section {
         title: several.then(|| format!("Steps, process {}", steps.anchor.pid)),
         about: format!(
-            "{} of {} in the median ({CERTAINTY}): {}",
+            "{} of {} in the median ({}): {}",
             count(steps.usual),
             duration(steps.median_ns),
+            certainty(steps),
             steps.anchor.words()
         ),
         lines: lines(told, steps),
@@ -55,15 +57,12 @@ fn section(told: &Iterations, steps: &Steps, several: bool) -> Section {
 }
 
 fn lines(told: &Iterations, steps: &Steps) -> Vec<String> {
-    let sampled = match steps.one_of {
-        1 => String::new(),
-        one_of => format!(" (of one in {})", count(one_of)),
-    };
     let times = format!(
-        "from {} to {}, 99 % of them at most {}{sampled}; numbered from 1 to {}",
+        "from {} to {}, 99 % of them at most {}{}; numbered from 1 to {}",
         duration(steps.min_ns),
         duration(steps.max_ns),
         duration(steps.p99_ns),
+        sampled(steps),
         count(steps.count)
     );
     let mut lines = vec![times, start(steps)];
@@ -76,27 +75,20 @@ fn lines(told: &Iterations, steps: &Steps) -> Vec<String> {
     lines.push(format!(
         "in them the GPU was idle for at least {}; the host in no CUDA call: {} a step",
         share_words(steps.idle_ns, steps.span_ns()),
-        steps
-            .typical
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |typical| duration(typical.outside_ns()))
+        steps.outside_ns.map_or_else(|| "-".to_owned(), duration)
     ));
     lines
 }
 
 fn start(steps: &Steps) -> String {
-    let warm_up = match steps.warm_up.steps {
-        0 => "no warm-up".to_owned(),
-        number => format!(
-            "{} of warm-up in {}, not among those",
-            plural(number, "step"),
-            duration(steps.warm_up.ns)
+    match steps.since_ns {
+        Some(_) => warm_up(steps),
+        None => format!(
+            "{} from the first call to the first step; {}",
+            duration(steps.before_ns),
+            warm_up(steps)
         ),
-    };
-    format!(
-        "{} from the first call to the first step; {warm_up}",
-        duration(steps.before_ns)
-    )
+    }
 }
 
 fn unusual(steps: &Steps) -> Option<String> {

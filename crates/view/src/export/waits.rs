@@ -1,0 +1,172 @@
+//! Gaps whose cause was measured: on which device's track they lie, and what is said of them.
+//!
+//! Owns which devices a process uses, and what its threads did last: where a gap came from is where the thread was that ended
+//! it, for most of it. Why it was is in the row.
+
+use super::Map;
+use crate::frame::json::place_of;
+use crate::model::activity::Why;
+use crate::model::outside::SAMPLE;
+use crate::record::{Kind, Record, json};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// What threads did that takes less is no place of a gap.
+const LEAST_NS: u64 = 5_000;
+/// So much of it is remembered of a thread, and of so many threads. A gap is told within two seconds.
+const REMEMBERED: usize = 4096;
+const THREADS: usize = 256;
+
+/// The devices that a process has used so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Devices {
+    One(u32),
+    Several,
+}
+
+/// A thread was there.
+#[derive(Debug)]
+struct Stay {
+    at: i64,
+    end: i64,
+    function: Rc<str>,
+    stack: Option<Rc<str>>,
+}
+
+/// Knows where a gap is drawn, and its place.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    devices: Map<u32, Devices>,
+    threads: Map<u32, VecDeque<Stay>>,
+    /// The texts of the last row, which the next may have as well.
+    function: Option<Rc<str>>,
+    stack: Option<Rc<str>>,
+}
+
+impl Waits {
+    /// A row that may say where a gap came from.
+    pub(super) fn learn(&mut self, event: &Record<'_>) {
+        match event.kind {
+            Kind::Gpu => self.ran(event),
+            Kind::Call if event.depth == 0 => self.stay(event, event.name, event.stack),
+            Kind::Sample if event.name == SAMPLE => self.stay(event, "", event.stack),
+            _ => {}
+        }
+    }
+
+    fn ran(&mut self, event: &Record<'_>) {
+        let Some(device) = event.args.and_then(json::device_of_activity) else {
+            return;
+        };
+        let devices = self.devices.entry(event.pid).or_insert(Devices::One(device));
+        if *devices != Devices::One(device) {
+            *devices = Devices::Several;
+        }
+    }
+
+    fn stay(&mut self, event: &Record<'_>, function: &str, stack: Option<&str>) {
+        let known = self.threads.len() < THREADS || self.threads.contains_key(&event.tid);
+        if event.ns.unwrap_or(0) < LEAST_NS || !known {
+            return;
+        }
+        let stay = Stay {
+            at: event.at,
+            end: event.end(),
+            function: shared(&mut self.function, function),
+            stack: stack.map(|stack| shared(&mut self.stack, stack)),
+        };
+        let stays = self.threads.entry(event.tid).or_default();
+        if stays.len() == REMEMBERED {
+            stays.pop_front();
+        }
+        stays.push_back(stay);
+    }
+
+    /// Those of which nothing of the process had anything to do; `None`: it is not known which it uses.
+    pub(super) fn devices(&self, pid: u32) -> Option<Devices> {
+        self.devices.get(&pid).copied()
+    }
+
+    /// JSON object: the cause in words, and the place where it is known.
+    pub(super) fn args(&self, gap: &Record<'_>) -> String {
+        let cause = Why::from_name(gap.name).map_or(gap.name, |why| why.words());
+        let place = self.place(gap);
+        match place {
+            Some(place) => serde_json::json!({"cause": cause, "place": place}),
+            None => serde_json::json!({"cause": cause}),
+        }
+        .to_string()
+    }
+
+    /// Where the thread was that ended it, for most of it.
+    fn place(&self, gap: &Record<'_>) -> Option<String> {
+        let overlap = |stay: &Stay| stay.end.min(gap.end()).saturating_sub(stay.at.max(gap.at));
+        let stays = self.threads.get(&gap.tid)?.iter().filter(|stay| overlap(stay) > 0);
+        let longest = stays.max_by_key(|stay| overlap(stay))?;
+        let line = longest.stack.as_deref().and_then(place_of);
+        let function = Some(&*longest.function).filter(|function| !function.is_empty());
+        match (function, line) {
+            (Some(function), Some(line)) => Some(format!("{function} at {line}")),
+            (Some(function), None) => Some(function.to_owned()),
+            (None, line) => line,
+        }
+    }
+}
+
+/// `text`, which is that of the last row if it is as that.
+fn shared(last: &mut Option<Rc<str>>, text: &str) -> Rc<str> {
+    match last {
+        Some(last) if **last == *text => Rc::clone(last),
+        _ => Rc::clone(last.insert(text.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: Kind, name: &'static str, at: i64, ns: u64) -> Record<'static> {
+        Record {
+            name,
+            ns: Some(ns),
+            tid: 8,
+            ..Record::new(kind, at, 7)
+        }
+    }
+
+    #[test]
+    fn a_gap_came_from_where_the_thread_was_for_most_of_it() {
+        let mut waits = Waits::default();
+        waits.learn(&row(Kind::Call, "cuMemAlloc_v2", 0, 40_000));
+        waits.learn(&Record {
+            stack: Some(r#"[{"function":"load","file":"/x/train.py","line":23,"language":"python"}]"#),
+            ..row(Kind::Sample, SAMPLE, 50_000, 90_000)
+        });
+        let args = |at, ns| waits.args(&row(Kind::Idle, "host-code", at, ns));
+        assert!(
+            args(10_000, 20_000).contains(r#""place":"cuMemAlloc_v2""#),
+            "{}",
+            args(10_000, 20_000)
+        );
+        let python = args(0, 150_000);
+        assert!(
+            python.contains("train.py:23") && python.contains("the host ran outside CUDA"),
+            "{python}"
+        );
+        assert!(!args(500_000, 20_000).contains("place"));
+    }
+
+    #[test]
+    fn a_process_of_several_devices_has_no_gap_that_is_one_devices() {
+        let mut waits = Waits::default();
+        let ran = |device: &'static str| Record {
+            args: Some(device),
+            ..row(Kind::Gpu, "gemm", 0, 10)
+        };
+        assert_eq!(waits.devices(7), None);
+        waits.learn(&ran(r#"{"activity":"kernel","device":3}"#));
+        assert_eq!(waits.devices(7), Some(Devices::One(3)));
+        waits.learn(&ran(r#"{"activity":"kernel","device":1}"#));
+        assert_eq!(waits.devices(7), Some(Devices::Several));
+    }
+}
