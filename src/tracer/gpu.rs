@@ -9,8 +9,10 @@ use crate::activity::{Activities, INJECTION, Report as Told};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
 use crate::model::activity::{
-    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Report, Sites, Waiting,
+    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Overhead, OverheadSums, Report, Sites,
+    Waiting,
 };
+use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;
@@ -36,6 +38,7 @@ pub(super) struct GpuPlane {
     /// Or why there are none.
     activities: Result<Activities, String>,
     account: Account,
+    overheads: OverheadSums,
     comms: HashMap<u32, String>,
     pub(super) matcher: Matcher,
     matching: Matching,
@@ -83,6 +86,7 @@ impl GpuPlane {
             coverage: coverage.collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
+            overheads: self.overheads.report(),
             by_site: self.sites.report(),
         }
     }
@@ -164,6 +168,18 @@ impl GpuPlane {
     }
 }
 
+fn of_overhead(overhead: &Overhead) -> Measure {
+    Measure {
+        at: overhead.begin,
+        pid: overhead.pid,
+        tid: 0,
+        what: Measured::Overhead {
+            ns: overhead.end - overhead.begin,
+            kind: overhead.kind,
+        },
+    }
+}
+
 impl Tracer {
     /// Has programs that are started from now on tell what devices execute for them.
     ///
@@ -182,6 +198,7 @@ impl Tracer {
             demand,
             activities,
             account: Account::default(),
+            overheads: OverheadSums::default(),
             comms: HashMap::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
@@ -218,6 +235,14 @@ impl Tracer {
             if record.kind == ACTIVITY_STREAM {
                 gpu.matcher
                     .name_stream(source.pid, record.context, record.stream, record.bytes);
+            }
+            if let Some(overhead) = Overhead::of(source, record) {
+                gpu.overheads.add(&overhead);
+                if matched {
+                    gpu.waiting.overhead(&overhead);
+                    self.window.measure(of_overhead(&overhead));
+                }
+                return;
             }
             let Some(activity) = Activity::of(source, record, &mut self.launches) else {
                 return;

@@ -6,12 +6,14 @@ use crate::store::interned;
 pub const KERNEL: u32 = 10;
 pub const MEMSET: u32 = 2;
 pub const PEER_COPY: u32 = 22;
+pub const OVERHEAD: u32 = 17;
 
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {
     match kind {
         KERNEL => 216,
         MEMSET => 88,
+        OVERHEAD => 56,
         _ => 96,
     }
 }
@@ -31,12 +33,30 @@ impl Ran {
         }
     }
 
+    /// Overhead of that kind; it has no name.
+    pub fn overhead(kind: u64, start_ns: u64, end_ns: u64) -> Ran {
+        let told = Told {
+            kind: OVERHEAD,
+            start_ns,
+            end_ns,
+            bytes: kind,
+            ..Told::default()
+        };
+        Ran { told, name: 0 }
+    }
+
     /// Writes it where there is room; times are what `time` makes of them.
     pub fn write(&self, to: &mut [u8], (start, end): (u64, u64)) {
         let told = &self.told;
         to.fill(0);
         let mut put = |at: usize, bytes: &[u8]| to[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &told.kind.to_le_bytes());
+        if told.kind == OVERHEAD {
+            put(4, &(told.bytes as u32).to_le_bytes());
+            put(24, &start.to_le_bytes());
+            put(32, &end.to_le_bytes());
+            return;
+        }
         put(16, &start.to_le_bytes());
         put(24, &end.to_le_bytes());
         let place = if told.kind == KERNEL { 40 } else { 32 };

@@ -8,7 +8,7 @@ use gpusim_common::clock::now_ns;
 
 use crate::driver::Told;
 use crate::faults;
-use crate::record::{Ran, bytes_of};
+use crate::record::{OVERHEAD, Ran, bytes_of};
 
 pub type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -24,6 +24,8 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
+    /// When the last of what has run was over.
+    busy_until: u64,
     count: u64,
     dropped: u64,
 }
@@ -48,6 +50,19 @@ pub fn interned(name: usize) -> usize {
     *known.or_insert_with(|| name.into_raw() as usize)
 }
 
+/// From here on idle time has the overhead that was asked for.
+const WITH_OVERHEAD_NS: u64 = 1_000_000;
+
+impl Store {
+    fn add_overhead(&mut self, until: u64) {
+        let (since, kind) = (self.busy_until, faults::number("overhead"));
+        let is_wanted = kind > 0 && self.kinds.contains(&OVERHEAD);
+        if is_wanted && since > 0 && until >= since + WITH_OVERHEAD_NS {
+            self.ran.push(Ran::overhead(kind, since, until));
+        }
+    }
+}
+
 /// The driver runs something.
 pub extern "C" fn take(told: *const Told) {
     // SAFETY: the driver's, for this call.
@@ -56,6 +71,8 @@ pub extern "C" fn take(told: *const Told) {
         if !store.kinds.contains(&told.kind) {
             return;
         }
+        store.add_overhead(told.start_ns);
+        store.busy_until = store.busy_until.max(told.end_ns);
         store.count += 1;
         if faults::hits("lost", store.count) {
             store.dropped += 1;

@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740001 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740002 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -57,13 +57,14 @@ struct activity_head {
 	__u32 error;   /* CUPTI's */
 	__u32 version; /* CUPTI_API_VERSION of the library */
 	__u32 clock;
-	__u32 pad;
+	__u32 overheads; /* 1: what CUPTI itself takes is told, too */
 	__u64 written; /* records so far */
 	__u64 full;    /* of those for which there was no room */
 	__u64 dropped; /* by CUPTI */
 	__u64 invalid; /* without a time, or with an end before the begin */
 	__u64 unnamed; /* records whose name found no room */
 	__u64 other;   /* of kinds that nobody has asked for */
+	__u64 untimed; /* of what CUPTI itself took, without a time or with an end before the begin */
 	__u64 names;
 	__u64 text_bytes;
 	__u64 flushed;               /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
@@ -83,14 +84,15 @@ enum activity_kind {
 	ACTIVITY_KERNEL,
 	ACTIVITY_COPY,
 	ACTIVITY_MEMSET,
-	ACTIVITY_STREAM, /* no work: a stream was made, or a default one was met first */
+	ACTIVITY_STREAM,   /* no work: a stream was made, or a default one was met first */
+	ACTIVITY_OVERHEAD, /* no work: time that CUPTI or the driver took */
 };
 
 /* What a device has done. */
 struct activity_record {
 	__u64 begin; /* CLOCK_MONOTONIC ns */
 	__u64 end;
-	__u64 bytes; /* of a stream: its handle */
+	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind */
 	__u64 node;  /* of a graph */
 	__u32 graph; /* 0: of none */
 	__u32 device;

@@ -17,6 +17,7 @@ static void stop_asking(void)
 	cupti.disable(CUPTI_KIND_MEMCPY);
 	cupti.disable(CUPTI_KIND_MEMCPY2);
 	cupti.disable(CUPTI_KIND_MEMSET);
+	cupti.disable(CUPTI_KIND_OVERHEAD);
 	cupti.unsubscribe(subscriber);
 }
 
@@ -197,6 +198,8 @@ static int begin(void)
 	}
 	on = 1;
 	error = ask(&step);
+	if (!error)
+		head()->overheads = cupti.enable(CUPTI_KIND_OVERHEAD) == CUPTI_OK;
 	if (!error)
 		set_state(ACTIVITY_ON, STEP_NONE, 0);
 	if (!error && start_thread()) {

@@ -94,6 +94,14 @@ static void read_memset(struct activity_record *to, const uint8_t *from)
 	to->graph = u32_at(from, COPY_GRAPH);
 }
 
+static void read_overhead(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_OVERHEAD;
+	to->begin = u64_at(from, OVERHEAD_BEGIN);
+	to->end = u64_at(from, OVERHEAD_BEGIN + 8);
+	to->bytes = u32_at(from, OVERHEAD_KIND);
+}
+
 /* False: it is none of those that were asked for. */
 static int read_record(struct activity_record *to, const uint8_t *from)
 {
@@ -112,6 +120,9 @@ static int read_record(struct activity_record *to, const uint8_t *from)
 	case CUPTI_KIND_MEMSET:
 		read_memset(to, from);
 		return 1;
+	case CUPTI_KIND_OVERHEAD:
+		read_overhead(to, from);
+		return 1;
 	default:
 		count(&head()->other, 1);
 		return 0;
@@ -125,7 +136,7 @@ static void add_record(struct batch *batch, const uint8_t *from)
 	if (!read_record(to, from))
 		return;
 	if (!to->begin || to->end < to->begin) {
-		count(&head()->invalid, 1);
+		count(to->kind == ACTIVITY_OVERHEAD ? &head()->untimed : &head()->invalid, 1);
 		return;
 	}
 	to->begin += clock_offset;

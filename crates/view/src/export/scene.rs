@@ -6,6 +6,7 @@
 use super::Map;
 use super::nest::{Flow, Nest, Over};
 use super::ranges::{Placed, Ranges};
+use super::sides::Sides;
 use super::sums::{Counter, Sums};
 use crate::catalog::Class;
 use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
@@ -42,6 +43,11 @@ pub enum Track {
     Idle {
         pid: u32,
     },
+    /// What CUPTI took for itself in a process; at the same time on several threads: side by side.
+    Overhead {
+        pid: u32,
+        side: u32,
+    },
     /// Iterations of a process.
     Steps {
         pid: u32,
@@ -65,7 +71,7 @@ impl Track {
     pub fn pid(self) -> u32 {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
-            Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
+            Track::Range { pid, .. } | Track::Overhead { pid, .. } | Track::Idle { pid } | Track::Steps { pid } => pid,
             Track::Life { pid } | Track::Counted { pid } => pid,
             Track::Lost | Track::Xid => 0,
         }
@@ -83,6 +89,7 @@ impl Track {
             Track::Range { tid: 0, .. } => "ranges (NVTX)".to_owned(),
             Track::Range { tid, .. } => format!("ranges (NVTX) of thread {tid}"),
             Track::Idle { .. } => "GPU idle (nothing submitted can be running)".to_owned(),
+            Track::Overhead { .. } => "CUPTI's overhead".to_owned(),
             Track::Steps { .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),
             Track::Lost => "lost calls".to_owned(),
@@ -172,6 +179,7 @@ pub struct Scene<P: Painter> {
     /// Arrows of calls, for what devices do because of them.
     causes: Causes,
     ranges: Ranges,
+    overheads: Sides,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -194,6 +202,7 @@ impl<P: Painter> Scene<P> {
             next_submission: SUBMISSIONS,
             causes: Causes::default(),
             ranges: Ranges::default(),
+            overheads: Sides::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -372,6 +381,15 @@ impl<P: Painter> Scene<P> {
         self.painter.span(&span, out);
     }
 
+    /// Where another one of the process is not over, it lies beside it.
+    fn overhead(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let track = Track::Overhead {
+            pid: event.pid,
+            side: self.overheads.place(event.pid, event.at, event.end()),
+        };
+        self.stretch(track, event.name, event, out);
+    }
+
     /// A phase as the program calls it, or a moment.
     fn annotated(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         let Placed { track, title } = self.ranges.place(event);
@@ -433,6 +451,7 @@ impl<P: Painter> Encoder for Scene<P> {
                 self.mark(Track::Xid, event, &name, out);
             }
             Kind::Idle => self.stretch(Track::Idle { pid: event.pid }, "idle", event, out),
+            Kind::Overhead => self.overhead(event, out),
             Kind::Step => self.stretch(Track::Steps { pid: event.pid }, event.name, event, out),
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),

@@ -5,7 +5,9 @@ use super::causes;
 use super::summary::ALL_IN;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
-use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Total};
+use crate::model::activity::{
+    CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, OverheadTotal, Report, Seen, Total,
+};
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
@@ -26,6 +28,7 @@ pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let mut all = json!({
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
+        "overheads": report.overheads.iter().map(overhead_json).collect::<Vec<_>>(),
         "refused": report.refused,
         "matched": {"activities": report.matching.looked_for, "ordered": report.matching.found},
     });
@@ -69,6 +72,17 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
     })
 }
 
+fn overhead_json(overhead: &OverheadTotal) -> Value {
+    let total = &overhead.total;
+    json!({
+        "pid": overhead.pid,
+        "kind": overhead.kind.name(),
+        "count": total.count,
+        "total_us": micros(total.ns),
+        "max_us": micros(total.max_ns),
+    })
+}
+
 fn coverage_json(coverage: &Coverage) -> Value {
     json!({
         "pid": coverage.pid,
@@ -81,6 +95,8 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "dropped": coverage.dropped,
         "invalid": coverage.invalid,
         "malformed": coverage.malformed,
+        "overheads": coverage.tells_overheads,
+        "untimed_overheads": coverage.untimed_overheads,
         "early": coverage.early,
         "late": coverage.late,
         "broken_off": coverage.broken_off,
@@ -110,6 +126,9 @@ pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     if devices.len() > FEW {
         let more = plural((devices.len() - FEW) as u64, "more device");
         let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
+    }
+    for line in overhead_lines(report) {
+        let _ = writeln!(out, "{line}");
     }
     by_site::to_text(report, stacks, full, &mut out);
     let Matching { looked_for, found } = report.matching;
@@ -218,6 +237,29 @@ fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {
     Some(if full { &name.full } else { &name.short })
 }
 
+/// What CUPTI took for itself, of each process.
+fn overhead_lines(report: &Report) -> Vec<String> {
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for OverheadTotal { pid, kind, total } in &report.overheads {
+        let words = format!(
+            "{} {} in {}, the longest {}",
+            kind.name(),
+            duration(total.ns),
+            plural(total.count, "time"),
+            duration(total.max_ns)
+        );
+        match lines.last_mut().filter(|(last, _)| last == pid) {
+            Some((_, line)) => *line += &format!("; {words}"),
+            None => lines.push((*pid, words)),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|(pid, words)| format!("  CUPTI's own overhead in process {pid}: {words}"))
+        .take(FEW)
+        .collect()
+}
+
 /// How much was seen, and what to do where that is not all.
 fn coverage_lines(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
@@ -263,6 +305,12 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     let mut words: Vec<String> = missing
         .map(|(number, why)| format!("{} {why}", plural(number, "record")))
         .collect();
+    if coverage.untimed_overheads > 0 {
+        let number = plural(coverage.untimed_overheads, "record");
+        words.push(format!(
+            "{number} of CUPTI's own overhead without times that make sense"
+        ));
+    }
     if coverage.late {
         words.push("some of the idle time is none: records came seconds later than others".to_owned());
     }

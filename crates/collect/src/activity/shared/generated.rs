@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0001;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0002;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -64,7 +64,8 @@ pub struct ActivityHead {
     /// CUPTI_API_VERSION of the library.
     pub version: u32,
     pub clock: u32,
-    pub pad: u32,
+    /// 1: what CUPTI itself takes is told, too.
+    pub overheads: u32,
     /// Records so far.
     pub written: u64,
     /// Of those for which there was no room.
@@ -77,6 +78,8 @@ pub struct ActivityHead {
     pub unnamed: u64,
     /// Of kinds that nobody has asked for.
     pub other: u64,
+    /// Of what CUPTI itself took, without a time or with an end before the begin.
+    pub untimed: u64,
     pub names: u64,
     pub text_bytes: u64,
     /// When what was done had been handed over last, CLOCK_MONOTONIC ns.
@@ -104,6 +107,8 @@ pub const ACTIVITY_COPY: u8 = 2;
 pub const ACTIVITY_MEMSET: u8 = 3;
 /// No work: a stream was made, or a default one was met first.
 pub const ACTIVITY_STREAM: u8 = 4;
+/// No work: time that CUPTI or the driver took.
+pub const ACTIVITY_OVERHEAD: u8 = 5;
 
 /// What a device has done.
 #[repr(C)]
@@ -112,7 +117,7 @@ pub struct ActivityRecord {
     /// CLOCK_MONOTONIC ns.
     pub begin: u64,
     pub end: u64,
-    /// Of a stream: its handle.
+    /// Of a stream: its handle; of overhead: CUPTI's kind.
     pub bytes: u64,
     /// Of a graph.
     pub node: u64,
@@ -149,9 +154,10 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 368:
-    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, pad: 28, written: 32, full: 40, dropped: 48,
-    invalid: 56, unnamed: 64, other: 72, names: 80, text_bytes: 88, flushed: 96, began: 104, library: 112,
+layout! { ActivityHead, 376:
+    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, written: 32, full: 40,
+    dropped: 48, invalid: 56, unnamed: 64, other: 72, untimed: 80, names: 88, text_bytes: 96, flushed: 104,
+    began: 112, library: 120,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

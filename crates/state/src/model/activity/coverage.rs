@@ -27,6 +27,10 @@ pub struct Coverage {
     /// Without times, or with impossible ones.
     pub invalid: u64,
     pub malformed: u64,
+    /// Of CUPTI's own overhead, records without times that make sense.
+    pub untimed_overheads: u64,
+    /// Whether it is told of at all.
+    pub tells_overheads: bool,
     /// Activities that began before the call whose turn it was: clocks are off, or calls were not seen.
     pub early: u64,
     /// Some came so late that what they tell of had been taken for idle time.
@@ -83,6 +87,8 @@ impl Coverage {
             dropped: head.dropped,
             invalid: head.invalid,
             malformed: told.malformed,
+            untimed_overheads: head.untimed,
+            tells_overheads: head.overheads != 0,
             early: 0,
             late: false,
             fitted_clock: head.clock == CLOCK_FITTED,

@@ -9,6 +9,7 @@ mod causes;
 mod coverage;
 mod gaps;
 mod matching;
+mod overheads;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use by_site::Sites;
 pub use causes::{PROMPT_NS, Why};
 pub use coverage::{Coverage, Seen};
 pub use matching::{Given, Matcher};
+pub use overheads::{Overhead, OverheadKind, OverheadSums, OverheadTotal, Overlap};
 pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
 pub use threads::{Called, Does, Stay};
 pub use waiting::{CauseTotal, Idle, Waiting};

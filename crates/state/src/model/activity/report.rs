@@ -3,6 +3,7 @@
 use super::What;
 use super::busy::Span;
 use super::coverage::Coverage;
+use super::overheads::OverheadTotal;
 use super::waiting::CauseTotal;
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
@@ -20,6 +21,8 @@ pub struct Report {
     pub refused: Option<String>,
     /// Of the activities, those whose call was looked for, and found.
     pub matching: Matching,
+    /// By process.
+    pub overheads: Vec<OverheadTotal>,
     /// Most time first; of activities whose call came from a site that is known.
     pub by_site: Vec<SiteTotal>,
 }

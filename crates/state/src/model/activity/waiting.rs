@@ -7,6 +7,7 @@ mod tests;
 
 use super::causes::{Asked, Why, why};
 use super::gaps::{Gap, Ran, Track};
+use super::overheads::{Overhead, Overheads};
 use super::report::Total;
 use super::threads::{Called, Place, Stay, Threads};
 use super::{Activity, Cause};
@@ -54,6 +55,7 @@ struct Process {
     /// `None`: there is one.
     tracks: Option<BTreeMap<u32, Track>>,
     sums: BTreeMap<u32, Sums>,
+    overheads: Overheads,
     /// When its first activity began; `None`: none has come.
     first: Option<u64>,
     /// Records are missing: gaps are told of no further, but by calls.
@@ -97,6 +99,11 @@ impl Waiting {
         if activity.is_of_device() {
             self.processes.entry(activity.pid).or_default().run(activity);
         }
+    }
+
+    /// CUPTI or the driver took time for itself.
+    pub fn overhead(&mut self, overhead: &Overhead) {
+        self.processes.entry(overhead.pid).or_default().overheads.add(overhead);
     }
 
     /// What threads did meanwhile.
@@ -206,9 +213,11 @@ impl Process {
 
     fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
         let (sums, device, broken_at) = (&mut self.sums, self.device, self.broken_at);
+        self.overheads.sort();
+        let overheads = &self.overheads;
         let is_only = self.tracks.is_none();
         self.whole.settle(horizon, |gap| {
-            let (why, place) = judged(gap, threads);
+            let (why, place) = judged(gap, threads, overheads);
             if broken_at.is_none_or(|broken| gap.since < broken) {
                 tell(idle(gap, why));
             }
@@ -218,10 +227,13 @@ impl Process {
         });
         for (device, track) in self.tracks.iter_mut().flatten() {
             track.settle(horizon, |gap| {
-                let (why, place) = judged(gap, threads);
+                let (why, place) = judged(gap, threads, overheads);
                 add(sums, *device, gap, why, place);
             });
         }
+        let tracks = self.tracks.iter().flatten().map(|(_, track)| track.settled());
+        let settled = tracks.min().unwrap_or(self.whole.settled());
+        self.overheads.forget(settled);
         self.release_bounds(horizon, tell);
     }
 
@@ -267,13 +279,14 @@ impl Process {
     }
 }
 
-fn judged(gap: &Gap, threads: &mut Threads) -> (Why, Place) {
+fn judged(gap: &Gap, threads: &mut Threads, overheads: &Overheads) -> (Why, Place) {
     let (asked, place) = match &gap.call {
         None => (Asked::Unknown, Place::default()),
         Some(call) if gap.within_call => (Asked::Before { waits: call.waits }, Place::default()),
         Some(call) => threads.asked(call, gap.since, gap.until),
     };
-    (why(gap.until - gap.since, &asked), place)
+    let overlap = overheads.overlap(gap.since, gap.until);
+    (why(gap.until - gap.since, &asked, overlap), place)
 }
 
 fn idle(gap: &Gap, why: Why) -> Idle {

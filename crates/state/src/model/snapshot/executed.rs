@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Executed {
     pub devices: Vec<Device>,
     pub coverage: Vec<Coverage>,
+    /// What CUPTI took for itself, by process, most time first.
+    pub overheads: Vec<Overhead>,
     /// Why nothing could be asked for.
     pub refused: Option<String>,
     pub matched: Matched,
@@ -82,6 +84,20 @@ impl Device {
     pub fn window_ns(&self) -> u64 {
         self.busy_ns.saturating_add(self.idle_ns)
     }
+}
+
+/// Time that CUPTI or the driver took for itself in a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Overhead {
+    pub pid: u32,
+    /// As `model::activity::OverheadKind` names it.
+    pub kind: String,
+    pub count: u64,
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
+    pub total_ns: u64,
+    #[serde(rename(deserialize = "max_us"), deserialize_with = "ns")]
+    pub max_ns: u64,
 }
 
 /// Idle time of one cause.

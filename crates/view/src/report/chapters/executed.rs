@@ -34,6 +34,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .devices
             .iter()
             .map(line)
+            .chain(overheads(executed))
             .chain(matched(executed))
             .chain(unseen(executed))
             .chain(early(executed))
@@ -107,6 +108,20 @@ fn work(device: &Device) -> String {
         ));
     }
     words.join("; ")
+}
+
+/// What CUPTI took for itself.
+fn overheads(executed: &Executed) -> impl Iterator<Item = String> {
+    executed.overheads.iter().map(|one| {
+        format!(
+            "CUPTI's own overhead in process {}: {} {} in {}, the longest {}",
+            one.pid,
+            one.kind,
+            duration(one.total_ns),
+            plural(one.count, "time"),
+            duration(one.max_ns)
+        )
+    })
 }
 
 /// How many activities lead to their calls.
