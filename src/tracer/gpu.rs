@@ -4,7 +4,7 @@
 //! `model::activity`.
 
 use super::Tracer;
-use crate::activity::shared::ACTIVITY_STREAM;
+use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_STREAM, ActivityRecord};
 use crate::activity::{Activities, INJECTION, Report as Told};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
@@ -16,7 +16,7 @@ use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;
-use crate::record::Taker;
+use crate::record::{Taker, json};
 use crate::refusal::message;
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
@@ -168,6 +168,20 @@ impl GpuPlane {
     }
 }
 
+/// How many multiprocessors a device has.
+fn of_device(pid: u32, record: &ActivityRecord) -> Option<Measure> {
+    let name = json::multiprocessors_name(record.device);
+    (record.kind == ACTIVITY_DEVICE).then(|| Measure {
+        at: record.begin,
+        pid,
+        tid: 0,
+        what: Measured::Value {
+            name,
+            value: record.bytes,
+        },
+    })
+}
+
 fn of_overhead(overhead: &Overhead) -> Measure {
     Measure {
         at: overhead.begin,
@@ -235,6 +249,9 @@ impl Tracer {
             if record.kind == ACTIVITY_STREAM {
                 gpu.matcher
                     .name_stream(source.pid, record.context, record.stream, record.bytes);
+            }
+            if let Some(measure) = of_device(source.pid, record).filter(|_| matched) {
+                self.window.measure(measure);
             }
             if let Some(overhead) = Overhead::of(source, record) {
                 gpu.overheads.add(&overhead);

@@ -1,12 +1,16 @@
 //! Records as CUPTI 13.0 lays them out.
 
+use gpusim_common::MULTIPROCESSORS;
+
 use crate::driver::Told;
+use crate::faults;
 use crate::store::interned;
 
 pub const KERNEL: u32 = 10;
 pub const MEMSET: u32 = 2;
 pub const PEER_COPY: u32 = 22;
 pub const OVERHEAD: u32 = 17;
+pub const DEVICE: u32 = 8;
 
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {
@@ -14,6 +18,7 @@ pub fn bytes_of(kind: u32) -> usize {
         KERNEL => 216,
         MEMSET => 88,
         OVERHEAD => 56,
+        DEVICE => 184,
         _ => 96,
     }
 }
@@ -31,6 +36,22 @@ impl Ran {
             told: *told,
             name: interned(told.name),
         }
+    }
+
+    /// Whether faults of records may hit it.
+    pub fn is_work(&self) -> bool {
+        !matches!(self.told.kind, DEVICE | OVERHEAD)
+    }
+
+    /// What a device is.
+    pub fn device(number: u32) -> Ran {
+        let told = Told {
+            kind: DEVICE,
+            device: number,
+            bytes: MULTIPROCESSORS as u64,
+            ..Told::default()
+        };
+        Ran { told, name: 0 }
     }
 
     /// Overhead of that kind; it has no name.
@@ -55,6 +76,13 @@ impl Ran {
             put(4, &(told.bytes as u32).to_le_bytes());
             put(24, &start.to_le_bytes());
             put(32, &end.to_le_bytes());
+            return;
+        }
+        if told.kind == DEVICE {
+            put(32, &32u32.to_le_bytes());
+            put(44, &(told.bytes as u32).to_le_bytes());
+            put(112, &told.device.to_le_bytes());
+            put(145, &[u8::from(faults::has("mig"))]);
             return;
         }
         put(16, &start.to_le_bytes());

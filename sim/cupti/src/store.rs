@@ -8,7 +8,7 @@ use gpusim_common::clock::now_ns;
 
 use crate::driver::Told;
 use crate::faults;
-use crate::record::{OVERHEAD, Ran, bytes_of};
+use crate::record::{DEVICE, OVERHEAD, Ran, bytes_of};
 
 pub type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -24,6 +24,8 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
+    /// Devices that were told of.
+    devices: BTreeSet<u32>,
     /// When the last of what has run was over.
     busy_until: u64,
     count: u64,
@@ -70,6 +72,9 @@ pub extern "C" fn take(told: *const Told) {
     with(|store| {
         if !store.kinds.contains(&told.kind) {
             return;
+        }
+        if store.kinds.contains(&DEVICE) && store.devices.insert(told.device) {
+            store.ran.push(Ran::device(told.device));
         }
         store.add_overhead(told.start_ns);
         store.busy_until = store.busy_until.max(told.end_ns);
@@ -133,7 +138,7 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
         let mut used = 0;
         while let Some(ran) = ready.next_if(|ran| used + bytes_of(ran.told.kind) <= bytes) {
             let end = used + bytes_of(ran.told.kind);
-            written += 1;
+            written += u64::from(ran.is_work());
             ran.write(&mut room[used..end], times(&ran, now, offset, written));
             used = end;
         }

@@ -86,13 +86,14 @@ enum activity_kind {
 	ACTIVITY_MEMSET,
 	ACTIVITY_STREAM,   /* no work: a stream was made, or a default one was met first */
 	ACTIVITY_OVERHEAD, /* no work: time that CUPTI or the driver took */
+	ACTIVITY_DEVICE,   /* no work: how many multiprocessors a device has */
 };
 
 /* What a device has done. */
 struct activity_record {
 	__u64 begin; /* CLOCK_MONOTONIC ns */
 	__u64 end;
-	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind */
+	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors */
 	__u64 node;  /* of a graph */
 	__u32 graph; /* 0: of none */
 	__u32 device;

@@ -18,6 +18,7 @@ static void stop_asking(void)
 	cupti.disable(CUPTI_KIND_MEMCPY2);
 	cupti.disable(CUPTI_KIND_MEMSET);
 	cupti.disable(CUPTI_KIND_OVERHEAD);
+	cupti.disable(CUPTI_KIND_DEVICE);
 	cupti.unsubscribe(subscriber);
 }
 
@@ -171,6 +172,13 @@ static int ask_for_kinds(uint32_t *step)
 	return 0;
 }
 
+/* What can be done without. */
+static void ask_beside(void)
+{
+	head()->overheads = cupti.enable(CUPTI_KIND_OVERHEAD) == CUPTI_OK;
+	cupti.enable(CUPTI_KIND_DEVICE);
+}
+
 static int ask(uint32_t *step)
 {
 	int error;
@@ -199,7 +207,7 @@ static int begin(void)
 	on = 1;
 	error = ask(&step);
 	if (!error)
-		head()->overheads = cupti.enable(CUPTI_KIND_OVERHEAD) == CUPTI_OK;
+		ask_beside();
 	if (!error)
 		set_state(ACTIVITY_ON, STEP_NONE, 0);
 	if (!error && start_thread()) {

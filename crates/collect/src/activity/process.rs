@@ -1,9 +1,9 @@
 //! The memory of one process, and what is taken out of it. What the process writes is copied first and bounded.
 
 use super::shared::{
-    ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MAGIC, ACTIVITY_MEMSET, ACTIVITY_ON, ACTIVITY_OVERHEAD, ACTIVITY_STREAM,
-    ActivityHead, ActivityMessage, ActivityName, ActivityRecord, MOST_NAME_BYTES, MOST_NAMES, MOST_RECORDS,
-    MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS,
+    ACTIVITY_COPY, ACTIVITY_DEVICE, ACTIVITY_KERNEL, ACTIVITY_MAGIC, ACTIVITY_MEMSET, ACTIVITY_ON, ACTIVITY_OVERHEAD,
+    ACTIVITY_STREAM, ActivityHead, ActivityMessage, ActivityName, ActivityRecord, MOST_NAME_BYTES, MOST_NAMES,
+    MOST_RECORDS, MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS,
 };
 use crate::discover;
 use crate::inside::memory::SharedMemory;
@@ -193,7 +193,7 @@ impl Link {
 fn makes_sense(record: &ActivityRecord) -> bool {
     let is_known = matches!(
         record.kind,
-        ACTIVITY_KERNEL | ACTIVITY_COPY | ACTIVITY_MEMSET | ACTIVITY_STREAM | ACTIVITY_OVERHEAD
+        ACTIVITY_KERNEL | ACTIVITY_COPY | ACTIVITY_MEMSET | ACTIVITY_STREAM | ACTIVITY_OVERHEAD | ACTIVITY_DEVICE
     );
     // later than three centuries after the machine's start nothing has happened
     is_known && record.begin <= record.end && record.end <= i64::MAX as u64

@@ -102,6 +102,20 @@ static void read_overhead(struct activity_record *to, const uint8_t *from)
 	to->bytes = u32_at(from, OVERHEAD_KIND);
 }
 
+#define WARP_THREADS 32
+#define MOST_MULTIPROCESSORS 4096
+
+/* Of a part of a device (MIG) the number of the whole is not that of the part. False: it is not known. */
+static int read_device(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_DEVICE;
+	to->begin = to->end = now_ns() - clock_offset;
+	to->device = u32_at(from, DEVICE_NUMBER);
+	to->bytes = u32_at(from, DEVICE_MULTIPROCESSORS);
+	return u32_at(from, DEVICE_WARP) == WARP_THREADS && !from[DEVICE_IS_PARTED] && to->bytes &&
+	       to->bytes <= MOST_MULTIPROCESSORS;
+}
+
 /* False: it is none of those that were asked for. */
 static int read_record(struct activity_record *to, const uint8_t *from)
 {
@@ -120,6 +134,8 @@ static int read_record(struct activity_record *to, const uint8_t *from)
 	case CUPTI_KIND_MEMSET:
 		read_memset(to, from);
 		return 1;
+	case CUPTI_KIND_DEVICE:
+		return read_device(to, from);
 	case CUPTI_KIND_OVERHEAD:
 		read_overhead(to, from);
 		return 1;

@@ -109,6 +109,8 @@ pub const ACTIVITY_MEMSET: u8 = 3;
 pub const ACTIVITY_STREAM: u8 = 4;
 /// No work: time that CUPTI or the driver took.
 pub const ACTIVITY_OVERHEAD: u8 = 5;
+/// No work: how many multiprocessors a device has.
+pub const ACTIVITY_DEVICE: u8 = 6;
 
 /// What a device has done.
 #[repr(C)]
@@ -117,7 +119,7 @@ pub struct ActivityRecord {
     /// CLOCK_MONOTONIC ns.
     pub begin: u64,
     pub end: u64,
-    /// Of a stream: its handle; of overhead: CUPTI's kind.
+    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors.
     pub bytes: u64,
     /// Of a graph.
     pub node: u64,
