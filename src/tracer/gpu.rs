@@ -5,12 +5,12 @@
 
 use super::Tracer;
 use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_STREAM, ActivityRecord};
-use crate::activity::{Activities, INJECTION, Report as Told};
+use crate::activity::{Activities, INJECTION, Report as Told, Windows};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
 use crate::model::activity::{
     Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Overhead, OverheadSums, Report, Sites,
-    Waiting,
+    Turn, Waiting,
 };
 use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
@@ -26,6 +26,8 @@ use std::sync::Arc;
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
+    /// `None`: activities are recorded all the time.
+    pub windows: Option<Windows>,
     /// Where it cannot be had, that is an error.
     pub must: bool,
     /// Activities become lines.
@@ -200,7 +202,7 @@ impl Tracer {
     /// # Errors
     /// It must be, and cannot.
     pub fn watch_gpu(&mut self, demand: Demand) -> Result<()> {
-        let activities = match Activities::start() {
+        let activities = match Activities::start(demand.windows) {
             Err(error) if demand.must => return Err(error.context("failed to record what the GPU executes")),
             started => started.map_err(|error| message(&error)),
         };
@@ -250,6 +252,12 @@ impl Tracer {
                 gpu.matcher
                     .name_stream(source.pid, record.context, record.stream, record.bytes);
             }
+            if let Some(turn) = Turn::of(record) {
+                gpu.account.turn(source.pid, turn);
+                gpu.matcher.turn(source.pid, turn);
+                gpu.waiting.turn(source.pid, turn);
+                return;
+            }
             if let Some(measure) = of_device(source.pid, record).filter(|_| matched) {
                 self.window.measure(measure);
             }
@@ -296,7 +304,9 @@ impl Tracer {
     /// Whether some of what devices did is missing, of those that have told of anything.
     pub(super) fn misses_activities(&self) -> bool {
         let report = self.report_activities();
-        report.is_some_and(|report| report.devices.iter().any(|device| !report.is_measured(device)))
+        report.is_some_and(|report| {
+            report.is_sampled() || report.devices.iter().any(|device| !report.is_measured(device))
+        })
     }
 
     /// What there is so far; `None`: nobody asks.

@@ -13,11 +13,18 @@ pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()>
     let shows_some = options.which.shows_some();
     match gpu.gpu {
         GpuChoice::Off => Ok(()),
+        GpuChoice::Window(windows) => tracer.watch_gpu(Demand {
+            windows: Some(windows),
+            must: true,
+            lines: true,
+        }),
         GpuChoice::Auto => tracer.watch_gpu(Demand {
+            windows: None,
             must: false,
             lines: !shows_some,
         }),
         GpuChoice::On => tracer.watch_gpu(Demand {
+            windows: None,
             must: true,
             lines: true,
         }),

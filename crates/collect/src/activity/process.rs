@@ -2,8 +2,8 @@
 
 use super::shared::{
     ACTIVITY_COPY, ACTIVITY_DEVICE, ACTIVITY_KERNEL, ACTIVITY_MAGIC, ACTIVITY_MEMSET, ACTIVITY_ON, ACTIVITY_OVERHEAD,
-    ACTIVITY_STREAM, ActivityHead, ActivityMessage, ActivityName, ActivityRecord, MOST_NAME_BYTES, MOST_NAMES,
-    MOST_RECORDS, MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS,
+    ACTIVITY_STREAM, ACTIVITY_WINDOW, ActivityHead, ActivityMessage, ActivityName, ActivityRecord, MOST_NAME_BYTES,
+    MOST_NAMES, MOST_RECORDS, MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS,
 };
 use crate::discover;
 use crate::inside::memory::SharedMemory;
@@ -33,6 +33,13 @@ impl Source {
         let name = self.names.get(&record.name)?;
         Some((name, name.len() == MOST_NAME_BYTES as usize))
     }
+}
+
+/// Activities are recorded for `length_ns` of each `period_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    pub length_ns: u64,
+    pub period_ns: u64,
 }
 
 /// What is known of one process.
@@ -73,8 +80,8 @@ impl Process {
     ///
     /// # Errors
     /// There is none, or it waits no longer.
-    pub(super) fn meet(caller: Caller, number: u32) -> Result<Process> {
-        let mut process = Process::make(caller.pid, number)?;
+    pub(super) fn meet(caller: Caller, number: u32, windows: Option<Windows>) -> Result<Process> {
+        let mut process = Process::make(caller.pid, number, windows)?;
         let answer = ActivityMessage {
             magic: ACTIVITY_MAGIC,
             ..ActivityMessage::default()
@@ -86,9 +93,13 @@ impl Process {
         Ok(process)
     }
 
-    pub(super) fn make(pid: u32, number: u32) -> Result<Process> {
+    pub(super) fn make(pid: u32, number: u32, windows: Option<Windows>) -> Result<Process> {
         let memory = SharedMemory::make(SHARED_BYTES)?;
         memory.set(0, &ACTIVITY_MAGIC);
+        if let Some(windows) = windows {
+            memory.set(offset_of!(ActivityHead, window) as u64, &windows.length_ns);
+            memory.set(offset_of!(ActivityHead, period) as u64, &windows.period_ns);
+        }
         Ok(Process {
             head: memory.get(0),
             source: Source {
@@ -193,7 +204,13 @@ impl Link {
 fn makes_sense(record: &ActivityRecord) -> bool {
     let is_known = matches!(
         record.kind,
-        ACTIVITY_KERNEL | ACTIVITY_COPY | ACTIVITY_MEMSET | ACTIVITY_STREAM | ACTIVITY_OVERHEAD | ACTIVITY_DEVICE
+        ACTIVITY_KERNEL
+            | ACTIVITY_COPY
+            | ACTIVITY_MEMSET
+            | ACTIVITY_STREAM
+            | ACTIVITY_OVERHEAD
+            | ACTIVITY_WINDOW
+            | ACTIVITY_DEVICE
     );
     // later than three centuries after the machine's start nothing has happened
     is_known && record.begin <= record.end && record.end <= i64::MAX as u64

@@ -6,7 +6,8 @@ use super::summary::ALL_IN;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
-    CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, OverheadTotal, Report, Seen, Total,
+    CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, OverheadTotal, Report, Sampled, Seen, Total, part_words,
+    windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -65,6 +66,7 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         "last_ns": span.last,
         "busy_us": micros(span.busy_ns),
         "idle_us": micros(span.idle_ns()),
+        "unmeasured_us": micros(span.unmeasured_ns),
         "idle_gaps": span.gaps,
         "longest_idle_us": micros(span.longest_gap_ns),
         "idle_causes": causes::to_json(device, stacks),
@@ -99,8 +101,19 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "untimed_overheads": coverage.untimed_overheads,
         "early": coverage.early,
         "late": coverage.late,
+        "windows": coverage.windows.as_ref().map(windows_json),
         "broken_off": coverage.broken_off,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
+    })
+}
+
+fn windows_json(windows: &Sampled) -> Value {
+    json!({
+        "length_us": micros(windows.length_ns),
+        "period_us": micros(windows.period_ns),
+        "number": windows.number,
+        "unopened": windows.unopened,
+        "of_us": micros(windows.of_ns),
     })
 }
 
@@ -150,7 +163,7 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
     let comm = comm.map_or("process", |coverage| coverage.comm.as_str());
     let _ = writeln!(out, "  {} {}, device {}", escaped(comm), device.pid, device.device);
     let span = &device.span;
-    let window = span.last - span.first;
+    let window = span.measured_ns();
     let share = |ns: u64| ns as f64 * 100.0 / window.max(1) as f64;
     let certainty = certainty_of(device, report);
     let (least, most) = match certainty {
@@ -169,6 +182,14 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         duration(span.longest_gap_ns),
         certainty.name()
     );
+    if let Some(windows) = report.windows_of(device.pid) {
+        let number = windows_words(windows.number, windows.length_ns, windows.period_ns);
+        let part = part_words(window, windows.of_ns);
+        let _ = writeln!(
+            out,
+            "    {part}: {number}; between them nothing is known but what calls prove"
+        );
+    }
     causes::to_text(device, stacks, out);
     let _ = writeln!(out, "    {}", work_words(device));
     kernels_text(device, full, out);
@@ -310,6 +331,10 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
         words.push(format!(
             "{number} of CUPTI's own overhead without times that make sense"
         ));
+    }
+    let unopened = coverage.windows.map_or(0, |windows| windows.unopened);
+    if unopened > 0 {
+        words.push(format!("{} that CUPTI refused to open", plural(unopened, "window")));
     }
     if coverage.late {
         words.push("some of the idle time is none: records came seconds later than others".to_owned());

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0002;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0003;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -80,6 +80,14 @@ pub struct ActivityHead {
     pub other: u64,
     /// Of what CUPTI itself took, without a time or with an end before the begin.
     pub untimed: u64,
+    /// Ns of each period in which activities are recorded; gpuscope writes it.
+    pub window: u64,
+    /// 0: they are recorded all the time.
+    pub period: u64,
+    /// That have been opened.
+    pub windows: u64,
+    /// And that CUPTI refused to open.
+    pub unopened: u64,
     pub names: u64,
     pub text_bytes: u64,
     /// When what was done had been handed over last, CLOCK_MONOTONIC ns.
@@ -109,8 +117,10 @@ pub const ACTIVITY_MEMSET: u8 = 3;
 pub const ACTIVITY_STREAM: u8 = 4;
 /// No work: time that CUPTI or the driver took.
 pub const ACTIVITY_OVERHEAD: u8 = 5;
+/// No work: recording began, or has ended for a while.
+pub const ACTIVITY_WINDOW: u8 = 6;
 /// No work: how many multiprocessors a device has.
-pub const ACTIVITY_DEVICE: u8 = 6;
+pub const ACTIVITY_DEVICE: u8 = 7;
 
 /// What a device has done.
 #[repr(C)]
@@ -119,7 +129,8 @@ pub struct ActivityRecord {
     /// CLOCK_MONOTONIC ns.
     pub begin: u64,
     pub end: u64,
-    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors.
+    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: 1 at
+    /// its end.
     pub bytes: u64,
     /// Of a graph.
     pub node: u64,
@@ -156,10 +167,10 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 376:
+layout! { ActivityHead, 408:
     magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, written: 32, full: 40,
-    dropped: 48, invalid: 56, unnamed: 64, other: 72, untimed: 80, names: 88, text_bytes: 96, flushed: 104,
-    began: 112, library: 120,
+    dropped: 48, invalid: 56, unnamed: 64, other: 72, untimed: 80, window: 88, period: 96, windows: 104,
+    unopened: 112, names: 120, text_bytes: 128, flushed: 136, began: 144, library: 152,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

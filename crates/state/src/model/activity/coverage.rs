@@ -5,6 +5,7 @@ use crate::activity::shared::{
     ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_KERNELS, STEP_LOAD,
     STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
+use crate::text::quantity::{duration, plural};
 
 /// CUPTI's results.
 const NOT_INITIALIZED: u32 = 15;
@@ -37,8 +38,35 @@ pub struct Coverage {
     pub late: bool,
     /// Their times come from a clock that was fitted.
     pub fitted_clock: bool,
+    /// Where activities were not recorded all the time: when they were.
+    pub windows: Option<Sampled>,
     /// The process ended without handing over its last records.
     pub broken_off: bool,
+}
+
+/// Activities were recorded in windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    pub length_ns: u64,
+    pub period_ns: u64,
+    pub number: u64,
+    /// That CUPTI refused to open.
+    pub unopened: u64,
+    /// From the begin of the first one to when the process was last looked at.
+    pub of_ns: u64,
+}
+
+/// How activities were recorded, in words.
+#[must_use]
+pub fn windows_words(number: u64, length_ns: u64, period_ns: u64) -> String {
+    let (length, period) = (duration(length_ns), duration(period_ns));
+    format!("{} of {length}, one each {period}", plural(number, "window"))
+}
+
+/// Which part of the time was recorded, in words.
+#[must_use]
+pub fn part_words(part_ns: u64, of_ns: u64) -> String {
+    format!("measured {} of {}", duration(part_ns), duration(of_ns))
 }
 
 /// Whether activities were seen, and else why not.
@@ -92,6 +120,13 @@ impl Coverage {
             early: 0,
             late: false,
             fitted_clock: head.clock == CLOCK_FITTED,
+            windows: (head.period > 0).then(|| Sampled {
+                length_ns: head.window,
+                period_ns: head.period,
+                number: head.windows,
+                unopened: head.unopened,
+                of_ns: head.flushed.saturating_sub(head.began),
+            }),
             broken_off: told.broken_off,
         }
     }

@@ -15,17 +15,19 @@ mod report;
 mod tests;
 mod threads;
 mod waiting;
+mod windows;
 
 pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
 pub use causes::{PROMPT_NS, Why};
-pub use coverage::{Coverage, Seen};
+pub use coverage::{Coverage, Sampled, Seen, part_words, windows_words};
 pub use matching::{Given, Matcher};
 pub use overheads::{Overhead, OverheadKind, OverheadSums, OverheadTotal, Overlap};
 pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
 pub use threads::{Called, Does, Stay};
 pub use waiting::{CauseTotal, Idle, Waiting};
+pub use windows::Turn;
 
 use crate::activity::Source;
 use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};

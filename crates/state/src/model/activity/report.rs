@@ -2,7 +2,7 @@
 
 use super::What;
 use super::busy::Span;
-use super::coverage::Coverage;
+use super::coverage::{Coverage, Sampled, part_words};
 use super::overheads::OverheadTotal;
 use super::waiting::CauseTotal;
 use crate::catalog::CopyKind;
@@ -40,6 +40,28 @@ impl Report {
     pub fn is_measured(&self, device: &DeviceReport) -> bool {
         // work that came too late to be sorted in makes it a bound, too
         device.span.late_ns == 0 && self.certainty(device.pid) == Certainty::Measured
+    }
+
+    /// Whether some processes were recorded in windows alone.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.coverage.iter().any(|coverage| coverage.windows.is_some())
+    }
+
+    /// How a process was recorded, where that was in windows alone.
+    #[must_use]
+    pub fn windows_of(&self, pid: u32) -> Option<&Sampled> {
+        let mut own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        own.find_map(|coverage| coverage.windows.as_ref())
+    }
+
+    /// Which part of the time was recorded, of the process whose devices were seen for longest; `None`: all of it.
+    #[must_use]
+    pub fn part_words(&self) -> Option<String> {
+        let parts = self.devices.iter();
+        let parts = parts.filter_map(|device| Some((device.span.measured_ns(), self.windows_of(device.pid)?.of_ns)));
+        let (part, of) = parts.max()?;
+        Some(part_words(part, of))
     }
 
     /// How far what is said of a process can be relied on.

@@ -10,6 +10,7 @@ use super::gaps::{Gap, Ran, Track};
 use super::overheads::{Overhead, Overheads};
 use super::report::Total;
 use super::threads::{Called, Place, Stay, Threads};
+use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
 use crate::model::outside::ELSEWHERE;
 use std::collections::{BTreeMap, HashMap};
@@ -60,6 +61,10 @@ struct Process {
     first: Option<u64>,
     /// Records are missing: gaps are told of no further, but by calls.
     broken_at: Option<u64>,
+    /// When it was recorded what devices did, and from which activity on that is known of each window.
+    windows: Windows,
+    known_since: Option<u64>,
+    known: Vec<(u64, u64)>,
     bounds: Vec<Idle>,
 }
 
@@ -92,6 +97,11 @@ impl Waiting {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.broken_at.get_or_insert(process.whole.settled());
         }
+    }
+
+    /// Recording of a process begins, or ends for a while.
+    pub fn turn(&mut self, pid: u32, turn: Turn) {
+        self.processes.entry(pid).or_default().turn(turn);
     }
 
     /// A device has done something, for a call that was looked for.
@@ -193,22 +203,31 @@ fn complete(all: &mut Vec<CauseTotal>, idle_ns: u64) {
 
 impl Process {
     fn run(&mut self, activity: &Activity) {
-        let ran = Ran {
-            begin: activity.begin,
-            end: activity.end,
-            call: activity.call,
-        };
         if self.first.is_none() {
             self.device = activity.device;
         }
-        self.first = Some(self.first.map_or(ran.begin, |first| first.min(ran.begin)));
         if activity.device != self.device && self.tracks.is_none() {
             self.tracks = Some(BTreeMap::from([(self.device, self.whole.clone())]));
         }
-        if let Some(tracks) = &mut self.tracks {
-            tracks.entry(activity.device).or_default().add(ran);
+        let parts: Vec<(u64, u64)> = self.windows.parts(activity.begin, activity.end).collect();
+        for (begin, end) in parts {
+            let call = activity.call;
+            self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
+            self.known_since = Some(self.known_since.map_or(begin, |since| since.min(begin)));
+            if let Some(tracks) = &mut self.tracks {
+                tracks.entry(activity.device).or_default().add(Ran { begin, end, call });
+            }
+            self.whole.add(Ran { begin, end, call });
         }
-        self.whole.add(ran);
+    }
+
+    fn turn(&mut self, turn: Turn) {
+        self.windows.turn(turn);
+        let Turn::Closed(at) = turn else { return };
+        self.whole.close(at);
+        self.tracks.iter_mut().flatten().for_each(|(_, track)| track.close(at));
+        self.known
+            .extend(self.known_since.take().map(|since| (since, at.max(since))));
     }
 
     fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
@@ -237,8 +256,35 @@ impl Process {
         self.release_bounds(horizon, tell);
     }
 
+    /// Bounds between the times of which records tell.
+    fn release_between(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
+        let now = self.known_since.map(|since| (since, u64::MAX));
+        let known: Vec<(u64, u64)> = self.known.iter().copied().chain(now).collect();
+        self.bounds.retain(|bound| {
+            if bound.until >= horizon {
+                return true;
+            }
+            let mut since = bound.since;
+            let within = known.iter().filter(|span| span.1 > bound.since && span.0 < bound.until);
+            for (from, to) in within.copied().chain([(bound.until, u64::MAX)]) {
+                if since < from {
+                    tell(Idle {
+                        since,
+                        until: from,
+                        ..*bound
+                    });
+                }
+                since = since.max(to);
+            }
+            false
+        });
+    }
+
     /// Bounds where no records tell: before the first of them, behind the last, and where some are missing.
     fn release_bounds(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
+        if !self.windows.is_empty() {
+            return self.release_between(horizon, tell);
+        }
         let from = self.first.unwrap_or(u64::MAX);
         let until = match (self.broken_at, self.first) {
             (Some(broken), _) => broken,

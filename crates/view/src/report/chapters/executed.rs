@@ -1,6 +1,7 @@
 //! What devices have executed, and when they were busy, as CUPTI has told it.
 
 use super::super::Report;
+use crate::model::activity::part_words;
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::{Cell, Chapter, Column, Section, Table};
 use crate::text::quantity::{self, bytes, count, duration, plural};
@@ -33,7 +34,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
         lines: executed
             .devices
             .iter()
-            .map(line)
+            .map(|device| line(device) + &in_windows(executed, device))
             .chain(overheads(executed))
             .chain(matched(executed))
             .chain(unseen(executed))
@@ -89,6 +90,15 @@ fn line(device: &Device) -> String {
         device.certainty,
         work(device)
     )
+}
+
+/// Which part of the time was measured, where that was not all of it.
+fn in_windows(executed: &Executed, device: &Device) -> String {
+    let windows = executed.windows_of(device.pid);
+    windows.map_or_else(String::new, |windows| {
+        let part = part_words(device.window_ns(), windows.of_ns);
+        format!("; {part}: {}", windows.words())
+    })
 }
 
 /// What it was busy with.
