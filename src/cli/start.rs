@@ -1,6 +1,6 @@
 //! How CMD is started, of every command that starts one.
 
-use crate::activity::Windows;
+use crate::activity::{Windows, Wish};
 use crate::text::parse::parse_period;
 use clap::Args;
 use std::time::Duration;
@@ -24,7 +24,8 @@ pub struct Start {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Gpu {
     /// Record what the GPU executed, by CUPTI: on, off, or auto: where CMD has a CUPTI that no other tool holds; or
-    /// window=LENGTH/PERIOD, such as window=1s/60s: on for so long of each period
+    /// window=LENGTH/PERIOD, such as window=1s/60s: on for so long of each period; or
+    /// graphs: on, with graphs as a whole instead of their nodes, which costs less
     #[arg(
         long,
         value_name = "WHEN",
@@ -40,9 +41,8 @@ pub struct Gpu {
 pub enum GpuChoice {
     #[default]
     Auto,
-    On,
+    On(Wish),
     Off,
-    Window(Windows),
 }
 
 /// Shorter windows, and shorter times between them, are lost in how long it takes to open and to close one.
@@ -51,12 +51,24 @@ const SHORTEST: Duration = Duration::from_millis(100);
 fn parse_gpu(text: &str) -> Result<GpuChoice, String> {
     match text {
         "auto" => Ok(GpuChoice::Auto),
-        "on" => Ok(GpuChoice::On),
         "off" => Ok(GpuChoice::Off),
-        _ => match text.strip_prefix("window=") {
-            Some(windows) => parse_windows(windows).map(GpuChoice::Window),
-            None => Err("it is auto, on, off or window=LENGTH/PERIOD".to_owned()),
-        },
+        _ => parse_wish(text).map(GpuChoice::On),
+    }
+}
+
+/// Not both: CUPTI has no record of a graph that was made while it was not asked for graphs, as between windows.
+fn parse_wish(text: &str) -> Result<Wish, String> {
+    match (text, text.strip_prefix("window=")) {
+        ("on", _) => Ok(Wish::default()),
+        ("graphs", _) => Ok(Wish {
+            graphs: true,
+            ..Wish::default()
+        }),
+        (_, Some(windows)) => Ok(Wish {
+            windows: Some(parse_windows(windows)?),
+            ..Wish::default()
+        }),
+        _ => Err("it is auto, on, off, graphs or window=LENGTH/PERIOD".to_owned()),
     }
 }
 
@@ -81,12 +93,16 @@ mod tests {
 
     #[test]
     fn windows_have_a_length_and_a_period() {
-        assert_eq!(parse_gpu("on"), Ok(GpuChoice::On));
+        assert_eq!(parse_gpu("on"), Ok(GpuChoice::On(Wish::default())));
         let windows = Windows {
             length_ns: 1_000_000_000,
             period_ns: 60_000_000_000,
         };
-        assert_eq!(parse_gpu("window=1s/60s"), Ok(GpuChoice::Window(windows)));
+        let in_windows = Wish {
+            windows: Some(windows),
+            graphs: false,
+        };
+        assert_eq!(parse_gpu("window=1s/60s"), Ok(GpuChoice::On(in_windows)));
         for wrong in [
             "window=1s",
             "window=1/60",
@@ -94,6 +110,7 @@ mod tests {
             "window=1ms/60s",
             "window=",
             "windows",
+            "graphs,window=1s/60s",
         ] {
             assert!(parse_gpu(wrong).is_err(), "{wrong}");
         }

@@ -5,7 +5,7 @@
 
 use super::Tracer;
 use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_STREAM, ActivityRecord};
-use crate::activity::{Activities, INJECTION, Report as Told, Windows};
+use crate::activity::{Activities, INJECTION, Report as Told, Wish};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
 use crate::model::activity::{
@@ -26,8 +26,7 @@ use std::sync::Arc;
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
-    /// `None`: activities are recorded all the time.
-    pub windows: Option<Windows>,
+    pub wish: Wish,
     /// Where it cannot be had, that is an error.
     pub must: bool,
     /// Activities become lines.
@@ -202,7 +201,7 @@ impl Tracer {
     /// # Errors
     /// It must be, and cannot.
     pub fn watch_gpu(&mut self, demand: Demand) -> Result<()> {
-        let activities = match Activities::start(demand.windows) {
+        let activities = match Activities::start(demand.wish) {
             Err(error) if demand.must => return Err(error.context("failed to record what the GPU executes")),
             started => started.map_err(|error| message(&error)),
         };

@@ -11,13 +11,14 @@ pub const MEMSET: u32 = 2;
 pub const PEER_COPY: u32 = 22;
 pub const OVERHEAD: u32 = 17;
 pub const DEVICE: u32 = 8;
+pub const GRAPH: u32 = 51;
 
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {
     match kind {
         KERNEL => 216,
         MEMSET => 88,
-        OVERHEAD => 56,
+        OVERHEAD | GRAPH => 56,
         DEVICE => 184,
         _ => 96,
     }
@@ -41,6 +42,12 @@ impl Ran {
     /// Whether faults of records may hit it.
     pub fn is_work(&self) -> bool {
         !matches!(self.told.kind, DEVICE | OVERHEAD)
+    }
+
+    /// The launch of a graph, of which `told` is the first node.
+    pub fn graph(told: &Told) -> Ran {
+        let told = Told { kind: GRAPH, ..*told };
+        Ran { told, name: 0 }
     }
 
     /// What a device is.
@@ -76,6 +83,15 @@ impl Ran {
             put(4, &(told.bytes as u32).to_le_bytes());
             put(24, &start.to_le_bytes());
             put(32, &end.to_le_bytes());
+            return;
+        }
+        if told.kind == GRAPH {
+            put(8, &start.to_le_bytes());
+            put(16, &end.to_le_bytes());
+            put(24, &told.device.to_le_bytes());
+            put(28, &told.graph.to_le_bytes());
+            put(32, &told.context.to_le_bytes());
+            put(36, &told.stream.to_le_bytes());
             return;
         }
         if told.kind == DEVICE {

@@ -1,5 +1,6 @@
 //! Whether what the GPU executes is recorded.
 
+use crate::activity::Wish;
 use crate::cli::{Gpu, GpuChoice, Options};
 use crate::tracer::{Demand, Tracer};
 use anyhow::Result;
@@ -13,18 +14,13 @@ pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()>
     let shows_some = options.which.shows_some();
     match gpu.gpu {
         GpuChoice::Off => Ok(()),
-        GpuChoice::Window(windows) => tracer.watch_gpu(Demand {
-            windows: Some(windows),
-            must: true,
-            lines: true,
-        }),
         GpuChoice::Auto => tracer.watch_gpu(Demand {
-            windows: None,
+            wish: Wish::default(),
             must: false,
             lines: !shows_some,
         }),
-        GpuChoice::On => tracer.watch_gpu(Demand {
-            windows: None,
+        GpuChoice::On(wish) => tracer.watch_gpu(Demand {
+            wish,
             must: true,
             lines: true,
         }),

@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740003 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740004 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -38,6 +38,7 @@ enum activity_step {
 	STEP_COPIES,
 	STEP_MEMSETS,
 	STEP_THREAD,
+	STEP_GRAPHS,
 };
 
 /* Whose clock records have. */
@@ -58,6 +59,8 @@ struct activity_head {
 	__u32 version; /* CUPTI_API_VERSION of the library */
 	__u32 clock;
 	__u32 overheads; /* 1: what CUPTI itself takes is told, too */
+	__u32 graphs; /* 1: graphs are to be told of as a whole, not by node; gpuscope writes it */
+	__u32 pad;
 	__u64 written; /* records so far */
 	__u64 full;    /* of those for which there was no room */
 	__u64 dropped; /* by CUPTI */
@@ -88,6 +91,7 @@ enum activity_kind {
 	ACTIVITY_KERNEL,
 	ACTIVITY_COPY,
 	ACTIVITY_MEMSET,
+	ACTIVITY_GRAPH,    /* the launch of one, from its first node to its last */
 	ACTIVITY_STREAM,   /* no work: a stream was made, or a default one was met first */
 	ACTIVITY_OVERHEAD, /* no work: time that CUPTI or the driver took */
 	ACTIVITY_WINDOW,   /* no work: recording began, or has ended for a while */

@@ -29,6 +29,8 @@ static void disable_kinds(void)
 
 	for (at = 0; at < WANTED; at++)
 		cupti.disable(wanted[at].kind);
+	if (head()->graphs)
+		cupti.disable(CUPTI_KIND_GRAPH_TRACE);
 }
 
 /* What CUPTI answers where it refuses; 0: all is asked for. */
@@ -43,7 +45,8 @@ static int ask_for_kinds(uint32_t *step)
 		if (error != CUPTI_OK)
 			return error;
 	}
-	return 0;
+	*step = STEP_GRAPHS;
+	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
 }
 
 static void stop_asking(void)

@@ -94,6 +94,17 @@ static void read_memset(struct activity_record *to, const uint8_t *from)
 	to->graph = u32_at(from, COPY_GRAPH);
 }
 
+static void read_graph(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_GRAPH;
+	to->begin = u64_at(from, GRAPH_BEGIN);
+	to->end = u64_at(from, GRAPH_BEGIN + 8);
+	to->device = u32_at(from, GRAPH_DEVICE);
+	to->graph = u32_at(from, GRAPH_NUMBER);
+	to->context = u32_at(from, GRAPH_CONTEXT);
+	to->stream = u32_at(from, GRAPH_STREAM);
+}
+
 static void read_overhead(struct activity_record *to, const uint8_t *from)
 {
 	to->kind = ACTIVITY_OVERHEAD;
@@ -133,6 +144,9 @@ static int read_record(struct activity_record *to, const uint8_t *from)
 		return 1;
 	case CUPTI_KIND_MEMSET:
 		read_memset(to, from);
+		return 1;
+	case CUPTI_KIND_GRAPH_TRACE:
+		read_graph(to, from);
 		return 1;
 	case CUPTI_KIND_DEVICE:
 		return read_device(to, from);

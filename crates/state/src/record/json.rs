@@ -30,6 +30,7 @@ pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut
         What::Kernel { .. } => "kernel",
         What::Copy { .. } => "copy",
         What::Memset { .. } => "memset",
+        What::Graph => "graph",
     };
     let (device, context) = (activity.device, activity.context);
     let _ = write!(

@@ -59,6 +59,8 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         "in_graphs": device.in_graphs,
         "memsets": device.memsets.count,
         "memset_us": micros(device.memsets.ns),
+        "graphs": device.graphs.count,
+        "graph_us": micros(device.graphs.ns),
         "copies": copies.collect::<Vec<_>>(),
         "by_kernel": kernels.collect::<Vec<_>>(),
         "other_kernels": device.other_kernels.count,
@@ -202,6 +204,9 @@ fn work_words(device: &DeviceReport) -> String {
         number => format!(" ({} of them in graphs)", count(number)),
     };
     let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
+    if device.graphs.count > 0 {
+        words.push(timed(&device.graphs, "launch of a graph as a whole"));
+    }
     words.extend(device.copies.iter().map(copy_words));
     if device.memsets.count > 0 {
         words.push(timed(&device.memsets, "memset"));

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0003;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0004;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -42,6 +42,7 @@ pub const STEP_KERNELS: u32 = 4;
 pub const STEP_COPIES: u32 = 5;
 pub const STEP_MEMSETS: u32 = 6;
 pub const STEP_THREAD: u32 = 7;
+pub const STEP_GRAPHS: u32 = 8;
 
 // `enum activity_clock`: Whose clock records have.
 pub const CLOCK_UNKNOWN: u32 = 0;
@@ -66,6 +67,9 @@ pub struct ActivityHead {
     pub clock: u32,
     /// 1: what CUPTI itself takes is told, too.
     pub overheads: u32,
+    /// 1: graphs are to be told of as a whole, not by node; gpuscope writes it.
+    pub graphs: u32,
+    pub pad: u32,
     /// Records so far.
     pub written: u64,
     /// Of those for which there was no room.
@@ -113,14 +117,16 @@ pub const ACTIVITY_UNKNOWN: u8 = 0;
 pub const ACTIVITY_KERNEL: u8 = 1;
 pub const ACTIVITY_COPY: u8 = 2;
 pub const ACTIVITY_MEMSET: u8 = 3;
+/// The launch of one, from its first node to its last.
+pub const ACTIVITY_GRAPH: u8 = 4;
 /// No work: a stream was made, or a default one was met first.
-pub const ACTIVITY_STREAM: u8 = 4;
+pub const ACTIVITY_STREAM: u8 = 5;
 /// No work: time that CUPTI or the driver took.
-pub const ACTIVITY_OVERHEAD: u8 = 5;
+pub const ACTIVITY_OVERHEAD: u8 = 6;
 /// No work: recording began, or has ended for a while.
-pub const ACTIVITY_WINDOW: u8 = 6;
+pub const ACTIVITY_WINDOW: u8 = 7;
 /// No work: how many multiprocessors a device has.
-pub const ACTIVITY_DEVICE: u8 = 7;
+pub const ACTIVITY_DEVICE: u8 = 8;
 
 /// What a device has done.
 #[repr(C)]
@@ -167,10 +173,10 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 408:
-    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, written: 32, full: 40,
-    dropped: 48, invalid: 56, unnamed: 64, other: 72, untimed: 80, window: 88, period: 96, windows: 104,
-    unopened: 112, names: 120, text_bytes: 128, flushed: 136, began: 144, library: 152,
+layout! { ActivityHead, 416:
+    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, pad: 36, written: 40,
+    full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104, windows: 112,
+    unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, library: 160,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

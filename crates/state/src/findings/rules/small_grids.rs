@@ -25,6 +25,9 @@ const KERNELS: usize = 4096;
 /// Kernels that the sentence names.
 const NAMED: usize = 3;
 
+/// Blocks of a graph that was told of as a whole: while it runs, nothing is said.
+const UNKNOWN: u64 = u64::MAX;
+
 /// One kernel with so many blocks.
 #[derive(Debug, Default)]
 struct Shape {
@@ -67,17 +70,21 @@ fn key(pid: u32, device: u32) -> u64 {
     u64::from(pid) << 32 | u64::from(device)
 }
 
-/// Of a kernel that ran; `None`: it is none.
+/// Of a kernel that ran, or a graph; `None`: it is none.
 fn kernel_of(event: &Record<'_>) -> Option<(u32, u64)> {
     let (device, grid) = match event.activity {
         Some(activity) => match activity.what {
             What::Kernel { grid, .. } => (activity.device, grid),
+            What::Graph => return Some((activity.device, UNKNOWN)),
             _ => return None,
         },
-        None => (
+        None => match (
             json::device_of_activity(event.args?)?,
-            json::grid_of_activity(event.args?)?,
-        ),
+            json::grid_of_activity(event.args?),
+        ) {
+            (device, Some(grid)) => (device, grid),
+            (device, None) => return (event.name == "graph").then_some((device, UNKNOWN)),
+        },
     };
     let blocks = grid.into_iter().map(u64::from).fold(1, u64::saturating_mul);
     Some((device, blocks))

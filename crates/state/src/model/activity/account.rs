@@ -26,6 +26,8 @@ struct Device {
     /// Of these, parts of graphs' launches.
     in_graphs: u64,
     memsets: Total,
+    /// As a whole.
+    graphs: Total,
     copies: BTreeMap<Option<CopyKind>, CopyTotal>,
     /// By the address of the name, which each symbol has once; 0: without one.
     by_kernel: HashMap<usize, KernelTotal>,
@@ -84,6 +86,7 @@ impl Device {
                 copies.bytes = copies.bytes.saturating_add(*bytes);
             }
             What::Memset { .. } => self.memsets.add(ns),
+            What::Graph => self.graphs.add(ns),
         }
     }
 
@@ -110,6 +113,7 @@ impl Device {
             kernels: self.kernels,
             in_graphs: self.in_graphs,
             memsets: self.memsets,
+            graphs: self.graphs,
             copies: self.copies.values().cloned().collect(),
             by_kernel: kernels,
             other_kernels: self.others,

@@ -2,7 +2,7 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_KERNELS, STEP_LOAD,
+    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD,
     STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
@@ -154,6 +154,7 @@ fn step_name(step: u32) -> &'static str {
         STEP_KERNELS => "cuptiActivityEnable of kernels",
         STEP_COPIES => "cuptiActivityEnable of copies",
         STEP_MEMSETS => "cuptiActivityEnable of memsets",
+        STEP_GRAPHS => "cuptiActivityEnable of graphs",
         STEP_THREAD => "a thread",
         _ => "CUPTI",
     }

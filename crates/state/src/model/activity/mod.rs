@@ -30,7 +30,7 @@ pub use waiting::{CauseTotal, Idle, Waiting};
 pub use windows::Turn;
 
 use crate::activity::Source;
-use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
+use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_GRAPH, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
 use crate::catalog::{CopyKind, HostMemory};
 use crate::model::kernel_name::KernelName;
 use crate::model::launches::Launches;
@@ -86,6 +86,8 @@ pub enum What {
     Memset {
         bytes: u64,
     },
+    /// The launch of a graph as a whole: which parts it had was not told.
+    Graph,
 }
 
 impl What {
@@ -98,6 +100,7 @@ impl What {
             What::Kernel { name: Some(name), .. } => &name.short,
             What::Copy { direction, .. } => direction.map_or("copy", CopyKind::name),
             What::Memset { .. } => "memset",
+            What::Graph => "graph",
         }
     }
 }
@@ -125,6 +128,7 @@ impl Activity {
                 bytes: record.bytes,
             },
             ACTIVITY_MEMSET => What::Memset { bytes: record.bytes },
+            ACTIVITY_GRAPH => What::Graph,
             _ => return None,
         };
         Some(Activity {
@@ -155,7 +159,7 @@ impl Activity {
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         match &self.what {
-            What::Kernel { .. } => None,
+            What::Kernel { .. } | What::Graph => None,
             What::Copy { bytes, .. } | What::Memset { bytes } => Some(*bytes),
         }
     }

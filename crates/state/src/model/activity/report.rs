@@ -133,6 +133,8 @@ pub struct DeviceReport {
     /// Of these, parts of graphs' launches.
     pub in_graphs: u64,
     pub memsets: Total,
+    /// Launches of graphs that were told of as a whole.
+    pub graphs: Total,
     pub copies: Vec<CopyTotal>,
     /// Most time first.
     pub by_kernel: Vec<KernelTotal>,
@@ -147,6 +149,11 @@ pub struct DeviceReport {
 impl DeviceReport {
     fn all_ns(&self) -> u64 {
         let copies = self.copies.iter().map(|copies| copies.total.ns);
-        copies.fold(self.kernels.ns.saturating_add(self.memsets.ns), u64::saturating_add)
+        let others = self
+            .kernels
+            .ns
+            .saturating_add(self.memsets.ns)
+            .saturating_add(self.graphs.ns);
+        copies.fold(others, u64::saturating_add)
     }
 }

@@ -57,6 +57,10 @@ pub struct Device {
     pub memsets: u64,
     #[serde(rename(deserialize = "memset_us"), deserialize_with = "ns")]
     pub memset_ns: u64,
+    /// Launches of graphs that were told of as a whole.
+    pub graphs: u64,
+    #[serde(rename(deserialize = "graph_us"), deserialize_with = "ns")]
+    pub graph_ns: u64,
     pub copies: Vec<Copies>,
     #[serde(rename(deserialize = "busy_us"), deserialize_with = "ns")]
     pub busy_ns: u64,

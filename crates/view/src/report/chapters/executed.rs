@@ -104,6 +104,10 @@ fn in_windows(executed: &Executed, device: &Device) -> String {
 /// What it was busy with.
 fn work(device: &Device) -> String {
     let mut words = vec![plural(device.kernels, "kernel")];
+    if device.graphs > 0 {
+        let (number, time) = (count(device.graphs), duration(device.graph_ns));
+        words.push(format!("{number} launches of graphs, each as a whole, {time}"));
+    }
     words.extend(device.copies.iter().map(|copies| {
         let direction = copies.direction.as_deref().unwrap_or_default();
         let copy = format!("{direction} copy");
