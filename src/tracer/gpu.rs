@@ -171,13 +171,12 @@ impl GpuPlane {
 
 /// How many multiprocessors a device has.
 fn of_device(pid: u32, record: &ActivityRecord) -> Option<Measure> {
-    let name = json::multiprocessors_name(record.device);
     (record.kind == ACTIVITY_DEVICE).then(|| Measure {
         at: record.begin,
         pid,
         tid: 0,
         what: Measured::Value {
-            name,
+            name: json::multiprocessors_name(record.device),
             value: record.bytes,
         },
     })

@@ -209,13 +209,12 @@ impl Process {
         if activity.device != self.device && self.tracks.is_none() {
             self.tracks = Some(BTreeMap::from([(self.device, self.whole.clone())]));
         }
-        let parts: Vec<(u64, u64)> = self.windows.parts(activity.begin, activity.end).collect();
-        for (begin, end) in parts {
-            let call = activity.call;
+        let (call, device) = (activity.call, activity.device);
+        for (begin, end) in self.windows.parts(activity.begin, activity.end) {
             self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
             self.known_since = Some(self.known_since.map_or(begin, |since| since.min(begin)));
             if let Some(tracks) = &mut self.tracks {
-                tracks.entry(activity.device).or_default().add(Ran { begin, end, call });
+                tracks.entry(device).or_default().add(Ran { begin, end, call });
             }
             self.whole.add(Ran { begin, end, call });
         }
