@@ -44,8 +44,8 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
         let words = "nothing to record\nhint: -p PID, --all for every process, or -- CMD to start one";
         bail!(Usage(words.to_owned()));
     }
-    if args.gpu.gpu == GpuChoice::On {
-        let words = "--gpu on: what runs already has not loaded what asks CUPTI\nhint: -- CMD starts it";
+    if matches!(args.gpu.gpu, GpuChoice::On(_)) {
+        let words = "--gpu: what runs already has not loaded what asks CUPTI\nhint: -- CMD starts it";
         bail!(Usage(words.to_owned()));
     }
     let running = Running {

@@ -62,6 +62,7 @@ impl Tracer {
     /// `functions`: their totals.
     pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {
         let missing = self.misses_activities();
+        let part = self.report_activities().and_then(|report| report.part_words());
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),
@@ -72,6 +73,9 @@ impl Tracer {
                 let examiner = &mut diagnostics.examiner;
                 if blind {
                     examiner.doubt_idleness();
+                }
+                if let Some(part) = part {
+                    examiner.saw_in_windows(part);
                 }
                 if missing {
                     examiner.doubt_records();

@@ -4,17 +4,19 @@
 //! `model::activity`.
 
 use super::Tracer;
-use crate::activity::shared::ACTIVITY_STREAM;
-use crate::activity::{Activities, INJECTION, Report as Told};
+use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_STREAM, ActivityRecord};
+use crate::activity::{Activities, INJECTION, Report as Told, Wish};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
 use crate::model::activity::{
-    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Report, Sites, Waiting,
+    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Overhead, OverheadSums, Report, Sites,
+    Turn, Waiting,
 };
+use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
 use crate::output::say;
 use crate::probe::launch::Runner;
-use crate::record::Taker;
+use crate::record::{Taker, json};
 use crate::refusal::message;
 use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
@@ -24,6 +26,7 @@ use std::sync::Arc;
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Demand {
+    pub wish: Wish,
     /// Where it cannot be had, that is an error.
     pub must: bool,
     /// Activities become lines.
@@ -36,6 +39,7 @@ pub(super) struct GpuPlane {
     /// Or why there are none.
     activities: Result<Activities, String>,
     account: Account,
+    overheads: OverheadSums,
     comms: HashMap<u32, String>,
     pub(super) matcher: Matcher,
     matching: Matching,
@@ -83,6 +87,7 @@ impl GpuPlane {
             coverage: coverage.collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
+            overheads: self.overheads.report(),
             by_site: self.sites.report(),
         }
     }
@@ -164,13 +169,38 @@ impl GpuPlane {
     }
 }
 
+/// How many multiprocessors a device has.
+fn of_device(pid: u32, record: &ActivityRecord) -> Option<Measure> {
+    (record.kind == ACTIVITY_DEVICE).then(|| Measure {
+        at: record.begin,
+        pid,
+        tid: 0,
+        what: Measured::Value {
+            name: json::multiprocessors_name(record.device),
+            value: record.bytes,
+        },
+    })
+}
+
+fn of_overhead(overhead: &Overhead) -> Measure {
+    Measure {
+        at: overhead.begin,
+        pid: overhead.pid,
+        tid: 0,
+        what: Measured::Overhead {
+            ns: overhead.end - overhead.begin,
+            kind: overhead.kind,
+        },
+    }
+}
+
 impl Tracer {
     /// Has programs that are started from now on tell what devices execute for them.
     ///
     /// # Errors
     /// It must be, and cannot.
     pub fn watch_gpu(&mut self, demand: Demand) -> Result<()> {
-        let activities = match Activities::start() {
+        let activities = match Activities::start(demand.wish) {
             Err(error) if demand.must => return Err(error.context("failed to record what the GPU executes")),
             started => started.map_err(|error| message(&error)),
         };
@@ -182,6 +212,7 @@ impl Tracer {
             demand,
             activities,
             account: Account::default(),
+            overheads: OverheadSums::default(),
             comms: HashMap::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
@@ -219,6 +250,23 @@ impl Tracer {
                 gpu.matcher
                     .name_stream(source.pid, record.context, record.stream, record.bytes);
             }
+            if let Some(turn) = Turn::of(record) {
+                gpu.account.turn(source.pid, turn);
+                gpu.matcher.turn(source.pid, turn);
+                gpu.waiting.turn(source.pid, turn);
+                return;
+            }
+            if let Some(measure) = of_device(source.pid, record).filter(|_| matched) {
+                self.window.measure(measure);
+            }
+            if let Some(overhead) = Overhead::of(source, record) {
+                gpu.overheads.add(&overhead);
+                if matched {
+                    gpu.waiting.overhead(&overhead);
+                    self.window.measure(of_overhead(&overhead));
+                }
+                return;
+            }
             let Some(activity) = Activity::of(source, record, &mut self.launches) else {
                 return;
             };
@@ -254,7 +302,9 @@ impl Tracer {
     /// Whether some of what devices did is missing, of those that have told of anything.
     pub(super) fn misses_activities(&self) -> bool {
         let report = self.report_activities();
-        report.is_some_and(|report| report.devices.iter().any(|device| !report.is_measured(device)))
+        report.is_some_and(|report| {
+            report.is_sampled() || report.devices.iter().any(|device| !report.is_measured(device))
+        })
     }
 
     /// What there is so far; `None`: nobody asks.

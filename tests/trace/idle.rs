@@ -11,12 +11,17 @@ const OF_THE_MACHINE: &str = "no-processor";
 
 /// A program with CUPTI, and its log of work.
 fn watched(defect: Defect) -> (Trace, Log) {
+    watched_with(defect, "")
+}
+
+/// The same with what the simulated CUPTI does beside: `GPUSIM_CUPTI`.
+fn watched_with(defect: Defect, cupti: &str) -> (Trace, Log) {
     let logs = Logs::new();
     let command = defect.command();
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let gpuscope = logs.of(defect.set(Gpuscope::run(&["--stacks", "all"], &command)));
-    let trace = gpuscope.env("GPUSCOPE_CUPTI", sim_cupti()).finish().ok();
-    (trace, logs.only())
+    let gpuscope = gpuscope.env("GPUSCOPE_CUPTI", sim_cupti()).env("GPUSIM_CUPTI", cupti);
+    (gpuscope.finish().ok(), logs.only())
 }
 
 fn device(trace: &Trace) -> &Value {
@@ -146,4 +151,72 @@ fn a_report_of_a_recording_says_why_as_its_run_does() {
     assert_eq!(json["idle"][0]["measured"], true);
     let picture = Gpuscope::new(["timeline", file]).finish().ok();
     assert!(picture.stdout.contains("idle, as measured:  "), "{}", picture.stdout);
+}
+
+/// CUPTI's numbers of kinds of overhead.
+const BUFFER_FLUSH: &str = "overhead=65536";
+const DRIVER_COMPILE: &str = "overhead=1";
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_gap_that_cupti_takes_for_itself_is_the_profilers() {
+    let (trace, log) = watched_with(Defect::of("idle-gaps"), BUFFER_FLUSH);
+    let long: Vec<u64> = gaps(&log).into_iter().filter(|ns| *ns >= 1_000_000).collect();
+    let told = causes(&trace).iter().find(|cause| cause["cause"] == "profiler");
+    let told = told.unwrap_or_else(|| panic!("none: {}", trace.stderr));
+    assert_eq!(
+        (number(told, "gaps"), ns(&told["idle_us"])),
+        (long.len() as u64, long.iter().sum()),
+        "{}",
+        trace.stderr
+    );
+    let overhead = &trace.summary()["gpu"]["overheads"][0];
+    assert_eq!(
+        (&overhead["kind"], number(overhead, "count")),
+        (&Value::from("buffer-flush"), long.len() as u64)
+    );
+    let lines = trace.of_type("overhead").map(|line| ns(&line["duration_us"]));
+    assert_eq!(lines.sum::<u64>(), long.iter().sum::<u64>());
+    assert_eq!(device(&trace)["certainty"], "measured", "overhead is no work");
+    assert!(
+        trace.stderr.contains("CUPTI's own overhead in process "),
+        "{}",
+        trace.stderr
+    );
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn what_the_driver_compiles_while_the_host_is_elsewhere_is_not_the_profilers() {
+    let (trace, _) = watched_with(Defect::of("idle-gaps"), DRIVER_COMPILE);
+    assert_eq!(planted(&trace)["cause"], "blocked", "{}", trace.stderr);
+    let overhead = &trace.summary()["gpu"]["overheads"][0];
+    assert_eq!(overhead["kind"], "driver-compile");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn overhead_is_in_recordings_reports_and_pictures() {
+    let command = Defect::of("idle-gaps").command();
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let trace = Gpuscope::record(&[], &command)
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .env("GPUSIM_CUPTI", BUFFER_FLUSH)
+        .finish()
+        .ok();
+    let file = trace.folder().join("t.arrows");
+    let file = file.to_str().expect("a path");
+    let shown = |arguments: &[&str]| Gpuscope::new(arguments.iter().copied()).finish().ok().stdout;
+    let report = shown(&["report", file]);
+    assert!(report.contains("CUPTI took the time for itself (profiler)"), "{report}");
+    assert!(report.contains("CUPTI's own overhead in process "), "{report}");
+    let picture = shown(&["timeline", file]);
+    assert!(
+        picture.contains("  CUPTI itself") && picture.contains("o profiler"),
+        "{picture}"
+    );
+    let lines = shown(&["export", file, "--to", "jsonl", "-o", "-"]);
+    assert!(lines.contains("\"name\":\"buffer-flush\",\"duration_us\":"), "{lines}");
+    let chrome = shown(&["export", file, "--to", "chrome", "-o", "-"]);
+    assert!(chrome.contains("CUPTI's overhead"), "no lane");
 }

@@ -22,6 +22,8 @@ mod findings;
 mod foreign;
 mod gpu;
 mod gpu_calls;
+mod gpu_graphs;
+mod gpu_windows;
 mod hanging;
 mod held;
 mod hook_sums;

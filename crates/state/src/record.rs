@@ -62,6 +62,7 @@ kinds! {
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
     Idle "idle" "Nothing that the process submitted was running. Measured: its `name` is the cause; without one it follows from calls.",
+    Overhead "overhead" "CUPTI itself, or the driver, took time that CUPTI tells of: its `name`.",
     Step "step" "An iteration of a program, `name`d by its number, which is its `count`. No recording has it: it is found in others.",
     Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
     Summary "summary" "The exact totals of the run, in `args`.",

@@ -9,3 +9,6 @@ pub mod settings;
 pub mod shared;
 
 pub use ledger::Ledger;
+
+/// Of each simulated device.
+pub const MULTIPROCESSORS: i32 = 132;

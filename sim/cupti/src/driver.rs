@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 
 /// As the driver's `activity::Told`.
 #[repr(C)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Told {
     pub kind: u32,
     pub device: u32,

@@ -1,6 +1,7 @@
 //! What goes wrong on demand, of `GPUSIM_CUPTI=WORD,WORD=N,…`: `held` (another tool has subscribed), `new` (the driver is too
 //! old for it), `clock` (it asks nobody for the time), `lost=N`, `zero=N`, `reversed=N`, `early=N` (each Nth record is dropped, has no
-//! times, ends before it begins, or has times of a millisecond before), `hang` (the last flush never ends).
+//! times, ends before it begins, or has times of a millisecond before), `hang` (the last flush never ends), `mig` (devices are parts of others), `overhead=KIND` (while a device has nothing to do for a
+//! millisecond or more there is overhead of that kind, by CUPTI's number).
 
 use std::sync::OnceLock;
 
@@ -20,11 +21,16 @@ pub fn has(name: &str) -> bool {
     words().iter().any(|(word, _)| word == name)
 }
 
-/// Whether it is the turn of number `count`, from 1 on.
-pub fn hits(name: &str, count: u64) -> bool {
-    let every = words()
+/// The number of a word; 0: it was not said.
+pub fn number(name: &str) -> u64 {
+    words()
         .iter()
         .find(|(word, _)| word == name)
-        .map_or(0, |(_, every)| *every);
+        .map_or(0, |(_, number)| *number)
+}
+
+/// Whether it is the turn of number `count`, from 1 on.
+pub fn hits(name: &str, count: u64) -> bool {
+    let every = number(name);
     every > 0 && count.is_multiple_of(every)
 }

@@ -1,17 +1,25 @@
 //! Records as CUPTI 13.0 lays them out.
 
+use gpusim_common::MULTIPROCESSORS;
+
 use crate::driver::Told;
+use crate::faults;
 use crate::store::interned;
 
 pub const KERNEL: u32 = 10;
 pub const MEMSET: u32 = 2;
 pub const PEER_COPY: u32 = 22;
+pub const OVERHEAD: u32 = 17;
+pub const DEVICE: u32 = 8;
+pub const GRAPH: u32 = 51;
 
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {
     match kind {
         KERNEL => 216,
         MEMSET => 88,
+        OVERHEAD | GRAPH => 56,
+        DEVICE => 184,
         _ => 96,
     }
 }
@@ -31,12 +39,68 @@ impl Ran {
         }
     }
 
+    /// Whether faults of records may hit it.
+    pub fn is_work(&self) -> bool {
+        !matches!(self.told.kind, DEVICE | OVERHEAD)
+    }
+
+    /// The launch of a graph, of which `told` is the first node.
+    pub fn graph(told: &Told) -> Ran {
+        let told = Told { kind: GRAPH, ..*told };
+        Ran { told, name: 0 }
+    }
+
+    /// What a device is.
+    pub fn device(number: u32) -> Ran {
+        let told = Told {
+            kind: DEVICE,
+            device: number,
+            bytes: MULTIPROCESSORS as u64,
+            ..Told::default()
+        };
+        Ran { told, name: 0 }
+    }
+
+    /// Overhead of that kind; it has no name.
+    pub fn overhead(kind: u64, start_ns: u64, end_ns: u64) -> Ran {
+        let told = Told {
+            kind: OVERHEAD,
+            start_ns,
+            end_ns,
+            bytes: kind,
+            ..Told::default()
+        };
+        Ran { told, name: 0 }
+    }
+
     /// Writes it where there is room; times are what `time` makes of them.
     pub fn write(&self, to: &mut [u8], (start, end): (u64, u64)) {
         let told = &self.told;
         to.fill(0);
         let mut put = |at: usize, bytes: &[u8]| to[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &told.kind.to_le_bytes());
+        if told.kind == OVERHEAD {
+            put(4, &(told.bytes as u32).to_le_bytes());
+            put(24, &start.to_le_bytes());
+            put(32, &end.to_le_bytes());
+            return;
+        }
+        if told.kind == GRAPH {
+            put(8, &start.to_le_bytes());
+            put(16, &end.to_le_bytes());
+            put(24, &told.device.to_le_bytes());
+            put(28, &told.graph.to_le_bytes());
+            put(32, &told.context.to_le_bytes());
+            put(36, &told.stream.to_le_bytes());
+            return;
+        }
+        if told.kind == DEVICE {
+            put(32, &32u32.to_le_bytes());
+            put(44, &(told.bytes as u32).to_le_bytes());
+            put(112, &told.device.to_le_bytes());
+            put(145, &[u8::from(faults::has("mig"))]);
+            return;
+        }
         put(16, &start.to_le_bytes());
         put(24, &end.to_le_bytes());
         let place = if told.kind == KERNEL { 40 } else { 32 };

@@ -8,7 +8,7 @@ use gpusim_common::clock::now_ns;
 
 use crate::driver::Told;
 use crate::faults;
-use crate::record::{Ran, bytes_of};
+use crate::record::{DEVICE, GRAPH, OVERHEAD, Ran, bytes_of};
 
 pub type Request = extern "C" fn(*mut *mut u8, *mut usize, *mut usize);
 pub type Complete = extern "C" fn(*mut c_void, u32, *mut u8, usize, usize);
@@ -24,6 +24,12 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
+    /// Of graphs.
+    first_nodes: BTreeMap<u32, u64>,
+    /// Devices that were told of.
+    devices: BTreeSet<u32>,
+    /// When the last of what has run was over.
+    busy_until: u64,
     count: u64,
     dropped: u64,
 }
@@ -48,6 +54,32 @@ pub fn interned(name: usize) -> usize {
     *known.or_insert_with(|| name.into_raw() as usize)
 }
 
+/// From here on idle time has the overhead that was asked for.
+const WITH_OVERHEAD_NS: u64 = 1_000_000;
+
+impl Store {
+    /// Of a launch the first node comes first: where it comes again, that is another launch.
+    fn add_node(&mut self, told: &Told) {
+        let first = self.first_nodes.entry(told.graph).or_insert(told.node);
+        if *first == told.node {
+            self.ran.push(Ran::graph(told));
+            return;
+        }
+        let is_its = |ran: &&mut Ran| ran.told.kind == GRAPH && ran.told.graph == told.graph;
+        if let Some(launch) = self.ran.iter_mut().rev().find(is_its) {
+            launch.told.end_ns = launch.told.end_ns.max(told.end_ns);
+        }
+    }
+
+    fn add_overhead(&mut self, until: u64) {
+        let (since, kind) = (self.busy_until, faults::number("overhead"));
+        let is_wanted = kind > 0 && self.kinds.contains(&OVERHEAD);
+        if is_wanted && since > 0 && until >= since + WITH_OVERHEAD_NS {
+            self.ran.push(Ran::overhead(kind, since, until));
+        }
+    }
+}
+
 /// The driver runs something.
 pub extern "C" fn take(told: *const Told) {
     // SAFETY: the driver's, for this call.
@@ -55,6 +87,14 @@ pub extern "C" fn take(told: *const Told) {
     with(|store| {
         if !store.kinds.contains(&told.kind) {
             return;
+        }
+        if store.kinds.contains(&DEVICE) && store.devices.insert(told.device) {
+            store.ran.push(Ran::device(told.device));
+        }
+        store.add_overhead(told.start_ns);
+        store.busy_until = store.busy_until.max(told.end_ns);
+        if told.graph != 0 && store.kinds.contains(&GRAPH) {
+            return store.add_node(told);
         }
         store.count += 1;
         if faults::hits("lost", store.count) {
@@ -116,7 +156,7 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
         let mut used = 0;
         while let Some(ran) = ready.next_if(|ran| used + bytes_of(ran.told.kind) <= bytes) {
             let end = used + bytes_of(ran.told.kind);
-            written += 1;
+            written += u64::from(ran.is_work());
             ran.write(&mut room[used..end], times(&ran, now, offset, written));
             used = end;
         }

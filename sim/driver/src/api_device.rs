@@ -118,7 +118,7 @@ fn attribute_value(attribute: i32, place: i32) -> i32 {
         10 => 32,
         12 => 65536,
         13 => 1_980_000,
-        16 => 132,
+        16 => gpusim_common::MULTIPROCESSORS,
         33 => place + 1,
         36 => 2_619_000,
         37 => 5120,

@@ -1,5 +1,6 @@
 //! Whether what the GPU executes is recorded.
 
+use crate::activity::Wish;
 use crate::cli::{Gpu, GpuChoice, Options};
 use crate::tracer::{Demand, Tracer};
 use anyhow::Result;
@@ -14,10 +15,12 @@ pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()>
     match gpu.gpu {
         GpuChoice::Off => Ok(()),
         GpuChoice::Auto => tracer.watch_gpu(Demand {
+            wish: Wish::default(),
             must: false,
             lines: !shows_some,
         }),
-        GpuChoice::On => tracer.watch_gpu(Demand {
+        GpuChoice::On(wish) => tracer.watch_gpu(Demand {
+            wish,
             must: true,
             lines: true,
         }),

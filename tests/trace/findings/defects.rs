@@ -1,7 +1,7 @@
 //! Exactly what was planted is found.
 
 use super::program::{Defect, findings, rules};
-use super::support::{Gpuscope, Trace, number, sim_text, text};
+use super::support::{Gpuscope, Trace, number, sim_cupti, sim_text, text};
 use serde_json::Value;
 
 /// Others may take processors from the programs of these tests, too: that is so then, and no defect of theirs.
@@ -371,4 +371,47 @@ fn cuda_in_a_forked_child_says_what_to_do() {
     let title = "cudaErrorInitializationError (3): CUDA in a forked child; use spawn";
     assert_eq!(text(finding, "title"), title);
     assert_evidence(&trace, finding, 1..=1);
+}
+
+/// The rules that find something in a program whose device has told what it did.
+fn found_with_cupti(defect: Defect, fault: &str) -> (Vec<String>, Trace) {
+    let command = defect.command();
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let gpuscope = Gpuscope::run(&[], &command)
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .env("GPUSIM_CUPTI", fault);
+    let trace = gpuscope.finish().ok();
+    let all = rules(findings(trace.summary())).into_iter();
+    let of_program = all.filter(|rule| *rule != OF_THE_MACHINE).map(str::to_owned);
+    (of_program.collect(), trace)
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_device_that_is_busy_with_few_blocks() {
+    let (found, trace) = found_with_cupti(Defect::of("small-grids"), "");
+    assert_eq!(found, ["small-grids"], "{}", trace.stderr);
+    let all = findings(trace.summary());
+    let finding = all.iter().find(|finding| finding["rule"] == "small-grids");
+    let finding = finding.expect("it is there");
+    assert_eq!(number(finding, "count"), 150 * 8, "{finding:#}");
+    assert_eq!(finding["certainty"], "measured");
+    let what = text(finding, "what");
+    assert!(
+        what.contains("100 % of that with fewer blocks than multiprocessors (132)"),
+        "{what}"
+    );
+    // kernels of 1 ms, of which 116 of 132 multiprocessors have none
+    let kernels_ns = 150 * 8 * 1_000_000 / 132 * 116;
+    assert!(number(finding, "cost_ns") <= kernels_ns, "{finding:#}");
+    assert!(number(finding, "cost_ns") >= kernels_ns * 9 / 10, "{finding:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn of_few_blocks_nothing_is_said_where_grids_fill_the_device_or_its_size_is_not_known() {
+    let (found, trace) = found_with_cupti(Defect::of("none"), "");
+    assert_eq!(found, [""; 0], "{}", trace.stderr);
+    let (found, trace) = found_with_cupti(Defect::of("small-grids"), "mig");
+    assert_eq!(found, [""; 0], "{}", trace.stderr);
 }

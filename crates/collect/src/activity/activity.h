@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740001 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740004 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -38,6 +38,7 @@ enum activity_step {
 	STEP_COPIES,
 	STEP_MEMSETS,
 	STEP_THREAD,
+	STEP_GRAPHS,
 };
 
 /* Whose clock records have. */
@@ -57,6 +58,8 @@ struct activity_head {
 	__u32 error;   /* CUPTI's */
 	__u32 version; /* CUPTI_API_VERSION of the library */
 	__u32 clock;
+	__u32 overheads; /* 1: what CUPTI itself takes is told, too */
+	__u32 graphs; /* 1: graphs are to be told of as a whole, not by node; gpuscope writes it */
 	__u32 pad;
 	__u64 written; /* records so far */
 	__u64 full;    /* of those for which there was no room */
@@ -64,6 +67,11 @@ struct activity_head {
 	__u64 invalid; /* without a time, or with an end before the begin */
 	__u64 unnamed; /* records whose name found no room */
 	__u64 other;   /* of kinds that nobody has asked for */
+	__u64 untimed; /* of what CUPTI itself took, without a time or with an end before the begin */
+	__u64 window;   /* ns of each period in which activities are recorded; gpuscope writes it */
+	__u64 period;   /* 0: they are recorded all the time */
+	__u64 windows;  /* that have been opened */
+	__u64 unopened; /* and that CUPTI refused to open */
 	__u64 names;
 	__u64 text_bytes;
 	__u64 flushed;               /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
@@ -83,14 +91,18 @@ enum activity_kind {
 	ACTIVITY_KERNEL,
 	ACTIVITY_COPY,
 	ACTIVITY_MEMSET,
-	ACTIVITY_STREAM, /* no work: a stream was made, or a default one was met first */
+	ACTIVITY_GRAPH,    /* the launch of one, from its first node to its last */
+	ACTIVITY_STREAM,   /* no work: a stream was made, or a default one was met first */
+	ACTIVITY_OVERHEAD, /* no work: time that CUPTI or the driver took */
+	ACTIVITY_WINDOW,   /* no work: recording began, or has ended for a while */
+	ACTIVITY_DEVICE,   /* no work: how many multiprocessors a device has */
 };
 
 /* What a device has done. */
 struct activity_record {
 	__u64 begin; /* CLOCK_MONOTONIC ns */
 	__u64 end;
-	__u64 bytes; /* of a stream: its handle */
+	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: 1 at its end */
 	__u64 node;  /* of a graph */
 	__u32 graph; /* 0: of none */
 	__u32 device;

@@ -12,7 +12,7 @@ const PLACES: [u64; 6] = [0, 32, SHARED_TAKEN, SHARED_NAMES, SHARED_TEXTS, SHARE
 /// # Panics
 /// More comes out than there is room for.
 pub fn read(bytes: &[u8]) -> bool {
-    let Ok(mut process) = Process::make(1, 1) else {
+    let Ok(mut process) = Process::make(1, 1, super::process::Wish::default()) else {
         return false;
     };
     for piece in bytes.chunks(PIECE + 2) {

@@ -11,12 +11,49 @@ static struct {
 	int ended;
 } life = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+static const struct {
+	uint32_t kind;
+	uint32_t step;
+} wanted[] = {
+	{ CUPTI_KIND_CONCURRENT_KERNEL, STEP_KERNELS },
+	{ CUPTI_KIND_MEMCPY, STEP_COPIES },
+	{ CUPTI_KIND_MEMCPY2, STEP_COPIES },
+	{ CUPTI_KIND_MEMSET, STEP_MEMSETS },
+};
+
+#define WANTED (sizeof(wanted) / sizeof(wanted[0]))
+
+static void disable_kinds(void)
+{
+	size_t at;
+
+	for (at = 0; at < WANTED; at++)
+		cupti.disable(wanted[at].kind);
+	if (head()->graphs)
+		cupti.disable(CUPTI_KIND_GRAPH_TRACE);
+}
+
+/* What CUPTI answers where it refuses; 0: all is asked for. */
+static int ask_for_kinds(uint32_t *step)
+{
+	size_t at;
+	int error;
+
+	for (at = 0; at < WANTED; at++) {
+		*step = wanted[at].step;
+		error = cupti.enable(wanted[at].kind);
+		if (error != CUPTI_OK)
+			return error;
+	}
+	*step = STEP_GRAPHS;
+	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
+}
+
 static void stop_asking(void)
 {
-	cupti.disable(CUPTI_KIND_CONCURRENT_KERNEL);
-	cupti.disable(CUPTI_KIND_MEMCPY);
-	cupti.disable(CUPTI_KIND_MEMCPY2);
-	cupti.disable(CUPTI_KIND_MEMSET);
+	disable_kinds();
+	cupti.disable(CUPTI_KIND_OVERHEAD);
+	cupti.disable(CUPTI_KIND_DEVICE);
 	cupti.unsubscribe(subscriber);
 }
 
@@ -40,13 +77,15 @@ static void in_ms(struct timespec *at, long ms)
 	}
 }
 
+#include "windows.h"
+
 /* Whether the process ends; after a while. */
 static int is_over(void)
 {
 	struct timespec until;
 	int ending;
 
-	in_ms(&until, FLUSH_MS);
+	in_ms(&until, ms_until_turn(FLUSH_MS));
 	pthread_mutex_lock(&life.lock);
 	while (!life.ending && pthread_cond_timedwait(&life.changed, &life.lock, &until) != ETIMEDOUT) {}
 	ending = life.ending;
@@ -83,6 +122,7 @@ static void *look_after(void *unused)
 			say_ended();
 			return NULL;
 		}
+		turn_window();
 		flush(0);
 	}
 	flush(0);
@@ -145,29 +185,11 @@ static void keep_small(void)
 		cupti.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
 }
 
-static const struct {
-	uint32_t kind;
-	uint32_t step;
-} wanted[] = {
-	{ CUPTI_KIND_CONCURRENT_KERNEL, STEP_KERNELS },
-	{ CUPTI_KIND_MEMCPY, STEP_COPIES },
-	{ CUPTI_KIND_MEMCPY2, STEP_COPIES },
-	{ CUPTI_KIND_MEMSET, STEP_MEMSETS },
-};
-
-/* What CUPTI answers where it refuses; 0: all is asked for. */
-static int ask_for_kinds(uint32_t *step)
+/* What can be done without. */
+static void ask_beside(void)
 {
-	size_t at;
-	int error;
-
-	for (at = 0; at < sizeof(wanted) / sizeof(wanted[0]); at++) {
-		*step = wanted[at].step;
-		error = cupti.enable(wanted[at].kind);
-		if (error != CUPTI_OK)
-			return error;
-	}
-	return 0;
+	head()->overheads = cupti.enable(CUPTI_KIND_OVERHEAD) == CUPTI_OK;
+	cupti.enable(CUPTI_KIND_DEVICE);
 }
 
 static int ask(uint32_t *step)
@@ -197,6 +219,10 @@ static int begin(void)
 	}
 	on = 1;
 	error = ask(&step);
+	if (!error) {
+		ask_beside();
+		begin_windows();
+	}
 	if (!error)
 		set_state(ACTIVITY_ON, STEP_NONE, 0);
 	if (!error && start_thread()) {

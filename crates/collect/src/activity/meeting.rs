@@ -1,6 +1,6 @@
 //! The thread that lets processes in: each gets memory of its own, at once, as CUDA's start waits for it.
 
-use super::process::{Process, Report, Source};
+use super::process::{Process, Report, Source, Wish};
 use super::shared::{ACTIVITY_MAGIC, ActivityMessage, ActivityRecord};
 use crate::engine::poll::{event_descriptor, ring, wait_readable};
 use crate::inside::socket::{Caller, Listener};
@@ -20,6 +20,7 @@ pub(super) struct Shared {
     processes: Mutex<Vec<Process>>,
     /// Whose processes may come.
     users: Mutex<Vec<u32>>,
+    wish: Wish,
     closing: AtomicBool,
     elbow: File,
 }
@@ -31,11 +32,12 @@ pub(super) struct Meeting {
 }
 
 impl Shared {
-    pub(super) fn new() -> Result<Shared> {
+    pub(super) fn new(wish: Wish) -> Result<Shared> {
         Ok(Shared {
             processes: Mutex::default(),
             // SAFETY: asks the kernel, and cannot fail
             users: Mutex::new(vec![unsafe { libc::geteuid() }]),
+            wish,
             closing: AtomicBool::new(false),
             elbow: event_descriptor()?,
         })
@@ -67,7 +69,7 @@ impl Shared {
             return;
         }
         let number = processes.len() as u32;
-        if let Ok(process) = Process::meet(caller, number) {
+        if let Ok(process) = Process::meet(caller, number, self.wish) {
             processes.push(process);
         }
     }

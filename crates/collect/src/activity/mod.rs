@@ -10,7 +10,7 @@ mod meeting;
 mod process;
 pub mod shared;
 
-pub use process::{Report, Source};
+pub use process::{Report, Source, Windows, Wish};
 
 use crate::inside::folder::{ACTIVITY, Folder};
 use crate::inside::socket::Listener;
@@ -31,13 +31,13 @@ pub struct Activities {
 }
 
 impl Activities {
-    /// Makes what programs that are started from now on can hand their records over by.
+    /// Makes what programs that are started from now on can hand their records over by. `wish`: what of them.
     ///
     /// # Errors
     /// There is no folder for the library, or no thread.
-    pub fn start() -> Result<Activities> {
+    pub fn start(wish: Wish) -> Result<Activities> {
         let folder = Folder::make(ACTIVITY)?;
-        let shared = Arc::new(Shared::new()?);
+        let shared = Arc::new(Shared::new(wish)?);
         let listener = Listener::open(&folder.socket())?;
         Ok(Activities {
             _meeting: Meeting::start(Arc::clone(&shared), listener)?,

@@ -1,9 +1,10 @@
 //! The memory of one process, and what is taken out of it. What the process writes is copied first and bounded.
 
 use super::shared::{
-    ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MAGIC, ACTIVITY_MEMSET, ACTIVITY_ON, ACTIVITY_STREAM, ActivityHead,
-    ActivityMessage, ActivityName, ActivityRecord, MOST_NAME_BYTES, MOST_NAMES, MOST_RECORDS, MOST_TEXT_BYTES,
-    SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS,
+    ACTIVITY_COPY, ACTIVITY_DEVICE, ACTIVITY_GRAPH, ACTIVITY_KERNEL, ACTIVITY_MAGIC, ACTIVITY_MEMSET, ACTIVITY_ON,
+    ACTIVITY_OVERHEAD, ACTIVITY_STREAM, ACTIVITY_WINDOW, ActivityHead, ActivityMessage, ActivityName, ActivityRecord,
+    MOST_NAME_BYTES, MOST_NAMES, MOST_RECORDS, MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN,
+    SHARED_TEXTS,
 };
 use crate::discover;
 use crate::inside::memory::SharedMemory;
@@ -33,6 +34,22 @@ impl Source {
         let name = self.names.get(&record.name)?;
         Some((name, name.len() == MOST_NAME_BYTES as usize))
     }
+}
+
+/// What of activities is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// `None`: they are recorded all the time.
+    pub windows: Option<Windows>,
+    /// Graphs are told of as a whole, not by node.
+    pub graphs: bool,
+}
+
+/// Activities are recorded for `length_ns` of each `period_ns`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    pub length_ns: u64,
+    pub period_ns: u64,
 }
 
 /// What is known of one process.
@@ -73,8 +90,8 @@ impl Process {
     ///
     /// # Errors
     /// There is none, or it waits no longer.
-    pub(super) fn meet(caller: Caller, number: u32) -> Result<Process> {
-        let mut process = Process::make(caller.pid, number)?;
+    pub(super) fn meet(caller: Caller, number: u32, wish: Wish) -> Result<Process> {
+        let mut process = Process::make(caller.pid, number, wish)?;
         let answer = ActivityMessage {
             magic: ACTIVITY_MAGIC,
             ..ActivityMessage::default()
@@ -86,9 +103,14 @@ impl Process {
         Ok(process)
     }
 
-    pub(super) fn make(pid: u32, number: u32) -> Result<Process> {
+    pub(super) fn make(pid: u32, number: u32, wish: Wish) -> Result<Process> {
         let memory = SharedMemory::make(SHARED_BYTES)?;
         memory.set(0, &ACTIVITY_MAGIC);
+        memory.set(offset_of!(ActivityHead, graphs) as u64, &u32::from(wish.graphs));
+        if let Some(windows) = wish.windows {
+            memory.set(offset_of!(ActivityHead, window) as u64, &windows.length_ns);
+            memory.set(offset_of!(ActivityHead, period) as u64, &windows.period_ns);
+        }
         Ok(Process {
             head: memory.get(0),
             source: Source {
@@ -193,7 +215,14 @@ impl Link {
 fn makes_sense(record: &ActivityRecord) -> bool {
     let is_known = matches!(
         record.kind,
-        ACTIVITY_KERNEL | ACTIVITY_COPY | ACTIVITY_MEMSET | ACTIVITY_STREAM
+        ACTIVITY_KERNEL
+            | ACTIVITY_COPY
+            | ACTIVITY_MEMSET
+            | ACTIVITY_STREAM
+            | ACTIVITY_GRAPH
+            | ACTIVITY_OVERHEAD
+            | ACTIVITY_WINDOW
+            | ACTIVITY_DEVICE
     );
     // later than three centuries after the machine's start nothing has happened
     is_known && record.begin <= record.end && record.end <= i64::MAX as u64

@@ -94,6 +94,39 @@ static void read_memset(struct activity_record *to, const uint8_t *from)
 	to->graph = u32_at(from, COPY_GRAPH);
 }
 
+static void read_graph(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_GRAPH;
+	to->begin = u64_at(from, GRAPH_BEGIN);
+	to->end = u64_at(from, GRAPH_BEGIN + 8);
+	to->device = u32_at(from, GRAPH_DEVICE);
+	to->graph = u32_at(from, GRAPH_NUMBER);
+	to->context = u32_at(from, GRAPH_CONTEXT);
+	to->stream = u32_at(from, GRAPH_STREAM);
+}
+
+static void read_overhead(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_OVERHEAD;
+	to->begin = u64_at(from, OVERHEAD_BEGIN);
+	to->end = u64_at(from, OVERHEAD_BEGIN + 8);
+	to->bytes = u32_at(from, OVERHEAD_KIND);
+}
+
+#define WARP_THREADS 32
+#define MOST_MULTIPROCESSORS 4096
+
+/* Of a part of a device (MIG) the number of the whole is not that of the part. False: it is not known. */
+static int read_device(struct activity_record *to, const uint8_t *from)
+{
+	to->kind = ACTIVITY_DEVICE;
+	to->begin = to->end = now_ns() - clock_offset;
+	to->device = u32_at(from, DEVICE_NUMBER);
+	to->bytes = u32_at(from, DEVICE_MULTIPROCESSORS);
+	return u32_at(from, DEVICE_WARP) == WARP_THREADS && !from[DEVICE_IS_PARTED] && to->bytes &&
+	       to->bytes <= MOST_MULTIPROCESSORS;
+}
+
 /* False: it is none of those that were asked for. */
 static int read_record(struct activity_record *to, const uint8_t *from)
 {
@@ -112,6 +145,14 @@ static int read_record(struct activity_record *to, const uint8_t *from)
 	case CUPTI_KIND_MEMSET:
 		read_memset(to, from);
 		return 1;
+	case CUPTI_KIND_GRAPH_TRACE:
+		read_graph(to, from);
+		return 1;
+	case CUPTI_KIND_DEVICE:
+		return read_device(to, from);
+	case CUPTI_KIND_OVERHEAD:
+		read_overhead(to, from);
+		return 1;
 	default:
 		count(&head()->other, 1);
 		return 0;
@@ -125,7 +166,7 @@ static void add_record(struct batch *batch, const uint8_t *from)
 	if (!read_record(to, from))
 		return;
 	if (!to->begin || to->end < to->begin) {
-		count(&head()->invalid, 1);
+		count(to->kind == ACTIVITY_OVERHEAD ? &head()->untimed : &head()->invalid, 1);
 		return;
 	}
 	to->begin += clock_offset;

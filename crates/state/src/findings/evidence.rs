@@ -90,6 +90,12 @@ impl Evidence {
         self.moments.note_outside(seen.outside_ns, seen.event);
     }
 
+    /// A row of that weight, which costs what is added up elsewhere.
+    pub(crate) fn note(&mut self, seen: &Seen<'_>, weight: u64) {
+        self.count.grow(1);
+        self.moments.note(weight, seen.event);
+    }
+
     /// Only its place in the program.
     pub(crate) fn add_site(&mut self, site: Id, weight: u64) {
         self.sites.add(site, weight.max(1));

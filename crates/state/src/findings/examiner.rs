@@ -17,6 +17,16 @@ type Mask = u32;
 
 const CLASSES: usize = Class::ALL.len();
 
+/// Rules whose cost is idle time, or may be.
+const REST_ON_IDLE: [&str; 6] = [
+    "alloc-churn",
+    "hidden-sync",
+    "host-bound",
+    "idle-gaps",
+    "sync-copy",
+    "sync-stall",
+];
+
 /// Hands rows to the rules that want them.
 pub struct Examiner {
     rules: Vec<Box<dyn Rule>>,
@@ -85,6 +95,12 @@ impl Examiner {
         self.run.records_missing = true;
     }
 
+    /// Devices were recorded in windows: for which part of the time, `words` say.
+    pub fn saw_in_windows(&mut self, words: String) {
+        self.doubt_records();
+        self.run.measured_part = Some(words);
+    }
+
     /// Rows are whole from `at` on: calls that began before do not make the time longer that shares are of.
     pub fn covers_from(&mut self, at: i64) {
         self.from = at;
@@ -142,9 +158,27 @@ impl Examiner {
             load: self.scene.courses.heaviest(),
             courses: &self.scene.courses,
         };
-        let mut findings: Vec<Finding> = self.rules.iter().filter_map(|rule| rule.conclude(&end)).collect();
+        let concluded = self.rules.iter().filter_map(|rule| rule.conclude(&end));
+        let mut findings: Vec<Finding> = concluded.map(|finding| in_windows(finding, &run)).collect();
         findings.sort_by(|a, b| (b.grave, b.cost_ns, a.rule).cmp(&(a.grave, a.cost_ns, b.rule)));
         findings
+    }
+}
+
+/// What rests on idle time says which part of the time that was measured in, where devices were recorded in windows.
+fn in_windows(finding: Finding, run: &Run) -> Finding {
+    let part = run
+        .measured_part
+        .as_ref()
+        .filter(|_| REST_ON_IDLE.contains(&finding.rule));
+    let Some(part) = part else { return finding };
+    let words = format!("idle time is {part}, and between windows what calls prove: it may be more");
+    Finding {
+        weakened: Some(match finding.weakened {
+            Some(weakness) => format!("{weakness}; {words}"),
+            None => words,
+        }),
+        ..finding
     }
 }
 

@@ -5,6 +5,7 @@
 //! decided once for all rules, by `scene`. Without evidence a rule stays silent. The rules, their thresholds and where
 //! these come from are listed in docs/findings.md.
 
+mod blocks;
 mod cases;
 mod course;
 mod devices;

@@ -149,7 +149,7 @@ impl Gap {
 
     fn whose(&self, why: Option<Why>) -> Fault {
         let most = |ns: u64| ns >= self.ns.div_ceil(2);
-        if self.ns < SHORT_NS {
+        if self.ns < SHORT_NS || why == Some(Why::Profiler) {
             Fault::Nobody
         } else if most(self.memory_ns) {
             Fault::Memory
@@ -260,6 +260,10 @@ mod tests {
         let launched = past(Part::Sync, 9_000_000, 9_010_000);
         let fault = |why| measured(&[launched], 2_000_000, 7_020_000, why).fault;
         assert_eq!((fault(Why::Blocked), fault(Why::Other)), (Fault::Away, Fault::Nobody));
+        assert_eq!(fault(Why::Profiler), Fault::Nobody);
+        let wait = past(Part::Sync, 0, 900_000);
+        let behind_a_wait = measured(&[wait], 850_000, 3_000_000, Why::Profiler);
+        assert_eq!(behind_a_wait.fault, Fault::Nobody, "the program cannot help it");
         assert_eq!(
             measured(&[launched], 2_000_000, 500_000, Why::Blocked).fault,
             Fault::Nobody

@@ -189,7 +189,10 @@ impl Scene {
             Kind::Call if counts => self.take(&mut seen),
             Kind::Sample if event.name == outside::SAMPLE => self.place(&mut seen),
             Kind::Call | Kind::Idle | Kind::Sample => self.look_beside(&mut seen),
-            Kind::Gpu => self.courses.measure(event.pid),
+            Kind::Gpu => {
+                self.courses.measure(event.pid);
+                self.place(&mut seen);
+            }
             Kind::Process if event.name == "exit" || event.name == "exec" => {
                 self.processes.remove(u64::from(event.pid));
             }

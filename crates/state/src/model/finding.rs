@@ -94,6 +94,8 @@ pub struct Run {
     pub blind: bool,
     /// Of what devices told that they did some is missing: measured idle time is that at most.
     pub records_missing: bool,
+    /// Devices were recorded in windows: which part of the time, in words.
+    pub measured_part: Option<String>,
     /// What probes cost the program, about, all its threads together.
     pub tracing_ns: u64,
     /// Calls that had not returned when their thread ended, or the trace, by function.

@@ -30,6 +30,7 @@ pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut
         What::Kernel { .. } => "kernel",
         What::Copy { .. } => "copy",
         What::Memset { .. } => "memset",
+        What::Graph => "graph",
     };
     let (device, context) = (activity.device, activity.context);
     let _ = write!(
@@ -106,6 +107,30 @@ pub fn call_of_activity(args: &str) -> Option<(u32, i64)> {
 #[must_use]
 pub fn device_of_activity(args: &str) -> Option<u32> {
     number_in(args, "\"device\":")
+}
+
+/// How many blocks a kernel has along each axis.
+#[must_use]
+pub fn grid_of_activity(args: &str) -> Option<[u32; 3]> {
+    let (_, behind) = args.split_once("\"grid\":[")?;
+    let (axes, _) = behind.split_once(']')?;
+    let mut axes = axes.split(',').map(|axis| axis.trim().parse().ok());
+    Some([axes.next()??, axes.next()??, axes.next()??])
+}
+
+/// The name of the measure that says how many multiprocessors a device has.
+#[must_use]
+pub fn multiprocessors_name(device: u32) -> String {
+    format!("cupti.{device}.multiprocessors")
+}
+
+/// The device of such a name.
+#[must_use]
+pub fn multiprocessors_of(name: &str) -> Option<u32> {
+    name.strip_prefix("cupti.")?
+        .strip_suffix(".multiprocessors")?
+        .parse()
+        .ok()
 }
 
 fn number_in<T: std::str::FromStr>(args: &str, key: &str) -> Option<T> {

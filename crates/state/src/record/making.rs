@@ -202,6 +202,12 @@ impl Maker {
                 name: why.map_or("", Why::name),
                 ..row(Kind::Idle)
             },
+            Measured::Overhead { ns, kind } => Record {
+                ns: Some(*ns),
+                name: kind.name(),
+                layer: "cupti",
+                ..row(Kind::Overhead)
+            },
             Measured::Outside { ns, stack, .. } => Record {
                 name: outside::SAMPLE,
                 ns: Some(*ns),

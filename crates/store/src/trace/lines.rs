@@ -184,6 +184,11 @@ impl<R: BufRead> Lines<R> {
                 layer: "gpu",
                 ..base
             },
+            Kind::Overhead => Record {
+                ns: micros(line, "duration_us"),
+                layer: "cupti",
+                ..base
+            },
             Kind::Range | Kind::Mark => Record {
                 ns: micros(line, "duration_us"),
                 depth: line.number("depth").unwrap_or(0),

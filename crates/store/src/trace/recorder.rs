@@ -112,7 +112,9 @@ impl Encoder for Recorder {
                 return self.miss(record.name, record.at);
             }
             Kind::Range | Kind::Mark if self.trigger.is_full() => return self.miss("NVTX ranges", record.at),
-            Kind::Count | Kind::Sample | Kind::Idle | Kind::Snapshot if self.trigger.is_full() => return,
+            Kind::Count | Kind::Sample | Kind::Idle | Kind::Overhead | Kind::Snapshot if self.trigger.is_full() => {
+                return;
+            }
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),
             Kind::Call | Kind::Kernel if record.failed => self.trigger.raise(Cause::Error),
             Kind::Xid => self.trigger.raise(Cause::Xid),

@@ -13,6 +13,7 @@ pub mod paths;
 pub mod perfetto;
 mod ranges;
 pub mod scene;
+mod sides;
 mod sums;
 mod waits;
 pub mod writing;

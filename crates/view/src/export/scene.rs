@@ -10,6 +10,7 @@ pub use painter::{Arrows, Painter, Span, Track};
 use super::Map;
 use super::nest::{Nest, Over};
 use super::ranges::{Placed, Ranges};
+use super::sides::Sides;
 use super::sums::Sums;
 use super::waits::Waits;
 use crate::catalog::Class;
@@ -48,6 +49,7 @@ pub struct Scene<P: Painter> {
     causes: Causes,
     ranges: Ranges,
     waits: Waits,
+    overheads: Sides,
     /// Empty between rows; keeps its memory.
     overs: Vec<Over<Held<P::Call>>>,
     /// Memory of names that are drawn.
@@ -71,6 +73,7 @@ impl<P: Painter> Scene<P> {
             causes: Causes::default(),
             ranges: Ranges::default(),
             waits: Waits::default(),
+            overheads: Sides::default(),
             overs: Vec::new(),
             spare: Vec::new(),
         }
@@ -264,6 +267,15 @@ impl<P: Painter> Scene<P> {
         self.stretch(Track::Waits { pid, devices }, event.name, &caused, out);
     }
 
+    /// Where another one of the process is not over, it lies beside it.
+    fn overhead(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        let track = Track::Overhead {
+            pid: event.pid,
+            side: self.overheads.place(event.pid, event.at, event.end()),
+        };
+        self.stretch(track, event.name, event, out);
+    }
+
     /// A phase as the program calls it, or a moment.
     fn annotated(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
         let Placed { track, title } = self.ranges.place(event);
@@ -326,6 +338,7 @@ impl<P: Painter> Encoder for Scene<P> {
                 self.mark(Track::Xid, event, &name, out);
             }
             Kind::Idle => self.idle(event, out),
+            Kind::Overhead => self.overhead(event, out),
             Kind::Step => {
                 let marked = !event.layer.is_empty();
                 self.stretch(Track::Steps { pid: event.pid, marked }, event.name, event, out);

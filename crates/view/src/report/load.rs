@@ -102,6 +102,10 @@ impl Collector {
         if exact.as_ref().is_some_and(records_are_missing) {
             self.examiner.doubt_records();
         }
+        let part = exact.as_ref().and_then(|exact| exact.gpu.as_ref()?.part_words());
+        if let Some(part) = part {
+            self.examiner.saw_in_windows(part);
+        }
         self.examiner.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
         // at a snapshot they were under way
         let ended = exact.as_ref().filter(|_| source.until.is_none());
@@ -175,8 +179,8 @@ fn idleness_is_inferred(exact: &Snapshot) -> bool {
 
 /// Of what devices did, not everything was told.
 fn records_are_missing(exact: &Snapshot) -> bool {
-    let devices = exact.gpu.iter().flat_map(|gpu| &gpu.devices);
-    devices.into_iter().any(|device| !device.is_measured())
+    let mut gpu = exact.gpu.iter();
+    gpu.any(|gpu| gpu.is_sampled() || gpu.devices.iter().any(|device| !device.is_measured()))
 }
 
 impl Taker for Collector {

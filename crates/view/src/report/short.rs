@@ -54,6 +54,15 @@ impl Idle {
     }
 }
 
+/// Said where only a part of the time was measured.
+fn in_windows(report: &Report, pid: u32) -> &'static str {
+    let mut gpu = report.totals.gpu.iter();
+    match gpu.any(|gpu| gpu.windows_of(pid).is_some()) {
+        true => ", in windows",
+        false => "",
+    }
+}
+
 /// As measured, most first; then of processes of which nothing was measured, as their calls prove it.
 pub(super) fn idle(report: &Report) -> Vec<Idle> {
     let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
@@ -73,7 +82,12 @@ pub(super) fn idle(report: &Report) -> Vec<Idle> {
         bound: None,
         total_ns: device.idle_ns,
         window_ns: device.window_ns(),
-        whose: format!("process {}, device {} (measured)", device.pid, device.device),
+        whose: format!(
+            "process {}, device {} (measured{})",
+            device.pid,
+            device.device,
+            in_windows(report, device.pid)
+        ),
     });
     measured.chain(proven).collect()
 }

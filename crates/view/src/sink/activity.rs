@@ -5,7 +5,10 @@ use super::causes;
 use super::summary::ALL_IN;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
-use crate::model::activity::{CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, Report, Seen, Total};
+use crate::model::activity::{
+    CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, OverheadTotal, Report, Sampled, Seen, Total, part_words,
+    windows_words,
+};
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
@@ -26,6 +29,7 @@ pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let mut all = json!({
         "devices": devices.collect::<Vec<_>>(),
         "coverage": report.coverage.iter().map(coverage_json).collect::<Vec<_>>(),
+        "overheads": report.overheads.iter().map(overhead_json).collect::<Vec<_>>(),
         "refused": report.refused,
         "matched": {"activities": report.matching.looked_for, "ordered": report.matching.found},
     });
@@ -55,6 +59,8 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         "in_graphs": device.in_graphs,
         "memsets": device.memsets.count,
         "memset_us": micros(device.memsets.ns),
+        "graphs": device.graphs.count,
+        "graph_us": micros(device.graphs.ns),
         "copies": copies.collect::<Vec<_>>(),
         "by_kernel": kernels.collect::<Vec<_>>(),
         "other_kernels": device.other_kernels.count,
@@ -62,10 +68,22 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         "last_ns": span.last,
         "busy_us": micros(span.busy_ns),
         "idle_us": micros(span.idle_ns()),
+        "unmeasured_us": micros(span.unmeasured_ns),
         "idle_gaps": span.gaps,
         "longest_idle_us": micros(span.longest_gap_ns),
         "idle_causes": causes::to_json(device, stacks),
         "certainty": certainty_of(device, report).name(),
+    })
+}
+
+fn overhead_json(overhead: &OverheadTotal) -> Value {
+    let total = &overhead.total;
+    json!({
+        "pid": overhead.pid,
+        "kind": overhead.kind.name(),
+        "count": total.count,
+        "total_us": micros(total.ns),
+        "max_us": micros(total.max_ns),
     })
 }
 
@@ -81,10 +99,23 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "dropped": coverage.dropped,
         "invalid": coverage.invalid,
         "malformed": coverage.malformed,
+        "overheads": coverage.tells_overheads,
+        "untimed_overheads": coverage.untimed_overheads,
         "early": coverage.early,
         "late": coverage.late,
+        "windows": coverage.windows.as_ref().map(windows_json),
         "broken_off": coverage.broken_off,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
+    })
+}
+
+fn windows_json(windows: &Sampled) -> Value {
+    json!({
+        "length_us": micros(windows.length_ns),
+        "period_us": micros(windows.period_ns),
+        "number": windows.number,
+        "unopened": windows.unopened,
+        "of_us": micros(windows.of_ns),
     })
 }
 
@@ -111,6 +142,9 @@ pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
         let more = plural((devices.len() - FEW) as u64, "more device");
         let _ = writeln!(out, "  {more} of processes ({ALL_IN})");
     }
+    for line in overhead_lines(report) {
+        let _ = writeln!(out, "{line}");
+    }
     by_site::to_text(report, stacks, full, &mut out);
     let Matching { looked_for, found } = report.matching;
     if let Some(share) = share_down(found, looked_for) {
@@ -131,7 +165,7 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
     let comm = comm.map_or("process", |coverage| coverage.comm.as_str());
     let _ = writeln!(out, "  {} {}, device {}", escaped(comm), device.pid, device.device);
     let span = &device.span;
-    let window = span.last - span.first;
+    let window = span.measured_ns();
     let share = |ns: u64| ns as f64 * 100.0 / window.max(1) as f64;
     let certainty = certainty_of(device, report);
     let (least, most) = match certainty {
@@ -150,6 +184,14 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         duration(span.longest_gap_ns),
         certainty.name()
     );
+    if let Some(windows) = report.windows_of(device.pid) {
+        let number = windows_words(windows.number, windows.length_ns, windows.period_ns);
+        let part = part_words(window, windows.of_ns);
+        let _ = writeln!(
+            out,
+            "    {part}: {number}; between them nothing is known but what calls prove"
+        );
+    }
     causes::to_text(device, stacks, out);
     let _ = writeln!(out, "    {}", work_words(device));
     kernels_text(device, full, out);
@@ -162,6 +204,9 @@ fn work_words(device: &DeviceReport) -> String {
         number => format!(" ({} of them in graphs)", count(number)),
     };
     let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
+    if device.graphs.count > 0 {
+        words.push(timed(&device.graphs, "launch of a graph as a whole"));
+    }
     words.extend(device.copies.iter().map(copy_words));
     if device.memsets.count > 0 {
         words.push(timed(&device.memsets, "memset"));
@@ -218,6 +263,29 @@ fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {
     Some(if full { &name.full } else { &name.short })
 }
 
+/// What CUPTI took for itself, of each process.
+fn overhead_lines(report: &Report) -> Vec<String> {
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for OverheadTotal { pid, kind, total } in &report.overheads {
+        let words = format!(
+            "{} {} in {}, the longest {}",
+            kind.name(),
+            duration(total.ns),
+            plural(total.count, "time"),
+            duration(total.max_ns)
+        );
+        match lines.last_mut().filter(|(last, _)| last == pid) {
+            Some((_, line)) => *line += &format!("; {words}"),
+            None => lines.push((*pid, words)),
+        }
+    }
+    let lines = lines.into_iter();
+    lines
+        .map(|(pid, words)| format!("  CUPTI's own overhead in process {pid}: {words}"))
+        .take(FEW)
+        .collect()
+}
+
 /// How much was seen, and what to do where that is not all.
 fn coverage_lines(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
@@ -263,6 +331,16 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     let mut words: Vec<String> = missing
         .map(|(number, why)| format!("{} {why}", plural(number, "record")))
         .collect();
+    if coverage.untimed_overheads > 0 {
+        let number = plural(coverage.untimed_overheads, "record");
+        words.push(format!(
+            "{number} of CUPTI's own overhead without times that make sense"
+        ));
+    }
+    let unopened = coverage.windows.map_or(0, |windows| windows.unopened);
+    if unopened > 0 {
+        words.push(format!("{} that CUPTI refused to open", plural(unopened, "window")));
+    }
     if coverage.late {
         words.push("some of the idle time is none: records came seconds later than others".to_owned());
     }

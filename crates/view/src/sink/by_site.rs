@@ -137,6 +137,7 @@ mod tests {
             device: 0,
             kernels: Total::default(),
             in_graphs: 0,
+            graphs: Total::default(),
             memsets: total(9, 100),
             copies: Vec::new(),
             by_kernel: Vec::new(),

@@ -93,6 +93,7 @@ mod tests {
             device: 0,
             kernels: Total::default(),
             in_graphs: 0,
+            graphs: Total::default(),
             memsets: Total::default(),
             copies: Vec::new(),
             by_kernel: Vec::new(),

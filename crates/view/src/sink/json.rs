@@ -169,6 +169,10 @@ impl Json {
                     text(",\"cause\":", record.name, out);
                 }
             }
+            Kind::Overhead => {
+                text(",\"name\":", record.name, out);
+                micros(",\"duration_us\":", record.ns, out);
+            }
             Kind::Gpu => executed(record, out),
             Kind::Range | Kind::Mark => annotated(record, out),
             _ => text(",\"name\":", record.name, out),

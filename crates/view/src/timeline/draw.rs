@@ -141,7 +141,7 @@ impl Picture {
     fn lane(&mut self, lane: &Lane, row: &Row, survey: &Survey<'_>, bins: &Bins<'_>) {
         let column_ns = bins.window.ns() / bins.columns as u64;
         let cells: String = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } => self.heights(row, column_ns.max(1)),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Overhead { .. } => self.heights(row, column_ns.max(1)),
             Lane::Range { .. } => self.flags(row, '━', BOLD),
             Lane::Stream { .. } => self.marks(row),
             Lane::Steps { .. } => self.paint(DIM, &numbers(row)),
@@ -151,14 +151,16 @@ impl Picture {
         };
         let label: String = label(lane).chars().take(LABEL - 1).collect();
         let share = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Idle { .. } | Lane::Range { .. } => {
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Overhead { .. } | Lane::Idle { .. } | Lane::Range { .. } => {
                 percent(row.busy_ns, bins.window.ns())
             }
             _ => short(row.rows),
         };
         self.lines.push(format!("{label:LABEL$}{cells}{share:>SHARE$}"));
         let about = match lane {
-            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Range { .. } => top(row, bins.window.ns()),
+            Lane::Layer { .. } | Lane::Gpu { .. } | Lane::Overhead { .. } | Lane::Range { .. } => {
+                top(row, bins.window.ns())
+            }
             Lane::Lost => format!("{} have no line here", plural(survey.lost, "call")),
             _ => String::new(),
         };
@@ -315,6 +317,7 @@ impl Picture {
 fn sign_of(why: Option<Why>) -> char {
     match why {
         None => '░',
+        Some(Why::Profiler) => 'o',
         Some(Why::SyncReturn) => 's',
         Some(Why::Memory) => 'm',
         Some(Why::Code) => 'j',
@@ -358,6 +361,7 @@ fn label(lane: &Lane) -> String {
             format!("  stream {dots}{}", &digits[last..])
         }
         Lane::Gpu { device, stream, .. } => format!("  gpu{device} stream {stream}"),
+        Lane::Overhead { .. } => "  CUPTI itself".to_owned(),
         Lane::Idle { .. } => "  idle".to_owned(),
         Lane::Steps { .. } => "  steps".to_owned(),
         Lane::Lost => "lost".to_owned(),

@@ -32,6 +32,10 @@ pub enum Lane {
         device: u32,
         stream: u64,
     },
+    /// What CUPTI took for itself in a process.
+    Overhead {
+        pid: u32,
+    },
     /// When nothing that a process submitted can have been running.
     Idle {
         pid: u32,
@@ -90,6 +94,7 @@ impl Lane {
             }),
             Kind::Range if event.depth == 0 => Some(Lane::Range { pid, tid: event.tid }),
             Kind::Step => Some(Lane::Steps { pid }),
+            Kind::Overhead => Some(Lane::Overhead { pid }),
             Kind::Idle => Some(Lane::Idle { pid }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
@@ -114,7 +119,7 @@ impl Lane {
         match self {
             Lane::Range { pid, .. } | Lane::Layer { pid, .. } => *pid,
             Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } => *pid,
-            Lane::Idle { pid } | Lane::Steps { pid } => *pid,
+            Lane::Overhead { pid } | Lane::Idle { pid } | Lane::Steps { pid } => *pid,
             Lane::Lost | Lane::Xid => 0,
         }
     }

@@ -40,6 +40,7 @@ const KINDS: &[(&str, Step)] = &[
     ("no-overlap", Loop::no_overlap),
     ("out-of-memory", Loop::out_of_memory),
     ("pageable-copy", Loop::pageable_copy),
+    ("small-grids", Loop::small_grids),
     ("starved", Loop::starved),
     ("sticky-error", Loop::sticky_error),
     ("sync-copy", Loop::sync_copy),
@@ -218,6 +219,16 @@ impl Loop {
         self.compute(number)?;
         cuda::stream_synchronize(self.compute)?;
         cuda::free(cuda::malloc(64 << 20)?)
+    }
+
+    /// Nothing is wrong with it but that kernels have 16 blocks, where the device has 132 multiprocessors.
+    fn small_grids(&mut self, number: u64) -> Result<(), u32> {
+        self.fetch(number)?;
+        for kernel in 0..KERNELS {
+            cuda::launch(kernel, 16, 256, self.compute)?;
+        }
+        cuda::event_record(self.done[number as usize % 2], self.compute)?;
+        self.wait(number)
     }
 
     /// The device waits for its host, which works on a processor that others take.

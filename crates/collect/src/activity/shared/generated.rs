@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0001;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0004;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -42,6 +42,7 @@ pub const STEP_KERNELS: u32 = 4;
 pub const STEP_COPIES: u32 = 5;
 pub const STEP_MEMSETS: u32 = 6;
 pub const STEP_THREAD: u32 = 7;
+pub const STEP_GRAPHS: u32 = 8;
 
 // `enum activity_clock`: Whose clock records have.
 pub const CLOCK_UNKNOWN: u32 = 0;
@@ -64,6 +65,10 @@ pub struct ActivityHead {
     /// CUPTI_API_VERSION of the library.
     pub version: u32,
     pub clock: u32,
+    /// 1: what CUPTI itself takes is told, too.
+    pub overheads: u32,
+    /// 1: graphs are to be told of as a whole, not by node; gpuscope writes it.
+    pub graphs: u32,
     pub pad: u32,
     /// Records so far.
     pub written: u64,
@@ -77,6 +82,16 @@ pub struct ActivityHead {
     pub unnamed: u64,
     /// Of kinds that nobody has asked for.
     pub other: u64,
+    /// Of what CUPTI itself took, without a time or with an end before the begin.
+    pub untimed: u64,
+    /// Ns of each period in which activities are recorded; gpuscope writes it.
+    pub window: u64,
+    /// 0: they are recorded all the time.
+    pub period: u64,
+    /// That have been opened.
+    pub windows: u64,
+    /// And that CUPTI refused to open.
+    pub unopened: u64,
     pub names: u64,
     pub text_bytes: u64,
     /// When what was done had been handed over last, CLOCK_MONOTONIC ns.
@@ -102,8 +117,16 @@ pub const ACTIVITY_UNKNOWN: u8 = 0;
 pub const ACTIVITY_KERNEL: u8 = 1;
 pub const ACTIVITY_COPY: u8 = 2;
 pub const ACTIVITY_MEMSET: u8 = 3;
+/// The launch of one, from its first node to its last.
+pub const ACTIVITY_GRAPH: u8 = 4;
 /// No work: a stream was made, or a default one was met first.
-pub const ACTIVITY_STREAM: u8 = 4;
+pub const ACTIVITY_STREAM: u8 = 5;
+/// No work: time that CUPTI or the driver took.
+pub const ACTIVITY_OVERHEAD: u8 = 6;
+/// No work: recording began, or has ended for a while.
+pub const ACTIVITY_WINDOW: u8 = 7;
+/// No work: how many multiprocessors a device has.
+pub const ACTIVITY_DEVICE: u8 = 8;
 
 /// What a device has done.
 #[repr(C)]
@@ -112,7 +135,8 @@ pub struct ActivityRecord {
     /// CLOCK_MONOTONIC ns.
     pub begin: u64,
     pub end: u64,
-    /// Of a stream: its handle.
+    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: 1 at
+    /// its end.
     pub bytes: u64,
     /// Of a graph.
     pub node: u64,
@@ -149,9 +173,10 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 368:
-    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, pad: 28, written: 32, full: 40, dropped: 48,
-    invalid: 56, unnamed: 64, other: 72, names: 80, text_bytes: 88, flushed: 96, began: 104, library: 112,
+layout! { ActivityHead, 416:
+    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, pad: 36, written: 40,
+    full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104, windows: 112,
+    unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, library: 160,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

@@ -17,6 +17,7 @@ mod leak_growth;
 mod no_overlap;
 mod out_of_memory;
 mod pageable_copy;
+mod small_grids;
 mod sticky_error;
 mod sync_copy;
 mod sync_stall;
@@ -54,6 +55,7 @@ rules! {
     "no-overlap" no_overlap::NoOverlap,
     "out-of-memory" out_of_memory::OutOfMemory,
     "pageable-copy" pageable_copy::PageableCopy,
+    "small-grids" small_grids::SmallGrids,
     "sticky-error" sticky_error::StickyError,
     "sync-copy" sync_copy::SyncCopy,
     "sync-stall" sync_stall::SyncStall,

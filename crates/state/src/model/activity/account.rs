@@ -2,6 +2,7 @@
 
 use super::busy::Busy;
 use super::report::{CopyTotal, DeviceReport, KernelTotal, Total};
+use super::windows::{Turn, Windows};
 use super::{Activity, What};
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
@@ -15,6 +16,8 @@ const MOST_KERNELS: usize = 1 << 14;
 #[derive(Debug, Clone, Default)]
 pub struct Account {
     devices: BTreeMap<(u32, u32), Device>,
+    /// By process, of those that are not recorded all the time.
+    windows: HashMap<u32, Windows>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -23,6 +26,8 @@ struct Device {
     /// Of these, parts of graphs' launches.
     in_graphs: u64,
     memsets: Total,
+    /// As a whole.
+    graphs: Total,
     copies: BTreeMap<Option<CopyKind>, CopyTotal>,
     /// By the address of the name, which each symbol has once; 0: without one.
     by_kernel: HashMap<usize, KernelTotal>,
@@ -35,6 +40,24 @@ impl Account {
     pub fn add(&mut self, activity: &Activity) {
         let device = self.devices.entry((activity.pid, activity.device)).or_default();
         device.add(activity);
+        if !activity.is_of_device() {
+            return;
+        }
+        match self.windows.get(&activity.pid) {
+            None => device.busy.add(activity.begin, activity.end),
+            Some(windows) => windows
+                .parts(activity.begin, activity.end)
+                .for_each(|(begin, end)| device.busy.add(begin, end)),
+        }
+    }
+
+    /// Recording of a process begins, or ends for a while.
+    pub fn turn(&mut self, pid: u32, turn: Turn) {
+        self.windows.entry(pid).or_default().turn(turn);
+        let own = self.devices.range_mut((pid, 0)..=(pid, u32::MAX));
+        if let Turn::Closed(at) = turn {
+            own.for_each(|(_, device)| device.busy.close(at));
+        }
     }
 
     /// What there is so far, most time first.
@@ -63,9 +86,7 @@ impl Device {
                 copies.bytes = copies.bytes.saturating_add(*bytes);
             }
             What::Memset { .. } => self.memsets.add(ns),
-        }
-        if activity.is_of_device() {
-            self.busy.add(activity.begin, activity.end);
+            What::Graph => self.graphs.add(ns),
         }
     }
 
@@ -92,6 +113,7 @@ impl Device {
             kernels: self.kernels,
             in_graphs: self.in_graphs,
             memsets: self.memsets,
+            graphs: self.graphs,
             copies: self.copies.values().cloned().collect(),
             by_kernel: kernels,
             other_kernels: self.others,

@@ -13,6 +13,8 @@ pub struct Busy {
     waiting: Vec<(u64, u64)>,
     folded: Folded,
     first: Option<u64>,
+    /// From there on it was not recorded whether anything ran, until something did that was. Ascending.
+    ends: Vec<u64>,
 }
 
 /// What the oldest were.
@@ -22,6 +24,7 @@ struct Folded {
     busy_ns: u64,
     gaps: u64,
     longest_gap_ns: u64,
+    unmeasured_ns: u64,
     /// Where the last of them ended.
     until: u64,
     /// Work that came when its time had been folded already: some of it may be missing.
@@ -36,15 +39,23 @@ pub struct Span {
     pub busy_ns: u64,
     pub gaps: u64,
     pub longest_gap_ns: u64,
+    /// It was not recorded whether anything ran.
+    pub unmeasured_ns: u64,
     /// More than that may have been busy.
     pub late_ns: u64,
 }
 
 impl Span {
-    /// From the first begin to the last end, nothing ran so long.
+    /// From the first begin to the last end, as far as that was recorded.
+    #[must_use]
+    pub fn measured_ns(&self) -> u64 {
+        (self.last - self.first).saturating_sub(self.unmeasured_ns)
+    }
+
+    /// Of that, nothing ran so long.
     #[must_use]
     pub fn idle_ns(&self) -> u64 {
-        (self.last - self.first).saturating_sub(self.busy_ns)
+        self.measured_ns().saturating_sub(self.busy_ns)
     }
 }
 
@@ -59,6 +70,14 @@ impl Busy {
         }
         if self.waiting.len() >= WAITING {
             self.sort_in(MOST);
+        }
+    }
+
+    /// Nothing that begins from `at` on is recorded, for a while.
+    pub(super) fn close(&mut self, at: u64) {
+        if self.first.is_some() {
+            self.ends.push(at);
+            self.add(at, at);
         }
     }
 
@@ -82,14 +101,18 @@ impl Busy {
     }
 
     fn fold(&mut self, count: usize) {
-        let folded = &mut self.folded;
+        let (folded, ends) = (&mut self.folded, &self.ends);
+        let is_end = |at: u64| ends.binary_search(&at).is_ok();
         for (begin, end) in self.kept.drain(..count) {
             let new = begin.max(folded.until);
             folded.late_ns += new.min(end) - begin;
-            if folded.any && end <= new {
+            let closes = begin == end && new > folded.until && is_end(begin);
+            if folded.any && end <= new && !closes {
                 continue;
             }
-            if folded.any && new > folded.until {
+            if folded.any && new > folded.until && is_end(folded.until) {
+                folded.unmeasured_ns += new - folded.until;
+            } else if folded.any && new > folded.until {
                 folded.gaps += 1;
                 folded.longest_gap_ns = folded.longest_gap_ns.max(new - folded.until);
             }
@@ -112,6 +135,7 @@ impl Busy {
             busy_ns: all.folded.busy_ns,
             gaps: all.folded.gaps,
             longest_gap_ns: all.folded.longest_gap_ns,
+            unmeasured_ns: all.folded.unmeasured_ns,
             late_ns: all.folded.late_ns,
         })
     }

@@ -23,6 +23,7 @@ enum Did {
     Kernel(usize),
     Copy(Option<CopyKind>),
     Memset,
+    Graph,
 }
 
 impl Did {
@@ -33,6 +34,7 @@ impl Did {
             }
             What::Copy { direction, .. } => Did::Copy(*direction),
             What::Memset { .. } => Did::Memset,
+            What::Graph => Did::Graph,
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Pure. Owns the order of causes and their words; what threads did meanwhile is [`super::threads`]' business.
 
+use super::overheads::Overlap;
+
 /// Between two kernels that were given in time a device needs so long by itself.
 pub const PROMPT_NS: u64 = 5_000;
 /// Where a thread is outside CUDA for less, its stack is not sampled.
@@ -39,6 +41,7 @@ macro_rules! causes {
 }
 
 causes! {
+    Profiler "profiler" "CUPTI took the time for itself",
     SyncReturn "sync-return" "the host came back from a wait",
     Memory "memory" "the host took memory or gave it back",
     Code "code" "the host loaded or made code or graphs",
@@ -57,7 +60,7 @@ impl Why {
     /// Whether it is what the host did that kept the device waiting.
     #[must_use]
     pub fn is_hosts(self) -> bool {
-        !matches!(self, Why::KernelWait | Why::Dependency | Why::Other)
+        !matches!(self, Why::Profiler | Why::KernelWait | Why::Dependency | Why::Other)
     }
 
     /// The cause of that word.
@@ -127,6 +130,20 @@ impl Outside {
 }
 
 impl Spent {
+    /// Whether most of it passed outside CUDA, or in a wait: code that others loaded meanwhile kept nobody waiting.
+    fn is_known_apart(&self) -> bool {
+        let all = [
+            self.waiting,
+            self.memory,
+            self.code,
+            self.launching,
+            self.calls,
+            self.outside.ns,
+        ];
+        let most = all.into_iter().max().unwrap_or(0);
+        most > 0 && (most == self.waiting || most == self.outside.ns)
+    }
+
     /// What took most of the time.
     fn why(&self) -> Why {
         let parts = [
@@ -145,10 +162,15 @@ impl Spent {
     }
 }
 
-/// The cause of a gap of `ns`.
+/// The cause of a gap of `ns`, of which `overlap` was overhead.
 #[must_use]
-pub fn why(ns: u64, asked: &Asked) -> Why {
+pub fn why(ns: u64, asked: &Asked, overlap: Overlap) -> Why {
+    let is_half = |part: u64| part > 0 && part >= ns.div_ceil(2);
+    if is_half(overlap.profiler) {
+        return Why::Profiler;
+    }
     match asked {
+        Asked::During(spent) if is_half(overlap.code) && !spent.is_known_apart() => Why::Code,
         Asked::During(spent) => spent.why(),
         _ if ns < PROMPT_NS => Why::KernelWait,
         Asked::Before { waits: true } => Why::Dependency,
@@ -170,7 +192,12 @@ mod tests {
     }
 
     fn during(spent: Spent) -> Why {
-        why(10 * MS, &Asked::During(spent))
+        why(10 * MS, &Asked::During(spent), Overlap::default())
+    }
+
+    /// Without any overhead.
+    fn alone(ns: u64, asked: &Asked) -> Why {
+        why(ns, asked, Overlap::default())
     }
 
     #[test]
@@ -262,19 +289,42 @@ mod tests {
 
     #[test]
     fn what_was_given_in_time_waits_for_the_device_or_for_another_stream() {
-        assert_eq!(why(PROMPT_NS - 1, &Asked::Before { waits: true }), Why::KernelWait);
-        assert_eq!(why(PROMPT_NS, &Asked::Before { waits: true }), Why::Dependency);
-        assert_eq!(why(PROMPT_NS, &Asked::Before { waits: false }), Why::Other);
+        assert_eq!(alone(PROMPT_NS - 1, &Asked::Before { waits: true }), Why::KernelWait);
+        assert_eq!(alone(PROMPT_NS, &Asked::Before { waits: true }), Why::Dependency);
+        assert_eq!(alone(PROMPT_NS, &Asked::Before { waits: false }), Why::Other);
         assert_eq!(
-            (why(4_999, &Asked::Unknown), why(5_000, &Asked::Unknown)),
+            (alone(4_999, &Asked::Unknown), alone(5_000, &Asked::Unknown)),
             (Why::KernelWait, Why::Other)
         );
+    }
+
+    #[test]
+    fn overhead_is_the_cause_of_a_gap_that_it_takes_half_of() {
+        let of = |profiler: u64, code: u64, asked: Asked| why(10 * MS, &asked, Overlap { profiler, code });
+        let launching = Asked::During(Spent {
+            launching: 10 * MS,
+            ..Spent::default()
+        });
+        let away = Asked::During(Spent {
+            outside: outside(10 * MS),
+            ..Spent::default()
+        });
+        assert_eq!(of(5 * MS, 0, Asked::Unknown), Why::Profiler);
+        assert_eq!(of(5 * MS - 1, 0, Asked::Unknown), Why::Other);
+        assert_eq!(of(6 * MS, 10 * MS, launching), Why::Profiler);
+        assert_eq!(
+            of(0, 5 * MS, launching),
+            Why::Code,
+            "the launch loaded what it launches"
+        );
+        assert_eq!(of(0, 4 * MS, launching), Why::Launch);
+        assert_eq!(of(0, 10 * MS, away), Why::Unsampled, "another thread loaded it");
     }
 
     #[test]
     fn each_cause_has_a_word_of_its_own() {
         let all = Why::ALL.iter();
         assert!(all.clone().all(|why| Why::from_name(why.name()) == Some(*why)));
-        assert_eq!((Why::from_name(""), all.len()), (None, 12));
+        assert_eq!((Why::from_name(""), all.len()), (None, 13));
     }
 }

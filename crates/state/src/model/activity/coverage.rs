@@ -2,9 +2,10 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_KERNELS, STEP_LOAD,
+    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD,
     STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
+use crate::text::quantity::{duration, plural};
 
 /// CUPTI's results.
 const NOT_INITIALIZED: u32 = 15;
@@ -27,14 +28,45 @@ pub struct Coverage {
     /// Without times, or with impossible ones.
     pub invalid: u64,
     pub malformed: u64,
+    /// Of CUPTI's own overhead, records without times that make sense.
+    pub untimed_overheads: u64,
+    /// Whether it is told of at all.
+    pub tells_overheads: bool,
     /// Activities that began before the call whose turn it was: clocks are off, or calls were not seen.
     pub early: u64,
     /// Some came so late that what they tell of had been taken for idle time.
     pub late: bool,
     /// Their times come from a clock that was fitted.
     pub fitted_clock: bool,
+    /// Where activities were not recorded all the time: when they were.
+    pub windows: Option<Sampled>,
     /// The process ended without handing over its last records.
     pub broken_off: bool,
+}
+
+/// Activities were recorded in windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    pub length_ns: u64,
+    pub period_ns: u64,
+    pub number: u64,
+    /// That CUPTI refused to open.
+    pub unopened: u64,
+    /// From the begin of the first one to when the process was last looked at.
+    pub of_ns: u64,
+}
+
+/// How activities were recorded, in words.
+#[must_use]
+pub fn windows_words(number: u64, length_ns: u64, period_ns: u64) -> String {
+    let (length, period) = (duration(length_ns), duration(period_ns));
+    format!("{} of {length}, one each {period}", plural(number, "window"))
+}
+
+/// Which part of the time was recorded, in words.
+#[must_use]
+pub fn part_words(part_ns: u64, of_ns: u64) -> String {
+    format!("measured {} of {}", duration(part_ns), duration(of_ns))
 }
 
 /// Whether activities were seen, and else why not.
@@ -83,9 +115,18 @@ impl Coverage {
             dropped: head.dropped,
             invalid: head.invalid,
             malformed: told.malformed,
+            untimed_overheads: head.untimed,
+            tells_overheads: head.overheads != 0,
             early: 0,
             late: false,
             fitted_clock: head.clock == CLOCK_FITTED,
+            windows: (head.period > 0).then(|| Sampled {
+                length_ns: head.window,
+                period_ns: head.period,
+                number: head.windows,
+                unopened: head.unopened,
+                of_ns: head.flushed.saturating_sub(head.began),
+            }),
             broken_off: told.broken_off,
         }
     }
@@ -113,6 +154,7 @@ fn step_name(step: u32) -> &'static str {
         STEP_KERNELS => "cuptiActivityEnable of kernels",
         STEP_COPIES => "cuptiActivityEnable of copies",
         STEP_MEMSETS => "cuptiActivityEnable of memsets",
+        STEP_GRAPHS => "cuptiActivityEnable of graphs",
         STEP_THREAD => "a thread",
         _ => "CUPTI",
     }

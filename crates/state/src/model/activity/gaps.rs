@@ -34,6 +34,8 @@ pub struct Track {
     last: Option<Ran>,
     /// Up to there all gaps have been told.
     told: u64,
+    /// From there on it was not recorded whether anything ran. Ascending.
+    ends: Vec<u64>,
     /// Work that came later than that: at most so much of the gaps was none.
     late_ns: u64,
 }
@@ -42,6 +44,16 @@ impl Track {
     /// Something ran.
     pub fn add(&mut self, ran: Ran) {
         self.waiting.push(ran);
+    }
+
+    /// Nothing that begins from `at` on is recorded, for a while.
+    pub fn close(&mut self, at: u64) {
+        self.ends.push(at);
+        self.add(Ran {
+            begin: at,
+            end: at,
+            call: None,
+        });
     }
 
     /// When the last of what is settled began: up to then gaps are known.
@@ -63,6 +75,7 @@ impl Track {
         let forced = if self.waiting.len() > MOST { MOST / 2 } else { 0 };
         for ran in self.waiting.drain(..known.max(forced)) {
             match self.last {
+                Some(last) if ran.begin > last.end && self.ends.binary_search(&last.end).is_ok() => {}
                 Some(last) if ran.begin > last.end => tell(&Gap {
                     since: last.end,
                     until: ran.begin,

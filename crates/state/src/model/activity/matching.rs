@@ -9,6 +9,7 @@ mod tests;
 
 pub use queue::Given;
 
+use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
 use crate::wire::PER_THREAD;
 use queue::{Next, Queue};
@@ -67,6 +68,10 @@ pub struct Matcher {
     capturing: HashSet<Of>,
     /// Activities that began before the call whose turn it was, by process.
     early: HashMap<u32, u64>,
+    /// Of processes that are not recorded all the time.
+    windows: HashMap<u32, Windows>,
+    /// Windows that were opened and of which no activity has come so far, by process.
+    opened: HashMap<u32, VecDeque<u64>>,
 }
 
 impl Matcher {
@@ -83,9 +88,37 @@ impl Matcher {
         };
     }
 
+    /// Recording of a process begins, or ends for a while: calls that are entered between give devices what is not told of.
+    pub fn turn(&mut self, pid: u32, turn: Turn) {
+        self.windows.entry(pid).or_default().turn(turn);
+        if let Turn::Opened(at) = turn {
+            self.opened.entry(pid).or_default().push_back(at);
+        }
+    }
+
+    fn is_recorded(&self, pid: u32, entered: u64) -> bool {
+        self.windows.get(&pid).is_none_or(|windows| windows.hold(entered))
+    }
+
+    /// Of calls before a window, and of one that was under way when it was opened, it is not known whether they are told of.
+    fn reopen(&mut self, pid: u32, begin: u64) {
+        let Some(opened) = self.opened.get_mut(&pid) else {
+            return;
+        };
+        while let Some(at) = opened.front().copied().filter(|at| *at <= begin) {
+            opened.pop_front();
+            let queues = self.waiting.iter_mut().filter(|(of, _)| of.0 == pid);
+            queues.for_each(|(_, queue)| queue.restart(at));
+            if let Some(launches) = self.launches.get_mut(&pid) {
+                launches.retain(|launch| launch.entered >= at);
+            }
+            self.replays.retain(|key, _| key.0 != pid);
+        }
+    }
+
     /// A call gives a stream something to do: one of that time, CLOCK_MONOTONIC ns, within `call`.
     pub fn give(&mut self, (pid, stream): Of, call: Cause, entered: u64, given: Given) {
-        if self.capturing.contains(&(pid, stream)) {
+        if self.capturing.contains(&(pid, stream)) || !self.is_recorded(pid, entered) {
             return;
         }
         let queue = self.waiting.entry((pid, stream)).or_default();
@@ -94,7 +127,7 @@ impl Matcher {
 
     /// The same of a graph as a whole.
     pub fn launch(&mut self, (pid, stream): Of, call: Cause, entered: u64, graph: u64) {
-        if self.capturing.contains(&(pid, stream)) {
+        if self.capturing.contains(&(pid, stream)) || !self.is_recorded(pid, entered) {
             return;
         }
         self.launched_into.insert((pid, stream));
@@ -112,6 +145,7 @@ impl Matcher {
 
     /// The call that has caused `activity`, of those that were told; activities of a stream come in their order.
     pub fn cause(&mut self, activity: &Activity) -> Option<Cause> {
+        self.reopen(activity.pid, activity.begin);
         if let Some((number, node)) = activity.graph {
             return self.replayed(activity, number, node);
         }
@@ -253,5 +287,7 @@ impl Matcher {
         self.replays.retain(|key, _| key.0 != pid);
         self.launched_into.retain(|key| key.0 != pid);
         self.capturing.retain(|key| key.0 != pid);
+        self.windows.remove(&pid);
+        self.opened.remove(&pid);
     }
 }

@@ -9,24 +9,28 @@ mod causes;
 mod coverage;
 mod gaps;
 mod matching;
+mod overheads;
 mod report;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod waiting;
+mod windows;
 
 pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
 pub use causes::{PROMPT_NS, Why};
-pub use coverage::{Coverage, Seen};
+pub use coverage::{Coverage, Sampled, Seen, part_words, windows_words};
 pub use matching::{Given, Matcher};
+pub use overheads::{Overhead, OverheadKind, OverheadSums, OverheadTotal, Overlap};
 pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
 pub use threads::{Called, Does, Stay};
 pub use waiting::{CauseTotal, Idle, Waiting};
+pub use windows::Turn;
 
 use crate::activity::Source;
-use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
+use crate::activity::shared::{ACTIVITY_COPY, ACTIVITY_GRAPH, ACTIVITY_KERNEL, ACTIVITY_MEMSET, ActivityRecord};
 use crate::catalog::{CopyKind, HostMemory};
 use crate::model::kernel_name::KernelName;
 use crate::model::launches::Launches;
@@ -82,6 +86,8 @@ pub enum What {
     Memset {
         bytes: u64,
     },
+    /// The launch of a graph as a whole: which parts it had was not told.
+    Graph,
 }
 
 impl What {
@@ -94,6 +100,7 @@ impl What {
             What::Kernel { name: Some(name), .. } => &name.short,
             What::Copy { direction, .. } => direction.map_or("copy", CopyKind::name),
             What::Memset { .. } => "memset",
+            What::Graph => "graph",
         }
     }
 }
@@ -121,6 +128,7 @@ impl Activity {
                 bytes: record.bytes,
             },
             ACTIVITY_MEMSET => What::Memset { bytes: record.bytes },
+            ACTIVITY_GRAPH => What::Graph,
             _ => return None,
         };
         Some(Activity {
@@ -151,7 +159,7 @@ impl Activity {
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         match &self.what {
-            What::Kernel { .. } => None,
+            What::Kernel { .. } | What::Graph => None,
             What::Copy { bytes, .. } | What::Memset { bytes } => Some(*bytes),
         }
     }

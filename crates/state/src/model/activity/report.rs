@@ -2,7 +2,8 @@
 
 use super::What;
 use super::busy::Span;
-use super::coverage::Coverage;
+use super::coverage::{Coverage, Sampled, part_words};
+use super::overheads::OverheadTotal;
 use super::waiting::CauseTotal;
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
@@ -20,6 +21,8 @@ pub struct Report {
     pub refused: Option<String>,
     /// Of the activities, those whose call was looked for, and found.
     pub matching: Matching,
+    /// By process.
+    pub overheads: Vec<OverheadTotal>,
     /// Most time first; of activities whose call came from a site that is known.
     pub by_site: Vec<SiteTotal>,
 }
@@ -37,6 +40,28 @@ impl Report {
     pub fn is_measured(&self, device: &DeviceReport) -> bool {
         // work that came too late to be sorted in makes it a bound, too
         device.span.late_ns == 0 && self.certainty(device.pid) == Certainty::Measured
+    }
+
+    /// Whether some processes were recorded in windows alone.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.coverage.iter().any(|coverage| coverage.windows.is_some())
+    }
+
+    /// How a process was recorded, where that was in windows alone.
+    #[must_use]
+    pub fn windows_of(&self, pid: u32) -> Option<&Sampled> {
+        let mut own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        own.find_map(|coverage| coverage.windows.as_ref())
+    }
+
+    /// Which part of the time was recorded, of the process whose devices were seen for longest; `None`: all of it.
+    #[must_use]
+    pub fn part_words(&self) -> Option<String> {
+        let parts = self.devices.iter();
+        let parts = parts.filter_map(|device| Some((device.span.measured_ns(), self.windows_of(device.pid)?.of_ns)));
+        let (part, of) = parts.max()?;
+        Some(part_words(part, of))
     }
 
     /// How far what is said of a process can be relied on.
@@ -108,6 +133,8 @@ pub struct DeviceReport {
     /// Of these, parts of graphs' launches.
     pub in_graphs: u64,
     pub memsets: Total,
+    /// Launches of graphs that were told of as a whole.
+    pub graphs: Total,
     pub copies: Vec<CopyTotal>,
     /// Most time first.
     pub by_kernel: Vec<KernelTotal>,
@@ -122,6 +149,11 @@ pub struct DeviceReport {
 impl DeviceReport {
     fn all_ns(&self) -> u64 {
         let copies = self.copies.iter().map(|copies| copies.total.ns);
-        copies.fold(self.kernels.ns.saturating_add(self.memsets.ns), u64::saturating_add)
+        let others = self
+            .kernels
+            .ns
+            .saturating_add(self.memsets.ns)
+            .saturating_add(self.graphs.ns);
+        copies.fold(others, u64::saturating_add)
     }
 }

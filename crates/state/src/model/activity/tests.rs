@@ -29,6 +29,25 @@ fn nothing_is_busy_where_nothing_ran() {
     assert_eq!((span.busy_ns, span.idle_ns(), span.gaps), (0, 0, 0));
 }
 
+#[test]
+fn what_lies_between_windows_is_neither_busy_nor_idle() {
+    let mut busy = Busy::default();
+    [(10, 20), (30, 40)]
+        .iter()
+        .for_each(|(begin, end)| busy.add(*begin, *end));
+    busy.close(50);
+    [(100, 110), (115, 130)]
+        .iter()
+        .for_each(|(begin, end)| busy.add(*begin, *end));
+    busy.close(130);
+    busy.add(200, 210);
+    let span = busy.span().expect("something ran");
+    assert_eq!((span.busy_ns, span.unmeasured_ns), (10 + 10 + 10 + 15 + 10, 50 + 70));
+    // behind the last of a window nothing ran until its end
+    assert_eq!((span.idle_ns(), span.gaps, span.longest_gap_ns), (10 + 10 + 5, 3, 10));
+    assert_eq!(span.measured_ns(), span.busy_ns + span.idle_ns());
+}
+
 proptest! {
     #[test]
     fn busy_time_is_that_of_the_union_in_whatever_order(intervals in vec((0..400u64, 1..40u64), 1..60)) {

@@ -7,8 +7,10 @@ mod tests;
 
 use super::causes::{Asked, Why, why};
 use super::gaps::{Gap, Ran, Track};
+use super::overheads::{Overhead, Overheads};
 use super::report::Total;
 use super::threads::{Called, Place, Stay, Threads};
+use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
 use crate::model::outside::ELSEWHERE;
 use std::collections::{BTreeMap, HashMap};
@@ -54,10 +56,15 @@ struct Process {
     /// `None`: there is one.
     tracks: Option<BTreeMap<u32, Track>>,
     sums: BTreeMap<u32, Sums>,
+    overheads: Overheads,
     /// When its first activity began; `None`: none has come.
     first: Option<u64>,
     /// Records are missing: gaps are told of no further, but by calls.
     broken_at: Option<u64>,
+    /// When it was recorded what devices did, and from which activity on that is known of each window.
+    windows: Windows,
+    known_since: Option<u64>,
+    known: Vec<(u64, u64)>,
     bounds: Vec<Idle>,
 }
 
@@ -92,11 +99,21 @@ impl Waiting {
         }
     }
 
+    /// Recording of a process begins, or ends for a while.
+    pub fn turn(&mut self, pid: u32, turn: Turn) {
+        self.processes.entry(pid).or_default().turn(turn);
+    }
+
     /// A device has done something, for a call that was looked for.
     pub fn run(&mut self, activity: &Activity) {
         if activity.is_of_device() {
             self.processes.entry(activity.pid).or_default().run(activity);
         }
+    }
+
+    /// CUPTI or the driver took time for itself.
+    pub fn overhead(&mut self, overhead: &Overhead) {
+        self.processes.entry(overhead.pid).or_default().overheads.add(overhead);
     }
 
     /// What threads did meanwhile.
@@ -186,29 +203,39 @@ fn complete(all: &mut Vec<CauseTotal>, idle_ns: u64) {
 
 impl Process {
     fn run(&mut self, activity: &Activity) {
-        let ran = Ran {
-            begin: activity.begin,
-            end: activity.end,
-            call: activity.call,
-        };
         if self.first.is_none() {
             self.device = activity.device;
         }
-        self.first = Some(self.first.map_or(ran.begin, |first| first.min(ran.begin)));
         if activity.device != self.device && self.tracks.is_none() {
             self.tracks = Some(BTreeMap::from([(self.device, self.whole.clone())]));
         }
-        if let Some(tracks) = &mut self.tracks {
-            tracks.entry(activity.device).or_default().add(ran);
+        let (call, device) = (activity.call, activity.device);
+        for (begin, end) in self.windows.parts(activity.begin, activity.end) {
+            self.first = Some(self.first.map_or(begin, |first| first.min(begin)));
+            self.known_since = Some(self.known_since.map_or(begin, |since| since.min(begin)));
+            if let Some(tracks) = &mut self.tracks {
+                tracks.entry(device).or_default().add(Ran { begin, end, call });
+            }
+            self.whole.add(Ran { begin, end, call });
         }
-        self.whole.add(ran);
+    }
+
+    fn turn(&mut self, turn: Turn) {
+        self.windows.turn(turn);
+        let Turn::Closed(at) = turn else { return };
+        self.whole.close(at);
+        self.tracks.iter_mut().flatten().for_each(|(_, track)| track.close(at));
+        self.known
+            .extend(self.known_since.take().map(|since| (since, at.max(since))));
     }
 
     fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
         let (sums, device, broken_at) = (&mut self.sums, self.device, self.broken_at);
+        self.overheads.sort();
+        let overheads = &self.overheads;
         let is_only = self.tracks.is_none();
         self.whole.settle(horizon, |gap| {
-            let (why, place) = judged(gap, threads);
+            let (why, place) = judged(gap, threads, overheads);
             if broken_at.is_none_or(|broken| gap.since < broken) {
                 tell(idle(gap, why));
             }
@@ -218,15 +245,45 @@ impl Process {
         });
         for (device, track) in self.tracks.iter_mut().flatten() {
             track.settle(horizon, |gap| {
-                let (why, place) = judged(gap, threads);
+                let (why, place) = judged(gap, threads, overheads);
                 add(sums, *device, gap, why, place);
             });
         }
+        let tracks = self.tracks.iter().flatten().map(|(_, track)| track.settled());
+        let settled = tracks.min().unwrap_or(self.whole.settled());
+        self.overheads.forget(settled);
         self.release_bounds(horizon, tell);
+    }
+
+    /// Bounds between the times of which records tell.
+    fn release_between(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
+        let now = self.known_since.map(|since| (since, u64::MAX));
+        let known: Vec<(u64, u64)> = self.known.iter().copied().chain(now).collect();
+        self.bounds.retain(|bound| {
+            if bound.until >= horizon {
+                return true;
+            }
+            let mut since = bound.since;
+            let within = known.iter().filter(|span| span.1 > bound.since && span.0 < bound.until);
+            for (from, to) in within.copied().chain([(bound.until, u64::MAX)]) {
+                if since < from {
+                    tell(Idle {
+                        since,
+                        until: from,
+                        ..*bound
+                    });
+                }
+                since = since.max(to);
+            }
+            false
+        });
     }
 
     /// Bounds where no records tell: before the first of them, behind the last, and where some are missing.
     fn release_bounds(&mut self, horizon: u64, tell: &mut impl FnMut(Idle)) {
+        if !self.windows.is_empty() {
+            return self.release_between(horizon, tell);
+        }
         let from = self.first.unwrap_or(u64::MAX);
         let until = match (self.broken_at, self.first) {
             (Some(broken), _) => broken,
@@ -267,13 +324,14 @@ impl Process {
     }
 }
 
-fn judged(gap: &Gap, threads: &mut Threads) -> (Why, Place) {
+fn judged(gap: &Gap, threads: &mut Threads, overheads: &Overheads) -> (Why, Place) {
     let (asked, place) = match &gap.call {
         None => (Asked::Unknown, Place::default()),
         Some(call) if gap.within_call => (Asked::Before { waits: call.waits }, Place::default()),
         Some(call) => threads.asked(call, gap.since, gap.until),
     };
-    (why(gap.until - gap.since, &asked), place)
+    let overlap = overheads.overlap(gap.since, gap.until);
+    (why(gap.until - gap.since, &asked, overlap), place)
 }
 
 fn idle(gap: &Gap, why: Why) -> Idle {

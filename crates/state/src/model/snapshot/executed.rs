@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::Why;
+use crate::model::activity::{Why, part_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct Executed {
     pub devices: Vec<Device>,
     pub coverage: Vec<Coverage>,
+    /// What CUPTI took for itself, by process, most time first.
+    pub overheads: Vec<Overhead>,
     /// Why nothing could be asked for.
     pub refused: Option<String>,
     pub matched: Matched,
@@ -55,12 +57,19 @@ pub struct Device {
     pub memsets: u64,
     #[serde(rename(deserialize = "memset_us"), deserialize_with = "ns")]
     pub memset_ns: u64,
+    /// Launches of graphs that were told of as a whole.
+    pub graphs: u64,
+    #[serde(rename(deserialize = "graph_us"), deserialize_with = "ns")]
+    pub graph_ns: u64,
     pub copies: Vec<Copies>,
     #[serde(rename(deserialize = "busy_us"), deserialize_with = "ns")]
     pub busy_ns: u64,
     #[serde(rename(deserialize = "idle_us"), deserialize_with = "ns")]
     pub idle_ns: u64,
     pub idle_gaps: u64,
+    /// Between the first activity and the last, it was not recorded whether anything ran.
+    #[serde(rename(deserialize = "unmeasured_us"), deserialize_with = "ns")]
+    pub unmeasured_ns: u64,
     #[serde(rename(deserialize = "longest_idle_us"), deserialize_with = "ns")]
     pub longest_idle_ns: u64,
     /// Why it was idle, most time first; empty: that was not looked for.
@@ -77,11 +86,25 @@ impl Device {
         self.certainty == Certainty::Measured.name()
     }
 
-    /// From the first activity to the end of the last.
+    /// From the first activity to the end of the last, as far as that was recorded.
     #[must_use]
     pub fn window_ns(&self) -> u64 {
         self.busy_ns.saturating_add(self.idle_ns)
     }
+}
+
+/// Time that CUPTI or the driver took for itself in a process.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Overhead {
+    pub pid: u32,
+    /// As `model::activity::OverheadKind` names it.
+    pub kind: String,
+    pub count: u64,
+    #[serde(rename(deserialize = "total_us"), deserialize_with = "ns")]
+    pub total_ns: u64,
+    #[serde(rename(deserialize = "max_us"), deserialize_with = "ns")]
+    pub max_ns: u64,
 }
 
 /// Idle time of one cause.
@@ -151,4 +174,53 @@ pub struct Coverage {
     pub why: Option<String>,
     /// Activities that began before the call whose turn it was.
     pub early: u64,
+    /// `None`: they were recorded all the time.
+    pub windows: Option<Windows>,
+}
+
+/// Activities were recorded for a part of each period.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Windows {
+    #[serde(rename(deserialize = "length_us"), deserialize_with = "ns")]
+    pub length_ns: u64,
+    #[serde(rename(deserialize = "period_us"), deserialize_with = "ns")]
+    pub period_ns: u64,
+    pub number: u64,
+    pub unopened: u64,
+    /// From the begin of the first one on.
+    #[serde(rename(deserialize = "of_us"), deserialize_with = "ns")]
+    pub of_ns: u64,
+}
+
+impl Windows {
+    /// `12 windows of 1.00 s, one each 60.0 s`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        windows_words(self.number, self.length_ns, self.period_ns)
+    }
+}
+
+impl Executed {
+    /// The same of the process whose devices were seen for longest; `None`: all were recorded all the time.
+    #[must_use]
+    pub fn part_words(&self) -> Option<String> {
+        let parts = self.devices.iter();
+        let parts = parts.filter_map(|device| Some((device.window_ns(), self.windows_of(device.pid)?.of_ns)));
+        let (part, of) = parts.max()?;
+        Some(part_words(part, of))
+    }
+
+    /// How a process was recorded, where that was in windows alone.
+    #[must_use]
+    pub fn windows_of(&self, pid: u32) -> Option<&Windows> {
+        let mut own = self.coverage.iter().filter(|coverage| coverage.pid == pid);
+        own.find_map(|coverage| coverage.windows.as_ref())
+    }
+
+    /// Whether some processes were.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.coverage.iter().any(|coverage| coverage.windows.is_some())
+    }
 }

@@ -41,6 +41,11 @@ pub enum Track {
         pid: u32,
         devices: Devices,
     },
+    /// What CUPTI took for itself in a process; at the same time on several threads: side by side.
+    Overhead {
+        pid: u32,
+        side: u32,
+    },
     /// Iterations of a process. `marked`: as it says itself.
     Steps {
         pid: u32,
@@ -66,7 +71,9 @@ impl Track {
         match self {
             Track::Thread { pid, .. } | Track::Stream { pid, .. } | Track::Gpu { pid, .. } => pid,
             Track::Range { pid, .. } | Track::Idle { pid } | Track::Steps { pid, .. } => pid,
-            Track::Waits { pid, .. } | Track::Life { pid } | Track::Counted { pid } => pid,
+            Track::Waits { pid, .. } | Track::Overhead { pid, .. } | Track::Life { pid } | Track::Counted { pid } => {
+                pid
+            }
             Track::Lost | Track::Xid => 0,
         }
     }
@@ -87,6 +94,7 @@ impl Track {
                 Devices::One(device) => format!("GPU {device} idle (measured), by cause"),
                 Devices::Several => "all GPUs of the process idle (measured), by cause".to_owned(),
             },
+            Track::Overhead { .. } => "CUPTI's overhead".to_owned(),
             Track::Steps { marked: true, .. } => "steps (by NVTX range)".to_owned(),
             Track::Steps { marked: false, .. } => "steps (inferred)".to_owned(),
             Track::Life { .. } => "process".to_owned(),

@@ -1,6 +1,7 @@
 //! What devices have executed, and when they were busy, as CUPTI has told it.
 
 use super::super::Report;
+use crate::model::activity::part_words;
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::{Cell, Chapter, Column, Section, Table};
 use crate::text::quantity::{self, bytes, count, duration, plural};
@@ -33,7 +34,8 @@ pub(super) fn executed(report: &Report) -> Chapter {
         lines: executed
             .devices
             .iter()
-            .map(line)
+            .map(|device| line(device) + &in_windows(executed, device))
+            .chain(overheads(executed))
             .chain(matched(executed))
             .chain(unseen(executed))
             .chain(early(executed))
@@ -90,9 +92,22 @@ fn line(device: &Device) -> String {
     )
 }
 
+/// Which part of the time was measured, where that was not all of it.
+fn in_windows(executed: &Executed, device: &Device) -> String {
+    let windows = executed.windows_of(device.pid);
+    windows.map_or_else(String::new, |windows| {
+        let part = part_words(device.window_ns(), windows.of_ns);
+        format!("; {part}: {}", windows.words())
+    })
+}
+
 /// What it was busy with.
 fn work(device: &Device) -> String {
     let mut words = vec![plural(device.kernels, "kernel")];
+    if device.graphs > 0 {
+        let (number, time) = (count(device.graphs), duration(device.graph_ns));
+        words.push(format!("{number} launches of graphs, each as a whole, {time}"));
+    }
     words.extend(device.copies.iter().map(|copies| {
         let direction = copies.direction.as_deref().unwrap_or_default();
         let copy = format!("{direction} copy");
@@ -107,6 +122,20 @@ fn work(device: &Device) -> String {
         ));
     }
     words.join("; ")
+}
+
+/// What CUPTI took for itself.
+fn overheads(executed: &Executed) -> impl Iterator<Item = String> {
+    executed.overheads.iter().map(|one| {
+        format!(
+            "CUPTI's own overhead in process {}: {} {} in {}, the longest {}",
+            one.pid,
+            one.kind,
+            duration(one.total_ns),
+            plural(one.count, "time"),
+            duration(one.max_ns)
+        )
+    })
 }
 
 /// How many activities lead to their calls.

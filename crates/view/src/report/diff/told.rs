@@ -6,8 +6,10 @@ use crate::model::snapshot::executed::Device;
 
 /// Idle time of one cause, of all devices; `None`: causes are not known.
 pub(super) fn caused(report: &Report, why: Why) -> Option<u64> {
-    let devices = report.totals.gpu.iter().flat_map(|gpu| &gpu.devices);
-    let mut causes = devices.flat_map(|device| &device.idle_causes).peekable();
+    let mut causes = devices(report)?
+        .iter()
+        .flat_map(|device| &device.idle_causes)
+        .peekable();
     causes.peek()?;
     let its = causes.filter(|one| one.cause == why.name());
     Some(sum(its.map(|cause| cause.idle_ns)))
@@ -15,6 +17,13 @@ pub(super) fn caused(report: &Report, why: Why) -> Option<u64> {
 
 /// Of all devices, as CUPTI has told it; `None`: it has not.
 pub(super) fn executed(report: &Report, of: fn(&Device) -> u64) -> Option<u64> {
-    let devices = &report.totals.gpu.as_ref()?.devices;
-    (!devices.is_empty()).then(|| sum(devices.iter().map(of)))
+    devices(report).map(|devices| sum(devices.iter().map(of)))
+}
+
+/// Sums of windows depend on how many there were: they compare with nothing.
+fn devices(report: &Report) -> Option<&[Device]> {
+    let told = report.totals.gpu.as_ref().filter(|gpu| !gpu.is_sampled())?;
+    Some(&told.devices)
+        .filter(|devices| !devices.is_empty())
+        .map(Vec::as_slice)
 }

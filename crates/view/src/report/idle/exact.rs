@@ -39,7 +39,12 @@ impl Idle {
 
 /// Of the devices of a process that have told all that they did, the one that was idle for longest.
 pub(super) fn told(exact: Option<&Snapshot>, pid: u32) -> Option<&Device> {
-    let devices = exact?.gpu.as_ref()?.devices.iter();
+    let gpu = exact?.gpu.as_ref()?;
+    // what was measured in windows is not that of the whole time
+    if gpu.windows_of(pid).is_some() {
+        return None;
+    }
+    let devices = gpu.devices.iter();
     let own = devices.filter(|device| device.pid == pid);
     if own.clone().any(|device| !device.is_measured()) {
         return None;

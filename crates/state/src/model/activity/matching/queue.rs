@@ -57,6 +57,12 @@ impl Queue {
         self.calls.push_back(Waiting { call, entered, given });
     }
 
+    /// Of calls before `at` nothing comes, or only of the last of them.
+    pub(super) fn restart(&mut self, at: u64) {
+        self.in_doubt = self.newest > 0 || !self.calls.is_empty();
+        self.calls.retain(|one| one.entered >= at);
+    }
+
     /// When the first call was entered that may still be found; those before one that was found will not.
     pub(super) fn outstanding(&self) -> Option<u64> {
         let mut entered = self.calls.iter().map(|one| one.entered);

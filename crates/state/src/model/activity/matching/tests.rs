@@ -53,6 +53,28 @@ fn a_stream_does_its_work_in_order() {
 }
 
 #[test]
+fn calls_between_windows_are_waited_for_by_nobody_and_the_first_of_a_window_are_not_guessed() {
+    let mut matcher = Matcher::default();
+    matcher.name_stream(PID, 1, 13, 0x700);
+    matcher.turn(PID, Turn::Opened(0));
+    given(&mut matcher, 0x700, &[(1, 64)]);
+    assert_eq!(matcher.cause(&copy(9_000, 13, 64)), Some(call(1)));
+    matcher.turn(PID, Turn::Closed(10_000));
+    given(&mut matcher, 0x700, &[(11_000, 64), (12_000, 64)]);
+    assert_eq!(matcher.outstanding(PID), None, "they are not told of");
+    matcher.turn(PID, Turn::Opened(20_000));
+    given(
+        &mut matcher,
+        0x700,
+        &[(21_000, 64), (22_000, 64), (23_000, 8), (24_000, 64)],
+    );
+    // one that was under way when the window was opened may be told of, or not
+    assert_eq!(matcher.cause(&copy(30_000, 13, 64)), None);
+    assert_eq!(matcher.cause(&copy(30_100, 13, 8)), Some(call(23_000)));
+    assert_eq!(matcher.cause(&copy(30_200, 13, 64)), Some(call(24_000)));
+}
+
+#[test]
 fn what_was_lost_on_the_way_is_passed_over() {
     let mut matcher = Matcher::default();
     matcher.name_stream(PID, 1, 13, 0x700);

@@ -1,6 +1,6 @@
 //! Devices that wait, and threads that keep them waiting.
 
-use super::super::{Busy, Does, What};
+use super::super::{Busy, Does, Turn, What};
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -207,6 +207,32 @@ fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
             .sum::<u64>()
     };
     assert_eq!((ns(0, 80), ns(1, 60)), (80, 60));
+}
+
+#[test]
+fn between_windows_calls_tell_and_within_them_records() {
+    let mut waiting = Waiting::default();
+    let bound = |since, until| Idle {
+        since,
+        until,
+        tid: 8,
+        why: None,
+    };
+    waiting.turn(PID, Turn::Opened(5));
+    waiting.run(&ran(10, 20, None));
+    waiting.run(&ran(30, 40, None));
+    waiting.turn(PID, Turn::Closed(50));
+    waiting.turn(PID, Turn::Opened(100));
+    waiting.run(&ran(110, 120, None));
+    waiting.bound(PID, bound(0, 115));
+    waiting.settle(0, |_| 200);
+    let told: Vec<(u64, u64, bool)> = waiting
+        .take()
+        .iter()
+        .map(|(_, idle)| (idle.since, idle.until, idle.why.is_some()))
+        .collect();
+    let truth = [(20, 30, true), (40, 50, true), (0, 10, false), (50, 110, false)];
+    assert_eq!(told, truth);
 }
 
 proptest! {
