@@ -89,19 +89,21 @@ impl Waits {
 
     /// JSON object: the cause in words, and the place where it is known.
     pub(super) fn args(&self, gap: &Record<'_>) -> String {
-        let cause = Why::from_name(gap.name).map_or(gap.name, |why| why.words());
-        let place = self.place(gap);
-        match place {
+        let why = Why::from_name(gap.name);
+        let cause = why.map_or(gap.name, |why| why.words());
+        match why.and_then(|why| self.place(gap, why)) {
             Some(place) => serde_json::json!({"cause": cause, "place": place}),
             None => serde_json::json!({"cause": cause}),
         }
         .to_string()
     }
 
-    /// Where the thread was that ended it, for most of it.
-    fn place(&self, gap: &Record<'_>) -> Option<String> {
+    /// Where the thread was that ended it, for most of what its cause is about.
+    fn place(&self, gap: &Record<'_>, why: Why) -> Option<String> {
+        let is_outside = is_outside(why)?;
         let overlap = |stay: &Stay| stay.end.min(gap.end()).saturating_sub(stay.at.max(gap.at));
-        let stays = self.threads.get(&gap.tid)?.iter().filter(|stay| overlap(stay) > 0);
+        let stays = self.threads.get(&gap.tid)?.iter();
+        let stays = stays.filter(|stay| stay.function.is_empty() == is_outside && overlap(stay) > 0);
         let longest = stays.max_by_key(|stay| overlap(stay))?;
         let line = longest.stack.as_deref().and_then(place_of);
         let function = Some(&*longest.function).filter(|function| !function.is_empty());
@@ -110,6 +112,14 @@ impl Waits {
             (Some(function), None) => Some(function.to_owned()),
             (None, line) => line,
         }
+    }
+}
+
+/// Whether it is about what the host did outside CUDA, or about its calls; `None`: about neither.
+fn is_outside(why: Why) -> Option<bool> {
+    match why {
+        Why::NoProcessor | Why::Blocked | Why::HostCode | Why::Unsampled => Some(true),
+        why => why.is_hosts().then_some(false),
     }
 }
 
@@ -142,18 +152,20 @@ mod tests {
             stack: Some(r#"[{"function":"load","file":"/x/train.py","line":23,"language":"python"}]"#),
             ..row(Kind::Sample, SAMPLE, 50_000, 90_000)
         });
-        let args = |at, ns| waits.args(&row(Kind::Idle, "host-code", at, ns));
-        assert!(
-            args(10_000, 20_000).contains(r#""place":"cuMemAlloc_v2""#),
-            "{}",
-            args(10_000, 20_000)
-        );
-        let python = args(0, 150_000);
+        let args = |why, at, ns| waits.args(&row(Kind::Idle, why, at, ns));
+        let allocating = args("memory", 10_000, 20_000);
+        assert!(allocating.contains(r#""place":"cuMemAlloc_v2""#), "{allocating}");
+        let python = args("host-code", 0, 150_000);
         assert!(
             python.contains("train.py:23") && python.contains("the host ran outside CUDA"),
             "{python}"
         );
-        assert!(!args(500_000, 20_000).contains("place"));
+        for (why, at) in [("host-code", 500_000), ("host-code", 0), ("kernel-wait", 0)] {
+            assert!(
+                !args(why, at, 20_000).contains("place"),
+                "{why}: the thread was in a call, or nowhere"
+            );
+        }
     }
 
     #[test]
