@@ -6,7 +6,7 @@ use super::Tracer;
 use crate::catalog::Layer;
 use crate::clock::{WallClock, monotonic_ns};
 use crate::model::aggregate::{GroupName, Report as Sums};
-use crate::model::memory::{Report as MemoryReport, Wanted};
+use crate::model::memory::Report as MemoryReport;
 use crate::model::open::OpenCall;
 use crate::model::summary::Summary;
 use crate::model::totals::{Switches, Taken, Totals};
@@ -165,11 +165,6 @@ impl Tracer {
     /// Who holds memory now. `last`: nothing comes after it.
     pub fn memory_report(&mut self, last: bool) -> MemoryReport {
         self.report_memory(last, &[])
-    }
-
-    /// Has reports of memory tell these single allocations from now on.
-    pub fn list_allocations(&mut self, wanted: Option<Wanted>) {
-        self.memory.list(wanted);
     }
 
     fn report_memory(&mut self, last: bool, sites: &[u64]) -> MemoryReport {

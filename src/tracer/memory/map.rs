@@ -3,6 +3,14 @@
 use super::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::model::memory::{AllocationMap, Wanted};
+use crate::tracer::Tracer;
+
+impl Tracer {
+    /// Has reports of memory tell these single allocations from now on.
+    pub fn list_allocations(&mut self, wanted: Option<Wanted>) {
+        self.memory.list(wanted);
+    }
+}
 
 impl MemoryPlane {
     /// Reports have these single allocations from now on.

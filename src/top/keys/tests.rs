@@ -1,0 +1,175 @@
+//! What keys do, as they are typed one after the other.
+
+use super::*;
+use crate::top::model::Process;
+use crate::top::state::Tape;
+
+fn frame() -> Arc<Frame> {
+    let process = |pid| Process {
+        pid,
+        ..Process::default()
+    };
+    Arc::new(Frame {
+        processes: vec![process(1), process(2), process(3)],
+        ..Frame::default()
+    })
+}
+
+fn state() -> State {
+    State {
+        selected: Some(2),
+        ..State::new(Duration::from_secs(1))
+    }
+}
+
+fn type_in(state: &mut State, keys: &str) -> Vec<Action> {
+    let code = |key: char| match key {
+        '\n' => KeyCode::Enter,
+        '\x1b' => KeyCode::Esc,
+        other => KeyCode::Char(other),
+    };
+    let one = |key: char| press(KeyEvent::from(code(key)), state, &frame(), 10);
+    keys.chars().map(one).collect()
+}
+
+#[test]
+fn killing_is_asked_twice_and_anything_but_yes_is_no() {
+    let mut state = state();
+    let done = type_in(&mut state, "kyy");
+    assert_eq!(done, [Action::Nothing, Action::Nothing, Action::Kill(2)]);
+    for refusal in ["kn", "kyn", "ky\n", "k\x1b"] {
+        assert!(
+            type_in(&mut state, refusal)
+                .iter()
+                .all(|action| *action == Action::Nothing)
+        );
+        assert_eq!(state.question, None, "{refusal:?}");
+    }
+}
+
+#[test]
+fn who_is_killed_is_in_sight() {
+    let mut state = state();
+    assert_eq!(type_in(&mut state, "/3\nkyy").last(), Some(&Action::Kill(3)));
+    let nobody = type_in(&mut state, "/no such process\nkyy");
+    assert!(nobody.iter().all(|action| *action == Action::Nothing));
+}
+
+#[test]
+fn what_is_typed_into_the_filter_is_no_command() {
+    let mut state = state();
+    assert!(
+        type_in(&mut state, "/qk\n")
+            .iter()
+            .all(|action| *action == Action::Nothing)
+    );
+    assert_eq!((state.filter.as_str(), &state.question), ("qk", &None));
+    type_in(&mut state, "/\x1b");
+    assert_eq!(state.filter, "");
+}
+
+#[test]
+fn a_frozen_screen_stays_until_the_key_comes_again() {
+    let mut state = state();
+    type_in(&mut state, " ");
+    assert!(state.frozen.is_some());
+    type_in(&mut state, " ");
+    assert!(state.frozen.is_none());
+}
+
+#[test]
+fn escape_closes_what_was_opened_last() {
+    let mut state = state();
+    type_in(&mut state, "/a\n\n");
+    assert!(state.pane);
+    type_in(&mut state, "\x1b");
+    assert!(!state.pane && !state.filter.is_empty());
+    type_in(&mut state, "\x1b");
+    assert!(state.filter.is_empty());
+}
+
+#[test]
+fn findings_are_looked_for_of_the_chosen_process_as_long_as_its_pane_is_open() {
+    let mut state = state();
+    type_in(&mut state, "f");
+    assert_eq!((state.findings, state.pane), (Some(2), true));
+    type_in(&mut state, "f");
+    assert_eq!((state.findings, state.pane), (None, true));
+    type_in(&mut state, "f\x1b");
+    assert_eq!(state.findings, None, "the pane was closed");
+    type_in(&mut state, "f");
+    press(KeyEvent::from(KeyCode::Down), &mut state, &frame(), 10);
+    assert_eq!(state.findings, None, "another one was chosen");
+}
+
+#[test]
+fn allocations_are_listed_all_then_the_old_ones_and_then_none() {
+    let mut state = state();
+    let ages: Vec<Option<u64>> = (0..6)
+        .map(|_| {
+            type_in(&mut state, "a");
+            state.single.map(|age| age.as_secs())
+        })
+        .collect();
+    assert_eq!(ages, [Some(0), Some(1), Some(10), Some(60), Some(600), None]);
+}
+
+#[test]
+fn columns_are_hidden_and_shown_and_themes_go_round() {
+    let mut state = state();
+    let press = |state: &mut State, code: KeyCode| press(KeyEvent::from(code), state, &frame(), 10);
+    press(&mut state, KeyCode::F(2));
+    press(&mut state, KeyCode::Down);
+    type_in(&mut state, " ");
+    let hidden = state.columns.clone().unwrap();
+    assert!(!hidden.contains(&1) && hidden.len() == COLUMNS.len() - 1);
+    type_in(&mut state, " ");
+    assert_eq!(state.columns, None, "as they were");
+    press(&mut state, KeyCode::End);
+    type_in(&mut state, " ");
+    assert_eq!(state.theme.name(), "light");
+    type_in(&mut state, "\x1b");
+    assert_eq!((state.page, state.pane), (None, false), "Esc closes the page alone");
+}
+
+#[test]
+fn order_and_pace_go_round_within_their_bounds() {
+    let mut state = state();
+    let first = state.sort;
+    type_in(&mut state, "><");
+    assert_eq!(state.sort, first);
+    type_in(&mut state, "----------");
+    assert_eq!(state.delay, Duration::from_millis(100));
+    type_in(&mut state, "++++++++++");
+    assert_eq!(state.delay, Duration::from_secs(60));
+}
+
+#[test]
+fn in_a_recording_nobody_is_killed_and_arrows_go_through_time() {
+    let mut state = state();
+    state.tape = Some(Tape::default());
+    let right = press(KeyEvent::from(KeyCode::Right), &mut state, &frame(), 10);
+    assert_eq!(right, Action::Seek(1));
+    assert!(
+        type_in(&mut state, "krl")
+            .iter()
+            .all(|action| *action == Action::Nothing)
+    );
+    assert_eq!(state.question, None);
+}
+
+#[test]
+fn control_keys_go_before_everything() {
+    let mut state = state();
+    state.page = Some(Page::Help);
+    let press = |state: &mut State, key| {
+        press(
+            KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL),
+            state,
+            &frame(),
+            10,
+        )
+    };
+    assert_eq!(press(&mut state, 'c'), Action::Quit);
+    assert_eq!(press(&mut state, 'z'), Action::Suspend);
+}
