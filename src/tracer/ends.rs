@@ -30,10 +30,14 @@ pub(super) struct Ends {
 impl End {
     fn of(notice: &Notice) -> End {
         let is_exit = notice.kind == wire::NOTICE_EXIT;
+        let comm = match is_exit {
+            true => wire::text_of(&notice.comm),
+            false => String::new(),
+        };
         End {
             at: notice.at,
             pid: notice.tgid,
-            comm: is_exit.then(|| wire::text_of(&notice.comm)).unwrap_or_default(),
+            comm,
             is_exit,
         }
     }

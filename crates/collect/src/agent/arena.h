@@ -140,7 +140,8 @@ struct table_entry {
 #define PROCESS_BLOCKS 268435456 /* where the blocks of threads begin */
 #define BLOCK_BYTES 16056320
 #define MOST_BLOCKS 12288
-#define PROCESS_LARGE_RINGS 197568495616 /* behind the blocks: the rings of the first threads, RING_MOST for each */
+#define PROCESS_LARGE_RINGS \
+	197568495616               /* behind the blocks: the rings of the first threads, RING_MOST for each */
 #define PROCESS_BYTES 214748364800 /* of which hardly any are in use */
 
 /* What agent and gpuscope know of each other. */
@@ -164,16 +165,16 @@ struct process_head {
 	struct table_shape shape[ARENA_TABLES];
 };
 
-#define BLOCK_LOCAL 4096      /* what nobody else reads */
-#define BLOCK_THREAD 5120     /* `struct thread`, of which gpuscope reads the open calls */
-#define BLOCK_ROWS 131072     /* OWN_ROWS */
-#define BLOCK_FAILURES 917504 /* OWN_FAILURES */
-#define BLOCK_TOTALS 983040   /* OWN_TOTALS */
-#define BLOCK_RANGES 15728640 /* `struct open_ranges` */
-#define BLOCK_RING 15794176   /* of threads behind LARGE_RINGS */
-#define BLOCK_PLAIN 15925248  /* calls of which nothing but their number is wanted, a word for each row */
-#define RING_BYTES 8388608    /* of the first threads', unless something else is asked for */
-#define RING_MOST 1073741824  /* that may be asked for */
+#define BLOCK_LOCAL 4096          /* what nobody else reads */
+#define BLOCK_THREAD 5120         /* `struct thread`, of which gpuscope reads the open calls */
+#define BLOCK_ROWS 131072         /* OWN_ROWS */
+#define BLOCK_FAILURES 917504     /* OWN_FAILURES */
+#define BLOCK_TOTALS 983040       /* OWN_TOTALS */
+#define BLOCK_RANGES 15728640     /* `struct open_ranges` */
+#define BLOCK_RING 15794176       /* of threads behind LARGE_RINGS */
+#define BLOCK_PLAIN 15925248      /* calls of which nothing but their number is wanted, a word for each row */
+#define RING_BYTES 8388608        /* of the first threads', unless something else is asked for */
+#define RING_MOST 1073741824      /* that may be asked for */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16
 

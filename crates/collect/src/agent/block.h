@@ -59,7 +59,8 @@ static struct block *claim(__u32 tid)
 	block = block_at(number);
 	if (number < LARGE_RINGS) {
 		block->ring_bytes = (__u32)head->large_ring;
-		block->ring_at = (__u64)(process + PROCESS_LARGE_RINGS + number * (__u64)RING_MOST) - (__u64)block;
+		block->ring_at =
+			(__u64)(process + PROCESS_LARGE_RINGS + number * (__u64)RING_MOST) - (__u64)block;
 	} else {
 		block->ring_bytes = RING_BYTES_OF_MANY;
 		block->ring_at = BLOCK_RING;

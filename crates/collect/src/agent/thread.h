@@ -11,7 +11,7 @@ __thread struct block *self;
 /* For the calls of a signal's handler that has interrupted a hook, which was at work in `self`. */
 static __thread struct block *other;
 
-#define PAGES_KNOWN 64 /* a power of two */
+#define PAGES_KNOWN 64  /* a power of two */
 #define TOTALS_KNOWN 16 /* a power of two */
 #define BLOCK_THREAD_UNUSED ((BLOCK_THREAD - BLOCK_LOCAL) / 8 - 12 - PAGES_KNOWN - 3 * TOTALS_KNOWN)
 
