@@ -12,7 +12,7 @@ use crate::device::Reconciled;
 use crate::discover;
 use crate::engine::totals::Snapshot;
 use crate::model::cost::Hits;
-use crate::model::fleet::{Device, Earlier, Fleet, Held, Living, Reading, Sums, Wasted};
+use crate::model::fleet::{Device, Earlier, Fleet, Held, Living, Reading, Sums, Uses, Wasted};
 use crate::model::launches::Launches;
 use crate::model::memory::{HOST, Origin, Tally};
 use crate::owner::cgroup::of_names;
@@ -102,10 +102,8 @@ impl FleetPlane {
         for report in work.take_ended() {
             let mut sums = Sums::default();
             report.add_to(&mut sums);
-            let (idle, devices) = (report.idle_time(), devices_of(memory.reading(report.pid)));
-            let waste = self
-                .wasted
-                .count_last(report.pid, &idle.reasons, idle.inferred, &devices);
+            let (idle, uses) = (report.idle_time(), uses(memory.reading(report.pid)));
+            let waste = self.wasted.count_last(report.pid, &idle.reasons, idle.inferred, &uses);
             sums.add_waste(&waste);
             self.fold(report.pid, sums, now);
         }
@@ -369,8 +367,8 @@ impl Tracer {
             let known = living.entry(owner).or_default();
             known.processes += 1;
             if let Some(idle) = self.work.add_to(pid, now, &mut sums) {
-                let devices = devices_of(self.memory.reading(pid));
-                let waste = fleet.wasted.count_living(pid, &idle.reasons, idle.inferred, &devices);
+                let uses = uses(self.memory.reading(pid));
+                let waste = fleet.wasted.count_living(pid, &idle.reasons, idle.inferred, &uses);
                 sums.add_waste(waste);
                 known.held.inferred += u64::from(idle.inferred);
             }
@@ -418,15 +416,17 @@ impl Tracer {
 }
 
 /// The devices that a process is known to use.
-fn devices_of(reading: &[Reconciled]) -> Vec<Device> {
-    let mut devices: Vec<Device> = reading
-        .iter()
+fn uses(reading: &[Reconciled]) -> Uses {
+    let is_shown = |row: &&Reconciled| row.driver_bytes.is_some();
+    let shown = reading.iter().any(|row| is_shown(&row));
+    let rows = reading.iter().filter(|row| !shown || is_shown(row));
+    let mut devices: Vec<Device> = rows
         .filter_map(|row| row.uuid.as_deref())
         .map(|uuid| Some(uuid.into()))
         .collect();
     devices.sort();
     devices.dedup();
-    devices
+    Uses { devices, shown }
 }
 
 /// Adds what a process holds, by devices of the machine where these are known.

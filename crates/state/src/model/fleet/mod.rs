@@ -12,7 +12,7 @@ pub use distinct::OTHER_CODE;
 pub use earlier::Earlier;
 pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Sums, Used, Waited};
 pub use top::Shown;
-pub use waste::{Waste, WasteKey, Wasted};
+pub use waste::{Uses, Waste, WasteKey, Wasted};
 
 use crate::catalog::Family;
 use crate::owner::Owner;

@@ -35,29 +35,36 @@ struct Counted {
     by_reason: Reasons,
     /// Of these, of devices that are not known yet.
     waiting: Reasons,
-    /// That it was last known to use: of one that has ended nobody tells any more.
-    devices: Vec<Device>,
+    /// Those that it was last shown on: of one that has ended nobody tells any more. Until then, what follows else.
+    uses: Uses,
     waste: Waste,
 }
 
+/// The devices that a process is known to use.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Uses {
+    pub devices: Vec<Device>,
+    /// The driver shows it there; else that follows from its environment.
+    pub shown: bool,
+}
+
 impl Wasted {
-    /// The idle time of a living process since its beginning, and the devices that it is known to use; what was counted
-    /// of it in all.
-    pub fn count_living(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> &Waste {
+    /// The idle time of a living process since its beginning; what was counted of it in all.
+    pub fn count_living(&mut self, pid: u32, idle: &Reasons, inferred: bool, uses: &Uses) -> &Waste {
         let counted = self.processes.entry(pid).or_default();
         counted.note(idle);
-        counted.use_devices(devices);
-        if !counted.devices.is_empty() || counted.waiting.total_ns() >= PATIENCE_NS {
+        counted.learn(uses);
+        if counted.uses.shown || counted.waiting.total_ns() >= PATIENCE_NS {
             counted.place(inferred);
         }
         &counted.waste
     }
 
     /// The same of one that has ended: nothing waits any longer. What was counted of it is its owner's.
-    pub fn count_last(&mut self, pid: u32, idle: &Reasons, inferred: bool, devices: &[Device]) -> Waste {
+    pub fn count_last(&mut self, pid: u32, idle: &Reasons, inferred: bool, uses: &Uses) -> Waste {
         let mut counted = self.processes.remove(&pid).unwrap_or_default();
         counted.note(idle);
-        counted.use_devices(devices);
+        counted.learn(uses);
         counted.place(inferred);
         counted.waste
     }
@@ -76,9 +83,11 @@ impl Counted {
         }
     }
 
-    fn use_devices(&mut self, devices: &[Device]) {
-        if !devices.is_empty() && self.devices != devices {
-            self.devices = devices.to_vec();
+    /// Of one that is about to end, or has ended, the driver does not know any more what it showed before.
+    fn learn(&mut self, uses: &Uses) {
+        let is_better = uses.shown || !self.uses.shown;
+        if is_better && !uses.devices.is_empty() && self.uses != *uses {
+            self.uses.clone_from(uses);
         }
     }
 
@@ -86,10 +95,10 @@ impl Counted {
     fn place(&mut self, inferred: bool) {
         let waiting = std::mem::take(&mut self.waiting);
         let unknown = [None];
-        let devices: &[Device] = if self.devices.is_empty() {
+        let devices: &[Device] = if self.uses.devices.is_empty() {
             &unknown
         } else {
-            &self.devices
+            &self.uses.devices
         };
         for reason in Reason::ALL.iter().filter(|reason| waiting.get(**reason) > 0) {
             for device in devices {
@@ -117,6 +126,13 @@ mod tests {
         reasons
     }
 
+    fn shown(devices: &[Device]) -> Uses {
+        Uses {
+            devices: devices.to_vec(),
+            shown: true,
+        }
+    }
+
     fn of(waste: &Waste, device: Option<&str>) -> Vec<(Reason, u64)> {
         let of_it = waste.iter().filter(|(key, _)| key.device.as_deref() == device);
         of_it.map(|(key, ns)| (key.reason, *ns)).collect()
@@ -125,9 +141,9 @@ mod tests {
     #[test]
     fn idle_time_is_counted_for_the_devices_that_are_known_then() {
         let (mut wasted, gpu) = (Wasted::default(), Some(Arc::from("GPU-0")));
-        let waste = wasted.count_living(7, &reasons(15, 0), false, std::slice::from_ref(&gpu));
+        let waste = wasted.count_living(7, &reasons(15, 0), false, &shown(std::slice::from_ref(&gpu)));
         assert_eq!(of(waste, Some("GPU-0")), [(Reason::HostBound, 15)]);
-        let waste = wasted.count_last(7, &reasons(16, 0), false, &[gpu, Some(Arc::from("GPU-1"))]);
+        let waste = wasted.count_last(7, &reasons(16, 0), false, &shown(&[gpu, Some(Arc::from("GPU-1"))]));
         assert_eq!(of(&waste, Some("GPU-0")), [(Reason::HostBound, 16)]);
         assert_eq!(of(&waste, Some("GPU-1")), [(Reason::HostBound, 1)]);
     }
@@ -135,34 +151,44 @@ mod tests {
     #[test]
     fn the_last_idle_time_of_a_process_is_of_the_devices_that_it_had() {
         let mut wasted = Wasted::default();
-        wasted.count_living(7, &reasons(10, 0), false, &[Some(Arc::from("GPU-0"))]);
-        let waste = wasted.count_last(7, &reasons(15, 0), false, &[]);
+        wasted.count_living(7, &reasons(10, 0), false, &shown(&[Some(Arc::from("GPU-0"))]));
+        let guess = Uses {
+            devices: vec![Some(Arc::from("GPU-1"))],
+            shown: false,
+        };
+        let waste = wasted.count_living(7, &reasons(12, 0), false, &guess);
+        assert_eq!(
+            of(waste, Some("GPU-0")),
+            [(Reason::HostBound, 12)],
+            "where it was shown"
+        );
+        let waste = wasted.count_last(7, &reasons(15, 0), false, &shown(&[]));
         assert_eq!(of(&waste, Some("GPU-0")), [(Reason::HostBound, 15)]);
     }
 
     #[test]
     fn idle_time_of_a_living_process_waits_for_its_devices_for_a_minute_of_it() {
         let mut wasted = Wasted::default();
-        assert!(wasted.count_living(7, &reasons(11, 0), false, &[]).is_empty());
+        assert!(wasted.count_living(7, &reasons(11, 0), false, &shown(&[])).is_empty());
         let gpu = Some(Arc::from("GPU-0"));
-        let waste = wasted.count_living(7, &reasons(10, 0), false, &[gpu]);
+        let waste = wasted.count_living(7, &reasons(10, 0), false, &shown(&[gpu]));
         assert_eq!(
             of(waste, Some("GPU-0")),
             [(Reason::HostBound, 11)],
             "as it was told then"
         );
-        let waste = wasted.count_living(8, &reasons(PATIENCE_NS, 0), false, &[]);
+        let waste = wasted.count_living(8, &reasons(PATIENCE_NS, 0), false, &shown(&[]));
         assert_eq!(of(waste, None), [(Reason::HostBound, PATIENCE_NS)]);
-        wasted.count_living(9, &reasons(3, 0), false, &[]);
-        let waste = wasted.count_last(9, &reasons(3, 0), false, &[]);
+        wasted.count_living(9, &reasons(3, 0), false, &shown(&[]));
+        let waste = wasted.count_last(9, &reasons(3, 0), false, &shown(&[]));
         assert_eq!(of(&waste, None), [(Reason::HostBound, 3)], "it has ended");
     }
 
     #[test]
     fn what_was_counted_for_one_reason_does_not_move_to_another() {
         let (mut wasted, gpu) = (Wasted::default(), [Some(Arc::from("GPU-0"))]);
-        wasted.count_living(7, &reasons(10, 0), false, &gpu);
-        let waste = wasted.count_last(7, &reasons(0, 12), false, &gpu);
+        wasted.count_living(7, &reasons(10, 0), false, &shown(&gpu));
+        let waste = wasted.count_last(7, &reasons(0, 12), false, &shown(&gpu));
         let expected = [(Reason::HostBound, 10), (Reason::Unknown, 2)];
         assert_eq!(of(&waste, Some("GPU-0")), expected);
     }
@@ -176,12 +202,12 @@ mod tests {
             let gpus = ["GPU-0", "GPU-1"].map(|uuid| Some(Arc::from(uuid)));
             for (host, unknown, known) in steps {
                 let devices: &[Device] = if known { &gpus } else { &[] };
-                let waste = wasted.count_living(7, &reasons(host, unknown), false, devices);
+                let waste = wasted.count_living(7, &reasons(host, unknown), false, &shown(devices));
                 most = most.max(host + unknown);
                 prop_assert!(before.iter().all(|(key, ns)| waste[key] >= *ns), "it never falls");
                 before.clone_from(waste);
             }
-            let waste = wasted.count_last(7, &Reasons::default(), false, &gpus);
+            let waste = wasted.count_last(7, &Reasons::default(), false, &shown(&gpus));
             for gpu in &gpus {
                 let of_it: u64 = of(&waste, gpu.as_deref()).iter().map(|(_, ns)| ns).sum();
                 prop_assert_eq!(of_it, most);
