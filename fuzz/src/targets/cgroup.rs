@@ -11,7 +11,13 @@ pub fn run(text: &[u8]) {
     let place = parse(text);
     let id = place.container_id.as_ref();
     assert!(id.is_none_or(|id| id.len() == 64 && id.bytes().all(|byte| byte.is_ascii_hexdigit())));
-    for value in [&place.pod_uid, &place.unit, &place.slurm_job, &place.slurm_step, &place.job] {
+    for value in [
+        &place.pod_uid,
+        &place.unit,
+        &place.slurm_job,
+        &place.slurm_step,
+        &place.job,
+    ] {
         assert!(is_bounded(value), "{place:?}");
     }
 }
