@@ -190,8 +190,8 @@ pub struct Options {
     pub fail_on: Vec<Rule>,
     #[command(flatten)]
     pub paint: Paint,
-    /// Buffer between kernel and gpuscope, from inside that of each of a process's first 16 threads (128KiB at least); larger when
-    /// the summary says that lines were lost [default: 8MiB]
+    /// Buffer between kernel and gpuscope; larger when the summary says that lines were lost [default: 8MiB]. From inside: that
+    /// of each of a process's first 16 threads, 128KiB at least [default: 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Output")]
     pub ring_size: Option<u64>,
     /// What libbpf says, on stderr

@@ -76,8 +76,8 @@ pub struct RecordArgs {
     /// finding:NAME. May be repeated
     #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Output")]
     pub fail_on: Vec<Rule>,
-    /// Buffer between kernel and gpuscope, from inside that of each of a process's first 16 threads (128KiB at least); larger when
-    /// rows were lost [default: 8MiB]
+    /// Buffer between kernel and gpuscope; larger when rows were lost [default: 8MiB]. From inside: that of each of a process's
+    /// first 16 threads, 128KiB at least [default: 4MiB]
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "Output")]
     pub ring_size: Option<u64>,
     /// What libbpf says, on stderr

@@ -173,7 +173,7 @@ struct process_head {
 #define BLOCK_RANGES 15728640     /* `struct open_ranges` */
 #define BLOCK_RING 15794176       /* of threads behind LARGE_RINGS */
 #define BLOCK_PLAIN 15925248      /* calls of which nothing but their number is wanted, a word for each row */
-#define RING_BYTES 8388608        /* of the first threads', unless something else is asked for */
+#define RING_BYTES 4194304        /* of the first threads', unless something else is asked for */
 #define RING_MOST 1073741824      /* that may be asked for */
 #define RING_BYTES_OF_MANY 131072 /* of those behind LARGE_RINGS */
 #define LARGE_RINGS 16

@@ -242,7 +242,7 @@ pub const BLOCK_RING: u64 = 15_794_176;
 /// Calls of which nothing but their number is wanted, a word for each row.
 pub const BLOCK_PLAIN: u64 = 15_925_248;
 /// Of the first threads', unless something else is asked for.
-pub const RING_BYTES: u64 = 8_388_608;
+pub const RING_BYTES: u64 = 4_194_304;
 /// That may be asked for.
 pub const RING_MOST: u64 = 1_073_741_824;
 /// Of those behind [`LARGE_RINGS`].
