@@ -41,7 +41,7 @@ impl Queue {
 }
 
 /// Bytes of queues that wait for the tracer: what it has done with before threads have waited in vain.
-const MOST_OF_ACCOUNTS: usize = 4 << 20;
+const MOST_OF_ACCOUNTS: usize = 1 << 20;
 const MOST_OF_CALLS: usize = 32 << 20;
 
 /// The processes whose agents have joined, and those that have ended.
