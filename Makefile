@@ -10,10 +10,11 @@ build: ## gpuscope itself: target/release/gpuscope
 demo: ## builds all, then traces a simulated CUDA program; no root needed
 	scripts/demo.sh
 
-quick: ## before a commit: formatting, imports, lints, every test that needs no root
+quick: ## before a commit: formatting, imports, visibility, lints, every test that needs no root
 	scripts/setup.sh check
 	cargo fmt --all --check
 	scripts/imports.py
+	scripts/visibility.py
 	scripts/wire.py --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	sim/build.sh >/dev/null

@@ -3,7 +3,8 @@
 
     ansi_to_svg.py COLUMNS <TEXT >PICTURE
 
-Understands the escape sequences that gpuscope writes: reset, bold, dim, red. Lines wrap after COLUMNS characters.
+Understands the escape sequences that gpuscope and its live screen write: reset, bold, dim, inverse, some colours. Lines wrap after
+COLUMNS characters.
 """
 import html
 import re
@@ -11,8 +12,22 @@ import sys
 
 COLUMNS = int(sys.argv[1])
 CELL, LINE, PAD = 8.4, 19, 16
-COLOURS = {"fg": "#d8dee9", "dim": "#7b8494", "red": "#ff6b6b", "bg": "#14171c"}
+COLOURS = {"fg": "#d8dee9", "dim": "#7b8494", "red": "#ff6b6b", "yellow": "#e5c07b", "cyan": "#56b6c2", "bg": "#14171c"}
+HUES = {"red", "yellow", "cyan"}
+BY_CODE = {"31": "red", "33": "yellow", "36": "cyan", "38;5;1": "red", "38;5;3": "yellow", "38;5;6": "cyan"}
 ESCAPE = re.compile(r"\x1b\[([0-9;]*)m")
+
+
+def styled(style, sequence):
+    """The style after an escape sequence."""
+    for code in re.findall(r"[34]8;5;[0-9]+|[0-9]+", sequence) or ["0"]:
+        if code == "0":
+            style = set()
+        elif code in BY_CODE or code == "39":
+            style = style - HUES | ({BY_CODE[code]} if code in BY_CODE else set())
+        elif code != "49":
+            style = style | {{"1": "bold", "2": "dim", "7": "inverse"}[code]}
+    return style
 
 
 def rows(line):
@@ -20,8 +35,7 @@ def rows(line):
     style, made, room = set(), [[]], COLUMNS
     for index, part in enumerate(ESCAPE.split(line)):
         if index % 2:
-            for code in part.split(";"):
-                style = {"": set(), "0": set(), "1": style | {"bold"}, "2": style | {"dim"}, "31": style | {"red"}}[code]
+            style = styled(style, part)
             continue
         while len(part) > room:
             made[-1].append((part[:room], set(style)))
@@ -41,9 +55,13 @@ def draw(lines):
     for row, pieces in enumerate(screen):
         column = 0
         for text, style in pieces:
-            colour = COLOURS["red" if "red" in style else "dim" if "dim" in style else "fg"]
+            colour = COLOURS[next((name for name in ("red", "yellow", "cyan", "dim") if name in style), "fg")]
             weight = ' font-weight="bold"' if "bold" in style else ""
             place = f'x="{PAD + column * CELL:.1f}" y="{PAD + row * LINE + 14}" textLength="{len(text) * CELL:.1f}"'
+            if "inverse" in style:
+                yield (f'<rect x="{PAD + column * CELL:.1f}" y="{PAD + row * LINE}" width="{len(text) * CELL:.1f}" height="{LINE}" '
+                       f'fill="{colour}"/>')
+                colour = COLOURS["bg"]
             if text.strip():
                 yield f'<text {place} xml:space="preserve" fill="{colour}"{weight}>{html.escape(text)}</text>'
             column += len(text)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # bench.sh - measure what a hook costs here, and write the tables into docs/overhead.md.
-# usage: bench.sh [OUTPUT.md]      `-`: print them only. Needs root (or sudo), and bpftrace for the comparison.
+# usage: bench.sh [OUTPUT.md]      `-`: print them only. Needs root (or sudo), and bpftrace for the comparison: without it, its rows
+#        are missing. OVERHEAD_PART=calls|sites|starts|live|… runs one part, OVERHEAD_ROUNDS=3 few rounds of each; then nothing is written.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh
@@ -15,6 +16,7 @@ mkdir -p $folder
 cc -O2 -Wall -Wextra -pthread benches/overhead/hammer.c -o $folder/hammer -ldl
 cc -O2 -shared -fPIC -Wl,-soname,libcudart.so.13 benches/overhead/target.c -o $folder/libcudart.so.13
 cc -O2 -shared -fPIC -DBEFORE='"empty_"' -Wl,-soname,libempty.so benches/overhead/target.c -o $folder/libempty.so
+cp benches/overhead/caller.py $folder/
 ln -sfn "$PWD/sim/out" $folder/sim
 mkdir -p $folder/state
 ln -sfn "$PWD/target/release/gpuscope" $folder/gpuscope

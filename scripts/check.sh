@@ -10,6 +10,9 @@ bpf=crates/collect/src/bpf programs=tests/torture/programs
 agent=crates/collect/src/agent
 clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $agent/*.c $agent/*.h $programs/*.c $programs/*.cpp $programs/*.h
 scripts/imports.py
+scripts/siblings_tests.py --quiet
+scripts/visibility.py
+scripts/visibility_tests.py --quiet
 scripts/catalog.sh --check
 scripts/wire.py --check
 scripts/wire_tests.py --quiet

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """imports.py - which module imports which: they may know those of their own floor, which is a crate, and of lower ones, and none
-that knows them. The compiler holds crates apart; this looks for circles within them too. Exit status 1: one does otherwise.
+that knows them. The compiler holds crates apart; this looks for circles within them too, between top-level modules and between
+those of any one parent (siblings.py). Exit status 1: one does otherwise.
 usage: imports.py [--list]     prints every import between modules instead"""
 import re
 import sys
 from pathlib import Path
+
+import siblings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -12,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {
     "core": "clock frame output refusal secret text user wire",
     "catalog": "capture catalog decode driver filter",
-    "collect": "activity confine device discover elf engine foreign inside owner probe stack",
+    "collect": "activity confine device discover elf engine foreign inside owner probe reserved stack",
     "state": "findings model record rule steps",
     "store": "trace",
     "view": "export part paths report section sink timeline",
@@ -74,6 +77,20 @@ def circles(pairs):
     return sorted(module for module in knows if module in reach(module))
 
 
+def circles_of_siblings():
+    """What is said of each circle between the modules of one parent."""
+    for source in sources():
+        crate = source.parent.name if source.parent != ROOT else "gpuscope"
+        edges = siblings.Crate(source).edges()
+        for circle in siblings.circles(edges):
+            parent = "::".join(circle[0][0]) or "crate"
+            names = {name for _, name in circle}
+            yield f"a circle in {crate}, {parent}: {', '.join(sorted(names))} know one another"
+            for (above, one, other), files in sorted(edges.items()):
+                if above == circle[0][0] and {one, other} <= names:
+                    yield f"    {one} -> {other}: {'::'.join(next(iter(files)))} names {next(iter(files.values()))}"
+
+
 def main():
     found = edges()
     if sys.argv[1:] == ["--list"]:
@@ -88,6 +105,7 @@ def main():
         wrong.append(f"{importer} must not import {other}, which lies above it: {known[importer, other][0]}")
     if circle := circles(known):
         wrong.append(f"a circle: {', '.join(circle)} know one another; --list says where")
+    wrong += circles_of_siblings()
     for line in wrong:
         print(f"imports.py: {line}", file=sys.stderr)
     return 1 if wrong else 0

@@ -23,6 +23,8 @@ as_root test -e /sys/kernel/tracing/events || as_root mount -t tracefs tracefs /
 programs=$(cargo test --locked --workspace --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
 scripts/build.sh # what is promised of many allocations is promised of this one
+# Most of a test is waiting for the kernel to let go of probes.
+together=$((2 * $(nproc)))
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: held:: kept:: overrun:: scale:: trace_all_)
 ignored() {
@@ -43,16 +45,16 @@ inside() {
       *) echo "test.sh: $test does not say for which engine it is: $why" >&2; failed+=" $test" ;;
     esac
   done < <("$1" | sed -n 's/^test \(.*\) \.\.\. ignored, \(.*\)/\1\t\2/p')
-  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=2 "${beside[@]}"
+  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=$together "${beside[@]}"
   GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=1 "${single[@]}"
-  GPUSCOPE_ENGINE=inside ignored "$1" --exact --test-threads=2 "${root[@]}"
+  GPUSCOPE_ENGINE=inside ignored "$1" --exact --test-threads=$together "${root[@]}"
 }
 failed=
 while read -r name program; do
   [[ $name != real && $name != torture ]] || continue
   echo "     Running $name: the tests that need root"
   if [ "$name" = trace ]; then
-    ignored "$program" --test-threads=2 "${alone[@]/#/--skip=}"
+    ignored "$program" --test-threads=$together "${alone[@]/#/--skip=}"
     ignored "$program" --test-threads=1 "${alone[@]}"
     echo "     Running $name: from inside, most of it without rights"
     inside "$program"

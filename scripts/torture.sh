@@ -24,9 +24,12 @@ torture() { # OPTIONS: of the test program
 torture --test-threads=6 "${alone[@]/#/--skip=}"
 torture --test-threads=1 "${alone[@]}"
 # The same programs from inside; but for processes that share their memory, which are one to an agent (docs/inside.md).
-GPUSCOPE_ENGINE=inside torture --test-threads=2 --skip=children_that_share_memory programs:: go:: callbacks::
+GPUSCOPE_ENGINE=inside torture --test-threads=2 --skip=children_that_share_memory programs:: go:: callbacks:: bounds:: what_it_started_goes_on
 echo
 echo "tried, by kind:"
 sed -n 's/.*TRIED \([0-9]*\) \(.*\)/\2\t\1/p' "$log" | awk -F'\t' '{ sum[$1] += $2 } END { for (kind in sum) printf "%10d  %s\n", sum[kind], kind }' | sort -rn
+echo
+echo "measured of gpuscope itself, the most at a time:"
+sed -n 's/.*MEASURED //p' "$log" | column -ts $'\t' 2>/dev/null || sed -n 's/.*MEASURED //p' "$log"
 [ -z "${TORTURE_KERNELS:-}" ] || KERNELS=$TORTURE_KERNELS scripts/vm/torture.sh "$program" || status=$?
 exit "$status"

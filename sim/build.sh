@@ -8,6 +8,8 @@ mkdir -p "$out"
 # As in .cargo/config.toml, which RUSTFLAGS from outside would replace.
 export RUSTFLAGS="-Cforce-frame-pointers=yes -Cforce-unwind-tables=yes"
 unset CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_TARGET CARGO_TARGET_DIR 2>/dev/null || true
+# what is inlined decides what tests read of call sites
+unset CARGO_PROFILE_RELEASE_LTO
 release=target/release
 
 # A running program keeps the old file: replace, never overwrite.

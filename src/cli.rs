@@ -3,6 +3,7 @@
 mod content;
 mod doctor;
 mod export;
+mod fleet;
 mod functions;
 mod job_report;
 mod leaks;
@@ -20,24 +21,25 @@ mod timeline;
 mod top;
 mod trace;
 
-pub use content::{Content, ExportFormat};
-pub use doctor::DoctorArgs;
-pub use export::{ExportArgs, Weighed};
-pub use functions::FunctionsArgs;
-pub use job_report::{JobFormat, JobReportArgs};
-pub use leaks::{LeaksArgs, MemoryStacks};
-pub use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};
-pub use preload::PreloadArgs;
-pub use record::{DumpOn, Keep, RecordArgs, Rotate};
-pub use report::{DiffArgs, ReportArgs};
-pub use run::RunArgs;
+pub(crate) use content::{Content, ExportFormat};
+pub(crate) use doctor::DoctorArgs;
+pub(crate) use export::{ExportArgs, Weighed};
+pub(crate) use fleet::{FleetArgs, FleetFormat};
+pub(crate) use functions::FunctionsArgs;
+pub(crate) use job_report::{JobFormat, JobReportArgs};
+pub(crate) use leaks::{LeaksArgs, MemoryStacks};
+pub(crate) use options::{Colour, EngineChoice, Format, Options, Paint, SummaryFormat, Which, Whose};
+pub(crate) use preload::PreloadArgs;
+pub(crate) use record::{DumpOn, RecordArgs, Rotate};
+pub(crate) use report::{DiffArgs, ReportArgs};
+pub(crate) use run::RunArgs;
 pub use serve::ServeArgs;
-pub use stacks::Stacks;
-pub use start::{Gpu, GpuChoice, Start};
-pub use step::StepRange;
-pub use timeline::TimelineArgs;
-pub use top::{ThemeChoice, TopArgs};
-pub use trace::TraceArgs;
+pub(crate) use stacks::Stacks;
+pub(crate) use start::{Gpu, GpuChoice, Start};
+pub(crate) use step::StepRange;
+pub(crate) use timeline::TimelineArgs;
+pub(crate) use top::{ThemeChoice, TopArgs};
+pub(crate) use trace::TraceArgs;
 
 use clap::{Parser, Subcommand};
 
@@ -87,6 +89,9 @@ pub enum Command {
     /// Say what a job did with its GPUs, and why these waited, as gpuscope serve knows it: some lines at a job's end
     #[command(after_help = job_report::JOB_REPORT_HELP)]
     JobReport(JobReportArgs),
+    /// Say what all machines did with their GPUs in a week, who left them idle and why, as Prometheus knows it
+    #[command(after_help = fleet::FLEET_HELP)]
+    Fleet(FleetArgs),
     /// Live screen: devices, who uses them for what, and why they wait
     #[command(after_help = top::TOP_HELP)]
     Top(Box<TopArgs>),

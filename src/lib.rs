@@ -29,6 +29,12 @@
 //! memory of traced processes, [`device`] asks the driver; what is right of [`decode`] and [`model`] is pure.
 //! [`tracer`] drives one run, [`command`] holds one file per subcommand.
 
+// without all features, some of what they share has no caller
+#![cfg_attr(
+    not(all(feature = "otlp", feature = "parquet", feature = "top")),
+    allow(dead_code, unused_imports)
+)]
+
 pub mod cli;
 pub mod command;
 pub mod rows;
@@ -40,11 +46,14 @@ pub(crate) mod tracer;
 pub mod version;
 
 pub use gpuscope_catalog::{capture, catalog, decode, driver, filter};
-pub use gpuscope_collect::{activity, confine, device, discover, elf, engine, foreign, inside, owner, probe, stack};
+pub(crate) use gpuscope_collect::confine;
+#[cfg(feature = "serve")]
+pub use gpuscope_collect::reserved;
+pub use gpuscope_collect::{activity, device, discover, elf, engine, foreign, inside, owner, probe, stack};
 pub use gpuscope_core::{clock, frame, output, refusal, secret, text, user, wire};
 pub use gpuscope_state::{findings, model, record, rule, steps};
 #[cfg(feature = "record")]
 pub use gpuscope_store::trace;
-pub use gpuscope_view::sink;
 #[cfg(feature = "record")]
 pub use gpuscope_view::{export, part, paths, report, timeline};
+pub use gpuscope_view::{section, sink};

@@ -14,7 +14,13 @@ use std::process::ExitCode;
 const WRONG_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    foreign::worker::enter(&[foreign::HANDS, stack::NAMER, lease::GUARDIAN]);
+    foreign::worker::enter(&[
+        foreign::HANDS,
+        stack::NAMER,
+        lease::GUARDIAN,
+        #[cfg(any(feature = "record", feature = "serve"))]
+        command::writer::WRITER,
+    ]);
     if calibrate::answer() {
         return ExitCode::SUCCESS;
     }

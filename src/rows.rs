@@ -5,7 +5,7 @@ use crate::catalog::{Arg, Catalog, Group, Layer, LibraryId, Row, RowId};
 use crate::driver::DriverRows;
 use crate::engine::Engine;
 use crate::filter::Filter;
-use crate::probe::attach::{NoRoom, Rows};
+use crate::probe::rows::{NoRoom, Rows};
 use crate::wire;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
@@ -87,7 +87,7 @@ impl RunRows {
     }
 
     /// Whether it is noted where calls come from.
-    pub fn takes_stacks(&self) -> bool {
+    pub(crate) fn takes_stacks(&self) -> bool {
         let hooks = self.catalog.rows.iter().any(|row| row.hook.takes_stacks());
         self.wish.stacks || self.wish.launch_stacks || self.wish.sync_stacks || hooks
     }
@@ -99,7 +99,7 @@ impl RunRows {
     }
 
     /// Whether a function of `layer` is traced where it is found.
-    pub fn has_layer(&self, layer: Layer) -> bool {
+    pub(crate) fn has_layer(&self, layer: Layer) -> bool {
         let libraries = &self.catalog.libraries;
         let of_layer =
             |row: &Row| libraries.get(usize::from(row.library.0)).map(|library| library.layer) == Some(layer);
@@ -115,7 +115,7 @@ impl RunRows {
     }
 
     /// Of its rows, those that are not traced.
-    pub fn driver_left_out(&self) -> Vec<u32> {
+    pub(crate) fn driver_left_out(&self) -> Vec<u32> {
         let is_driver = |row: &u32| self.catalog.driver.is_some_and(|driver| driver.contains(*row));
         let rows = (0..self.catalog.rows.len() as u32).filter(is_driver);
         rows.filter(|row| !self.selects(*row)).collect()
@@ -133,14 +133,14 @@ impl RunRows {
     }
 
     /// Whether calls of a row become events.
-    pub fn streams(&self, row: u32) -> bool {
+    pub(crate) fn streams(&self, row: u32) -> bool {
         self.plans
             .get(row as usize)
             .is_some_and(|plan| plan.spec.flags & wire::SPEC_STREAM != 0)
     }
 
     /// Whether calls of a row have a duration and a result.
-    pub fn timed(&self, row: u32) -> bool {
+    pub(crate) fn timed(&self, row: u32) -> bool {
         self.plans
             .get(row as usize)
             .is_some_and(|plan| plan.spec.flags & wire::SPEC_RETURN != 0)

@@ -16,6 +16,7 @@ mod fleet;
 mod fold;
 mod gpu;
 mod hanging;
+mod in_order;
 mod intact;
 mod late;
 mod let_go;
@@ -36,15 +37,16 @@ mod start;
 mod stubs;
 mod tape;
 mod targets;
+mod threads;
 mod waiting;
 mod work;
 mod xids;
 
 #[cfg(feature = "top")]
-pub use closeup::Closeup;
-pub use fleet::Census;
-pub use gpu::Demand;
-pub use report::own_usage;
+pub(crate) use closeup::Closeup;
+pub(crate) use fleet::Census;
+pub(crate) use gpu::Demand;
+pub(crate) use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
 use crate::clock::{WallClock, monotonic_ns};
@@ -79,6 +81,8 @@ use work::WorkPlane;
 use xids::XidPlane;
 
 const SECOND: Duration = Duration::from_secs(1);
+/// Names of processes may be that old.
+const NAME_EVERY: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_millis(50);
 
 /// Who is traced.
@@ -127,6 +131,7 @@ pub struct Tracer {
     numbers: Numbers,
     comms: HashMap<u32, String>,
     ended: HashSet<u32>,
+    threads: threads::Threads,
     /// Processes that were born of those that are traced and have not ended, with their names.
     descendants: BTreeMap<u32, String>,
     /// Processes that have made calls.
@@ -144,6 +149,10 @@ pub struct Tracer {
     lost_in_all: u64,
     lost_since: u64,
     last_second: Instant,
+    /// When it was looked for idle devices.
+    idle_followed: Instant,
+    /// When processes were asked for their names.
+    named: Instant,
     started: Instant,
     wait: Duration,
     shown: bool,
@@ -163,36 +172,36 @@ impl Tracer {
     }
 
     /// Processes that were born of those that are traced and have not ended, as far as was told, with their names.
-    pub fn descendants(&self) -> impl Iterator<Item = (u32, &str)> {
+    pub(crate) fn descendants(&self) -> impl Iterator<Item = (u32, &str)> {
         self.descendants.iter().map(|(pid, comm)| (*pid, comm.as_str()))
     }
 
     /// Processes that run now and carry an agent, whether they have called or not.
     #[must_use]
-    pub fn carriers(&self) -> Vec<u32> {
+    pub(crate) fn carriers(&self) -> Vec<u32> {
         self.engine.carriers()
     }
 
     /// Whether functions that are still to come are probed by perf events of their own, one for each.
-    pub fn makes_single_events(&self) -> bool {
+    pub(crate) fn makes_single_events(&self) -> bool {
         let in_kernel = |row: &Row| row.site.is_in_kernel();
         self.engine.makes_single_events() || self.driver.is_some() || self.rows.catalog.rows.iter().any(in_kernel)
     }
 
     /// What does not answer now, in words: files and memory of others.
     #[must_use]
-    pub fn stuck(&self) -> Vec<String> {
+    pub(crate) fn stuck(&self) -> Vec<String> {
         foreign::stuck()
     }
 
     /// Probed files that nothing protects from who overwrites them, in words.
     #[must_use]
-    pub fn unguarded(&self) -> Vec<String> {
+    pub(crate) fn unguarded(&self) -> Vec<String> {
         self.attacher.unguarded()
     }
 
     /// Has a step end early when `bell` is readable.
-    pub fn listen_to(&mut self, bell: std::os::fd::RawFd) {
+    pub(crate) fn listen_to(&mut self, bell: std::os::fd::RawFd) {
         self.bell = bell;
     }
 
@@ -202,11 +211,11 @@ impl Tracer {
     }
 
     /// Sets who takes calls; without, they are only counted. `meta`: also where times begin.
-    pub fn write_to(&mut self, mut encoder: Box<dyn Encoder>, meta: &Meta) {
+    pub(crate) fn write_to(&mut self, mut encoder: Box<dyn Encoder>, meta: &Meta) {
         encoder.start(meta, &mut self.buffer);
         self.maker = Maker::new(meta.clock);
         self.work.facts.begin(false);
-        if encoder.keeps() {
+        if encoder.measures() {
             self.begin_measures();
         }
         self.wall = Some(WallClock::new(meta.clock));
@@ -214,33 +223,33 @@ impl Tracer {
     }
 
     /// Has reports of memory say what the driver counts, too.
-    pub fn ask_devices(&mut self) {
+    pub(crate) fn ask_devices(&mut self) {
         self.memory.ask_devices();
     }
 
     /// As [`Self::ask_devices`], of what `sampler` was told last: this thread never waits for NVML. Then reports say it
     /// of living processes alone.
-    pub fn devices_from(&mut self, sampler: Arc<Sampler>) {
+    pub(crate) fn devices_from(&mut self, sampler: Arc<Sampler>) {
         self.memory.devices_from(sampler);
     }
 
     /// Has lines of calls that allocate show where they were called from.
-    pub fn show_stacks(&mut self) {
+    pub(crate) fn show_stacks(&mut self) {
         self.memory.sites.keep_recent();
     }
 
     /// Has kernels called as in the source, with namespaces, parameters and all template arguments.
-    pub fn show_full_names(&mut self) {
+    pub(crate) fn show_full_names(&mut self) {
         self.full_names = true;
     }
 
     /// Has the summary say which engine this is, and why.
-    pub fn declare_engine(&mut self, chosen: Chosen) {
+    pub(crate) fn declare_engine(&mut self, chosen: Chosen) {
         self.chosen = Some(chosen);
     }
 
     /// Has the summary say that something is not seen.
-    pub fn declare_unseen(&mut self, what: String) {
+    pub(crate) fn declare_unseen(&mut self, what: String) {
         self.attacher.gap(what);
     }
 
@@ -296,8 +305,8 @@ impl Tracer {
             self.engine.as_ref(),
             &self.rows.catalog,
             &mut self.launches,
-            &mut self.work,
             self.arrivals.as_ref(),
+            &mut |call, ledgers, freed| self.work.remember(call, ledgers, freed),
         );
         self.work
             .follow(self.engine.as_ref(), &self.rows.catalog, &self.memory, now);
@@ -329,13 +338,19 @@ impl Tracer {
         self.settle_samples();
         self.look_for_hanging(now);
         self.look_for_ended();
-        if self.fleet.is_some() {
+        // whoever takes a census each second has done so
+        if self.fleet.is_some() && self.idle_followed.elapsed() >= SECOND {
             // what a program does not tell any more must be known when it ends
             self.follow_idle();
         }
         self.fold_ended();
+        self.forget_threads();
         self.memory.settle(self.engine.as_ref(), now);
-        self.work.settle();
+        if self.named.elapsed() >= NAME_EVERY {
+            self.named = Instant::now();
+            self.memory.name_all();
+            self.work.name_all();
+        }
         self.work.facts.settle(now);
         self.declare_callers_unseen();
         if self.driver.is_some() {

@@ -30,7 +30,7 @@ pub fn this() -> &'static Build {
 
 /// In a few words, without the program's name.
 #[must_use]
-pub fn short() -> &'static str {
+pub(crate) fn short() -> &'static str {
     &SHORT
 }
 
@@ -48,7 +48,7 @@ impl Build {
 
     /// `0.1.0 (abcdef0, dirty)`.
     #[must_use]
-    pub fn short(&self) -> String {
+    pub(crate) fn short(&self) -> String {
         let commit = self.commit.map_or("unknown commit", |commit| shortened(commit));
         let dirty = if self.dirty == Some(true) { ", dirty" } else { "" };
         format!("{} ({commit}{dirty})", self.version)

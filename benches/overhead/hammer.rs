@@ -1,4 +1,4 @@
-//! A running hammer.c: calls a function as often and as fast as it is told.
+//! A running hammer.c, or caller.py: calls a function as often and as fast as it is told.
 
 use crate::Folder;
 use anyhow::{Context, Result};
@@ -27,6 +27,29 @@ pub struct Made {
     pub seconds: f64,
 }
 
+/// What calls, and below how many frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caller {
+    Native(u32),
+    Python(u32),
+}
+
+impl Caller {
+    /// Without its library, which comes before the number of frames.
+    fn program(self, folder: &Folder) -> (Vec<PathBuf>, u32) {
+        match self {
+            Caller::Native(frames) => (vec![folder.file("hammer")], frames),
+            Caller::Python(frames) => (vec!["python3".into(), folder.file("caller.py")], frames),
+        }
+    }
+
+    fn words(self, folder: &Folder, library: &Path) -> Vec<PathBuf> {
+        let (mut words, frames) = self.program(folder);
+        words.extend([library.to_owned(), frames.to_string().into()]);
+        words
+    }
+}
+
 /// A process that waits for bursts to make, with a probed library of its own.
 pub struct Hammer {
     child: Child,
@@ -43,8 +66,19 @@ impl Hammer {
     /// # Errors
     /// It cannot be started.
     pub fn start(folder: &Folder, owner: &str) -> Result<Hammer> {
+        Hammer::start_of(Caller::Native(0), folder, owner)
+    }
+
+    /// The same of another caller.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_of(caller: Caller, folder: &Folder, owner: &str) -> Result<Hammer> {
         let library = folder.library(owner)?;
-        Hammer::of(&folder.file("hammer"), library, "cudaMalloc")
+        let words = caller.words(folder, &library);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        Hammer::start_as(command, library, "cudaMalloc")
     }
 
     /// Starts one under `gpuscope run --engine inside` with these options; its summary goes to the file.
@@ -52,16 +86,24 @@ impl Hammer {
     /// # Errors
     /// It cannot be started.
     pub fn inside(folder: &Folder, owner: &str, options: &[&str]) -> Result<(Hammer, PathBuf)> {
+        Hammer::inside_of(Caller::Native(0), folder, owner, options)
+    }
+
+    /// The same of another caller.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn inside_of(caller: Caller, folder: &Folder, owner: &str, options: &[&str]) -> Result<(Hammer, PathBuf)> {
         let library = folder.library(owner)?;
         let words = folder.file(&format!("{owner}.stderr"));
         let mut command = Command::new(folder.file("gpuscope"));
         command.args(["run", "--engine", "inside", "--getters", "--summary", "json"]);
-        command.args(options).arg("--").arg(folder.file("hammer")).arg(&library);
+        command.args(options).arg("--").args(caller.words(folder, &library));
         command.stderr(File::create(&words)?);
         // of a function that none of these options selects
         let mut hammer = Hammer::start_as(command, library, "cudaStreamSynchronize")?;
         // the one that it begins with, where all are counted
-        hammer.made = u64::from(options.contains(&"*"));
+        hammer.made = u64::from(!options.contains(&"--filter") || options.contains(&"*"));
         Ok((hammer, words))
     }
 

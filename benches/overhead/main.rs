@@ -2,7 +2,8 @@
 //!
 //! usage: overhead FOLDER [OUTPUT.md]. FOLDER holds `hammer`, `libcudart.so.13` (target.c), `gpuscope` and the
 //! simulated CUDA in `sim`. Each part adds tables; those of a region replace what stands between its markers in OUTPUT.md.
-//! `OVERHEAD_PART=calls|format|live|idle|record|serve` runs one part only; what is not all of a region is not written.
+//! `OVERHEAD_PART=calls|sites|starts|format|live|idle|record|serve` runs one part only; what is not all of a region is not written.
+//! `OVERHEAD_ROUNDS=3` has calls, sites, starts and live make few rounds, to see that they work; nothing is written then either.
 
 mod exporter;
 mod format;
@@ -15,10 +16,15 @@ mod rounds;
 mod scrape;
 mod serve;
 mod serving;
+mod sites;
+mod starts;
 mod tracer;
 
 use anyhow::{Context, Result};
 use std::path::PathBuf;
+
+/// How many rounds are made, instead of as many as are usual.
+pub const ROUNDS_VARIABLE: &str = "OVERHEAD_ROUNDS";
 
 /// Where everything that is run lies.
 pub struct Folder(PathBuf);
@@ -52,6 +58,7 @@ fn main() -> Result<()> {
     gpuscope::probe::route_messages(false);
     let folder = Folder(std::fs::canonicalize(&folder).with_context(|| format!("failed to find {folder}"))?);
     let only = std::env::var("OVERHEAD_PART").ok();
+    let output = output.filter(|_| std::env::var_os(ROUNDS_VARIABLE).is_none());
     for (region, parts) in REGIONS {
         let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
         let mut wanted = parts.iter().filter(|(name, _)| wanted(name)).peekable();
@@ -78,6 +85,8 @@ const REGIONS: &[(&str, &[(&str, Part)])] = &[
         "trace",
         &[
             ("calls", rounds::run),
+            ("sites", sites::run),
+            ("starts", starts::run),
             ("format", format::run),
             ("live", live::run),
             ("idle", idle::run),

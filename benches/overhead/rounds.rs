@@ -10,6 +10,7 @@ use gpuscope::engine::Hooks;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// Or what OVERHEAD_ROUNDS says.
 const ROUNDS: usize = 41;
 const CALLS: u64 = 10_000;
 /// bpftrace prints some 50,000 lines a second.
@@ -55,7 +56,7 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
         strike(contender)?;
     }
     let mut order = Order::new(all.len());
-    for _ in 0..ROUNDS {
+    for _ in 0..rounds(ROUNDS) {
         for index in order.shuffled() {
             let base = base_of(index, &all);
             let base = strike(&mut all[base])?;
@@ -66,6 +67,12 @@ pub fn run(folder: &Folder) -> Result<Vec<Table>> {
         }
     }
     Ok(vec![table(all)?])
+}
+
+/// How many rounds, where so many are usual.
+pub fn rounds(usual: usize) -> usize {
+    let asked = std::env::var(crate::ROUNDS_VARIABLE).ok();
+    asked.and_then(|word| word.parse().ok()).unwrap_or(usual)
 }
 
 /// The row of the empty probe that a row is compared with.
@@ -121,7 +128,7 @@ fn contenders(folder: &Folder, session: &gpuscope::probe::Session) -> Result<Vec
     let mut standing_by = bare(folder, all.len(), "gpuscope preload, nobody looks: cudaMemcpyAsync")?;
     standing_by.hammer = Hammer::standing_by(folder, &format!("standby{}", all.len()))?;
     all.push(standing_by);
-    for (name, program, against, calls) in BPFTRACE {
+    for (name, program, against, calls) in BPFTRACE.iter().filter(|_| tracer::has_bpftrace()) {
         let mut contender = bare(folder, all.len(), name)?;
         (contender.against, contender.calls) = (*against, *calls);
         let program = program.replace("FUNCTION", &format!("{}:{COPY}", contender.hammer.library.display()));
@@ -216,7 +223,7 @@ const INSIDE: &[Ours] = &[
         "gpuscope inside -q, entry only, counting",
         ENTRY_ONLY,
         QUIET,
-        Against::Entry,
+        Against::Pair,
         0.04,
     ),
 ];
@@ -278,10 +285,16 @@ fn table(all: Vec<Contender>) -> Result<Table> {
         ],
         rows,
         note: format!(
-            "{ROUNDS} rounds in another order each; a row's burst is {CALLS} calls ({PRINTED_CALLS} when printing) of one pinned \
+            "{} rounds in another order each; a row's burst is {CALLS} calls ({PRINTED_CALLS} when printing) of one pinned \
              thread, right after an equal burst of its baseline, with which its added cost is compared: the empty entry+return \
-             probe, or, for entry-only rows and counting at entry, the empty entry probe. Each tracer is a process of its own \
-             with its reader running."
+             probe, or, for the kernel's entry-only rows and counting at entry, the empty entry probe. Each tracer is a process of \
+             its own with its reader running.{}",
+            rounds(ROUNDS),
+            if tracer::has_bpftrace() {
+                ""
+            } else {
+                " bpftrace is not installed here."
+            },
         ),
     })
 }

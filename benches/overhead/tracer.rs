@@ -113,6 +113,12 @@ impl Drop for Tracer {
     }
 }
 
+/// Whether bpftrace is installed.
+pub fn has_bpftrace() -> bool {
+    let version = Command::new("bpftrace").arg("--version").stdout(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
 /// What our JSON summary counted.
 ///
 /// # Errors

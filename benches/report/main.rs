@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use gpuscope::export::{Writing, chrome, perfetto};
 use gpuscope::part::Part;
 use gpuscope::record::{Encoder, Ending};
-use gpuscope::trace::Reader;
+use gpuscope::trace::{Files, Reader};
 use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
@@ -29,7 +29,9 @@ fn main() -> Result<()> {
         make(path, number(1, 10)? * 1_000_000, number(2, 500)?)?;
     }
     let rows = measured("report", || {
-        Ok(gpuscope::report::load(path, &Part::All, &mut |_, _| {})?.source.rows)
+        Ok(gpuscope::report::load(&Files::open(path)?, &Part::All, &mut |_, _| {})?
+            .source
+            .rows)
     })?;
     let size = std::fs::metadata(path)?.len();
     println!("{rows} rows, {:.1} bytes each", size as f64 / rows as f64);

@@ -40,7 +40,7 @@ fn main() {
 const AGENT: &str = "-O2 -fPIC -ffreestanding -fno-strict-aliasing -fno-stack-protector -fvisibility=hidden \
     -mgeneral-regs-only -ftls-model=initial-exec -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unused-function \
     -Wno-ignored-attributes -Wno-unknown-attributes -Isrc/agent/shim -Isrc/agent -Isrc/bpf -shared -nostdlib \
-    -Wl,-z,initfirst,-z,now,-z,relro,-z,noexecstack,--hash-style=gnu,-soname,libgpuscope_agent.so";
+    -Wl,-z,initfirst,-z,now,-z,relro,-z,noseparate-code,-z,noexecstack,-z,shstk,--hash-style=gnu,-soname,libgpuscope_agent.so";
 
 /// What CUDA loads needs glibc, of any version; where that had libraries for threads and for loading, it needs these, too.
 const ACTIVITY: &str = "-O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wno-unused-parameter -shared \

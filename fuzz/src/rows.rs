@@ -6,7 +6,7 @@ use gpuscope::catalog::{Class, CopyKind};
 use gpuscope::clock::Clock;
 use gpuscope::record::{Kind, Meta, Record, Taker};
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 26] = [
     "cudaMalloc",
     "cudaFree",
     "cudaMemcpy",
@@ -29,6 +29,8 @@ const NAMES: [&str; 24] = [
     "gpu.idle_at_least_ns",
     "gpu.busy_at_most_ns",
     "rss",
+    "step 7",
+    "cupti.0.multiprocessors",
     "",
     "\u{1b}[2J\u{202e}<b>=A1,\"`|\n\\",
 ];
@@ -52,13 +54,17 @@ const STACKS: [&str; 5] = [
     "{\"function\":[[[[[[]]]]]]}",
     "[{\"function\":\"\\u001b<b>\"},7,null]",
 ];
-const ARGS: [&str; 10] = [
+const ARGS: [&str; 14] = [
     "{}",
     "{\"size\":64,\"flags\":\"0x1\"}",
     "{\"xid\":79,\"pci\":\"0000:17:00.0\",\"message\":\"fallen off the bus\",\"pid\":7}",
     "{\"signal\":9,\"status\":137}",
     "{\"parent\":7,\"child\":8,\"image\":\"python3\"}",
     "{\"dptr\":\"0x7f0000000000\",\"bytesize\":18446744073709551615}",
+    "{\"activity\":\"kernel\",\"device\":0,\"context\":1,\"grid\":[4294967295,4294967295,2],\"block\":[256,1,1],\"registers\":32,\"shared_bytes\":0,\"call_tid\":1,\"call_ts_ns\":2,\"match\":\"ordered\"}",
+    "{\"activity\":\"copy\",\"device\":4294967296,\"graph\":1,\"call_tid\":0,\"call_ts_ns\":-1,\"match\":\"ordered\"}",
+    "{\"domain\":\"\",\"color\":\"#ff00ff00\",\"started\":true,\"end_tid\":2}",
+    "{\"domain\":\"\\u001b</script>\",\"nvtx_category\":7,\"open\":true,\"name_unread\":true}",
     "{\"a\":{\"b\":[1,2,{\"c\":null}]},\"a\":1e308}",
     "[1]",
     "{\"a\":",

@@ -1,5 +1,6 @@
 //! What there is to fuzz, and how much memory reading it may take.
 
+mod activity;
 mod agent;
 mod cgroup;
 mod code;
@@ -19,7 +20,10 @@ mod memory;
 mod names;
 mod oci_config;
 mod options;
+mod parts;
+mod podresources;
 mod process;
+mod prometheus;
 mod python;
 mod recording;
 mod report;
@@ -117,6 +121,7 @@ fn text(bytes: &[u8], run: fn(&str)) {
 }
 
 targets! {
+    activity(bytes, 4096, USUAL),
     agent(bytes, 4096, AGENT),
     cgroup(bytes, 4096, USUAL),
     code(bytes, 1024, USUAL),
@@ -136,7 +141,10 @@ targets! {
     names(text, 2048, LIMITED),
     oci_config(bytes, 16384, USUAL),
     options(text, 512, USUAL),
+    parts(bytes, 8192, PAGE),
+    podresources(bytes, 16384, USUAL),
     process(bytes, 16384, USUAL),
+    prometheus(bytes, 8192, PAGE),
     python(bytes, 4096, LIMITED),
     recording(bytes, 65536, RECORDING),
     report(bytes, 32768, PAGE),

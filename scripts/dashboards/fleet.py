@@ -35,7 +35,7 @@ ROWS = [
         ("Programs", "table", "h", f"GPU-hours without work, at least, the first twenty. {NEEDS}", [(f"topk(20, {hours(WHO)})", "")]),
         ("Programs and reasons", "table", "h",
          "host-bound: the program was done with the GPU and gave it nothing more; memory: while it took memory or gave it back; "
-         "forgotten: beyond ten minutes at a time; unknown: records were lost.", [(f"topk(20, {hours(WHO + ', reason')})", "")]),
+         "forgotten: beyond ten minutes at a time; unknown: records were lost; reserved-unused: given away, and nobody was on it.", [(f"topk(20, {hours(WHO + ', reason')})", "")]),
         ("Users", "table", "h", f"GPU-hours without work, at least. {NEEDS}", [(f"topk(20, {hours('user')})", "")]),
         ("Namespaces", "table", "h", "GPU-hours without work, at least; empty: outside of Kubernetes.",
          [(f"topk(20, {hours('namespace')})", "")]),
@@ -47,6 +47,13 @@ ROWS = [
          [(f"topk(10, sum by (user) (rate({WASTE}{RATE})))", "{{user}}")]),
         ("No bound", "stack", "none", "What of it is inferred: of processes that ran before gpuscope came.",
          [(f"sum by (certainty) (rate({WASTE}{RATE}))", "{{certainty}}")]),
+    ]),
+    ("What schedulers gave away", [
+        ("Reserved, bound", "lines", "none", "GPUs on average at that time, as the kubelet and Slurm tell: a slice of one counts as one.",
+         [(f"sum(rate(gpuscope_reserved_gpu_seconds_total{{{NODE}}}{RATE}))", "reserved"),
+          (f"sum(rate(gpuscope_reserved_bound_gpu_seconds_total{{{NODE}}}{RATE}))", "bound")]),
+        ("Reserved and unused", "table", "h", "GPU-hours in which no process of who has it was on it, the first twenty.",
+         [(f'topk(20, sum by (namespace, pod, batch_job, slurm_job) (increase(gpuscope_waste_gpu_seconds_total{{{NODE},reason="reserved-unused"}}[$__range])) / 3600 > 0)', "")]),
     ]),
     ("What else costs", [
         ("Utilisation", "lines", "percentunit", "Of all GPUs, by NVML: a tenth of them is below the lowest line, half below the middle one.",

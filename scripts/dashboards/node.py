@@ -164,6 +164,8 @@ ROWS = [
         ("Idle by reason", "stack", "none",
          "GPUs that surely had nothing to do, on average: host-bound, memory, forgotten (beyond ten minutes at a time), unknown.",
          [(f"sum by (reason) (rate(gpuscope_waste_gpu_seconds_total{{{OWNER}}}{RATE}))", "{{reason}}")]),
+        ("Reserved GPUs", "lines", "none", "Given away by the kubelet or Slurm, by whom they are for.",
+         [(f"sum by (namespace, pod, container, slurm_job) (gpuscope_reserved{{{NODE}}})", "{{namespace}} {{pod}} {{container}} {{slurm_job}}")]),
         ("Idle time that is no bound", "lines", "none",
          "Processes of which something was not seen: their idle time is inferred, not proved.",
          [(f"sum by ({BY_OWNER}) (gpuscope_gpu_idle_inferred_processes{{{OWNER}}})", WHOM)]),

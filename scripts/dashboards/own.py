@@ -28,6 +28,10 @@ ROWS = [
          [(f'count_values("answers", gpuscope_nvml_up{{{NODE}}})', "")]),
         ("Kernel's log", "table", "none", "Nodes where Xids of the kernel's log are read (1) and are not (0).",
          [(f'count_values("reads", gpuscope_xid_log_up{{{NODE}}})', "")]),
+        ("Kubelet's devices", "table", "none", "Nodes by whether the kubelet tells which devices pods have (1).",
+         [(f'count_values("answers", gpuscope_pod_resources_up{{{NODE}}})', "")]),
+        ("Reserved, not counted", "stat", "none", "Devices that were given away and that NVML does not list, or not their processes.",
+         [(f"sum(gpuscope_reserved_unknown_devices{{{NODE}}})", "")]),
     ]),
     ("What is not seen", [
         ("Coverage gaps", "table", "none", "Nodes with most; the landing page of each names them with their cures.",
@@ -39,6 +43,15 @@ ROWS = [
         ("Labels that nobody could read", "stack", "none", "Processes without labels that they may have had, and those that were one too many.",
          [(f"sum by (missing) (gpuscope_owners_unknown_total{{{NODE}}})", "without {{missing}}"),
           (f"sum(gpuscope_owners_merged_total{{{NODE}}})", "merged into other")]),
+    ]),
+    ("Black box (--keep)", [
+        ("Recordings", "table", "none", "Of the last moments of programs, as they lie there: gpuscope report FILE on the node.",
+         [(f"topk(100, gpuscope_kept_recording_info{{{NODE}}})", "")]),
+        ("Written, and failed", "stack", "none", "Since each gpuscope was started, by cause.",
+         [(f"sum by (cause, result) (gpuscope_kept_recordings_total{{{NODE}}})", "{{cause}} {{result}}")]),
+        ("Memory of the last moments", "lines", "bytes", "By node.", spread(f"gpuscope_kept_memory_bytes{{{NODE}}}")),
+        ("Dropped rows", "table", "ops", "A second, before their time: --keep-memory has no room for more.",
+         [(f"topk(20, rate(gpuscope_kept_dropped_rows_total{{{NODE}}}{RATE}))", "")]),
     ]),
     ("What it costs (lines: half of the nodes, 99 of 100, all are below)", [
         ("CPU", "lines", "percentunit", "Of one CPU.", spread(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE}) {OF_US}")),

@@ -36,8 +36,10 @@ echo "VM-RC $rc $(cut -d' ' -f1 /proc/uptime)"; poweroff -f
 I
 chmod +x "$R/init"; (cd "$R" && find . | cpio -o -H newc --quiet | gzip -1) >"$R.gz"
 
-# no_timer_check: an emulated timer may fail the kernel's own check under load
-arguments="console=ttyS0 quiet loglevel=${LOGLEVEL:-1} panic=-1 oops=panic mitigations=off no_timer_check ${APPEND:-}"
+# no_timer_check: an emulated timer may fail the kernel's own check under load. softlockup_panic: a processor that does not come
+# back for a minute ends the guest with a backtrace, where it would be silent until LIMIT.
+arguments="console=ttyS0 quiet loglevel=${LOGLEVEL:-1} panic=-1 oops=panic softlockup_panic=1 watchdog_thresh=30"
+arguments+=" mitigations=off no_timer_check ${APPEND:-}"
 accelerator=${ACCEL:-$("$(dirname "$(readlink -f "$0")")/accelerator.sh" "$kernel")}
 set +e
 timeout -k 5 "${LIMIT:-240}" qemu-system-x86_64 -accel "$accelerator" -cpu "${CPU:-max}" \

@@ -14,6 +14,7 @@ for k in "${kernels[@]}"; do
   start=$SECONDS; out=$VM/out/$(basename "$script" .sh).$k; rc=0; again=
   "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   if [ $rc -eq 99 ]; then
+    echo "died $k: a second try follows; its last words:"; tail -45 "$out" | sed 's/^/    /'
     mv "$out" "$out.died"; rc=0; again=' (second try)'
     ACCEL=tcg,thread=single "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   fi

@@ -29,7 +29,7 @@ pub enum ExportFormat {
 impl ExportFormat {
     /// Whether people cannot read it.
     #[must_use]
-    pub fn is_binary(self) -> bool {
+    pub(crate) fn is_binary(self) -> bool {
         matches!(
             self,
             ExportFormat::Perfetto | ExportFormat::Parquet | ExportFormat::Pprof
@@ -38,7 +38,7 @@ impl ExportFormat {
 
     /// Whether it has time by call path instead of rows.
     #[must_use]
-    pub fn is_by_path(self) -> bool {
+    pub(crate) fn is_by_path(self) -> bool {
         matches!(
             self,
             ExportFormat::Speedscope | ExportFormat::Pprof | ExportFormat::Collapsed
@@ -48,7 +48,7 @@ impl ExportFormat {
 
 /// What is written into a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub(crate) enum Content {
     Text,
     Lines,
     Recording,
@@ -85,7 +85,7 @@ const ENDINGS: [(&str, Content); 16] = [
 impl Content {
     /// What the name of `path` says; `None`: nothing that we know.
     #[must_use]
-    pub fn said_by(path: &Path) -> Option<Content> {
+    pub(crate) fn said_by(path: &Path) -> Option<Content> {
         let name = path.file_name()?.to_str()?.to_ascii_lowercase();
         let ends = |ending: &str| {
             name.strip_suffix(ending)
@@ -115,7 +115,7 @@ impl Content {
     ///
     /// # Errors
     /// Names both, and the cure.
-    pub fn check(self, path: Option<&Path>, hint: &str) -> Result<(), Usage> {
+    pub(crate) fn check(self, path: Option<&Path>, hint: &str) -> Result<(), Usage> {
         let Some(path) = path else { return Ok(()) };
         match Content::said_by(path) {
             Some(said) if said != self => Err(Usage(format!(

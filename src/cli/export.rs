@@ -4,7 +4,7 @@ use super::{ExportFormat, StepRange};
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-pub const EXPORT_HELP: &str = "\
+pub(crate) const EXPORT_HELP: &str = "\
 Examples:
   gpuscope export t.arrows -o t.pftrace
       for ui.perfetto.dev, which reads it in your browser and sends it nowhere

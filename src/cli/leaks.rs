@@ -97,7 +97,7 @@ pub struct LeaksArgs {
 impl LeaksArgs {
     /// Whether single allocations are told.
     #[must_use]
-    pub fn lists(&self) -> bool {
+    pub(crate) fn lists(&self) -> bool {
         self.addresses || self.older_than.is_some()
     }
 }

@@ -15,10 +15,10 @@ pub struct Whose {
     pub comm: Vec<String>,
     /// Only processes of this user id
     #[arg(long, value_name = "UID", help_heading = "Whose calls")]
-    pub uid: Option<u32>,
+    pub(crate) uid: Option<u32>,
     /// Only processes of this cgroup (v2) directory itself, relative to /sys/fs/cgroup
     #[arg(long, value_name = "PATH", help_heading = "Whose calls")]
-    pub cgroup: Option<PathBuf>,
+    pub(crate) cgroup: Option<PathBuf>,
     /// Where calls are taken from: inside (an agent that CMD loads: no root, any kernel, a tenth of the cost), kernel (from
     /// outside, as root; all there is for what runs already), or auto: inside for CMD, where that can load the agent and what was
     /// asked for is seen there, else the kernel
@@ -33,7 +33,7 @@ pub struct Whose {
     /// Let no program wait until its libraries are hooked: for those that look at their TracerPid; first calls are missed, and
     /// that is said. From inside nobody's TracerPid changes, and who loads a library waits all the same, for 2 s at most
     #[arg(long, help_heading = "Whose calls")]
-    pub no_hold: bool,
+    pub(crate) no_hold: bool,
 }
 
 /// Where calls are taken from.
@@ -92,13 +92,13 @@ pub struct Which {
 
 impl Which {
     /// Whether only some calls are shown: what is no call then is not, either.
-    pub fn shows_some(&self) -> bool {
+    pub(crate) fn shows_some(&self) -> bool {
         self.errors || self.min_duration.is_some() || !self.filter.is_empty()
     }
 
     /// Whether calls that only ask are hooked. Few of them fail or take long: where only such calls are shown, none is left out.
     #[must_use]
-    pub fn takes_getters(&self) -> bool {
+    pub(crate) fn takes_getters(&self) -> bool {
         let looks_for_few = self.errors || self.min_duration.is_some();
         !self.no_getters && (self.getters || self.chatty || looks_for_few)
     }
@@ -142,7 +142,7 @@ pub struct Paint {
         value_name = "WHEN",
         help_heading = "Output"
     )]
-    pub color: Colour,
+    pub(crate) color: Colour,
 }
 
 /// Options of every command that traces calls.
@@ -202,7 +202,7 @@ pub struct Options {
 impl Options {
     /// What holds when none is given.
     #[must_use]
-    pub fn defaults() -> Options {
+    pub(crate) fn defaults() -> Options {
         let command = <Options as Args>::augment_args(clap::Command::new("gpuscope"));
         let none = command.get_matches_from(["gpuscope"]);
         // every option has a default or is optional; a test holds it to that

@@ -90,14 +90,14 @@ pub struct RecordArgs {
 pub struct Keep {
     /// Begin a new file, FILE.0001.arrows and on, when the last one has this size or age: 1GiB, 1h
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_rotate, help_heading = "How much is kept")]
-    pub rotate: Option<Rotate>,
+    pub(crate) rotate: Option<Rotate>,
     /// Most bytes on disk. With --rotate or --ring the oldest file is deleted; else recording stops
     #[arg(long, value_name = "SIZE", value_parser = parse_size, help_heading = "How much is kept")]
-    pub max_size: Option<u64>,
+    pub(crate) max_size: Option<u64>,
     /// Flight recorder: keep the last TIME in memory, and write it to FILE.dump-0001.arrows and on when --dump-on says
     /// so, and on SIGUSR1
     #[arg(long, value_name = "TIME", value_parser = parse_period, conflicts_with = "rotate", help_heading = "How much is kept")]
-    pub ring: Option<Duration>,
+    pub(crate) ring: Option<Duration>,
     /// Most memory that --ring takes; then it goes back less far
     #[arg(
         long,
@@ -107,7 +107,7 @@ pub struct Keep {
         requires = "ring",
         help_heading = "How much is kept"
     )]
-    pub ring_memory: u64,
+    pub(crate) ring_memory: u64,
     /// What has --ring written: error (a call failed), xid (the driver reported a fault), exit (the trace ends), none.
     /// error and xid at most once a TIME
     #[arg(
@@ -119,19 +119,19 @@ pub struct Keep {
         requires = "ring",
         help_heading = "How much is kept"
     )]
-    pub dump_on: Vec<DumpOn>,
+    pub(crate) dump_on: Vec<DumpOn>,
 }
 
 /// When the next file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rotate {
+pub(crate) enum Rotate {
     Bytes(u64),
     Time(Duration),
 }
 
 /// What has a flight recorder written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum DumpOn {
+pub(crate) enum DumpOn {
     Error,
     Xid,
     Exit,

@@ -4,7 +4,7 @@
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
-pub const SERVE_HELP: &str = "\
+pub(crate) const SERVE_HELP: &str = "\
 Examples:
   sudo gpuscope serve
       metrics of the whole machine at http://127.0.0.1:9748/metrics, for this machine only
@@ -20,6 +20,8 @@ Examples:
       push to an OpenTelemetry collector, beside what is served
   sudo gpuscope serve --config /etc/gpuscope.toml
       all of this out of a file; kill -HUP reads it again
+  sudo gpuscope serve --keep 60s --keep-folder /var/lib/gpuscope/kept
+      the last minute of a program that fails, as a recording for gpuscope report
   gpuscope serve --config /etc/gpuscope.toml --check-config
       is the file right, and what does it come to?
 
@@ -81,6 +83,9 @@ pub struct ServeArgs {
     /// The read-only address of the kubelet, for names of pods; without it, files of this machine tell them [default: off]
     #[arg(long, value_name = "URL", help_heading = "Labels and limits")]
     pub kubelet: Option<String>,
+    /// The socket on which the kubelet tells which devices pods have [default: /var/lib/kubelet/pod-resources/kubelet.sock]
+    #[arg(long, value_name = "PATH", help_heading = "Labels and limits")]
+    pub pod_resources: Option<String>,
     /// Kernels that get a name of their own; launches of the others are added up as other [default: 50]
     #[arg(long, value_name = "N", help_heading = "Labels and limits")]
     pub top_kernels: Option<String>,
@@ -93,6 +98,20 @@ pub struct ServeArgs {
     /// How long series go on after the last process that they count has ended [default: 1h]
     #[arg(long, value_name = "TIME", help_heading = "Labels and limits")]
     pub retain: Option<String>,
+
+    /// Keep the calls of the last TIME of each process in memory, and write them as a recording when one fails for good or for want of
+    /// memory, on an Xid, and when POST /-/keep asks: events of each call then, not counts alone [default: off]
+    #[arg(long, value_name = "TIME", help_heading = "Black box")]
+    pub keep: Option<String>,
+    /// Memory for that, of all processes together; beyond, the oldest of who has most is dropped [default: 64MiB]
+    #[arg(long, value_name = "SIZE", help_heading = "Black box")]
+    pub keep_memory: Option<String>,
+    /// Where recordings go [default: kept in $STATE_DIRECTORY]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Black box")]
+    pub keep_folder: Option<String>,
+    /// What they take there together; old ones are deleted [default: 1GiB]
+    #[arg(long, value_name = "SIZE", help_heading = "Black box")]
+    pub keep_disk: Option<String>,
 
     /// Push the same metrics by OTLP/HTTP to URL, in full with its path [default: off]
     #[arg(long, value_name = "URL", help_heading = "Push")]

@@ -20,19 +20,19 @@ pub enum Stacks {
 impl Stacks {
     /// Of calls that give a device work.
     #[must_use]
-    pub fn of_launches(self) -> bool {
+    pub(crate) fn of_launches(self) -> bool {
         matches!(self, Stacks::Launch | Stacks::All)
     }
 
     /// Of calls that wait for one.
     #[must_use]
-    pub fn of_waits(self) -> bool {
+    pub(crate) fn of_waits(self) -> bool {
         matches!(self, Stacks::Sync | Stacks::All)
     }
 
     /// Of either.
     #[must_use]
-    pub fn of_work(self) -> bool {
+    pub(crate) fn of_work(self) -> bool {
         self.of_launches() || self.of_waits()
     }
 

@@ -14,10 +14,10 @@ pub struct Start {
     pub user: Option<String>,
     /// Under sudo, run CMD as root and with root's environment
     #[arg(long, conflicts_with = "user", requires = "command", help_heading = "How CMD runs")]
-    pub as_root: bool,
+    pub(crate) as_root: bool,
     /// When CMD has ended, go on until the processes that it left behind have ended, too
     #[arg(long, requires = "command", help_heading = "How CMD runs")]
-    pub follow: bool,
+    pub(crate) follow: bool,
 }
 
 /// What the GPU executed, of commands that record it.

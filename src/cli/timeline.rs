@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub const TIMELINE_HELP: &str = "\
+pub(crate) const TIMELINE_HELP: &str = "\
 Examples:
   gpuscope timeline t.arrows
       the whole trace, as wide as the terminal

@@ -28,7 +28,7 @@ which the GPU surely had nothing to do for the process. - is not known, ≥ and 
 
 Exit status: 0 ended by q, Ctrl-C or SIGTERM; 1 failed; 2 wrong usage.";
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct TopArgs {
     /// Only this process and its children from now on (repeatable)
     #[arg(short, long = "pid", value_name = "PID")]
@@ -83,7 +83,7 @@ pub enum ThemeChoice {
 impl TopArgs {
     /// Whether single allocations are told.
     #[must_use]
-    pub fn lists(&self) -> bool {
+    pub(crate) fn lists(&self) -> bool {
         self.addresses || self.older_than.is_some()
     }
 }

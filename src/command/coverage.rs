@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 
 /// What can still be told when only some functions are traced.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Coverage {
+pub(crate) struct Coverage {
     /// Who holds memory.
     pub memory: bool,
     /// What devices are given to do, and when it is done.
@@ -23,7 +23,7 @@ pub struct Coverage {
 
 impl Coverage {
     /// Of the functions that `filter` selects, as `place` sees them.
-    pub fn of(filter: &Filter, catalog: &Catalog, place: EnginePlace) -> Coverage {
+    pub(crate) fn of(filter: &Filter, catalog: &Catalog, place: EnginePlace) -> Coverage {
         let refused = match place {
             EnginePlace::Kernel => probe::machine::returns_refused(),
             // nobody's return address is replaced
@@ -114,7 +114,7 @@ impl Coverage {
 
     /// What the selection leaves untold.
     #[must_use]
-    pub fn unseen(&self) -> Option<String> {
+    pub(crate) fn unseen(&self) -> Option<String> {
         if self.refused.is_some() {
             return self.refused.clone();
         }

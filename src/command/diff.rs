@@ -1,11 +1,13 @@
 //! `gpuscope diff`: what changed between two recordings.
 
-use super::leaks::screen::columns;
 use super::reading::Asked;
 use super::report::{coloured, gates, put, read, status, warn};
+use super::rights;
+use super::screen::columns;
 use crate::cli::DiffArgs;
 use crate::output::Output;
 use crate::report::diff;
+use crate::trace::Files;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -13,13 +15,15 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// A recording cannot be read, or nothing can be written.
-pub fn run(args: &DiffArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, true)?;
     let asked = Asked {
         step: args.step,
         ..Asked::default()
     };
-    let (before, after) = (read(&args.before, asked)?, read(&args.after, asked)?);
+    let (before, after) = (Files::open(&args.before)?, Files::open(&args.after)?);
+    rights::for_reading();
+    let (before, after) = (read(&before, asked)?, read(&after, asked)?);
     warn(&before);
     warn(&after);
     let diff = diff::diff(&before, &after);

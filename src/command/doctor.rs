@@ -4,7 +4,8 @@
 
 use crate::catalog::Catalog;
 use crate::inside::{self, standby, standby::Standby};
-use crate::probe::machine::coverage::{self, Coverage, MappedLibrary};
+use crate::probe::machine::coverage::{self, Coverage};
+use crate::probe::machine::mapped::MappedLibrary;
 use crate::probe::machine::{self, Check, State};
 use crate::text::quantity::escaped;
 use anstyle::{AnsiColor, Style};
@@ -43,7 +44,7 @@ fn name_of<S: serde::Serializer>(standing: &Option<Standby>, serializer: S) -> R
 ///
 /// # Errors
 /// When there is no process `pid`, or when the report cannot be written.
-pub fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
+pub(crate) fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
     let process = pid.map(covered).transpose()?;
     let mut checks = machine::checks();
     let inside = inside_check();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::probe::machine::coverage::Kind;
+use crate::probe::machine::mapped::Kind;
 
 fn check(state: State) -> Check {
     Check {

@@ -4,7 +4,8 @@ mod rows;
 
 use super::prepare;
 use super::rights;
-use super::whole_file::WholeFile;
+use super::whole_file::no_room;
+use super::writer::{Destination, Writer};
 use crate::cli::{Content, ExportArgs, ExportFormat, Weighed};
 use crate::export::csv::Csv;
 use crate::export::paths::{ByPath, collapsed::Collapsed, pprof::Pprof, speedscope::Speedscope};
@@ -16,32 +17,61 @@ use crate::refusal::Usage;
 use crate::report::Until;
 use crate::sink::json::Json;
 use crate::text::quantity::{bytes, escaped, plural};
-use crate::trace::{End, Latest};
+use crate::trace::{End, Files, Latest};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use rows::Rows;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Writes it.
 ///
 /// # Errors
 /// What cannot be read or written, and why.
-pub fn run(args: &ExportArgs) -> Result<ExitCode> {
-    rights::for_files();
+pub(crate) fn run(args: &ExportArgs) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let format = format(args, to)?;
     let folder = to.filter(|path| is_folder(path));
+    let way = way(args, format, to, folder)?;
+    let files = Files::open(&args.file)?;
+    rights::for_reading();
+    // before anything is made: it may be no recording
+    let rows = Rows::of(files, args, format)?;
+    match way {
+        Way::Stdout => into_stdout(rows, encoder(format, weight(args))?)?,
+        Way::One(to) => into_one(rows, encoder(format, weight(args))?, to)?,
+        Way::Folder(folder, writer) => into_folder(rows, &folder, writer)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Where it goes.
+enum Way {
+    Stdout,
+    One(Destination),
+    Folder(PathBuf, Writer),
+}
+
+fn way(args: &ExportArgs, format: ExportFormat, to: Option<&Path>, folder: Option<&Path>) -> Result<Way> {
+    let Some(path) = to else { return Ok(Way::Stdout) };
     match (format, folder) {
-        (ExportFormat::Parquet, Some(folder)) => into_folder(Rows::of(args, format)?, folder)?,
+        (ExportFormat::Parquet, Some(folder)) => {
+            return Ok(Way::Folder(folder.to_owned(), Writer::begin(folder, true)?));
+        }
         (_, Some(folder)) => bail!(Usage(format!(
             "-o {}: it is a folder\nhint: name a file, or --to parquet, which writes folders",
             folder.display()
         ))),
-        (format, None) => into_one(args, format, to)?,
+        (_, None) => {}
     }
-    Ok(ExitCode::SUCCESS)
+    refuse_itself(&args.file, path)?;
+    let hint = match format {
+        ExportFormat::Speedscope => "-o FILE.speedscope.json, or without --to",
+        _ => "another name for -o, or without --to",
+    };
+    Content::from(format).check(to, hint)?;
+    Ok(Way::One(Destination::begin(path)?))
 }
 
 fn format(args: &ExportArgs, to: Option<&Path>) -> Result<ExportFormat> {
@@ -95,30 +125,20 @@ fn encoder(format: ExportFormat, weight: Weight) -> Result<Box<dyn Encoder>> {
     })
 }
 
-fn into_one(args: &ExportArgs, format: ExportFormat, to: Option<&Path>) -> Result<()> {
-    let (from, encoder) = (&args.file, encoder(format, weight(args))?);
-    // before anything is made: it may be no recording
-    let rows = Rows::of(args, format)?;
-    let Some(path) = to else {
-        return into_stdout(rows, encoder);
-    };
-    refuse_itself(from, path)?;
-    let hint = match format {
-        ExportFormat::Speedscope => "-o FILE.speedscope.json, or without --to",
-        _ => "another name for -o, or without --to",
-    };
-    Content::from(format).check(to, hint)?;
-    let (mut file, part) = (WholeFile::create(path)?, rows.words());
-    let (end, written) = export(rows, encoder, &mut file).map_err(|error| failed(&error, from, path))?;
+fn into_one(rows: Rows, encoder: Box<dyn Encoder>, to: Destination) -> Result<()> {
+    let (from, part) = (rows.files.path().to_owned(), rows.words());
+    let path = to.path().to_owned();
+    let mut file = to.make()?;
+    let (end, written) = export(rows, encoder, &mut file).map_err(|error| failed(&error, &from, &path))?;
     file.keep()?;
-    warn(from, &end, part.as_deref());
+    warn(&from, &end, part.as_deref());
     remark(&written);
-    tell(&end, written.bytes, path);
+    tell(&end, written.bytes, &path);
     Ok(())
 }
 
 fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
-    let (from, part) = (rows.path.clone(), rows.words());
+    let (from, part) = (rows.files.path().to_owned(), rows.words());
     match export(rows, encoder, &mut io::stdout().lock()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) if is_of_content(&error) => Err(refused(&error, &from)),
@@ -189,13 +209,6 @@ fn remark(written: &Written) {
     }
 }
 
-fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
-    anyhow::anyhow!(
-        "failed to write {}: {error}; nothing is left of it\nhint: free some space, or write elsewhere",
-        path.display()
-    )
-}
-
 fn warn(from: &Path, end: &End, part: Option<&str>) {
     if let Some(part) = part {
         return say(format_args!(
@@ -235,7 +248,7 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn into_folder(_: Rows, _: &Path) -> Result<()> {
+fn into_folder(_: Rows, _: &Path, _: Writer) -> Result<()> {
     bail!(Usage(WITHOUT_PARQUET.to_owned()))
 }
 
@@ -249,9 +262,9 @@ fn parquet_form() -> Result<Box<dyn Encoder>> {
 }
 
 #[cfg(feature = "parquet")]
-fn into_folder(rows: Rows, folder: &Path) -> Result<()> {
-    let (from, part) = (rows.path.clone(), rows.words());
-    let mut days = folder::Folder::new(folder, rows.recording.meta());
+fn into_folder(rows: Rows, folder: &Path, writer: Writer) -> Result<()> {
+    let (from, part) = (rows.files.path().to_owned(), rows.words());
+    let mut days = folder::Folder::new(folder, writer, rows.recording.meta());
     let end = rows.read(&mut days)?;
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
@@ -262,16 +275,15 @@ fn into_folder(rows: Rows, folder: &Path) -> Result<()> {
 
 #[cfg(feature = "parquet")]
 mod folder {
-    use super::{Ending, Path, Result, WholeFile, Write, no_room};
+    use super::{Ending, Path, PathBuf, Result, Write, Writer, no_room};
     use crate::export::parquet::Days;
-    use crate::output::file;
     use crate::record::{Meta, Record, Taker};
     use anyhow::anyhow;
     use std::collections::BTreeMap;
-    use std::path::PathBuf;
+    use std::fs::File;
 
     /// Rows into the files of a folder.
-    pub struct Folder {
+    pub(crate) struct Folder {
         days: Days,
         files: Files,
     }
@@ -279,17 +291,19 @@ mod folder {
     /// Those that are being written, by their path.
     struct Files {
         folder: PathBuf,
-        open: BTreeMap<PathBuf, WholeFile>,
+        writer: Writer,
+        open: BTreeMap<PathBuf, File>,
         written: u64,
         failure: Option<anyhow::Error>,
     }
 
     impl Folder {
-        pub fn new(folder: &Path, meta: &Meta) -> Folder {
+        pub(crate) fn new(folder: &Path, writer: Writer, meta: &Meta) -> Folder {
             Folder {
                 days: Days::new(meta),
                 files: Files {
                     folder: folder.to_owned(),
+                    writer,
                     open: BTreeMap::new(),
                     written: 0,
                     failure: None,
@@ -298,12 +312,12 @@ mod folder {
         }
 
         /// Gives all files their names. Bytes that were written.
-        pub fn end(mut self, ending: &Ending<'_>) -> Result<u64> {
+        pub(crate) fn end(mut self, ending: &Ending<'_>) -> Result<u64> {
             let files = &mut self.files;
             let ended = self.days.end(ending, &mut |path, bytes| files.write(path, bytes));
             self.files.failure.map_or(Ok(()), Err)?;
             ended.map_err(|why| anyhow!("failed to write {}: {why}", self.files.folder.display()))?;
-            self.files.open.into_values().try_for_each(WholeFile::keep)?;
+            self.files.writer.keep()?;
             Ok(self.files.written)
         }
     }
@@ -325,9 +339,7 @@ mod folder {
         fn try_write(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
             let path = self.folder.join(path);
             if !self.open.contains_key(&path) {
-                let folder = path.parent().unwrap_or(&self.folder);
-                file::create_folder(folder)?;
-                self.open.insert(path.clone(), WholeFile::create(&path)?);
+                self.open.insert(path.clone(), self.writer.make(&path)?);
             }
             if let Some(file) = self.open.get_mut(&path) {
                 file.write_all(bytes).map_err(|error| no_room(&error, &path))?;

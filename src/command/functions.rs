@@ -1,25 +1,29 @@
 //! `gpuscope functions`: the catalogue, and what of it a library or process has.
 
-use super::{explain, functions_kernel, prepare};
+use super::prepare::{self, HookTexts};
+mod kernel;
+
+use super::{explain, rights};
 use crate::catalog::{Arg, Catalog, Kind, Layer, LibraryId, Pass, Row};
 use crate::cli::FunctionsArgs;
 use crate::decode::class_is;
 use crate::discover;
-use crate::elf::{Cost, ElfFile, Site, SiteRefusal, StaticProbe, find_runtime, probe_site};
+use crate::elf::{Cost, ElfFile, Site, SiteRefusal, StaticProbe, Unread, find_runtime, probe_site};
 use crate::filter::known_class;
+use crate::foreign::ForeignFile;
 use crate::probe::static_probe::site_of;
 use crate::refusal::Usage;
 use crate::text::quantity::escaped;
 use anyhow::{Context, Result, bail};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Lists functions.
 ///
 /// # Errors
 /// A file or process cannot be read, or nothing matches.
-pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &FunctionsArgs) -> Result<ExitCode> {
     if let Some(class) = args.pattern.as_deref().and_then(|pattern| pattern.strip_prefix('@')) {
         known_class(class).map_err(|error| Usage(error.to_string()))?;
     }
@@ -29,15 +33,10 @@ pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
         finish(out)?;
         return Ok(status);
     }
-    let catalog = prepare::catalog(&args.hooks)?;
-    let listed = match (&args.lib, args.pid) {
-        _ if args.kernel => functions_kernel::run(&catalog, args, &mut out)?,
-        (Some(path), _) => {
-            let elf = ElfFile::open(path).with_context(|| format!("failed to read {}", path.display()))?;
-            list_file(&catalog, &elf, path, args, &mut out)?
-        }
-        (None, Some(pid)) => list_process(&catalog, pid, args, &mut out)?,
-        (None, None) => list_catalog(&catalog, args, &mut out)?,
+    let hooks = prepare::hook_texts(&args.hooks)?;
+    let listed = match args.kernel {
+        true => kernel::run(&hooks.catalog()?, args, &mut out)?,
+        false => list(&hooks, args, &mut out)?,
     };
     finish(out)?;
     if listed == 0 {
@@ -49,6 +48,43 @@ pub fn run(args: &FunctionsArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where functions are looked for, open and unread.
+enum Found {
+    Nowhere,
+    File(PathBuf, Unread),
+    Process(u32, Vec<(PathBuf, ForeignFile)>),
+}
+
+fn found(args: &FunctionsArgs) -> Result<Found> {
+    if let Some(path) = &args.lib {
+        let file = Unread::open(path).with_context(|| format!("failed to read {}", path.display()))?;
+        return Ok(Found::File(path.clone(), file));
+    }
+    let Some(pid) = args.pid else { return Ok(Found::Nowhere) };
+    let mappings = discover::mappings(pid).with_context(|| {
+        format!("failed to look at process {pid}\nhint: does it exist, and is it yours? (sudo helps)")
+    })?;
+    let open = |mapping: discover::Mapping| Some((mapping.path.clone(), mapping.open(pid).ok()?));
+    Ok(Found::Process(pid, mappings.into_iter().filter_map(open).collect()))
+}
+
+/// Opens all that is read, gives up its rights, and reads.
+fn list(hooks: &HookTexts, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
+    let found = found(args)?;
+    rights::for_reading();
+    let catalog = hooks.catalog()?;
+    match found {
+        Found::Nowhere => list_catalog(&catalog, args, out),
+        Found::File(path, file) => {
+            let elf = file
+                .read()
+                .with_context(|| format!("failed to read {}", path.display()))?;
+            list_file(&catalog, &elf, &path, args, out)
+        }
+        Found::Process(pid, files) => list_process(&catalog, pid, &files, args, out),
+    }
+}
+
 /// `| head` closes the pipe: that is no error.
 fn finish(mut out: impl Write) -> Result<()> {
     match out.flush() {
@@ -57,7 +93,7 @@ fn finish(mut out: impl Write) -> Result<()> {
     }
 }
 
-pub(super) fn line(out: &mut dyn Write, text: &str) -> Result<()> {
+fn line(out: &mut dyn Write, text: &str) -> Result<()> {
     match writeln!(out, "{text}") {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
         other => other.context("failed to write to stdout"),
@@ -146,16 +182,18 @@ fn row_json(catalog: &Catalog, row: &Row) -> serde_json::Value {
     })
 }
 
-fn list_process(catalog: &Catalog, pid: u32, args: &FunctionsArgs, out: &mut dyn Write) -> Result<usize> {
-    let mappings = discover::mappings(pid).with_context(|| {
-        format!("failed to look at process {pid}\nhint: does it exist, and is it yours? (sudo helps)")
-    })?;
+fn list_process(
+    catalog: &Catalog,
+    pid: u32,
+    files: &[(PathBuf, ForeignFile)],
+    args: &FunctionsArgs,
+    out: &mut dyn Write,
+) -> Result<usize> {
     let mut listed = 0;
-    for mapping in mappings {
-        let Ok(file) = mapping.open(pid) else { continue };
+    for (path, file) in files {
         // a process maps many files that have nothing to do with CUDA
-        let Ok(elf) = ElfFile::of_foreign(&file) else { continue };
-        listed += list_file(catalog, &elf, &mapping.path, args, out).unwrap_or(0);
+        let Ok(elf) = ElfFile::of_foreign(file) else { continue };
+        listed += list_file(catalog, &elf, path, args, out).unwrap_or(0);
     }
     if listed == 0 {
         bail!("process {pid} maps no library with known functions\nhint: gpuscope doctor -p {pid}");

@@ -1,7 +1,9 @@
 //! `gpuscope job-report`: what a job did with its GPUs, as the exporters of its nodes know it.
 
+use super::rights;
+use super::whole_file::write_page;
+use super::writer::Destination;
 use crate::cli::{JobFormat, JobReportArgs};
-use crate::output::Output;
 use crate::owner;
 use crate::refusal::Usage;
 use crate::serve::job::{self, Metrics, Wanted};
@@ -16,20 +18,27 @@ use std::time::Duration;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Asks each exporter, adds up, writes.
+/// Asks each exporter, gives up its rights, reads what they have said, adds up, writes.
 ///
 /// # Errors
 /// No job is named; an exporter does not answer; nothing can be written.
-pub fn run(args: &JobReportArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
     let wanted = wanted(args)?;
-    let nodes = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
+    let texts = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
+    let to = (args.output != Path::new("-")).then(|| Destination::begin(&args.output));
+    let to = to.transpose()?;
+    rights::for_reading();
+    let nodes: Vec<Metrics> = texts.iter().map(|text| job::read(text)).collect();
     let figures = job::figures(&nodes, &wanted);
     let page = match args.format {
         JobFormat::Text => job::text(&figures, &wanted),
         JobFormat::Markdown => job::markdown(&figures, &wanted),
         JobFormat::Json => job::json(&figures, &wanted),
     };
-    write(&args.output, &page)?;
+    match to {
+        Some(to) => to.write_page(&page)?,
+        None => write_page(&args.output, &page)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -58,18 +67,17 @@ fn label(text: &str) -> Result<(String, String)> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-fn ask(from: &str) -> Result<Metrics> {
-    let text = if from.starts_with("http://") || from.starts_with("https://") {
+fn ask(from: &str) -> Result<String> {
+    if from.starts_with("http://") || from.starts_with("https://") {
         over_http(from).with_context(|| {
             format!(
                 "failed to ask {}\nhint: does gpuscope serve run there, and answer at that address?",
                 escaped(from)
             )
-        })?
+        })
     } else {
-        of_file(from).with_context(|| format!("failed to read {}", escaped(from)))?
-    };
-    Ok(job::read(&text))
+        of_file(from).with_context(|| format!("failed to read {}", escaped(from)))
+    }
 }
 
 fn over_http(url: &str) -> Result<String> {
@@ -89,13 +97,4 @@ fn of_file(path: &str) -> Result<String> {
     };
     input.take(MOST_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn write(path: &Path, page: &str) -> Result<()> {
-    if path == Path::new("-") {
-        let mut output = Output::stdout();
-        output.write(page.as_bytes());
-        return output.check();
-    }
-    std::fs::write(path, page).with_context(|| format!("failed to write {}", path.display()))
 }

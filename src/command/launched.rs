@@ -11,7 +11,7 @@ use crate::refusal::message;
 use crate::rule::Rule;
 use crate::text::quantity::escaped;
 use crate::tracer::Tracer;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::process::{Child, ExitCode, ExitStatus};
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 pub const FAILED: u8 = 125;
 
 /// The exit status of `work`. Its failure is said here, because its status differs from that of other failures.
-pub fn status_of(work: impl FnOnce() -> Result<u8>) -> ExitCode {
+pub(crate) fn status_of(work: impl FnOnce() -> Result<u8>) -> ExitCode {
     ExitCode::from(work().unwrap_or_else(|error| {
         say(format_args!("gpuscope: {}", message(&error)));
         FAILED
@@ -29,7 +29,7 @@ pub fn status_of(work: impl FnOnce() -> Result<u8>) -> ExitCode {
 }
 
 /// A command at work, and what traces it.
-pub struct Launched {
+pub(crate) struct Launched {
     pub tracer: Tracer,
     child: Child,
     stop: StopFlag,
@@ -48,7 +48,7 @@ struct Ended {
 const LATE: Duration = Duration::from_millis(200);
 
 /// Why tracing stopped.
-pub enum End {
+pub(crate) enum End {
     /// The command ended.
     Ended(ExitStatus),
     /// We were told to end, by this signal; process `pid` lives on.
@@ -61,7 +61,7 @@ impl Launched {
     ///
     /// # Errors
     /// What we could not do.
-    pub fn start(mut tracer: Tracer, command: &[OsString], how: &Start) -> Result<Result<Launched, u8>> {
+    pub(crate) fn start(mut tracer: Tracer, command: &[OsString], how: &Start) -> Result<Result<Launched, u8>> {
         let runner = prepare::runner(how)?;
         let path = prepare::search_path(runner.as_ref());
         if let Some(program) = command
@@ -101,7 +101,7 @@ impl Launched {
     ///
     /// # Errors
     /// The command cannot be waited for.
-    pub fn follow(&mut self, mut each: impl FnMut(&mut Tracer)) -> Result<(End, Result<()>)> {
+    pub(crate) fn follow(&mut self, mut each: impl FnMut(&mut Tracer)) -> Result<(End, Result<()>)> {
         loop {
             let (end, outcome) = self.follow_while(|tracer| {
                 each(tracer);
@@ -135,7 +135,7 @@ impl Launched {
 
     fn end(&mut self) -> Result<Option<End>> {
         let Some(Ended { status, since }) = &self.ended else {
-            match end_of(&mut self.child, &self.stop)? {
+            match end_of(&self.child, &self.stop)? {
                 Some(End::Ended(status)) => {
                     self.ended = Some(Ended {
                         status,
@@ -186,7 +186,7 @@ impl Launched {
 
     /// The tracer, and the command without it.
     #[must_use]
-    pub fn part(self) -> (Tracer, Untraced) {
+    pub(crate) fn part(self) -> (Tracer, Untraced) {
         let Launched {
             tracer, child, stop, ..
         } = self;
@@ -195,7 +195,7 @@ impl Launched {
 }
 
 /// A command that goes on without being traced.
-pub struct Untraced {
+pub(crate) struct Untraced {
     child: Child,
     stop: StopFlag,
 }
@@ -205,9 +205,9 @@ impl Untraced {
     ///
     /// # Errors
     /// It cannot be waited for.
-    pub fn wait(&mut self) -> Result<End> {
+    pub(crate) fn wait(&self) -> Result<End> {
         loop {
-            if let Some(end) = end_of(&mut self.child, &self.stop)? {
+            if let Some(end) = end_of(&self.child, &self.stop)? {
                 return Ok(end);
             }
             std::thread::sleep(POLL);
@@ -218,8 +218,9 @@ impl Untraced {
 /// How often an untraced command is asked whether it is over.
 const POLL: Duration = Duration::from_millis(20);
 
-fn end_of(child: &mut Child, stop: &StopFlag) -> Result<Option<End>> {
-    if let Some(status) = child.try_wait()? {
+fn end_of(child: &Child, stop: &StopFlag) -> Result<Option<End>> {
+    // what the kernel has counted of it can be asked until we end: whoever traces it looks when the end is seen there
+    if let Some(status) = discover::ended(child.id()).context("failed to wait for the command")? {
         return Ok(Some(End::Ended(status)));
     }
     let signal = stop.signal().filter(|signal| !reaches_command(*signal));
@@ -232,7 +233,7 @@ fn end_of(child: &mut Child, stop: &StopFlag) -> Result<Option<End>> {
 impl End {
     /// The exit status, after what there is to say about it: that of the command, unless it succeeded and
     /// something else did not.
-    pub fn conclude(&self, outcome: Result<()>, matches: &[String]) -> u8 {
+    pub(crate) fn conclude(&self, outcome: Result<()>, matches: &[String]) -> u8 {
         let status = match self {
             End::Ended(status) => shell_status(*status),
             End::Signalled { signal, pid } => {

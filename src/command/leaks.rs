@@ -1,7 +1,6 @@
 //! `gpuscope leaks`: who holds GPU memory, live and at the end.
 
 mod reporter;
-pub(super) mod screen;
 
 use super::launched::{self, Launched};
 use super::prepare::{self, Subject};
@@ -20,7 +19,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// What could not be watched, and why. With a command failures are said here.
-pub fn run(args: &LeaksArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &LeaksArgs) -> Result<ExitCode> {
     if !args.command.is_empty() {
         return Ok(launched::status_of(|| watch_command(args)));
     }

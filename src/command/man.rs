@@ -11,7 +11,7 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// It cannot be written; a closed pipe is no error.
-pub fn run() -> Result<ExitCode> {
+pub(crate) fn run() -> Result<ExitCode> {
     match std::io::stdout().write_all(&page()?) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error).context("failed to write to stdout"),
         _ => Ok(ExitCode::SUCCESS),

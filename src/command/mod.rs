@@ -7,8 +7,9 @@ pub(crate) mod doctor;
 mod explain;
 #[cfg(feature = "record")]
 pub(crate) mod export;
+#[cfg(feature = "serve")]
+mod fleet;
 pub(crate) mod functions;
-mod functions_kernel;
 #[cfg(feature = "serve")]
 mod job_report;
 pub mod launched;
@@ -27,6 +28,7 @@ pub(crate) mod report;
 mod rights;
 pub(crate) mod run;
 pub(crate) mod running;
+mod screen;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
 #[cfg(feature = "record")]
@@ -34,8 +36,11 @@ pub(crate) mod timeline;
 #[cfg(feature = "top")]
 pub(crate) mod top;
 pub(crate) mod trace;
-#[cfg(feature = "record")]
+mod traced;
+#[cfg(any(feature = "record", feature = "serve"))]
 mod whole_file;
+#[cfg(any(feature = "record", feature = "serve"))]
+pub mod writer;
 
 use crate::cli::{Cli, Command};
 use anyhow::Result;
@@ -59,6 +64,7 @@ pub fn execute(cli: Cli) -> Result<ExitCode> {
         Command::Diff(args) => diff(&args),
         Command::Serve(args) => serve(&args),
         Command::JobReport(args) => job_report(&args),
+        Command::Fleet(args) => fleet(&args),
         Command::Top(args) => top(&args),
         Command::Timeline(args) => timeline(&args),
         Command::Export(args) => export(&args),
@@ -89,6 +95,15 @@ use job_report::run as job_report;
 fn job_report(_: &crate::cli::JobReportArgs) -> Result<ExitCode> {
     let words =
         "job-report: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
+    anyhow::bail!(crate::refusal::Usage(words.to_owned()))
+}
+
+#[cfg(feature = "serve")]
+use fleet::run as fleet;
+
+#[cfg(not(feature = "serve"))]
+fn fleet(_: &crate::cli::FleetArgs) -> Result<ExitCode> {
+    let words = "fleet: this build has no exporter\nhint: cargo build with the feature serve, which is on by default";
     anyhow::bail!(crate::refusal::Usage(words.to_owned()))
 }
 

@@ -14,7 +14,7 @@ const MISSING: &str =
 ///
 /// # Errors
 /// Names the missing feature.
-pub fn run(_: &RecordArgs) -> Result<ExitCode> {
+pub(crate) fn run(_: &RecordArgs) -> Result<ExitCode> {
     bail!(Usage(MISSING.to_owned()))
 }
 

@@ -18,7 +18,7 @@ use std::process::{Command, ExitCode};
 ///
 /// # Errors
 /// There is no folder for the agent, or the environment cannot be printed.
-pub fn run(args: &PreloadArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &PreloadArgs) -> Result<ExitCode> {
     if let Some(fd) = args.plan {
         let paths: Vec<PathBuf> = args.command.iter().map(PathBuf::from).collect();
         standby::plan(fd, &paths)?;

@@ -13,30 +13,26 @@ mod setup;
 mod stop;
 mod verdict;
 
-pub(crate) use destination::{coloured, destination, print_summary, words};
+pub(crate) use destination::{coloured, destination, encoder, format, print_summary, words};
 pub(crate) use gpu::watch_gpu;
 pub(crate) use program::{find_program, search_path};
 pub(crate) use runner::runner;
-pub(crate) use setup::{SPARE_ROWS, fleet_setup};
+pub(crate) use setup::{CALL_RING, SPARE_ROWS, fleet_setup};
 pub(crate) use stop::{StopFlag, stop_flag};
 pub(crate) use verdict::{leaks, matches, say_matches, status};
 
 use super::coverage::Coverage;
 use crate::catalog::{Catalog, Layer};
-use crate::cli::{Format, LeaksArgs, MemoryStacks, Options, Stacks, Start, SummaryFormat, Which};
-use crate::clock::clock_now;
+use crate::cli::{LeaksArgs, MemoryStacks, Options, Stacks, Start, SummaryFormat, Which};
 use crate::filter::Filter;
 use crate::output::{Output, say};
 use crate::probe::{self, EnginePlace, Setup};
-use crate::record::Meta;
 use crate::refusal::Usage;
 use crate::rows::{RunRows, Wish};
 use crate::rule::Rule;
-use crate::sink::NoLines;
 use crate::text::quantity::escaped;
 use crate::tracer::{Scope, Tracer};
 use anyhow::{Context, Result, bail};
-use destination::{encoder, format};
 use place::{Asked, Place};
 use setup::{NO_RING, call_setup, setup};
 use std::ffi::OsString;
@@ -50,7 +46,7 @@ const LARGEST_HOOKS: u64 = 1 << 20;
 const PYTORCH: &str = include_str!("../../hooks/pytorch.toml");
 
 /// Whom a run is about.
-pub enum Subject<'a> {
+pub(crate) enum Subject<'a> {
     /// A command that it starts, and what that starts.
     Command(&'a [OsString], &'a Start),
     /// What runs already.
@@ -74,39 +70,12 @@ impl Subject<'_> {
     }
 }
 
-/// Loads what takes calls, as `options` ask, for `subject`.
+/// Loads what takes calls, as `options` ask, for `subject`; what it writes goes to `output`, once it has been told how. Call stacks
+/// are those of `stacks`, where the options say nothing and the calls are followed.
 ///
 /// # Errors
 /// A wrong option, file or pattern, or what the kernel refuses.
-pub fn tracer(options: &Options, subject: &Subject) -> Result<Tracer> {
-    let format = format(options)?;
-    if options.phases && (format != Format::Jsonl || options.quiet) {
-        let words =
-            "--phases is for JSON lines: other formats have one record a call\nhint: -o FILE.jsonl, or --format jsonl";
-        bail!(Usage(words.to_owned()));
-    }
-    if format == Format::Arrows {
-        return super::record::tracer_of_file(options, subject);
-    }
-    let mut tracer = begin(options, subject, None, || destination(options.output.as_deref()))?;
-    let meta = Meta::here(clock_now(), words(subject.command()), tracer.tier().to_owned());
-    if !options.quiet {
-        tracer.write_to(encoder(options, format, meta.clock)?, &meta);
-        if !options.which.shows_some() {
-            tracer.watch_ranges();
-        }
-    } else if tracer.looks_for_findings() {
-        tracer.write_to(Box::new(NoLines), &meta);
-    }
-    Ok(tracer)
-}
-
-/// The same without what it writes, which goes to `output`. Call stacks are those of `stacks`, where the options say
-/// nothing and the calls are followed.
-///
-/// # Errors
-/// As [`tracer`].
-pub fn begin(
+pub(crate) fn begin(
     options: &Options,
     subject: &Subject,
     stacks: Option<Stacks>,
@@ -257,7 +226,7 @@ fn wish(options: &Options, stacks: Option<Stacks>, coverage: &Coverage) -> Wish 
 /// The same for who holds memory alone: no other function is hooked, and no call becomes a line.
 ///
 /// # Errors
-/// As [`tracer`].
+/// As [`begin`].
 pub(crate) fn memory_tracer(args: &LeaksArgs, subject: &Subject) -> Result<Tracer> {
     probe::route_messages(args.verbose);
     let mut catalog = catalog(&args.hooks)?;
@@ -318,13 +287,37 @@ fn add_frameworks(catalog: &mut Catalog) -> Result<()> {
 ///
 /// # Errors
 /// A file cannot be read or is wrong; with its name and line.
-pub fn catalog(hooks: &[PathBuf]) -> Result<Catalog> {
-    let mut catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
-    for path in hooks {
+pub(crate) fn catalog(hooks: &[PathBuf]) -> Result<Catalog> {
+    hook_texts(hooks)?.catalog()
+}
+
+/// Hook files that were read, and are not understood yet.
+pub(crate) struct HookTexts(Vec<(String, String)>);
+
+/// Reads them.
+///
+/// # Errors
+/// One cannot be read, is no file, or too long.
+pub(crate) fn hook_texts(hooks: &[PathBuf]) -> Result<HookTexts> {
+    let text = |path: &PathBuf| {
         let text = hook_file(path).with_context(|| format!("failed to read the hook file {}", path.display()))?;
-        catalog.add_hooks(&path.display().to_string(), &text)?;
+        Ok((path.display().to_string(), text))
+    };
+    hooks.iter().map(text).collect::<Result<_>>().map(HookTexts)
+}
+
+impl HookTexts {
+    /// The built-in catalogue and their rows.
+    ///
+    /// # Errors
+    /// One of them is wrong.
+    pub(crate) fn catalog(&self) -> Result<Catalog> {
+        let mut catalog = Catalog::builtin().context("the built-in catalogue is wrong")?;
+        for (name, text) in &self.0 {
+            catalog.add_hooks(name, text)?;
+        }
+        Ok(catalog)
     }
-    Ok(catalog)
 }
 
 /// Who names a device or a pipe waits for nothing, and reads no more than a file of rows can have.

@@ -19,7 +19,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Of reading `what`.
     #[must_use]
-    pub fn of(what: String) -> Progress {
+    pub(crate) fn of(what: String) -> Progress {
         Progress {
             begun: Instant::now(),
             wanted: std::io::stderr().is_terminal(),
@@ -29,7 +29,7 @@ impl Progress {
     }
 
     /// So many bytes of so many are read.
-    pub fn show(&mut self, done: u64, all: u64) {
+    pub(crate) fn show(&mut self, done: u64, all: u64) {
         if !self.wanted || self.bar.is_none() && self.begun.elapsed() < PATIENCE {
             return;
         }

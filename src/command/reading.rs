@@ -6,14 +6,14 @@ use crate::part::{Part, Within};
 use crate::record::{Meta, Record, Taker};
 use crate::refusal::Usage;
 use crate::steps::{Followed, Follower, Numbered, Spans};
-use crate::trace::{End, Recording, can_be_read_again};
+use crate::trace::{End, Files, Recording};
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// Hands all rows of the recording at `path` to `taker`. `doing`: what that is for.
-pub fn read(recording: Recording, path: &Path, doing: &str, taker: &mut dyn Taker) -> End {
-    let mut progress = Progress::of(format!("{doing} {}", path.display()));
-    recording.read_watched(path, taker, &mut |done, all| progress.show(done, all))
+/// Hands all rows of the recording in `files` to `taker`. `doing`: what that is for.
+pub(crate) fn read(recording: Recording, files: &Files, doing: &str, taker: &mut dyn Taker) -> End {
+    let mut progress = Progress::of(format!("{doing} {}", files.path().display()));
+    recording.read_watched(files.bytes(), taker, &mut |done, all| progress.show(done, all))
 }
 
 /// The same, and looks for the steps of the recording on the way. Where they turn out too late to be cut elsewhere than it was
@@ -21,9 +21,9 @@ pub fn read(recording: Recording, path: &Path, doing: &str, taker: &mut dyn Take
 ///
 /// # Errors
 /// The recording cannot be read once more.
-pub fn read_with_steps(
+pub(crate) fn read_with_steps(
     recording: Recording,
-    path: &Path,
+    files: &Files,
     doing: &str,
     taker: &mut dyn Taker,
 ) -> Result<(End, Followed<Spans>)> {
@@ -31,13 +31,13 @@ pub fn read_with_steps(
         one: taker,
         other: Follower::default(),
     };
-    let end = read(recording, path, doing, &mut both);
+    let end = read(recording, files, doing, &mut both);
     let followed = both.other.finish();
-    let Some(anchors) = followed.again.clone().filter(|_| can_be_read_again(path)) else {
+    let Some(anchors) = followed.again.clone().filter(|_| files.can_be_read_again()) else {
         return Ok((end, followed));
     };
     let mut follower = Follower::at(anchors);
-    read(Recording::open(path)?, path, "numbering steps of", &mut follower);
+    read(files.recording()?, files, "numbering steps of", &mut follower);
     Ok((end, follower.finish()))
 }
 
@@ -64,7 +64,7 @@ impl<T: Taker> Taker for Both<'_, T> {
 
 /// What `--range` and `--step` ask for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub range: Option<&'a str>,
     pub step: Option<StepRange>,
 }
@@ -73,18 +73,19 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// The recording cannot be read twice, or has no such part.
-pub fn locate(path: &Path, asked: Asked<'_>) -> Result<Option<(Part, Vec<Numbered>)>> {
+pub(crate) fn locate(files: &Files, asked: Asked<'_>) -> Result<Option<(Part, Vec<Numbered>)>> {
     if asked.range.is_none() && asked.step.is_none() {
         return Ok(None);
     }
-    if !can_be_read_again(path) {
+    let path = files.path();
+    if !files.can_be_read_again() {
         bail!(Usage(format!(
             "{} is read twice for a part of it, and is no file\nhint: leave --step and --range away, or write it to a file first",
             path.display()
         )));
     }
     let mut within = Within::of(asked.range.unwrap_or_default());
-    let (_, followed) = read_with_steps(Recording::open(path)?, path, "looking through", &mut within)?;
+    let (_, followed) = read_with_steps(files.recording()?, files, "looking through", &mut within)?;
     let why_none = followed.why_none.clone().unwrap_or_default();
     let steps = followed.numbered();
     let part = match (asked.range, asked.step) {

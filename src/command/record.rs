@@ -32,7 +32,7 @@ const SHORTEST_RING: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// What could not be recorded, and why; of a command it is printed here, because its exit status differs.
-pub fn run(args: &RecordArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode> {
     match args.command.is_empty() {
         true => of_running(args),
         false => Ok(launched::status_of(|| of_command(args))),
@@ -74,7 +74,7 @@ fn of_command(args: &RecordArgs) -> Result<u8> {
         Err(status) => return Ok(status),
     };
     let (end, outcome) = launched.follow_while(|tracer| keeper.goes_on(tracer))?;
-    let (tracer, mut command) = launched.part();
+    let (tracer, command) = launched.part();
     let (summary, written) = keeper.finish(tracer, args)?;
     let mut outcome = outcome.and(written);
     let end: End = match end {
@@ -95,7 +95,7 @@ fn of_command(args: &RecordArgs) -> Result<u8> {
 /// What `-o FILE.arrows` of other commands writes.
 ///
 /// # Errors
-/// As [`prepare::tracer`].
+/// As [`prepare::begin`].
 pub(crate) fn tracer_of_file(options: &Options, subject: &Subject) -> Result<Tracer> {
     if options.quiet {
         let words = "-q writes no rows, and a recording has nothing else\nhint: drop -q, or -o and --format";

@@ -1,12 +1,12 @@
 //! `gpuscope report`: what a recording says.
 
-use super::leaks::screen::columns;
 use super::prepare::{self, Subject};
 use super::progress::Progress;
 use super::reading::{self, Asked};
 use super::rights;
 use super::running::Running;
-use super::whole_file::WholeFile;
+use super::screen::columns;
+use super::writer::Destination;
 use crate::cli::{Colour, Content, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
@@ -15,8 +15,9 @@ use crate::refusal::Usage;
 use crate::report::gate::Gate;
 use crate::report::{Live, Report, html, json, load, markdown, text};
 use crate::rule::Rule;
-use anyhow::{Context, Result, bail};
-use std::io::{IsTerminal, Write};
+use crate::trace::Files;
+use anyhow::{Result, bail};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -25,14 +26,19 @@ use std::time::Instant;
 ///
 /// # Errors
 /// The recording cannot be read, or the report cannot be written.
-pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let gates = gates(&args.fail_on, false)?;
+    let page = page(args)?;
     let report = match &args.file {
-        Some(file) => read(file, asked(args))?,
+        Some(file) => {
+            let files = Files::open(file)?;
+            rights::for_reading();
+            read(&files, asked(args))?
+        }
         None => live(args)?,
     };
     warn(&report);
-    write(args, &report)?;
+    write(args, page, &report)?;
     status(&gates, &report, Vec::new())
 }
 
@@ -44,11 +50,10 @@ fn asked(args: &ReportArgs) -> Asked<'_> {
 }
 
 /// Reads what is asked for of a recording, and shows how far it has come.
-pub(super) fn read(path: &Path, asked: Asked<'_>) -> Result<Report> {
-    rights::for_files();
-    let (part, _) = reading::locate(path, asked)?.unwrap_or_default();
-    let mut progress = Progress::of(format!("reading {}", path.display()));
-    load(path, &part, &mut |done, all| progress.show(done, all))
+pub(super) fn read(files: &Files, asked: Asked<'_>) -> Result<Report> {
+    let (part, _) = reading::locate(files, asked)?.unwrap_or_default();
+    let mut progress = Progress::of(format!("reading {}", files.path().display()));
+    load(files, &part, &mut |done, all| progress.show(done, all))
 }
 
 /// Traces until a signal, the time limit, or the end of all traced processes.
@@ -120,10 +125,18 @@ pub(super) fn warn(report: &Report) {
     }
 }
 
-fn write(args: &ReportArgs, report: &Report) -> Result<()> {
-    if let Some(path) = &args.html {
-        Content::Page.check(Some(path), "--html FILE.html")?;
-        return put_page(path, &html::page(report));
+/// Where a page of HTML goes, if one is asked for; `-` is stdout.
+fn page(args: &ReportArgs) -> Result<Option<Destination>> {
+    let Some(path) = &args.html else { return Ok(None) };
+    Content::Page.check(Some(path), "--html FILE.html")?;
+    let is_file = path != Path::new("-");
+    is_file.then(|| Destination::begin(path)).transpose()
+}
+
+fn write(args: &ReportArgs, page: Option<Destination>, report: &Report) -> Result<()> {
+    if args.html.is_some() {
+        let text = html::page(report);
+        return page.map_or_else(|| put(Output::stdout(), &text), |page| put_page(page, &text));
     }
     let page = match (args.json, args.md) {
         (true, _) => json::to_line(report),
@@ -134,14 +147,9 @@ fn write(args: &ReportArgs, report: &Report) -> Result<()> {
 }
 
 /// Writes a file as a whole, or not at all.
-fn put_page(path: &Path, page: &str) -> Result<()> {
-    if path == Path::new("-") {
-        return put(Output::stdout(), page);
-    }
-    let mut file = WholeFile::create(path)?;
-    let failed = || format!("failed to write {}\nhint: free some space", path.display());
-    file.write_all(page.as_bytes()).with_context(failed)?;
-    file.keep()?;
+fn put_page(page: Destination, text: &str) -> Result<()> {
+    let path = page.path().to_owned();
+    page.write_page(text)?;
     say(format_args!("gpuscope: wrote {}", path.display()));
     Ok(())
 }

@@ -23,8 +23,8 @@ const SINGLE_EVENTS: &[Capability] = &[
     Capability::SysResource,
 ];
 const TRACING: &[Capability] = SINGLE_EVENTS.split_at(SINGLE_EVENTS.len() - 2).0;
-/// To read a recording and write what it says, for whoever asks.
-#[cfg(feature = "record")]
+/// To make files for whoever asks.
+#[cfg(any(feature = "record", feature = "serve"))]
 const FILES: &[Capability] = &[
     Capability::DacReadSearch,
     Capability::DacOverride,
@@ -46,8 +46,14 @@ pub(super) fn after_attaching(tracer: &Tracer) {
     });
 }
 
-/// Before a recording is read, which anybody may have written.
-#[cfg(feature = "record")]
+/// Once all is open that will be read: of files that anybody may have written. What is made of them
+/// goes to descriptors that are there, and to who makes files.
+pub(super) fn for_reading() {
+    confine::this_thread(Keep::DescriptorsAlone);
+}
+
+/// Of the process that makes files of what others read.
+#[cfg(any(feature = "record", feature = "serve"))]
 pub(super) fn for_files() {
     confine::this_thread(Keep::Capabilities(FILES));
 }

@@ -2,6 +2,7 @@
 
 use super::launched::{self, Launched};
 use super::prepare::{self, Subject};
+use super::traced;
 use crate::cli::RunArgs;
 use anyhow::Result;
 use std::process::ExitCode;
@@ -10,13 +11,13 @@ use std::process::ExitCode;
 ///
 /// # Errors
 /// None that the caller has to print: failures are printed here, because their exit status differs.
-pub fn run(args: RunArgs) -> Result<ExitCode> {
-    Ok(launched::status_of(|| traced(&args)))
+pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
+    Ok(launched::status_of(|| command(&args)))
 }
 
-fn traced(args: &RunArgs) -> Result<u8> {
+fn command(args: &RunArgs) -> Result<u8> {
     let options = &args.options;
-    let mut tracer = prepare::tracer(options, &Subject::Command(&args.command, &args.start))?;
+    let mut tracer = traced::tracer(options, &Subject::Command(&args.command, &args.start))?;
     prepare::watch_gpu(&mut tracer, args.gpu, options)?;
     let mut launched = match Launched::start(tracer, &args.command, &args.start)? {
         Ok(launched) => launched,

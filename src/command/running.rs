@@ -6,12 +6,12 @@ use crate::foreign::ForeignFile;
 use crate::output::say;
 use crate::probe::machine;
 use crate::tracer::{Scope, Tracer};
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// These processes, or every one.
-pub struct Running<'a> {
+pub(crate) struct Running<'a> {
     pub pids: &'a [u32],
     pub all: bool,
 }
@@ -21,7 +21,7 @@ impl Running<'_> {
     ///
     /// # Errors
     /// A process is not there or cannot be traced, and why.
-    pub fn scope(&self) -> Result<Scope> {
+    pub(crate) fn scope(&self) -> Result<Scope> {
         self.pids.iter().try_for_each(|pid| check_process(*pid))?;
         Ok(match self.all {
             true => Scope::All,
@@ -33,7 +33,7 @@ impl Running<'_> {
     ///
     /// # Errors
     /// A process may not be looked at.
-    pub fn attach(&self, tracer: &mut Tracer) -> Result<()> {
+    pub(crate) fn attach(&self, tracer: &mut Tracer) -> Result<()> {
         for pid in self.pids {
             tracer.add_process(*pid)?;
         }
@@ -89,7 +89,13 @@ fn check_process(pid: u32) -> Result<()> {
         Ok(_) => return Ok(()),
         Err(error) => error,
     };
-    Err(anyhow::Error::new(file)).with_context(|| format!("process {pid} cannot be traced"))
+    let (error, what) = (anyhow::Error::new(file), format!("process {pid} cannot be traced"));
+    match machine::programs_refused() {
+        Some(_) => {
+            bail!("{what}: {error:#}\nhint: sudo; without root it has to be yours, started by gpuscope preload -- CMD")
+        }
+        None => Err(error.context(what)),
+    }
 }
 
 /// Whether it is there and has not ended.

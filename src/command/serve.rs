@@ -5,6 +5,9 @@ mod exporter;
 mod faults;
 pub(in crate::command) mod gatherer;
 mod hardware;
+#[cfg_attr(not(feature = "record"), path = "serve/no_keeping.rs")]
+mod keeping;
+mod reserving;
 mod signals;
 mod sources;
 mod standstill;
@@ -24,11 +27,14 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// A wrong configuration, an address in use, or what the kernel refuses.
-pub fn run(args: &ServeArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     let config = config::check(args)?;
     if args.check_config {
         http::check_web_config(config.web_config.as_deref())?;
         prepare::catalog(&config.hooks)?;
+        if config.keep.time.is_some() {
+            sources::keep_folder(&config)?;
+        }
         say("gpuscope: the configuration is right");
         let mut output = Output::stdout();
         output.write(config.show().as_bytes());

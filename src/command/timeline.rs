@@ -1,7 +1,7 @@
 //! `gpuscope timeline`: a recording as a picture in the terminal.
 
-use super::leaks::screen;
 use super::reading::{self, Asked};
+use super::screen;
 use super::{prepare, rights};
 use crate::cli::TimelineArgs;
 use crate::filter::Filter;
@@ -12,7 +12,7 @@ use crate::refusal::Usage;
 use crate::steps::Numbered;
 use crate::text::quantity::escaped;
 use crate::timeline::{Bins, Lane, Look, Survey, Window, draw};
-use crate::trace::{End, Recording};
+use crate::trace::{End, Files};
 use anyhow::{Result, bail};
 use std::io::{self, IsTerminal};
 use std::os::fd::AsRawFd;
@@ -25,15 +25,16 @@ const USUAL_WIDTH: usize = 80;
 ///
 /// # Errors
 /// What cannot be read, and why.
-pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
-    rights::for_files();
+pub(crate) fn run(args: &TimelineArgs) -> Result<ExitCode> {
     let filter = Filter::parse(&args.filter, &[]).map_err(|error| Usage(error.to_string()))?;
     let limits = limits(args)?;
+    let files = Files::open(&args.file)?;
+    rights::for_reading();
     let asked = Asked {
         range: args.range.as_deref(),
         step: args.step,
     };
-    let (mut part, mut steps) = reading::locate(&args.file, asked)?.unzip();
+    let (mut part, mut steps) = reading::locate(&files, asked)?.unzip();
     // what began before it and is under way within is shown, too
     let limits = match part.take_if(|part| matches!(part, Part::Steps(_))) {
         Some(Part::Steps(part)) => window(&part),
@@ -42,14 +43,14 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
     let part = part.unwrap_or_default();
     let look = look(args);
     let mut survey = Survey::new(&filter, limits);
-    let end = read(args, &part, "reading", &mut steps, &mut survey)?;
+    let end = read(&files, &part, "reading", &mut steps, &mut survey)?;
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
         bail!(nothing(args, survey.calls, limits, end.all_rows));
     };
     let lanes = survey.busiest(args.lanes.into());
     let mut bins = Bins::new(&filter, window, look.columns(), &lanes);
-    read(args, &part, "drawing", &mut steps, &mut bins)?;
+    read(&files, &part, "drawing", &mut steps, &mut bins)?;
     let picture = draw::draw(&args.file.display().to_string(), &survey, &bins, look);
     let mut output = Output::stdout();
     output.write(picture.as_bytes());
@@ -67,21 +68,21 @@ pub fn run(args: &TimelineArgs) -> Result<ExitCode> {
 /// Hands rows of a part to `taker`, and steps, which have their numbers in the whole: where they are not known yet, they are
 /// looked for on the way.
 fn read(
-    args: &TimelineArgs,
+    files: &Files,
     part: &Part,
     doing: &str,
     steps: &mut Option<Vec<Numbered>>,
     taker: &mut dyn Taker,
 ) -> Result<End> {
-    let recording = Recording::open(&args.file)?;
+    let recording = files.recording()?;
     let Some(steps) = steps else {
-        let (end, followed) = reading::read_with_steps(recording, &args.file, doing, taker)?;
+        let (end, followed) = reading::read_with_steps(recording, files, doing, taker)?;
         let found = steps.insert(followed.numbered());
         found.iter().for_each(|steps| steps.hand(taker));
         return Ok(end);
     };
     Ok(part.through(taker, |to| {
-        let end = reading::read(recording, &args.file, doing, to);
+        let end = reading::read(recording, files, doing, to);
         steps.iter().for_each(|steps| steps.hand(to));
         end
     }))

@@ -1,10 +1,12 @@
 //! `gpuscope top`: what is known now, on a screen, as a page or as JSON lines.
 
 mod children;
+mod closeup;
 mod finder;
 mod handover;
 mod interactive;
 mod live;
+mod preview;
 #[cfg_attr(not(feature = "record"), path = "top/no_replay.rs")]
 mod replay;
 mod wakes;
@@ -13,10 +15,10 @@ use crate::cli::{ThemeChoice, TopArgs};
 use crate::output::Output;
 use crate::probe;
 use crate::refusal::Usage;
+use crate::top::columns;
 use crate::top::model::Frame;
 use crate::top::model::history::History;
 use crate::top::state::{State, Theme};
-use crate::top::view::columns;
 use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
@@ -37,7 +39,7 @@ const FINDINGS_LATE: Duration = Duration::from_secs(10);
 ///
 /// # Errors
 /// There is no terminal, a wrong option, or what cannot be written.
-pub fn run(args: &TopArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     probe::route_messages(args.verbose);
     if let Some(file) = &args.replay {
         return replay::run(file, args);
@@ -89,7 +91,7 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut finder = Finder::default();
     // before this thread gives up what a tracer needs
     finder.look_at(args.pids.first().copied().filter(|_| args.findings))?;
-    let mut live = Live::start(args)?;
+    let mut live = Live::start(args, &live::sampler(args)?)?;
     let mut history = History::default();
     state.user = user;
     // of one process a page says all
@@ -141,7 +143,7 @@ fn kept(mut frame: Frame, state: &State) -> Frame {
 /// Of a page.
 fn width() -> u16 {
     let stdout = std::io::stdout();
-    let columns = super::leaks::screen::columns(&stdout).filter(|_| stdout.is_terminal());
+    let columns = super::screen::columns(&stdout).filter(|_| stdout.is_terminal());
     columns
         .and_then(|columns| u16::try_from(columns).ok())
         .unwrap_or(once::WIDTH)

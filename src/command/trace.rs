@@ -2,6 +2,7 @@
 
 use super::prepare::{self, Subject};
 use super::running::Running;
+use super::traced;
 use crate::cli::TraceArgs;
 use crate::refusal::Usage;
 use crate::tracer::Tracer;
@@ -13,7 +14,7 @@ use std::time::Instant;
 ///
 /// # Errors
 /// What could not be traced, and why.
-pub fn run(args: TraceArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: TraceArgs) -> Result<ExitCode> {
     if args.pids.is_empty() && !args.all {
         let words = "nothing to trace\nhint: -p PID, or --all for every process; gpuscope run -- CMD starts one";
         bail!(Usage(words.to_owned()));
@@ -22,7 +23,7 @@ pub fn run(args: TraceArgs) -> Result<ExitCode> {
         pids: &args.pids,
         all: args.all,
     };
-    let mut tracer = prepare::tracer(&args.options, &Subject::Running(running.scope()?))?;
+    let mut tracer = traced::tracer(&args.options, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
     running.attach(&mut tracer)?;
     let deadline = args.duration.map(|time| Instant::now() + time);

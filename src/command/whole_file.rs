@@ -1,7 +1,8 @@
 //! A file that is there as a whole, or not at all: `NAME.partial` until all is written.
 
+use crate::output::Output;
 use crate::output::file::{self, Target, create_failed};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -23,7 +24,7 @@ impl WholeFile {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn create(path: &Path) -> Result<WholeFile> {
+    pub(crate) fn create(path: &Path) -> Result<WholeFile> {
         if is_special(path) {
             return Ok(WholeFile {
                 file: file::create(path)?,
@@ -40,11 +41,16 @@ impl WholeFile {
         })
     }
 
+    /// What is written to.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// All is written: gives the file its name.
     ///
     /// # Errors
     /// It cannot be renamed.
-    pub fn keep(mut self) -> Result<()> {
+    pub(crate) fn keep(mut self) -> Result<()> {
         let Some(Partial { now, then }) = self.partial.take() else {
             return Ok(());
         };
@@ -54,7 +60,31 @@ impl WholeFile {
     }
 }
 
-fn is_special(path: &Path) -> bool {
+/// All of a page at once, into a file of that name; `-`: standard output.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn write_page(path: &Path, page: &str) -> Result<()> {
+    if path == Path::new("-") {
+        let mut output = Output::stdout();
+        output.write(page.as_bytes());
+        return output.check();
+    }
+    let mut file = WholeFile::create(path)?;
+    file.write_all(page.as_bytes()).map_err(|error| no_room(&error, path))?;
+    file.keep()
+}
+
+/// Why a file is not there that could not be written to its end.
+pub(super) fn no_room(error: &io::Error, path: &Path) -> anyhow::Error {
+    anyhow!(
+        "failed to write {}: {error}; nothing is left of it\nhint: free some space, or write elsewhere",
+        path.display()
+    )
+}
+
+/// A pipe or a device, which is written to as it is.
+pub(super) fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| !found.is_file())
 }
 
@@ -120,6 +150,17 @@ mod tests {
         file.write_all(b"whole").unwrap();
         file.keep().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"whole");
+        assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn a_page_takes_the_place_of_a_planted_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, precious) = (folder.path().join("week.md"), folder.path().join("precious"));
+        std::fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &path).unwrap();
+        write_page(&path, "page").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"page");
         assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
     }
 

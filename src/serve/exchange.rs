@@ -1,6 +1,7 @@
 //! Between the thread that knows and those that show: who asks, and the last answer.
 
 use super::heartbeat::Heartbeat;
+use super::keep::Asks;
 use super::metric::Sample;
 use anyhow::{Context, Result};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -45,6 +46,8 @@ pub struct Exchange {
     answer: watch::Sender<Arc<Scrape>>,
     /// Of the thread that gathers.
     pub heart: Heartbeat,
+    /// Who wants recordings of the last moments.
+    pub(crate) asks: Asks,
 }
 
 impl Exchange {
@@ -70,11 +73,12 @@ impl Exchange {
             bell: unsafe { OwnedFd::from_raw_fd(bell) },
             answer: watch::Sender::new(Arc::new(nothing)),
             heart: Heartbeat::default(),
+            asks: Asks::default(),
         })
     }
 
     /// Readable while somebody asks.
-    pub fn bell(&self) -> RawFd {
+    pub(crate) fn bell(&self) -> RawFd {
         self.bell.as_raw_fd()
     }
 
@@ -98,7 +102,7 @@ impl Exchange {
     }
 
     /// An answer that is no older than a moment; after some seconds the last one, whatever its age.
-    pub async fn fresh(&self) -> Arc<Scrape> {
+    pub(crate) async fn fresh(&self) -> Arc<Scrape> {
         let mut answers = self.answer.subscribe();
         let last = Arc::clone(&answers.borrow_and_update());
         if last.number > 0 && last.at.elapsed() < FRESH {
@@ -119,7 +123,7 @@ impl Exchange {
     }
 
     /// Wakes the thread that gathers, without asking for anything.
-    pub fn ring(&self) {
+    pub(crate) fn ring(&self) {
         let one = 1u64;
         // SAFETY: writes eight bytes of ours; it fails only where the bell rings already
         unsafe { libc::write(self.bell(), (&raw const one).cast(), size_of::<u64>()) };

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 /// An owner with these labels.
-pub fn owner(labels: &[(&str, &str)]) -> Arc<Owner> {
+pub(crate) fn owner(labels: &[(&str, &str)]) -> Arc<Owner> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     Arc::new(Owner {
         labels: labels.iter().map(owned).collect(),

@@ -67,7 +67,7 @@ impl Heartbeat {
 
     /// `None`: it goes on, or has not taken too long yet.
     #[must_use]
-    pub fn stuck(&self) -> Option<Stuck> {
+    pub(crate) fn stuck(&self) -> Option<Stuck> {
         let (doing, began) = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let since = began.elapsed();
         (since >= doing.patience()).then_some(Stuck { doing, since })

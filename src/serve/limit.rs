@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 
 /// Which series of a metric stay within its hard limit.
 #[derive(Debug)]
-pub struct Limit {
+pub(crate) struct Limit {
     most: usize,
     hashes: RandomState,
     /// Series of the last scrape by metric, as hashes of their labels.
@@ -30,7 +30,7 @@ struct Count {
 impl Limit {
     /// At most `most` series of each metric.
     #[must_use]
-    pub fn new(most: usize) -> Limit {
+    pub(crate) fn new(most: usize) -> Limit {
         Limit {
             most,
             hashes: RandomState::new(),
@@ -39,13 +39,13 @@ impl Limit {
     }
 
     /// Another limit from the next scrape on.
-    pub fn set(&mut self, most: usize) {
+    pub(crate) fn set(&mut self, most: usize) {
         self.most = most;
     }
 
     /// Takes out what is too much, adds `gpuscope_series` and `gpuscope_series_dropped` of every metric that is there
     /// (these two not counted), and puts all in the order of the table of metrics. Once per scrape.
-    pub fn apply(&mut self, samples: &mut Vec<Sample>) {
+    pub(crate) fn apply(&mut self, samples: &mut Vec<Sample>) {
         samples.sort_by_cached_key(|sample| rank(sample.metric));
         let hashes = self.hash_all(samples);
         let mut counts = Vec::new();

@@ -2,6 +2,7 @@
 
 use crate::owner::Owner;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -21,13 +22,15 @@ pub enum Collector {
     /// Calls to NVIDIA's kernel driver.
     Driver,
     Nvml,
+    /// What schedulers have given away.
+    Reserved,
     Xid,
     /// gpuscope itself.
     Own,
 }
 
 impl Collector {
-    pub const ALL: &'static [Collector] = &[
+    pub(crate) const ALL: &'static [Collector] = &[
         Collector::Api,
         Collector::Getters,
         Collector::Buckets,
@@ -38,6 +41,7 @@ impl Collector {
         Collector::Sync,
         Collector::Driver,
         Collector::Nvml,
+        Collector::Reserved,
         Collector::Xid,
         Collector::Own,
     ];
@@ -63,6 +67,7 @@ impl Collector {
             Collector::Sync => "sync",
             Collector::Driver => "driver",
             Collector::Nvml => "nvml",
+            Collector::Reserved => "reserved",
             Collector::Xid => "xid",
             Collector::Own => "self",
         }
@@ -93,12 +98,14 @@ pub struct Metric {
     /// Whether the labels of an [`Owner`] come after them.
     pub by_owner: bool,
     pub collector: Collector,
+    /// Another collector that adds series of its own.
+    also_of: Option<Collector>,
 }
 
 impl Metric {
     /// A metric without labels.
     #[must_use]
-    pub const fn new(collector: Collector, kind: Kind, name: &'static str, help: &'static str) -> Metric {
+    pub(crate) const fn new(collector: Collector, kind: Kind, name: &'static str, help: &'static str) -> Metric {
         Metric {
             name,
             help,
@@ -106,7 +113,21 @@ impl Metric {
             labels: &[],
             by_owner: false,
             collector,
+            also_of: None,
         }
+    }
+
+    /// With series of another collector, too.
+    #[must_use]
+    pub(crate) const fn also_of(mut self, collector: Collector) -> Metric {
+        self.also_of = Some(collector);
+        self
+    }
+
+    /// Whether one of these collectors measures it.
+    #[must_use]
+    pub(crate) fn is_of(&self, collectors: &BTreeSet<Collector>) -> bool {
+        collectors.contains(&self.collector) || self.also_of.is_some_and(|also| collectors.contains(&also))
     }
 
     /// With these labels.
@@ -118,14 +139,14 @@ impl Metric {
 
     /// With the labels of whom it is counted for.
     #[must_use]
-    pub const fn by_owner(mut self) -> Metric {
+    pub(crate) const fn by_owner(mut self) -> Metric {
         self.by_owner = true;
         self
     }
 
     /// The unit that its name ends with, before `_total`; empty: a number of things.
     #[must_use]
-    pub fn unit(&self) -> &'static str {
+    pub(crate) fn unit(&self) -> &'static str {
         const UNITS: [&str; 9] = [
             "bytes",
             "seconds",
@@ -172,7 +193,7 @@ pub struct Sample {
     pub owner: Option<Arc<Owner>>,
     pub value: Value,
     /// When a counter of somebody else's was read; `None`: with all the others.
-    pub read_at: Option<SystemTime>,
+    pub(crate) read_at: Option<SystemTime>,
 }
 
 impl Sample {
@@ -191,7 +212,7 @@ impl Sample {
 
     /// The same, read at that time.
     #[must_use]
-    pub fn read_at(self, at: Option<SystemTime>) -> Sample {
+    pub(crate) fn read_at(self, at: Option<SystemTime>) -> Sample {
         Sample { read_at: at, ..self }
     }
 

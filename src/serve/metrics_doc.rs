@@ -35,6 +35,11 @@ fn about(collector: Collector) -> &'static str {
              probes on the functions, which `api` has."
         }
         Collector::Nvml => "Devices, as NVML sees them. Needs no privileges.",
+        Collector::Reserved => {
+            "What schedulers have given to pods and jobs, and whether these use it. Needs `nvml`'s answers, and the kubelet's socket \
+             or Slurm's cgroups; rights to look at processes of others. `gpuscope_waste_gpu_seconds_total` with the reason `reserved-unused` \
+             is its own, too."
+        }
         Collector::Xid => {
             "Errors that the driver reports: to NVML, which needs no privileges, and to the kernel's log, which needs CAP_SYSLOG or root."
         }

@@ -1,8 +1,8 @@
 //! What a key or the mouse does: changes the state, or asks for something to be done. Pure.
 
+use super::columns::{COLUMNS, Key};
 use super::model::Frame;
 use super::state::{Page, Question, State};
-use super::view::columns::COLUMNS;
 use super::view::setup;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use std::sync::Arc;
@@ -47,11 +47,13 @@ fn answered(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -
     }
     match state.page.take() {
         Some(Page::Setup(line)) => return set_up(key.code, state, line),
+        Some(Page::Order(line)) => return choose_order(key.code, state, line),
         Some(_) => return Action::Nothing,
         None => {}
     }
     match state.question.clone() {
         Some(Question::Filter) => type_filter(key.code, state),
+        Some(Question::Search(words)) => search(key.code, state, frame, words),
         Some(Question::Kill { pid, sure }) => answer(key.code, state, pid, sure),
         None if state.tape.is_some() => match play(key.code, state) {
             Some(action) => action,
@@ -84,6 +86,23 @@ fn type_filter(code: KeyCode, state: &mut State) -> Action {
     Action::Nothing
 }
 
+/// Goes to the first row that has what is typed; the same key again to the next one.
+fn search(code: KeyCode, state: &mut State, frame: &Arc<Frame>, mut words: String) -> Action {
+    let further = usize::from(matches!(code, KeyCode::F(3) | KeyCode::Down));
+    match code {
+        KeyCode::Backspace => drop(words.pop()),
+        KeyCode::Char(character) => words.push(character),
+        KeyCode::F(3) | KeyCode::Down => {}
+        _ => {
+            state.question = None;
+            return Action::Nothing;
+        }
+    }
+    state.find(&state.shown(frame), &words, further);
+    state.question = Some(Question::Search(words));
+    Action::Nothing
+}
+
 fn answer(code: KeyCode, state: &mut State, pid: u32, sure: bool) -> Action {
     let yes = matches!(code, KeyCode::Char('y' | 'Y'));
     state.question = (yes && !sure).then_some(Question::Kill { pid, sure: true });
@@ -96,18 +115,34 @@ fn answer(code: KeyCode, state: &mut State, pid: u32, sure: bool) -> Action {
 /// On the page of columns and colours.
 fn set_up(code: KeyCode, state: &mut State, line: usize) -> Action {
     let line = match code {
-        KeyCode::Up => line.checked_sub(1).unwrap_or(setup::LINES - 1),
-        KeyCode::Down => (line + 1) % setup::LINES,
-        KeyCode::Home | KeyCode::PageUp => 0,
-        KeyCode::End | KeyCode::PageDown => setup::LINES - 1,
         KeyCode::Char(' ') | KeyCode::Enter => {
             setup::change(state, line);
-            line
+            Some(line)
         }
-        _ => return Action::Nothing,
+        other => moved(other, line, setup::LINES),
     };
-    state.page = Some(Page::Setup(line));
+    state.page = line.map(Page::Setup);
     Action::Nothing
+}
+
+/// On the page of columns to order by.
+fn choose_order(code: KeyCode, state: &mut State, line: usize) -> Action {
+    match code {
+        KeyCode::Char(' ') | KeyCode::Enter => state.sort = line,
+        other => state.page = moved(other, line, COLUMNS.len()).map(Page::Order),
+    }
+    Action::Nothing
+}
+
+/// The line of a page of so many, after that key; `None`: the page is left.
+fn moved(code: KeyCode, line: usize, of: usize) -> Option<usize> {
+    match code {
+        KeyCode::Up => Some(line.checked_sub(1).unwrap_or(of - 1)),
+        KeyCode::Down => Some((line + 1) % of),
+        KeyCode::Home | KeyCode::PageUp => Some(0),
+        KeyCode::End | KeyCode::PageDown => Some(of - 1),
+        _ => None,
+    }
 }
 
 fn play(code: KeyCode, state: &mut State) -> Option<Action> {
@@ -137,21 +172,27 @@ fn usual(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) -> A
     match code {
         KeyCode::Char('q') | KeyCode::F(10) => return Action::Quit,
         KeyCode::Char('?' | 'h') | KeyCode::F(1) => state.page = Some(Page::Help),
-        KeyCode::Char('C') | KeyCode::F(2) => state.page = Some(Page::Setup(0)),
+        KeyCode::Char('C' | 'S') | KeyCode::F(2) => state.page = Some(Page::Setup(0)),
+        KeyCode::F(6) => state.page = Some(Page::Order(state.sort)),
+        KeyCode::F(12) => state.message = Some(setup::options(state)),
         KeyCode::Char('n') => state.page = Some(Page::Notes),
-        KeyCode::Char('/' | '\\') | KeyCode::F(4 | 3) => state.question = Some(Question::Filter),
-        KeyCode::Char(' ' | 'z') => freeze(state, frame),
+        KeyCode::Char('/' | '\\') | KeyCode::F(4) => state.question = Some(Question::Filter),
+        KeyCode::F(3) => state.question = Some(Question::Search(String::new())),
+        KeyCode::Char('u') => keep_user(state, frame),
+        KeyCode::Char(' ' | 'z' | 'Z') => freeze(state, frame),
         KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
         KeyCode::Enter => state.pane = !state.pane,
         KeyCode::Esc => close(state),
         KeyCode::Char('a') => list_allocations(state),
         KeyCode::Char('f') => look_for_findings(state, frame),
-        KeyCode::Char('+') => change_delay(state, 1),
-        KeyCode::Char('-') => change_delay(state, -1),
+        KeyCode::Char('d') => change_delay(state, 1),
+        KeyCode::Char('D') => change_delay(state, -1),
+        KeyCode::Char('+') => turn(state, frame, true),
+        KeyCode::Char('-') => turn(state, frame, false),
         KeyCode::Up | KeyCode::Down | KeyCode::Home | KeyCode::End | KeyCode::PageUp | KeyCode::PageDown => {
             walk(code, state, frame, room);
         }
-        KeyCode::Char('<' | ',' | '>' | '.' | 'I' | 'M' | 'P' | 'L' | 'W') | KeyCode::F(6) => order(code, state),
+        KeyCode::Char('<' | ',' | '>' | '.' | 'I' | 'M' | 'P' | 'L' | 'W') => order(code, state),
         KeyCode::Char('k') | KeyCode::F(9) => {
             let living = state.selected.filter(|pid| *pid > 0);
             state.question = living.map(|pid| Question::Kill { pid, sure: false });
@@ -230,6 +271,23 @@ fn order(code: KeyCode, state: &mut State) {
         _ => Some((state.sort + 1) % COLUMNS.len()),
     };
     state.sort = chosen.unwrap_or(state.sort);
+}
+
+/// As the column has it: numbers are shown highest first, names and process ids lowest first.
+fn turn(state: &mut State, frame: &Arc<Frame>, lowest_first: bool) {
+    let shown = state.shown(frame);
+    let Some(column) = COLUMNS.get(state.sort) else { return };
+    let mut keys = shown.processes.iter().map(column.key);
+    let is_usual = !matches!(keys.find(|key| *key != Key::Unknown), Some(Key::Number(_)));
+    state.reversed = is_usual != lowest_first;
+}
+
+/// Of the chosen process's user alone; again: everybody's.
+fn keep_user(state: &mut State, frame: &Arc<Frame>) {
+    let shown = state.shown(frame);
+    let chosen = state.selected.and_then(|pid| shown.process(pid));
+    let user = chosen.and_then(|process| process.user.clone());
+    state.user = user.filter(|_| state.user.is_none());
 }
 
 fn change_delay(state: &mut State, by: isize) {

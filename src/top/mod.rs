@@ -9,6 +9,8 @@
 //! Owns what is shown and how. It computes nothing that the exporter's page shows otherwise: both are made of the same
 //! samples. Gathering is the command's business.
 
+mod cells;
+pub(crate) mod columns;
 pub(crate) mod json;
 pub(crate) mod keys;
 pub(crate) mod model;

@@ -13,11 +13,12 @@ const LONGEST: u16 = 2000;
 
 /// All processes, and the pane of the selected one, where it is open; every note.
 pub(crate) fn page(frame: &Frame, history: &History, state: &State, width: u16) -> String {
-    let lines = frame.processes.len() + 2 * (frame.devices.len() + 2) + 60;
+    let lines = frame.processes.len() + 2 * (frame.devices.len() + 2) + 8 * frame.notes.len() + 60;
     let area = Rect::new(0, 0, width, u16::try_from(lines).unwrap_or(LONGEST).min(LONGEST));
     let mut buffer = Buffer::empty(area);
     let mut state = state.clone();
     state.theme = Theme::Mono;
+    state.on_paper = true;
     state.message = Some(frame.cost.clone().unwrap_or_default());
     let scene = Scene {
         frame,

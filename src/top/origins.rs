@@ -1,7 +1,6 @@
 //! Whose a process is, and who started it: asked of `/proc` once for each, and whether it is still there each time.
 
-use crate::discover;
-use crate::owner::start_ticks;
+use crate::owner::Stat;
 use crate::user;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -49,8 +48,9 @@ impl Origins {
     }
 
     fn looked_at(&mut self, pid: u32, known: Option<Origin>) -> Origin {
-        let started = start_ticks(Path::new("/proc"), pid);
-        let ended = started.is_none() || discover::has_ended(pid);
+        let stat = Stat::read(&Path::new("/proc").join(pid.to_string()));
+        let ended = stat.as_ref().is_none_or(|stat| stat.ended);
+        let started = stat.map(|stat| stat.start_ticks);
         match known {
             // once it has ended, its number may be another's
             Some(origin) if origin.ended || ended || origin.started != started => Origin { ended: true, ..origin },

@@ -85,6 +85,7 @@ fn together(snapshot: &Snapshot) -> Process {
         function: failure.name.clone(),
         error: failure.error.clone(),
         count: of(failure.count),
+        last_seconds: None,
     });
     let failures: Vec<Failure> = failures.collect();
     Process {

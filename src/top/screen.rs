@@ -16,16 +16,28 @@ use ratatui::layout::Rect;
 use std::fs::File;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Stdout, Write, stderr, stdin, stdout};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
 /// Of what was said while the screen was open.
 const MOST_SAID: u64 = 1 << 16;
 
+/// Some thread has: nothing is drawn any more.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+/// The terminal is ours, and is to be given back once.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whoever panics takes it, too.
+static ASIDE: Mutex<Option<Aside>> = Mutex::new(None);
+
 /// The terminal: raw, on its other screen, with the mouse.
 pub(crate) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    aside: Option<Aside>,
+}
+
+/// Whether a thread has panicked while there was a screen.
+pub(crate) fn has_panicked() -> bool {
+    PANICKED.load(Ordering::Acquire)
 }
 
 /// Why there can be no screen here; `None`: there can.
@@ -54,17 +66,20 @@ impl Screen {
     /// It refuses.
     pub(crate) fn open() -> Result<Screen> {
         restore_on_panic();
-        let aside = Aside::take()?;
+        *aside() = Aside::take()?;
         enter().context("failed to take the terminal")?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout())).context("failed to take the terminal")?;
-        Ok(Screen { terminal, aside })
+        Ok(Screen { terminal })
     }
 
     /// Draws what `paint` draws.
     ///
     /// # Errors
-    /// The terminal is gone.
+    /// The terminal is gone, or has been given back because a thread has panicked.
     pub(crate) fn draw(&mut self, paint: impl FnOnce(Rect, &mut Buffer)) -> Result<()> {
+        if has_panicked() {
+            bail!("a thread has panicked");
+        }
         let drawn = self.terminal.draw(|frame| paint(frame.area(), frame.buffer_mut()));
         drawn.map(drop).context("failed to write to the terminal")
     }
@@ -134,9 +149,18 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         leave();
-        if let Some(aside) = self.aside.take() {
-            aside.give_back();
-        }
+        give_back_stderr();
+    }
+}
+
+fn aside() -> MutexGuard<'static, Option<Aside>> {
+    ASIDE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn give_back_stderr() {
+    let taken = aside().take();
+    if let Some(aside) = taken {
+        aside.give_back();
     }
 }
 
@@ -155,11 +179,15 @@ fn is_readable(fd: RawFd) -> Option<bool> {
 
 fn enter() -> std::io::Result<()> {
     enable_raw_mode()?;
+    TAKEN.store(true, Ordering::Release);
     execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, Hide)
 }
 
-/// As often as one likes. A terminal that is gone needs nothing.
+/// As often as one likes: done twice, it would put the cursor onto what was said since. A terminal that is gone needs nothing.
 fn leave() {
+    if !TAKEN.swap(false, Ordering::AcqRel) {
+        return;
+    }
     let _ = execute!(stdout(), DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
@@ -170,7 +198,9 @@ fn restore_on_panic() {
     ONCE.call_once(|| {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            PANICKED.store(true, Ordering::Release);
             leave();
+            give_back_stderr();
             usual(info);
         }));
     });
@@ -221,3 +251,6 @@ impl Aside {
         let _ = stdout().flush();
     }
 }
+
+#[cfg(test)]
+mod tests;

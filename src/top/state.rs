@@ -1,7 +1,7 @@
 //! What the user has chosen: order, filter, what is open. Pure; [keys](super::keys) change it.
 
+use super::columns::{COLUMNS, Key};
 use super::model::{Frame, Process};
-use super::view::columns::{COLUMNS, Key};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,8 +10,10 @@ use std::time::Duration;
 /// What is asked before it is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// What to look for.
+    /// Which rows to keep.
     Filter,
+    /// Which row to go to: what was typed so far.
+    Search(String),
     /// Whether to end that process; `sure`: it was answered once.
     Kill { pid: u32, sure: bool },
 }
@@ -23,6 +25,8 @@ pub(crate) enum Page {
     Notes,
     /// Columns and colours; the line that is chosen of it.
     Setup(usize),
+    /// Which column orders the processes.
+    Order(usize),
 }
 
 /// Colours.
@@ -79,6 +83,8 @@ pub(crate) struct State {
     pub single: Option<Duration>,
     /// The process whose calls are traced to find what is wrong: the selected one, as long as the pane is open.
     pub findings: Option<u32>,
+    /// There is no screen: notes are written in full.
+    pub on_paper: bool,
     /// What is shown instead of everything.
     pub page: Option<Page>,
     /// What is shown instead of what comes.
@@ -95,7 +101,7 @@ pub(crate) struct State {
 pub(crate) struct Tape {
     pub at: usize,
     pub of: usize,
-    pub paused: bool,
+    pub(crate) paused: bool,
 }
 
 impl State {
@@ -115,6 +121,7 @@ impl State {
             pane_scroll: 0,
             single: None,
             findings: None,
+            on_paper: false,
             page: None,
             frozen: None,
             delay,
@@ -149,15 +156,18 @@ impl State {
         if self.filter.is_empty() {
             return of_user;
         }
-        let words = self.filter.to_lowercase();
-        let texts = [
-            process.command.as_str(),
-            &process.comm,
-            &process.place,
-            process.user.as_deref().unwrap_or_default(),
-        ];
-        let is_named = texts.iter().any(|text| text.to_lowercase().contains(&words));
-        of_user && (is_named || process.pid.to_string() == words)
+        of_user && says(process, &self.filter)
+    }
+
+    /// Selects the next row, so many `further` or below, that has a text in it; around the end, too.
+    pub(crate) fn find(&mut self, frame: &Frame, words: &str, further: usize) {
+        let rows = self.rows(frame);
+        let place = rows.iter().position(|(_, process)| Some(process.pid) == self.selected);
+        let from = place.map_or(0, |place| place + further);
+        let in_turn = (0..rows.len()).map(|step| rows[(from + step) % rows.len()].1);
+        let found = in_turn.into_iter().find(|process| says(process, words));
+        self.selected = found.map(|process| process.pid).or(self.selected);
+        self.pane_scroll = 0;
     }
 
     /// Ended ones last.
@@ -197,6 +207,19 @@ impl State {
         self.selected = rows.get(place).map(|(_, process)| process.pid);
         self.pane_scroll = 0;
     }
+}
+
+/// Whatever the case; a number is a process.
+fn says(process: &Process, words: &str) -> bool {
+    let words = words.to_lowercase();
+    let texts = [
+        process.command.as_str(),
+        &process.comm,
+        &process.place,
+        process.user.as_deref().unwrap_or_default(),
+    ];
+    let is_named = texts.iter().any(|text| text.to_lowercase().contains(&words));
+    is_named || process.pid.to_string() == words
 }
 
 /// Each below the nearest of its ancestors that is there.

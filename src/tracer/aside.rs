@@ -18,7 +18,7 @@ pub(super) struct Aside<Question, Answer> {
 
 impl<Question: Send + 'static, Answer: Send + 'static> Aside<Question, Answer> {
     /// Nobody has asked yet. `name`: that of the thread.
-    pub fn new(name: &'static str, work: Work<Question, Answer>) -> Self {
+    pub(crate) fn new(name: &'static str, work: Work<Question, Answer>) -> Self {
         Aside {
             name,
             work,
@@ -28,7 +28,7 @@ impl<Question: Send + 'static, Answer: Send + 'static> Aside<Question, Answer> {
     }
 
     /// Whether it will be answered: not where the system has no thread for us.
-    pub fn ask(&mut self, question: Question) -> bool {
+    pub(crate) fn ask(&mut self, question: Question) -> bool {
         let (name, work) = (self.name, self.work);
         let thread = self.thread.get_or_insert_with(|| start(name, work));
         let sent = thread.0.send(question).is_ok();
@@ -37,19 +37,19 @@ impl<Question: Send + 'static, Answer: Send + 'static> Aside<Question, Answer> {
     }
 
     /// Questions that are not answered yet.
-    pub fn unanswered(&self) -> usize {
+    pub(crate) fn unanswered(&self) -> usize {
         self.unanswered
     }
 
     /// An answer that has come.
-    pub fn take(&mut self) -> Option<Answer> {
+    pub(crate) fn take(&mut self) -> Option<Answer> {
         let answer = self.thread.as_ref()?.1.try_recv().ok()?;
         self.unanswered = self.unanswered.saturating_sub(1);
         Some(answer)
     }
 
     /// An answer, which is waited for until `end`; `None`: none comes by then.
-    pub fn wait(&mut self, end: Instant) -> Option<Answer> {
+    pub(crate) fn wait(&mut self, end: Instant) -> Option<Answer> {
         if self.unanswered == 0 {
             return None;
         }

@@ -124,7 +124,7 @@ impl Tracer {
     }
 
     /// What one hit costs here, at each kind of place.
-    pub fn prices(&self) -> Vec<Hits> {
+    pub(crate) fn prices(&self) -> Vec<Hits> {
         let spare = self.engine.rows() as u32 - 1;
         let places = [Place::Emulated, Place::SingleStepped, Place::Nop5];
         let kinds = places.into_iter().flat_map(|place| [(place, true), (place, false)]);

@@ -7,6 +7,7 @@ use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::frame::lines::frame_place;
 use crate::model::memory::{AllocationMap, SiteReport, Wanted};
+use crate::model::summary::Summary;
 use crate::probe::open_calls::{NotSeen, OpenCall};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,7 +21,7 @@ const MOST_SITES: usize = 200;
 #[derive(Debug, Clone, Default)]
 pub struct Closeup {
     pub functions: Vec<Function>,
-    pub in_progress: Vec<InProgress>,
+    pub(crate) in_progress: Vec<InProgress>,
     /// Why calls in progress are not seen of all threads.
     pub unseen: Option<String>,
     /// Most bytes first.
@@ -44,7 +45,7 @@ pub struct Function {
 
 /// Calls that one thread is in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InProgress {
+pub(crate) struct InProgress {
     pub tid: u32,
     pub comm: String,
     /// The outermost first.
@@ -58,7 +59,7 @@ impl Tracer {
     ///
     /// # Errors
     /// A table of the kernel cannot be read.
-    pub fn closeup(&mut self, pid: u32, wanted: Option<Wanted>) -> Result<Closeup> {
+    pub(crate) fn closeup(&mut self, pid: u32, wanted: Option<Wanted>) -> Result<Closeup> {
         let (in_progress, unseen) = self.in_progress(pid);
         let (catalog, now) = (&self.rows.catalog, monotonic_ns());
         let sites = self.memory.sites_of(pid, catalog, now);
@@ -75,6 +76,21 @@ impl Tracer {
             sites,
             map,
         })
+    }
+
+    /// Names the places in `summary` where processes have waited longest: that of a run that goes on has no call stacks.
+    pub(crate) fn name_waits(&mut self, summary: &mut Summary) {
+        let waits = summary.work.iter().flat_map(|process| {
+            let asked = process.waits.iter().map(|wait| (wait.total_ns, wait.site));
+            asked.chain(process.hidden.iter().map(|wait| (wait.total_ns, wait.site)))
+        });
+        let mut waits: Vec<(u64, u64)> = waits.filter(|(_, site)| *site != 0).collect();
+        waits.sort_unstable_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+        for (_, site) in waits.into_iter().take(MOST_SITES) {
+            if let Some(shown) = self.memory.sites.frames(site) {
+                summary.memory.stacks.insert(site, shown.frames.clone());
+            }
+        }
     }
 
     fn places_of(&mut self, sites: BTreeSet<u64>) -> HashMap<u64, String> {

@@ -27,24 +27,24 @@ impl Taker for Diagnostics {
 
 impl Tracer {
     /// Has the summary say what is wrong, by the calls that are written. To be asked for before anything is traced.
-    pub fn look_for_findings(&mut self) {
+    pub(crate) fn look_for_findings(&mut self) {
         self.begin_measures();
         self.findings = Ok(Box::default());
     }
 
     /// Has the summary say why it does not tell what is wrong.
-    pub fn leave_findings_out(&mut self, why: &str) {
+    pub(crate) fn leave_findings_out(&mut self, why: &str) {
         self.findings = Err(Some(why.to_owned()));
     }
 
     /// Whether the summary will say what is wrong.
     #[must_use]
-    pub fn looks_for_findings(&self) -> bool {
+    pub(crate) fn looks_for_findings(&self) -> bool {
         self.findings.is_ok()
     }
 
     /// Leaves it to whoever takes the rows to look for what is wrong. Why that cannot be told stays said.
-    pub fn leave_findings_to_others(&mut self) {
+    pub(crate) fn leave_findings_to_others(&mut self) {
         if self.findings.is_ok() {
             self.findings = Err(None);
         }

@@ -26,9 +26,10 @@ impl Tracer {
             self.fold(&ended);
         }
         for tgid in ended {
-            self.comms.remove(&tgid);
-            self.callers.remove(&tgid);
-            self.numbers.forget(tgid);
+            self.threads.left(tgid);
+            if self.callers.remove(&tgid) && self.encoder.is_some() {
+                self.note_departed(tgid);
+            }
             self.forget_owner(tgid);
         }
     }

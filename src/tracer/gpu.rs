@@ -9,8 +9,8 @@ use crate::activity::{Activities, INJECTION, Report as Told, Wish};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
 use crate::model::activity::{
-    Account, Activity, Cause, Coverage, DeviceReport, Given, Matcher, Matching, Overhead, OverheadSums, Report, Sites,
-    Turn, Waiting,
+    Account, Activity, Cause, Coverage, DeviceReport, Given, Limits, Matcher, Matching, Overhead, OverheadSums, Report,
+    Sites, Turn, Waiting,
 };
 use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Demand {
+pub(crate) struct Demand {
     pub wish: Wish,
     /// Where it cannot be had, that is an error.
     pub must: bool,
@@ -199,7 +199,7 @@ impl Tracer {
     ///
     /// # Errors
     /// It must be, and cannot.
-    pub fn watch_gpu(&mut self, demand: Demand) -> Result<()> {
+    pub(crate) fn watch_gpu(&mut self, demand: Demand) -> Result<()> {
         let activities = match Activities::start(demand.wish) {
             Err(error) if demand.must => return Err(error.context("failed to record what the GPU executes")),
             started => started.map_err(|error| message(&error)),
@@ -255,6 +255,9 @@ impl Tracer {
                 gpu.matcher.turn(source.pid, turn);
                 gpu.waiting.turn(source.pid, turn);
                 return;
+            }
+            if let Some(limits) = Limits::of(record) {
+                gpu.account.limit(source.pid, record.device, limits);
             }
             if let Some(measure) = of_device(source.pid, record).filter(|_| matched) {
                 self.window.measure(measure);

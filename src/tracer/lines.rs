@@ -191,7 +191,7 @@ impl Tracer {
     }
 
     /// Whether nobody reads the output any more.
-    pub fn output_closed(&self) -> bool {
+    pub(crate) fn output_closed(&self) -> bool {
         self.output.closed()
     }
 }

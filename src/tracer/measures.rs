@@ -5,7 +5,7 @@
 
 use super::Tracer;
 use crate::device::telemetry::{Gpu, Sampler, Telemetry};
-use crate::model::activity::Idle;
+use crate::model::activity::{Idle, Waited};
 use crate::model::beside::{Measure, Measured};
 use crate::model::work::Gap;
 use crate::wire::RowCounter;
@@ -102,6 +102,7 @@ fn of_idle(pid: u32, idle: &Idle) -> Measure {
         tid: idle.tid,
         what: Measured::Idle {
             ns: idle.until - idle.since,
+            devices: idle.devices,
             why: idle.why,
         },
     }
@@ -114,10 +115,29 @@ fn of_gpu(gpu: &Gpu, now: u64) -> Vec<Measure> {
         ("power_mw", gpu.power_mw.map(u64::from)),
     ];
     let index = gpu.identity.index;
-    let known = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let known = values
+        .into_iter()
+        .chain(of_units(gpu))
+        .filter_map(|(name, value)| Some((name, value?)));
     known
         .map(|(name, value)| measure(now, (0, 0), &format!("nvml.{index}.{name}"), value))
         .collect()
+}
+
+/// How much of a whole device worked, where NVML tells it (GPM). Not of its parts: which of them is whose is not known here.
+fn of_units(gpu: &Gpu) -> Vec<(&'static str, Option<u64>)> {
+    let Some(whole) = gpu.gpm.iter().find(|reading| reading.gpu_instance.is_none()) else {
+        return Vec::new();
+    };
+    let tensor = whole.pipes.iter().find(|(name, _)| *name == "tensor");
+    let rounded = |percent: f64| percent.clamp(0.0, 100.0).round() as u64;
+    let values = [
+        ("sm_percent", whole.sm_percent),
+        ("sm_occupancy_percent", whole.occupancy_percent),
+        ("tensor_percent", tensor.map(|(_, percent)| *percent)),
+        ("dram_percent", whole.dram_percent),
+    ];
+    values.map(|(name, value)| (name, value.map(rounded))).to_vec()
 }
 
 /// Which devices the processes use that call.
@@ -200,6 +220,7 @@ impl Tracer {
             since: gap.since,
             until: gap.until,
             tid: gap.tid,
+            devices: Waited::Any,
             why: None,
         };
         gaps.map(|(pid, gap)| (pid, bound(gap))).collect()

@@ -49,6 +49,7 @@ impl Tracer {
                 }
                 if self.encoder.is_some() {
                     self.comms.insert(notice.tid, comm);
+                    self.threads.met(notice.tgid, notice.tid);
                 }
             }
             wire::NOTICE_FORK => {

@@ -4,7 +4,7 @@ use super::Tracer;
 use crate::discover;
 use crate::engine::{Records, Stream};
 use crate::inside;
-use crate::model::range::Range;
+use crate::model::range::{Range, Shape};
 use crate::probe::launch::Runner;
 use crate::record::{Encoder, Taker};
 use std::collections::HashMap;
@@ -16,18 +16,41 @@ pub(super) struct RangePlane {
     records: Records,
     /// Names of programs, for threads that have ended before they were told of.
     programs: HashMap<u32, String>,
+    /// What programs call the categories of a domain, by process, domain and number.
+    categories: HashMap<(u32, String, u32), String>,
 }
 
 /// Programs whose names are known; when there are more, nothing is known of any for a moment.
 const MOST_PROGRAMS: usize = 1 << 16;
+/// The same of categories; of more no names are known.
+const MOST_CATEGORIES: usize = 1 << 14;
+
+impl RangePlane {
+    fn name_category(&mut self, named: Range) {
+        if self.categories.len() < MOST_CATEGORIES {
+            let key = (named.pid, named.domain, named.category);
+            self.categories.insert(key, named.name);
+        }
+    }
+
+    /// What the program calls the category of a range.
+    fn category_of(&self, range: &Range) -> Option<&str> {
+        if range.category == 0 {
+            return None;
+        }
+        let key = (range.pid, range.domain.clone(), range.category);
+        self.categories.get(&key).map(String::as_str)
+    }
+}
 
 impl Tracer {
     /// Has ranges and marks become lines, where the engine is told of them.
-    pub fn watch_ranges(&mut self) {
+    pub(crate) fn watch_ranges(&mut self) {
         let opened = Records::open(self.engine.as_ref(), Stream::Ranges);
         self.ranges = opened.ok().map(|records| RangePlane {
             records,
             programs: HashMap::new(),
+            categories: HashMap::new(),
         });
     }
 
@@ -56,14 +79,16 @@ impl Tracer {
             plane.programs.clear();
         }
         plane.programs.insert(pid, comm.to_owned());
+        plane.categories.retain(|(of, ..), _| *of != pid);
     }
 
     /// Takes in what programs have told.
     pub(super) fn take_ranges(&mut self) {
-        let Some(plane) = &self.ranges else { return };
+        let Some(plane) = &mut self.ranges else { return };
         let inbox = Rc::clone(plane.records.drain());
         for record in inbox.borrow().records() {
             match Range::parse(record) {
+                Some(range) if range.shape == Shape::Category => plane.name_category(range),
                 Some(range) => self.window.annotate(range),
                 None => self.malformed += 1,
             }
@@ -78,7 +103,8 @@ impl Tracer {
             let now = discover::comm(range.pid, range.tid);
             now.or_else(|| program.cloned()).unwrap_or_else(|| "?".to_owned())
         });
-        let made = self.maker.range(range, comm, encoder.keeps());
+        let category = self.ranges.as_ref().and_then(|plane| plane.category_of(range));
+        let made = self.maker.range(range, category, comm, encoder.keeps());
         if let Ok(findings) = &mut self.findings {
             Taker::take(findings.as_mut(), &made);
         }

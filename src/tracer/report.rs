@@ -163,7 +163,7 @@ impl Tracer {
     }
 
     /// Who holds memory now. `last`: nothing comes after it.
-    pub fn memory_report(&mut self, last: bool) -> MemoryReport {
+    pub(crate) fn memory_report(&mut self, last: bool) -> MemoryReport {
         self.report_memory(last, &[])
     }
 
@@ -378,7 +378,7 @@ fn describe(file: &crate::probe::attach::Attached) -> String {
 }
 
 /// CPU seconds used so far and resident bytes of this process, and of those that read for it.
-pub fn own_usage() -> (f64, u64) {
+pub(crate) fn own_usage() -> (f64, u64) {
     // SAFETY: the call only fills the structure that it is given
     let usage = unsafe {
         let mut usage = std::mem::zeroed::<libc::rusage>();

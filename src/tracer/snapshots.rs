@@ -143,7 +143,7 @@ impl Tracer {
     ///
     /// # Errors
     /// The totals cannot be read.
-    pub fn summary_so_far(&mut self, prices: &[Hits]) -> Result<Summary> {
+    pub(crate) fn summary_so_far(&mut self, prices: &[Hits]) -> Result<Summary> {
         let counted = self.engine.snapshot(self.rows.plans.len())?;
         self.follow(monotonic_ns());
         let mut summary = self.summary_up_to(&counted)?;

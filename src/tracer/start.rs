@@ -39,7 +39,7 @@ const NOBODY: u32 = 0;
 
 /// What a run looks at beside calls.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// Where threads are outside CUDA.
     pub samples: bool,
     /// System calls on the driver's devices are counted, and none is told of.
@@ -78,7 +78,7 @@ impl Tracer {
     ///
     /// # Errors
     /// It refuses what a run needs.
-    pub fn over(
+    pub(crate) fn over(
         engine: Box<dyn Engine>,
         mut rows: RunRows,
         beside: Beside,
@@ -142,6 +142,7 @@ impl Tracer {
             numbers: Numbers::default(),
             comms: HashMap::from([(NOBODY, "kernel".to_owned())]),
             ended: HashSet::new(),
+            threads: super::threads::Threads::default(),
             descendants: BTreeMap::new(),
             callers: HashSet::new(),
             notices_lost: 0,
@@ -157,6 +158,8 @@ impl Tracer {
             lost_in_all: 0,
             lost_since: monotonic_ns(),
             last_second: Instant::now(),
+            idle_followed: Instant::now(),
+            named: Instant::now(),
             started: Instant::now(),
             wait: Duration::from_millis(1),
             shown: false,

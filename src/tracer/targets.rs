@@ -25,7 +25,7 @@ impl Tracer {
     ///
     /// # Errors
     /// It does not exist or may not be looked at.
-    pub fn add_process(&mut self, pid: u32) -> Result<()> {
+    pub(crate) fn add_process(&mut self, pid: u32) -> Result<()> {
         self.engine.add_target(pid)?;
         let uses_gpu = self
             .look_at(pid)
@@ -40,7 +40,7 @@ impl Tracer {
     }
 
     /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
-    pub fn add_running(&mut self) {
+    pub(crate) fn add_running(&mut self) {
         let own = std::process::id();
         let mut hidden = 0;
         for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
@@ -50,7 +50,10 @@ impl Tracer {
                     self.memory.meet(pid);
                     self.warn_once_of_debugger(pid);
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => hidden += 1,
+                // the links of a process that has ended meanwhile are refused, too
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !discover::is_gone(pid) => {
+                    hidden += 1;
+                }
                 _ => {}
             }
         }
@@ -62,7 +65,7 @@ impl Tracer {
     }
 
     /// Has calls count from now on, where [`crate::probe::Setup::paused`] has kept them from it until all is attached.
-    pub fn begin_counting(&mut self) {
+    pub(crate) fn begin_counting(&mut self) {
         self.memory.begin();
         self.started = Instant::now();
         self.engine.count_calls(true);
@@ -70,12 +73,12 @@ impl Tracer {
 
     /// Processes that stood by and have made no call since we knocked: what they call next is seen.
     #[must_use]
-    pub fn awaited(&self) -> Vec<u32> {
+    pub(crate) fn awaited(&self) -> Vec<u32> {
         self.engine.awaited()
     }
 
     /// Attaches to the libraries that are installed, so that the first process that maps one misses nothing.
-    pub fn add_installed(&mut self) {
+    pub(crate) fn add_installed(&mut self) {
         self.attacher.attach_installed(self.engine.as_ref(), &mut self.rows);
     }
 
@@ -83,7 +86,7 @@ impl Tracer {
     ///
     /// # Errors
     /// It could not reach us.
-    pub fn environment_of(&mut self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
+    pub(crate) fn environment_of(&mut self, runner: Option<&Runner>) -> Result<Vec<(OsString, OsString)>> {
         let preloaded = match runner {
             Some(runner) => runner.environment.get(OsStr::new(PRELOAD)).cloned(),
             None => std::env::var_os(PRELOAD),
@@ -97,7 +100,7 @@ impl Tracer {
     }
 
     /// Attaches to a program before it is started.
-    pub fn add_program(&mut self, path: &std::path::Path) {
+    pub(crate) fn add_program(&mut self, path: &std::path::Path) {
         let Ok(file) = ForeignFile::find(path) else {
             return;
         };

@@ -1,13 +1,14 @@
 //! Feeds the model of work: records of its ring, memory calls and the ends of processes, by time.
 
 use super::facts::PendingFacts;
+use super::in_order::InOrder;
 use super::memory::MemoryPlane;
 use crate::catalog::Catalog;
 use crate::discover;
 use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
-use crate::model::memory::{self, Origin};
+use crate::model::memory::{self, Ledgers, Origin};
 use crate::model::work::{Call, Gap, IdleTime, ProcessReport, StreamName, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
@@ -55,8 +56,7 @@ pub(super) struct WorkPlane {
     wanted: bool,
     calls: Records,
     model: Work,
-    /// By time, CLOCK_MONOTONIC ns.
-    held: Vec<(u64, Item)>,
+    held: InOrder<Item>,
     lost: u64,
     pub(super) malformed: u64,
     pub(super) facts: PendingFacts,
@@ -82,7 +82,7 @@ impl WorkPlane {
             wanted,
             calls: Records::open(engine, engine::Stream::Work)?,
             model: Work::default(),
-            held: Vec::new(),
+            held: InOrder::default(),
             lost: 0,
             malformed: 0,
             facts: PendingFacts::default(),
@@ -106,7 +106,7 @@ impl WorkPlane {
             memory.sites.note(call.tid, call.entered, call.site);
             // its process may be gone before this is applied
             self.introduce(call.tgid, call.entered, memory);
-            self.held.push((call.returned, Item::Work(call)));
+            self.held.push(call.returned, Item::Work(call));
         }
         inbox.borrow_mut().clear();
     }
@@ -149,17 +149,21 @@ impl WorkPlane {
         Some(sums.used)
     }
 
-    /// A memory call has come in.
-    pub(super) fn remember(&mut self, call: &MemoryCall) {
+    /// A memory call has come in: the ledgers have it, and it gave back so many bytes.
+    pub(super) fn remember(&mut self, call: &memory::Call<'_>, ledgers: &Ledgers, freed: Option<u64>) {
         if self.wanted {
-            self.held.push((call.returned, Item::Memory(*call)));
+            self.held.push(call.raw.returned, Item::Memory(*call.raw));
+        }
+        if self.facts.wanted() {
+            let held = ledgers.held_on_devices(call.raw.tgid);
+            self.facts.note_memory(call, held, freed);
         }
     }
 
     /// A process has ended, or has become another program.
     pub(super) fn ended(&mut self, notice: &Notice) {
         let (pid, comm) = (notice.tgid, wire::text_of(&notice.comm));
-        self.held.push((notice.at, Item::End { pid, comm }));
+        self.held.push(notice.at, Item::End { pid, comm });
     }
 
     /// Applies what happened before `now`, CLOCK_MONOTONIC ns, and cannot come any more.
@@ -169,10 +173,7 @@ impl WorkPlane {
         } else {
             now.saturating_sub(LATE_NS)
         };
-        self.held.sort_by_key(|(at, _)| *at);
-        let due = self.held.partition_point(|(at, _)| *at < horizon);
-        let later = self.held.split_off(due);
-        for (at, item) in std::mem::replace(&mut self.held, later) {
+        while let Some((at, item)) = self.held.next_before(horizon) {
             match item {
                 Item::Work(raw) => self.apply(&raw, catalog, memory),
                 Item::Memory(raw) => {
@@ -301,11 +302,11 @@ impl WorkPlane {
     /// A process has ended, and nobody told.
     pub(super) fn lost_sight(&mut self, pid: u32) {
         let comm = String::new();
-        self.held.push((crate::clock::monotonic_ns(), Item::End { pid, comm }));
+        self.held.push(crate::clock::monotonic_ns(), Item::End { pid, comm });
     }
 
-    /// To be called each second.
-    pub(super) fn settle(&mut self) {
+    /// Processes may call themselves otherwise than before.
+    pub(super) fn name_all(&mut self) {
         for pid in self.model.alive().collect::<Vec<u32>>() {
             self.name(pid);
         }

@@ -104,35 +104,35 @@ impl Tracer {
     ///
     /// # Errors
     /// The kernel refuses to map a ring.
-    pub fn watch_xids(&mut self, past: bool) -> Result<()> {
+    pub(crate) fn watch_xids(&mut self, past: bool) -> Result<()> {
         let from = if past { From::Oldest } else { From::Now };
         self.xids = Some(XidPlane::open(self.engine.as_ref(), from)?);
         Ok(())
     }
 
     /// The Xids that have come since the last time, where sums by owner are kept.
-    pub fn take_reports(&mut self) -> Vec<Report> {
+    pub(crate) fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
     }
 
     /// The Xids of the boot that were in the log before this run; once.
-    pub fn take_past_xids(&mut self) -> Vec<Logged> {
+    pub(crate) fn take_past_xids(&mut self) -> Vec<Logged> {
         self.xids.as_mut().map(XidPlane::take_past).unwrap_or_default()
     }
 
     /// Whether the kernel's log is read for Xids.
-    pub fn reads_log(&self) -> bool {
+    pub(crate) fn reads_log(&self) -> bool {
         self.xids.as_ref().is_some_and(XidPlane::reads_log)
     }
 
     /// Whether an Xid that comes is seen: in the log, or at the tracepoint.
-    pub fn sees_xids(&self) -> bool {
+    pub(crate) fn sees_xids(&self) -> bool {
         let sees = |xids: &XidPlane| xids.reads_log() || xids.tracepoint.is_attached();
         self.xids.as_ref().is_some_and(sees)
     }
 
     /// What of Xids is not seen, and why; one line each.
-    pub fn unseen_xids(&self) -> Vec<String> {
+    pub(crate) fn unseen_xids(&self) -> Vec<String> {
         let notes = |xids: &XidPlane| xids.notes(self.engine.as_ref());
         self.xids.as_ref().map(notes).unwrap_or_default()
     }
@@ -145,10 +145,11 @@ impl Tracer {
         let has_called = |pid| callers.contains(&pid) || tally.knows(pid);
         let reports = plane.take(now, last, &|pid| everyone || engine.is_target(pid) || has_called(pid));
         for report in reports {
-            match self.fleet {
-                Some(_) => self.reports.push(report),
-                None if self.encoder.is_some() => self.window.report(report),
-                None => {}
+            if self.encoder.is_some() {
+                self.window.report(report.clone());
+            }
+            if self.fleet.is_some() {
+                self.reports.push(report);
             }
         }
     }

@@ -1,12 +1,14 @@
 """What recording costs one running program: switched on and off in turns, so that neither another process nor another minute
 of the machine is compared.
 
-usage: alternating.py GPUSCOPE train|forward ROUNDS SECONDS
+usage: alternating.py GPUSCOPE train|forward|ddp ROUNDS SECONDS
 
 The program carries the agent (`gpuscope preload`). In each round nobody looks for SECONDS, then each way of looking has
 SECONDS; a step counts where it lies wholly in a turn without the turn's first half (attaching) and last tenth. Prints
 for each way the median of its ratios: the turn's median (and mean) step to that of the quiet turns before and after it.
+ddp: a process for each of GPUS (2), all of them looked at; steps are rank 0's. CHOSEN: some of the ways, by name with `;` between.
 """
+import os
 import signal
 import statistics
 import subprocess
@@ -16,25 +18,26 @@ import time
 from pathlib import Path
 
 GPUSCOPE, MODE, ROUNDS, SECONDS = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
-STEPS_A_SECOND = {"train": 130, "forward": 4500}
+STEPS_A_SECOND = {"train": 130, "forward": 4500, "ddp": 1000}
 WAYS = {
     "record": ["record", "--engine", "inside"],
     "leaks": ["leaks", "--engine", "inside"],
     "trace -q": ["trace", "-q", "--engine", "inside"],
     "record by the kernel": ["record", "--engine", "kernel", "--gpu", "off"],
 }
+WAYS = {name: way for name, way in WAYS.items() if name in os.environ.get("CHOSEN", ";".join(WAYS)).split(";")}
 
 
 def now() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def look(way: list[str], pid: int, folder: Path) -> tuple[int, int, str]:
+def look(way: list[str], pids: list[int], folder: Path) -> tuple[int, int, str]:
     """The time in which the program was looked at for sure, and what was said."""
     output = ["-o", str(folder / "now.arrows")] if way[0] == "record" else []
     (folder / "now.arrows").unlink(missing_ok=True)
     began = now()
-    with subprocess.Popen([GPUSCOPE, *way, *output, "-p", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    with subprocess.Popen([GPUSCOPE, *way, *output, *(word for pid in pids for word in ("-p", str(pid)))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True) as looking:
         time.sleep(SECONDS)
         ended = now()
@@ -54,25 +57,42 @@ def step_of(begins: list[int], turn: tuple[int, int], middle) -> float:
     return middle(steps) if steps else float("nan")
 
 
+def working() -> list[int]:
+    """The program's processes, without what has started them."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue
+        if any(word.endswith("transformer.py") for word in words[1:4]) and "torch.distributed.run" not in words:
+            found.append(int(folder.name))
+    return found
+
+
 def main() -> None:
     folder = Path(tempfile.mkdtemp())
     times = folder / "times"
     total = ROUNDS * (1 + 2 * len(WAYS)) * SECONDS + 20
+    ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", os.environ.get("GPUS", "2")] if MODE == "ddp" else []
     program = subprocess.Popen(
-        [GPUSCOPE, "preload", "--", "python3", "tests/gpu/transformer.py", MODE, str(int(total * STEPS_A_SECOND[MODE])), "--times",
-         str(times), "--end-on-interrupt"], stdout=subprocess.PIPE, text=True)
+        [GPUSCOPE, "preload", "--", "python3", *ranks, "tests/gpu/transformer.py", MODE, str(int(total * STEPS_A_SECOND[MODE])),
+         "--times", str(times), "--end-on-interrupt"], stdout=subprocess.PIPE, text=True, start_new_session=True)
     for line in program.stdout:
         if line.startswith("BEGIN"):
             break
-    turns = []
+    turns, pids = [], working()
     for _ in range(ROUNDS):
         for name, way in WAYS.items():
             before = wait(SECONDS / 2)
-            began, ended, said = look(way, program.pid, folder)
+            began, ended, said = look(way, pids, folder)
             turns.append((name, before, (began, ended), wait(SECONDS / 2), said))
+    if MODE == "ddp":  # ranks that end at different steps would wait for each other; each leads a session of its own
+        for pid in [program.pid, *pids]:
+            os.kill(pid, signal.SIGKILL)
     program.send_signal(signal.SIGINT)
     program.communicate(timeout=120)
-    begins = [int(line) for line in times.read_text(encoding="ascii").split()]
+    begins = [int(line) for line in times.read_text(encoding="ascii").split("\n")[:-1]]
     report(begins, turns)
 
 

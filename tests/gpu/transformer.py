@@ -118,9 +118,6 @@ def keep(begins: list[int]) -> None:
     """The median is less moved by a neighbour's work than the mean."""
     steps = sorted(after - begin for begin, after in zip(begins, begins[1:]))
     say("STEP", json.dumps({"median_ms": steps[len(steps) // 2] / 1e6, "steps": len(steps)}))
-    if TIMES and RANK == 0:
-        with open(TIMES, "w", encoding="ascii") as lines:
-            lines.writelines(f"{begin}\n" for begin in begins)
 
 
 def main() -> None:
@@ -136,10 +133,13 @@ def main() -> None:
     mark("BEGIN")
     start = time.perf_counter()
     begins, result = [], 0.0
+    times = open(TIMES, "w", encoding="ascii", buffering=1) if TIMES and RANK == 0 else None
     for number in range(STEPS):
         if ENDED:
             break
         begins.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+        if times:
+            times.write(f"{begins[-1]}\n")
         result = step(number)
     seconds = time.perf_counter() - start
     mark("END")

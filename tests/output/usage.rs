@@ -203,7 +203,7 @@ fn serve_names_the_place_of_each_mistake_in_its_file() {
     assert_eq!(status, Some(2), "{said}");
     for (place, cure) in [
         ("1:1", "hint: did you mean collect?"),
-        ("3:10", "hint: a number and s, min or h"),
+        ("3:10", "hint: a number and s, min, h or d"),
         ("5:7", "hint: such as http://"),
     ] {
         let line = said.lines().find(|line| line.contains(&format!("{path}:{place}: ")));
@@ -217,7 +217,7 @@ fn serve_ends_with_2_and_names_the_cure() {
     for (words, cure) in [
         (
             &["serve", "--retain", "3600"][..],
-            "--retain: \"3600\" is no duration; hint: a number and s, min or h",
+            "--retain: \"3600\" is no duration; hint: a number and s, min, h or d",
         ),
         (
             &["serve", "--collect", "memroy"],

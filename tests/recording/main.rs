@@ -4,6 +4,7 @@
 
 #[cfg(all(feature = "record", feature = "parquet"))]
 mod export;
+mod reading_rights;
 mod recording_size;
 mod recordings;
 mod report;

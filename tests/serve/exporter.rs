@@ -1,6 +1,6 @@
 //! `gpuscope serve` as a process, with the simulated NVML.
 
-use super::support::{Ledger, eventually, sim, sim_folder};
+use super::support::{Counts, Ledger, eventually, sim, sim_folder};
 use gpuscope::catalog::{Catalog, Row};
 use gpuscope::filter::Filter;
 use std::fs::File;
@@ -15,6 +15,36 @@ pub const PLAIN: &str = "text/plain;version=0.0.4";
 
 /// What the simulated NVML has from the beginning: two links of NVLink.
 pub const LINKS: &str = "0 nvlinks 2\n0 nvlink_sent_kib.0 100\n0 nvlink_received_kib.0 100\n";
+
+/// Calls of a program that are hooked where nobody asks for getters, as far as their functions are `wanted`.
+pub fn hooked(ledger: &Ledger, wanted: impl Fn(&Row) -> bool) -> Counts {
+    let catalog = Catalog::builtin().expect("the catalogue");
+    let filter = Filter::parse(&[], &["all".to_owned()])
+        .expect("a filter")
+        .without_getters();
+    ledger.visible_where(|layer, name| {
+        let is_it = |row: &&Row| {
+            let library = catalog.library_with(row.library);
+            row.symbol == name && library.is_some_and(|library| library.name == layer)
+        };
+        let row = catalog.rows.iter().find(is_it);
+        row.is_some_and(|row| filter.selects(&catalog, row) && wanted(row))
+    })
+}
+
+/// As [`Exporter::sum`], of a scrape.
+pub fn sum_in(text: &str, metric: &str, parts: &[&str]) -> Option<f64> {
+    let is_of = |line: &&str| {
+        line.strip_prefix(metric)
+            .is_some_and(|rest| rest.starts_with(['{', ' ']))
+    };
+    let lines = text
+        .lines()
+        .filter(is_of)
+        .filter(|line| parts.iter().all(|part| line.contains(part)));
+    let values: Vec<f64> = lines.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    (!values.is_empty()).then(|| values.iter().sum())
+}
 
 /// An exporter; killed when dropped.
 pub struct Exporter {
@@ -122,19 +152,7 @@ impl Exporter {
         if self.getters {
             return ledger.visible().values().sum();
         }
-        let catalog = Catalog::builtin().expect("the catalogue");
-        let filter = Filter::parse(&[], &["all".to_owned()])
-            .expect("a filter")
-            .without_getters();
-        let is_hooked = |layer: &str, name: &str| {
-            let is_it = |row: &&Row| {
-                let library = catalog.library_with(row.library);
-                row.symbol == name && library.is_some_and(|library| library.name == layer)
-            };
-            let row = catalog.rows.iter().find(is_it);
-            row.is_some_and(|row| filter.selects(&catalog, row))
-        };
-        ledger.visible_where(is_hooked).values().sum()
+        hooked(ledger, |_| true).values().sum()
     }
 
     /// It was started with the collector of getters.
@@ -171,17 +189,7 @@ impl Exporter {
 
     /// The sum of the samples of a metric whose line contains all of `parts`; `None`: there is none.
     pub fn sum(&self, metric: &str, parts: &[&str]) -> Option<f64> {
-        let text = self.scrape(PLAIN);
-        let is_of = |line: &&str| {
-            line.strip_prefix(metric)
-                .is_some_and(|rest| rest.starts_with(['{', ' ']))
-        };
-        let lines = text
-            .lines()
-            .filter(is_of)
-            .filter(|line| parts.iter().all(|part| line.contains(part)));
-        let values: Vec<f64> = lines.filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
-        (!values.is_empty()).then(|| values.iter().sum())
+        sum_in(&self.scrape(PLAIN), metric, parts)
     }
 
     /// How it ended, once it has.

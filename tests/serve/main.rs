@@ -9,11 +9,15 @@ mod deploy;
 mod driver;
 mod exporter;
 mod expression;
+mod fleet;
 mod fresh;
 mod frozen;
 mod hanging;
 mod hardware;
 mod idle;
+#[cfg(feature = "record")]
+mod kept;
+mod kubelet;
 mod links;
 mod numbers;
 #[cfg(feature = "otlp")]
@@ -22,8 +26,10 @@ mod owners;
 mod page;
 mod prometheus;
 mod queries;
+mod reserved;
 mod restart;
 mod rights;
+mod slurm;
 mod soak;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,8 +1,10 @@
 //! Prometheus answers with the numbers of the simulated CUDA's own ledger: all of them, and for ever.
 
 use super::exporter::{Exporter, OPENMETRICS, PLAIN};
+use super::kubelet::Kubelet;
 use super::prometheus::{Prometheus, tool};
 use super::queries;
+use super::reserved::FIRST_GPU;
 use super::support::{Ended, Ledger, eventually, number, sim};
 use super::workload::Workloads;
 use serde_json::Value;
@@ -28,8 +30,11 @@ struct Scene {
 #[test]
 #[ignore = "needs root and BPF"]
 fn prometheus_answers_with_the_ledgers_numbers() {
-    let everything = "api,getters,buckets,errors,memory,launches,copies,sync,driver,nvml,xid,self";
-    let exporter = Exporter::start(&["--collect", everything, "--retain", "10min"]);
+    let everything = "api,getters,buckets,errors,memory,launches,copies,sync,driver,nvml,reserved,xid,self";
+    let kubelet = Kubelet::start(&[("ml", "q-idle", "main", FIRST_GPU)]);
+    let socket = kubelet.socket();
+    let socket = socket.to_str().expect("UTF-8");
+    let exporter = Exporter::start(&["--collect", everything, "--retain", "10min", "--pod-resources", socket]);
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
     let prometheus = Prometheus::of(&exporter);
@@ -276,7 +281,9 @@ impl Scene {
                 .query(&format!("resets({}[1h]) > 0", labels["__name__"]));
             assert!(fallen.is_empty(), "{}: {fallen:?}", labels["__name__"]);
         }
-        let lost = self.prometheus.query("sum(gpuscope_lost_records_total) > 0");
+        let lost = self
+            .prometheus
+            .query("sum by (reason) (gpuscope_lost_records_total) > 0");
         assert!(lost.is_empty(), "{lost:?}");
     }
 

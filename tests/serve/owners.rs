@@ -1,6 +1,7 @@
 //! Programs that are gone before anybody can look at them: whose they were is known all the same.
 
 use super::exporter::Exporter;
+use super::slurm::Job;
 use super::support::{Ledger, Program, eventually, sim_folder};
 use super::workload::Workloads;
 use std::path::{Path, PathBuf};
@@ -8,47 +9,21 @@ use std::process::{Command, Stdio};
 
 const SHORT: usize = 60;
 
-/// A job as Slurm's daemon makes one, in one hierarchy; removed when dropped.
-struct Job {
-    folders: [PathBuf; 3],
-}
-
-impl Job {
-    fn below(hierarchy: &Path, number: usize) -> Job {
-        let slurm = hierarchy.join(format!("slurm_test{}", std::process::id()));
-        let job = slurm.join(format!("job_{number}"));
-        let step = job.join("step_batch");
-        std::fs::create_dir_all(&step).expect("a cgroup");
-        Job {
-            folders: [step, job, slurm],
-        }
-    }
-
-    /// A batch script that runs a program many times, as quickly as it can; what they did.
-    fn run(&self, program: &Path, times: usize) -> Ledger {
-        let ledger = tempfile::tempdir().expect("a folder");
-        let script =
-            "echo $$ > \"$1\" && n=0 && while [ $n -lt \"$2\" ]; do \"$3\" train 1 || exit 1; n=$((n + 1)); done";
-        let status = Command::new("sh")
-            .args(["-c", script, "batch"])
-            .arg(self.folders[0].join("cgroup.procs"))
-            .arg(times.to_string())
-            .arg(program)
-            .env("LD_LIBRARY_PATH", sim_folder())
-            .env("GPUSIM_LEDGER", ledger.path().join("%p"))
-            .stdout(Stdio::null())
-            .status();
-        assert!(status.expect("a shell").success());
-        Ledger::read(ledger.path())
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        for folder in &self.folders {
-            let _ = std::fs::remove_dir(folder);
-        }
-    }
+/// A batch script that runs a program many times, as quickly as it can; what they did.
+fn run(job: &Job, program: &Path, times: usize) -> Ledger {
+    let ledger = tempfile::tempdir().expect("a folder");
+    let script = "n=0 && while [ $n -lt \"$1\" ]; do \"$2\" train 1 || exit 1; n=$((n + 1)); done";
+    let status = job
+        .command(Path::new("sh"))
+        .args(["-c", script, "batch"])
+        .arg(times.to_string())
+        .arg(program)
+        .env("LD_LIBRARY_PATH", sim_folder())
+        .env("GPUSIM_LEDGER", ledger.path().join("%p"))
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.expect("a shell").success());
+    Ledger::read(ledger.path())
 }
 
 /// Where the unified hierarchy is, and one of version 1 that Slurm uses, where these are mounted.
@@ -79,7 +54,7 @@ fn short_programs_are_counted_for_the_job_that_they_ran_in() {
         let job = Job::below(hierarchy, number);
         let name = format!("o-short{number}");
         workloads.command(&name, "");
-        let calls = exporter.calls_of(&job.run(&workloads.file(&name), SHORT)) as f64;
+        let calls = exporter.calls_of(&run(&job, &workloads.file(&name), SHORT)) as f64;
         let of = |labels: &[&str]| exporter.sum("gpuscope_api_calls_total", labels);
         let comm = format!("comm=\"{name}\"");
         eventually("all calls are counted", || of(&[&comm]) == Some(calls));

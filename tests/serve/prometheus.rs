@@ -63,6 +63,16 @@ impl Prometheus {
         Prometheus::start(folder)
     }
 
+    /// Scrapes nobody; in the folder is `data`, which it answers of.
+    pub fn of_data(folder: TempDir) -> Prometheus {
+        std::fs::write(folder.path().join("prometheus.yml"), "scrape_configs: []\n").expect("a file");
+        Prometheus::start(folder)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     fn start(folder: TempDir) -> Prometheus {
         let address = free_address();
         let log = File::create(folder.path().join("log")).expect("a file");

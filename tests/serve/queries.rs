@@ -13,6 +13,8 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+/// What the names of metrics of the black box begin with.
+const BLACK_BOX: &str = "gpuscope_kept_";
 /// Long enough for what NVML is asked rarely, and for two scrapes of it; tenths of a second.
 const TRIES: u32 = 200;
 
@@ -77,20 +79,32 @@ fn happen(exporter: &Exporter, pid: u32) {
     });
 }
 
-fn dashboard(prometheus: &Prometheus, name: &str) {
+/// Titles and queries of the panels of a dashboard.
+pub fn expressions(name: &str) -> Vec<(String, String)> {
     let dashboard: Value = serde_json::from_str(&read(&format!("deploy/grafana/{name}.json"))).expect("JSON");
-    let mut asked = 0;
-    let mut missing = BTreeSet::new();
+    let mut expressions = Vec::new();
     for panel in dashboard["panels"].as_array().expect("panels") {
+        let title = panel["title"].as_str().unwrap_or_default();
         for target in panel["targets"].as_array().into_iter().flatten() {
-            let expression = target["expr"].as_str().expect("an expression");
-            asked += 1;
-            if is_never_here(expression) {
-                // wrong ones are refused
-                assert!(prometheus.query(&filled_in(expression)).is_empty(), "{expression}");
-            } else if !gives_data(prometheus, &filled_in(expression)) {
-                missing.insert(format!("{}: {expression}", panel["title"]));
-            }
+            expressions.push((
+                title.to_owned(),
+                target["expr"].as_str().expect("an expression").to_owned(),
+            ));
+        }
+    }
+    expressions
+}
+
+fn dashboard(prometheus: &Prometheus, name: &str) {
+    let mut missing = BTreeSet::new();
+    let expressions = expressions(name);
+    let asked = expressions.len();
+    for (title, expression) in &expressions {
+        if is_never_here(expression) {
+            // wrong ones are refused
+            assert!(prometheus.query(&filled_in(expression)).is_empty(), "{expression}");
+        } else if !gives_data(prometheus, &filled_in(expression)) {
+            missing.insert(format!("{title:?}: {expression}"));
         }
     }
     assert!(asked > 15, "{name}: {asked} queries");
@@ -101,10 +115,14 @@ fn dashboard(prometheus: &Prometheus, name: &str) {
     );
 }
 
-/// The simulated CUDA asks no kernel driver, and no program ran before gpuscope; `restart` has one that did.
+/// The simulated CUDA asks no kernel driver, nobody asked for a black box (`kept` does), and no program ran before gpuscope
+/// (`restart` has one that did).
 fn is_never_here(expression: &str) -> bool {
     let metrics = metrics_of(expression);
-    let is_not = |metric: &Metric| metric.collector == Collector::Driver || *metric == memory::MEMORY_EARLIER_BYTES;
+    let is_not = |metric: &Metric| {
+        let is_of_another = *metric == memory::MEMORY_EARLIER_BYTES || metric.name.starts_with(BLACK_BOX);
+        is_of_another || metric.collector == Collector::Driver
+    };
     metrics.iter().any(|(metric, _)| is_not(metric))
 }
 
@@ -116,6 +134,22 @@ fn filled_in(expression: &str) -> String {
     }
     assert!(!filled.contains('$'), "{filled}");
     filled
+}
+
+/// Panels of the black box, where there is one.
+pub fn those_of_the_black_box_give_data(prometheus: &Prometheus) {
+    let all = expressions("self");
+    let panels: Vec<_> = all
+        .iter()
+        .filter(|(_, expression)| expression.contains(BLACK_BOX))
+        .collect();
+    assert!(panels.len() > 3);
+    for (title, expression) in panels {
+        assert!(
+            gives_data(prometheus, &filled_in(expression)),
+            "{title:?}: {expression}"
+        );
+    }
 }
 
 fn gives_data(prometheus: &Prometheus, expression: &str) -> bool {

@@ -52,6 +52,20 @@ static void domains(void)
 	nvtxDomainDestroy(data);
 }
 
+static void names(void)
+{
+	nvtxDomainHandle_t train = nvtxDomainCreateA("train");
+	nvtxEventAttributes_t step = of("step");
+
+	nvtxNameOsThreadA((uint32_t)getpid(), "the only one");
+	nvtxNameCategoryW(5, L"of none");
+	nvtxDomainNameCategoryA(train, 5, "phases");
+	step.category = 5;
+	nvtxDomainRangePushEx(train, &step);
+	nvtxDomainRangePop(train);
+	nvtxMarkEx(&step);
+}
+
 static void *on_thread(void *id)
 {
 	nvtxRangePushA("of a thread");
@@ -196,6 +210,8 @@ int main(int argc, char **argv)
 			nested();
 		else if (!strcmp(what, "domains"))
 			domains();
+		else if (!strcmp(what, "names"))
+			names();
 		else if (!strcmp(what, "threads"))
 			threads();
 		else if (!strcmp(what, "odd"))

@@ -1,21 +1,7 @@
 /* A file system with one file, `file`, which holds what another file holds. Stopped (SIGSTOP) it answers nobody.
- * usage: hanging SOURCE FOLDER    says "ok" when it is mounted; unmounts it when it is killed by SIGTERM */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/fuse.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-enum { ROOT = 1, FILE_NODE = 2, LARGEST = 1 << 17 };
-
+ * usage: hanging FOLDER SOURCE    says "ok" when it is mounted; unmounts it when it is killed by SIGTERM */
 static const char *folder;
-static int channel, source;
+static int source;
 
 static void leave(int signal) {
     (void)signal;
@@ -23,27 +9,10 @@ static void leave(int signal) {
     _exit(0);
 }
 
-static void answer(unsigned long long unique, int error, const void *data, size_t size) {
-    static char message[LARGEST + 4096];
-    struct fuse_out_header *header = (struct fuse_out_header *)message;
-    header->unique = unique;
-    header->error = -error;
-    header->len = (unsigned)(sizeof(*header) + size);
-    if (size)
-        memcpy(message + sizeof(*header), data, size);
-    if (write(channel, message, header->len) < 0 && errno == ENODEV)
-        exit(0);
-}
-
 static void describe(struct fuse_attr *attr, unsigned long long node) {
     struct stat stat;
     fstat(source, &stat);
-    memset(attr, 0, sizeof(*attr));
-    attr->ino = node;
-    attr->mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0755;
-    attr->nlink = 1;
-    attr->size = node == ROOT ? 0 : (unsigned long long)stat.st_size;
-    attr->blksize = 4096;
+    describe_file(attr, node, 0755, (unsigned long long)stat.st_size);
 }
 
 static void look_up(unsigned long long unique, const char *name) {
@@ -95,27 +64,9 @@ static void serve(struct fuse_in_header *in, void *argument) {
 }
 
 int main(int argc, char **argv) {
-    static char request[LARGEST + 4096];
-    char options[200];
-    if (argc != 3 || (source = open(argv[1], O_RDONLY)) < 0 || (channel = open("/dev/fuse", O_RDWR)) < 0) {
-        perror("hanging");
-        return 1;
-    }
-    folder = argv[2];
-    snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", channel);
-    if (mount("hanging", folder, "fuse", MS_NODEV, options)) {
-        perror("mount");
-        return 1;
-    }
+    if (argc != 3 || (source = open(argv[2], O_RDONLY)) < 0)
+        return 2;
+    folder = argv[1];
     signal(SIGTERM, leave);
-    puts("ok");
-    fflush(stdout);
-    for (;;) {
-        ssize_t length = read(channel, request, sizeof(request));
-        if (length < 0 && (errno == EINTR || errno == ENOENT))
-            continue;
-        if (length < (ssize_t)sizeof(struct fuse_in_header))
-            return 0;
-        serve((struct fuse_in_header *)request, request + sizeof(struct fuse_in_header));
-    }
+    return mount_at(folder);
 }

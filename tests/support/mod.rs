@@ -9,6 +9,7 @@
 #![allow(dead_code, unused_imports, reason = "each test program uses its own part")]
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
+mod asked_store;
 pub mod browser;
 pub mod callers;
 mod engine;
@@ -18,10 +19,12 @@ mod kernel;
 pub mod large_library;
 mod ledger;
 mod machine;
+pub mod mounted;
 mod own_sim;
 mod program;
 mod trace;
 
+pub use asked_store::asked_store;
 pub use engine::{ENGINE, engine, groups, is_inside, ways};
 pub use gpuscope::{Gpuscope, Running};
 pub use hanging::Hanging;

@@ -29,6 +29,15 @@ pub fn rounds(brief: u64, short: u64, full: u64, long: u64) -> u64 {
     }
 }
 
+/// How often each command is killed; `GPUSCOPE_TORTURE_KILLS` says it for a run.
+pub fn kills(brief: u64, short: u64, full: u64, long: u64) -> u64 {
+    let given = std::env::var("GPUSCOPE_TORTURE_KILLS").ok();
+    given.map_or_else(
+        || rounds(brief, short, full, long),
+        |text| text.parse().expect("a number"),
+    )
+}
+
 /// All of them; where processors are emulated `brief` of them, drawn.
 pub fn all_or<T: Copy>(brief: usize, of: &[T]) -> Vec<T> {
     let mut left = of.to_vec();

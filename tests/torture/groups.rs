@@ -6,6 +6,16 @@ use crate::subject::{Subject, assert_no_probe_is_left};
 use crate::tracer::{Tracer, program};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const WATCHING: [&[&str]; 3] = [
+    &["trace", "--all", "-o", "OUT/t.jsonl"],
+    &["record", "--all", "-o", "OUT/t.arrows"],
+    &["serve", "--listen", "127.0.0.1:0"],
+];
+
+/// Groups so far: tests run side by side.
+static GROUPS: AtomicU32 = AtomicU32::new(0);
 
 /// A group of its own; removed when dropped.
 struct Group(PathBuf);
@@ -14,7 +24,8 @@ impl Group {
     /// `old`, `new`: what the limit is called in groups of either version.
     fn limited(controller: &str, old: &str, new: &str, limit: u64) -> Group {
         let root = Path::new("/sys/fs/cgroup");
-        let own = format!("gpuscope-torture-{controller}-{}", std::process::id());
+        let number = GROUPS.fetch_add(1, Ordering::Relaxed);
+        let own = format!("gpuscope-torture-{controller}-{}-{number}", std::process::id());
         let (folder, file) = if root.join(controller).join("cgroup.procs").exists() {
             (root.join(controller).join(own), old)
         } else {
@@ -98,4 +109,31 @@ fn where_processes_are_few_it_says_so_or_works() {
     }
     assert_no_probe_is_left();
     tried(runs, "runs in a control group with few processes");
+}
+
+/// A group that the program leaves, and that is removed, while it is traced.
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_group_that_is_removed_takes_nobody_with_it() {
+    let times = rounds(1, 2, 20, 200);
+    for _ in 0..times {
+        for way in all_or(1, &WATCHING) {
+            let group = Group::of_processes(1000);
+            let subject = Subject::new("signals", &["1500"]);
+            let child = subject.start();
+            let pid = child.id().to_string();
+            std::fs::write(group.0.join("cgroup.procs"), &pid).expect("it may move");
+            let tracer = Tracer::start(way).until_attached();
+            let outside = group.0.parent().expect("a group").join("cgroup.procs");
+            std::fs::write(outside, &pid).expect("it may move");
+            std::fs::remove_dir(&group.0).expect("it is empty");
+            let output = child.wait_with_output().expect("it ends");
+            subject.assert_as_alone(&output, &format!("{way:?}"));
+            tracer.signal(libc::SIGTERM);
+            let output = tracer.finish();
+            assert!(output.status.success(), "{way:?}: {output:?}");
+        }
+    }
+    assert_no_probe_is_left();
+    tried(times, "control groups removed under a program that is traced");
 }

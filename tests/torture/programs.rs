@@ -80,6 +80,12 @@ fn a_program_may_follow_its_own_child() {
 }
 
 /// By process, how often it was seen to allocate.
+#[test]
+#[ignore = "needs root and BPF"]
+fn nobody_looks_behind_handles_that_are_none() {
+    many("handles", &[], "programs with handles that are none");
+}
+
 fn allocations(records: &[Value]) -> BTreeMap<u64, u64> {
     let mut counts = BTreeMap::new();
     for call in records.iter().filter(|record| record["name"] == "cuMemAlloc_v2") {

@@ -32,8 +32,10 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("followed", include_str!("programs/followed.c"), "c"),
     ("waiting", include_str!("programs/waiting.c"), "c"),
     ("many", include_str!("programs/many.c"), "c"),
+    ("handles", include_str!("programs/handles.c"), "c"),
     ("twice", include_str!("programs/twice.c"), "c"),
     ("cloned", include_str!("programs/cloned.c"), "c"),
+    ("opening", include_str!("programs/opening.c"), "c"),
     ("followed_by", include_str!("programs/followed_by.c"), "c"),
 ];
 /// Those that are built without a dynamic linker, too, with the library in them.

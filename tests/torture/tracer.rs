@@ -111,6 +111,15 @@ impl Tracer {
         }
     }
 
+    /// In the folder that it was given for what it writes.
+    pub fn assert_left_only(&self, names: &[&str]) {
+        let left = std::fs::read_dir(self.folder.path()).expect("a folder").flatten();
+        for entry in left {
+            let name = entry.file_name().into_string().expect("UTF-8");
+            assert!(names.contains(&name.as_str()), "it has left {name}");
+        }
+    }
+
     /// Its helpers and what it started have ended, too.
     pub fn assert_session_is_over(&self) {
         let session = self.pid();

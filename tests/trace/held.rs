@@ -148,14 +148,17 @@ fn a_process_that_is_debugged_is_counted_from_its_first_call_too() {
     assert_same("a debugged process", &ended.ledger.visible(), &trace.written_by(&pids));
 }
 
-/// Has each lease that a thread takes, which it does of each file that it attaches to, take longer than anybody is held;
+/// Has each lease that a thread takes of files there, which it does of each that it attaches to, take longer than anybody is held;
 /// ended when dropped.
 struct Slowed(Child);
 
 impl Slowed {
-    fn new(pid: u32) -> Slowed {
+    fn new(pid: u32, folder: &Path) -> Slowed {
         let mut strace = Command::new("strace");
         strace.args(["-qq", "-o", "/dev/null", "-e", "inject=fcntl:delay_enter=2500000"]);
+        for file in std::fs::read_dir(folder).expect("a folder") {
+            strace.arg("-P").arg(file.expect("a file").path());
+        }
         let slowed = Slowed(strace.args(["-p", &pid.to_string()]).spawn().expect("strace starts"));
         let follower = slowed.0.id().to_string();
         eventually("strace to follow gpuscope", || status(pid, "TracerPid") == follower);
@@ -196,7 +199,7 @@ fn start_beside_a_slow_one(fresh: &Fresh, gpuscope: &Running) -> u32 {
     eventually("the script", || file("pid").exists());
     let pid = std::fs::read_to_string(file("pid")).expect("a file");
     let pid: u32 = pid.trim().parse().expect("a number");
-    let slowed = Slowed::new(gpuscope.pid());
+    let slowed = Slowed::new(gpuscope.pid(), fresh.path());
     std::fs::write(file("go"), "go\n").expect("a pipe");
     eventually("it runs, whatever gpuscope does", || status(pid, "Threads") == "3");
     assert_eq!(status(pid, "TracerPid"), "0");
@@ -224,7 +227,7 @@ fn whoever_waits_too_long_is_let_go_and_called_late() {
     let fresh = Fresh::new();
     let script = told_to_start(&fresh);
     let command: Vec<&str> = script.iter().map(String::as_str).collect();
-    let running = Gpuscope::run(&[], &command).start();
+    let running = Gpuscope::run(&[], &command).with_usual_patience().start();
     let pid = start_beside_a_slow_one(&fresh, &running);
     assert_is_called_late(&running.finish().ok(), pid, "run");
 }
@@ -238,7 +241,7 @@ fn whoever_waits_too_long_is_called_late_also_where_it_or_all_are_traced() {
         let program = Program::start(Command::new(&script[0]).args(&script[1..]));
         let pid = program.pid().to_string();
         let whom: &[&str] = if all { &["--all"] } else { &["-p", &pid] };
-        let running = watching(Gpuscope::trace(whom));
+        let running = watching(Gpuscope::trace(whom).with_usual_patience());
         let pid = start_beside_a_slow_one(&fresh, &running);
         assert!(program.finish().status.success());
         assert_is_called_late(&running.stop().ok(), pid, &format!("{whom:?}"));
@@ -251,7 +254,7 @@ fn what_a_process_holds_that_was_let_go_is_not_exact() {
     let fresh = Fresh::new();
     let script = told_to_start(&fresh);
     let command: Vec<&str> = script.iter().map(String::as_str).collect();
-    let running = Gpuscope::leaks(&[], &command).start();
+    let running = Gpuscope::leaks(&[], &command).with_usual_patience().start();
     let pid = start_beside_a_slow_one(&fresh, &running);
     let trace = running.finish().ok();
     let process = held_by(&trace, pid).unwrap_or_else(|| panic!("{pid}: {:?}", trace.records.last()));

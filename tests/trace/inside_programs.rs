@@ -77,6 +77,44 @@ fn descriptors_may_be_closed_at_any_time() {
     assert_whole(&trace);
 }
 
+/// Loads CUDA and leaves it to its children to call, as a server does that forks its workers.
+const LEAVING_IT: &str = r#"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int count, char **paths) {
+    void *runtime = dlopen(paths[1], RTLD_NOW), *driver = dlopen(paths[2], RTLD_NOW), *place;
+    int (*allocate)(void **, unsigned long) = (int (*)(void **, unsigned long))dlsym(runtime, "cudaMalloc");
+    int (*release)(void *) = (int (*)(void *))dlsym(runtime, "cudaFree");
+    for (int child = 0; child < 3; child++)
+        if (!fork()) {
+            for (int i = 0; i < 10; i++)
+                if (allocate(&place, 64) || release(place))
+                    exit(1);
+            exit(0);
+        }
+    int status, failed = !driver;
+    while (wait(&status) > 0)
+        failed += status;
+    return failed;
+}
+"#;
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn children_of_a_parent_that_never_called_are_counted_from_their_first_call() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "leaving", LEAVING_IT, &["-ldl"]);
+    let program = program.to_str().expect("UTF-8");
+    let libraries = ["libcudart.so.13", "libcuda.so.1"].map(sim_text);
+    let trace = Gpuscope::run(&["--chatty"], &[program, &libraries[0], &libraries[1]])
+        .finish()
+        .ok();
+    assert_eq!(trace.calls_of("cudaMalloc").count(), 30, "{:?}", trace.unseen());
+    assert_whole(&trace);
+}
+
 /// Loads each library that it is given, calls it and lets it go, again and again, and at last has all of them at a time.
 const COMING_AND_GOING: &str = r#"
 #include <dlfcn.h>
@@ -215,4 +253,21 @@ fn a_stack_that_grows_and_shrinks_is_not_looked_up_each_time() {
     let reads: u64 = said.expect("it says so").parse().expect("a number");
     // the map of such a process takes some 200 reads
     assert!(reads < 3000, "{reads} reads for 900 launches");
+}
+
+/// What a processor with shadow stacks would hold against the agent: a return to where no call has come from.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn each_return_of_a_traced_call_is_to_where_its_call_came_from() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = include_str!("../support/returning.c");
+    let program = compile(folder.path(), "returning", source, &["-ldl"]);
+    let command = [program.to_str().expect("UTF-8"), &sim_text("libcudart.so.13"), "5"];
+    let trace = traced(&command);
+    assert_eq!(trace.stdout, "followed, 0 returns elsewhere\n");
+    for name in ["cudaMalloc", "cudaFree"] {
+        assert_eq!(trace.calls_of(name).count(), 6, "{name}: {:?}", trace.unseen());
+    }
+    let astray = traced(&[&command[..], &["astray"]].concat());
+    assert_eq!(astray.stdout, "followed, 1 returns elsewhere\n");
 }

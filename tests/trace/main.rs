@@ -22,6 +22,7 @@ mod findings;
 mod foreign;
 mod gpu;
 mod gpu_calls;
+mod gpu_devices;
 mod gpu_graphs;
 mod gpu_windows;
 mod hanging;

@@ -70,9 +70,13 @@ fn assert_called(trace: &Trace, times: u64) {
     let calls: Vec<(String, u64)> = runtime.map(|((_, name), calls)| (name, calls)).collect();
     let expected = [("cudaFree".to_owned(), times), ("cudaMalloc".to_owned(), times)];
     assert_eq!(calls, expected, "{:?}", trace.unseen());
-    assert_eq!(trace.calls_of("cudaMalloc").count() as u64, times);
+    // of a burst, where nobody gets to read them in time
+    let lost = trace.totals("lost");
+    let lost_of = |name: &str| lost.get(&("runtime".to_owned(), name.to_owned())).copied().unwrap_or(0);
+    for (name, times) in expected {
+        assert_eq!(trace.calls_of(&name).count() as u64 + lost_of(&name), times, "{name}");
+    }
     assert_eq!(trace.summary()["attach"], "inside");
-    assert_eq!(trace.summary()["lost_events"], 0);
 }
 
 /// What of shared memory process `pid` has in use, KiB.

@@ -3,7 +3,7 @@
 //! Owns the one mapping that both sides follow: the kernel program gets [`Plan::spec`], [`crate::decode`]
 //! follows [`Plan::fields`]. Pure.
 
-use crate::catalog::{Catalog, Class, Returns, Row};
+use crate::catalog::{Catalog, Class, Layer, Returns, Row};
 use crate::wire;
 
 mod direction;
@@ -15,7 +15,8 @@ mod number;
 mod work;
 
 pub use direction::direction;
-pub use field::{Field, Show, kind_bytes};
+pub(crate) use field::kind_bytes;
+pub use field::{Field, Show};
 
 /// What is captured of one row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,7 @@ pub fn plan(catalog: &Catalog, row: &Row, used: Use) -> Plan {
         used,
     };
     planner.spec.flags = flags(catalog, row, used);
-    planner.spec.ground = ground(row);
+    planner.spec.ground = ground(catalog, row);
     planner.spec.keep_open = u8::from(used.returns && may_load(row));
     planner.spec.ok = row.ok.first().copied().unwrap_or(0);
     let library = catalog.library_with(row.library);
@@ -114,9 +115,14 @@ fn may_load(row: &Row) -> bool {
     sets_up && !row.chatty && !row.site.is_in_kernel()
 }
 
-fn ground(row: &Row) -> u32 {
+fn ground(catalog: &Catalog, row: &Row) -> u32 {
+    let library = catalog.library_with(row.library);
+    // what a user's file says of a function is the user's word
+    let follows = library.is_some_and(|library| matches!(library.layer, Layer::Runtime | Layer::Driver));
     let any_task = row.in_kernel.as_ref().is_some_and(|row| row.any_task);
-    u32::from(row.site.is_in_kernel()) * wire::GROUND_KERNEL + u32::from(any_task) * wire::GROUND_ANY_TASK
+    u32::from(row.site.is_in_kernel()) * wire::GROUND_KERNEL
+        + u32::from(any_task) * wire::GROUND_ANY_TASK
+        + u32::from(follows) * wire::GROUND_FOLLOWED
 }
 
 struct Planner<'a> {

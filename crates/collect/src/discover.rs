@@ -5,9 +5,12 @@
 
 use crate::foreign::{self, ForeignFile, Mapped};
 use std::collections::HashSet;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 /// A file that a process maps as code.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +29,7 @@ pub struct Mapping {
 impl Mapping {
     /// Of the library that tests know, in the file with that number.
     #[cfg(test)]
-    pub fn example(inode: u64) -> Mapping {
+    pub(crate) fn example(inode: u64) -> Mapping {
         Mapping {
             path: PathBuf::from("/opt/libcudart.so.13"),
             device: "fe:00".to_owned(),
@@ -73,7 +76,7 @@ pub fn mappings(pid: u32) -> io::Result<Vec<Mapping>> {
 ///
 /// # Errors
 /// The process is gone, or may not be looked at (CAP_SYS_PTRACE), or does not answer.
-pub fn maps(pid: u32) -> io::Result<Vec<u8>> {
+pub(crate) fn maps(pid: u32) -> io::Result<Vec<u8>> {
     let path = PathBuf::from(format!("/proc/{pid}/maps"));
     foreign::read_of_process(pid, &path, foreign::worker::SHARED_BYTES)
 }
@@ -158,9 +161,34 @@ pub fn is_gone(pid: u32) -> bool {
 
 /// Whether a process is no more, or waits to be forgotten by its parent.
 pub fn has_ended(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = short(&format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
     let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
     matches!(state, None | Some('Z' | 'X'))
+}
+
+/// How a child of ours has ended; `None`: it has not. It stays to be waited for.
+///
+/// # Errors
+/// It is no child of ours, or was waited for.
+pub fn ended(child: u32) -> io::Result<Option<ExitStatus>> {
+    // SAFETY: all zero is one, and the call fills it
+    let (refused, found) = unsafe {
+        let mut found: libc::siginfo_t = std::mem::zeroed();
+        let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (libc::waitid(libc::P_PID, child, &raw mut found, how), found)
+    };
+    if refused != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: what the call fills in of a child, or zero
+    let (pid, status) = unsafe { (found.si_pid(), found.si_status()) };
+    let raw = match found.si_code {
+        libc::CLD_EXITED => (status & 0xff) << 8,
+        libc::CLD_DUMPED => status | 0x80,
+        _ => status,
+    };
+    Ok((pid != 0).then(|| ExitStatus::from_raw(raw)))
 }
 
 /// All processes of this host (or container).
@@ -192,8 +220,19 @@ pub fn is_32_bit(pid: u32) -> bool {
 
 /// The name of a thread; `None` when it is gone.
 pub fn comm(tgid: u32, tid: u32) -> Option<String> {
-    let name = std::fs::read(format!("/proc/{tgid}/task/{tid}/comm")).ok()?;
+    let name = short(&format!("/proc/{tgid}/task/{tid}/comm"))?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+/// More than a name or the state of a process takes.
+const SHORT_BYTES: usize = 1 << 10;
+
+/// A file of `/proc` of so few bytes that one read has all of it: it is asked often.
+fn short(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = vec![0; SHORT_BYTES];
+    let length = File::open(path).ok()?.read(&mut bytes).ok()?;
+    bytes.truncate(length);
+    Some(bytes)
 }
 
 /// How a 32-bit ELF file begins: `EI_MAG0` to `EI_CLASS`.
@@ -256,5 +295,43 @@ mod tests {
             prop_assert_eq!(&maps[0], &expected);
             prop_assert_eq!(maps[0].addresses(), Some((start, end)));
         }
+    }
+
+    /// How a shell that does so has ended, twice; and what the standard library says.
+    fn ended_thrice(script: &str) -> [ExitStatus; 3] {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .spawn()
+            .expect("it starts");
+        let once = loop {
+            if let Some(status) = ended(child.id()).expect("a child of ours") {
+                break status;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        };
+        let again = ended(child.id())
+            .expect("a child of ours")
+            .expect("it can be asked again");
+        [once, again, child.wait().expect("it can be waited for")]
+    }
+
+    #[test]
+    fn a_child_that_has_ended_can_be_asked_how_until_it_is_waited_for() {
+        for script in ["exit 0", "exit 255", "kill -TERM $$", "kill -KILL $$"] {
+            let [once, again, waited] = ended_thrice(script);
+            assert_eq!((once, again), (waited, waited), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_child_that_runs_has_not_ended() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .expect("it starts");
+        assert_eq!(ended(child.id()).expect("a child of ours"), None);
+        child.kill().expect("it runs");
+        child.wait().expect("it can be waited for");
+        assert!(ended(child.id()).is_err(), "it is no child of ours any more");
     }
 }

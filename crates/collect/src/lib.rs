@@ -10,6 +10,8 @@ pub mod foreign;
 pub mod inside;
 pub mod owner;
 pub mod probe;
+#[cfg(feature = "serve")]
+pub mod reserved;
 pub mod stack;
 
 // What lies below is called as if it were here: where a module lies is said once.

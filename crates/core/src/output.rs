@@ -2,6 +2,8 @@
 //! the first failure is remembered.
 
 pub mod file;
+mod syscall;
+mod trust;
 mod walk;
 
 use anyhow::{Result, anyhow};

@@ -12,7 +12,7 @@ mod traced;
 pub mod xid;
 
 pub use causes::Causes;
-pub use counting::Counting;
+pub(crate) use counting::Counting;
 pub use crop::Crop;
 pub use making::Maker;
 pub use traced::{Asked, Facts, Traced};
@@ -56,12 +56,14 @@ kinds! {
     Gpu "gpu" "A device has run a kernel, copied or filled.",
     Range "range" "A phase as the program calls it (NVTX), from its begin to its end.",
     Mark "mark" "A moment that the program has marked (NVTX).",
+    ThreadName "thread-name" "The program calls the thread so (NVTX): its `name`.",
     Process "process" "A process was forked, executed a program, or exited: its `name`.",
     Lost "lost" "`count` calls of the function `name` have no row.",
     Xid "xid" "The driver reported a fault.",
     Count "count" "`count` calls of the function `name` since the last such row, which have none of their own.",
     Sample "sample" "A measure of a process or thread at this moment: `name`, and its value in `bytes`.",
     Idle "idle" "Nothing that the process submitted was running. Measured: its `name` is the cause; without one it follows from calls.",
+    DeviceIdle "device-idle" "The same of one device of a process that uses several, in `args`, whatever the others did. Measured alone.",
     Overhead "overhead" "CUPTI itself, or the driver, took time that CUPTI tells of: its `name`.",
     Step "step" "An iteration of a program, `name`d by its number, which is its `count`. No recording has it: it is found in others.",
     Snapshot "snapshot" "The exact totals up to this moment, in `args`. Of recordings alone, whose readers keep them.",
@@ -280,9 +282,13 @@ pub trait Encoder {
     fn shows(&self) -> bool {
         true
     }
-    /// Whether arguments as JSON, samples, counts and idle times are of use.
+    /// Whether arguments as JSON are of use.
     fn keeps(&self) -> bool {
         true
+    }
+    /// Whether what is measured beside calls is: samples, counts, idle times.
+    fn measures(&self) -> bool {
+        self.keeps()
     }
     /// Whether totals are kept while the trace runs, and there is room for some now: then it takes [`Kind::Snapshot`].
     fn has_room_for_totals(&self) -> bool {
@@ -325,6 +331,10 @@ impl Encoder for Box<dyn Encoder> {
 
     fn keeps(&self) -> bool {
         self.as_ref().keeps()
+    }
+
+    fn measures(&self) -> bool {
+        self.as_ref().measures()
     }
 
     fn has_room_for_totals(&self) -> bool {

@@ -1,5 +1,8 @@
 //! How it looks: text, JSON lines, the summary; reports, exports and the timeline of recordings.
 
+// what reports and exports share has no caller without them
+#![cfg_attr(not(feature = "parquet"), allow(dead_code, unused_imports))]
+
 #[cfg(feature = "record")]
 pub mod export;
 #[cfg(feature = "record")]

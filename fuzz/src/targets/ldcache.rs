@@ -1,6 +1,6 @@
 //! `/etc/ld.so.cache`.
 
-use gpuscope::probe::machine::ldcache::paths_in;
+use gpuscope::probe::ldcache::paths_in;
 
 pub fn run(cache: &[u8]) {
     let paths = paths_in(cache);

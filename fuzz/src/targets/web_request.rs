@@ -19,8 +19,10 @@ pub fn run(text: &str) {
     };
     match plan(question, "/metrics", PATIENCE) {
         Plan::Metrics { patience, .. } => assert!(path == "/metrics" && patience <= PATIENCE),
-        Plan::NotFound => assert!(!matches!(path, "/" | "/metrics" | "/healthz" | "/readyz")),
+        Plan::NotFound => assert!(!matches!(path, "/" | "/metrics" | "/healthz" | "/readyz" | "/-/keep")),
         Plan::Method => assert!(!matches!(method, "GET" | "HEAD")),
+        Plan::Keep => assert_eq!((method, path), ("POST", "/-/keep")),
+        Plan::NoPost => assert!(path == "/-/keep" && method != "POST"),
         Plan::Landing | Plan::Health | Plan::Ready => assert!(matches!(method, "GET" | "HEAD")),
     }
     if let Some((name, _)) = auth::credentials(accept) {

@@ -13,6 +13,9 @@ pub const OVERHEAD: u32 = 17;
 pub const DEVICE: u32 = 8;
 pub const GRAPH: u32 = 51;
 
+/// What a multiprocessor has room for, by where it stands: warps, blocks, shared memory, registers; compute capability.
+const H100: [(usize, u32); 6] = [(52, 64), (56, 32), (60, 228 << 10), (64, 65_536), (104, 9), (108, 0)];
+
 /// The kind by which it is asked for.
 pub fn bytes_of(kind: u32) -> usize {
     match kind {
@@ -97,6 +100,9 @@ impl Ran {
         if told.kind == DEVICE {
             put(32, &32u32.to_le_bytes());
             put(44, &(told.bytes as u32).to_le_bytes());
+            for (at, number) in H100 {
+                put(at, &number.to_le_bytes());
+            }
             put(112, &told.device.to_le_bytes());
             put(145, &[u8::from(faults::has("mig"))]);
             return;

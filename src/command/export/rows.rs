@@ -5,13 +5,12 @@ use crate::cli::{ExportArgs, ExportFormat};
 use crate::part::Part;
 use crate::record::Taker;
 use crate::steps::Numbered;
-use crate::trace::{End, Recording};
+use crate::trace::{End, Files, Recording};
 use anyhow::Result;
-use std::path::PathBuf;
 
 /// Rows that are to be written.
 pub(super) struct Rows {
-    pub path: PathBuf,
+    pub files: Files,
     pub recording: Recording,
     shows_steps: bool,
     part: Part,
@@ -22,17 +21,15 @@ pub(super) struct Rows {
 impl Rows {
     /// # Errors
     /// The recording cannot be read, or has no such part.
-    pub(super) fn of(args: &ExportArgs, format: ExportFormat) -> Result<Rows> {
-        let path = args.file.clone();
-        let recording = Recording::open(&path)?;
+    pub(super) fn of(files: Files, args: &ExportArgs, format: ExportFormat) -> Result<Rows> {
         let asked = Asked {
             range: args.range.as_deref(),
             step: args.step,
         };
-        let (part, steps) = reading::locate(&path, asked)?.unwrap_or_default();
+        let (part, steps) = reading::locate(&files, asked)?.unwrap_or_default();
         Ok(Rows {
-            path,
-            recording,
+            recording: files.recording()?,
+            files,
             shows_steps: matches!(format, ExportFormat::Chrome | ExportFormat::Perfetto),
             part,
             steps,
@@ -49,18 +46,18 @@ impl Rows {
     /// # Errors
     /// The recording cannot be read once more.
     pub(super) fn read(self, taker: &mut dyn Taker) -> Result<End> {
-        let Rows { path, recording, .. } = self;
+        let Rows { files, recording, .. } = self;
         if !self.shows_steps {
-            let read = |to: &mut dyn Taker| reading::read(recording, &path, "exporting", to);
+            let read = |to: &mut dyn Taker| reading::read(recording, &files, "exporting", to);
             return Ok(said(&self.part, self.part.through(taker, read)));
         }
         if matches!(self.part, Part::All) {
-            let (end, followed) = reading::read_with_steps(recording, &path, "exporting", taker)?;
+            let (end, followed) = reading::read_with_steps(recording, &files, "exporting", taker)?;
             followed.numbered().iter().for_each(|steps| steps.hand(taker));
             return Ok(end);
         }
         let end = self.part.through(taker, |to| {
-            let end = reading::read(recording, &path, "exporting", to);
+            let end = reading::read(recording, &files, "exporting", to);
             self.steps.iter().for_each(|steps| steps.hand(to));
             end
         });

@@ -1,8 +1,8 @@
 //! When a report is made of who holds memory, in which form, and where it goes.
 
-use super::screen::{self, Screen};
 use crate::cli::{Content, LeaksArgs};
 use crate::command::prepare;
+use crate::command::screen::{self, Screen};
 use crate::model::memory::{Report, Wanted};
 use crate::model::summary::Summary;
 use crate::output::Output;
@@ -23,7 +23,7 @@ const MOST_OF_JSON: usize = 1_000_000;
 const LIVE: Duration = Duration::from_secs(1);
 
 /// When a report is made of who holds memory, in which form.
-pub struct Reporter {
+pub(crate) struct Reporter {
     output: Output,
     json: bool,
     view: View,
@@ -58,7 +58,7 @@ enum Goes {
 ///
 /// # Errors
 /// The file's name says another format.
-pub fn check(args: &LeaksArgs) -> Result<()> {
+pub(crate) fn check(args: &LeaksArgs) -> Result<()> {
     let path = args.output.as_deref();
     let content = match (is_json(args), path.and_then(Content::said_by)) {
         // a report is a JSON object, and a file of one is JSON
@@ -71,7 +71,7 @@ pub fn check(args: &LeaksArgs) -> Result<()> {
 }
 
 /// Which allocations a report tells one by one.
-pub fn wanted(args: &LeaksArgs) -> Option<Wanted> {
+pub(crate) fn wanted(args: &LeaksArgs) -> Option<Wanted> {
     let older = args.older_than.unwrap_or_default();
     args.lists().then_some(Wanted {
         older_ns: u64::try_from(older.as_nanos()).unwrap_or(u64::MAX),
@@ -88,7 +88,7 @@ impl Reporter {
     ///
     /// # Errors
     /// The output file cannot be made.
-    pub fn new(args: &LeaksArgs) -> Result<Reporter> {
+    pub(crate) fn new(args: &LeaksArgs) -> Result<Reporter> {
         let json = is_json(args);
         let goes = goes(args, json);
         let to_terminal = match goes {
@@ -125,7 +125,7 @@ impl Reporter {
     }
 
     /// To be called often: writes what is due.
-    pub fn follow(&mut self, tracer: &mut Tracer) {
+    pub(crate) fn follow(&mut self, tracer: &mut Tracer) {
         if self.interval.as_mut().is_some_and(Every::is_due) {
             let report = tracer.memory_report(false);
             self.write(&report);
@@ -140,7 +140,7 @@ impl Reporter {
     ///
     /// # Errors
     /// The output is full or broken, now or before.
-    pub fn finish(mut self, report: &Report, summary: &Summary) -> Result<()> {
+    pub(crate) fn finish(mut self, report: &Report, summary: &Summary) -> Result<()> {
         if let Some(live) = self.live.as_mut() {
             let erase = live.screen.erase();
             put(&erase);
@@ -161,7 +161,7 @@ impl Reporter {
     ///
     /// # Errors
     /// It.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.output.check()
     }
 

@@ -4,13 +4,13 @@
 
 use crate::cli::{Colour, Content, Format, Options, SummaryFormat};
 use crate::clock::Clock;
-use crate::command::leaks::screen;
+use crate::command::screen;
 use crate::model::summary::Summary;
 use crate::output::{Output, say};
 use crate::record::Encoder;
 use crate::refusal::Usage;
 use crate::secret;
-use crate::sink::{json::Json, summary, text};
+use crate::sink::{json::Json, sizes::Sizes, summary, text};
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -20,7 +20,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The file cannot be made.
-pub fn destination(path: Option<&Path>) -> Result<Output> {
+pub(crate) fn destination(path: Option<&Path>) -> Result<Output> {
     match path {
         None => Ok(Output::stdout()),
         Some(path) if path == Path::new("-") => Ok(Output::stdout()),
@@ -29,7 +29,7 @@ pub fn destination(path: Option<&Path>) -> Result<Output> {
 }
 
 /// As `--format` or the name of the file says.
-pub(super) fn format(options: &Options) -> Result<Format> {
+pub(crate) fn format(options: &Options) -> Result<Format> {
     let path = options.output.as_deref();
     let implied = match path.and_then(Content::said_by) {
         Some(Content::Lines) => Format::Jsonl,
@@ -47,7 +47,7 @@ pub(super) fn format(options: &Options) -> Result<Format> {
 }
 
 /// How calls are written. `clock`: where times begin.
-pub(super) fn encoder(options: &Options, format: Format, clock: Clock) -> Result<Box<dyn Encoder>> {
+pub(crate) fn encoder(options: &Options, format: Format, clock: Clock) -> Result<Box<dyn Encoder>> {
     let to_terminal = options.output.is_none() && std::io::stdout().is_terminal();
     Ok(match format {
         Format::Jsonl if options.phases => Box::new(Json::default().with_phases()),
@@ -61,8 +61,8 @@ pub(super) fn encoder(options: &Options, format: Format, clock: Clock) -> Result
         Format::Text | Format::Arrows => {
             let colour = coloured(options.paint.color, to_terminal);
             let sizes = match options.bytes {
-                true => text::Sizes::Exact,
-                false => text::Sizes::Rounded,
+                true => Sizes::Exact,
+                false => Sizes::Rounded,
             };
             Box::new(text::Text::new(clock, text::local_zone(), colour).with_sizes(sizes))
         }
@@ -86,13 +86,13 @@ fn drawn(_: Format) -> Result<Box<dyn Encoder>> {
 }
 
 /// A command line as text, as far as it may be passed on.
-pub fn words(command: &[OsString]) -> Vec<String> {
+pub(crate) fn words(command: &[OsString]) -> Vec<String> {
     let words: Vec<String> = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     secret::masked(&words)
 }
 
 /// Whether to write in colours; `to_terminal`: that is where it goes.
-pub fn coloured(colour: Colour, to_terminal: bool) -> bool {
+pub(crate) fn coloured(colour: Colour, to_terminal: bool) -> bool {
     match colour {
         Colour::Always => true,
         Colour::Never => false,

@@ -10,7 +10,7 @@ use anyhow::Result;
 ///
 /// # Errors
 /// They were asked for, and it cannot be loaded.
-pub fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
+pub(crate) fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Result<()> {
     let shows_some = options.which.shows_some();
     match gpu.gpu {
         GpuChoice::Off => Ok(()),

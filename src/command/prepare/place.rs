@@ -70,7 +70,7 @@ struct Need {
 
 /// What was asked for of the engine.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub whose: &'a Whose,
     /// What of functions is traced that no agent sees.
     pub only_in_kernel: Option<&'static str>,
@@ -82,7 +82,7 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// What runs already carries no agent.
-pub fn place(asked: Asked, subject: &Subject) -> Result<Place> {
+pub(crate) fn place(asked: Asked, subject: &Subject) -> Result<Place> {
     let (scope, refused) = (subject.scope(), machine::programs_refused());
     let none = Need::default();
     let forced = std::env::var_os(FORCED).filter(|_| asked.whose.engine == EngineChoice::Auto);

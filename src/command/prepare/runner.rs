@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 ///
 /// # Errors
 /// There is no such user, or we may not become one.
-pub fn runner(how: &Start) -> Result<Option<Runner>> {
+pub(crate) fn runner(how: &Start) -> Result<Option<Runner>> {
     let is_root = user::effective() == 0;
     match (&how.user, how.as_root) {
         (_, true) if !is_root => bail!(Usage("--as-root: gpuscope is not root\nhint: sudo gpuscope".to_owned())),

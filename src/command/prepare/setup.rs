@@ -16,7 +16,7 @@ use std::path::Path;
 /// Rows that globs and functions unknown to the catalogue may add.
 pub(crate) const SPARE_ROWS: usize = 4096;
 /// Unless the user says how large.
-const CALL_RING: u64 = 8 << 20;
+pub(crate) const CALL_RING: u64 = 8 << 20;
 /// A second of 100,000 allocations, and as many frees.
 const MEMORY_RING: u32 = 16 << 20;
 /// A ring that nothing is written to: a page.

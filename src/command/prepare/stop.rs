@@ -48,12 +48,12 @@ pub(crate) struct StopFlag {
 
 impl StopFlag {
     /// True from the first signal on.
-    pub fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.set.load(Ordering::Relaxed)
     }
 
     /// The signal that wants it.
-    pub fn signal(&self) -> Option<i32> {
+    pub(crate) fn signal(&self) -> Option<i32> {
         let signal = self.signal.load(Ordering::Relaxed);
         (signal > 0).then_some(signal as i32)
     }

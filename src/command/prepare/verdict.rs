@@ -11,7 +11,7 @@ use crate::sink::summary::to_json;
 use std::process::ExitCode;
 
 /// What the rules find in `summary`, as it is written: what its recording will say. Of what cannot be told that.
-pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
+pub(crate) fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
     if rules.is_empty() {
         return Vec::new();
     }
@@ -25,7 +25,7 @@ pub fn matches(rules: &[Rule], summary: &Summary) -> Vec<String> {
 }
 
 /// What a rule about memory finds in `report`.
-pub fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
+pub(crate) fn leaks(rule: Option<Rule>, report: &Report) -> Vec<String> {
     rule.map(|rule| rule.leaks(&holders(report))).unwrap_or_default()
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn say_matches(matches: &[String]) {
 }
 
 /// The exit status after a trace of running processes that went well, after what a rule has found was said.
-pub fn status(matches: &[String]) -> ExitCode {
+pub(crate) fn status(matches: &[String]) -> ExitCode {
     say_matches(matches);
     match matches {
         [] => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! The page that `--display-interval` asks for, on stdout.
 
-use crate::command::leaks::screen;
+use crate::command::screen;
 use crate::serve::Scrape;
 use crate::serve::display::{Pace, View, page};
 use std::io::{IsTerminal, Write};

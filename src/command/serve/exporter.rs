@@ -6,7 +6,7 @@ use super::sources;
 use super::status::Known;
 use crate::cli::ServeArgs;
 use crate::confine::{self, Capability, Keep};
-use crate::output::say;
+use crate::output::{file, say};
 use crate::probe;
 use crate::refusal;
 use crate::serve::carry::{self, Carry};
@@ -14,7 +14,7 @@ use crate::serve::config::{self, Config};
 use crate::serve::http::Server;
 use crate::serve::limit::Limit;
 use crate::serve::{Doing, Exchange, Scrape};
-use crate::tracer::Tracer;
+use crate::tracer::{Scope, Tracer};
 use anyhow::Result;
 use sd_notify::NotifyState;
 use std::sync::Arc;
@@ -76,8 +76,11 @@ impl Exporter {
     /// The address, the web configuration, or what the kernel refuses.
     pub(super) fn start(config: Config, exchange: Arc<Exchange>, verbose: bool) -> Result<Exporter> {
         probe::route_messages(verbose);
+        if config.keep.time.is_some() {
+            file::create_folder(&sources::keep_folder(&config)?)?;
+        }
         let server = Server::start(sources::web(&config), Arc::clone(&exchange))?;
-        let mut gatherer = sources::gatherer(&config)?;
+        let mut gatherer = gatherer(&config)?;
         if let Some(tracer) = gatherer.tracer.as_mut() {
             tracer.listen_to(exchange.bell());
         }
@@ -149,6 +152,7 @@ impl Exporter {
     pub(super) fn step(&mut self) -> Result<()> {
         self.exchange.heart.beat(Doing::Following);
         self.gatherer.step(self.exchange.bell())?;
+        self.gatherer.keep(&self.exchange.asks);
         let shows = self.display.as_mut().is_some_and(Display::is_due);
         if self.exchange.take_wish() || shows {
             self.exchange.heart.beat(Doing::Gathering);
@@ -231,7 +235,10 @@ impl Exporter {
         let left = traced.then(|| carry::write(&folder, &known.samples, self.since));
         self.publish(known);
         if let Some(Err(error)) = left {
-            say(format_args!("gpuscope: counters will begin anew: {error:#}"));
+            say(format_args!(
+                "gpuscope: counters will begin anew: {}",
+                refusal::message(&error)
+            ));
         }
     }
 
@@ -287,4 +294,17 @@ fn tell(states: &[NotifyState]) {
 fn reloading() -> Vec<NotifyState<'static>> {
     let now = NotifyState::monotonic_usec_now().ok();
     std::iter::once(NotifyState::Reloading).chain(now).collect()
+}
+
+/// Everything that the collectors ask for, of the whole machine.
+///
+/// # Errors
+/// What the kernel refuses, with the cure.
+fn gatherer(config: &Config) -> Result<Gatherer> {
+    const HINT: &str = "failed to attach\nhint: gpuscope doctor says more; --collect nvml,xid,self needs no probes";
+    let started = Gatherer::start(config, &Scope::All);
+    match config.needs_probes() {
+        true => started.map_err(|error| error.context(HINT)),
+        false => started,
+    }
 }

@@ -11,6 +11,9 @@ use crate::tracer::Tracer;
 use anyhow::Result;
 use std::sync::Arc;
 
+/// Processes that are remembered for who asks.
+const MOST_NEWS: usize = 1000;
+
 /// Xids of a running exporter.
 pub(super) struct Faults {
     xids: Xids,
@@ -18,6 +21,8 @@ pub(super) struct Faults {
     log: Option<KernelLog>,
     refused: Option<String>,
     past: usize,
+    /// Processes that were named since somebody asked; `None`: none was.
+    news: Vec<Option<u32>>,
 }
 
 impl Faults {
@@ -31,6 +36,7 @@ impl Faults {
             log: None,
             refused: None,
             past: 0,
+            news: Vec::new(),
         };
         let past = match tracer {
             Some(tracer) => {
@@ -79,10 +85,18 @@ impl Faults {
         };
         for xid in found {
             let owner = owner_of(&xid, directory);
+            if self.news.len() < MOST_NEWS {
+                self.news.push(xid.pid);
+            }
             if self.xids.add(&xid, clock_now().start_unix_ns as f64 / 1e9, owner) {
                 say(format_args!("gpuscope: {}", words(&xid)));
             }
         }
+    }
+
+    /// The processes that new Xids have named since this was last asked; `None`: it named none.
+    pub(super) fn take_news(&mut self) -> Vec<Option<u32>> {
+        std::mem::take(&mut self.news)
     }
 
     pub(super) fn xids(&self) -> &Xids {

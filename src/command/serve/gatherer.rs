@@ -5,6 +5,8 @@
 
 use super::faults::Faults;
 use super::hardware::Hardware;
+use super::keeping::Keeping;
+use super::reserving::Reserving;
 use super::sources;
 use crate::clock::clock_now;
 use crate::device::telemetry::{Sampler, Telemetry};
@@ -13,6 +15,7 @@ use crate::owner::Directory;
 use crate::probe;
 use crate::serve::config::Config;
 use crate::serve::gather::{self, Own, Traced};
+use crate::serve::keep::Asks;
 use crate::serve::metric::{Collector, Sample};
 use crate::tracer::{Census, Scope, Tracer, own_usage};
 use anyhow::Result;
@@ -32,6 +35,10 @@ pub(in crate::command) struct Gatherer {
     hardware: Hardware,
     /// `None`: nobody wants to know of Xids.
     faults: Option<Faults>,
+    /// `None`: nobody wants to know what is reserved.
+    reserving: Option<Reserving>,
+    /// `None`: nothing is kept.
+    keeping: Option<Keeping>,
     /// Seconds since 1970.
     started_at: f64,
 }
@@ -52,7 +59,22 @@ impl Gatherer {
     /// # Errors
     /// What the kernel refuses.
     pub(in crate::command) fn start(config: &Config, scope: &Scope) -> Result<Gatherer> {
-        let sampler = sources::sampler(config)?;
+        Gatherer::with(sources::sampler(config)?, config, scope)
+    }
+
+    /// Who asks NVML, for [`Self::with`]; `None`: nobody wants to know.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub(in crate::command) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
+        sources::sampler(config)
+    }
+
+    /// The same, where NVML is asked already.
+    ///
+    /// # Errors
+    /// What the kernel refuses.
+    pub(in crate::command) fn with(sampler: Option<Arc<Sampler>>, config: &Config, scope: &Scope) -> Result<Gatherer> {
         let mut directory = Some(sources::directory(config)?);
         let mut tracer = None;
         if let Some(directory) = directory.take_if(|_| config.needs_probes()) {
@@ -60,12 +82,15 @@ impl Gatherer {
         }
         let watch = || Faults::watch(tracer.as_mut());
         let faults = config.collect.contains(&Collector::Xid).then(watch).transpose()?;
+        let keeping = tracer.as_mut().map(|tracer| Keeping::start(config, tracer));
         Ok(Gatherer {
             tracer,
             directory,
             sampler,
             hardware: Hardware::default(),
             faults,
+            reserving: sources::reserving(config),
+            keeping: keeping.transpose()?.flatten(),
             started_at: clock_now().start_unix_ns as f64 / 1e9,
         })
     }
@@ -82,7 +107,27 @@ impl Gatherer {
         if let Some(faults) = self.faults.as_mut() {
             faults.take_in(self.tracer.as_mut(), self.directory.as_mut());
         }
+        self.look_at_reserved();
         Ok(())
+    }
+
+    /// Looks after the last moments of programs; `asks`: requests for these.
+    pub(super) fn keep(&mut self, asks: &Asks) {
+        let news = self.faults.as_mut().map(Faults::take_news).unwrap_or_default();
+        if let (Some(keeping), Some(tracer)) = (self.keeping.as_mut(), self.tracer.as_mut()) {
+            asks.open();
+            let latest = self.sampler.as_ref().and_then(|sampler| sampler.latest());
+            keeping.step(tracer, news, asks.take(), latest.as_deref());
+        }
+    }
+
+    fn look_at_reserved(&mut self) {
+        let traced = self.tracer.as_mut().and_then(Tracer::directory);
+        let directory = traced.or(self.directory.as_mut());
+        let latest = self.sampler.as_ref().and_then(|sampler| sampler.latest());
+        if let (Some(reserving), Some(directory), Some(telemetry)) = (self.reserving.as_mut(), directory, latest) {
+            reserving.look(directory, &telemetry);
+        }
     }
 
     /// Samples of the collectors of `config`, with those of `others`, which are its own business.
@@ -100,11 +145,15 @@ impl Gatherer {
         if let Some(telemetry) = telemetry.as_deref() {
             samples.extend(self.device_samples(telemetry));
         }
+        if let Some(reserving) = self.reserving.as_mut() {
+            samples.extend(reserving.samples(telemetry.as_deref(), config));
+        }
         let faults = self.faults.iter();
         samples.extend(faults.flat_map(|faults| faults.xids().samples(telemetry.as_deref())));
         samples.extend(others);
+        samples.extend(self.keeping.iter().flat_map(Keeping::samples));
         samples.extend(gather::own(&self.own(at, requests)));
-        samples.retain(|sample| config.collect.contains(&sample.metric.collector));
+        samples.retain(|sample| sample.metric.is_of(&config.collect));
         Gathered {
             at,
             census,
@@ -160,6 +209,12 @@ impl Gatherer {
         }
     }
 
+    /// Whether NVML has been asked and has not said anything so far.
+    pub(in crate::command) fn awaits_nvml(&self) -> bool {
+        let sampler = self.sampler.as_ref();
+        sampler.is_some_and(|sampler| sampler.latest().is_none())
+    }
+
     /// Whether it has been found that the machine has no device.
     pub(in crate::command) fn has_no_device(&self) -> bool {
         self.hardware.is_none()
@@ -186,6 +241,7 @@ impl Gatherer {
         let of_tracer = |tracer: &Tracer| [tracer.stuck(), tracer.unguarded()].concat();
         let stuck = self.tracer.as_ref().map(of_tracer).unwrap_or_default();
         let naming = naming.into_iter().flatten();
-        naming.chain(self.unseen_xids()).chain(stuck).collect()
+        let reserving = self.reserving.iter().flat_map(Reserving::troubles);
+        naming.chain(self.unseen_xids()).chain(reserving).chain(stuck).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Where figures come from, as the configuration asks: probes, NVML, neither.
 
-use super::gatherer::Gatherer;
+use super::reserving::Reserving;
 use crate::command::prepare;
 use crate::device::telemetry::Sampler;
 use crate::filter::{Filter, Roles};
@@ -23,14 +23,16 @@ use std::time::SystemTime;
 
 /// For records of memory, and as much for those of work, that wait for their reader: ten thousand.
 const RING: u32 = 2 << 20;
+/// The same where their reader also has every call to take in.
+const LONG_RING: u32 = 16 << 20;
 
 /// Starts what asks NVML; `None`: nobody wants to know.
 ///
 /// # Errors
 /// The thread cannot be started.
 pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
-    let wants =
-        [Collector::Nvml, Collector::Xid, Collector::Memory].map(|collector| config.collect.contains(&collector));
+    let wants = [Collector::Nvml, Collector::Reserved, Collector::Xid, Collector::Memory]
+        .map(|collector| config.collect.contains(&collector));
     let state = state_folder();
     let start = || Sampler::remembering(config.nvml_interval, state.as_deref()).map(Arc::new);
     wants.contains(&true).then(start).transpose()
@@ -73,19 +75,6 @@ pub(super) fn carried(config: &Config) -> (Carry, SystemTime) {
     (carry, since)
 }
 
-/// Everything that the collectors ask for, of the whole machine.
-///
-/// # Errors
-/// What the kernel refuses, with the cure.
-pub(super) fn gatherer(config: &Config) -> Result<Gatherer> {
-    const HINT: &str = "failed to attach\nhint: gpuscope doctor says more; --collect nvml,xid,self needs no probes";
-    let started = Gatherer::start(config, &Scope::All);
-    match config.needs_probes() {
-        true => started.map_err(|error| error.context(HINT)),
-        false => started,
-    }
-}
-
 /// Attaches what the collectors need, to the processes of `scope`.
 ///
 /// # Errors
@@ -101,8 +90,12 @@ pub(super) fn tracer(
         catalog.add_driver(probe::driver::dialect()).map_err(Usage)?;
     }
     let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
-    let mut setup = prepare::fleet_setup(RING, scope)?;
+    let keeps = config.keep.time.is_some();
+    let mut setup = prepare::fleet_setup(if keeps { LONG_RING } else { RING }, scope)?;
     setup.sites.stacks_per_second = config.stacks_per_second;
+    if keeps {
+        setup.ring_bytes = prepare::CALL_RING as u32;
+    }
     let mut tracer = Tracer::start(rows, setup, scope.clone(), || Ok(crate::output::Output::stdout()))?;
     tracer.follow_fleet(directory);
     if let Some(sampler) = sampler {
@@ -171,7 +164,7 @@ fn wish(config: &Config) -> Wish {
     let memory = returns && collects(Collector::Memory);
     let work = returns && traces_driver(config) && (collects(Collector::Copies) || collects(Collector::Sync));
     Wish {
-        events: false,
+        events: config.keep.time.is_some(),
         chatty: false,
         returns,
         results: false,
@@ -183,6 +176,23 @@ fn wish(config: &Config) -> Wish {
         launch_stacks: false,
         sync_stacks: false,
     }
+}
+
+/// Where recordings go.
+///
+/// # Errors
+/// Nobody has said where.
+pub(super) fn keep_folder(config: &Config) -> Result<PathBuf> {
+    let usual = || state_folder().map(|state| state.join("kept"));
+    let words = "--keep: there is no folder for recordings\nhint: --keep-folder DIR, or $STATE_DIRECTORY";
+    let folder = config.keep.folder.clone().or_else(usual);
+    folder.ok_or_else(|| Usage(words.to_owned()).into())
+}
+
+/// Who asks schedulers what they have given away; `None`: nobody wants to know.
+pub(super) fn reserving(config: &Config) -> Option<Reserving> {
+    let wanted = config.collect.contains(&Collector::Reserved);
+    wanted.then(|| Reserving::new(config.pod_resources.as_deref(), Path::new("/"), config.max_owners))
 }
 
 /// Who is counted for whom, on this machine.

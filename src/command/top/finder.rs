@@ -155,7 +155,8 @@ fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
 }
 
 fn found(tracer: &mut Tracer, prices: &[Hits], pid: u32, seconds: f64) -> Result<Findings> {
-    let so_far = tracer.summary_so_far(prices)?;
+    let mut so_far = tracer.summary_so_far(prices)?;
+    tracer.name_waits(&mut so_far);
     let snapshot = Snapshot::read(&summary::to_json(&so_far)).context("failed to read a summary")?;
     Ok(Findings::of(&snapshot, pid, seconds))
 }

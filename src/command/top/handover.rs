@@ -11,8 +11,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wish {
     /// Of that process everything.
-    pub close: Option<Close>,
-    pub delay: Duration,
+    pub(crate) close: Option<Close>,
+    pub(crate) delay: Duration,
     /// At once.
     pub now: bool,
 }
@@ -30,10 +30,18 @@ pub(super) struct Looker {
     frames: Sender<Frame>,
 }
 
+/// Of who shows something before the one that looks can.
+pub(super) struct Early {
+    shared: Arc<Shared>,
+    frames: Sender<Frame>,
+}
+
 /// Of the thread that draws; the other one ends with it.
 pub(super) struct Drawer {
     shared: Arc<Shared>,
     frames: Receiver<Frame>,
+    /// A frame of who looks was taken: those of before are old.
+    attached: bool,
 }
 
 /// Both ends of it.
@@ -52,7 +60,11 @@ pub(super) fn handover(delay: Duration) -> (Looker, Drawer) {
         shared: Arc::clone(&shared),
         frames: give,
     };
-    let drawer = Drawer { shared, frames: take };
+    let drawer = Drawer {
+        shared,
+        frames: take,
+        attached: false,
+    };
     (looker, drawer)
 }
 
@@ -65,9 +77,31 @@ impl Looker {
         taken
     }
 
+    /// For who looks before this one can.
+    pub(super) fn early(&self) -> Early {
+        Early {
+            shared: Arc::clone(&self.shared),
+            frames: self.frames.clone(),
+        }
+    }
+
     pub(super) fn give(&self, frame: Frame) {
         // nobody is there to take it where both end
         let _ = self.frames.send(frame);
+    }
+
+    pub(super) fn ends(&self) -> bool {
+        self.shared.ends.load(Ordering::Acquire)
+    }
+}
+
+impl Early {
+    pub(super) fn give(&self, frame: Frame) {
+        // as above
+        let _ = self.frames.send(Frame {
+            attaching: true,
+            ..frame
+        });
     }
 
     pub(super) fn ends(&self) -> bool {
@@ -82,9 +116,16 @@ impl Drop for Looker {
 }
 
 impl Drawer {
-    /// The newest frame that was not taken yet.
-    pub(super) fn take_frame(&self) -> Option<Frame> {
-        self.frames.try_iter().last()
+    /// The newest frame that was not taken yet. Early ones may come late.
+    pub(super) fn take_frame(&mut self) -> Option<Frame> {
+        let mut newest = None;
+        for frame in self.frames.try_iter() {
+            if !frame.attaching || !self.attached {
+                self.attached |= !frame.attaching;
+                newest = Some(frame);
+            }
+        }
+        newest
     }
 
     pub(super) fn want(&self, wish: Wish) {
@@ -109,13 +150,26 @@ mod tests {
 
     #[test]
     fn the_newest_frame_is_taken_and_a_wish_for_now_is_told_once() {
-        let (looker, drawer) = handover(Duration::from_secs(1));
+        let (looker, mut drawer) = handover(Duration::from_secs(1));
         assert!(looker.take_wish().now && !looker.take_wish().now);
         assert!(drawer.take_frame().is_none());
         for at in [1.0, 2.0] {
             looker.give(Frame { at, ..Frame::default() });
         }
         assert_eq!(drawer.take_frame().map(|frame| frame.at), Some(2.0));
+    }
+
+    #[test]
+    fn what_is_known_early_is_shown_until_there_is_more() {
+        let (looker, mut drawer) = handover(Duration::from_secs(1));
+        let early = looker.early();
+        early.give(Frame::default());
+        assert_eq!(drawer.take_frame().map(|frame| frame.attaching), Some(true));
+        looker.give(Frame::default());
+        early.give(Frame::default());
+        assert_eq!(drawer.take_frame().map(|frame| frame.attaching), Some(false));
+        early.give(Frame::default());
+        assert!(drawer.take_frame().is_none(), "it came late");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::children::Children;
 use super::finder::Finder;
 use super::handover::{Drawer, Looker, Wish, handover};
-use super::live::{Close, Live};
+use super::live::{self, Close, Live};
+use super::preview::Preview;
 use super::wakes::Wakes;
 use crate::cli::TopArgs;
 use crate::probe;
@@ -11,10 +12,10 @@ use crate::refusal;
 use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::screen::Screen;
+use crate::top::screen::{self, Screen};
 use crate::top::state::State;
 use crate::top::view::Scene;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
 use std::process::ExitCode;
@@ -51,12 +52,16 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     drop(looker);
     // it may have panicked, and has said so
     let _ = drawing.join();
-    looked.map(|()| ExitCode::SUCCESS)
+    looked?;
+    match screen::has_panicked() {
+        true => bail!("a thread has panicked"),
+        false => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Looks as often as is wanted.
 fn look(args: &TopArgs, looker: &Looker) -> Result<()> {
-    let mut live = Live::start(args)?;
+    let mut live = attached(args, looker)?;
     let (mut looks, mut due) = (0u64, Instant::now());
     while !looker.ends() {
         let wish = looker.take_wish();
@@ -70,6 +75,13 @@ fn look(args: &TopArgs, looker: &Looker) -> Result<()> {
     Ok(())
 }
 
+/// What is known without probes is shown meanwhile.
+fn attached(args: &TopArgs, looker: &Looker) -> Result<Live> {
+    let sampler = live::sampler(args)?;
+    let _preview = Preview::begin(args, &sampler, looker.early())?;
+    Live::start(args, &sampler)
+}
+
 /// The thread that draws.
 struct Session {
     screen: Screen,
@@ -78,8 +90,7 @@ struct Session {
     finder: Finder,
     wakes: Wakes,
     state: State,
-    /// `None`: it is being attached.
-    frame: Option<Arc<Frame>>,
+    frame: Arc<Frame>,
     history: History,
     /// A process of which everything is wanted, and how often it is looked.
     wanted: (Option<Close>, Duration),
@@ -99,7 +110,10 @@ impl Session {
             finder: Finder::default(),
             wakes,
             state,
-            frame: None,
+            frame: Arc::new(Frame {
+                attaching: true,
+                ..Frame::default()
+            }),
             history: History::default(),
             dirty: true,
             drawn: Rect::default(),
@@ -139,19 +153,29 @@ impl Session {
     }
 
     fn take_what_came(&mut self) {
-        if let Some(mut frame) = self.drawer.take_frame() {
-            self.history.take(&mut frame);
-            frame.findings = self.frame.take().and_then(|before| before.findings.clone());
-            self.frame = Some(Arc::new(frame));
-            self.dirty = true;
+        if let Some(frame) = self.drawer.take_frame() {
+            self.take(frame);
         }
-        if let (Some(found), Some(frame)) = (self.finder.take(), &mut self.frame) {
-            Arc::make_mut(frame).findings = Some(found);
+        if let Some(found) = self.finder.take() {
+            Arc::make_mut(&mut self.frame).findings = Some(found);
             self.dirty = true;
         }
         if let Some(words) = self.children.take_words() {
             self.say(words);
         }
+    }
+
+    fn take(&mut self, mut frame: Frame) {
+        if !frame.attaching {
+            self.history.take(&mut frame);
+        }
+        if self.frame.attaching && !frame.attaching && !self.state.pane {
+            // the first of those few that were known is the first of all no longer
+            self.state.selected = None;
+        }
+        frame.findings = self.frame.findings.clone();
+        self.frame = Arc::new(frame);
+        self.dirty = true;
     }
 
     fn suspend(&mut self) -> Result<()> {
@@ -161,13 +185,7 @@ impl Session {
 
     fn draw(&mut self, area: Rect) -> Result<()> {
         self.dirty = false;
-        let Some(frame) = &self.frame else {
-            let style = ratatui::style::Style::new();
-            return self.screen.draw(|area, buffer| {
-                buffer.set_stringn(0, 0, "gpuscope top: attaching …", area.width.into(), style);
-            });
-        };
-        let shown = self.state.shown(frame);
+        let shown = self.state.shown(&self.frame);
         let room = scene(&shown, &self.history, &self.state).room(area);
         self.state.settle(&shown, room);
         let scene = scene(&shown, &self.history, &self.state);
@@ -176,7 +194,7 @@ impl Session {
 
     fn handle(&mut self, event: Event) -> Result<()> {
         self.dirty = true;
-        let frame = self.frame.clone().unwrap_or_default();
+        let frame = Arc::clone(&self.frame);
         let shown = self.state.shown(&frame);
         let scene = scene(&shown, &self.history, &self.state);
         match event {
@@ -200,11 +218,8 @@ impl Session {
             self.state.findings = None;
             self.say(refusal::message(&error));
         }
-        if self.state.findings.is_none()
-            && let Some(frame) = &mut self.frame
-            && frame.findings.is_some()
-        {
-            Arc::make_mut(frame).findings = None;
+        if self.state.findings.is_none() && self.frame.findings.is_some() {
+            Arc::make_mut(&mut self.frame).findings = None;
             self.dirty = true;
         }
         let older = self.state.single;
@@ -242,7 +257,7 @@ impl Session {
 
     /// The process that was chosen, not one that has its number since.
     fn kill(&mut self, pid: u32) {
-        let process = self.frame.as_ref().and_then(|frame| frame.process(pid));
+        let process = self.frame.process(pid);
         let is_there = process.is_some_and(|process| !process.ended);
         // SAFETY: plain numbers
         let sent = is_there && unsafe { libc::kill(pid.cast_signed(), libc::SIGTERM) } == 0;

@@ -2,26 +2,29 @@
 //!
 //! Owns what is gathered, with whose rights, and what is said where some of it is not seen.
 
+use super::closeup;
 use crate::cli::TopArgs;
 use crate::command::rights;
 use crate::command::running::Running;
-use crate::command::serve::gatherer::Gatherer;
+use crate::command::serve::gatherer::{Gathered, Gatherer};
+use crate::device::telemetry::{Sampler, Telemetry};
 use crate::discover;
 use crate::inside::standby::{self, Standby};
-use crate::model::memory::{Allocation, AllocationMap, SiteReport, Wanted};
+use crate::model::memory::Wanted;
 use crate::probe::machine;
 use crate::refusal;
 use crate::serve::config::Config;
 use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
-use crate::top::model::{self, Allocations, Closeup, Count, Frame, Function, InProgress, Known, Single};
+use crate::top::model::{self, Closeup, Frame, Known};
 use crate::top::origins::Origins;
-use crate::tracer::{self, Scope};
+use crate::tracer::Scope;
 use crate::user;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What processes are told apart by, and what is said of them.
@@ -40,6 +43,11 @@ const LABELS: [&str; 9] = [
 const RETAIN: Duration = Duration::from_secs(5);
 /// NVML takes a while to answer.
 const NVML_LEAST: Duration = Duration::from_secs(1);
+/// Answers of NVML of which it is said how old they are.
+const OLD: Duration = Duration::from_secs(10);
+/// Said before anything else: of notes there may be room for one.
+const OWN_ALONE: &str =
+    "without root (sudo gpuscope top) your own programs that gpuscope preload -- CMD starts are traced";
 /// Nobody ends a wait before its time.
 const NO_BELL: i32 = -1;
 /// Of one process.
@@ -79,22 +87,40 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Attaches as far as we may.
+    /// Attaches as far as we may. `sampler` asks NVML.
     ///
     /// # Errors
     /// A process that was asked for is not there.
-    pub(super) fn start(args: &TopArgs) -> Result<Live> {
+    pub(super) fn start(args: &TopArgs, sampler: &Asked) -> Result<Live> {
         let running = Running {
             pids: &args.pids,
             all: args.pids.is_empty(),
         };
         let scope = running.scope()?;
         let config = config(args);
-        let (gatherer, config, limits, inside) = attached(config, &scope)?;
-        if let Some(tracer) = &gatherer.tracer {
+        let attached = attached(config, &scope, sampler)?;
+        if let Some(tracer) = &attached.0.tracer {
             rights::after_attaching(tracer);
         }
-        Ok(Live {
+        Ok(Live::of(attached, args))
+    }
+
+    /// Without probes, as long as others attach them: what is known at once.
+    ///
+    /// # Errors
+    /// None that anybody has met.
+    pub(super) fn unattached(args: &TopArgs, sampler: &Asked) -> Result<Live> {
+        let collect = [Collector::Nvml, Collector::Own].into();
+        let config = Config {
+            collect,
+            ..config(args)
+        };
+        let gatherer = Gatherer::with(sampler.clone(), &config, &Scope::All)?;
+        Ok(Live::of((gatherer, config, Vec::new(), None), args))
+    }
+
+    fn of((gatherer, config, limits, inside): Attached, args: &TopArgs) -> Live {
+        Live {
             gatherer,
             config,
             pace: Pace::of_all_counters(Instant::now()),
@@ -106,7 +132,7 @@ impl Live {
             inside,
             sought: Instant::now(),
             number: 0,
-        })
+        }
     }
 
     /// Handles what has come in, and waits for a moment.
@@ -122,21 +148,7 @@ impl Live {
     pub(super) fn look(&mut self, close: Option<Close>) -> Frame {
         let gathered = self.gatherer.gather(&self.config, Vec::new(), Vec::new());
         self.number += 1;
-        let mut missing = self.limits.clone();
-        missing.extend(gathered.census.iter().flat_map(|census| census.unseen.iter().cloned()));
-        missing.extend(self.gatherer.troubles());
-        if self.gatherer.has_no_device() {
-            missing.push("this machine shows no NVIDIA device".to_owned());
-        }
-        if let Some(telemetry) = gathered.telemetry.as_deref() {
-            missing.extend(
-                telemetry
-                    .absent
-                    .iter()
-                    .map(|absent| absent.to_string().replace('\n', "; ")),
-            );
-            missing.extend(telemetry.notes.iter().cloned());
-        }
+        let missing = self.missing(&gathered);
         let scrape = Scrape {
             at: gathered.at,
             number: self.number,
@@ -149,12 +161,32 @@ impl Live {
         self.frame(&scrape, close)
     }
 
+    /// What is not seen, and why.
+    fn missing(&mut self, gathered: &Gathered) -> Vec<String> {
+        let mut missing = self.limits.clone();
+        missing.extend(gathered.census.iter().flat_map(|census| census.unseen.iter().cloned()));
+        missing.extend(self.gatherer.troubles());
+        if self.gatherer.has_no_device() {
+            missing.push("this machine shows no NVIDIA device".to_owned());
+        }
+        if self.gatherer.awaits_nvml() {
+            missing.push("NVML has not answered yet: nothing is known of devices".to_owned());
+        }
+        if let Some(telemetry) = gathered.telemetry.as_deref() {
+            let absent = telemetry.absent.iter();
+            missing.extend(absent.map(|absent| absent.to_string().replace('\n', "; ")));
+            missing.extend(old(telemetry));
+            missing.extend(telemetry.notes.iter().cloned());
+        }
+        missing
+    }
+
     fn frame(&mut self, scrape: &Scrape, close: Option<Close>) -> Frame {
-        let rates = self.pace.rates(scrape);
         let owners = scrape.samples.iter().filter_map(|sample| sample.owner.as_deref());
         let pids: HashSet<u32> = owners.map(model::pid_of).filter(|pid| *pid > 0).collect();
         self.origins.look_at(pids.into_iter());
         let closeup = close.and_then(|close| self.closeup(close));
+        let rates = self.pace.rates(scrape);
         let mut frame = model::frame(Known {
             scrape,
             rates: &rates,
@@ -163,6 +195,7 @@ impl Live {
             traces_all: self.gatherer.tracer.is_some() && self.inside.is_none() && self.pids.is_empty(),
             closeup,
         });
+        frame.partial = self.gatherer.tracer.is_none() || self.inside.is_some();
         if !self.pids.is_empty() {
             let is_wanted = |pid: &u32| self.pids.contains(pid);
             frame
@@ -184,7 +217,7 @@ impl Live {
         self.looked = Instant::now();
         let calls = seen.functions.iter().map(|one| (one.name.clone(), one.calls));
         self.before = (pid, calls.collect());
-        Some(told(pid, seen, before.as_ref(), seconds))
+        Some(closeup::told(pid, seen, before.as_ref(), seconds))
     }
 
     /// Programs of ours that carry the agent and were not known yet.
@@ -205,8 +238,15 @@ impl Live {
     }
 }
 
+/// Who asks NVML, from before anything is attached.
+pub(super) fn sampler(args: &TopArgs) -> Result<Asked> {
+    Gatherer::sampler(&config(args))
+}
+
 fn config(args: &TopArgs) -> Config {
-    let usual = Config::default();
+    let mut usual = Config::default();
+    // of what nobody uses there is no line
+    usual.collect.remove(&Collector::Reserved);
     Config {
         labels: LABELS.map(str::to_owned).to_vec(),
         nvml_interval: args.delay.max(NVML_LEAST),
@@ -217,28 +257,38 @@ fn config(args: &TopArgs) -> Config {
     }
 }
 
+/// Who asks NVML; `None`: nobody wants to know.
+pub(super) type Asked = Option<Arc<Sampler>>;
 type Attached = (Gatherer, Config, Vec<String>, Option<HashSet<u32>>);
 
 /// From outside where we may, else from inside what carries the agent; else nothing is traced.
-fn attached(config: Config, scope: &Scope) -> Result<Attached> {
-    let refused = match Gatherer::start(&config, scope) {
+fn attached(config: Config, scope: &Scope, sampler: &Asked) -> Result<Attached> {
+    let start = |config: &Config, scope: &Scope| Gatherer::with(sampler.clone(), config, scope);
+    let refused = match start(&config, scope) {
         Ok(gatherer) => return Ok((gatherer, config, Vec::new(), None)),
         Err(refused) => refusal::message(&refused).replace('\n', "; "),
     };
-    let hint = "as root every process is traced; without, your own that gpuscope preload -- CMD has started";
     if machine::programs_refused().is_some() && *scope == Scope::All {
         let own = carriers();
-        let inside = Gatherer::start(&config, &Scope::Processes(own.clone()));
+        let inside = start(&config, &Scope::Processes(own.clone()));
         if let Ok(gatherer) = inside {
-            let words = format!("of others' processes only what NVML says is seen: {refused}; hint: {hint}");
+            let words = format!("{OWN_ALONE}, of all others only what NVML says is seen ({refused})");
             return Ok((gatherer, config, vec![words], Some(own.into_iter().collect())));
         }
     }
     let collect = [Collector::Nvml, Collector::Xid, Collector::Own].into();
     let untraced = Config { collect, ..config };
-    let gatherer = Gatherer::start(&untraced, scope)?;
-    let words = format!("nothing is traced, only what NVML says is seen: {refused}; hint: {hint}");
+    let gatherer = start(&untraced, scope)?;
+    let words =
+        format!("nothing is traced, only what NVML says is seen; sudo gpuscope top traces every process ({refused})");
     Ok((gatherer, untraced, vec![words], None))
+}
+
+/// What is said of answers that nobody gives any more.
+fn old(telemetry: &Telemetry) -> Option<String> {
+    let age = telemetry.at.elapsed();
+    let words = "NVML does not answer: what it said of devices is";
+    (age >= OLD.max(3 * telemetry.every)).then(|| format!("{words} {} s old", age.as_secs()))
 }
 
 /// Our processes that can be traced from inside.
@@ -247,86 +297,4 @@ fn carriers() -> Vec<u32> {
     let is_ours = |pid: &u32| std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|folder| folder.uid() == own);
     let ours = discover::processes().into_iter().filter(is_ours);
     ours.filter(|pid| standby::of(*pid) == Standby::Ready).collect()
-}
-
-/// `before`: calls by function, so many seconds ago.
-fn told(pid: u32, seen: tracer::Closeup, before: Option<&HashMap<String, u64>>, seconds: f64) -> Closeup {
-    let in_progress = seen.in_progress.into_iter().map(|call| InProgress {
-        tid: call.tid,
-        thread: call.comm,
-        functions: call.functions,
-        seconds: call.ns as f64 / 1e9,
-    });
-    let speed = |name: &str, calls: u64| {
-        let old = before?.get(name).copied().unwrap_or(0);
-        (seconds > 0.0).then(|| calls.saturating_sub(old) as f64 / seconds)
-    };
-    let functions = seen.functions.into_iter().map(|one| Function {
-        calls: Count {
-            total: one.calls as f64,
-            per_second: speed(&one.name, one.calls),
-        },
-        layer: one.layer,
-        name: one.name,
-        errors: one.errors,
-        seconds: one.total_ns.map(|ns| ns as f64 / 1e9),
-    });
-    Closeup {
-        pid,
-        functions: functions.collect(),
-        in_progress: in_progress.collect(),
-        in_progress_unseen: seen.unseen,
-        allocations: by_place(seen.sites, &seen.places),
-        single_left_out: seen.map.as_ref().map_or(0, |map| map.left_out),
-        single: seen.map.map(|map| single(map, &seen.places)),
-    }
-}
-
-/// Several stacks may lead to one line.
-fn by_place(sites: Vec<SiteReport>, places: &HashMap<u64, String>) -> Vec<Allocations> {
-    let mut all: Vec<Allocations> = Vec::new();
-    for new in sites.into_iter().filter_map(|site| held(site, places)) {
-        let is_it = |known: &&mut Allocations| {
-            let named = known.place.is_some() && known.place == new.place && known.function == new.function;
-            named && known.family == new.family && known.device == new.device
-        };
-        match all.iter_mut().find(is_it) {
-            Some(known) => {
-                known.bytes = known.bytes.saturating_add(new.bytes);
-                known.count += new.count;
-                known.oldest_seconds = known.oldest_seconds.max(new.oldest_seconds);
-                known.newest_seconds = known.newest_seconds.min(new.newest_seconds);
-            }
-            None => all.push(new),
-        }
-    }
-    all.sort_by_key(|held| std::cmp::Reverse(held.bytes));
-    all
-}
-
-fn single(map: AllocationMap, places: &HashMap<u64, String>) -> Vec<Single> {
-    let one = |allocation: Allocation| Single {
-        address: allocation.address.map(|address| format!("{address:#x}")),
-        bytes: allocation.bytes,
-        age_seconds: allocation.age_ns as f64 / 1e9,
-        place: places.get(&allocation.site).cloned(),
-        function: allocation.function,
-        family: allocation.family.name().to_owned(),
-        device: (allocation.device >= 0).then_some(allocation.device),
-    };
-    map.shown.into_iter().map(one).collect()
-}
-
-/// `None`: nothing of it is held.
-fn held(site: SiteReport, places: &HashMap<u64, String>) -> Option<Allocations> {
-    (site.account.held_bytes > 0).then(|| Allocations {
-        place: places.get(&site.site).cloned(),
-        function: site.function,
-        family: site.family.name().to_owned(),
-        device: (site.device >= 0).then_some(site.device),
-        bytes: site.account.held_bytes,
-        count: site.account.outstanding,
-        oldest_seconds: site.oldest_ns as f64 / 1e9,
-        newest_seconds: site.newest_ns as f64 / 1e9,
-    })
 }

@@ -16,7 +16,7 @@ use crate::top::screen::Screen;
 use crate::top::state::{State, Tape};
 use crate::top::view::Scene;
 use crate::top::{json, once};
-use crate::trace::Recording;
+use crate::trace::Files;
 use anyhow::{Result, bail};
 use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
@@ -33,11 +33,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// It is none, has no totals, or there is no terminal.
 pub(super) fn run(path: &Path, args: &TopArgs) -> Result<ExitCode> {
-    rights::for_files();
     if !args.once && !args.json {
         check_terminal()?;
     }
-    let frames = load(path)?;
+    let files = Files::open(path)?;
+    rights::for_reading();
+    let frames = load(&files)?;
     if args.once || args.json {
         return print(&frames, args);
     }
@@ -70,11 +71,11 @@ impl Taker for Taken {
     }
 }
 
-fn load(path: &Path) -> Result<Vec<Frame>> {
-    let recording = Recording::open(path)?;
+fn load(files: &Files) -> Result<Vec<Frame>> {
+    let recording = files.recording()?;
     let started = recording.meta().clock.start_unix_ns as f64 / 1e9;
     let mut taken = Taken::default();
-    let end = reading::read(recording, path, "reading", &mut taken);
+    let end = reading::read(recording, files, "reading", &mut taken);
     if let Some(summary) = &end.summary {
         let at = taken.latest;
         taken.add(at, summary);
@@ -82,7 +83,7 @@ fn load(path: &Path) -> Result<Vec<Frame>> {
     if taken.tape.is_empty() {
         bail!(
             "{} has no totals to be played\nhint: gpuscope report says what its rows say; recordings of gpuscope record have totals of each second",
-            path.display()
+            files.path().display()
         );
     }
     let mut notes = vec![

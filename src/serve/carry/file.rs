@@ -22,7 +22,7 @@ const MOST_LABEL_BYTES: usize = 4096;
 
 /// What the last gpuscope left.
 #[derive(Debug, Default)]
-pub struct Left {
+pub(crate) struct Left {
     pub samples: Vec<Sample>,
     /// Since when these count.
     pub since: Option<SystemTime>,
@@ -64,7 +64,7 @@ enum Number {
 ///
 /// # Errors
 /// The folder cannot be written to.
-pub fn write(folder: &Path, samples: &[Sample], since: SystemTime) -> Result<()> {
+pub(crate) fn write(folder: &Path, samples: &[Sample], since: SystemTime) -> Result<()> {
     let text = serde_json::to_vec(&document(samples, since)).context("failed to write counters as JSON")?;
     let path = folder.join(NAME);
     let new = path.with_extension("new");
@@ -78,14 +78,18 @@ pub fn write(folder: &Path, samples: &[Sample], since: SystemTime) -> Result<()>
         file.sync_all()?;
         fs::rename(&new, &path)
     };
-    write().with_context(|| format!("failed to write {}", path.display()))
+    let hint = "the folder of $STATE_DIRECTORY needs room, and has to be ours to write to";
+    write()
+        // half a file takes room and is of no use
+        .inspect_err(|_| drop(fs::remove_file(&new)))
+        .with_context(|| format!("failed to write {}\nhint: {hint}", path.display()))
 }
 
 /// Takes the file away and says what was in it, if it was written less than `retain` ago.
 ///
 /// # Errors
 /// It cannot be read or taken away, or is none of ours.
-pub fn take(folder: &Path, retain: Duration) -> Result<Left> {
+pub(crate) fn take(folder: &Path, retain: Duration) -> Result<Left> {
     let path = folder.join(NAME);
     let Some(text) = read(&path)? else {
         return Ok(Left::default());

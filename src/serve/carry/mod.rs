@@ -12,7 +12,7 @@ mod file;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Left, take, write};
+pub(crate) use file::{Left, take, write};
 
 use super::metric::{Collector, Histogram, Kind, Metric, Sample, Value};
 use crate::owner::Owner;
@@ -27,7 +27,7 @@ type Key = (&'static str, Values, Arc<Owner>);
 
 /// What the last gpuscope had counted.
 #[derive(Debug, Default)]
-pub struct Carry {
+pub(crate) struct Carry {
     series: HashMap<Key, Carried>,
     since: Option<Instant>,
 }
@@ -51,7 +51,7 @@ pub(super) fn goes_on(metric: &Metric) -> bool {
 impl Carry {
     /// Goes on from `left`, now.
     #[must_use]
-    pub fn from(left: Vec<Sample>) -> Carry {
+    pub(crate) fn from(left: Vec<Sample>) -> Carry {
         let carried = |sample: Sample| {
             let owner = sample.owner.unwrap_or_default();
             let carried = Carried {
@@ -70,13 +70,13 @@ impl Carry {
 
     /// Series that are gone on with.
     #[must_use]
-    pub fn series(&self) -> usize {
+    pub(crate) fn series(&self) -> usize {
         self.series.len()
     }
 
     /// Adds what was counted before to `samples`, of which traced ones are all there; series that nobody has counted again are
     /// there until their owner's end, or for `retain`.
-    pub fn add_to(&mut self, samples: &mut Vec<Sample>, retain: Duration, now: Instant) {
+    pub(crate) fn add_to(&mut self, samples: &mut Vec<Sample>, retain: Duration, now: Instant) {
         if self.series.is_empty() {
             return;
         }

@@ -15,11 +15,12 @@ mod tests;
 mod values;
 mod words;
 
-pub use place::Mistakes;
+pub(crate) use place::Mistakes;
 
 use crate::cli::ServeArgs;
 use crate::owner::Wanted;
 use crate::refusal::Usage;
+use crate::reserved;
 use crate::serve::metric::Collector;
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -40,27 +41,43 @@ pub struct Config {
     /// As [`crate::filter::Filter::parse`] reads them.
     pub layer: Vec<String>,
     pub hooks: Vec<PathBuf>,
-    pub nvml_interval: Duration,
+    pub(crate) nvml_interval: Duration,
     /// Never empty; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
     /// Where health alone is told, to everybody and in clear; empty: nowhere but on [`Self::listen`].
-    pub health_listen: Vec<SocketAddr>,
+    pub(crate) health_listen: Vec<SocketAddr>,
     /// Begins with a slash.
     pub telemetry_path: String,
     pub web_config: Option<PathBuf>,
-    pub display_interval: Option<Duration>,
+    pub(crate) display_interval: Option<Duration>,
     /// Each as [`crate::owner::Label`] reads it, in the order in which they are shown; may be empty.
     pub labels: Vec<String>,
     /// `http` or `https`.
-    pub kubelet: Option<String>,
-    pub top_kernels: usize,
+    pub(crate) kubelet: Option<String>,
+    /// The socket of the kubelet that tells reserved devices.
+    pub(crate) pod_resources: Option<PathBuf>,
+    pub(crate) top_kernels: usize,
     /// Call stacks of calls that allocate, so many a second at most: no option of the exporter, which shows none.
     pub stacks_per_second: u32,
     /// Of one metric.
-    pub max_series: usize,
-    pub max_owners: usize,
-    pub retain: Duration,
+    pub(crate) max_series: usize,
+    pub(crate) max_owners: usize,
+    pub(crate) retain: Duration,
+    pub(crate) keep: Keep,
     pub otlp: Option<Otlp>,
+}
+
+/// What is kept of the last moments of programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// `None`: nothing is kept.
+    pub(crate) time: Option<Duration>,
+    /// Most bytes in memory.
+    pub(crate) memory: u64,
+    /// `None`: in the state folder.
+    pub(crate) folder: Option<PathBuf>,
+    /// Most bytes of all files.
+    pub(crate) disk: u64,
 }
 
 /// Where metrics are pushed to.
@@ -68,8 +85,8 @@ pub struct Config {
 pub struct Otlp {
     /// In full with its path; `http` or `https`.
     pub url: String,
-    pub interval: Duration,
-    pub timeout: Duration,
+    pub(crate) interval: Duration,
+    pub(crate) timeout: Duration,
     /// Each a name and a value that HTTP allows.
     pub headers: Vec<(String, String)>,
 }
@@ -88,11 +105,18 @@ impl Default for Config {
             display_interval: None,
             labels: Wanted::default().labels().iter().map(ToString::to_string).collect(),
             kubelet: None,
+            pod_resources: Some(PathBuf::from(reserved::SOCKET)),
             stacks_per_second: 0,
             top_kernels: 50,
             max_series: 10_000,
             max_owners: 1000,
             retain: Duration::from_secs(3600),
+            keep: Keep {
+                time: None,
+                memory: 64 << 20,
+                folder: None,
+                disk: 1 << 30,
+            },
             otlp: None,
         }
     }
@@ -131,6 +155,8 @@ impl Config {
             health_listen: self.health_listen.clone(),
             telemetry_path: self.telemetry_path.clone(),
             kubelet: self.kubelet.clone(),
+            pod_resources: self.pod_resources.clone(),
+            keep: self.keep.clone(),
             ..new
         }
     }
@@ -143,7 +169,7 @@ impl Config {
 }
 
 /// What a running gpuscope cannot change.
-const FIXED: [&str; 8] = [
+const FIXED: [&str; 13] = [
     "collect",
     "layer",
     "hooks",
@@ -152,13 +178,18 @@ const FIXED: [&str; 8] = [
     "health_listen",
     "telemetry_path",
     "kubelet",
+    "pod_resources",
+    "keep",
+    "keep_memory",
+    "keep_folder",
+    "keep_disk",
 ];
 
 /// Reads the file that the flags name, if any, and the flags.
 ///
 /// # Errors
 /// The file cannot be read, or something in it or in the flags is wrong: each with its place and cure, as [`Usage`].
-pub fn check(args: &ServeArgs) -> Result<Config> {
+pub(crate) fn check(args: &ServeArgs) -> Result<Config> {
     let file = args.config.as_deref().map(read).transpose();
     let file = file.map_err(|error| Usage(crate::refusal::message(&error)))?;
     let file = args.config.as_deref().zip(file.as_deref());

@@ -17,7 +17,7 @@ pub(super) enum Shape {
 }
 
 /// Name in the file, flag, shape.
-pub(super) const KEYS: [(&str, &str, Shape); 19] = [
+pub(super) const KEYS: [(&str, &str, Shape); 24] = [
     ("collect", "--collect", Shape::Words),
     ("layer", "--layer", Shape::Words),
     ("hooks", "--hooks", Shape::Texts),
@@ -29,10 +29,15 @@ pub(super) const KEYS: [(&str, &str, Shape); 19] = [
     ("display_interval", "--display-interval", Shape::One),
     ("labels", "--labels", Shape::Words),
     ("kubelet", "--kubelet", Shape::One),
+    ("pod_resources", "--pod-resources", Shape::One),
     ("top_kernels", "--top-kernels", Shape::One),
     ("max_series", "--max-series", Shape::One),
     ("max_owners", "--max-owners", Shape::One),
     ("retain", "--retain", Shape::One),
+    ("keep", "--keep", Shape::One),
+    ("keep_memory", "--keep-memory", Shape::One),
+    ("keep_folder", "--keep-folder", Shape::One),
+    ("keep_disk", "--keep-disk", Shape::One),
     ("otlp.url", "--otlp", Shape::One),
     ("otlp.interval", "--otlp-interval", Shape::One),
     ("otlp.timeout", "--otlp-timeout", Shape::One),

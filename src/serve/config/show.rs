@@ -1,10 +1,9 @@
 //! A configuration as a file that says the same.
 
 use super::Config;
-use super::words::OFF;
+use super::words::{OFF, size_text, time_text};
 use crate::text::quantity::harmless;
 use std::fmt::{Display, Write};
-use std::time::Duration;
 
 /// Each key that is no table, and its value in TOML, always in the same order.
 pub(super) fn lines(config: &Config) -> Vec<(&'static str, String)> {
@@ -14,18 +13,23 @@ pub(super) fn lines(config: &Config) -> Vec<(&'static str, String)> {
         ("collect", list(config.collect.iter().map(|collector| collector.name()))),
         ("layer", list(&config.layer)),
         ("hooks", list(config.hooks.iter().map(path))),
-        ("nvml_interval", quoted(&time(config.nvml_interval))),
+        ("nvml_interval", quoted(&time_text(config.nvml_interval))),
         ("listen", list(&config.listen)),
         ("health_listen", list(&config.health_listen)),
         ("telemetry_path", quoted(&config.telemetry_path)),
         ("web_config", off(config.web_config.as_ref().map(path))),
-        ("display_interval", off(config.display_interval.map(time))),
+        ("display_interval", off(config.display_interval.map(time_text))),
         ("labels", list(&config.labels)),
         ("kubelet", off(config.kubelet.clone())),
+        ("pod_resources", off(config.pod_resources.as_ref().map(path))),
         ("top_kernels", config.top_kernels.to_string()),
         ("max_series", config.max_series.to_string()),
         ("max_owners", config.max_owners.to_string()),
-        ("retain", quoted(&time(config.retain))),
+        ("retain", quoted(&time_text(config.retain))),
+        ("keep", off(config.keep.time.map(time_text))),
+        ("keep_memory", quoted(&size_text(config.keep.memory))),
+        ("keep_folder", off(config.keep.folder.as_ref().map(path))),
+        ("keep_disk", quoted(&size_text(config.keep.disk))),
     ]
 }
 
@@ -37,8 +41,8 @@ pub(super) fn text(config: &Config) -> String {
     }
     if let Some(otlp) = &config.otlp {
         let _ = writeln!(out, "\n[otlp]\nurl = {}", quoted(&otlp.url));
-        let _ = writeln!(out, "interval = {}", quoted(&time(otlp.interval)));
-        let _ = writeln!(out, "timeout = {}", quoted(&time(otlp.timeout)));
+        let _ = writeln!(out, "interval = {}", quoted(&time_text(otlp.interval)));
+        let _ = writeln!(out, "timeout = {}", quoted(&time_text(otlp.timeout)));
         let names: Vec<String> = otlp
             .headers
             .iter()
@@ -47,23 +51,6 @@ pub(super) fn text(config: &Config) -> String {
         let _ = writeln!(out, "headers = {{ {} }}", names.join(", "));
     }
     out
-}
-
-/// In the largest unit that is exact.
-pub(super) fn time(time: Duration) -> String {
-    let ns = time.as_nanos();
-    let units = [
-        ("h", 3_600_000_000_000),
-        ("min", 60_000_000_000),
-        ("s", 1_000_000_000),
-        ("ms", 1_000_000),
-        ("us", 1000),
-    ];
-    let exact = units.iter().find(|(_, unit)| ns >= *unit && ns.is_multiple_of(*unit));
-    match exact {
-        Some((name, unit)) => format!("{}{name}", ns / unit),
-        None => format!("{ns}ns"),
-    }
 }
 
 fn list(values: impl IntoIterator<Item = impl Display>) -> String {

@@ -55,6 +55,12 @@ fn a_flag_and_a_key_of_the_file_say_the_same() {
             &["--kubelet", "http://127.0.0.1:10255"],
             "kubelet = \"http://127.0.0.1:10255\"",
         ),
+        (&["--pod-resources", "/run/k.sock"], "pod_resources = \"/run/k.sock\""),
+        (&["--keep", "60s"], "keep = \"1min\""),
+        (&["--keep-memory", "8MiB"], "keep_memory = \"8MiB\""),
+        (&["--keep-folder", "/k"], "keep_folder = \"/k\""),
+        (&["--keep-disk", "2048MiB"], "keep_disk = \"2GiB\""),
+        (&["--pod-resources", "off"], "pod_resources = \"off\""),
         (&["--top-kernels", "0"], "top_kernels = 0"),
         (&["--max-series", "100000"], "max_series = 100_000"),
         (&["--max-owners", "7"], "max_owners = 7"),
@@ -182,12 +188,12 @@ fn what_is_wrong_with_a_flag_is_said_with_its_name_and_the_cure() {
         (&["--listen", ""], "--listen: there is no value"),
         (
             &["--nvml-interval", "1"],
-            "\"1\" is no duration; hint: a number and s, min or h",
+            "\"1\" is no duration; hint: a number and s, min, h or d",
         ),
         (&["--nvml-interval", "999ms"], "is too short; hint: at least 1s"),
         (&["--nvml-interval", "2h"], "is too long; hint: at most 1h"),
         (&["--display-interval", "x"], "--display-interval: \"x\" is no duration"),
-        (&["--retain", "1d"], "--retain: \"1d\" is no duration"),
+        (&["--retain", "1w"], "--retain: \"1w\" is no duration"),
         (
             &["--telemetry-path", "metrics"],
             "does not begin with a slash; hint: such as /metrics",
@@ -341,6 +347,32 @@ fn a_file_that_cannot_be_read_is_named() {
             "{said}"
         );
         assert!(error.is::<Usage>());
+    }
+}
+
+#[test]
+fn what_is_kept_has_bounds_and_needs_calls() {
+    for (words, said) in [
+        (
+            &["--keep", "60"][..],
+            "--keep: \"60\" is no duration; hint: a number and s",
+        ),
+        (&["--keep", "2h"], "--keep: \"2h\" is too long; hint: at most 1h"),
+        (
+            &["--keep-memory", "1KiB"],
+            "--keep-memory: \"1KiB\" does not do; hint: a size from 1MiB to 1TiB",
+        ),
+        (
+            &["--keep-disk", "5"],
+            "--keep-disk: \"5\" does not do; hint: a size from 1MiB to 1TiB",
+        ),
+        (
+            &["--keep", "60s", "--collect", "nvml,self"],
+            "--keep: no call is traced that could be kept; hint: collect api",
+        ),
+    ] {
+        let refused = flags(words).unwrap_err();
+        assert!(refused.starts_with(said), "{refused}");
     }
 }
 

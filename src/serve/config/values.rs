@@ -3,7 +3,7 @@
 use super::place::{Mistakes, Place};
 use super::settings::{Setting, Settings, Word};
 use super::words::{self, OFF};
-use super::{Config, Otlp, collectors, labels};
+use super::{Config, Keep, Otlp, collectors, labels};
 use crate::filter::Filter;
 use std::path::Path;
 use std::time::Duration;
@@ -15,6 +15,7 @@ const MAX_SERIES: std::ops::RangeInclusive<usize> = 100..=1_000_000;
 const MAX_OWNERS: std::ops::RangeInclusive<usize> = 1..=100_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+const SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 40;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What `settings` come to; what is wrong is added to `mistakes` and then has its default.
@@ -40,6 +41,10 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
         display_interval: read.optional("display_interval", |word| words::bare_interval(&word.text, HOUR)),
         labels: read.list("labels", default.labels, |word| labels::label(&word.text)),
         kubelet: read.optional("kubelet", |word| words::url(&word.text, "http://127.0.0.1:10255")),
+        pod_resources: match read.setting("pod_resources") {
+            Some(_) => read.optional("pod_resources", |word| words::path(&word.text, directory(word))),
+            None => default.pod_resources,
+        },
         stacks_per_second: default.stacks_per_second,
         top_kernels: read.one("top_kernels", default.top_kernels, |word| {
             words::number(&word.text, &TOP_KERNELS)
@@ -51,11 +56,29 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
             words::number(&word.text, &MAX_OWNERS)
         }),
         retain: read.one("retain", default.retain, |word| words::interval(&word.text, YEAR)),
+        keep: read.keep(default.keep),
         otlp: read.otlp(),
     };
     labels::check(&config.labels, settings, mistakes);
     collectors::add_layers(&mut config.collect, &config.layer);
+    check_keep(&config, settings, mistakes);
     config
+}
+
+/// Rows are of calls that are traced.
+fn check_keep(config: &Config, settings: &Settings, mistakes: &mut Mistakes) {
+    let place = settings.get("keep").filter(|_| config.keep.time.is_some());
+    let Some(place) = place.map(|setting| &setting.place) else {
+        return;
+    };
+    if !config.needs_probes() {
+        let cure = "hint: collect api, which traces every function but getters";
+        mistakes.add(place, format!("no call is traced that could be kept; {cure}"));
+    }
+    if !cfg!(feature = "record") {
+        let cure = "hint: cargo build with the feature record, which is on by default";
+        mistakes.add(place, format!("this build writes no recordings; {cure}"));
+    }
 }
 
 /// Of the file that a word stands in.
@@ -135,6 +158,15 @@ impl<'a> Reader<'a> {
             let refused = |error: anyhow::Error| error.to_string().replace('\n', "; ");
             Filter::parse(&[], &layer).map(|_| word.text.clone()).map_err(refused)
         })
+    }
+
+    fn keep(&mut self, default: Keep) -> Keep {
+        Keep {
+            time: self.optional("keep", |word| words::interval(&word.text, HOUR)),
+            memory: self.one("keep_memory", default.memory, |word| words::size(&word.text, &SIZES)),
+            folder: self.optional("keep_folder", |word| words::path(&word.text, directory(word))),
+            disk: self.one("keep_disk", default.disk, |word| words::size(&word.text, &SIZES)),
+        }
     }
 
     fn otlp(&mut self) -> Option<Otlp> {

@@ -1,7 +1,7 @@
 //! From one text to one value, within its bounds; who is refused learns what would do.
 
 use super::place::quoted;
-use crate::text::parse::parse_duration;
+use crate::text::parse::{parse_duration, parse_size};
 use hyper::header::{HeaderName, HeaderValue};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -13,7 +13,7 @@ pub(super) const OFF: &str = "off";
 const SECOND: Duration = Duration::from_secs(1);
 const LONGEST_TEXT: usize = 2048;
 /// What the web server answers itself.
-const TAKEN: [&str; 3] = ["/", "/healthz", "/readyz"];
+const TAKEN: [&str; 4] = ["/", "/healthz", "/readyz", "/-/keep"];
 
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let wrong = || {
@@ -38,16 +38,24 @@ pub(super) fn bare_interval(text: &str, longest: Duration) -> Result<Duration, S
 
 /// At least a second, and at most `longest`.
 pub(super) fn interval(text: &str, longest: Duration) -> Result<Duration, String> {
-    let such_as = "hint: a number and s, min or h, such as 15s";
+    let such_as = "hint: a number and s, min, h or d, such as 15s";
     let time = parse_duration(text).map_err(|_| format!("{} is no duration; {such_as}", quoted(text)))?;
     match time {
         _ if time < SECOND => Err(format!("{} is too short; hint: at least 1s", quoted(text))),
         _ if time > longest => {
-            let longest = super::show::time(longest);
+            let longest = time_text(longest);
             Err(format!("{} is too long; hint: at most {longest}", quoted(text)))
         }
         _ => Ok(time),
     }
+}
+
+pub(super) fn size(text: &str, range: &RangeInclusive<u64>) -> Result<u64, String> {
+    let size = parse_size(text).ok().filter(|size| range.contains(size));
+    size.ok_or_else(|| {
+        let (first, last) = (size_text(*range.start()), size_text(*range.end()));
+        format!("{} does not do; hint: a size from {first} to {last}", quoted(text))
+    })
 }
 
 pub(super) fn number(text: &str, range: &RangeInclusive<usize>) -> Result<usize, String> {
@@ -116,5 +124,34 @@ pub(super) fn path(text: &str, directory: Option<&Path>) -> Result<PathBuf, Stri
         _ if text.is_empty() || text.contains('\0') => Err(format!("{} is no name of a file", quoted(text))),
         Some(directory) => Ok(directory.join(text)),
         None => Ok(PathBuf::from(text)),
+    }
+}
+
+/// In the largest unit that is exact.
+pub(super) fn size_text(size: u64) -> String {
+    let units = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    let exact = units
+        .iter()
+        .find(|(_, unit)| size >= *unit && size.is_multiple_of(*unit));
+    match exact {
+        Some((name, unit)) => format!("{}{name}", size / unit),
+        None => format!("{size}B"),
+    }
+}
+
+/// In the largest unit that is exact.
+pub(super) fn time_text(time: Duration) -> String {
+    let ns = time.as_nanos();
+    let units = [
+        ("h", 3_600_000_000_000),
+        ("min", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1000),
+    ];
+    let exact = units.iter().find(|(_, unit)| ns >= *unit && ns.is_multiple_of(*unit));
+    match exact {
+        Some((name, unit)) => format!("{}{name}", ns / unit),
+        None => format!("{ns}ns"),
     }
 }

@@ -16,7 +16,8 @@ pub(crate) mod reading;
 pub(crate) mod units;
 pub(crate) mod waited;
 
-pub use pace::{Pace, Rates};
+pub use pace::Pace;
+pub(crate) use pace::Rates;
 
 use super::metric::Sample;
 use crate::text::quantity::plural;

@@ -73,16 +73,33 @@ pub(crate) fn xids(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     (!all.is_empty()).then(|| (Look::Wrong, format!("Xid {}", all.join("; "))))
 }
 
+/// Of a reason of `gpuscope_lost_records_total`: what was lost.
+fn lost_things(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "memory_ring" => "records of memory calls",
+        "call_ring" => "rows of calls for the black box",
+        "work_ring" => "records of launches, copies, waits",
+        "driver_shares" => "times in the driver",
+        "notices" => "notices of processes and files",
+        "process_table" => "calls of too many processes",
+        "late_probes" => "loads of libraries that ran before their probes were there",
+        "nested_too_deeply" => "calls nested too deeply",
+        "malformed" => "malformed records",
+        _ => return None,
+    })
+}
+
 pub(crate) fn lost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     let one = |sample: &Sample| {
-        let reason = escaped(label(sample, "reason"));
-        format!("{} {reason}{}", whole(number(sample) as u64), new(rates.growth(sample)))
+        let reason = label(sample, "reason");
+        let things = lost_things(reason).map_or_else(|| escaped(reason), str::to_owned);
+        format!("{} {things}{}", whole(number(sample) as u64), new(rates.growth(sample)))
     };
     let all: Vec<String> = of(scrape, "gpuscope_lost_records_total")
         .filter(|sample| number(sample) > 0.0)
         .map(one)
         .collect();
-    (!all.is_empty()).then(|| (Look::Wrong, format!("records lost: {}", all.join("; "))))
+    (!all.is_empty()).then(|| (Look::Wrong, format!("lost: {}", all.join("; "))))
 }
 
 /// Gaps, owners and series.

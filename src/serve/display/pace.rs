@@ -77,6 +77,8 @@ impl<'a> Borrow<dyn Series + 'a> for Key {
 #[derive(Debug, Clone, Copy)]
 struct Stand {
     value: f64,
+    /// Since the page before.
+    growth: f64,
     page: u64,
 }
 
@@ -92,12 +94,13 @@ pub struct Pace {
 
 /// What counters grew by since the page before.
 #[derive(Debug, Clone, Default)]
-pub struct Rates {
+pub struct Rates<'a> {
     /// Since the first page was waited for.
     pub at_seconds: f64,
     /// Between the two pages; `None`: there is none before.
     pub over_seconds: Option<f64>,
-    grown: HashMap<Key, f64>,
+    /// `None`: there is no page before.
+    stands: Option<&'a HashMap<Key, Stand>>,
 }
 
 impl Pace {
@@ -115,7 +118,7 @@ impl Pace {
 
     /// The same of every counter, for who shows more than a page does.
     #[must_use]
-    pub fn of_all_counters(started: Instant) -> Pace {
+    pub(crate) fn of_all_counters(started: Instant) -> Pace {
         Pace {
             shown: |metric| metric.kind == Kind::Counter,
             ..Pace::new(started)
@@ -123,54 +126,51 @@ impl Pace {
     }
 
     /// What grew since the scrape before. A scrape that was seen already has no rates.
-    pub fn rates(&mut self, scrape: &Scrape) -> Rates {
+    pub fn rates(&mut self, scrape: &Scrape) -> Rates<'_> {
         let seconds = |from: Instant| scrape.at.saturating_duration_since(from).as_secs_f64();
         let before = self.before.replace(scrape.at).filter(|at| *at < scrape.at);
-        let grown = self.grown(scrape);
+        self.grow(scrape);
         Rates {
             at_seconds: seconds(self.started),
             over_seconds: before.map(seconds),
-            grown: if before.is_some() { grown } else { HashMap::new() },
+            stands: before.map(|_| &self.stands),
         }
     }
 
     /// What is new counts from 0, and so does what began anew.
-    fn grown(&mut self, scrape: &Scrape) -> HashMap<Key, f64> {
+    fn grow(&mut self, scrape: &Scrape) {
         self.pages += 1;
         let page = self.pages;
-        let mut grown = HashMap::new();
         for sample in scrape.samples.iter().filter(|sample| (self.shown)(sample.metric)) {
             let value = number(sample);
             let series: &dyn Series = sample;
-            let old = match self.stands.get_mut(series) {
-                Some(stand) => std::mem::replace(stand, Stand { value, page }).value,
-                None => {
-                    self.stands.insert(key(sample), Stand { value, page });
-                    0.0
-                }
+            let new = |old: f64| Stand {
+                value,
+                growth: value - if old <= value { old } else { 0.0 },
+                page,
             };
-            let old = if old <= value { old } else { 0.0 };
-            if value > old {
-                grown.insert(key(sample), value - old);
+            match self.stands.get_mut(series) {
+                Some(stand) => *stand = new(stand.value),
+                None => drop(self.stands.insert(key(sample), new(0.0))),
             }
         }
         self.stands.retain(|_, stand| stand.page == page);
-        grown
     }
 }
 
-impl Rates {
+impl Rates<'_> {
     /// By how much the counter has grown; `None`: there was no page before.
     #[must_use]
-    pub fn growth(&self, sample: &Sample) -> Option<f64> {
+    pub(crate) fn growth(&self, sample: &Sample) -> Option<f64> {
         self.over_seconds?;
         let series: &dyn Series = sample;
-        Some(self.grown.get(series).copied().unwrap_or(0.0))
+        let stand = self.stands.and_then(|stands| stands.get(series));
+        Some(stand.map_or(0.0, |stand| stand.growth))
     }
 
     /// The same of a second.
     #[must_use]
-    pub fn per_second(&self, sample: &Sample) -> Option<f64> {
+    pub(crate) fn per_second(&self, sample: &Sample) -> Option<f64> {
         let seconds = self.over_seconds.filter(|seconds| *seconds > 0.0)?;
         Some(self.growth(sample)? / seconds)
     }

@@ -30,10 +30,10 @@ fn durations(count: u64) -> Vec<Sample> {
 
 /// Each scrape after the others, against a text that is made anew.
 fn assert_same_as_new(scrapes: &[Vec<Sample>]) {
-    for format in Format::ALL {
+    for format in [Format::OpenMetrics, Format::Plain] {
         let mut kept = Kept::default();
         for samples in scrapes {
-            assert_eq!(*kept.render(samples, *format), *render(samples, *format));
+            assert_eq!(*kept.render(samples, format), *render(samples, format));
         }
     }
 }

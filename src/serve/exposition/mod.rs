@@ -28,8 +28,6 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: &'static [Format] = &[Format::OpenMetrics, Format::Plain];
-
     /// For `Content-Type`.
     #[must_use]
     pub(crate) fn content_type(self) -> &'static str {

@@ -3,13 +3,17 @@
 mod api;
 pub mod device;
 mod driver;
+mod kept;
 mod memory;
 mod own;
+mod reserved;
 mod work;
 mod xid;
 
-pub use own::{Own, own, tracing};
-pub use xid::Xids;
+pub(crate) use kept::Kept;
+pub(crate) use own::{Own, own, tracing};
+pub(crate) use reserved::{Asked, reserved};
+pub(crate) use xid::Xids;
 
 use super::metric::{Collector, Sample};
 use crate::catalog::Catalog;
@@ -29,7 +33,7 @@ pub struct Gpu {
 }
 
 /// What traced processes did, and the words for it.
-pub struct Traced<'a> {
+pub(crate) struct Traced<'a> {
     pub census: &'a Census,
     pub catalog: &'a Catalog,
     /// By UUID, also of MIG devices.
@@ -38,7 +42,7 @@ pub struct Traced<'a> {
 
 /// The devices that NVML knows, and their MIG devices, by UUID.
 #[must_use]
-pub fn gpus(telemetry: &Telemetry) -> HashMap<String, Gpu> {
+pub(crate) fn gpus(telemetry: &Telemetry) -> HashMap<String, Gpu> {
     let mut gpus = HashMap::new();
     for device in &telemetry.devices {
         let gpu = Gpu {
@@ -55,7 +59,7 @@ pub fn gpus(telemetry: &Telemetry) -> HashMap<String, Gpu> {
 impl Traced<'_> {
     /// Samples of these collectors.
     #[must_use]
-    pub fn samples(&self, collect: &BTreeSet<Collector>) -> Vec<Sample> {
+    pub(crate) fn samples(&self, collect: &BTreeSet<Collector>) -> Vec<Sample> {
         let mut samples = Vec::new();
         let wanted = |collector| collect.contains(&collector);
         for reading in &self.census.readings {
@@ -91,8 +95,11 @@ impl Traced<'_> {
 
     /// Labels `gpu`, `uuid` and `pci_bus_id` of the device with that UUID; empty: it is not known.
     fn place(&self, uuid: Option<&str>) -> [Label; 3] {
-        let Some(uuid) = uuid else { return Default::default() };
-        let gpu = self.gpus.get(uuid).cloned().unwrap_or_default();
-        [gpu.index.into(), uuid.to_owned().into(), gpu.pci_bus_id.into()]
+        uuid.map(|uuid| place(self.gpus, uuid)).unwrap_or_default()
     }
+}
+
+fn place(gpus: &HashMap<String, Gpu>, uuid: &str) -> [Label; 3] {
+    let gpu = gpus.get(uuid).cloned().unwrap_or_default();
+    [gpu.index.into(), uuid.to_owned().into(), gpu.pci_bus_id.into()]
 }

@@ -23,7 +23,7 @@ pub struct Own {
 }
 
 /// Of the program alone.
-pub fn own(own: &Own) -> Vec<Sample> {
+pub(crate) fn own(own: &Own) -> Vec<Sample> {
     let number = |metric: &'static Metric, value: f64| Sample::new(metric, Vec::new(), Value::Number(value));
     let integer = |metric: &'static Metric, value: u64| Sample::new(metric, Vec::new(), Value::Integer(value));
     let mut samples = vec![
@@ -59,7 +59,7 @@ fn build(build: &Build) -> Vec<Label> {
 }
 
 /// Of the tracing.
-pub fn tracing(census: &Census) -> Vec<Sample> {
+pub(crate) fn tracing(census: &Census) -> Vec<Sample> {
     let count =
         |metric: &'static Metric, labels: Vec<Label>, value: u64| Sample::new(metric, labels, Value::Integer(value));
     let mut samples = vec![

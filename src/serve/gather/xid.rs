@@ -26,7 +26,7 @@ type OfOwner = (Option<Arc<Owner>>, u64);
 
 /// All reports since the boot, as far as they are known.
 #[derive(Debug, Default)]
-pub struct Xids {
+pub(crate) struct Xids {
     counts: BTreeMap<Fault, Vec<OfOwner>>,
     /// Seconds since 1970.
     last: BTreeMap<Fault, f64>,
@@ -37,7 +37,7 @@ pub struct Xids {
 
 impl Xids {
     /// Adds a report of `at`, seconds since 1970, that names a process of `owner`; whether it is the first of its series.
-    pub fn add(&mut self, xid: &Xid, at: f64, owner: Option<Arc<Owner>>) -> bool {
+    pub(crate) fn add(&mut self, xid: &Xid, at: f64, owner: Option<Arc<Owner>>) -> bool {
         let fault = Fault {
             is_switch: xid.reporter == Reporter::Switch,
             pci: xid.pci.clone(),
@@ -65,7 +65,7 @@ impl Xids {
 
     /// Everything as samples; `telemetry` knows the names of GPUs.
     #[must_use]
-    pub fn samples(&self, telemetry: Option<&Telemetry>) -> Vec<Sample> {
+    pub(crate) fn samples(&self, telemetry: Option<&Telemetry>) -> Vec<Sample> {
         let mut samples = Vec::new();
         for (fault, counts) in self.counts.iter().filter(|(fault, _)| !fault.is_switch) {
             for (owner, count) in counts {

@@ -1,42 +1,41 @@
 //! From a request to its answer.
 
 use super::auth::Verdict;
+use super::keep;
 use super::limits::PATIENCE;
 use super::negotiate::Format;
 use super::page;
+use super::reply::{Page, given, text, with};
 use super::route::{self, Plan, Question};
-use super::server::{Door, Site};
+use super::site::{Door, Site};
 use crate::serve::{Scrape, Status, Stuck};
-use http_body_util::Full;
-use hyper::body::Bytes;
-use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::body::Body;
+use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::http::request::Parts;
+use hyper::{Request, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// An answer.
-pub type Page = Response<Full<Bytes>>;
-
 /// The landing page shows older facts rather than wait longer.
 const GLANCE: Duration = Duration::from_secs(1);
-const TEXT: &str = "text/plain; charset=utf-8";
 const SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                         form-action 'none'; frame-ancestors 'none'";
 
 /// Answers a request; always with something. With the number of the scrape whose text it is; 0: of none.
-pub async fn answer<B>(site: &Site, door: Door, request: &Request<B>) -> (Page, u64) {
-    let plan = plan(site, request);
+pub(crate) async fn answer<B: Body>(site: &Site, door: Door, request: Request<B>) -> (Page, u64) {
+    let (head, body) = request.into_parts();
+    let plan = plan(site, &head);
     match door {
-        Door::All => admitted(site, plan, request.headers()).await,
+        Door::All => admitted(site, plan, &head.headers, body).await,
         Door::Health => (brief(site, plan).unwrap_or_else(|| elsewhere(plan)), 0),
     }
 }
 
-fn plan<B>(site: &Site, request: &Request<B>) -> Plan {
-    let headers = request.headers();
+fn plan(site: &Site, head: &Parts) -> Plan {
+    let headers = &head.headers;
     let question = Question {
-        method: request.method().as_str(),
-        path: request.uri().path(),
+        method: head.method.as_str(),
+        path: head.uri.path(),
         accept: &joined(headers, &header::ACCEPT),
         accept_encoding: &joined(headers, &header::ACCEPT_ENCODING),
         scrape_timeout: &joined(headers, &SCRAPE_TIMEOUT),
@@ -45,10 +44,11 @@ fn plan<B>(site: &Site, request: &Request<B>) -> Plan {
 }
 
 /// What the web config says that whoever asks may have.
-async fn admitted(site: &Site, plan: Plan, headers: &HeaderMap) -> (Page, u64) {
+async fn admitted<B: Body>(site: &Site, plan: Plan, headers: &HeaderMap, body: B) -> (Page, u64) {
     let rules = site.protection.rules();
     let verdict = rules.users.judge(&joined(headers, &header::AUTHORIZATION)).await;
     let (mut page, scrape) = match verdict {
+        Verdict::Admitted if plan == Plan::Keep => (keep::asked(site, headers, body).await, 0),
         Verdict::Admitted => planned(site, plan).await,
         // who looks after the process has no password
         _ if is_public(plan) => (brief(site, plan).unwrap_or_else(|| elsewhere(plan)), 0),
@@ -115,7 +115,12 @@ async fn beside(site: &Site, plan: Plan) -> Page {
             header::ALLOW,
             "GET, HEAD",
         ),
-        Plan::NotFound | Plan::Metrics { .. } => text(
+        Plan::NoPost if site.exchange.asks.is_open() => with(
+            text(StatusCode::METHOD_NOT_ALLOWED, "this is asked with POST\n"),
+            header::ALLOW,
+            "POST",
+        ),
+        Plan::NotFound | Plan::NoPost | Plan::Keep | Plan::Metrics { .. } => text(
             StatusCode::NOT_FOUND,
             format!(
                 "there is no such page\nhint: {}, /healthz, /readyz or /\n",
@@ -200,22 +205,6 @@ fn unready(status: &Status) -> Page {
         said = format!("not ready:\n{}\n", status.missing.join("\n"));
     }
     text(StatusCode::SERVICE_UNAVAILABLE, said)
-}
-
-fn text(code: StatusCode, body: impl Into<Bytes>) -> Page {
-    given(code, TEXT, body.into())
-}
-
-fn given(code: StatusCode, kind: &'static str, body: Bytes) -> Page {
-    let mut page = Response::new(Full::new(body));
-    *page.status_mut() = code;
-    let page = with(page, header::CONTENT_TYPE, kind);
-    with(page, header::X_CONTENT_TYPE_OPTIONS, "nosniff")
-}
-
-fn with(mut page: Page, name: HeaderName, value: &'static str) -> Page {
-    page.headers_mut().insert(name, HeaderValue::from_static(value));
-    page
 }
 
 /// All values of a header as one list; what is no text is left out.

@@ -24,7 +24,7 @@ pub struct Users {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Admitted,
     Refused,
     /// Too many passwords are being compared.
@@ -38,7 +38,7 @@ struct Known {
 }
 
 impl Users {
-    pub fn new(hashes: BTreeMap<String, String>) -> Users {
+    pub(crate) fn new(hashes: BTreeMap<String, String>) -> Users {
         Users {
             hashes,
             known: Mutex::new(Known {
@@ -51,12 +51,12 @@ impl Users {
     }
 
     /// Whether nobody has to say who they are.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.hashes.is_empty()
     }
 
     /// Whether whoever says this may ask.
-    pub async fn judge(&self, authorization: &str) -> Verdict {
+    pub(crate) async fn judge(&self, authorization: &str) -> Verdict {
         if self.is_open() {
             return Verdict::Admitted;
         }

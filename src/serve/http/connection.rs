@@ -1,9 +1,10 @@
 //! One connection, from its first byte to its last.
 
-use super::answer::{Page, answer};
+use super::answer::answer;
 use super::limits::{HEADER_BYTES, HEADER_LINES};
+use super::reply::Page;
 use super::seats::{Phase, Seat, Taken};
-use super::server::{Door, Site};
+use super::site::{Door, Site};
 use super::watched::Watched;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -22,7 +23,7 @@ const LINGER: Duration = Duration::from_millis(500);
 const LINGER_BYTES: u64 = 1 << 20;
 
 /// Serves until the client or its seat has had enough.
-pub async fn serve(stream: TcpStream, door: Door, taken: Taken, site: Arc<Site>) {
+pub(crate) async fn serve(stream: TcpStream, door: Door, taken: Taken, site: Arc<Site>) {
     // small answers go out at once
     let _ = stream.set_nodelay(true);
     let seat = &taken.seat;
@@ -81,7 +82,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(stream: S, door: Door, seat: &
 
 async fn one(request: Request<Incoming>, door: Door, seat: &Seat, site: &Site) -> Result<Page, Infallible> {
     seat.set(Phase::Answered);
-    let (page, scrape) = answer(site, door, &request).await;
+    let (page, scrape) = answer(site, door, request).await;
     site.tally.count(page.status().as_u16());
     seat.begins_to_take(scrape);
     Ok(page)

@@ -2,7 +2,7 @@
 
 use super::connection;
 use super::limits::{BACKLOG, SEND_BUFFER_BYTES};
-use super::server::{Door, Site};
+use super::site::{Door, Site};
 use anyhow::{Context, Result};
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
@@ -17,7 +17,7 @@ const RESPITE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// It cannot be had.
-pub fn bind(address: SocketAddr) -> Result<TcpListener> {
+pub(crate) fn bind(address: SocketAddr) -> Result<TcpListener> {
     let listener = TcpListener::bind(address).map_err(|error| {
         let hint = hint(address, &error);
         anyhow::Error::new(error).context(format!("failed to listen on {address}{hint}"))

@@ -12,17 +12,21 @@
 mod answer;
 pub mod auth;
 mod connection;
+mod keep;
 mod limits;
 mod listener;
 pub(crate) mod negotiate;
 pub mod page;
 mod protection;
+mod reply;
 pub mod route;
 mod seats;
 mod server;
+mod site;
 mod tally;
 mod texts;
 mod tls;
+mod unreadable;
 mod watched;
 pub mod web_config;
 

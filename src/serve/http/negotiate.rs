@@ -12,7 +12,7 @@ struct Range<'a> {
 
 /// The format for a value of `Accept`; the plain text where nothing is asked for that we have.
 #[must_use]
-pub fn format(accept: &str) -> Format {
+pub(crate) fn format(accept: &str) -> Format {
     let mut best = (Format::Plain, 0);
     for range in ranges(accept) {
         if let Some(format) = range.format().filter(|_| range.weight > best.1) {
@@ -24,7 +24,7 @@ pub fn format(accept: &str) -> Format {
 
 /// Whether a value of `Accept-Encoding` takes gzip.
 #[must_use]
-pub fn gzip(accept_encoding: &str) -> bool {
+pub(crate) fn gzip(accept_encoding: &str) -> bool {
     let weight_of = |wanted: &str| {
         let fits = |range: &Range<'_>| range.name.eq_ignore_ascii_case(wanted);
         ranges(accept_encoding).find(fits).map(|range| range.weight)

@@ -6,13 +6,14 @@
 
 use super::auth::Users;
 use super::tls;
+use super::unreadable::unreadable;
 use super::web_config::{self, WebConfig};
 use crate::confine::{self, Capability, Keep};
 use crate::refusal;
 use anyhow::{Context, Result, anyhow};
 use hyper::header::{HeaderName, HeaderValue};
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -49,7 +50,7 @@ struct Now {
 }
 
 /// What holds for a connection.
-pub struct Rules {
+pub(crate) struct Rules {
     pub tls: Option<Arc<ServerConfig>>,
     pub users: Users,
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -73,7 +74,7 @@ impl Protection {
     ///
     /// # Errors
     /// The file or one that it names cannot be used, or no thread is left.
-    pub fn new(path: Option<&Path>, notice: Box<Notice>) -> Result<Protection> {
+    pub(crate) fn new(path: Option<&Path>, notice: Box<Notice>) -> Result<Protection> {
         let now = Mutex::new(Now::read(path)?);
         let shared = Arc::new(Shared { notice, now });
         let (wish, wishes) = channel();
@@ -96,7 +97,7 @@ impl Protection {
     }
 
     /// What holds now.
-    pub fn rules(&self) -> Arc<Rules> {
+    pub(crate) fn rules(&self) -> Arc<Rules> {
         if self.shared.is_look_due() {
             let (done, looked) = sync_channel(1);
             if self.wish.send(done).is_ok() {
@@ -212,21 +213,6 @@ fn bounded(path: &Path) -> io::Result<String> {
         return Err(io::Error::other("it has a megabyte or more"));
     }
     Ok(text)
-}
-
-/// The error of a file that cannot be read, with its cure.
-pub fn unreadable(path: &Path, kind: &str, error: io::Error) -> anyhow::Error {
-    let named = path.display();
-    let hint = match error.kind() {
-        ErrorKind::NotFound => "\nhint: paths in a web config begin at its own directory".to_owned(),
-        ErrorKind::PermissionDenied => {
-            // SAFETY: asks for a number
-            let uid = unsafe { libc::geteuid() };
-            format!("\nhint: gpuscope runs as uid {uid}: chown {uid} {named}, and chmod 600 {named}")
-        }
-        _ => String::new(),
-    };
-    anyhow::Error::new(error).context(format!("failed to read the {kind} {named}{hint}"))
 }
 
 fn warnings(path: Option<&Path>, config: &WebConfig) -> Vec<String> {

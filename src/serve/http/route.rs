@@ -3,6 +3,9 @@
 use super::negotiate::{self, Format};
 use std::time::Duration;
 
+/// Where recordings are asked for.
+pub(super) const KEEP: &str = "/-/keep";
+
 /// The parts of a request that decide.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Question<'a> {
@@ -28,8 +31,12 @@ pub enum Plan {
     Landing,
     Health,
     Ready,
+    /// The last moments of programs are to be written.
+    Keep,
     /// Another method than GET or HEAD.
     Method,
+    /// Another one than POST.
+    NoPost,
     NotFound,
 }
 
@@ -45,6 +52,8 @@ pub fn plan(question: Question<'_>, telemetry_path: &str, patience: Duration) ->
         "/" => Plan::Landing,
         "/healthz" => Plan::Health,
         "/readyz" => Plan::Ready,
+        KEEP if question.method == "POST" => return Plan::Keep,
+        KEEP => return Plan::NoPost,
         _ => return Plan::NotFound,
     };
     match question.method {
@@ -96,6 +105,14 @@ mod tests {
         for path in ["", "//", "/metrics/", "/Metrics", "/healthz/..", "*", "/%2e"] {
             assert_eq!(planned("GET", path), Plan::NotFound, "{path}");
             assert_eq!(planned("POST", path), Plan::NotFound, "{path}");
+        }
+    }
+
+    #[test]
+    fn recordings_are_asked_for_by_post_alone() {
+        assert_eq!(planned("POST", KEEP), Plan::Keep);
+        for method in ["GET", "HEAD", "PUT", "post"] {
+            assert_eq!(planned(method, KEEP), Plan::NoPost, "{method}");
         }
     }
 

@@ -37,7 +37,7 @@ impl Seat {
         }
     }
 
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.doing().0
     }
 
@@ -121,7 +121,7 @@ impl Drop for Taken {
 
 impl Seats {
     /// A table for `most` clients.
-    pub fn of(most: usize) -> Seats {
+    pub(crate) fn of(most: usize) -> Seats {
         Seats {
             most,
             taken: Mutex::default(),
@@ -146,7 +146,7 @@ impl Seats {
     }
 
     /// Sends away who is over its time.
-    pub fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         self.send_away(Seat::is_late);
     }
 
@@ -167,7 +167,7 @@ impl Seats {
     }
 
     /// Makes room by sending away whoever has the least right to stay.
-    pub fn make_room(&self) {
+    pub(crate) fn make_room(&self) {
         let mut taken = self.taken();
         let now = Instant::now();
         let excesses = taken.iter().enumerate();

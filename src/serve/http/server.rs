@@ -5,6 +5,7 @@ use super::limits::{CONNECTIONS, GRACE, HEALTH_CONNECTIONS, STOP_TIME};
 use super::listener;
 use super::protection::{Notice, Protection, Rules};
 use super::seats::Seats;
+use super::site::{Door, Site};
 use super::tally::Tally;
 use super::texts::Texts;
 use crate::confine::{self, Keep};
@@ -44,43 +45,6 @@ pub struct Server {
     protection: Arc<Protection>,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// What all connections share.
-pub struct Site {
-    pub exchange: Arc<Exchange>,
-    pub telemetry_path: String,
-    pub texts: Texts,
-    pub tally: Arc<Tally>,
-    pub protection: Arc<Protection>,
-    seats: Arc<Seats>,
-    /// A crowd that wants metrics does not keep out who asks for health.
-    health_seats: Arc<Seats>,
-    stopping: watch::Receiver<bool>,
-}
-
-/// What is given where a client came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    /// All pages, as the web config says.
-    All,
-    /// Health, to everybody.
-    Health,
-}
-
-impl Site {
-    pub(crate) fn seats(&self, door: Door) -> &Arc<Seats> {
-        match door {
-            Door::All => &self.seats,
-            Door::Health => &self.health_seats,
-        }
-    }
-
-    /// When the server stops.
-    pub async fn stops(&self) {
-        // without a server nothing serves either
-        let _ = self.stopping.clone().wait_for(|stops| *stops).await;
-    }
 }
 
 impl Server {
@@ -142,7 +106,7 @@ impl Server {
     }
 
     /// `https` or `http`: what is spoken now.
-    pub fn scheme(&self) -> &'static str {
+    pub(crate) fn scheme(&self) -> &'static str {
         self.protection.rules().tls.as_ref().map_or("http", |_| "https")
     }
 
@@ -204,7 +168,7 @@ fn check_path(path: &str) -> Result<()> {
     if !path.starts_with('/') || !path.bytes().all(plain) {
         bail!("{path:?} is no path for metrics\nhint: it begins with /, as /metrics does, and has no ?, # or %");
     }
-    if matches!(path, "/healthz" | "/readyz") {
+    if matches!(path, "/healthz" | "/readyz" | super::route::KEEP) {
         bail!("{path} is taken by another page, so that metrics cannot be there\nhint: /metrics");
     }
     Ok(())

@@ -84,7 +84,7 @@ impl<T: Text> Drop for Counted<T> {
 }
 
 impl Texts {
-    pub fn new(render: Box<Render>) -> Texts {
+    pub(crate) fn new(render: Box<Render>) -> Texts {
         Texts {
             render,
             last: Mutex::default(),

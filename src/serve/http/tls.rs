@@ -88,5 +88,5 @@ fn key(path: &Path) -> Result<PrivateKeyDer<'static>> {
 }
 
 fn read(path: &Path, kind: &str) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| super::protection::unreadable(path, kind, error))
+    fs::read(path).map_err(|error| super::unreadable::unreadable(path, kind, error))
 }

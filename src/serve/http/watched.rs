@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that tells its seat what the client does.
-pub struct Watched<S> {
+pub(crate) struct Watched<S> {
     pub stream: S,
     pub seat: Arc<Seat>,
 }

@@ -37,8 +37,8 @@ pub struct Tls {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clients {
-    pub ca_file: PathBuf,
-    pub required: bool,
+    pub(crate) ca_file: PathBuf,
+    pub(crate) required: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -16,6 +16,9 @@ pub struct Figures {
     /// Of its processes, from first work to last, added up: surely idle, and the rest.
     pub idle_seconds: f64,
     pub busy_at_most_seconds: f64,
+    /// GPU-seconds that a scheduler had given it, and those of them in which a process of its was there.
+    pub reserved_seconds: f64,
+    pub reserved_bound_seconds: f64,
     /// GPU-seconds by reason.
     pub waste: BTreeMap<String, f64>,
     /// GPU-seconds by node (its number) and GPU; no GPU: which it was is not known.
@@ -39,13 +42,13 @@ pub struct Figures {
 impl Figures {
     /// GPU-seconds without work, at least.
     #[must_use]
-    pub fn wasted_seconds(&self) -> f64 {
+    pub(crate) fn wasted_seconds(&self) -> f64 {
         self.waste.values().sum()
     }
 
     /// From first work to last, added up over processes.
     #[must_use]
-    pub fn used_seconds(&self) -> f64 {
+    pub(crate) fn used_seconds(&self) -> f64 {
         self.idle_seconds + self.busy_at_most_seconds
     }
 
@@ -55,6 +58,8 @@ impl Figures {
         match series.name.as_str() {
             "gpuscope_gpu_idle_at_least_seconds_total" => self.idle_seconds += value,
             "gpuscope_gpu_busy_at_most_seconds_total" => self.busy_at_most_seconds += value,
+            "gpuscope_reserved_gpu_seconds_total" => self.reserved_seconds += value,
+            "gpuscope_reserved_bound_gpu_seconds_total" => self.reserved_bound_seconds += value,
             "gpuscope_waste_gpu_seconds_total" => {
                 *self.waste.entry(label("reason")).or_default() += value;
                 *self.waste_by_gpu.entry((node, label("gpu"))).or_default() += value;
@@ -82,7 +87,7 @@ impl Figures {
 
 /// What exporters, one for each node, say of a job.
 #[must_use]
-pub fn figures(nodes: &[Metrics], wanted: &Wanted) -> Figures {
+pub(crate) fn figures(nodes: &[Metrics], wanted: &Wanted) -> Figures {
     let mut figures = Figures {
         nodes: nodes.len(),
         ..Figures::default()

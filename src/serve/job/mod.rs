@@ -12,13 +12,13 @@ mod read;
 mod tests;
 mod write;
 
-pub use figures::{Figures, figures};
-pub use read::{Metrics, Series, read};
-pub use write::{json, markdown, text};
+pub(crate) use figures::figures;
+pub(crate) use read::{Metrics, Series, read};
+pub(crate) use write::{json, markdown, text};
 
 /// Which series are the job's: those with all of these labels.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub(crate) struct Wanted {
     /// Of a batch scheduler: `batch_job`, or `slurm_job` where only that was asked for.
     pub job: Option<String>,
     pub labels: Vec<(String, String)>,
@@ -27,7 +27,7 @@ pub struct Wanted {
 impl Wanted {
     /// Whether a series is one of them.
     #[must_use]
-    pub fn takes(&self, series: &Series) -> bool {
+    pub(crate) fn takes(&self, series: &Series) -> bool {
         let has = |name: &str, value: &str| series.label(name) == Some(value);
         let job = self.job.as_deref();
         let of_job = job.is_none_or(|job| has("batch_job", job) || has("slurm_job", job));
@@ -36,7 +36,7 @@ impl Wanted {
 
     /// As people read it; not escaped.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let job = self.job.iter().map(|job| format!("job {job}"));
         let labels = self.labels.iter().map(|(name, value)| format!("{name} {value}"));
         job.chain(labels).collect::<Vec<_>>().join(", ")

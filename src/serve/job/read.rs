@@ -15,7 +15,7 @@ pub struct Series {
 impl Series {
     /// The value of a label; `None`: it has none.
     #[must_use]
-    pub fn label(&self, name: &str) -> Option<&str> {
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
         let found = self.labels.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
@@ -26,12 +26,12 @@ impl Series {
 pub struct Metrics {
     pub series: Vec<Series>,
     /// Lines that are no series.
-    pub not_understood: u64,
+    pub(crate) not_understood: u64,
 }
 
 /// Reads the text of `/metrics`.
 #[must_use]
-pub fn read(text: &str) -> Metrics {
+pub(crate) fn read(text: &str) -> Metrics {
     let mut metrics = Metrics::default();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines {

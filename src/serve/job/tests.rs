@@ -1,3 +1,4 @@
+use super::figures::Figures;
 use super::*;
 use crate::serve::exposition;
 use crate::serve::fixture::owner;
@@ -11,6 +12,11 @@ gpuscope_gpu_busy_at_most_seconds_total{comm="python",batch_job="4711"} 9000
 gpuscope_gpu_busy_at_most_seconds_total{comm="python",batch_job="42"} 77
 gpuscope_waste_gpu_seconds_total{reason="host-bound",certainty="bound",gpu="0",comm="python",batch_job="4711"} 3600
 gpuscope_waste_gpu_seconds_total{reason="forgotten",certainty="inferred",gpu="1",comm="python",batch_job="4711"} 1800
+gpuscope_waste_gpu_seconds_total{reason="reserved-unused",certainty="bound",gpu="1",slurm_job="4711",batch_job="4711"} 720
+gpuscope_reserved_gpu_seconds_total{gpu="0",slurm_job="4711",batch_job="4711"} 10800
+gpuscope_reserved_gpu_seconds_total{gpu="1",slurm_job="4711",batch_job="4711"} 10800
+gpuscope_reserved_bound_gpu_seconds_total{gpu="0",slurm_job="4711",batch_job="4711"} 10800
+gpuscope_reserved_bound_gpu_seconds_total{gpu="1",slurm_job="4711",batch_job="4711"} 10080
 gpuscope_sync_blocked_seconds_total{function="cudaDeviceSynchronize",batch_job="4711"} 120.5
 gpuscope_hidden_wait_seconds_total{kind="item",batch_job="4711"} 30
 gpuscope_launches_total{batch_job="4711"} 1234567
@@ -57,7 +63,7 @@ fn nodes_add_up_and_gpus_of_one_number_are_different_ones() {
     let nodes = [read(NODE), read(NODE), read("")];
     let figures = figures(&nodes, &of_job("4711"));
     assert_eq!((figures.nodes, figures.nodes_with_job), (3, 2));
-    assert_eq!((figures.wasted_seconds(), figures.waste_by_gpu.len()), (10_800.0, 4));
+    assert_eq!((figures.wasted_seconds(), figures.waste_by_gpu.len()), (12_240.0, 4));
 }
 
 #[test]

@@ -14,7 +14,7 @@ type Line = (String, String, String);
 
 /// For a terminal, a mail or a log.
 #[must_use]
-pub fn text(figures: &Figures, wanted: &Wanted) -> String {
+pub(crate) fn text(figures: &Figures, wanted: &Wanted) -> String {
     let lines = lines(figures);
     let widest = |of: fn(&Line) -> &String| lines.iter().map(|line| of(line).chars().count()).max().unwrap_or(0);
     let (names, values) = (widest(|line| &line.0), widest(|line| &line.1));
@@ -32,7 +32,7 @@ pub fn text(figures: &Figures, wanted: &Wanted) -> String {
 
 /// For a comment or a page.
 #[must_use]
-pub fn markdown(figures: &Figures, wanted: &Wanted) -> String {
+pub(crate) fn markdown(figures: &Figures, wanted: &Wanted) -> String {
     let mut page = format!(
         "### gpuscope: {}, {}\n\n| | | |\n|---|---:|---|\n",
         safe(&wanted.words()),
@@ -50,7 +50,7 @@ pub fn markdown(figures: &Figures, wanted: &Wanted) -> String {
 
 /// One object.
 #[must_use]
-pub fn json(figures: &Figures, wanted: &Wanted) -> String {
+pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
     let by_gpu = figures.waste_by_gpu.iter().map(|((node, gpu), seconds)| {
         let gpu = (!gpu.is_empty()).then_some(gpu);
         object!({"node": node, "gpu": gpu, "gpu_seconds_at_least": seconds})
@@ -67,6 +67,7 @@ pub fn json(figures: &Figures, wanted: &Wanted) -> String {
     let report = object!({
         "job": wanted.job, "labels": labels,
         "nodes": figures.nodes, "nodes_with_job": figures.nodes_with_job,
+        "reserved_gpu_seconds": figures.reserved_seconds, "reserved_bound_gpu_seconds": figures.reserved_bound_seconds,
         "used_seconds": figures.used_seconds(), "idle_at_least_seconds": figures.idle_seconds,
         "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
         "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
@@ -87,14 +88,15 @@ fn nodes(figures: &Figures) -> String {
 
 fn lines(figures: &Figures) -> Vec<Line> {
     let used = figures.used_seconds();
-    let mut lines = vec![
+    let mut lines = Vec::from_iter(reserved(figures));
+    lines.extend([
         line(
             "in use",
             hours(used),
             "from each process's first work to its last, added up; one with several GPUs counts once",
         ),
         line("surely idle", hours(figures.wasted_seconds()), &share(figures)),
-    ];
+    ]);
     for (reason, seconds) in &figures.waste {
         let known = Reason::ALL.iter().find(|known| known.name() == reason);
         let words = known.map_or("", |known| known.words());
@@ -132,6 +134,15 @@ fn lines(figures: &Figures) -> Vec<Line> {
 
 fn line(name: &str, value: String, note: &str) -> Line {
     (name.to_owned(), value, note.to_owned())
+}
+
+/// Where an exporter knows it.
+fn reserved(figures: &Figures) -> Option<Line> {
+    let note = format!(
+        "GPUs that its scheduler gave it; a process of its was there for {}",
+        hours(figures.reserved_bound_seconds)
+    );
+    (figures.reserved_seconds > 0.0).then(|| line("reserved", hours(figures.reserved_seconds), &note))
 }
 
 fn share(figures: &Figures) -> String {
@@ -193,10 +204,19 @@ fn errors(figures: &Figures) -> Vec<Line> {
     lines
 }
 
+/// What to do about the reason that took most.
+fn cure(figures: &Figures) -> Option<String> {
+    let most = figures.waste.iter().max_by(|one, other| one.1.total_cmp(other.1));
+    let (reason, seconds) = most.filter(|(_, seconds)| **seconds > 0.0)?;
+    let known = Reason::ALL.iter().find(|known| known.name() == reason)?;
+    Some(format!("mostly {reason} ({}): {}", hours(*seconds), known.cure()))
+}
+
 fn notes(figures: &Figures) -> Vec<String> {
-    let mut notes = vec![
+    let mut notes: Vec<String> = cure(figures).into_iter().collect();
+    notes.push(
         "at which line GPUs wait, and what a cure saves, a recording tells: gpuscope record -- CMD, then gpuscope report FILE".to_owned(),
-    ];
+    );
     if figures.nodes_with_job == 0 {
         notes.push(
             "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…)"

@@ -28,4 +28,4 @@ pub static API_ERRORS: Metric = Metric::new(
 .by_owner();
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[&API_CALLS, &API_DURATION_SECONDS, &API_ERRORS];
+pub(crate) static ALL: &[&Metric] = &[&API_CALLS, &API_DURATION_SECONDS, &API_ERRORS];

@@ -2,7 +2,7 @@
 
 use crate::serve::metric::{Collector, Kind, Metric};
 
-pub static DRIVER_CALLS: Metric = Metric::new(
+pub(crate) static DRIVER_CALLS: Metric = Metric::new(
     Collector::Driver,
     Kind::Counter,
     "gpuscope_driver_calls_total",
@@ -36,4 +36,4 @@ pub(crate) static API_DRIVER_SECONDS: Metric = Metric::new(
 .by_owner();
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[&DRIVER_CALLS, &DRIVER_CALL_SECONDS, &DRIVER_ERRORS, &API_DRIVER_SECONDS];
+pub(crate) static ALL: &[&Metric] = &[&DRIVER_CALLS, &DRIVER_CALL_SECONDS, &DRIVER_ERRORS, &API_DRIVER_SECONDS];

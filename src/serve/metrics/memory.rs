@@ -115,7 +115,7 @@ pub static MEMORY_EARLIER_BYTES: Metric = Metric::new(
 .by_owner();
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[
+pub(crate) static ALL: &[&Metric] = &[
     &MEMORY_HELD_BYTES,
     &MEMORY_ALLOCATIONS,
     &MEMORY_PEAK_BYTES,

@@ -5,6 +5,7 @@ pub mod device;
 pub(crate) mod driver;
 pub mod memory;
 pub mod own;
+pub(crate) mod reserved;
 pub mod work;
 pub(crate) mod xid;
 
@@ -18,6 +19,7 @@ pub fn all() -> impl Iterator<Item = &'static Metric> {
         work::ALL,
         driver::ALL,
         device::ALL,
+        reserved::ALL,
         xid::ALL,
         own::ALL,
     ]

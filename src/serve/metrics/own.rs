@@ -49,7 +49,7 @@ pub static COVERAGE_GAPS: Metric = Metric::new(
     "What is not seen, of the machine or of single files that some process maps; the landing page says what and why",
 )
 .by(&["of"]);
-pub static OWNERS: Metric = Metric::new(
+pub(crate) static OWNERS: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_owners",
@@ -115,6 +115,33 @@ pub(crate) static OTLP_EXPORTS: Metric = Metric::new(
     "Pushes by OTLP: taken, partly (points were thrown away), refused, or failed after all attempts",
 )
 .by(&["result"]);
+pub(crate) static KEPT_MEMORY_BYTES: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_kept_memory_bytes",
+    "Memory that the last moments of programs take (--keep)",
+);
+pub(crate) static KEPT_DROPPED_ROWS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_kept_dropped_rows_total",
+    "Rows of the last moments that were dropped before their time, because there was no memory for more (--keep-memory)",
+);
+pub(crate) static KEPT_RECORDINGS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_kept_recordings_total",
+    "Recordings of the last moments, by what had them written, and whether they were: failed ones found no room, or another fault of the disk",
+)
+.by(&["cause", "result"]);
+pub(crate) static KEPT_RECORDING_INFO: Metric = Metric::new(
+    Collector::Own,
+    Kind::Info,
+    "gpuscope_kept_recording_info",
+    "A recording of the last moments that lies there, for gpuscope report; at most 100, and whom it is about where this gpuscope has written it",
+)
+.by(&["file", "cause", "process"])
+.by_owner();
 pub static PROCESS_CPU_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
@@ -141,7 +168,7 @@ pub(crate) static PROCESS_START_TIME_SECONDS: Metric = Metric::new(
 );
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[
+pub(crate) static ALL: &[&Metric] = &[
     &BUILD_INFO,
     &PROBE_HITS,
     &PROBE_SECONDS,
@@ -161,6 +188,10 @@ pub static ALL: &[&Metric] = &[
     &GATHERED_TIMESTAMP_SECONDS,
     &HTTP_REQUESTS,
     &OTLP_EXPORTS,
+    &KEPT_MEMORY_BYTES,
+    &KEPT_DROPPED_ROWS,
+    &KEPT_RECORDINGS,
+    &KEPT_RECORDING_INFO,
     &PROCESS_CPU_SECONDS,
     &PROCESS_RESIDENT_MEMORY_BYTES,
     &PROCESS_OPEN_FDS,

@@ -38,7 +38,7 @@ pub(crate) static GRAPH_KERNELS: Metric = Metric::new(
     "Kernels that graphs ran whose making was seen",
 )
 .by_owner();
-pub static COPIES: Metric = Metric::new(
+pub(crate) static COPIES: Metric = Metric::new(
     Collector::Copies,
     Kind::Counter,
     "gpuscope_copies_total",
@@ -135,13 +135,14 @@ pub(crate) static WASTE_GPU_SECONDS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
     "gpuscope_waste_gpu_seconds_total",
-    "Time in which a GPU surely had nothing to do for a process that used it, by reason: at least that (certainty bound), or inferred of processes watched late; of each GPU, reasons add up to gpu_idle_at_least_seconds_total, a moment later; a GPU that several processes use may have worked for another; without gpu: which it was is not known",
+    "Time in which a GPU surely had nothing to do for a process that used it, by reason: at least that (certainty bound), or inferred of processes watched late; of each GPU, these reasons add up to gpu_idle_at_least_seconds_total, a moment later; beside them reserved-unused: a scheduler had given it away, and no process of who has it was on it; a GPU that several processes use may have worked for another; without gpu: which it was is not known",
 )
 .by(&["reason", "certainty", "gpu", "uuid", "pci_bus_id"])
-.by_owner();
+.by_owner()
+.also_of(Collector::Reserved);
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[
+pub(crate) static ALL: &[&Metric] = &[
     &KERNEL_LAUNCHES,
     &LAUNCHES,
     &LAUNCH_FAILURES,

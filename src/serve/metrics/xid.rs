@@ -34,7 +34,7 @@ pub(crate) static XID_LOG_UP: Metric = Metric::new(
 );
 
 /// In the order in which they are shown.
-pub static ALL: &[&Metric] = &[
+pub(crate) static ALL: &[&Metric] = &[
     &GPU_XID_REPORTS,
     &GPU_XID_REPORT_TIMESTAMP_SECONDS,
     &NVSWITCH_SXID_REPORTS,

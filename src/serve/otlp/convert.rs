@@ -38,7 +38,7 @@ fn nanoseconds(time: SystemTime) -> u64 {
 /// The message; the module `series` says what becomes of invalid and doubled samples. Metrics that OpenTelemetry
 /// gives one name are one.
 #[must_use]
-pub fn request(samples: &[Sample], span: Span, resource: Resource) -> ExportMetricsServiceRequest {
+pub(crate) fn request(samples: &[Sample], span: Span, resource: Resource) -> ExportMetricsServiceRequest {
     let scope = InstrumentationScope {
         name: "gpuscope".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -16,7 +16,7 @@ mod teller;
 mod tests;
 
 pub(crate) use pusher::Pusher;
-pub use resource::resource;
+pub(crate) use resource::resource;
 use std::time::{Duration, SystemTime};
 
 /// Called with what an operator should know, one line or with hints on further ones.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// A metric's name in OpenTelemetry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
+pub(crate) struct Name {
     pub name: Cow<'static, str>,
     /// UCUM.
     pub unit: &'static str,
@@ -179,7 +179,7 @@ static ROWS: &[Row] = {
 
 /// The name of `metric` in OpenTelemetry.
 #[must_use]
-pub fn name_of(metric: &Metric) -> Name {
+pub(crate) fn name_of(metric: &Metric) -> Name {
     let row = ROWS.iter().find(|row| row.0.name == metric.name);
     row.map_or_else(
         || derived(metric),
@@ -226,7 +226,7 @@ fn ucum(unit: &str) -> &'static str {
 
 /// The attribute that a label of `metric` is; a label of an owner's likewise.
 #[must_use]
-pub fn attribute<'a>(metric: &Metric, label: &'a str) -> &'a str {
+pub(crate) fn attribute<'a>(metric: &Metric, label: &'a str) -> &'a str {
     let own = metric.labels.contains(&label);
     match label {
         "uuid" if own => "hw.id",

@@ -64,7 +64,7 @@ impl Pusher {
     ///
     /// # Errors
     /// The address or a header is none; no thread is left.
-    pub fn start(settings: &Settings, exchange: Arc<Exchange>, notice: Box<Notice>) -> Result<Pusher> {
+    pub(crate) fn start(settings: &Settings, exchange: Arc<Exchange>, notice: Box<Notice>) -> Result<Pusher> {
         let sender = Sender::new(settings)?;
         let teller = Teller::new(notice, &sender.endpoint);
         let (resource, wrong) = resource(Path::new("/"), &|name| std::env::var(name).ok());
@@ -103,7 +103,7 @@ impl Pusher {
 
     /// `gpuscope_otlp_exports_total`.
     #[must_use]
-    pub fn samples(&self) -> Vec<Sample> {
+    pub(crate) fn samples(&self) -> Vec<Sample> {
         let tally = &self.tally;
         let results = [
             ("taken", &tally.taken),
@@ -123,7 +123,7 @@ impl Pusher {
 
     /// Why the last push did not succeed; `None`: it did, or there was none.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub(crate) fn trouble(&self) -> Option<String> {
         self.tally
             .trouble
             .lock()
@@ -137,7 +137,7 @@ impl Pusher {
     }
 
     /// Ends once what is known has been pushed, or could not be within 1.5 s: an attempt that is under way is left.
-    pub fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.begin_stop();
         let _ = self.ended.recv_timeout(LAST_PUSH);
     }

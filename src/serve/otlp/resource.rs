@@ -12,7 +12,7 @@ const SERVICE: &str = "OTEL_SERVICE_NAME";
 /// What is known of gpuscope and its host, and what of the environment could not be read. `root` is `/`, other than in
 /// tests. What cannot be found is left out.
 #[must_use]
-pub fn resource(root: &Path, variable: &dyn Fn(&str) -> Option<String>) -> (Resource, Option<String>) {
+pub(crate) fn resource(root: &Path, variable: &dyn Fn(&str) -> Option<String>) -> (Resource, Option<String>) {
     let mut attributes = BTreeMap::from([
         ("service.name".to_owned(), "gpuscope".to_owned()),
         ("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),

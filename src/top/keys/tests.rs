@@ -15,6 +15,24 @@ fn frame() -> Arc<Frame> {
     })
 }
 
+fn named() -> Arc<Frame> {
+    let process = |(pid, command, user): (u32, &str, &str)| Process {
+        pid,
+        command: command.to_owned(),
+        user: Some(user.to_owned()),
+        ..Process::default()
+    };
+    let all = [
+        (1, "python train.py", "ann"),
+        (2, "server", "bob"),
+        (3, "Trainer", "ann"),
+    ];
+    Arc::new(Frame {
+        processes: all.map(process).to_vec(),
+        ..Frame::default()
+    })
+}
+
 fn state() -> State {
     State {
         selected: Some(2),
@@ -138,10 +156,95 @@ fn order_and_pace_go_round_within_their_bounds() {
     let first = state.sort;
     type_in(&mut state, "><");
     assert_eq!(state.sort, first);
-    type_in(&mut state, "----------");
+    type_in(&mut state, "DDDDDDDDDD");
     assert_eq!(state.delay, Duration::from_millis(100));
-    type_in(&mut state, "++++++++++");
+    type_in(&mut state, "dddddddddd");
     assert_eq!(state.delay, Duration::from_secs(60));
+}
+
+#[test]
+fn plus_puts_the_lowest_first_and_minus_the_highest_whatever_the_column_does_by_itself() {
+    let mut state = state();
+    let frame = |pid: u32, held: f64| Process {
+        pid,
+        held_bytes: Some(held),
+        ..Process::default()
+    };
+    let frame = Arc::new(Frame {
+        processes: vec![frame(1, 10.0), frame(2, 20.0)],
+        ..Frame::default()
+    });
+    let mut first = |title: &str, key: char| {
+        state.sort = COLUMNS.iter().position(|column| column.title == title).unwrap();
+        press(KeyEvent::from(KeyCode::Char(key)), &mut state, &frame, 10);
+        state.rows(&frame)[0].1.pid
+    };
+    assert_eq!([first("held", '+'), first("held", '-')], [1, 2]);
+    assert_eq!([first("pid", '+'), first("pid", '-')], [1, 2]);
+}
+
+#[test]
+fn a_search_goes_to_rows_and_leaves_all_of_them_there() {
+    let mut state = state();
+    let press = |state: &mut State, code: KeyCode| press(KeyEvent::from(code), state, &named(), 10);
+    press(&mut state, KeyCode::F(3));
+    for letter in "train".chars() {
+        press(&mut state, KeyCode::Char(letter));
+    }
+    assert_eq!(state.selected, Some(3), "the first one below");
+    press(&mut state, KeyCode::F(3));
+    assert_eq!(state.selected, Some(1), "around the end");
+    press(&mut state, KeyCode::Enter);
+    assert_eq!((state.question.clone(), state.rows(&named()).len()), (None, 3));
+    press(&mut state, KeyCode::F(3));
+    press(&mut state, KeyCode::Char('?'));
+    assert_eq!(
+        (state.selected, state.page),
+        (Some(1), None),
+        "nothing is found, and nothing else happens"
+    );
+}
+
+#[test]
+fn the_users_processes_alone_and_everybodys_again() {
+    let mut state = state();
+    let press = |state: &mut State| press(KeyEvent::from(KeyCode::Char('u')), state, &named(), 10);
+    press(&mut state);
+    assert_eq!((state.user.as_deref(), state.rows(&named()).len()), (Some("bob"), 1));
+    press(&mut state);
+    assert_eq!((state.user.as_deref(), state.rows(&named()).len()), (None, 3));
+}
+
+#[test]
+fn what_to_order_by_is_chosen_on_a_page() {
+    let mut state = state();
+    let press = |state: &mut State, code: KeyCode| press(KeyEvent::from(code), state, &frame(), 10);
+    for (code, column) in [(KeyCode::Enter, 0), (KeyCode::Esc, 0), (KeyCode::Down, 1)] {
+        state.sort = 0;
+        press(&mut state, KeyCode::F(6));
+        press(&mut state, code);
+        press(
+            &mut state,
+            if code == KeyCode::Down {
+                KeyCode::Enter
+            } else {
+                KeyCode::Esc
+            },
+        );
+        assert_eq!((state.sort, state.page), (column, None));
+    }
+}
+
+#[test]
+fn what_was_chosen_is_said_as_options() {
+    let mut state = state();
+    state.columns = Some(vec![0, 1]);
+    press(KeyEvent::from(KeyCode::F(12)), &mut state, &frame(), 10);
+    let said = state.message.unwrap();
+    assert!(
+        said.ends_with("gpuscope top --columns pid,user --delay 1000ms"),
+        "{said}"
+    );
 }
 
 #[test]

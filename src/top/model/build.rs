@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// What a frame is made of.
 pub(crate) struct Known<'a> {
     pub scrape: &'a Scrape,
-    pub rates: &'a Rates,
+    pub rates: &'a Rates<'a>,
     pub origins: &'a Origins,
     /// Seconds since 1970.
     pub at: f64,
@@ -33,12 +33,14 @@ pub(crate) fn frame(known: Known) -> Frame {
     let mut processes = processes(&known);
     let mut devices = device::devices(samples, rates);
     settle_parts(&mut devices, &mut processes);
-    busy::bound(&mut devices, &processes, rates.over_seconds.is_some());
+    busy::bound(&mut devices, &processes, rates.over_seconds.is_some(), known.traces_all);
     let said = notes::xids(samples, rates)
         .into_iter()
         .chain(notes::lost(samples, rates));
     let said = said.map(|(_, words)| words);
     Frame {
+        attaching: false,
+        partial: false,
         at: known.at,
         elapsed_seconds: rates.at_seconds,
         over_seconds: rates.over_seconds,
@@ -85,7 +87,10 @@ fn processes(known: &Known) -> Vec<Process> {
         process.quiet = process.traced && process.calls.is_none();
         process
     };
-    all.into_iter().map(name).collect()
+    all.into_iter()
+        .map(name)
+        .filter(|process| !process.is_past_and_empty())
+        .collect()
 }
 
 /// 0: it is none of those that are told apart.

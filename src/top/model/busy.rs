@@ -5,16 +5,20 @@
 use super::device::Device;
 use super::process::{Certainty, Process};
 
-/// Sets it where it can be told. `has_rates`: this is not the first look.
-pub(super) fn bound(devices: &mut [Device], processes: &[Process], has_rates: bool) {
+/// Sets it where it can be told. `has_rates`: this is not the first look. `sees_all`: a process that is not known does not use
+/// a device; without, the driver may not name those of other namespaces.
+pub(super) fn bound(devices: &mut [Device], processes: &[Process], has_rates: bool, sees_all: bool) {
     // NVML names no device of it, as of processes in another namespace: it may be any
-    let somewhere =
-        |process: &Process| !process.ended && process.gpus.is_empty() && process.busy_at_most_seconds.is_some();
+    let may_work = |process: &Process| !process.traced || process.busy_at_most_seconds.is_some();
+    let somewhere = |process: &Process| !process.ended && process.gpus.is_empty() && may_work(process);
     if processes.iter().any(somewhere) {
         return;
     }
     for device in devices.iter_mut().filter(|device| has_rates && device.up) {
         let its: Vec<&Process> = processes.iter().filter(|process| may_use(process, device)).collect();
+        if its.is_empty() && !sees_all {
+            continue;
+        }
         let shares: Option<Vec<f64>> = its.iter().map(|process| share(process)).collect();
         device.busy_at_most = shares.map(|shares| shares.iter().fold(0.0, |sum, share| sum + share).clamp(0.0, 1.0));
         device.busy_is_inferred = its.iter().any(|process| process.idle_certainty == Certainty::Inferred);
@@ -55,14 +59,30 @@ mod tests {
     }
 
     fn bounds(processes: &[Process]) -> Vec<Option<f64>> {
+        bounds_of(processes, true)
+    }
+
+    fn bounds_of(processes: &[Process], sees_all: bool) -> Vec<Option<f64>> {
         let device = |gpu: &str| Device {
             gpu: gpu.to_owned(),
             up: true,
             ..Device::default()
         };
         let mut devices = ["0", "1"].map(device);
-        bound(&mut devices, processes, true);
+        bound(&mut devices, processes, true, sees_all);
         devices.iter().map(|device| device.busy_at_most).collect()
+    }
+
+    #[test]
+    fn a_device_that_nobody_is_seen_on_is_free_only_where_everybody_is_seen() {
+        assert_eq!(bounds_of(&[busy(&["0"], 0.5)], false), [Some(0.5), None]);
+        let untraced = Process {
+            traced: false,
+            calls: None,
+            busy_at_most_seconds: None,
+            ..busy(&[], 0.0)
+        };
+        assert_eq!(bounds(&[busy(&["0"], 0.5), untraced]), [None, None], "it may use any");
     }
 
     #[test]

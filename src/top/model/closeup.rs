@@ -10,15 +10,15 @@ pub(crate) struct Closeup {
     /// Most time first.
     pub functions: Vec<Function>,
     /// The longest first.
-    pub in_progress: Vec<InProgress>,
+    pub(crate) in_progress: Vec<InProgress>,
     /// Why calls in progress are not seen of all threads.
-    pub in_progress_unseen: Option<String>,
+    pub(crate) in_progress_unseen: Option<String>,
     /// Most bytes first.
     pub allocations: Vec<Allocations>,
     /// Most bytes first; `None`: nobody wants them one by one.
-    pub single: Option<Vec<Single>>,
+    pub(crate) single: Option<Vec<Single>>,
     /// As old, and smaller than those.
-    pub single_left_out: u64,
+    pub(crate) single_left_out: u64,
 }
 
 /// Calls of one function.
@@ -71,6 +71,6 @@ pub(crate) struct Allocations {
     pub device: Option<i16>,
     pub bytes: u64,
     pub count: u64,
-    pub oldest_seconds: f64,
-    pub newest_seconds: f64,
+    pub(crate) oldest_seconds: f64,
+    pub(crate) newest_seconds: f64,
 }

@@ -7,9 +7,9 @@ use serde::{Serialize, Serializer};
 pub(crate) struct Count {
     /// Since gpuscope came.
     #[serde(serialize_with = "whole")]
-    pub total: f64,
+    pub(crate) total: f64,
     /// `None`: this is the first look.
-    pub per_second: Option<f64>,
+    pub(crate) per_second: Option<f64>,
 }
 
 impl Count {

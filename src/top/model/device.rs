@@ -66,8 +66,8 @@ pub(crate) struct Part {
     pub gpu_instance: String,
     /// That hold memory of it, as the driver says.
     pub processes: u64,
-    pub sm_activity: Option<f64>,
-    pub tensor_activity: Option<f64>,
+    pub(crate) sm_activity: Option<f64>,
+    pub(crate) tensor_activity: Option<f64>,
     #[serde(serialize_with = "optional_whole")]
     pub used_bytes: Option<f64>,
     #[serde(serialize_with = "optional_whole")]

@@ -270,6 +270,7 @@ fn closeup() -> Closeup {
 
 /// What a summary says of the training loop.
 fn findings() -> Findings {
+    let stack = |function: &str, line: u32| serde_json::json!([{"function": function, "file": "train.py", "line": line, "language": "python"}]);
     let summary = serde_json::json!({
         "findings": [
             {"rule": "sync-stall", "title": "The host waits for the GPU 10 times a second, with nothing else given to it",
@@ -278,6 +279,10 @@ fn findings() -> Findings {
             {"rule": "sticky-error", "title": "A kernel failed\u{1b}[2J and every call after it", "grave": true, "what": "718 was returned by 9 calls",
              "certainty": "measured", "do": "look at the first error"},
         ],
+        "work": [{"pid": 4711, "comm": "python",
+            "waits": [{"function": "cuStreamSynchronize", "count": 20, "total_us": 860_000.0, "stack": stack("step", 17)},
+                {"function": "cuStreamSynchronize", "count": 1, "total_us": 2_000.0, "stack": []}],
+            "hidden": [{"kind": "free", "count": 3, "total_us": 90_000.0, "certainty": "inferred", "stack": stack("drop\u{1b}[2J", 31)}]}],
         "gpu": {"devices": [{"pid": 4711, "device": 0, "busy_us": 860_000.0, "idle_us": 1_140_000.0, "certainty": "measured",
             "idle_causes": [
                 {"cause": "sync-return", "idle_us": 900_000.0, "gaps": 20, "longest_us": 50_000.0, "where": "train.py:17 step"},

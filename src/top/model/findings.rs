@@ -1,9 +1,12 @@
 //! What is wrong with one process so far, and why its devices were idle: as a summary of it says both.
 
+use crate::frame::json::frame_of;
+use crate::frame::lines::frame_place;
 use crate::model::snapshot::executed::{Device, IdleCause};
 use crate::model::snapshot::{Finding, Snapshot, Work};
 use crate::model::work::Certainty;
 use serde::Serialize;
+use serde_json::Value;
 
 /// In place of a process: all of them.
 const ALL: u32 = 0;
@@ -19,6 +22,25 @@ pub(crate) struct Findings {
     pub not_looked_for: Option<String>,
     /// Most time first.
     pub idle: Vec<Idle>,
+    /// The same.
+    pub waits: Vec<WaitSite>,
+}
+
+/// Waits of one kind from one place.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct WaitSite {
+    pub pid: u32,
+    /// The function, or which hidden kind.
+    pub what: String,
+    /// Nobody asked for it by name.
+    pub hidden: bool,
+    /// Not all of it need have been waiting.
+    pub(crate) is_at_most: bool,
+    /// `None`: no call stack was taken.
+    #[serde(rename = "where")]
+    pub place: Option<String>,
+    pub calls: u64,
+    pub seconds: f64,
 }
 
 /// How long devices of a process had nothing to do, and why.
@@ -28,11 +50,11 @@ pub(crate) struct Idle {
     /// As the process numbers it; `None`: all of its devices together, by what it gave them.
     pub device: Option<u32>,
     pub seconds: f64,
-    pub of_seconds: f64,
+    pub(crate) of_seconds: f64,
     /// `measured`; `bound`: at most where a device is named, at least where none is; `inferred`.
     pub certainty: String,
     /// Most time first; empty: they are known of what devices were seen to execute alone.
-    pub causes: Vec<IdleCause>,
+    pub(crate) causes: Vec<IdleCause>,
 }
 
 impl Findings {
@@ -55,6 +77,7 @@ impl Findings {
             findings: snapshot.findings.clone(),
             not_looked_for: snapshot.no_findings.clone(),
             idle,
+            waits: waits(snapshot.work.iter().filter(|work| is_its(work.pid))),
         }
     }
 
@@ -66,6 +89,46 @@ impl Findings {
             ..Findings::default()
         }
     }
+}
+
+/// Streams and stacks that lead to one line are one place.
+fn waits<'a>(works: impl Iterator<Item = &'a Work>) -> Vec<WaitSite> {
+    let mut all: Vec<WaitSite> = Vec::new();
+    for new in works.flat_map(sites) {
+        let key = |one: &WaitSite| (one.pid, one.what.clone(), one.hidden, one.is_at_most, one.place.clone());
+        match all.iter_mut().find(|known| key(known) == key(&new)) {
+            Some(known) => {
+                known.calls += new.calls;
+                known.seconds += new.seconds;
+            }
+            None => all.push(new),
+        }
+    }
+    all.sort_by(|left, right| right.seconds.total_cmp(&left.seconds));
+    all
+}
+
+fn sites(work: &Work) -> impl Iterator<Item = WaitSite> {
+    let place = |stack: &[Value]| frame_place(&stack.iter().map(frame_of).collect::<Vec<_>>());
+    let asked = work.waits.iter().map(move |wait| WaitSite {
+        pid: work.pid,
+        what: wait.function.clone(),
+        hidden: false,
+        is_at_most: false,
+        place: place(&wait.stack),
+        calls: wait.count,
+        seconds: wait.total_ns as f64 / 1e9,
+    });
+    let hidden = work.hidden.iter().map(move |wait| WaitSite {
+        pid: work.pid,
+        what: wait.kind.clone(),
+        hidden: true,
+        is_at_most: wait.certainty != Certainty::Measured.name(),
+        place: place(&wait.stack),
+        calls: wait.count,
+        seconds: wait.total_ns as f64 / 1e9,
+    });
+    asked.chain(hidden).filter(|site| site.calls > 0)
 }
 
 impl Idle {
@@ -98,7 +161,7 @@ impl Idle {
             _ if is(Certainty::Measured) => "",
             Some(_) => "≤",
             None if is(Certainty::Bound) => "≥",
-            None => "~",
+            None => "≳",
         }
     }
 }
@@ -131,6 +194,34 @@ mod tests {
         assert_eq!((bound.idle[0].device, bound.idle[0].sign()), (None, "≥"));
         assert!(bound.idle[0].causes.is_empty());
         assert_eq!(Findings::of(&snapshot(), ALL, 5.0).idle.len(), 2);
+    }
+
+    #[test]
+    fn waits_of_one_line_are_summed_and_those_without_a_stack_stay_apart() {
+        let stack = |line: u32| json!([{"function": "step", "file": "train.py", "line": line, "language": "python"}]);
+        let wait = |stack| json!({"function": "cuStreamSynchronize", "count": 2, "total_us": 1e6, "stack": stack});
+        let summary = json!({"work": [
+            {"pid": 7, "comm": "python", "waits": [wait(stack(3)), wait(stack(3)), wait(stack(9)), wait(json!([]))],
+             "hidden": [{"kind": "free", "count": 1, "total_us": 5e5, "certainty": "inferred", "stack": stack(3)}]},
+            {"pid": 8, "comm": "python", "waits": [wait(stack(3))]},
+        ]});
+        let waits = Findings::of(&Snapshot::read(&summary).unwrap(), 7, 5.0).waits;
+        let told: Vec<(u64, f64, bool)> = waits
+            .iter()
+            .map(|wait| (wait.calls, wait.seconds, wait.is_at_most))
+            .collect();
+        assert_eq!(
+            told,
+            [(4, 2.0, false), (2, 1.0, false), (2, 1.0, false), (1, 0.5, true)]
+        );
+        assert!(
+            waits[0]
+                .place
+                .as_deref()
+                .is_some_and(|place| place.contains("train.py:3")),
+            "{waits:?}"
+        );
+        assert!(waits.iter().any(|wait| wait.place.is_none()) && waits[3].hidden);
     }
 
     #[test]

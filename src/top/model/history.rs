@@ -1,8 +1,8 @@
-//! The last two minutes of each device and process: for sparklines, and for how fast memory grows.
+//! The last two minutes of each device and process: for sparklines, for how fast memory grows, and for when calls failed last.
 
 use super::Frame;
 use super::count::rate;
-use super::process::Process;
+use super::process::{Failure, Process};
 use std::collections::{HashMap, VecDeque};
 
 /// Seconds that are kept.
@@ -32,10 +32,20 @@ pub(crate) struct DevicePoint {
 pub(crate) struct History {
     processes: HashMap<u32, VecDeque<Point>>,
     devices: HashMap<String, VecDeque<DevicePoint>>,
+    /// When calls of a process failed last.
+    failed: HashMap<u32, Vec<Failed>>,
+}
+
+/// When calls of a function failed in one way last.
+#[derive(Debug, Clone, PartialEq)]
+struct Failed {
+    function: String,
+    error: String,
+    at: f64,
 }
 
 impl History {
-    /// Remembers a frame, and sets in it how fast memory grows.
+    /// Remembers a frame, and sets in it how fast memory grows and when calls failed last.
     pub(crate) fn take(&mut self, frame: &mut Frame) {
         let at = frame.elapsed_seconds;
         let horizon = at - SPAN;
@@ -43,6 +53,9 @@ impl History {
             let past = self.processes.entry(process.pid).or_default();
             process.growth_bytes_per_second = growth(past, process, at);
             past.push_back(Point::of(process, at));
+            if !process.failures.is_empty() {
+                note_failures(self.failed.entry(process.pid).or_default(), &mut process.failures, at);
+            }
         }
         let measured = frame
             .devices
@@ -64,6 +77,8 @@ impl History {
         }
         self.processes.retain(|_, past| !past.is_empty());
         self.devices.retain(|_, past| !past.is_empty());
+        let processes = &self.processes;
+        self.failed.retain(|pid, _| processes.contains_key(pid));
     }
 
     pub(crate) fn process(&self, pid: u32) -> impl DoubleEndedIterator<Item = &Point> {
@@ -84,6 +99,28 @@ impl Point {
             waiting: rate(process.waiting_seconds).unwrap_or(0.0),
             idle: rate(process.idle_at_least_seconds).unwrap_or(0.0),
         }
+    }
+}
+
+fn note_failures(known: &mut Vec<Failed>, failures: &mut [Failure], at: f64) {
+    for failure in failures {
+        let mut all = known.iter_mut();
+        let before = all.find(|one| one.function == failure.function && one.error == failure.error);
+        let is_new = rate(Some(failure.count)).is_some_and(|rate| rate > 0.0);
+        let last = match (before, is_new) {
+            (Some(before), true) => {
+                before.at = at;
+                Some(at)
+            }
+            (Some(before), false) => Some(before.at),
+            (None, true) => {
+                let (function, error) = (failure.function.clone(), failure.error.clone());
+                known.push(Failed { function, error, at });
+                Some(at)
+            }
+            (None, false) => None,
+        };
+        failure.last_seconds = last.map(|last| at - last);
     }
 }
 
@@ -121,6 +158,28 @@ mod tests {
         assert_eq!(growth(0.0, 100.0), None, "nothing was seen before");
         assert_eq!(growth(10.0, 300.0), Some(20.0));
         assert_eq!(growth(20.0, 200.0), Some(-10.0), "it gave some back");
+    }
+
+    #[test]
+    fn it_is_known_when_a_call_failed_last() {
+        let mut history = History::default();
+        let mut last = |at: f64, per_second: f64| {
+            let mut frame = frame(at, 0.0);
+            frame.processes[0].failures = vec![Failure {
+                function: "cuMemAlloc".to_owned(),
+                count: crate::top::model::Count {
+                    total: 9.0,
+                    per_second: Some(per_second),
+                },
+                ..Failure::default()
+            }];
+            history.take(&mut frame);
+            frame.processes[0].failures[0].last_seconds
+        };
+        assert_eq!(last(1.0, 0.0), None, "before the first look");
+        assert_eq!(last(2.0, 5.0), Some(0.0));
+        assert_eq!(last(7.0, 0.0), Some(5.0));
+        assert_eq!(last(8.0, 1.0), Some(0.0));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) use closeup::{Allocations, Closeup, Function, InProgress, Single};
 pub(crate) use count::Count;
 pub(crate) use count::rate;
 pub(crate) use device::{Device, Part};
-pub(crate) use findings::{Findings, Idle};
+pub(crate) use findings::{Findings, Idle, WaitSite};
 pub(crate) use process::{Certainty, Failure, Kernel, Process, Wait};
 
 use serde::Serialize;
@@ -29,6 +29,12 @@ use serde::Serialize;
 /// Everything at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(crate) struct Frame {
+    /// Probes are not attached yet: this is what is known without.
+    #[serde(skip)]
+    pub attaching: bool,
+    /// Calls of some processes are not seen, whoever they are.
+    #[serde(skip)]
+    pub partial: bool,
     /// Seconds since 1970.
     pub at: f64,
     /// Since gpuscope began to look.

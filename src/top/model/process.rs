@@ -31,7 +31,7 @@ pub(crate) struct Process {
     /// Pod, container, unit or job; empty: none of these.
     pub place: String,
     /// Of a job with several.
-    pub rank: Option<String>,
+    pub(crate) rank: Option<String>,
     /// It is gone; shown for some seconds.
     pub ended: bool,
     /// Its calls are seen; `calls` says whether there were any.
@@ -41,7 +41,7 @@ pub(crate) struct Process {
     pub quiet: bool,
     /// The nearest first.
     #[serde(skip)]
-    pub ancestors: Vec<u32>,
+    pub(crate) ancestors: Vec<u32>,
     /// Devices that it holds memory of.
     pub gpus: BTreeSet<String>,
     /// Device memory that it was seen to allocate and has not given back.
@@ -49,38 +49,38 @@ pub(crate) struct Process {
     pub held_bytes: Option<f64>,
     /// The same of the host's that devices reach.
     #[serde(serialize_with = "optional_whole")]
-    pub host_held_bytes: Option<f64>,
+    pub(crate) host_held_bytes: Option<f64>,
     /// How fast `held_bytes` grows; negative: it shrinks.
-    pub growth_bytes_per_second: Option<f64>,
+    pub(crate) growth_bytes_per_second: Option<f64>,
     /// Device memory that the driver counts for it.
     #[serde(serialize_with = "optional_whole")]
     pub driver_bytes: Option<f64>,
     /// MIG devices that it holds memory of, as `GPU/GPU instance`.
     pub parts: BTreeSet<String>,
     /// Share of time with a kernel of it running, as the driver samples it.
-    pub sm_share: Option<f64>,
+    pub(crate) sm_share: Option<f64>,
     /// The same of device memory, the encoder and the decoder being used by it.
-    pub memory_share: Option<f64>,
-    pub encoder_share: Option<f64>,
-    pub decoder_share: Option<f64>,
+    pub(crate) memory_share: Option<f64>,
+    pub(crate) encoder_share: Option<f64>,
+    pub(crate) decoder_share: Option<f64>,
     /// UUIDs of MIG devices that it holds memory of.
     #[serde(skip)]
-    pub mig_uuids: BTreeSet<String>,
+    pub(crate) mig_uuids: BTreeSet<String>,
     pub calls: Option<Count>,
     pub launches: Option<Count>,
-    pub graph_launches: Option<Count>,
-    pub to_device_bytes: Option<Count>,
-    pub from_device_bytes: Option<Count>,
-    pub other_copied_bytes: Option<Count>,
+    pub(crate) graph_launches: Option<Count>,
+    pub(crate) to_device_bytes: Option<Count>,
+    pub(crate) from_device_bytes: Option<Count>,
+    pub(crate) other_copied_bytes: Option<Count>,
     /// In all, and of a second.
     #[serde(skip)]
-    pub waited: (Waited, Waited),
+    pub(crate) waited: (Waited, Waited),
     /// Seconds in which threads waited for a device, at least; of several threads together.
-    pub waiting_seconds: Option<Count>,
+    pub(crate) waiting_seconds: Option<Count>,
     /// Seconds in which the GPU surely had nothing to do for it.
-    pub idle_at_least_seconds: Option<Count>,
-    pub busy_at_most_seconds: Option<Count>,
-    pub idle_certainty: Certainty,
+    pub(crate) idle_at_least_seconds: Option<Count>,
+    pub(crate) busy_at_most_seconds: Option<Count>,
+    pub(crate) idle_certainty: Certainty,
     pub errors: Option<Count>,
     /// Busiest first.
     pub kernels: Vec<Kernel>,
@@ -91,7 +91,7 @@ pub(crate) struct Process {
     /// Bytes of copies by direction and kind of host memory.
     pub copies: BTreeMap<String, Count>,
     /// Calls by layer and class.
-    pub classes: BTreeMap<String, Class>,
+    pub(crate) classes: BTreeMap<String, Class>,
 }
 
 /// Launches of one kernel.
@@ -117,6 +117,9 @@ pub(crate) struct Failure {
     pub function: String,
     pub error: String,
     pub count: Count,
+    /// How long ago one was seen last, as far as looks are apart; `None`: before the first look.
+    #[serde(rename = "last_seconds_ago")]
+    pub(crate) last_seconds: Option<f64>,
 }
 
 /// Calls of one class.
@@ -128,6 +131,12 @@ pub(crate) struct Class {
 }
 
 impl Process {
+    /// It is gone and did nothing that is shown here, as a program that only looked which libraries there are.
+    pub(crate) fn is_past_and_empty(&self) -> bool {
+        let has_called = self.calls.is_some_and(|calls| calls.total > 0.0);
+        self.ended && !has_called && self.held_bytes.is_none() && self.gpus.is_empty()
+    }
+
     /// Takes in one sample of its owner.
     pub(super) fn take(&mut self, sample: &Sample, rates: &Rates) {
         let count = Count {
@@ -183,6 +192,7 @@ impl Process {
             function: label(sample, "function").to_owned(),
             error: label(sample, "error").to_owned(),
             count,
+            last_seconds: None,
         });
     }
 

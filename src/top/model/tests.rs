@@ -82,3 +82,21 @@ fn a_line_of_json_has_everything_and_no_character_that_a_terminal_obeys() {
     let pretty = serde_json::to_string_pretty(&value["devices"][0]).unwrap();
     insta::assert_snapshot!("json_of_a_device", pretty);
 }
+
+#[test]
+fn who_is_gone_and_never_called_is_not_shown() {
+    let gone = |calls: f64, held_bytes| Process {
+        ended: true,
+        calls: count(calls, 0.0),
+        held_bytes,
+        ..Process::default()
+    };
+    assert!(gone(0.0, None).is_past_and_empty());
+    assert!(!gone(1.0, None).is_past_and_empty());
+    assert!(!gone(0.0, Some(4096.0)).is_past_and_empty());
+    let here = Process {
+        ended: false,
+        ..gone(0.0, None)
+    };
+    assert!(!here.is_past_and_empty());
+}

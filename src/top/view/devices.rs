@@ -1,10 +1,10 @@
 //! One line for each device, and for each of its parts.
 
-use super::cells::{bound, bytes, part, percent};
 use super::colours::Look;
-use super::columns::{ALWAYS, Column, Key, fitting, line, number};
 use super::spark;
 use crate::text::quantity::{escaped, form};
+use crate::top::cells::{bound, bytes, part, percent};
+use crate::top::columns::{ALWAYS, Column, Key, fitting, line, number};
 use crate::top::model::Device;
 use crate::top::model::history::{DevicePoint, History};
 use unicode_width::UnicodeWidthStr;
@@ -44,7 +44,7 @@ static COLUMNS: [Column<Device>; 19] = [
 ];
 
 fn busy(device: &Device) -> Option<String> {
-    let sign = if device.busy_is_inferred { "~" } else { "≤" };
+    let sign = if device.busy_is_inferred { "≲" } else { "≤" };
     device.busy_at_most.map(|share| bound(sign, share))
 }
 
@@ -135,7 +135,7 @@ fn utilization(history: &History, gpu: &str, width: usize) -> String {
 
 fn mig(part: &crate::top::model::Part) -> String {
     let memory = part.used_bytes.zip(part.total_bytes);
-    let memory = memory.map(|(used, total)| super::cells::part(used, total));
+    let memory = memory.map(|(used, total)| crate::top::cells::part(used, total));
     let share = |name: &str, share: Option<f64>| share.map(|share| format!("{name} {}", percent(share)));
     let words = [
         Some(format!(

@@ -1,61 +1,55 @@
 //! The page of keys.
 
-use super::cells::folded;
 use super::{Lines, Scene};
 use crate::text::quantity::escaped;
+use crate::top::cells::folded;
 use crate::top::state::Theme;
 use ratatui::style::Style;
 
-const KEYS: [(&str, &str); 21] = [
-    ("q  F10  Ctrl-C", "end"),
-    ("?  h  F1", "this page"),
+/// No longer than a line of 80 columns, and all of them on 24.
+const KEYS: [(&str, &str); 23] = [
+    ("F1  ?  h", "this page"),
+    ("F10  q  Ctrl-C", "end"),
     (
         "↑ ↓  PgUp PgDn",
-        "choose a process; with Enter's pane open PgUp and PgDn move through it",
+        "choose a process; with the pane open PgUp, PgDn move through it",
     ),
     (
-        "Enter",
-        "what the chosen process does, holds and waits for; Esc closes it",
+        "Enter  Esc",
+        "open and close the pane: calls in progress with their age, last",
     ),
+    ("", "failures, waits, functions, kernels, memory by call site, copies"),
+    ("f", "what is wrong, waits by call site: traces its calls (trace -p)"),
+    ("a", "its allocations one by one: address, age, line; again: older"),
+    ("F2  C  S", "columns and colours; F12 says how to start with the same"),
+    ("F3", "go to a row with a text in it; again: to the next one"),
     (
-        "/  F4  \\",
-        "show rows with a text in them: command, user, place, or a whole process id",
+        "F4  /  \\",
+        "only rows with a text: command, user, place; or a process id",
     ),
-    ("< >  F6", "sort by the column before or after; I turns the order"),
+    ("u", "only processes of the chosen one's user; again: everybody's"),
+    ("F5  t", "children below their parents"),
+    ("F6  < >", "choose what to sort by; the column before or after"),
+    ("+  -  I", "lowest first, highest first, the other way round"),
     ("M  P  L  W", "sort by memory held, SM share, launches, waiting"),
-    ("F2  C", "columns of processes, and colours"),
+    ("F9  k", "end the chosen process (SIGTERM), which is asked twice"),
+    ("space  z  Z", "freeze the screen; what happens is still counted"),
+    ("d  D", "look more rarely, more often"),
+    ("r  l", "record it, and end that (record -p); report its memory (leaks)"),
+    ("n", "notes: what is not seen, lost, and what gpuscope itself takes"),
+    ("Ctrl-Z  Ctrl-L", "leave the screen, fg comes back; draw it anew"),
     (
-        "n",
-        "all notes: what is not seen, what was lost, what gpuscope itself takes",
+        "-  ≥  ≤  ≳  ≲",
+        "not known; at least; at most; the same, inferred: no bound",
     ),
-    ("t  F5", "children below their parents"),
-    ("space  z", "freeze the screen; what happens is still counted"),
-    ("+ -", "look more or less often"),
-    ("k  F9", "end the chosen process, which is asked twice"),
-    (
-        "f",
-        "look for what is wrong with it: traces each of its calls, as trace -p does",
-    ),
-    (
-        "a",
-        "allocations one by one: address, size, age, call site; again: only older ones",
-    ),
-    ("r", "begin and end a recording of the chosen process (record -p)"),
-    ("l", "a leak report of the chosen process (leaks -p), for ten seconds"),
-    ("Ctrl-Z", "leave the screen; fg comes back"),
-    ("", ""),
-    ("-  ≥  ≤  ~", "not known; at least; at most; inferred, no bound"),
-    (
-        "wait",
-        "time of threads in waits for the GPU: two threads that wait all the time are 200%",
-    ),
+    ("wait", "of all its threads: two that wait all the time are 200%"),
 ];
 
 pub(super) fn lines(theme: Theme) -> Lines {
     let mut lines = vec![(theme.heading(), "gpuscope top: keys (any key goes back)".to_owned())];
     lines.extend(
         KEYS.iter()
-            .map(|(keys, what)| (Style::new(), format!("  {keys:<21} {what}"))),
+            .map(|(keys, what)| (Style::new(), format!("{keys:<15} {what}"))),
     );
     lines
 }

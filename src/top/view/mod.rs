@@ -4,9 +4,7 @@
 //!  title ─ devices ─ notes ─ processes ─ pane of the selected one ─ keys, questions and messages
 //! ```
 
-mod cells;
 mod colours;
-pub(crate) mod columns;
 mod devices;
 mod footer;
 mod help;
@@ -16,11 +14,12 @@ mod spark;
 #[cfg(test)]
 mod tests;
 
+use super::cells;
+use super::columns::{ALWAYS, COLUMNS, Column, line, wanted};
 use super::model::history::History;
 use super::model::{Frame, Process};
 use super::state::{Page, State};
 use crate::text::quantity::{escaped, form, plural};
-use columns::{ALWAYS, COLUMNS, Column, line, wanted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -62,6 +61,9 @@ impl Scene<'_> {
             Some(Page::Notes) => return self.draw_lines(area, buffer, help::notes(self, area.width.into())),
             Some(Page::Setup(line)) => {
                 return self.draw_lines(area, buffer, setup::lines(self, line, area.height.into()));
+            }
+            Some(Page::Order(line)) => {
+                return self.draw_lines(area, buffer, setup::orders(self, line, area.height.into()));
             }
             None => {}
         }
@@ -106,7 +108,10 @@ impl Scene<'_> {
         if hidden > 0 {
             above.push((Style::new(), format!("… and {hidden} more lines of devices")));
         }
-        above.extend(self.notes(if area.height < TALL { 1 } else { MOST_NOTES }));
+        above.extend(match self.state.on_paper {
+            true => self.all_notes(width),
+            false => self.notes(if area.height < TALL { 1 } else { MOST_NOTES }),
+        });
         // the heading of processes and the last line
         let rest = height.saturating_sub(above.len() + 2);
         let pane = if self.state.pane {
@@ -136,6 +141,16 @@ impl Scene<'_> {
             .filter(|process| !process.ended && process.pid != 0);
         let (traced, others): (Vec<&Process>, Vec<&Process>) = living.partition(|process| process.traced);
         let (traced, others) = (traced.len(), others.len());
+        let devices = plural(frame.devices.len() as u64, "GPU");
+        if frame.attaching {
+            let known = plural(others as u64, "process");
+            return match frame.devices.is_empty() {
+                true => "gpuscope top: attaching …".to_owned(),
+                false => format!(
+                    "gpuscope top: attaching … {devices}; {known} by the driver, what they do comes with probes"
+                ),
+            };
+        }
         let others = if others > 0 {
             format!(", {others} not traced")
         } else {
@@ -146,9 +161,8 @@ impl Scene<'_> {
             None => "rates with the next look".to_owned(),
         };
         format!(
-            "gpuscope top at {:.0} s: {}, {traced} {} traced{others}; {rates}",
+            "gpuscope top at {:.0} s: {devices}, {traced} {} traced{others}; {rates}",
             frame.elapsed_seconds,
-            plural(frame.devices.len() as u64, "GPU"),
             form(traced as u64, "process", "processes")
         )
     }
@@ -163,6 +177,13 @@ impl Scene<'_> {
         };
         let shown = notes.iter().take(most).enumerate().map(note);
         shown.map(|words| (self.state.theme.doubt(), words)).collect()
+    }
+
+    /// In full: nobody can press a key to see more.
+    fn all_notes(&self, width: usize) -> Lines {
+        let folded = |note: &String| cells::folded(&escaped(note), width, ["", "  "]);
+        let lines = self.frame.notes.iter().flat_map(folded);
+        lines.map(|words| (self.state.theme.doubt(), words)).collect()
     }
 
     /// The heading, and so many rows.
@@ -205,6 +226,10 @@ impl Scene<'_> {
     fn nobody(&self) -> String {
         match (self.state.filter.is_empty(), self.frame.processes.is_empty()) {
             (false, false) => format!("no process has {:?} in its row; / changes that", self.state.filter),
+            _ if self.frame.attaching => "processes come with the probes".to_owned(),
+            _ if self.frame.partial => {
+                "no process is seen that uses CUDA; not all can be seen, as notes say".to_owned()
+            }
             _ => "no process uses CUDA".to_owned(),
         }
     }

@@ -3,9 +3,10 @@
 mod findings;
 mod held;
 
-use super::cells::{bytes, count, cut, percent};
-use super::{Lines, Scene, columns, put, spark};
+use super::{Lines, Scene, put, spark};
 use crate::text::quantity::{self, duration, escaped};
+use crate::top::cells::{bytes, count, cut, percent};
+use crate::top::columns;
 use crate::top::model::history::Point;
 use crate::top::model::{Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
 use ratatui::buffer::Buffer;
@@ -124,14 +125,17 @@ fn sections(scene: &Scene, process: &Process, width: usize) -> Vec<Section> {
     all.extend(closeup.map(held::by_site));
     all.push(copies(process));
     if !process.traced {
-        all.insert(0, untraced());
+        all.insert(0, untraced(scene.frame.attaching));
     }
     all.retain(|section| !section.lines.is_empty());
     all
 }
 
-fn untraced() -> Section {
-    let words = "its calls are not seen: needs root, or a process of yours that gpuscope preload has started";
+fn untraced(yet: bool) -> Section {
+    let words = match yet {
+        true => "its calls are not seen yet: probes are being attached",
+        false => "its calls are not seen: needs root, or a process of yours that gpuscope preload has started",
+    };
     Section {
         title: "not traced".to_owned(),
         lines: vec![(true, words.to_owned())],
@@ -211,20 +215,37 @@ fn waits(process: &Process) -> Section {
     }
 }
 
+/// The newest first.
 fn failures(process: &Process) -> Section {
-    let one = |failure: &Failure| {
-        let is_new = rate(Some(failure.count)).is_some_and(|rate| rate > 0.0);
+    let one = |failure: &&Failure| {
+        let is_new = failure.last_seconds.is_some_and(|seconds| seconds <= 0.0);
+        let last = match failure.last_seconds {
+            Some(_) if is_new => "now".to_owned(),
+            Some(seconds) => format!("{} ago", whole_time(seconds)),
+            None => "-".to_owned(),
+        };
         let words = format!(
-            "{}  {} = {}",
+            "{} {last:>9}  {} = {}",
             counted(failure.count),
             escaped(&failure.function),
             escaped(&failure.error)
         );
         (is_new, words)
     };
+    let mut failures: Vec<&Failure> = process.failures.iter().collect();
+    let age = |failure: &Failure| failure.last_seconds.unwrap_or(f64::INFINITY);
+    failures.sort_by(|left, right| age(left).total_cmp(&age(right)));
     Section {
-        title: "    calls       /s  failed".to_owned(),
-        lines: process.failures.iter().map(one).collect(),
+        title: "    calls       /s      last  failed".to_owned(),
+        lines: failures.iter().map(one).collect(),
+    }
+}
+
+/// To the second.
+fn whole_time(seconds: f64) -> String {
+    match seconds as u64 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The page of columns and colours.
 
-use super::columns::COLUMNS;
 use super::{Lines, Scene};
+use crate::top::columns::COLUMNS;
 use crate::top::state::State;
 use ratatui::style::{Modifier, Style};
 
@@ -28,14 +28,51 @@ pub(crate) fn change(state: &mut State, line: usize) {
     state.columns = (!is_usual).then_some(chosen);
 }
 
-/// `chosen`: the line with the cursor; it is in sight.
+/// What starts another one that looks the same.
+pub(crate) fn options(state: &State) -> String {
+    let usual = State::new(state.delay);
+    let names = |chosen: &Vec<usize>| {
+        let titles: Vec<&str> = chosen.iter().map(|place| COLUMNS[*place].title).collect();
+        format!(" --columns {}", titles.join(","))
+    };
+    let words = [
+        state.columns.as_ref().map(names),
+        (state.theme != usual.theme).then(|| format!(" --theme {}", state.theme.name())),
+        state.user.as_ref().map(|user| format!(" --user {user}")),
+        Some(format!(" --delay {}ms", state.delay.as_millis())),
+    ];
+    let words: String = words.into_iter().flatten().collect();
+    format!("nothing is kept in a file; the same again: gpuscope top{words}")
+}
+
+/// `chosen`: the line with the cursor.
 pub(super) fn lines(scene: &Scene, chosen: usize, height: usize) -> Lines {
-    let state = scene.state;
     let title = "gpuscope top: columns and colours (↑ ↓ choose, space changes, Esc goes back)";
+    page(scene.state, title, (chosen, LINES), height, words)
+}
+
+/// The page of what processes are ordered by.
+pub(super) fn orders(scene: &Scene, chosen: usize, height: usize) -> Lines {
+    let title = "gpuscope top: order by (↑ ↓ choose, Enter takes it, Esc goes back)";
+    page(scene.state, title, (chosen, COLUMNS.len()), height, |state, line| {
+        let mark = if line == state.sort { "*" } else { " " };
+        let column = &COLUMNS[line];
+        format!("  {mark} {:<9} {}", column.title, column.about)
+    })
+}
+
+/// The chosen line is in sight.
+fn page(
+    state: &State,
+    title: &str,
+    (chosen, of): (usize, usize),
+    height: usize,
+    words: impl Fn(&State, usize) -> String,
+) -> Lines {
     let mut lines = vec![(state.theme.heading(), title.to_owned())];
     let room = height.saturating_sub(2).max(1);
     let first = (chosen + 1).saturating_sub(room);
-    for line in (first..LINES).take(room) {
+    for line in (first..of).take(room) {
         let style = match line == chosen {
             true => Style::new().add_modifier(Modifier::REVERSED),
             false => Style::new(),

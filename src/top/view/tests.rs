@@ -1,6 +1,7 @@
 //! Pictures of every view, in three sizes.
 
-use super::{Scene, columns};
+use super::Scene;
+use crate::top::columns;
 use crate::top::model::example::second_look;
 use crate::top::model::history::History;
 use crate::top::model::{Frame, Single};
@@ -56,6 +57,23 @@ fn what_the_chosen_process_does() {
         state.pane = true;
         state.selected = Some(4711);
     });
+}
+
+#[test]
+fn calls_that_failed_are_shown_with_when_that_was_last_seen() {
+    let (mut frame, history) = second_look();
+    let process = frame.processes.iter_mut().find(|process| process.pid == 4720).unwrap();
+    let failure = process.failures[0].clone();
+    let ages = [None, Some(700.0), Some(12.4), Some(0.0)];
+    process.failures = ages
+        .map(|last_seconds| crate::top::model::Failure {
+            last_seconds,
+            ..failure.clone()
+        })
+        .to_vec();
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected) = (true, Some(4720));
+    insta::assert_snapshot!("failed", picture((80, 24), &frame, &history, &state));
 }
 
 #[test]
@@ -146,6 +164,30 @@ fn columns_are_chosen_on_a_page_and_by_name() {
 }
 
 #[test]
+fn what_to_order_by_is_chosen_on_a_page() {
+    look("order", |state| state.page = Some(Page::Order(3)));
+}
+
+#[test]
+fn where_not_everything_is_seen_nobody_says_that_there_is_nothing() {
+    let state = State::new(Duration::from_secs(1));
+    let frame = Frame {
+        partial: true,
+        ..Frame::default()
+    };
+    assert!(picture((80, 24), &frame, &History::default(), &state).contains("not all can be seen"));
+}
+
+#[test]
+fn on_paper_notes_are_in_full() {
+    let (mut frame, history) = second_look();
+    frame.notes = vec![format!("{}the cure", "long words ".repeat(20))];
+    let state = State::new(Duration::from_secs(1));
+    assert!(once::page(&frame, &history, &state, 80).contains("the cure"));
+    assert!(!picture((80, 24), &frame, &history, &state).contains("the cure"));
+}
+
+#[test]
 fn questions_and_the_place_in_a_recording() {
     let (frame, history) = second_look();
     let mut state = State::new(Duration::from_secs(1));
@@ -156,6 +198,7 @@ fn questions_and_the_place_in_a_recording() {
     };
     let lines = [
         last_line(|state| state.question = Some(Question::Filter)),
+        last_line(|state| state.question = Some(Question::Search("tr\u{1b}".to_owned()))),
         last_line(|state| state.question = Some(Question::Kill { pid: 4711, sure: true })),
         last_line(|state| state.question = None),
         last_line(|state| {
@@ -174,6 +217,24 @@ fn questions_and_the_place_in_a_recording() {
 fn before_anything_is_known_it_says_so() {
     let state = State::new(Duration::from_secs(1));
     insta::assert_snapshot!(picture((80, 24), &Frame::default(), &History::default(), &state));
+}
+
+#[test]
+fn while_probes_are_attached_it_shows_what_is_known_without() {
+    let (mut frame, history) = second_look();
+    frame.attaching = true;
+    frame.processes.retain(|process| process.pid == 900);
+    let state = State {
+        pane: true,
+        selected: Some(900),
+        ..State::new(Duration::from_secs(1))
+    };
+    insta::assert_snapshot!("attaching", picture((100, 30), &frame, &history, &state));
+    frame = Frame {
+        attaching: true,
+        ..Frame::default()
+    };
+    insta::assert_snapshot!("attaching_first", picture((80, 10), &frame, &history, &state));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::tracer::Tracer;
 
 impl Tracer {
     /// Has reports of memory tell these single allocations from now on.
-    pub fn list_allocations(&mut self, wanted: Option<Wanted>) {
+    pub(crate) fn list_allocations(&mut self, wanted: Option<Wanted>) {
         self.memory.list(wanted);
     }
 }

@@ -1,6 +1,6 @@
 //! A report says what happened, to the last call, in every form; a damaged file says so; a page needs nobody.
 
-mod fixture;
+pub mod fixture;
 mod pages;
 mod rendered;
 mod same;

@@ -7,6 +7,7 @@ use gpuscope::model::work::Certainty;
 use gpuscope::part::Part;
 use gpuscope::record::{Kind, Record};
 use gpuscope::report::{Report, html, load, markdown, text};
+use gpuscope::trace::Files;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -83,7 +84,7 @@ fn hostile() -> (TempDir, Report) {
     made.end(Some(&summary));
     let path = folder.path().join("trace.arrows");
     std::fs::write(&path, bytes).expect("a file");
-    let mut report = load(&path, &Part::All, &mut |_, _| {}).expect("a report");
+    let mut report = load(&Files::open(&path).expect("a file"), &Part::All, &mut |_, _| {}).expect("a report");
     let bad = || HOSTILE.to_owned();
     report.findings = vec![
         finding(),
@@ -213,7 +214,7 @@ fn a_flame_graph_is_zoomed_searched_and_walked_by_keys() {
     std::fs::write(&path, bytes).expect("a file");
     let (_, url) = filed(
         folder.path(),
-        &html::page(&load(&path, &Part::All, &mut |_, _| {}).expect("a report")),
+        &html::page(&load(&Files::open(&path).expect("a file"), &Part::All, &mut |_, _| {}).expect("a report")),
     );
     let mut browser = Browser::start();
     browser.look(1280, false);

@@ -37,7 +37,9 @@ const NOT_SHOWN: [&str; 23] = [
 pub const NAMES: [&str; 4] = ["gpuscope", "fleet", "job", "self"];
 
 /// What lines may be told apart by without being chosen from: values of these do not grow with the fleet.
-const FEW: [&str; 16] = [
+const FEW: [&str; 18] = [
+    "cause",
+    "result",
     "reason",
     "certainty",
     "error",

@@ -309,6 +309,14 @@ fn what_is_wrong_with_a_process_is_said_while_it_runs() {
             all.iter().any(|one| one["rule"] == "idle-gaps")
         })
     });
+    eventually("the line that waits", || {
+        findings().any(|found| {
+            let waits = found["waits"].as_array().cloned().unwrap_or_default();
+            waits
+                .iter()
+                .any(|one| one["where"].as_str().is_some_and(|place| place.contains("stall")))
+        })
+    });
     let last = findings().next_back().expect("a look");
     let idle = last["idle"].as_array().expect("idle times");
     assert!(

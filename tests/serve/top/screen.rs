@@ -32,7 +32,7 @@ impl Scene {
 
     fn until_shown(&self) {
         self.terminal.until("the screen", |screen| {
-            screen.contains("command") && screen.contains("q quit")
+            screen.contains("rates") && screen.contains("command") && screen.contains("F1Help")
         });
     }
 
@@ -61,6 +61,37 @@ impl Scene {
         // SAFETY: plain numbers; the shell has not waited for it
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn devices_are_shown_before_probes_are_attached() {
+    let scene = Scene::open((120, 40));
+    let log = scene.machine.folder.path().join("drawn");
+    scene.terminal.copy_to(&log);
+    scene.start("--delay 300ms");
+    scene.until_shown();
+    let drawn = std::fs::read_to_string(&log).expect("what was drawn");
+    let place = |words: &str| drawn.find(words).unwrap_or_else(|| panic!("{words}: {drawn}"));
+    // what is the same as before is not drawn again: "Simulated GPU" may come in parts, and so does the head
+    assert!(place("attaching") < place("Simulated"));
+    assert!(place("Simulated") < place(" at "), "{drawn}");
+    scene.terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn a_picture_comes_and_keys_are_answered_while_nvml_hangs() {
+    let scene = Scene::open((120, 40));
+    let told = "* hang_ms 600000\ndriver hang_ms 600000\n";
+    std::fs::write(scene.machine.folder.path().join("state/nvml"), told).expect("a file");
+    scene.start("--delay 300ms");
+    scene.terminal.until("that NVML is silent", |screen| {
+        screen.contains("NVML has not answered yet")
+    });
+    scene.terminal.press(&["q"]);
+    scene.is_as_before();
 }
 
 #[test]

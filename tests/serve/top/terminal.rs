@@ -70,6 +70,11 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Whatever is written to the terminal from now on goes into that file, too.
+    pub fn copy_to(&self, file: &Path) {
+        self.tmux(&["pipe-pane", &format!("cat > {}", file.display())]);
+    }
+
     /// Whether programs have the other screen, the one without a past.
     pub fn is_on_other_screen(&self) -> bool {
         let output = self.tmux(&["display-message", "-p", "#{alternate_on}"]);

@@ -142,6 +142,12 @@ fn only_users_see_anything_but_that_it_lives_and_is_ready() {
         assert_eq!(code(&["-u", "alice:wrong"], path), 401, "{path}");
         assert_eq!(code(&["-u", "bob:sesame"], path), 401, "{path}");
     }
+    assert_eq!(code(&["-X", "POST"], "/-/keep"), 401, "nor asks for recordings");
+    assert_eq!(
+        code(&["-u", "alice:sesame", "-X", "POST"], "/-/keep"),
+        404,
+        "nothing is kept"
+    );
     assert_eq!(code(&["-u", "alice:sesame"], "/metrics"), 200);
     assert_eq!(code(&["-u", "alice:sesame"], "/nothing"), 404);
     for path in ["/healthz", "/readyz"] {

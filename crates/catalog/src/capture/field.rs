@@ -152,7 +152,7 @@ impl Planner<'_> {
 }
 
 /// Bytes of a scalar kind; `None` for what is no scalar.
-pub fn kind_bytes(kind: Kind) -> Option<u8> {
+pub(crate) fn kind_bytes(kind: Kind) -> Option<u8> {
     match kind {
         Kind::U8 | Kind::I8 | Kind::Bool => Some(1),
         Kind::U16 | Kind::I16 => Some(2),

@@ -14,7 +14,7 @@ pub struct EnumTable {
 impl EnumTable {
     /// A table of values in any order; of two names for a value the first stays.
     #[must_use]
-    pub fn new(name: String, mut values: Vec<(i64, String)>) -> Self {
+    pub(crate) fn new(name: String, mut values: Vec<(i64, String)>) -> Self {
         values.sort_by_key(|(value, _)| *value);
         values.dedup_by_key(|(value, _)| *value);
         Self { name, values }
@@ -73,7 +73,7 @@ pub struct StructTable {
 impl StructTable {
     /// The field at a path.
     #[must_use]
-    pub fn field(&self, path: &str) -> Option<&StructField> {
+    pub(crate) fn field(&self, path: &str) -> Option<&StructField> {
         self.fields.iter().find(|field| field.path == path)
     }
 }

@@ -52,7 +52,7 @@ pub(super) struct RawFunction {
     pub names: Option<Text>,
     pub api: Option<Text>,
     #[serde(default)]
-    pub unloads: bool,
+    pub(crate) unloads: bool,
     #[serde(default)]
     pub chatty: bool,
     #[serde(default)]
@@ -68,7 +68,7 @@ pub(super) struct RawFunction {
     pub raw: bool,
     pub offset: Option<Spanned<u64>>,
     #[serde(rename = "return")]
-    pub at_return: Option<bool>,
+    pub(crate) at_return: Option<bool>,
     pub filter: Option<Text>,
     pub aggregate: Option<Text>,
     #[serde(default)]

@@ -13,38 +13,6 @@ const MOST_STEPS: usize = 6;
 /// Bytes of a text that can be asked for.
 const LONGEST_TEXT: usize = 15;
 
-/// What of a name is hooked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum SiteKind {
-    /// A function of a file.
-    Function,
-    /// A static probe of a file: its words are the arguments of its note, in their order.
-    StaticProbe,
-    /// A function of the kernel or of one of its modules.
-    KernelFunction,
-    /// A tracepoint of the kernel: its words are fields of its record.
-    Tracepoint,
-}
-
-impl SiteKind {
-    /// Whether it lies in the kernel, and in no file.
-    #[must_use]
-    pub fn is_in_kernel(self) -> bool {
-        matches!(self, Self::KernelFunction | Self::Tracepoint)
-    }
-
-    /// What it is called in messages.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Function => "function",
-            Self::StaticProbe => "static probe",
-            Self::KernelFunction => "kernel function",
-            Self::Tracepoint => "tracepoint",
-        }
-    }
-}
-
 /// What a row of the kernel says beyond others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InKernel {
@@ -184,16 +152,6 @@ pub(super) fn of_row(raw: &RawFunction, catalog: &Catalog, builtin: bool) -> Res
 fn is_ordered(raw: &RawFunction, texts: &[Text]) -> bool {
     let plain = |text: &Text| text.get_ref().contains(':') && !text.get_ref().contains('=');
     raw.kprobe.is_some() && raw.only.is_none() && !texts.is_empty() && texts.iter().all(plain)
-}
-
-/// Reads `GROUP:NAME`.
-pub(super) fn check_tracepoint(name: &str) -> Result<(), String> {
-    match name.split_once(':') {
-        Some((group, name)) if !group.is_empty() && !name.is_empty() => Ok(()),
-        _ => Err(format!(
-            "tracepoint \"{name}\" is not of the form \"GROUP:NAME\", such as \"sched:sched_switch\""
-        )),
-    }
 }
 
 /// Reads `name`, `name: KIND`, `name = path`, `name: KIND = path`.

@@ -1,7 +1,7 @@
 //! What a value is, and its name in tables: `size`, `enum:cudaMemcpyKind`.
 
 use super::Catalog;
-use super::row::{EnumId, StructId};
+use super::id::{EnumId, StructId};
 
 /// What a value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,7 +95,7 @@ impl Kind {
     ///
     /// # Errors
     /// Says what was expected.
-    pub fn parse(text: &str, catalog: &Catalog) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str, catalog: &Catalog) -> Result<Self, String> {
         if let Some((_, kind)) = PLAIN.iter().find(|(name, _)| *name == text) {
             return Ok(*kind);
         }

@@ -7,7 +7,7 @@ use super::kind::Kind;
 use super::path::{Place, place};
 
 /// Numbers of a shape: grid x y z, block x y z, bytes of dynamic shared memory.
-pub const SHAPE: usize = 7;
+pub(crate) const SHAPE: usize = 7;
 
 /// What a row does with `kernel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,7 +56,7 @@ pub(crate) struct Lowering {
 
 impl Lowering {
     /// The place of the next argument; `None` when the stack offset overflows.
-    pub fn place(&mut self, shape: Shape) -> Option<Loc> {
+    pub(crate) fn place(&mut self, shape: Shape) -> Option<Loc> {
         match shape {
             Shape::Integer(bytes) if self.register < 6 => {
                 self.register += 1;

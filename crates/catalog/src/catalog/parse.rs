@@ -9,12 +9,15 @@ use super::codes::{EnumTable, StructField, StructTable};
 use super::form::{File, RawEnum, RawFunction, RawLibrary, RawStruct, Text};
 use super::hint::{undefined, unknown, with_hint};
 use super::hook;
-use super::in_kernel::{self, Arguments, SiteKind};
+use super::id::{EnumId, LibraryId, RowId, StructId};
+use super::in_kernel::{self, Arguments};
 use super::kind::Kind;
 use super::launch::{self, Launch};
 use super::location::{Loc, Lowering};
 use super::pattern::Majors;
-use super::row::{EnumId, Layer, Library, LibraryId, Returns, Row, RowId, StructId};
+use super::returns::Returns;
+use super::row::{Layer, Library, Row};
+use super::site::SiteKind;
 use super::{memory, path};
 use super::{static_probe, work};
 

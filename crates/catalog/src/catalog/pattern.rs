@@ -11,7 +11,7 @@ pub struct Majors {
 
 impl Majors {
     /// Every major.
-    pub const ANY: Self = Self {
+    pub(crate) const ANY: Self = Self {
         first: 0,
         last: u32::MAX,
     };

@@ -3,29 +3,16 @@
 use super::arg::Arg;
 use super::class::Class;
 use super::hook::Hook;
-use super::in_kernel::{InKernel, SiteKind};
+use super::id::{EnumId, LibraryId};
+use super::in_kernel::InKernel;
 use super::kind::Kind;
 use super::launch::Launch;
 use super::memory::Effect;
 use super::path::{Direction, Factor};
 use super::pattern::{Majors, glob_matches};
+use super::returns::Returns;
+use super::site::SiteKind;
 use super::work::Work;
-
-/// Index into [`super::Catalog::libraries`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LibraryId(pub u16);
-
-/// Index into [`super::Catalog::rows`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RowId(pub u32);
-
-/// Index into [`super::Catalog::enums`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct EnumId(pub u16);
-
-/// Index into [`super::Catalog::structs`]: the newest layout of that name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct StructId(pub u16);
 
 /// Which interface a library is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,43 +50,6 @@ impl Library {
         let subject = if self.pattern.starts_with('/') { path } else { name };
         glob_matches(&self.pattern, subject)
     }
-}
-
-/// What the C function returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Returns {
-    /// The library's error type (4 bytes).
-    Error,
-    /// Nothing.
-    Void,
-    /// An address.
-    Ptr,
-    /// 4 bytes, unsigned.
-    U32,
-    /// 4 bytes, signed.
-    I32,
-    /// Address of a NUL-terminated text.
-    CStr,
-    /// 8 bytes, unsigned.
-    U64,
-    /// 8 bytes, signed.
-    I64,
-    /// 8 bytes: a count or number of bytes.
-    Size,
-}
-
-impl Returns {
-    /// Names accepted by `returns`, with their meaning.
-    pub(super) const NAMES: [(&'static str, Self); 8] = [
-        ("void", Self::Void),
-        ("ptr", Self::Ptr),
-        ("u32", Self::U32),
-        ("i32", Self::I32),
-        ("cstr", Self::CStr),
-        ("u64", Self::U64),
-        ("i64", Self::I64),
-        ("size", Self::Size),
-    ];
 }
 
 /// A function that can be traced.

@@ -3,8 +3,8 @@
 
 use super::arg::Written;
 use super::form::{RawFunction, Text};
-use super::in_kernel::{SiteKind, check_tracepoint};
 use super::location::{Loc, Shape};
+use super::site::{SiteKind, check_tracepoint};
 
 /// As many as `sys/sdt.h` can write.
 const MOST_ARGS: u16 = 12;

@@ -1,4 +1,5 @@
 use super::arg::parse_arg;
+use super::pattern::Majors;
 use super::*;
 use proptest::prelude::*;
 use proptest::sample::Index;

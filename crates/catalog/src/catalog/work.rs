@@ -6,7 +6,7 @@
 use super::Catalog;
 use super::arg::Arg;
 use super::hint::unknown;
-use super::memory::named;
+use super::named::named;
 use super::path::{Place, place};
 
 named! {
@@ -153,7 +153,7 @@ pub struct Work {
     /// `None`: the default stream, or none at all.
     pub stream: Option<Place>,
     /// Stream 0 is the calling thread's own.
-    pub per_thread: bool,
+    pub(crate) per_thread: bool,
     pub parts: Vec<(WorkPart, Place)>,
 }
 

@@ -32,7 +32,7 @@ impl Branch {
 
     /// The branch of that number exactly.
     #[must_use]
-    pub fn of(number: u32) -> Option<Self> {
+    pub(crate) fn of(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|branch| branch.number() == number)
     }
 

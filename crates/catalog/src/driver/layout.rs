@@ -162,13 +162,13 @@ impl Layout {
 
     /// Whether it is the layout of that branch.
     #[must_use]
-    pub fn is_of(&self, branch: Branch) -> bool {
+    pub(crate) fn is_of(&self, branch: Branch) -> bool {
         (self.first..=self.last).contains(&branch)
     }
 
     /// The field of that name.
     #[must_use]
-    pub fn field(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 }

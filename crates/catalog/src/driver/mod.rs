@@ -18,21 +18,21 @@
 //! with a note that says why; nothing is guessed. Behaviour hangs on the role that the tables give a call
 //! ([`layout::Role`]) or a class ([`tables::ClassKind`]), never on a name.
 
-pub mod act;
-pub mod branch;
+pub(crate) mod act;
+pub(crate) mod branch;
 pub mod decode;
 pub mod kmsg;
-pub mod layout;
+pub(crate) mod layout;
 mod notes;
 pub mod plan;
 pub mod reads;
-pub mod record;
+pub(crate) mod record;
 pub mod request;
-pub mod rows;
+pub(crate) mod rows;
 pub mod tables;
 #[cfg(test)]
-pub mod tests;
-pub mod value;
+pub(crate) mod tests;
+pub(crate) mod value;
 pub mod xid;
 
 pub use act::Act;

@@ -158,7 +158,7 @@ pub struct Row {
 
 /// The plan for a driver: every call of which something is copied. Calls of one number differ in size.
 #[must_use]
-pub fn table(dialect: Dialect) -> Vec<Row> {
+pub(crate) fn table(dialect: Dialect) -> Vec<Row> {
     let rows = |entries: &'static [Entry], uvm: bool| {
         entries.iter().flat_map(move |entry| {
             let chosen = move |layout: &&Layout| {
@@ -190,7 +190,7 @@ fn asked(size: Size) -> Option<u32> {
 
 /// What is copied behind `pAllocParms`, by class: at most 8 bytes, at exit.
 #[must_use]
-pub fn classes() -> Vec<(u32, Piece)> {
+pub(crate) fn classes() -> Vec<(u32, Piece)> {
     let piece = |class: &tables::Class| {
         class.behind.map(|field| Piece {
             offset: field.offset,

@@ -28,7 +28,7 @@ pub struct Majors {
     /// Of `nvidia-uvm`.
     pub uvm: Option<u32>,
     /// Of `nvidia-caps`.
-    pub caps: Option<u32>,
+    pub(crate) caps: Option<u32>,
 }
 
 impl Majors {
@@ -52,7 +52,7 @@ impl Majors {
 impl Device {
     /// The device of these numbers; `None` when it is none of NVIDIA's.
     #[must_use]
-    pub fn of(major: u32, minor: u32, majors: Majors) -> Option<Self> {
+    pub(crate) fn of(major: u32, minor: u32, majors: Majors) -> Option<Self> {
         match (major, minor) {
             (FRONT_MAJOR, 255) => Some(Self::Control),
             (FRONT_MAJOR, 254) => Some(Self::Modeset),

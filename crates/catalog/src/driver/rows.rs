@@ -11,7 +11,7 @@ use super::tables::{self, Entry};
 use crate::wire;
 
 /// The layer's name, and its library's.
-pub const LIBRARY: &str = "kernel";
+pub(crate) const LIBRARY: &str = "kernel";
 
 /// Rows that stand for no entry of the tables.
 const OTHERS: [&str; 6] = ["nvidia ioctl", "nvidia-uvm ioctl", "open", "close", "mmap", "poll"];
@@ -130,7 +130,7 @@ pub(crate) fn errno_name(errno: i64) -> Option<&'static str> {
 }
 
 /// What the driver answers, and what a system call is refused with, by name.
-pub fn answers(dialect: Dialect) -> impl Iterator<Item = (i64, String)> {
+pub(crate) fn answers(dialect: Dialect) -> impl Iterator<Item = (i64, String)> {
     let status = (0..=u32::from(u16::MAX))
         .filter_map(move |code| Some((i64::from(code), tables::status(code, dialect.branch)?.to_owned())));
     let errno = ERRNO.iter().map(|(code, name)| (-i64::from(*code), (*name).to_owned()));

@@ -95,7 +95,7 @@ enum activity_kind {
 	ACTIVITY_STREAM,   /* no work: a stream was made, or a default one was met first */
 	ACTIVITY_OVERHEAD, /* no work: time that CUPTI or the driver took */
 	ACTIVITY_WINDOW,   /* no work: recording began, or has ended for a while */
-	ACTIVITY_DEVICE,   /* no work: how many multiprocessors a device has */
+	ACTIVITY_DEVICE,   /* no work: how many multiprocessors a device has, and what each has room for */
 };
 
 /* What a device has done. */
@@ -109,8 +109,8 @@ struct activity_record {
 	__u32 context;
 	__u32 stream;
 	__u32 name; /* from 1 on; 0: it has none */
-	__u32 grid[3];
-	__u32 block[3];
+	__u32 grid[3];  /* of a device: warps, blocks and registers of a multiprocessor */
+	__u32 block[3]; /* of a device: shared memory of a multiprocessor, compute capability */
 	__u32 shared_static;
 	__u32 shared_dynamic;
 	__u32 peer; /* the device that a copy between devices comes from */

@@ -1,6 +1,6 @@
 //! What a program has written where the library should have: any bytes, anywhere. Reading them neither fails nor takes long.
 
-use super::process::Process;
+use super::process::{Process, Wish};
 use super::shared::{MOST_RECORDS, SHARED_NAMES, SHARED_RING, SHARED_TAKEN, SHARED_TEXTS};
 
 /// Bytes of one piece; two more say where it lies.
@@ -12,7 +12,7 @@ const PLACES: [u64; 6] = [0, 32, SHARED_TAKEN, SHARED_NAMES, SHARED_TEXTS, SHARE
 /// # Panics
 /// More comes out than there is room for.
 pub fn read(bytes: &[u8]) -> bool {
-    let Ok(mut process) = Process::make(1, 1, super::process::Wish::default()) else {
+    let Ok(mut process) = Process::make(1, Wish::default()) else {
         return false;
     };
     for piece in bytes.chunks(PIECE + 2) {

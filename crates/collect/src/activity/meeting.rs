@@ -60,7 +60,7 @@ impl Shared {
         self.processes().iter().map(Process::report).collect()
     }
 
-    /// A process begins, if it is one of those that are expected; the one before it of that number is over.
+    /// A process begins, if it is one of those that are expected.
     fn let_in(&self, caller: Caller, message: &ActivityMessage) {
         let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let mut processes = self.processes();
@@ -68,8 +68,7 @@ impl Shared {
         if !is_welcome || processes.len() >= MOST_PROCESSES {
             return;
         }
-        let number = processes.len() as u32;
-        if let Ok(process) = Process::meet(caller, number, self.wish) {
+        if let Ok(process) = Process::meet(caller, self.wish) {
             processes.push(process);
         }
     }

@@ -4,7 +4,6 @@
 //! Owns the library's file, the memory that is shared with each process, and who may hand something over. What records mean is
 //! nobody's business here; the library itself is `activity.c` and its neighbours.
 
-#[cfg(any(test, fuzzing))]
 pub mod hostile;
 mod meeting;
 mod process;

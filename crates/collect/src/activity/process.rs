@@ -22,8 +22,6 @@ const WRITTEN: u64 = offset_of!(ActivityHead, written) as u64;
 #[derive(Debug, Default)]
 pub struct Source {
     pub pid: u32,
-    /// Of the program that the process runs: it may have run another one before.
-    pub number: u32,
     names: HashMap<u32, Arc<[u8]>>,
 }
 
@@ -90,8 +88,8 @@ impl Process {
     ///
     /// # Errors
     /// There is none, or it waits no longer.
-    pub(super) fn meet(caller: Caller, number: u32, wish: Wish) -> Result<Process> {
-        let mut process = Process::make(caller.pid, number, wish)?;
+    pub(super) fn meet(caller: Caller, wish: Wish) -> Result<Process> {
+        let mut process = Process::make(caller.pid, wish)?;
         let answer = ActivityMessage {
             magic: ACTIVITY_MAGIC,
             ..ActivityMessage::default()
@@ -103,7 +101,7 @@ impl Process {
         Ok(process)
     }
 
-    pub(super) fn make(pid: u32, number: u32, wish: Wish) -> Result<Process> {
+    pub(super) fn make(pid: u32, wish: Wish) -> Result<Process> {
         let memory = SharedMemory::make(SHARED_BYTES)?;
         memory.set(0, &ACTIVITY_MAGIC);
         memory.set(offset_of!(ActivityHead, graphs) as u64, &u32::from(wish.graphs));
@@ -115,7 +113,6 @@ impl Process {
             head: memory.get(0),
             source: Source {
                 pid,
-                number,
                 names: HashMap::new(),
             },
             comm: discover::comm(pid, pid).unwrap_or_default(),
@@ -187,7 +184,7 @@ impl Process {
         }
     }
 
-    #[cfg(any(test, fuzzing))]
+    /// As the library would write it.
     pub(super) fn put(&self, offset: u64, bytes: &[u8]) {
         if let Some(link) = &self.link {
             link.memory.put(offset, bytes);

@@ -84,13 +84,19 @@ int agent_enter(struct pt_regs *regs, struct hook *hook)
 	return (int)words;
 }
 
+/* Whether the library has followed the pointers of a call that returns. */
+INLINE bool has_followed(const struct spec *spec, const struct pt_regs *regs)
+{
+	return spec && (spec->flags & SPEC_FALLIBLE) && (spec->ground & GROUND_FOLLOWED) && !(__u32)regs->rax;
+}
+
 void agent_leave(struct pt_regs *regs, const struct hook *hook)
 {
 	const struct spec *spec = element(PLACE_SPECS, (__u32)hook->cookie, sizeof(*spec));
 
 	if (!begin(regs))
 		return;
-	local()->trusted = spec && (spec->flags & SPEC_FALLIBLE) && !(__u32)regs->rax;
+	local()->trusted = has_followed(spec, regs);
 	local()->at_entry = false;
 	leave_call(regs, hook->cookie);
 	end();

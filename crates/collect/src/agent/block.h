@@ -143,7 +143,8 @@ INLINE bool begin(const struct pt_regs *regs)
 	struct local *own;
 
 	if (epoch != membership.epoch || !self) {
-		if (epoch != membership.epoch)
+		/* 0: of a forked child, by a thread whose parent had not called either */
+		if (epoch != membership.epoch || !epoch)
 			begin_thread();
 		if (!self) {
 			if (process && !(epoch & DORMANT))

@@ -75,6 +75,10 @@
 
 #define bpf_probe_read_user(to, bytes, from) read_memory(to, bytes, from)
 #define bpf_probe_read_user_str(to, bytes, from) read_string(to, bytes, from)
+#define read_handle(to, bytes, from) read_by_handle(to, bytes, from)
+#define read_handle_str(to, bytes, from) read_string_by_handle(to, bytes, from)
+/* what a handle leads to stays there as long as it stands for the same */
+#define HANDLES_ARE_DOUBTED true
 #define bpf_probe_read_kernel(to, bytes, from) (-14)
 #define bpf_probe_read_kernel_str(to, bytes, from) (-14)
 #define bpf_get_stack(ctx, to, bytes, flags) walk_frames(ctx, to, bytes)

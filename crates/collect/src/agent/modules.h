@@ -25,17 +25,22 @@ static __u32 modules_changed = 1;
 /* Reads the ELF file that is mapped at `base`; false: none is. */
 static bool read_module(__u64 base, __u64 bias, struct module *module)
 {
-	Elf64_Ehdr head;
-	Elf64_Phdr segment[MOST_SEGMENTS];
+	/* the segments lie right behind the head, mostly: one question for both */
+	struct {
+		Elf64_Ehdr of_file;
+		Elf64_Phdr segment[MOST_SEGMENTS];
+	} head;
+	const Elf64_Phdr *segment = head.segment;
+	__u32 count;
 
-	if (read_by_kernel(&head, sizeof(head), base) || memcmp(head.e_ident, ELFMAG, SELFMAG))
+	if (read_by_kernel(&head, sizeof(head), base) || memcmp(head.of_file.e_ident, ELFMAG, SELFMAG))
 		return false;
-	if (head.e_phnum > MOST_SEGMENTS)
-		head.e_phnum = MOST_SEGMENTS;
-	if (read_by_kernel(segment, head.e_phnum * sizeof(*segment), base + head.e_phoff))
+	count = head.of_file.e_phnum < MOST_SEGMENTS ? head.of_file.e_phnum : MOST_SEGMENTS;
+	if (head.of_file.e_phoff != sizeof(head.of_file) &&
+	    read_by_kernel(head.segment, count * sizeof(*segment), base + head.of_file.e_phoff))
 		return false;
 	*module = (struct module){ ~0ull, 0, 0 };
-	for (__u32 i = 0; i < head.e_phnum; i++) {
+	for (__u32 i = 0; i < count; i++) {
 		__u64 at = segment[i].p_vaddr + bias, end = at + segment[i].p_memsz;
 
 		if (segment[i].p_type == PT_GNU_EH_FRAME)

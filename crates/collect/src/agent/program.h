@@ -10,56 +10,36 @@ static bool has_begun;
 
 #define NAME "GPUSCOPE_AGENT="
 
-/* Where gpuscope listens, from the environment that the program was started with. */
-static bool read_address(void)
+/* Where gpuscope listens, from the environment that the program was started with, which lies on its stack. */
+static bool read_address(const char *const *environment)
 {
-	long fd = SYS3(open, "/proc/self/environ", 02000000, 0), read;
-	__u32 matched = 0, length = 0;
-	bool skips = false, takes = false;
-	char text[LINE_BYTES];
+	const char *path = NULL;
 
-	if (failed_call(fd))
+	for (; *environment && !path; environment++)
+		if (begins_with(*environment, NAME))
+			path = *environment + sizeof(NAME) - 1;
+	if (!path)
 		return false;
-	while ((read = SYS3(read, fd, text, sizeof(text))) > 0) {
-		for (long i = 0; i < read; i++) {
-			if (takes) {
-				if (!text[i] || length >= LONGEST_PATH)
-					goto done;
-				address.path[length++] = text[i];
-			} else if (!text[i]) {
-				matched = 0;
-				skips = false;
-			} else if (!skips && text[i] == NAME[matched]) {
-				takes = !NAME[++matched];
-			} else {
-				skips = true;
-			}
-		}
-	}
-done:
-	SYS1(close, fd);
+	append_path(address.path, path);
 	address.family = AF_UNIX_;
-	if (begins_with(address.path, STANDBY))
-		append_path(folder, address.path + sizeof(STANDBY) - 1);
-	return length && length < LONGEST_PATH;
+	if (begins_with(path, STANDBY))
+		append_path(folder, path + sizeof(STANDBY) - 1);
+	return address.path[0] && !address.path[LONGEST_PATH - 1];
 }
 
-/* What the kernel has told the program: where its clock is, and the program's headers. */
-static void read_auxiliaries(void)
+/* What the kernel has told the program, behind its environment: where its clock is, and the program's headers. */
+static void read_auxiliaries(const char *const *environment)
 {
-	__u64 pairs[64];
-	long fd = SYS3(open, "/proc/self/auxv", 02000000, 0), bytes;
+	const __u64 *pair;
 
-	if (failed_call(fd))
-		return;
-	bytes = SYS3(read, fd, pairs, sizeof(pairs));
-	SYS1(close, fd);
-	for (long i = 0; i + 1 < bytes / 8 && pairs[i]; i += 2) {
-		if (pairs[i] == 33 /* AT_SYSINFO_EHDR */)
+	while (*environment)
+		environment++;
+	for (pair = (const __u64 *)(environment + 1); *pair; pair += 2) {
+		if (*pair == 33 /* AT_SYSINFO_EHDR */)
 			clock_of_kernel =
-				(clock_function)exported((const char *)pairs[i + 1], "__vdso_clock_gettime");
-		if (pairs[i] == 3 /* AT_PHDR */)
-			program_headers = pairs[i + 1];
+				(clock_function)exported((const char *)pair[1], "__vdso_clock_gettime");
+		if (*pair == 3 /* AT_PHDR */)
+			program_headers = pair[1];
 	}
 }
 
@@ -86,7 +66,7 @@ static void redirect_linker(void)
 	bytes = SYS3(read, fd, calls, sizeof(calls));
 	SYS1(close, fd);
 	for (long i = 0; !failed_call(bytes) && i < bytes / (long)sizeof(*calls); i++)
-		if (is_call_of(&calls[i], work.bias, _r_debug.notification))
+		if (calls[i].target + work.bias == _r_debug.notification)
 			calls[work.calls++] = calls[i];
 	if (work.calls)
 		patch(&work, &none);
@@ -108,12 +88,15 @@ static bool is_preloaded(void)
 	return true;
 }
 
-__attribute__((constructor)) static void begin_program(void)
+/* The dynamic linker of glibc gives constructors what it gives `main`, as it lies on the stack. */
+__attribute__((constructor)) static void begin_program(int count, const char *const *words,
+						       const char *const *environment)
 {
-	if (!&_r_debug || !is_preloaded() || !read_address() || !make_membership())
+	(void)count, (void)words;
+	if (!&_r_debug || !is_preloaded() || !read_address(environment) || !make_membership())
 		return;
 	bind();
-	read_auxiliaries();
+	read_auxiliaries(environment);
 	if (stands_by()) {
 		set_epoch(0, false);
 		redirect_linker();

@@ -13,6 +13,8 @@ enum range_kind {
 	RANGE_PUSHED = 1, /* it is nested in those of its thread */
 	RANGE_STARTED,    /* it may end on another thread */
 	RANGE_MARK,       /* it is over at once */
+	RANGE_THREAD,     /* none: a thread is called so, whose number is `category` */
+	RANGE_CATEGORY,   /* none: that category of the domain is called so */
 };
 
 enum range_flag {

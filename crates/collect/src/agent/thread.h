@@ -28,7 +28,7 @@ struct local {
 	__u64 ids; /* TGID and TID, as the kernel gives them to its programs */
 	__u64 cookie;
 	__u64 now;     /* the last time that was read, CLOCK_MONOTONIC ns */
-	__u64 trusted; /* whether the call has succeeded: the library has followed its pointers */
+	__u64 trusted; /* whether the library has followed the call's pointers; it need not follow handles */
 	__u64 stack
 		[2]; /* from, to: the area that the thread's stack lies in, as the process's map had it last */
 	__u64 near
@@ -54,6 +54,8 @@ INLINE struct local *local(void)
 __u64 now_ns(void);
 long read_memory(void *to, __u32 bytes, const void *from);
 long read_string(char *to, __u32 bytes, const void *from);
+long read_by_handle(void *to, __u32 bytes, const void *from);
+long read_string_by_handle(char *to, __u32 bytes, const void *from);
 long name_of_thread(char *to);
 long walk_frames(const struct pt_regs *regs, __u64 *to, __u32 bytes);
 

@@ -92,6 +92,8 @@ __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 	known->tgid = thread->ids >> 32;
 	missing = read_own_name(scratch, handle, name, &tag);
 	if (missing) {
+		if (HANDLES_ARE_DOUBTED)
+			known->name = NAME_ELSEWHERE;
 		known->id = named_otherwise(thread, handle);
 		if (!known->id && missing != KERNEL_FOREIGN)
 			known->id = meet_unread(thread, handle, name);
@@ -106,18 +108,32 @@ __noinline __u64 meet_kernel(struct thread *thread, __u64 handle, __u64 name)
 	return know(&key, known);
 }
 
+/* The word of the handle that leads to its name. An agent asks the kernel for it once: an object of the driver's, by its tag,
+ * stays as long as nothing was unloaded, and the driver follows it at each launch that succeeds; of another handle there is
+ * nothing to look at again.
+ */
+static __always_inline __u64 name_word(const struct known_kernel *known, __u64 handle)
+{
+	bool is_met = HANDLES_ARE_DOUBTED && known && known->unloads == control.unloads;
+	const void *at = (const void *)(handle + NAME_OFFSET);
+	__u64 name;
+
+	if (is_met && known->name == NAME_ELSEWHERE)
+		return NAME_ELSEWHERE;
+	if (is_met && known->name)
+		return bpf_probe_read_user(&name, sizeof(name), at) ? NAME_ELSEWHERE : name;
+	return read_handle(&name, sizeof(name), at) ? NAME_ELSEWHERE : name;
+}
+
 /* What is known of the kernel that `handle` stands for; NULL: `id` says why nothing is. A handle is given to another
  * kernel after its own was unloaded: then the address of the name is another one, or an unload was seen.
  */
 static __always_inline struct known_kernel *kernel_of(struct thread *thread, __u64 handle, __u64 *id)
 {
 	struct kernel_key key = { .image = thread->image, .handle = handle };
-	struct known_kernel *known;
-	__u64 name;
+	struct known_kernel *known = bpf_map_lookup_elem(&kernels, &key);
+	__u64 name = name_word(known, handle);
 
-	if (bpf_probe_read_user(&name, sizeof(name), (void *)(handle + NAME_OFFSET)))
-		name = NAME_ELSEWHERE;
-	known = bpf_map_lookup_elem(&kernels, &key);
 	if (!known || known->name != name || known->unloads != control.unloads) {
 		*id = meet_kernel(thread, handle, name);
 		return *id < KERNEL_FIRST_ID ? NULL : bpf_map_lookup_elem(&kernels, &key);

@@ -71,15 +71,21 @@ __noinline __u64 hash_name(const struct kernel_scratch *scratch, __u64 hash)
 	return hash < KERNEL_FIRST_ID ? hash + KERNEL_FIRST_ID : hash;
 }
 
-/* Fills `scratch` with the name at `address`. 0: there is none. */
-static __always_inline int read_name(struct kernel_scratch *scratch, __u64 address)
+/* Whether a name of so many bytes with its NUL was read. */
+static __always_inline int has_name(struct kernel_scratch *scratch, long bytes)
 {
-	long bytes = bpf_probe_read_user_str(scratch->event.name, WIRE_KERNEL_NAME, (void *)address);
-
 	if (bytes <= 1 || bytes > WIRE_KERNEL_NAME)
 		return 0;
 	scratch->event.length = (__u32)bytes - 1;
 	return 1;
+}
+
+/* Fills `scratch` with the name at `address`, an argument. 0: there is none. */
+static __always_inline int read_name(struct kernel_scratch *scratch, __u64 address)
+{
+	long bytes = bpf_probe_read_user_str(scratch->event.name, WIRE_KERNEL_NAME, (void *)address);
+
+	return has_name(scratch, bytes);
 }
 
 /* Tells user space what the kernel is called whose name is in `scratch`; stubs and handles that were not read have none.
@@ -116,11 +122,14 @@ static __always_inline bool begins_name(char first)
 static __always_inline __u64 read_own_name(struct kernel_scratch *scratch, __u64 handle, __u64 name,
 					   __u32 *tag)
 {
-	if (name == NAME_ELSEWHERE || bpf_probe_read_user(tag, sizeof(*tag), (void *)handle))
+	long bytes;
+
+	if (name == NAME_ELSEWHERE || read_handle(tag, sizeof(*tag), (void *)handle))
 		return KERNEL_UNREADABLE;
 	if (*tag != TAG_FUNCTION && *tag != TAG_KERNEL)
 		return KERNEL_FOREIGN;
-	if (!read_name(scratch, name))
+	bytes = read_handle_str(scratch->event.name, WIRE_KERNEL_NAME, (void *)name);
+	if (!has_name(scratch, bytes))
 		return KERNEL_NO_NAME;
 	return begins_name(scratch->event.name[0]) ? 0 : KERNEL_FOREIGN;
 }
@@ -130,7 +139,7 @@ static __always_inline bool names_itself(struct kernel_scratch *scratch, __u64 h
 	__u64 name;
 	__u32 tag;
 
-	return !bpf_probe_read_user(&name, sizeof(name), (void *)(handle + NAME_OFFSET)) &&
+	return !read_handle(&name, sizeof(name), (void *)(handle + NAME_OFFSET)) &&
 	       !read_own_name(scratch, handle, name, &tag);
 }
 

@@ -18,6 +18,10 @@
 /* what a native stack is known to be: addresses, some of which may be none of code */
 #define STACK_IS_CODE false
 #define stack_flags() 0
+/* what a handle leads to, which may be any number */
+#define read_handle(to, bytes, from) bpf_probe_read_user(to, bytes, from)
+#define read_handle_str(to, bytes, from) bpf_probe_read_user_str(to, bytes, from)
+#define HANDLES_ARE_DOUBTED false
 #define caller_at(sp) read_word(sp)
 #endif
 

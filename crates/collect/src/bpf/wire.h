@@ -56,6 +56,8 @@ enum spec_flag {
 enum spec_ground {
 	GROUND_KERNEL = 1,   /* in the kernel: its pointers may be the kernel's */
 	GROUND_ANY_TASK = 2, /* on behalf of nobody: whichever task is current says nothing */
+	GROUND_FOLLOWED =
+		4, /* a call that succeeds has followed the pointers that it was given, as CUDA's do */
 };
 
 /* What a call does to its thread's stack of contexts; the context is the first part of `memory`. */

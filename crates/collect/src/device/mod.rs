@@ -43,13 +43,14 @@ mod reconcile;
 pub mod telemetry;
 mod visible;
 
-pub use absent::Absent;
+pub(crate) use absent::Absent;
 pub use access::Access;
 pub use environment::Environment;
-pub use inventory::{Device, Found, Memory, MigDevice};
+pub(crate) use inventory::Memory;
+pub use inventory::{Device, Found, MigDevice};
 pub use merge::ProcessMemory;
-pub use nvml::{Devices, Versions};
-pub use ordinals::{Certainty, Ordinal, Ordinals};
+pub use nvml::Devices;
+pub use ordinals::{Certainty, Ordinals};
 pub use reconcile::{Reconciled, Tracked, reconcile};
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct Devices {
 
 /// What NVML is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Versions {
+pub(crate) struct Versions {
     /// Of the kernel driver; `None`: not told.
     pub driver: Option<String>,
     /// Of the library; `None`: not told.
@@ -64,7 +64,7 @@ impl Devices {
     }
 
     /// Versions of driver and library.
-    pub fn versions(&self) -> Versions {
+    pub(crate) fn versions(&self) -> Versions {
         Versions {
             driver: self.nvml.sys_driver_version().ok(),
             nvml: self.nvml.sys_nvml_version().ok(),
@@ -79,7 +79,7 @@ impl Devices {
     /// What each process holds of each device.
     pub fn processes(&self) -> Found<ProcessMemory> {
         let mut owners = Owners::new("/proc");
-        self.each(|index, gpu, notes| processes_of(gpu, index, &mut owners, notes))
+        self.each(|index, gpu, notes| Ok(processes_of(gpu, index, &mut owners, notes)?.0))
     }
 
     pub(super) fn nvml(&self) -> &Nvml {
@@ -104,13 +104,13 @@ impl Devices {
     }
 }
 
-/// What each process holds of one device.
+/// What each process holds of one device, and whether NVML lists processes there at all.
 pub(super) fn processes_of(
     gpu: &Gpu,
     index: u32,
     owners: &mut Owners,
     notes: &mut Vec<String>,
-) -> Result<Vec<ProcessMemory>, NvmlError> {
+) -> Result<(Vec<ProcessMemory>, bool), NvmlError> {
     let uuid = gpu.uuid()?;
     let parts = parts(gpu, index, &uuid, notes);
     let of_gpu = lists(gpu, index, parts.is_some(), notes);
@@ -120,6 +120,7 @@ pub(super) fn processes_of(
         of_parts.extend(lists.into_iter().map(|list| (part.uuid.clone(), list)));
         described.push(part);
     }
+    let has_lists = !of_gpu.is_empty() || !of_parts.is_empty();
     let merged = merged(&uuid, &described, &of_gpu, &of_parts).into_iter();
     let found = merged.map(|((device, nvml_pid), bytes)| ProcessMemory {
         device,
@@ -127,7 +128,7 @@ pub(super) fn processes_of(
         pid: owners.of(nvml_pid),
         bytes,
     });
-    Ok(found.collect())
+    Ok((found.collect(), has_lists))
 }
 
 /// None when this program has more rights than who started it: that one must not choose what is loaded.

@@ -81,7 +81,7 @@ impl Ordinals {
     }
 
     /// The ordinal of a device.
-    pub fn of_device(&self, uuid: &str) -> Option<u32> {
+    pub(crate) fn of_device(&self, uuid: &str) -> Option<u32> {
         self.iter()
             .find_map(|(ordinal, known)| (known.uuid == uuid).then_some(ordinal))
     }

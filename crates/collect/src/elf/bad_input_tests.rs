@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 use super::elf_builder::{CODE_AT, Function, library};
 use super::static_runtime::runtime_of;
-use super::{Binding, ElfFile, SymbolTable, by_offset, find_by_name_strings, probe_site};
+use super::symbol::Binding;
+use super::{ElfFile, SymbolTable, by_offset, find_by_name_strings, probe_site};
 
 const CODE: [u8; 4] = [0x55, 0x31, 0xc0, 0xc3];
 

@@ -9,9 +9,9 @@ use object::elf;
 use super::ElfError;
 use super::bytes::{printable, u32_at};
 use super::dynamic::Dynamic;
+use super::extent::Extent;
 use super::layout::Layout;
 use super::source::{FileIdentity, ReadAt, Source};
-use super::symbol::Extent;
 
 const NOTE_LIMIT: u64 = 1 << 20;
 const INTERP_LIMIT: u64 = 4096;
@@ -28,6 +28,28 @@ pub struct ElfFile {
     interpreter: Option<String>,
 }
 
+/// A file that is open, of which nothing was read yet.
+#[derive(Debug)]
+pub struct Unread(Source);
+
+impl Unread {
+    /// Opens a file as [`ElfFile::open`] does.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or is no regular one.
+    pub fn open(path: impl AsRef<Path>) -> Result<Unread, ElfError> {
+        Source::open(path.as_ref()).map(Unread)
+    }
+
+    /// Checks its headers.
+    ///
+    /// # Errors
+    /// It is no x86-64 program or shared library, or is cut off or damaged.
+    pub fn read(self) -> Result<ElfFile, ElfError> {
+        ElfFile::new(self.0)
+    }
+}
+
 impl ElfFile {
     /// Opens a file without ever waiting for it: a FIFO, a device or a directory is refused by its kind. Symbolic links
     /// are followed. The file stays open as long as the value lives.
@@ -35,14 +57,14 @@ impl ElfFile {
     /// # Errors
     /// The file cannot be read, or is no x86-64 program or shared library, or is cut off or damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ElfError> {
-        Self::new(Source::open(path.as_ref())?)
+        Unread::open(path)?.read()
     }
 
     /// The same checks on a file of `len` bytes that is read by others.
     ///
     /// # Errors
     /// As [`ElfFile::open`].
-    pub fn read_from(bytes: Box<dyn ReadAt>, len: u64) -> Result<Self, ElfError> {
+    pub(crate) fn read_from(bytes: Box<dyn ReadAt>, len: u64) -> Result<Self, ElfError> {
         Self::new(Source::read_from(bytes, len))
     }
 
@@ -101,7 +123,7 @@ impl ElfFile {
     }
 
     /// The dynamic linker that a program asks for (`PT_INTERP`); shared libraries have none.
-    pub fn interpreter(&self) -> Option<&str> {
+    pub(crate) fn interpreter(&self) -> Option<&str> {
         self.interpreter.as_deref()
     }
 

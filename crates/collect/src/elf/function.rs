@@ -36,7 +36,7 @@ struct Asked {
 
 impl ElfFile {
     /// The address, as linked, of the byte at a file offset.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         self.layout.vaddr_of(offset)
     }
 

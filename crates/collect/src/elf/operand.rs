@@ -44,7 +44,7 @@ pub struct Operand {
 impl Operand {
     /// Reads one argument. `None`: a form that names no register and no address, such as `8@symbol(%rip)`, or a
     /// floating-point number.
-    pub fn parse(text: &str) -> Option<Operand> {
+    pub(crate) fn parse(text: &str) -> Option<Operand> {
         let (size, place) = text.split_once('@')?;
         let (signed, bytes) = size.strip_prefix('-').map_or((false, size), |bytes| (true, bytes));
         let bytes = match bytes {

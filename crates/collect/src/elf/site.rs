@@ -189,7 +189,7 @@ pub struct PlaceSite {
 ///
 /// # Errors
 /// As [`probe_site`]; or no function holds the offset, so that an instruction may be under way there.
-pub fn place_site(file: &ElfFile, offset: u64) -> Result<PlaceSite, SiteRefusal> {
+pub(crate) fn place_site(file: &ElfFile, offset: u64) -> Result<PlaceSite, SiteRefusal> {
     let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
     let extents = file.extents()?;
     let after = extents.partition_point(|e| e.offset <= offset);

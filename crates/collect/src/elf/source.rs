@@ -23,7 +23,7 @@ pub trait ReadAt: std::fmt::Debug + Send + Sync {
 
 /// What tells a file from any other, and from itself before it was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-pub struct FileIdentity {
+pub(crate) struct FileIdentity {
     pub device: u64,
     pub inode: u64,
     pub bytes: u64,

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use object::elf;
 
 use super::bytes::{printable, u16_at, u32_at, u64_at};
+use super::extent::Extent;
 use super::{ElfError, ElfFile};
 
 /// Size of the on-disk record, in bytes.
@@ -40,13 +41,6 @@ pub struct Symbol {
     pub size: u64,
     pub binding: Binding,
     pub table: SymbolTable,
-}
-
-/// A function's first byte and size, without the name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Extent {
-    pub offset: u64,
-    pub size: u64,
 }
 
 pub(super) struct Table {

@@ -11,16 +11,19 @@ mod point;
 pub(crate) mod poll;
 mod records;
 pub mod replay;
-pub mod samples;
+pub(crate) mod samples;
 mod sites;
 mod tape;
 pub mod totals;
 
-pub use arrivals::{Arrival, Arrivals, Hold, Keep};
+pub(crate) use arrivals::Hold;
+pub use arrivals::{Arrival, Arrivals, Keep};
 pub use files::Fresh;
-pub use point::{KernelPoint, Point};
+pub(crate) use point::KernelPoint;
+pub use point::Point;
 pub use records::{Events, RecordInbox, Records};
-pub use samples::{Sample, Seen};
+pub use samples::Sample;
+pub(crate) use samples::Seen;
 pub use tape::{Tape, Taped};
 
 use crate::stack::wire::SiteCounters;
@@ -304,6 +307,14 @@ pub trait Engine: 'static {
     /// # Errors
     /// It cannot be read.
     fn counter(&self, row: u32) -> Result<wire::RowCounter>;
+
+    /// Those of the first `rows` rows.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    fn first_counters(&self, rows: u32) -> Result<Vec<wire::RowCounter>> {
+        (0..rows).map(|row| self.counter(row)).collect()
+    }
 
     /// What is lost, missed or over.
     fn counters(&self) -> Counters;

@@ -49,7 +49,7 @@ impl Point {
 
 /// One function of the kernel, or one tracepoint, to hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelPoint {
+pub(crate) struct KernelPoint {
     pub row: u32,
     /// Number of where its arguments lie; 0: in the order of its prototype.
     pub site: u32,

@@ -2,7 +2,7 @@
 
 use super::poll::wait_readable;
 use super::{Engine, Feed, Stream};
-pub use crate::wire::Inbox;
+pub(crate) use crate::wire::Inbox;
 use anyhow::Result;
 use std::cell::RefCell;
 use std::rc::Rc;

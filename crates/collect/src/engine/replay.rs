@@ -91,12 +91,6 @@ impl Replay {
         })
     }
 
-    /// Whether all of it was played.
-    #[must_use]
-    pub fn is_over(&self) -> bool {
-        self.left.borrow().is_empty()
-    }
-
     /// Has come what came by the next look.
     fn play(&self) {
         let mut left = self.left.borrow_mut();

@@ -6,7 +6,7 @@ use crate::stack::wire::{NATIVE, ON_CPU, PYTHON, PythonFrame, SITE_BYTES, SiteEv
 use crate::wire::{MEMORY_SITE, bytes_of, u64_at, zero};
 
 /// Between two ticks of a thread's clock: 99 a second, so that it does not go with what happens each millisecond.
-pub const TICK_NS: u64 = 1_000_000_000 / 99;
+pub(crate) const TICK_NS: u64 = 1_000_000_000 / 99;
 /// Before the stack: when it ends, and the time that it stands for.
 const HEAD: usize = 16;
 

@@ -264,6 +264,10 @@ impl Engine for Taped {
         self.engine.counter(row)
     }
 
+    fn first_counters(&self, rows: u32) -> Result<Vec<RowCounter>> {
+        self.engine.first_counters(rows)
+    }
+
     fn counters(&self) -> Counters {
         self.engine.counters()
     }

@@ -13,7 +13,7 @@ const MOST_CPU: u64 = 120;
 const NOBODY: libc::gid_t = 65534;
 
 /// Confines this process, for good. What cannot be taken away (a kernel without seccomp) stays.
-pub fn confine() {
+pub(crate) fn confine() {
     limit(libc::RLIMIT_AS, MOST_MEMORY);
     limit(libc::RLIMIT_FSIZE, MOST_WRITTEN);
     limit(libc::RLIMIT_NOFILE, MOST_FILES);

@@ -2,7 +2,8 @@
 
 use super::handle;
 use super::order::{Answer, Facts, Mapped, Order, Place};
-use super::reader::{self, Subject};
+use super::reader;
+use super::stuck::Subject;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -39,7 +40,7 @@ impl ForeignFile {
     ///
     /// # Errors
     /// The process is gone, or may not be looked at, or the file system does not answer.
-    pub fn mapped(mapped: Mapped) -> io::Result<ForeignFile> {
+    pub(crate) fn mapped(mapped: Mapped) -> io::Result<ForeignFile> {
         let subject = Subject::Device(mapped.device.clone());
         Self::found(subject, &Order::Find(Place::Mapped(mapped)))
     }
@@ -85,7 +86,7 @@ impl ForeignFile {
     ///
     /// # Errors
     /// It cannot be mapped, or its file system does not answer.
-    pub fn touch(&self, offsets: impl Iterator<Item = u64>) -> io::Result<()> {
+    pub(crate) fn touch(&self, offsets: impl Iterator<Item = u64>) -> io::Result<()> {
         const AT_ONCE: usize = 2048;
         let offsets: Vec<u64> = offsets.collect();
         for offsets in offsets.chunks(AT_ONCE) {

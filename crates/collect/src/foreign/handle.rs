@@ -17,7 +17,7 @@ impl Handle {
     ///
     /// # Errors
     /// There is none, or it is no regular file.
-    pub fn find(path: &Path) -> io::Result<Handle> {
+    pub(crate) fn find(path: &Path) -> io::Result<Handle> {
         let found = std::fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_PATH | libc::O_CLOEXEC)
@@ -87,7 +87,7 @@ impl AsFd for Handle {
 ///
 /// # Errors
 /// We may not read it.
-pub fn open(found: BorrowedFd<'_>) -> io::Result<File> {
+pub(crate) fn open(found: BorrowedFd<'_>) -> io::Result<File> {
     std::fs::OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY)
@@ -134,7 +134,7 @@ fn file_system(file: &File) -> io::Result<i64> {
 
 /// What a file is that is not regular.
 #[must_use]
-pub fn kind(metadata: &Metadata) -> &'static str {
+pub(crate) fn kind(metadata: &Metadata) -> &'static str {
     let kind = metadata.file_type();
     match () {
         () if kind.is_dir() => "a directory, no regular file",

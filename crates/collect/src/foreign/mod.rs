@@ -11,9 +11,9 @@
 //! the end of the process that reads. So another process does it, which is given up when it takes too long. Even closing
 //! such a file may take for ever: this process has only descriptors that can do nothing (`O_PATH`).
 
-pub mod confine;
+pub(crate) mod confine;
 mod file;
-pub mod handle;
+pub(crate) mod handle;
 mod hands;
 mod layers;
 mod order;
@@ -24,17 +24,17 @@ mod usage;
 pub mod worker;
 
 pub use file::ForeignFile;
-pub use handle::Handle;
 pub use hands::HANDS;
-pub use order::{Facts, Mapped};
+pub(crate) use order::Mapped;
 pub(crate) use patience::longest_hold;
-pub use stuck::{is_no_answer, stuck};
+pub(crate) use stuck::is_no_answer;
+pub use stuck::stuck;
 pub use usage::usage;
 
 use order::Order;
-use reader::Subject;
 use std::io;
 use std::path::Path;
+use stuck::Subject;
 
 /// Fills `into` with what process `pid` has at `address`.
 ///
@@ -59,7 +59,7 @@ pub(crate) fn read_of_process(pid: u32, path: &Path, limit: usize) -> io::Result
 ///
 /// # Errors
 /// There is none, or it does not answer.
-pub fn names_in(pid: u32, path: &Path) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn names_in(pid: u32, path: &Path) -> io::Result<Vec<Vec<u8>>> {
     let path = path.to_owned();
     let names = reader::ask_text(&Subject::Process(pid), &Order::Names { path })?;
     let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());

@@ -31,7 +31,7 @@ pub struct Mapped {
 
 /// What is asked.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Order {
+pub(crate) enum Order {
     /// To find a regular file.
     Find(Place),
     /// To read of a file that was found: the descriptor comes with it.
@@ -82,7 +82,7 @@ impl Facts {
     ///
     /// # Errors
     /// Its file system does not tell.
-    pub fn of(found: &Handle, place: &Place) -> io::Result<Facts> {
+    pub(crate) fn of(found: &Handle, place: &Place) -> io::Result<Facts> {
         let data = found.metadata()?;
         Ok(Facts {
             device: data.dev(),

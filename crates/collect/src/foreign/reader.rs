@@ -7,12 +7,11 @@
 use super::hands::HANDS;
 use super::order::{Answer, Order};
 use super::patience::longest_hold;
-use super::stuck::{self, Standing};
+use super::stuck::{self, Standing, Subject};
 use super::worker::Worker;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// One question takes a moment at most: this part of the time for which somebody is held at a probe.
@@ -28,15 +27,6 @@ const SHARE: u32 = 4;
 /// Answers that come sooner cost nothing.
 const FREE: Duration = Duration::from_millis(2);
 
-/// What may not answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
-    /// A file system, by the number that maps have for it.
-    Device(String),
-    Process(u32),
-    Path(PathBuf),
-}
-
 thread_local! {
     static READER: RefCell<Reader> = const { RefCell::new(Reader { worker: None, time: None }) };
 }
@@ -45,7 +35,7 @@ thread_local! {
 ///
 /// # Errors
 /// What the system said, or that there was no answer in time.
-pub fn ask(
+pub(crate) fn ask(
     subject: &Subject,
     order: &Order,
     descriptor: Option<BorrowedFd<'_>>,

@@ -3,9 +3,9 @@
 //! A process that waits for it may be past killing until it answers, or die at once: neither tells whether the next
 //! question is answered.
 
-use super::reader::Subject;
 use super::worker;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,7 +77,7 @@ pub(super) fn answered(subject: &Subject) {
 
 /// Whether an error says that there was no answer in time.
 #[must_use]
-pub fn is_no_answer(error: &io::Error) -> bool {
+pub(crate) fn is_no_answer(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::TimedOut
 }
 
@@ -100,6 +100,15 @@ pub fn stuck() -> Vec<String> {
     words.sort_unstable();
     words.dedup();
     words
+}
+
+/// What may not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A file system, by the number that maps have for it.
+    Device(String),
+    Process(u32),
+    Path(PathBuf),
 }
 
 #[cfg(test)]

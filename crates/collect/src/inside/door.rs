@@ -14,7 +14,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Where agents keep doors, as `standby.h` has it, and how a user's folder of them begins.
+/// Where agents keep doors, as `door.h` has it, and how a user's folder of them begins.
 const PLACES: [&str; 2] = ["dev/shm", "tmp"];
 const FOLDER: &str = "gpuscope-doors-";
 
@@ -156,7 +156,7 @@ fn page_of(file: &File) -> Option<Page> {
 }
 
 /// Removes doors of processes that are no more. Agents cannot: they do not see the end.
-pub fn sweep() {
+pub(crate) fn sweep() {
     // SAFETY: asks the kernel, and cannot fail
     let own = unsafe { libc::geteuid() };
     for place in PLACES {

@@ -1,11 +1,21 @@
 //! Where a library that programs load lies as a file, and the socket that it finds us by: a folder of the run, which goes with it.
+//!
+//! Owns the folder, from when it is made until nobody needs it. Where it may lie is `places`' business, what programs are
+//! started with `environment`'s.
+
+mod environment;
+mod places;
+
+pub(super) use environment::{INJECTION, leave_injection, variables};
+pub(super) use places::{let_run, may_be_run, places};
 
 use anyhow::{Context, Result, bail};
-use std::ffi::{CString, OsStr, OsString};
+use places::{in_memory, lets_everybody_pass};
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io::Read;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,10 +41,6 @@ pub(crate) const ACTIVITY: Library = Library {
     variable: "GPUSCOPE_ACTIVITY",
 };
 const SOCKET: &str = "socket";
-/// What has NVTX call a library: it holds one.
-pub(super) const INJECTION: &str = "NVTX_INJECTION64_PATH";
-const SANITIZER: &str = "ASAN_OPTIONS";
-const ANY_ORDER: &str = "verify_asan_link_order=0";
 const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.
 const LONGEST_PATH: usize = 99;
@@ -178,61 +184,6 @@ impl Folder {
     }
 }
 
-/// What has a program load `agent` last, and that be told `word`. Another agent of ours among what is loaded already gives way:
-/// both would follow that word.
-pub(super) fn variables(agent: &Path, preloaded: Option<OsString>, word: OsString) -> Vec<(OsString, OsString)> {
-    let list = preloaded.unwrap_or_default();
-    let is_other = |path: &&[u8]| !path.is_empty() && !is_agent(Path::new(OsStr::from_bytes(path)));
-    let others = list
-        .as_bytes()
-        .split(|byte| matches!(byte, b':' | b' '))
-        .filter(is_other);
-    let all: Vec<&[u8]> = others.chain([agent.as_os_str().as_bytes()]).collect();
-    let preload = OsString::from_vec(all.join(&b':'));
-    vec![
-        ("LD_PRELOAD".into(), preload),
-        (AGENT.variable.into(), word),
-        (INJECTION.into(), agent.into()),
-        sanitizer(),
-    ]
-}
-
-/// Leaves NVTX to another tool that has it already, as `given` in the program's environment: its path.
-pub(super) fn leave_injection(all: &mut Vec<(OsString, OsString)>, given: Option<OsString>) -> Option<PathBuf> {
-    let other = given.map(PathBuf::from);
-    let other = other.filter(|path| !path.as_os_str().is_empty() && !is_agent(path))?;
-    all.retain(|(name, _)| name != INJECTION);
-    Some(other)
-}
-
-/// Has programs with a sanitizer of their own start though theirs is not the first library; what the user sets comes later.
-fn sanitizer() -> (OsString, OsString) {
-    let own = std::env::var_os(SANITIZER).unwrap_or_default();
-    let is_set = memchr::memmem::find(own.as_bytes(), ANY_ORDER.as_bytes()).is_some();
-    let both = match (is_set, own.is_empty()) {
-        (true, _) => own,
-        (false, true) => ANY_ORDER.into(),
-        (false, false) => OsString::from_vec([ANY_ORDER.as_bytes(), own.as_bytes()].join(&b':')),
-    };
-    (SANITIZER.into(), both)
-}
-
-/// Whether it is an agent of some gpuscope, as a file or in the memory of one.
-fn is_agent(path: &Path) -> bool {
-    let names = |path: &Path| {
-        path.as_os_str()
-            .as_bytes()
-            .windows(AGENT.file.len())
-            .any(|part| part == AGENT.file.as_bytes())
-    };
-    names(path) || fs::read_link(path).is_ok_and(|target| names(&target))
-}
-
-/// Whoever reads it may run it.
-pub(super) fn let_run(path: &Path) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
-}
-
 impl Drop for Folder {
     fn drop(&mut self) {
         // whoever lives on with it would be told by its dynamic linker, with each program that it starts, that it is gone
@@ -282,65 +233,6 @@ fn is_over(path: &Path) -> bool {
         .any(|library| path.join(library.file).is_file());
     let is_made_so = has_library || path.join(SOCKET).exists();
     is_ours && is_made_so && crate::discover::has_ended(pid)
-}
-
-/// A file without a name, which processes of this user find by ours.
-fn in_memory(library: Library) -> Result<OwnedFd> {
-    let name = CString::new(library.file)?;
-    // SAFETY: a name that ends, and a descriptor that nobody else owns
-    let file = unsafe {
-        let fd = libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC);
-        if fd < 0 {
-            return Err(io::Error::last_os_error()).context("failed to make a file in memory");
-        }
-        OwnedFd::from_raw_fd(fd)
-    };
-    let mut file = File::from(file);
-    file.write_all(library.bytes)
-        .context("failed to write what programs load into memory")?;
-    Ok(file.into())
-}
-
-/// Whether every user may enter it, and all those that it lies in.
-fn lets_everybody_pass(folder: &Path) -> bool {
-    let may = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & libc::S_IXOTH != 0);
-    folder.ancestors().all(may)
-}
-
-/// A folder of the user's, memory, and where temporary files go. What is root's alone comes last: root starts programs of others.
-pub(super) fn places() -> Vec<PathBuf> {
-    let named = ["XDG_RUNTIME_DIR", "TMPDIR"].map(|name| std::env::var_os(name).map(PathBuf::from));
-    let [own, temporary] = named;
-    let fixed = ["/dev/shm", "/tmp", "/var/tmp"].map(PathBuf::from);
-    let [memory, usual, last] = fixed;
-    let all = [own, Some(memory), temporary, Some(usual), Some(last)];
-    let mut all: Vec<PathBuf> = all.into_iter().flatten().filter(|path| path.is_absolute()).collect();
-    if crate::user::effective() == 0 {
-        all.sort_by_key(|path| !lets_everybody_pass(path));
-    }
-    all
-}
-
-/// Whether the file system lets code of a file be run.
-pub(super) fn may_be_run(path: &Path) -> Result<()> {
-    let file = File::open(path)?;
-    // SAFETY: a mapping of our own, which is taken away at once
-    unsafe {
-        let rights = libc::PROT_READ | libc::PROT_EXEC;
-        let at = libc::mmap(
-            std::ptr::null_mut(),
-            4096,
-            rights,
-            libc::MAP_PRIVATE,
-            file.as_raw_fd(),
-            0,
-        );
-        if at == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error()).context("it is mounted noexec");
-        }
-        libc::munmap(at, 4096);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! Owns what is left of a process when its memory goes: all of its records and sums.
 
 use super::door::Door;
+use super::met::Met;
 use super::process::{Process, TABLES};
-use super::sampler::{Met, Samples};
-use super::switches::{self, Switches};
+use super::samples::Samples;
+use super::switches::Switches;
 use super::tables::{self, Entries};
-use super::{arena, ring::Submitted};
+use super::{arena, pending::Submitted};
 use crate::clock::monotonic_ns;
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
@@ -56,6 +57,8 @@ pub(super) struct Members {
     ended_done: Done,
     pub queues: BTreeMap<Stream, Queue>,
     pub arrivals: VecDeque<Arrival>,
+    /// Notices out of rings, which have not arrived yet.
+    submitted: Vec<Notice>,
     /// Threads that wait for us to have looked at what they have mapped.
     pub waiting: HashMap<u64, Caller>,
     pub fresh: Vec<Fresh>,
@@ -124,8 +127,8 @@ impl Members {
     pub(super) fn end(&mut self, tgid: u32) -> Option<[u8; COMM]> {
         let at = self.living.iter().position(|process| process.tgid == tgid)?;
         let mut process = self.living.remove(at);
-        let records = process.take(u64::MAX, true);
-        self.sort_in(records);
+        process.take(None, &mut |record| self.sort_in(record));
+        self.arrive_submitted();
         if !self.told_open {
             self.tell_ranges(&process.open_ranges(monotonic_ns()));
         }
@@ -174,44 +177,49 @@ impl Members {
 
     /// Takes in what agents have submitted.
     pub(super) fn take_in(&mut self, now: u64) {
-        let mut records = Vec::new();
-        for process in &mut self.living {
-            records.extend(process.take(now, false));
+        let mut living = std::mem::take(&mut self.living);
+        for process in &mut living {
+            process.take(Some(now), &mut |record| self.sort_in(record));
             self.malformed += process.take_malformed();
         }
-        self.sort_in(records);
+        self.living = living;
+        self.arrive_submitted();
     }
 
-    fn sort_in(&mut self, records: Vec<Submitted>) {
-        for record in records {
-            let stream = match record.stream {
-                arena::RING_CALLS => Stream::Calls,
-                arena::RING_MEMORY => Stream::Memory,
-                arena::RING_WORK => Stream::Work,
-                arena::RING_RANGES => Stream::Ranges,
-                arena::RING_NOTICES => {
-                    match Notice::parse(&record.bytes) {
-                        Some(notice) => {
-                            self.meet(&notice);
-                            self.arrive(notice);
-                        }
-                        None => self.malformed += 1,
-                    }
-                    continue;
-                }
-                _ => {
-                    self.malformed += 1;
-                    continue;
-                }
-            };
-            self.queues.entry(stream).or_default().push(&record.bytes);
+    fn sort_in(&mut self, record: Submitted<'_>) {
+        let stream = match record.stream {
+            arena::RING_CALLS => Stream::Calls,
+            arena::RING_MEMORY => Stream::Memory,
+            arena::RING_WORK => Stream::Work,
+            arena::RING_RANGES => Stream::Ranges,
+            arena::RING_NOTICES => {
+                let notice = Notice::parse(record.bytes);
+                self.malformed += u64::from(notice.is_none());
+                return self.submitted.extend(notice);
+            }
+            _ => {
+                self.malformed += 1;
+                return;
+            }
+        };
+        self.queues.entry(stream).or_default().push(record.bytes);
+    }
+
+    /// Acts on what threads have told of themselves.
+    fn arrive_submitted(&mut self) {
+        for notice in std::mem::take(&mut self.submitted) {
+            self.meet(&notice);
+            self.arrive(notice);
         }
     }
 
     fn meet(&mut self, notice: &Notice) {
         if notice.kind == wire::NOTICE_THREAD {
-            let before = switches::before(&self.living, notice.tid);
-            self.switches.meet(notice.tgid, notice.tid, before);
+            let before = self
+                .living
+                .iter()
+                .find_map(|process| process.switches_before(notice.tid));
+            self.switches.meet(notice.tgid, notice.tid, before.unwrap_or_default());
         }
     }
 

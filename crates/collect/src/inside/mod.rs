@@ -12,7 +12,9 @@ pub(crate) mod folder;
 pub mod hostile;
 mod members;
 pub(crate) mod memory;
+mod met;
 mod patch;
+mod pending;
 mod plan;
 mod process;
 pub mod program;
@@ -20,35 +22,38 @@ mod ranges;
 mod ring;
 mod run;
 mod sampler;
+mod samples;
+mod shared;
 pub(crate) mod socket;
 pub mod standby;
 mod strangers;
+mod streams;
 mod switches;
 mod tables;
 
 use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
-use crate::engine::poll::{empty, ring as ring_bell};
-use crate::engine::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Seen, Stream, Table, Take};
+use crate::engine::{Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Seen, Stream, Table, Take};
 use crate::probe::{Setup, told};
 use crate::refusal::NO_THREAD;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
 use anyhow::{Context, Result, bail};
 use arena::{ArenaFile, FLOWS};
-use attendant::{Attendant, Shared};
+use attendant::Attendant;
 use door::Door;
 use folder::{AGENT, Folder};
 use run::{FileName, Run};
 use sampler::{Sampler, Watched};
+use shared::Shared;
 use socket::Listener;
 use std::any::Any;
 use std::cell::RefCell;
 use std::ffi::OsString;
-use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use streams::{Come, Taken};
 
 /// The engine inside of processes.
 pub struct Inside {
@@ -172,15 +177,11 @@ impl Engine for Inside {
         if stream == Stream::Ranges {
             self.shared.run.want_ranges();
         }
-        Ok(Box::new(Taken {
-            shared: Arc::clone(&self.shared),
-            stream,
-            take: RefCell::new(take),
-        }))
+        Ok(Box::new(Taken::new(Arc::clone(&self.shared), stream, take)))
     }
 
     fn arrivals(&self) -> Result<Box<dyn Arrivals>> {
-        Ok(Box::new(Come(Arc::clone(&self.shared))))
+        Ok(Box::new(Come::of(Arc::clone(&self.shared))))
     }
 
     fn attach(&self, path: &Path, points: &[Point]) -> Result<Hooks> {
@@ -365,84 +366,5 @@ impl Engine for Inside {
 
     fn is_inside(&self) -> Option<Done> {
         Some(self.shared.members().done())
-    }
-}
-
-struct Taken {
-    shared: Arc<Shared>,
-    stream: Stream,
-    take: RefCell<Take>,
-}
-
-impl Feed for Taken {
-    fn bell(&self) -> RawFd {
-        match self.stream {
-            Stream::Calls => self.shared.full.as_raw_fd(),
-            _ => -1,
-        }
-    }
-
-    fn drain(&self) {
-        if self.stream == Stream::Calls {
-            empty(&self.shared.full);
-        }
-        let mut members = self.shared.members();
-        members.take_in(monotonic_ns());
-        let queue = members.queues.remove(&self.stream).unwrap_or_default();
-        let samples = members.samples.take(self.stream);
-        drop(members);
-        let mut take = self.take.borrow_mut();
-        queue.hand_out(&mut *take);
-        samples.iter().for_each(|sample| take(sample));
-    }
-}
-
-/// Programs that begin and end, and threads that wait for us.
-struct Come(Arc<Shared>);
-
-impl Arrivals for Come {
-    fn bell(&self) -> RawFd {
-        self.0.bell.as_raw_fd()
-    }
-
-    fn silence(&self) {
-        empty(&self.0.bell);
-    }
-
-    fn ring(&self) {
-        ring_bell(&self.0.bell);
-    }
-
-    fn next_arrival(&self) -> Option<Arrival> {
-        let mut members = self.0.members();
-        members.take_in(monotonic_ns());
-        members.arrivals.pop_front()
-    }
-
-    fn foresee(&self, see: &mut dyn FnMut(&wire::Notice)) {
-        let members = self.0.members();
-        members.arrivals.iter().for_each(|arrival| see(&arrival.notice));
-    }
-
-    fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
-        work();
-        self.pass(&arrival)
-    }
-
-    fn pass(&self, arrival: &Arrival) -> Option<u64> {
-        let now = monotonic_ns();
-        let mut members = self.0.members();
-        let caller = members.waiting.remove(&arrival.notice.sequence)?;
-        let in_time = caller.answer(true, None);
-        members.overdue += u64::from(!in_time);
-        in_time.then_some(now)
-    }
-
-    fn take_malformed(&self) -> u64 {
-        std::mem::take(&mut self.0.members().malformed)
-    }
-
-    fn overdue(&self) -> u64 {
-        self.0.members().overdue
     }
 }

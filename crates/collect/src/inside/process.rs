@@ -5,12 +5,13 @@ use super::arena::{
     OWN_TOTALS, PROCESS_AGGREGATE_COUNTERS, PROCESS_AGGREGATE_TEXTS, PROCESS_AGGREGATES, PROCESS_BYTES,
     PROCESS_CONTROL, PROCESS_FLOWS, PROCESS_KERNELS, PROCESS_KNOWN_SITES, PROCESS_LANES, PROCESS_MEMORY_LOSSES,
     PROCESS_NAMED_HANDLES, PROCESS_PYTHONS, PROCESS_SHAPES, PROCESS_SITE_COUNTERS, PROCESS_WORK_LOSSES, ProcessHead,
-    Table as TableHead, TableEntry, TableShape, layout,
+    TableShape, layout,
 };
 use super::memory::SharedMemory;
+use super::met::Met;
+use super::pending::Submitted;
 use super::ranges;
-use super::ring::{self, Rings, Submitted, block};
-use super::sampler::Met;
+use super::ring::{self, Rings, block};
 use super::switches::Counts;
 use super::tables;
 use crate::clock::ahead_of;
@@ -111,9 +112,9 @@ impl Process {
     }
 
     /// See [`Rings::take`].
-    pub(super) fn take(&mut self, now: u64, all: bool) -> Vec<Submitted> {
+    pub(super) fn take(&mut self, now: Option<u64>, take: &mut dyn FnMut(Submitted<'_>)) {
         let blocks = self.blocks();
-        self.rings.take(&self.memory, blocks, now, all)
+        self.rings.take(&self.memory, blocks, now, take);
     }
 
     /// Whether a thread of it is within a hook that began before this time.
@@ -241,7 +242,7 @@ impl Process {
 
     /// Says where its interpreter keeps what is read of it.
     pub(super) fn set_python(&self, key: &[u8], value: &[u8]) {
-        insert(&self.memory, &self.layout[PROCESS_PYTHONS], key, value);
+        tables::insert(&self.memory, &self.layout[PROCESS_PYTHONS], key, value);
     }
 
     pub(super) fn counters(&self) -> Counters {
@@ -273,50 +274,6 @@ impl Process {
             ..Done::default()
         }
     }
-}
-
-/// The hash of a key, as agents compute it.
-fn hash_of(key: &[u8]) -> u64 {
-    key.chunks(8).fold(0, |hash: u64, word| {
-        let mut bytes = [0; 8];
-        bytes[..word.len()].copy_from_slice(word);
-        let mixed = (hash ^ u64::from_ne_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        mixed ^ (mixed >> 32)
-    })
-}
-
-/// Adds an entry to a table that nobody else adds to, or changes the value of one. False: there is no room.
-pub(super) fn insert(memory: &SharedMemory, shape: &TableShape, key: &[u8], value: &[u8]) -> bool {
-    let index = shape.offset + size_of::<TableHead>() as u64;
-    let mask = u64::from(shape.slots) - 1;
-    let used_at = shape.offset + offset_of!(TableHead, used) as u64;
-    let hash = hash_of(key);
-    for turn in 0..u64::from(shape.slots) {
-        let slot = memory.half(index + ((hash.wrapping_add(turn)) & mask) * 4);
-        let number = slot.load(Ordering::Acquire);
-        if number != 0 {
-            let at = shape.first() + u64::from(number - 1) * shape.stride();
-            let mut known = vec![0; key.len()];
-            memory.copy(at + size_of::<TableEntry>() as u64, &mut known);
-            if known == key {
-                memory.put(at + shape.value_at(), value);
-                return true;
-            }
-            continue;
-        }
-        let used = memory.half(used_at).load(Ordering::Acquire);
-        if used >= shape.most {
-            return false;
-        }
-        let at = shape.first() + u64::from(used) * shape.stride();
-        memory.put(at + size_of::<TableEntry>() as u64, key);
-        memory.put(at + shape.value_at(), value);
-        memory.put(at, bytes_of(&TableEntry { in_use: 1, next: 0 }));
-        memory.half(used_at).store(used + 1, Ordering::Release);
-        slot.store(used + 1, Ordering::Release);
-        return true;
-    }
-    false
 }
 
 /// The tables that an agent has, which are kept when its process has ended, and their numbers among its own.

@@ -1,13 +1,14 @@
 //! Records out of the rings of a process's threads, in the order in which they were submitted.
 //!
-//! Owns the order: a thread that is within a hook may yet submit something older than what others have submitted, so what is
-//! younger than its hook waits. What a ring holds is a program's and may be anything.
+//! Owns until when that order is known: a thread that is within a hook may yet submit something older than what others have submitted,
+//! so what is younger than its hook waits. What a ring holds is a program's and may be anything.
 
 use super::arena::{
     BLOCK_BYTES, BLOCK_RING, Block, LARGE_RINGS, PROCESS_BLOCKS, PROCESS_LARGE_RINGS, RING_BYTES_OF_MANY,
 };
 use super::arena::{ProcessHead, RING_FILLER, RING_MOST, RingRecord};
 use super::memory::SharedMemory;
+use super::pending::{Pending, Submitted};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -21,14 +22,6 @@ pub(super) const LONGEST_HOOK_NS: u64 = 3_000_000_000;
 const PARTS: u64 = 16;
 /// Records are as long at most.
 const LONGEST_RECORD: u64 = 1 << 16;
-
-/// A record, and when it was submitted, CLOCK_MONOTONIC ns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Submitted {
-    pub stamp: u64,
-    pub stream: u32,
-    pub bytes: Vec<u8>,
-}
 
 /// Where a thread's block lies.
 pub(super) fn block(number: u32) -> u64 {
@@ -58,7 +51,7 @@ pub(super) struct Rings {
     large: u64,
     readers: Vec<Reader>,
     /// What is not old enough.
-    waiting: Vec<Submitted>,
+    pending: Pending,
     /// Rings that held what is no record.
     pub malformed: u64,
 }
@@ -69,29 +62,30 @@ impl Rings {
         Rings {
             large,
             readers: Vec::new(),
-            waiting: Vec::new(),
+            pending: Pending::default(),
             malformed: 0,
         }
     }
 
-    /// Takes what may be taken at `now`, in order, of the first `blocks` threads. `all`: nobody will submit any more.
-    pub(super) fn take(&mut self, memory: &SharedMemory, blocks: u32, now: u64, all: bool) -> Vec<Submitted> {
+    /// Hands what may be taken at `now`, in order, of the first `blocks` threads to `take`. `None`: nobody will submit any more.
+    pub(super) fn take(
+        &mut self,
+        memory: &SharedMemory,
+        blocks: u32,
+        now: Option<u64>,
+        take: &mut dyn FnMut(Submitted<'_>),
+    ) {
         self.readers.resize(blocks as usize, Reader::default());
-        let until = match all {
-            true => u64::MAX,
-            false => until(memory, blocks, now),
-        };
+        let until = now.map_or(u64::MAX, |now| until(memory, blocks, now));
         for (number, reader) in self.readers.iter_mut().enumerate() {
             let place = place(number as u32, self.large);
-            if !reader.read(memory, place, &mut self.waiting) {
+            if !reader.read(memory, place, &mut self.pending) {
                 self.malformed += 1;
             }
         }
         let rounds = memory.word(offset_of!(ProcessHead, rounds) as u64);
         rounds.fetch_add(1, Ordering::Relaxed);
-        self.waiting.sort_by_key(|record| record.stamp);
-        let ready = self.waiting.partition_point(|record| record.stamp < until);
-        self.waiting.drain(..ready).collect()
+        self.pending.hand_out(until, take);
     }
 
     /// How full the fullest ring is, in hundredths.
@@ -145,7 +139,7 @@ pub(super) fn oldest_hook(memory: &SharedMemory, blocks: u32, now: u64) -> Optio
 
 impl Reader {
     /// Appends what the ring holds. False: it held something else.
-    fn read(&mut self, memory: &SharedMemory, place: Place, into: &mut Vec<Submitted>) -> bool {
+    fn read(&mut self, memory: &SharedMemory, place: Place, into: &mut Pending) -> bool {
         let head = memory.now(place.block + offset_of!(Block, head) as u64);
         // it changes when all was read and nowhere else, so that it is that of what lies between tail and head
         let base = memory.now(place.block + offset_of!(Block, base) as u64);
@@ -168,7 +162,7 @@ impl Reader {
         memory: &SharedMemory,
         place: Place,
         (base, head): (u64, u64),
-        into: &mut Vec<Submitted>,
+        into: &mut Pending,
     ) -> bool {
         let size = place.bytes;
         while self.tail != head {
@@ -182,13 +176,8 @@ impl Reader {
                 return false;
             }
             if !is_filler {
-                let mut copied = vec![0; bytes as usize];
-                memory.copy(place.at + at + size_of::<RingRecord>() as u64, &mut copied);
-                into.push(Submitted {
-                    stamp: record.stamp,
-                    stream: record.stream,
-                    bytes: copied,
-                });
+                let from = place.at + at + size_of::<RingRecord>() as u64;
+                into.push(record.stamp, record.stream, record.bytes, |to| memory.copy(from, to));
             }
             self.tail = self.tail.wrapping_add(whole);
             if self.tail.wrapping_sub(self.told) > size / PARTS {
@@ -234,8 +223,18 @@ mod tests {
         memory.word(at).store(since, Ordering::Release);
     }
 
-    fn stamps(taken: &[Submitted]) -> Vec<u64> {
-        taken.iter().map(|record| record.stamp).collect()
+    type Taken = Vec<(u64, Vec<u8>)>;
+
+    fn take(rings: &mut Rings, memory: &SharedMemory, now: Option<u64>) -> Taken {
+        let mut taken = Vec::new();
+        rings.take(memory, 2, now, &mut |record| {
+            taken.push((record.stamp, record.bytes.to_vec()))
+        });
+        taken
+    }
+
+    fn stamps(taken: &[(u64, Vec<u8>)]) -> Vec<u64> {
+        taken.iter().map(|(stamp, _)| *stamp).collect()
     }
 
     const LATER: u64 = 1_000_000_000;
@@ -246,10 +245,10 @@ mod tests {
         submit(&memory, 0, 10, b"one");
         submit(&memory, 0, 30, b"three");
         submit(&memory, 1, 20, b"two");
-        let taken = rings.take(&memory, 2, LATER, false);
+        let taken = take(&mut rings, &memory, Some(LATER));
         assert_eq!(stamps(&taken), [10, 20, 30]);
-        assert_eq!(taken[1].bytes, b"two");
-        assert_eq!(rings.take(&memory, 2, LATER, false), []);
+        assert_eq!(taken[1].1, b"two");
+        assert_eq!(take(&mut rings, &memory, Some(LATER)), Taken::new());
     }
 
     #[test]
@@ -258,10 +257,10 @@ mod tests {
         submit(&memory, 0, 10, b"");
         submit(&memory, 0, 30, b"");
         busy(&memory, 1, 20);
-        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [10]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(LATER))), [10]);
         submit(&memory, 1, 21, b"");
         busy(&memory, 1, 0);
-        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [21, 30]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(LATER))), [21, 30]);
     }
 
     #[test]
@@ -269,24 +268,24 @@ mod tests {
         let (memory, mut rings) = (memory(), rings());
         busy(&memory, 1, 5);
         submit(&memory, 0, 10, b"");
-        assert_eq!(stamps(&rings.take(&memory, 2, 100, false)), [0u64; 0]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(100))), [0u64; 0]);
         let later = LONGEST_HOOK_NS + SEEN_WITHIN_NS + 100;
-        assert_eq!(stamps(&rings.take(&memory, 2, later, false)), [10]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(later))), [10]);
     }
 
     #[test]
     fn what_was_submitted_a_moment_ago_waits_for_others() {
         let (memory, mut rings) = (memory(), rings());
         submit(&memory, 0, LATER, b"");
-        assert_eq!(stamps(&rings.take(&memory, 2, LATER, false)), [0u64; 0]);
-        assert_eq!(stamps(&rings.take(&memory, 2, LATER, true)), [LATER]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(LATER))), [0u64; 0]);
+        assert_eq!(stamps(&take(&mut rings, &memory, None)), [LATER]);
     }
 
     #[test]
     fn a_ring_that_was_read_may_begin_anew() {
         let (memory, mut rings) = (memory(), rings());
         submit(&memory, 0, 10, b"first");
-        assert_eq!(stamps(&rings.take(&memory, 1, LATER, false)), [10]);
+        assert_eq!(stamps(&take(&mut rings, &memory, Some(LATER))), [10]);
         let place = place(0, RING_BYTES);
         let head_at = place.block + offset_of!(Block, head) as u64;
         let head = memory.now(head_at);
@@ -301,13 +300,13 @@ mod tests {
         );
         memory.put(place.at + 16, b"second");
         memory.word(head_at).store(head + 32, Ordering::Release);
-        let taken = rings.take(&memory, 1, LATER, false);
-        assert_eq!((taken.len(), &taken[0].bytes[..]), (1, &b"second"[..]));
+        let taken = take(&mut rings, &memory, Some(LATER));
+        assert_eq!(taken, [(20, b"second".to_vec())]);
     }
 
     #[test]
     fn a_thread_may_write_on_before_all_of_its_ring_was_read() {
-        let (memory, mut into) = (memory(), Vec::new());
+        let (memory, mut into) = (memory(), Pending::default());
         let place = place(0, RING_BYTES);
         let record = vec![0; 1 << 15];
         (0..RING_BYTES >> 16).for_each(|stamp| submit(&memory, 0, stamp, &record));
@@ -332,8 +331,8 @@ mod tests {
             memory.set(block(0) + offset_of!(Block, base) as u64, &base);
             memory.put(place(0, RING_BYTES).at, &bytes);
             memory.word(block(0) + offset_of!(Block, head) as u64).store(head, Ordering::Release);
-            let taken = rings.take(&memory, 1, LATER, true);
-            let sum: usize = taken.iter().map(|record| record.bytes.len()).sum();
+            let taken = take(&mut rings, &memory, None);
+            let sum: usize = taken.iter().map(|(_, bytes)| bytes.len()).sum();
             prop_assert!(sum as u64 <= RING_BYTES);
             prop_assert_eq!(rings.readers[0].tail, head);
         }

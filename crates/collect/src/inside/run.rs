@@ -6,7 +6,8 @@ use super::arena::{
     RUN_SPECS, RunHead, TableShape,
 };
 use super::memory::SharedMemory;
-use super::process::{Room, insert};
+use super::process::Room;
+use super::tables::insert;
 use crate::foreign::longest_hold;
 use crate::probe::{Setup, told};
 use crate::wire::{PROBE_SITES, ProbeSite, Spec, bytes_of};

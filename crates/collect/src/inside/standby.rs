@@ -123,7 +123,7 @@ pub fn of(pid: u32) -> Standby {
 
 /// The gpuscope whose agent process `pid` carries, as the process names it.
 #[must_use]
-pub fn gpuscope_of(pid: u32) -> Option<PathBuf> {
+pub(crate) fn gpuscope_of(pid: u32) -> Option<PathBuf> {
     let link = folder_of(pid)?.join(PLANNER);
     let seen = PathBuf::from(format!("/proc/{pid}/root")).join(link.strip_prefix("/").ok()?);
     fs::read_link(seen).ok()

@@ -81,7 +81,7 @@ fn program_of(pid: u32) -> Option<Program> {
 fn descendants(watched: &HashSet<u32>) -> BTreeSet<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in discover::processes() {
-        if let Some(parent) = super::attendant::parent_of(pid) {
+        if let Some(parent) = parent_of(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -92,4 +92,14 @@ fn descendants(watched: &HashSet<u32>) -> BTreeSet<u32> {
         }
     }
     all
+}
+
+pub(super) fn parent_of(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = status.rsplit_once(')')?;
+    rest.split_whitespace()
+        .nth(1)?
+        .parse()
+        .ok()
+        .filter(|parent| *parent != 0)
 }

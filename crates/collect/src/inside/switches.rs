@@ -3,7 +3,6 @@
 //!
 //! Owns what was seen last of each thread. Those that run are asked about themselves when somebody wants to know.
 
-use super::process::Process;
 use crate::engine::Counters;
 use std::collections::BTreeMap;
 
@@ -96,12 +95,6 @@ pub(super) fn counts(tgid: u32, tid: u32) -> Option<Counts> {
         line.trim().parse().ok()
     };
     number("voluntary_ctxt_switches:").zip(number("nonvoluntary_ctxt_switches:"))
-}
-
-/// Those of a thread before its first call.
-pub(super) fn before(processes: &[Process], tid: u32) -> Counts {
-    let known = processes.iter().find_map(|process| process.switches_before(tid));
-    known.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@
 use super::arena::{Table as TableHead, TableEntry, TableShape};
 use super::memory::SharedMemory;
 use crate::engine::Table;
-use crate::wire;
+use crate::wire::{self, bytes_of};
 use std::collections::HashMap;
 use std::mem::offset_of;
+use std::sync::atomic::Ordering;
 
 /// Values by key.
 pub(super) type Entries = HashMap<Vec<u8>, Vec<u8>>;
@@ -27,6 +28,50 @@ pub(super) fn for_each(memory: &SharedMemory, base: u64, shape: &TableShape, eac
         memory.copy(at + shape.value_at(), &mut value);
         each(&key, &value);
     }
+}
+
+/// The hash of a key, as agents compute it.
+fn hash_of(key: &[u8]) -> u64 {
+    key.chunks(8).fold(0, |hash: u64, word| {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        let mixed = (hash ^ u64::from_ne_bytes(bytes)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 32)
+    })
+}
+
+/// Adds an entry to a table that nobody else adds to, or changes the value of one. False: there is no room.
+pub(super) fn insert(memory: &SharedMemory, shape: &TableShape, key: &[u8], value: &[u8]) -> bool {
+    let index = shape.offset + size_of::<TableHead>() as u64;
+    let mask = u64::from(shape.slots) - 1;
+    let used_at = shape.offset + offset_of!(TableHead, used) as u64;
+    let hash = hash_of(key);
+    for turn in 0..u64::from(shape.slots) {
+        let slot = memory.half(index + ((hash.wrapping_add(turn)) & mask) * 4);
+        let number = slot.load(Ordering::Acquire);
+        if number != 0 {
+            let at = shape.first() + u64::from(number - 1) * shape.stride();
+            let mut known = vec![0; key.len()];
+            memory.copy(at + size_of::<TableEntry>() as u64, &mut known);
+            if known == key {
+                memory.put(at + shape.value_at(), value);
+                return true;
+            }
+            continue;
+        }
+        let used = memory.half(used_at).load(Ordering::Acquire);
+        if used >= shape.most {
+            return false;
+        }
+        let at = shape.first() + u64::from(used) * shape.stride();
+        memory.put(at + size_of::<TableEntry>() as u64, key);
+        memory.put(at + shape.value_at(), value);
+        memory.put(at, bytes_of(&TableEntry { in_use: 1, next: 0 }));
+        memory.half(used_at).store(used + 1, Ordering::Release);
+        slot.store(used + 1, Ordering::Release);
+        return true;
+    }
+    false
 }
 
 /// How two values of one key become one.
@@ -75,7 +120,7 @@ pub(super) fn add(table: Table, entries: &mut Entries, key: &[u8], value: &[u8])
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::{Total, bytes_of, read, zero};
+    use crate::wire::{Total, read, zero};
 
     #[test]
     fn totals_of_threads_are_added_and_the_longest_call_is_the_longest_of_all() {

@@ -18,7 +18,7 @@ pub(super) struct Accounts {
 
 impl Accounts {
     /// Of the machine first, by its first process: in a container, the own file is another.
-    pub fn new(root: &Path) -> Accounts {
+    pub(crate) fn new(root: &Path) -> Accounts {
         Accounts {
             files: ["proc/1/root/etc/passwd", "etc/passwd"].map(|path| root.join(path)),
             read: None,
@@ -27,7 +27,7 @@ impl Accounts {
     }
 
     /// The name of a user; the number, where it has none here.
-    pub fn name(&mut self, uid: &str) -> String {
+    pub(crate) fn name(&mut self, uid: &str) -> String {
         let Ok(number) = uid.parse::<u32>() else {
             return String::new();
         };

@@ -23,6 +23,16 @@ pub struct Place {
 }
 
 impl Place {
+    /// Of all that runs in a job of Slurm.
+    #[must_use]
+    pub fn of_slurm(job: &str) -> Place {
+        Place {
+            slurm_job: Some(job.to_owned()),
+            job: Some(job.to_owned()),
+            ..Place::default()
+        }
+    }
+
     /// What this does not say, as `other` says it.
     #[must_use]
     pub(super) fn or(&self, other: &Place) -> Place {
@@ -183,11 +193,11 @@ fn slurm(parts: &[&str]) -> (Option<String>, Option<String>) {
     (Some(job.to_owned()), step)
 }
 
-fn is_slurm(part: &str) -> bool {
+pub(crate) fn is_slurm(part: &str) -> bool {
     part == "slurm" || part.starts_with("slurm_") || part.ends_with("slurmstepd.scope")
 }
 
-fn is_number(text: &str) -> bool {
+pub(crate) fn is_number(text: &str) -> bool {
     (1..=20).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 

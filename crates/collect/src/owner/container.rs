@@ -32,7 +32,7 @@ const FILE_BYTES: u64 = 4 << 20;
 const HINT: &str = "hint: docs/labels.md says what names them; in a DaemonSet, mount /var/log/containers of the host";
 
 /// What a container is called; empty: not known, or it has none.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Names {
     pub namespace: String,
     pub pod: String,
@@ -81,7 +81,7 @@ enum Known {
 }
 
 impl Containers {
-    pub fn new(root: &Path) -> Containers {
+    pub(crate) fn new(root: &Path) -> Containers {
         Containers {
             root: root.to_owned(),
             logs: Logs::new(root),
@@ -92,12 +92,12 @@ impl Containers {
     }
 
     /// Also asks this one.
-    pub fn ask_also(&mut self, pods: Option<Box<dyn Pods>>) {
+    pub(crate) fn ask_also(&mut self, pods: Option<Box<dyn Pods>>) {
         self.pods = pods;
     }
 
     /// Why names are missing.
-    pub fn trouble(&self, now: Instant) -> Option<String> {
+    pub(crate) fn trouble(&self, now: Instant) -> Option<String> {
         let nameless = |known: &&Known| match known {
             Known::Missing { since, in_pod, .. } => *in_pod && now.duration_since(*since) >= PATIENCE,
             Known::Found(_) => false,
@@ -108,7 +108,7 @@ impl Containers {
     }
 
     /// What the container, or else the pod, of a place is called.
-    pub fn names(&mut self, place: &Place, now: Instant) -> Answer {
+    pub(crate) fn names(&mut self, place: &Place, now: Instant) -> Answer {
         let Some(key) = place.container_id.as_ref().or(place.pod_uid.as_ref()) else {
             return Answer::Names(Names::default());
         };

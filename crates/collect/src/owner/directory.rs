@@ -1,5 +1,9 @@
 //! Who owns which process: asked for each sample, read from `/proc` once.
 
+mod known;
+
+pub use known::Unknown;
+
 use super::Owner;
 use super::accounts::Accounts;
 use super::cgroup::Place;
@@ -8,6 +12,8 @@ use super::label::{Label, Wanted};
 use super::process::{Portrait, start_ticks};
 use super::register::Register;
 use super::value::clean;
+use super::whereabouts::Whereabouts;
+use known::{Process, State};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,51 +39,6 @@ pub struct Directory {
     /// How many were refused since room was last made.
     refused: usize,
     unknown: Unknown,
-}
-
-/// Processes that were counted for owners without labels that they may have had, because they were gone before they
-/// were looked at.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// Where they ran: container, pod, unit, job.
-    pub places: u64,
-    /// What only the process itself tells: `exe`, `cmdline`, `env:NAME`, `user`, `program`, `rank`.
-    pub programs: u64,
-}
-
-#[derive(Debug)]
-struct Process {
-    /// When it began; `None`: never read, thus it can be any with this number.
-    start_ticks: Option<u64>,
-    ended: bool,
-    /// What it is, or would be if it could not be read any more.
-    portrait: Arc<Portrait>,
-    /// Where it runs is known, from itself, the kernel or its parent.
-    placed: bool,
-    /// What the kernel has said of that.
-    told: Option<Place>,
-    state: State,
-}
-
-#[derive(Debug)]
-enum State {
-    /// Began or executed a program since it was last read.
-    Unread,
-    Read,
-    Owned(Arc<Owner>),
-}
-
-impl Unknown {
-    fn note(&mut self, wanted: &Wanted, process: &Process) {
-        let labels = || wanted.labels().iter();
-        let unplaced = !process.placed && labels().any(Label::is_of_place);
-        let was_read = matches!(process.state, State::Read);
-        // one that exits while it is read has lost its program first
-        let silent = |label: &Label| label.is_never_empty() && process.portrait.value(label).is_empty();
-        let unread = labels().any(|label| label.is_read_alone() && !was_read || silent(label));
-        self.places += u64::from(unplaced);
-        self.programs += u64::from(unread);
-    }
 }
 
 impl Directory {
@@ -130,6 +91,27 @@ impl Directory {
     /// Reads what a process is, if that was not done yet and it is still there. Nothing is decided.
     pub fn look_at(&mut self, pid: u32) {
         self.read(pid);
+    }
+
+    /// Where a process runs, whatever its labels are. Nothing is decided.
+    pub fn whereabouts(&mut self, pid: u32) -> Whereabouts {
+        self.read(pid);
+        let Some(process) = self.processes.get(&pid).filter(|process| process.placed) else {
+            return Whereabouts::Unknown;
+        };
+        let place = process.portrait.place.clone();
+        match self.containers.names(&place, Instant::now()) {
+            Answer::Names(names) => Whereabouts::of(place, names),
+            Answer::Later => Whereabouts::Unknown,
+        }
+    }
+
+    /// Whom a container or a job is counted for without regard to its processes: the labels of the place alone.
+    #[must_use]
+    pub fn owner_of_place(&self, place: Place, names: &Names) -> Owner {
+        let mut owner = owner(&self.wanted, 0, &Portrait::default().at(place), names, "");
+        owner.labels.retain(|(name, _)| *name != Label::Pid.name());
+        owner
     }
 
     /// A process was forked. Until it is read, it is what its parent was then.

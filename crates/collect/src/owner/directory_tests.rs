@@ -532,3 +532,38 @@ fn where_one_hierarchy_has_let_go_of_a_process_the_kernels_word_is_added() {
         assert_eq!(shown(&directory.owner_of(7)), "unit=ssh.service slurm_job=42");
     }
 }
+
+#[test]
+fn where_a_process_runs_is_known_whatever_the_labels_and_decides_nothing() {
+    let tree = Tree::default();
+    tree.process(7, "python", 100)
+        .cgroup(7, "0::/system.slice/slurmstepd.scope/job_42/step_0\n");
+    let mut directory = directory(&tree, &["comm"]);
+    assert!(directory.whereabouts(7).may_be_of("42") && !directory.whereabouts(7).may_be_of("43"));
+    assert_eq!(
+        directory.whereabouts(8),
+        Whereabouts::Unknown,
+        "there is no such process"
+    );
+    assert_eq!(directory.owners(), 0);
+}
+
+#[test]
+fn a_place_without_processes_has_the_labels_of_the_place_alone() {
+    let tree = Tree::default();
+    let directory = directory(&tree, &["comm", "pid", "user", "namespace", "pod", "slurm_job", "job"]);
+    let names = Names {
+        namespace: "ml".to_owned(),
+        pod: "train-0".to_owned(),
+        ..Names::default()
+    };
+    assert_eq!(
+        shown(&directory.owner_of_place(Place::default(), &names)),
+        "namespace=ml pod=train-0"
+    );
+    let of_job = Place::of_slurm("42");
+    assert_eq!(
+        shown(&directory.owner_of_place(of_job, &Names::default())),
+        "slurm_job=42 batch_job=42"
+    );
+}

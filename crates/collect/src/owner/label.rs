@@ -183,7 +183,7 @@ impl Wanted {
 
     /// Whether the environment says one of them.
     #[must_use]
-    pub fn reads_environment(&self) -> bool {
+    pub(crate) fn reads_environment(&self) -> bool {
         let is_there = |label: &Label| matches!(label, Label::Env(_) | Label::Job | Label::Rank);
         self.labels.iter().any(is_there)
     }

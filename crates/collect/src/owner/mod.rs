@@ -15,13 +15,14 @@ pub mod container;
 pub mod directory;
 #[cfg(feature = "serve")]
 pub mod kubelet;
-pub mod label;
+pub(crate) mod label;
 mod process;
 mod program;
 mod register;
 #[cfg(test)]
-mod tree;
+pub(crate) mod tree;
 mod value;
+mod whereabouts;
 
 pub use batch::job as batch_job;
 pub use directory::Directory;
@@ -29,6 +30,11 @@ pub use directory::Directory;
 pub use kubelet::Kubelet;
 pub use label::{Label, Wanted};
 pub use process::{Stat, start_ticks};
+#[cfg(feature = "serve")]
+pub(crate) use process::{first_variable, read};
+#[cfg(feature = "serve")]
+pub(crate) use value::clean;
+pub use whereabouts::Whereabouts;
 
 /// Labels that processes share. A process keeps those that it was first seen with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

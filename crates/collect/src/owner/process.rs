@@ -11,6 +11,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+/// What most files of `/proc` have no more than.
+const USUAL_BYTES: usize = 1 << 10;
 const STAT_BYTES: u64 = 4 << 10;
 const STATUS_BYTES: u64 = 8 << 10;
 const CGROUP_BYTES: u64 = 64 << 10;
@@ -33,7 +35,7 @@ pub(crate) struct Portrait {
 
 impl Portrait {
     /// Reads it; `None`: there is no such process (any more), or one that has ended and tells nothing of its program.
-    pub fn read(proc: &Path, pid: u32, wanted: &Wanted) -> Option<Portrait> {
+    pub(crate) fn read(proc: &Path, pid: u32, wanted: &Wanted) -> Option<Portrait> {
         let folder = proc.join(pid.to_string());
         let stat = Stat::read(&folder).filter(|stat| !stat.ended)?;
         let place = read(&folder.join("cgroup"), CGROUP_BYTES).unwrap_or_default();
@@ -48,7 +50,7 @@ impl Portrait {
     }
 
     /// The value of a label of the program or of the place; empty: it has none.
-    pub fn value(&self, label: &Label) -> &str {
+    pub(crate) fn value(&self, label: &Label) -> &str {
         let place = &self.place;
         let of_place = match label {
             Label::ContainerId => &place.container_id,
@@ -71,12 +73,12 @@ impl Portrait {
     }
 
     /// The same at another place.
-    pub fn at(&self, place: Place) -> Portrait {
+    pub(crate) fn at(&self, place: Place) -> Portrait {
         Portrait { place, ..self.clone() }
     }
 
     /// The same with another name.
-    pub fn named(&self, comm: String) -> Portrait {
+    pub(crate) fn named(&self, comm: String) -> Portrait {
         let mut named = self.clone();
         named.program.retain(|(label, _)| *label != Label::Comm);
         named.program.push((Label::Comm, comm));
@@ -151,6 +153,14 @@ fn variable(environ: &[u8], name: &str) -> String {
     clean(value.unwrap_or_default())
 }
 
+/// The first of these variables that the environment of a process has and that is not empty; empty: it has none.
+#[cfg(feature = "serve")]
+pub(crate) fn first_variable(proc: &Path, pid: u32, names: &[&str]) -> String {
+    let environ = environ(&proc.join(pid.to_string()));
+    let values = names.iter().map(|name| variable(&environ, name));
+    values.into_iter().find(|value| !value.is_empty()).unwrap_or_default()
+}
+
 /// What `/proc/PID/stat` says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stat {
@@ -163,7 +173,9 @@ pub struct Stat {
 }
 
 impl Stat {
-    fn read(folder: &Path) -> Option<Stat> {
+    /// Of a process, whose folder in `/proc` this is. `None`: it is gone.
+    #[must_use]
+    pub fn read(folder: &Path) -> Option<Stat> {
         Stat::parse(&read(&folder.join("stat"), STAT_BYTES).ok()?)
     }
 
@@ -194,8 +206,9 @@ fn read_memory_of(folder: &Path, name: &str, limit: u64) -> Vec<u8> {
 }
 
 /// At most `limit` bytes of a file.
-pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    // most are shorter: two reads then, the second of nothing
+    let mut bytes = Vec::with_capacity(USUAL_BYTES.min(limit as usize));
     File::open(path)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -15,7 +15,7 @@ pub struct Register {
 }
 
 impl Register {
-    pub fn new(limit: usize) -> Register {
+    pub(crate) fn new(limit: usize) -> Register {
         Register {
             processes: HashMap::new(),
             other: Arc::new(Owner::other()),

@@ -13,12 +13,12 @@ impl Default for Tree {
 }
 
 impl Tree {
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.0.path()
     }
 
     /// Writes a file below the root.
-    pub fn file(&self, path: &str, bytes: &[u8]) -> &Tree {
+    pub(crate) fn file(&self, path: &str, bytes: &[u8]) -> &Tree {
         let path = self.root().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
@@ -26,22 +26,22 @@ impl Tree {
     }
 
     /// A process with a name that began at a time; in no cgroup.
-    pub fn process(&self, pid: u32, comm: &str, start_ticks: u64) -> &Tree {
+    pub(crate) fn process(&self, pid: u32, comm: &str, start_ticks: u64) -> &Tree {
         let stat =
             format!("{pid} ({comm}) S 1 {pid} {pid} 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 {start_ticks} 9 10 11\n");
         self.file(&format!("proc/{pid}/stat"), stat.as_bytes())
     }
 
-    pub fn cgroup(&self, pid: u32, text: &str) -> &Tree {
+    pub(crate) fn cgroup(&self, pid: u32, text: &str) -> &Tree {
         self.file(&format!("proc/{pid}/cgroup"), text.as_bytes())
     }
 
-    pub fn exe(&self, pid: u32, target: &str) -> &Tree {
+    pub(crate) fn exe(&self, pid: u32, target: &str) -> &Tree {
         std::os::unix::fs::symlink(target, self.root().join(format!("proc/{pid}/exe"))).unwrap();
         self
     }
 
-    pub fn gone(&self, pid: u32) {
+    pub(crate) fn gone(&self, pid: u32) {
         std::fs::remove_dir_all(self.root().join(format!("proc/{pid}"))).unwrap();
     }
 }

@@ -5,7 +5,7 @@ pub(crate) const LONGEST_BYTES: usize = 128;
 const CUT: &str = "…";
 
 /// Text of at most [`LONGEST_BYTES`]; what is too long loses its end.
-pub fn clean(bytes: &[u8]) -> String {
+pub(crate) fn clean(bytes: &[u8]) -> String {
     // no more can be left of it, whatever is replaced
     let (head, more) = bytes.split_at(bytes.len().min(LONGEST_BYTES + 1));
     let text = readable(head);

@@ -3,7 +3,8 @@
 //! Owns what the driver's version is on this machine. What its calls mean is the business of [`crate::driver`].
 
 use super::Setup;
-use super::engine::{hooks, in_kernel};
+use super::links::hooks;
+use super::session::in_kernel;
 use super::skeleton::OpenCallsSkel;
 use crate::driver::request::Majors;
 use crate::driver::{Dialect, DriverRows, DriverVersion, plan};
@@ -18,7 +19,7 @@ const TRACEFS: [&str; 2] = ["/sys/kernel/tracing/events", "/sys/kernel/debug/tra
 
 /// The version of the driver that is loaded; `None`: none is.
 #[must_use]
-pub fn version() -> Option<DriverVersion> {
+pub(crate) fn version() -> Option<DriverVersion> {
     let texts = VERSION_FILES
         .into_iter()
         .filter_map(|file| std::fs::read_to_string(file).ok());
@@ -33,7 +34,7 @@ pub fn dialect() -> Dialect {
 
 /// Why the tracepoints of system calls cannot be reached.
 #[must_use]
-pub fn refused() -> Option<String> {
+pub(crate) fn refused() -> Option<String> {
     let folder = TRACEFS.into_iter().find(|folder| Path::new(folder).exists());
     let Some(folder) = folder else {
         return Some(

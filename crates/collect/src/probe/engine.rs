@@ -1,23 +1,15 @@
 //! The engine that has its programs in the kernel: what is asked of it, in terms of its maps and rings.
 
 use super::gate::Gate;
+use super::links::hooks;
 use super::{Session, Tier, batch, links, ring};
 use crate::engine::{Arrivals, Counters, Engine, Feed, Hook, Hooks, Keep, Point, Seen, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
 use crate::wire;
 use anyhow::{Context, Result};
-use libbpf_rs::{Link, MapCore, MapFlags};
+use libbpf_rs::{MapCore, MapFlags};
 use std::any::Any;
 use std::path::Path;
-
-/// What only programs in the kernel can see is asked of them.
-///
-/// # Errors
-/// `engine` has none.
-pub(super) fn in_kernel(engine: &dyn Engine) -> Result<&Session> {
-    let session = engine.inner().downcast_ref();
-    session.context("only programs in the kernel see that, and this way of tracing has none")
-}
 
 impl Engine for Session {
     fn inner(&self) -> &dyn Any {
@@ -96,6 +88,18 @@ impl Engine for Session {
             .context("failed to read the row counters")?;
         let cpus = cpus.unwrap_or_default();
         Ok(cpus.iter().fold(wire::RowCounter::default(), |sum, cpu| sum.plus(cpu)))
+    }
+
+    fn first_counters(&self, rows: u32) -> Result<Vec<wire::RowCounter>> {
+        let mut counters = vec![wire::RowCounter::default(); rows as usize];
+        batch::for_each_per_cpu(&self.skel.maps.row_counters, &mut |row, cpus| {
+            let row: Option<u32> = wire::read(row);
+            let counter = row.and_then(|row| counters.get_mut(row as usize));
+            if let Some(counter) = counter {
+                *counter = cpus.fold(*counter, wire::RowCounter::plus);
+            }
+        })?;
+        Ok(counters)
     }
 
     fn counters(&self) -> Counters {
@@ -181,9 +185,4 @@ impl Session {
             std::ptr::read_volatile(&raw const shared.xids_lost)
         })
     }
-}
-
-/// What the kernel hands out for a probe, as hooks.
-pub(super) fn hooks(links: Vec<Link>) -> Hooks {
-    links.into_iter().map(|link| Box::new(link) as Box<dyn Hook>).collect()
 }

@@ -11,7 +11,7 @@ const LOOKS: usize = 3;
 
 /// Whether both have the same pages. Where the kernel does not tell (no CAP_SYS_ADMIN), equal size, times and
 /// inode number on an overlay count as the same.
-pub fn is_same(a: &ForeignFile, b: &ForeignFile) -> bool {
+pub(crate) fn is_same(a: &ForeignFile, b: &ForeignFile) -> bool {
     if !may_be_same(a, b) {
         return false;
     }

@@ -20,7 +20,7 @@ extern "C" fn on_break(_signal: i32) {}
 
 /// What stands between a probed file and who would overwrite it.
 #[derive(Debug)]
-pub enum Guard {
+pub(crate) enum Guard {
     Leased(Lease),
     /// Nothing, and why that cannot be changed by waiting.
     None(Unleased),
@@ -41,7 +41,7 @@ pub(super) fn guard(engine: &dyn Engine, file: &ForeignFile) -> Result<Guard, Op
 
 /// Why a file has no lease although nobody writes to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unleased {
+pub(crate) enum Unleased {
     /// Its file system keeps none, or keeps them for its server alone.
     FileSystem,
     /// It belongs to somebody else, and we lack CAP_LEASE.
@@ -55,11 +55,11 @@ pub enum Unleased {
 #[error(
     "not probed while somebody has it open for writing: programs that load it would crash once it is overwritten; hint: fuser -v tells who"
 )]
-pub struct OpenForWriting;
+pub(crate) struct OpenForWriting;
 
 impl Unleased {
     /// What follows for all files of which this is so.
-    pub fn words(self, files: usize) -> String {
+    pub(crate) fn words(self, files: usize) -> String {
         let (what, have) = match files {
             1 => ("a probed file has".to_owned(), "its"),
             _ => (format!("{files} probed files have"), "their"),
@@ -77,7 +77,7 @@ impl Unleased {
 }
 
 /// What is to be said of the files without a lease.
-pub fn words(guards: impl Iterator<Item = Unleased>) -> Vec<String> {
+pub(crate) fn words(guards: impl Iterator<Item = Unleased>) -> Vec<String> {
     let guards: Vec<Unleased> = guards.collect();
     let kinds: BTreeSet<Unleased> = guards.iter().copied().collect();
     let count = |kind| guards.iter().filter(|guard| **guard == kind).count();
@@ -94,7 +94,7 @@ pub struct Lease {
 
 impl Lease {
     /// Whether somebody waits to write to the file; or has done so, as the kernel waits for us for a while only.
-    pub fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         is_wanted(&self.file)
     }
 }
@@ -127,7 +127,7 @@ fn set(file: &File) -> io::Result<()> {
 ///
 /// # Errors
 /// Somebody has it open for writing.
-pub fn take(file: &ForeignFile) -> Result<Guard, OpenForWriting> {
+pub(crate) fn take(file: &ForeignFile) -> Result<Guard, OpenForWriting> {
     let number = |error: io::Error| error.raw_os_error().unwrap_or(libc::EIO);
     // a lease is its description's: this one is opened for it
     let own = match file.open_here() {
@@ -155,7 +155,7 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Guard {
     /// Has a lease given back in time even if this process is stopped: to be called before there are probes in `file`.
-    pub fn watch(&mut self, file: &ForeignFile) {
+    pub(crate) fn watch(&mut self, file: &ForeignFile) {
         if let Guard::Leased(lease) = self {
             let number = *lease.number.get_or_insert_with(|| NEXT.fetch_add(1, Ordering::Relaxed));
             guardian::watch(number, file);

@@ -1,8 +1,7 @@
 //! Attaches the kernel programs to functions and tracepoints, and takes them away again.
 
-use super::engine::hooks;
 use super::{Session, Tier};
-use crate::engine::{Hooks, KernelPoint, Point};
+use crate::engine::{Hook, Hooks, KernelPoint, Point};
 use anyhow::{Context, Result};
 use libbpf_rs::{KprobeOpts, Link, ProgramMut, TracepointCategory, TracepointOpts, UprobeMultiOpts, UprobeOpts};
 use std::path::Path;
@@ -201,8 +200,13 @@ fn attach_single(program: &ProgramMut<'_>, path: &Path, point: &Point, retprobe:
         .with_context(|| format!("failed to attach at offset {:#x} of {}", point.offset, path.display()))
 }
 
+/// What the kernel hands out for a probe, as hooks.
+pub(super) fn hooks(links: Vec<Link>) -> Hooks {
+    links.into_iter().map(|link| Box::new(link) as Box<dyn Hook>).collect()
+}
+
 /// Takes probes away. Closing a link waits until no CPU runs the probe; those waits are taken together.
-pub fn detach<T: Send>(links: Vec<T>) {
+pub(crate) fn detach<T: Send>(links: Vec<T>) {
     let others = links.len().min(CLOSERS).saturating_sub(1);
     let left = Mutex::new(links);
     let close = || while next(&left).is_some() {};

@@ -5,8 +5,8 @@
 pub mod coverage;
 mod hooks;
 mod kernel;
-pub mod ldcache;
 mod library;
+pub mod mapped;
 mod nvidia;
 pub mod process;
 mod tiers;

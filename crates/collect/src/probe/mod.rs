@@ -11,17 +11,20 @@ mod control;
 pub mod driver;
 mod engine;
 pub mod environment;
+mod found;
 mod gate;
 pub mod hold;
 mod identity;
 pub mod kernel;
+mod kernel_hooks;
 pub mod kernel_log;
 pub mod late_read;
 pub mod launch;
+pub mod ldcache;
 pub mod lease;
 mod limits;
-pub mod links;
-pub mod load;
+pub(crate) mod links;
+pub(crate) mod load;
 pub mod machine;
 mod memory_limit;
 pub mod open_calls;
@@ -29,8 +32,10 @@ pub mod place;
 pub mod privilege;
 pub mod returns;
 mod ring;
-pub mod samples;
-pub mod session;
+pub mod rows;
+pub(crate) mod samples;
+pub(crate) mod session;
+mod setup;
 #[rustfmt::skip]
 mod skeleton;
 #[cfg(test)]
@@ -42,8 +47,8 @@ pub(crate) mod trampoline;
 pub mod xid;
 
 pub use limits::survive_file_size;
-pub use load::{EnginePlace, KernelUse, Setup, Sites};
 pub use session::Session;
+pub use setup::{EnginePlace, KernelUse, Setup, Sites};
 pub use tier::Tier;
 
 /// Waits until `fd` is readable or `timeout` is over.

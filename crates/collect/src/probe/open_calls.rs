@@ -1,6 +1,6 @@
 //! Calls that threads are in now, as the kernel programs remember them, read from outside.
 
-use super::engine::in_kernel;
+use super::session::in_kernel;
 use super::skeleton::types;
 use super::told;
 use crate::engine::Engine;

@@ -1,6 +1,6 @@
 //! Rows of places that are no symbol: an offset in the file, or behind a symbol.
 
-use super::attach::Found;
+use super::found::Found;
 use crate::catalog::{Catalog, LibraryId, Loc, Row};
 use crate::elf::{ElfFile, PlaceSite, SiteRefusal, place_site};
 use crate::wire;

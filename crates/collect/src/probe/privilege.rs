@@ -3,7 +3,6 @@
 //! Owns the reading of capabilities and the cures named in errors; `doctor` prints the same facts.
 
 use super::Tier;
-use super::session::os_error;
 
 /// Capabilities that matter here: name and bit.
 pub(crate) const CAPABILITIES: [(&str, u32); 6] = [
@@ -16,7 +15,7 @@ pub(crate) const CAPABILITIES: [(&str, u32); 6] = [
 ];
 
 /// The effective capability mask of this process; 0 when `/proc` does not tell.
-pub fn effective() -> u64 {
+pub(crate) fn effective() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
@@ -71,7 +70,7 @@ fn says_locked_down(mode: Option<&str>, asked: impl FnOnce() -> String) -> bool 
 }
 
 /// One error out of the failures of all tiers.
-pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
+pub(crate) fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
     let refused = reasons.iter().any(|(_, error)| os_error(error) == Some(libc::EPERM));
     let last = reasons
         .pop()
@@ -98,6 +97,23 @@ pub fn explain(mut reasons: Vec<(Tier, anyhow::Error)>) -> anyhow::Error {
         return last.context("the kernel refused to load the programs\nhint: gpuscope doctor");
     }
     last.context("this kernel cannot run the tracer (Linux 6.1 or newer is needed)\nhint: gpuscope doctor")
+}
+
+fn os_error(error: &anyhow::Error) -> Option<i32> {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref::<libbpf_rs::Error>())
+        .and_then(errno_of)
+}
+
+fn errno_of(error: &libbpf_rs::Error) -> Option<i32> {
+    use libbpf_rs::ErrorKind as Kind;
+    match error.kind() {
+        Kind::PermissionDenied => Some(libc::EPERM),
+        Kind::NotFound => Some(libc::ENOENT),
+        Kind::InvalidInput => Some(libc::EINVAL),
+        _ => None,
+    }
 }
 
 fn missing_capabilities() -> Option<String> {

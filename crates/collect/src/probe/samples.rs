@@ -3,7 +3,7 @@
 //! Owns the clock of each thread. Which stacks matter is the business of whoever asks.
 
 use super::Session;
-use super::engine::hooks;
+use super::links::hooks;
 use super::skeleton::types;
 use crate::engine::samples::TICK_NS;
 use crate::engine::{Hook, Hooks, Seen};

@@ -9,7 +9,8 @@ use super::hold::Holder;
 use super::kernel::Ways;
 use super::skeleton::CallsSkel;
 use super::trampoline::missed_by;
-use crate::engine::Keep;
+use crate::engine::{Engine, Keep};
+use anyhow::{Context, Result};
 use std::cell::Cell;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -70,19 +71,11 @@ impl Session {
     }
 }
 
-pub(super) fn os_error(error: &anyhow::Error) -> Option<i32> {
-    error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<libbpf_rs::Error>())
-        .and_then(errno_of)
-}
-
-fn errno_of(error: &libbpf_rs::Error) -> Option<i32> {
-    use libbpf_rs::ErrorKind as Kind;
-    match error.kind() {
-        Kind::PermissionDenied => Some(libc::EPERM),
-        Kind::NotFound => Some(libc::ENOENT),
-        Kind::InvalidInput => Some(libc::EINVAL),
-        _ => None,
-    }
+/// What only programs in the kernel can see is asked of them.
+///
+/// # Errors
+/// `engine` has none.
+pub(super) fn in_kernel(engine: &dyn Engine) -> Result<&Session> {
+    let session = engine.inner().downcast_ref();
+    session.context("only programs in the kernel see that, and this way of tracing has none")
 }

@@ -1,7 +1,7 @@
 //! Static probes of a file: which of them the catalogue describes, and the numbers under which the kernel side knows
 //! where their arguments lie.
 
-use super::attach::Found;
+use super::found::Found;
 use crate::catalog::{Catalog, LibraryId, Loc, Row, RowId, SiteKind};
 use crate::elf::{Cost as Place, ElfError, ElfFile, Location, Operand, Semaphore, StaticProbe};
 use crate::engine::{Engine, Point};

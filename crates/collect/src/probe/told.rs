@@ -3,7 +3,7 @@
 //!
 //! Owns that these structures, which user space has from the compiled body alone, are plain integers.
 
-use super::load::{Setup, fill_options, fill_site_options};
+use super::setup::{Setup, fill_options, fill_site_options};
 use super::skeleton::types;
 use crate::engine::Counters;
 use anyhow::Result;

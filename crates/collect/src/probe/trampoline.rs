@@ -3,8 +3,8 @@
 //! Owns their loading: such a program is loaded for one function, so each is a copy of one in the BPF object, with which
 //! it shares all tables. Which function gets one is the business of [`super::kernel::ways`].
 
-use super::kernel::types::Types;
-use super::{Session, privilege};
+use super::privilege;
+use super::skeleton::CallsSkel;
 use crate::engine::KernelPoint;
 use anyhow::{Context, Result};
 use libbpf_rs::{AsRawLibbpf, ProgramMut, libbpf_sys as sys};
@@ -17,7 +17,7 @@ const LICENSE: &std::ffi::CStr = c"Dual BSD/GPL";
 
 /// A function of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub(crate) struct Target {
     /// Its number in the type information of the kernel, or of the module.
     pub function: u32,
     /// The module that it is of.
@@ -41,7 +41,7 @@ impl Trampoline {
     /// Entries and returns that were not seen, because another thread or an interrupt was within the program on that CPU:
     /// at least as many as calls that were not.
     #[must_use]
-    pub fn missed(&self) -> u64 {
+    pub(crate) fn missed(&self) -> u64 {
         let programs = [Some(&self.entered), self.returned.as_ref()];
         let missed = |attached: &Attached| missed_by(attached.program.as_raw_fd());
         programs.into_iter().flatten().map(missed).sum()
@@ -57,13 +57,12 @@ pub(super) fn missed_by(program: RawFd) -> u64 {
     if said == 0 { info.recursion_misses } else { 0 }
 }
 
-/// Loads and attaches a program that does nothing; says why that cannot be.
+/// Loads and attaches a program that does nothing to [`TRIAL`], by its number in the type information of the kernel; says why
+/// that cannot be.
 ///
 /// # Errors
 /// The kernel, or our privileges, do not allow it.
-pub(crate) fn trial(types: &Types) -> Result<(), String> {
-    privilege::readable_kernel()?;
-    let function = types.id_of(None, TRIAL)?;
+pub(crate) fn trial(function: u32) -> Result<(), String> {
     // asks for its cookie, as ours do, which Linux 5.19 has given such programs
     let code = [
         instruction(sys::BPF_JMP | sys::BPF_CALL, sys::BPF_FUNC_get_attach_cookie as i32),
@@ -102,60 +101,58 @@ fn refusal(error: &io::Error) -> String {
     }
 }
 
-impl Session {
-    /// Has `target` call our programs.
-    ///
-    /// # Errors
-    /// The kernel refuses.
-    pub(crate) fn attach_trampoline(&self, target: &Target, point: KernelPoint) -> Result<Trampoline> {
-        let types = target.module.as_deref().map(module_types).transpose();
-        let types = types.context("the type information of its module is not given to us; hint: run with sudo")?;
-        let attach = |template: &ProgramMut<'_>, kind| {
-            let program = self.copy_of(template, kind, target.function, types.as_ref())?;
-            let link = link(&program, kind, point.cookie()).context("the function takes no program")?;
-            anyhow::Ok(Attached { _link: link, program })
-        };
-        let programs = &self.skel.progs;
-        // returns first: a call must not be opened that nothing will close
-        let returned = point
-            .returns
-            .then(|| attach(&programs.trampoline_returned, sys::BPF_TRACE_FEXIT));
-        Ok(Trampoline {
-            returned: returned.transpose()?,
-            entered: attach(&programs.trampoline_entered, sys::BPF_TRACE_FENTRY)?,
-        })
-    }
+/// Has `target` call the programs of `skel`.
+///
+/// # Errors
+/// The kernel refuses.
+pub(super) fn attach(skel: &CallsSkel<'_>, target: &Target, point: KernelPoint) -> Result<Trampoline> {
+    let types = target.module.as_deref().map(module_types).transpose();
+    let types = types.context("the type information of its module is not given to us; hint: run with sudo")?;
+    let attach = |template: &ProgramMut<'_>, kind| {
+        let program = copy_of(skel, template, kind, target.function, types.as_ref())?;
+        let link = link(&program, kind, point.cookie()).context("the function takes no program")?;
+        anyhow::Ok(Attached { _link: link, program })
+    };
+    let programs = &skel.progs;
+    // returns first: a call must not be opened that nothing will close
+    let returned = point
+        .returns
+        .then(|| attach(&programs.trampoline_returned, sys::BPF_TRACE_FEXIT));
+    Ok(Trampoline {
+        returned: returned.transpose()?,
+        entered: attach(&programs.trampoline_entered, sys::BPF_TRACE_FENTRY)?,
+    })
+}
 
-    /// A copy of a loaded program, for another function.
-    fn copy_of(
-        &self,
-        template: &ProgramMut<'_>,
-        kind: sys::bpf_attach_type,
-        function: u32,
-        types: Option<&OwnedFd>,
-    ) -> Result<OwnedFd> {
-        use libbpf_rs::skel::Skel;
-        let program = template.as_libbpf_object().as_ptr();
-        let object = self.skel.object().as_libbpf_object();
-        // SAFETY: the object and its program live as long as the session; what they hand out is theirs
-        let options = unsafe {
-            sys::bpf_prog_load_opts {
-                sz: size_of::<sys::bpf_prog_load_opts>() as _,
-                expected_attach_type: kind,
-                attach_btf_id: function,
-                attach_btf_obj_fd: types.map_or(0, |types| types.as_raw_fd() as u32),
-                prog_btf_fd: sys::bpf_object__btf_fd(object.as_ptr()) as u32,
-                func_info: sys::bpf_program__func_info(program).cast(),
-                func_info_cnt: sys::bpf_program__func_info_cnt(program),
-                func_info_rec_size: size_of::<sys::bpf_func_info>() as u32,
-                line_info: sys::bpf_program__line_info(program).cast(),
-                line_info_cnt: sys::bpf_program__line_info_cnt(program),
-                line_info_rec_size: size_of::<sys::bpf_line_info>() as u32,
-                ..Default::default()
-            }
-        };
-        load(c"gpuscope", template.insns(), options).context("the kernel takes no program for this function")
-    }
+/// A copy of a loaded program, for another function.
+fn copy_of(
+    skel: &CallsSkel<'_>,
+    template: &ProgramMut<'_>,
+    kind: sys::bpf_attach_type,
+    function: u32,
+    types: Option<&OwnedFd>,
+) -> Result<OwnedFd> {
+    use libbpf_rs::skel::Skel;
+    let program = template.as_libbpf_object().as_ptr();
+    let object = skel.object().as_libbpf_object();
+    // SAFETY: the object and its program live as long as the skeleton; what they hand out is theirs
+    let options = unsafe {
+        sys::bpf_prog_load_opts {
+            sz: size_of::<sys::bpf_prog_load_opts>() as _,
+            expected_attach_type: kind,
+            attach_btf_id: function,
+            attach_btf_obj_fd: types.map_or(0, |types| types.as_raw_fd() as u32),
+            prog_btf_fd: sys::bpf_object__btf_fd(object.as_ptr()) as u32,
+            func_info: sys::bpf_program__func_info(program).cast(),
+            func_info_cnt: sys::bpf_program__func_info_cnt(program),
+            func_info_rec_size: size_of::<sys::bpf_func_info>() as u32,
+            line_info: sys::bpf_program__line_info(program).cast(),
+            line_info_cnt: sys::bpf_program__line_info_cnt(program),
+            line_info_rec_size: size_of::<sys::bpf_line_info>() as u32,
+            ..Default::default()
+        }
+    };
+    load(c"gpuscope", template.insns(), options).context("the kernel takes no program for this function")
 }
 
 fn load(name: &std::ffi::CStr, code: &[sys::bpf_insn], mut options: sys::bpf_prog_load_opts) -> io::Result<OwnedFd> {

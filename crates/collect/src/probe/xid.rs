@@ -3,7 +3,7 @@
 //! Owns its ring and its link. The tracepoint is there while the driver is loaded, and a link to it keeps the driver
 //! loaded.
 
-use super::engine::in_kernel;
+use super::session::in_kernel;
 use crate::driver::xid::Xid;
 use crate::engine::{Engine, Records, Stream};
 use crate::wire::{XidEvent, text_of};

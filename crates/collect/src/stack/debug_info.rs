@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, FromRawFd};
 use std::path::{Path, PathBuf};
 
 /// Debug sections of one file that are read: measured, reading them takes as much memory and a fifth more while it lasts.
-pub const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
 const PACKAGES: &str = "/usr/lib/debug";
 
 /// The debug information of one file.
@@ -37,7 +37,7 @@ impl DebugInfo {
     ///
     /// # Errors
     /// There is too much of it.
-    pub fn open(elf: &ElfFile, path: &Path, find: Find<'_>) -> Result<Option<DebugInfo>, TooLarge> {
+    pub(crate) fn open(elf: &ElfFile, path: &Path, find: Find<'_>) -> Result<Option<DebugInfo>, TooLarge> {
         if let Some(sections) = elf.debug_sections() {
             return DebugInfo::of(&sections);
         }
@@ -69,7 +69,7 @@ impl DebugInfo {
 
     /// The functions at an address as linked, innermost first: more than one where some were inlined. `bare` is what is
     /// known of it otherwise.
-    pub fn frames(&self, vaddr: u64, bare: &Frame) -> Option<Vec<Frame>> {
+    pub(crate) fn frames(&self, vaddr: u64, bare: &Frame) -> Option<Vec<Frame>> {
         let source = Source::Elf(Elf::new(descriptor_path(self.copy.as_fd())));
         match self.symbolizer.symbolize_single(&source, Input::VirtOffset(vaddr)) {
             Ok(Symbolized::Sym(symbol)) => Some(frames_of(&symbol, bare)),

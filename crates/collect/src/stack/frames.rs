@@ -16,7 +16,7 @@ const THREADS: usize = 128;
 const FRAMES_FOLLOWED: usize = 112;
 
 /// The interpreter of a process, and one of its threads.
-pub struct PythonThread<'a, M> {
+pub(crate) struct PythonThread<'a, M> {
     pub memory: &'a M,
     pub python: &'a Python,
     /// The thread's own pointer, as `pthread_self()` gives it.
@@ -25,7 +25,7 @@ pub struct PythonThread<'a, M> {
 
 impl<M: Memory> PythonThread<'_, M> {
     /// Appends the frames that the thread runs now to a stack. `known`: its state the last time; which is it now.
-    pub fn read(&self, stack: &mut SiteEvent, known: Option<u64>) -> Option<u64> {
+    pub(crate) fn read(&self, stack: &mut SiteEvent, known: Option<u64>) -> Option<u64> {
         stack.python = PYTHON_THREAD;
         let state = known.filter(|state| self.runs(*state)).or_else(|| self.search(stack))?;
         stack.python = PYTHON_FRAMES;

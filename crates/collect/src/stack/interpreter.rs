@@ -54,7 +54,7 @@ pub(crate) struct Finder {
 
 impl Finder {
     /// Looks for an interpreter in what process `pid` maps; `program` is its executable.
-    pub fn find(&mut self, memory: &impl Memory, pid: u32, program: &Path, regions: &[Region]) -> Found {
+    pub(crate) fn find(&mut self, memory: &impl Memory, pid: u32, program: &Path, regions: &[Region]) -> Found {
         let mut unusable = Found::Nothing;
         for region in candidates(program, regions) {
             let Some(file) = region.file() else { continue };

@@ -3,9 +3,10 @@
 use super::debug_info;
 use super::merge::{Native, Part, part_of};
 use super::namer::{self, Question};
+use super::names::nameless;
 use super::naming::{Named, Place};
 use crate::foreign::ForeignFile;
-use crate::frame::{Frame, Language};
+use crate::frame::Frame;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::io;
@@ -18,14 +19,14 @@ pub struct Mapped {
     /// `None`: there is none, or it could not be opened.
     pub file: Option<ForeignFile>,
     /// It is the kernel's, or code made at run time.
-    pub fileless: bool,
+    pub(crate) fileless: bool,
     /// What is not asked any more: 1: lines; 2: names.
     refused: Cell<usize>,
 }
 
 impl Mapped {
     /// Code that is in no file, or in the file at `path`, which is not open yet.
-    pub fn new(module: String, path: Option<PathBuf>) -> Mapped {
+    pub(crate) fn new(module: String, path: Option<PathBuf>) -> Mapped {
         Mapped {
             module,
             fileless: path.is_none(),
@@ -124,18 +125,5 @@ impl Mapped {
             ..nameless(None, offset)
         };
         (Part::Other, vec![frame])
-    }
-}
-
-/// A frame of which no more is known.
-pub fn nameless(module: Option<&str>, offset: u64) -> Frame {
-    Frame {
-        function: format!("{offset:#x}"),
-        module: module.map(str::to_owned),
-        offset: Some(offset),
-        file: None,
-        line: None,
-        language: Language::Native,
-        inlined: false,
     }
 }

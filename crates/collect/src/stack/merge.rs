@@ -41,7 +41,7 @@ pub(crate) fn part_of(name: &str, module: &str) -> Part {
 
 /// Puts the Python functions in the place of the interpreter's functions that run them. Both innermost first. False:
 /// the native stack does not reach the functions that run all of them.
-pub fn merge(native: Vec<Native>, python: &[Python]) -> (Vec<Frame>, bool) {
+pub(crate) fn merge(native: Vec<Native>, python: &[Python]) -> (Vec<Frame>, bool) {
     let mut python = python.iter();
     let mut frames = Vec::new();
     // where Python frames go that no evaluation was seen of

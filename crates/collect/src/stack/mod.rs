@@ -17,7 +17,7 @@
 pub mod code;
 mod debug_info;
 pub mod demangle;
-pub mod frames;
+pub(crate) mod frames;
 mod interpreter;
 pub mod layout;
 pub mod lines;
@@ -31,9 +31,9 @@ mod native;
 mod prologue;
 pub mod regions;
 mod resolver;
-pub mod rule;
+pub(crate) mod rule;
 pub mod text;
-pub mod unwinder;
+pub(crate) mod unwinder;
 pub mod wire;
 
 pub use naming::NAMER;

@@ -1,7 +1,9 @@
-//! Short names of functions.
+//! Short names of functions, and what stands for those that have none.
+
+use crate::frame::{Frame, Language};
 
 /// A demangled name without parameters, template arguments and what is returned: `at::native::add`.
-pub fn short(name: &str) -> String {
+pub(crate) fn short(name: &str) -> String {
     let kept = match subject(name) {
         Some((subject, rest)) => short(subject) + &without_arguments(rest),
         None => without_arguments(name),
@@ -80,6 +82,19 @@ const FIXED: [&str; 12] = [
 
 fn after_operator(kept: &str) -> bool {
     kept.ends_with("operator") || kept.ends_with("operator new") || kept.ends_with("operator delete")
+}
+
+/// A frame of which no more is known.
+pub(crate) fn nameless(module: Option<&str>, offset: u64) -> Frame {
+    Frame {
+        function: format!("{offset:#x}"),
+        module: module.map(str::to_owned),
+        offset: Some(offset),
+        file: None,
+        line: None,
+        language: Language::Native,
+        inlined: false,
+    }
 }
 
 #[cfg(test)]

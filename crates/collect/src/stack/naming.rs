@@ -6,8 +6,7 @@
 
 use super::debug_info::{DebugInfo, TooLarge};
 use super::demangle::demangle;
-use super::mapped::nameless;
-use super::names::short;
+use super::names::{nameless, short};
 use crate::elf::{DebugFile, ElfFile, ReadAt};
 use crate::foreign::confine;
 use crate::foreign::worker::{Channel, Role};

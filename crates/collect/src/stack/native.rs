@@ -1,7 +1,8 @@
 //! Names for native addresses, from the files that processes map.
 
-use super::mapped::{Mapped, nameless};
+use super::mapped::Mapped;
 use super::merge::{Native, Part};
+use super::names::nameless;
 use super::regions::{FileId, Region, region_at};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -38,7 +39,7 @@ impl Natives {
     }
 
     /// Where `address` is, in what process `pid` maps.
-    pub fn place(&mut self, pid: u32, regions: &[Region], address: u64) -> Place {
+    pub(crate) fn place(&mut self, pid: u32, regions: &[Region], address: u64) -> Place {
         let Some(region) = region_at(regions, address) else {
             return Place {
                 file: None,
@@ -57,13 +58,13 @@ impl Natives {
     }
 
     /// The file of a place that has one, open if it could be.
-    pub fn file_of(&self, place: Place) -> Option<&Mapped> {
+    pub(crate) fn file_of(&self, place: Place) -> Option<&Mapped> {
         let mapped = self.mapped.get(place.file? as usize)?;
         (!mapped.fileless).then_some(mapped)
     }
 
     /// Finds the names of at most [`MOST_KNOWN`] places; each file is looked through once for all that are new.
-    pub fn learn(&mut self, places: &[Place]) {
+    pub(crate) fn learn(&mut self, places: &[Place]) {
         let mut new = self.unknown(places);
         if self.known.len() + new.values().map(BTreeSet::len).sum::<usize>() > MOST_KNOWN {
             self.known.clear();
@@ -78,7 +79,7 @@ impl Natives {
     }
 
     /// The functions at a place that was learned, innermost first: more than one where some were inlined.
-    pub fn name(&self, place: Place) -> Native {
+    pub(crate) fn name(&self, place: Place) -> Native {
         let known = self.known.get(&place).cloned();
         known.unwrap_or_else(|| (Part::Other, vec![nameless(None, place.offset)]))
     }
@@ -119,12 +120,12 @@ impl Natives {
     }
 
     /// Whether files are open.
-    pub fn keeps_files(&self) -> bool {
+    pub(crate) fn keeps_files(&self) -> bool {
         self.open > 0
     }
 
     /// Closes files that no process maps. Their numbers may come again, for others.
-    pub fn keep_only(&mut self, mapped: &HashSet<FileId>) {
+    pub(crate) fn keep_only(&mut self, mapped: &HashSet<FileId>) {
         for (_, index) in self.files.extract_if(|id, _| !mapped.contains(id)) {
             let file = self
                 .mapped
@@ -135,7 +136,7 @@ impl Natives {
     }
 
     /// What cannot be told of files.
-    pub fn take_notes(&mut self) -> BTreeSet<String> {
+    pub(crate) fn take_notes(&mut self) -> BTreeSet<String> {
         std::mem::take(&mut self.notes)
     }
 

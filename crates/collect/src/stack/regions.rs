@@ -61,7 +61,7 @@ impl Region {
 ///
 /// # Errors
 /// The process is gone, or may not be looked at (CAP_SYS_PTRACE).
-pub fn regions(pid: u32) -> io::Result<Vec<Region>> {
+pub(crate) fn regions(pid: u32) -> io::Result<Vec<Region>> {
     Ok(parse(&discover::maps(pid)?))
 }
 

@@ -26,7 +26,7 @@ const ENCODING: Encoding = Encoding {
 
 /// What is known of a thread's registers within a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Registers {
+pub(crate) struct Registers {
     pub pc: u64,
     pub sp: u64,
     /// `rbp`; `None`: it is not known.
@@ -35,7 +35,7 @@ pub struct Registers {
 
 /// How the caller's registers follow from those of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub(crate) struct Rule {
     end: Place,
     frame: Saved,
     /// How far the stack pointer lies below `rbp`, where that is known.
@@ -64,7 +64,7 @@ enum Saved {
 
 impl Rule {
     /// That of the function which holds `pc`, in the module whose sorted table (`.eh_frame_hdr`) lies at `index`.
-    pub fn of(memory: &impl Memory, index: u64, pc: u64) -> Option<Rule> {
+    pub(crate) fn of(memory: &impl Memory, index: u64, pc: u64) -> Option<Rule> {
         let entry = entry_for(memory, index, pc)?;
         let (bytes, common_bytes) = read_entry(memory, entry)?;
         let section = Section::new(&bytes, LittleEndian);
@@ -101,7 +101,7 @@ impl Rule {
     }
 
     /// The caller's registers; `None`: there is no caller, or it cannot be told.
-    pub fn step(&self, memory: &impl Memory, at: Registers) -> Option<Registers> {
+    pub(crate) fn step(&self, memory: &impl Memory, at: Registers) -> Option<Registers> {
         let at = Registers {
             frame: at.frame.or_else(|| at.sp.checked_add(self.below?)),
             ..at
@@ -128,7 +128,7 @@ impl Rule {
     }
 
     /// Whether nobody has called the function.
-    pub fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
 }
@@ -215,7 +215,7 @@ fn register_of(register: Register, at: Registers) -> Option<u64> {
 }
 
 /// Where the sorted table of a module lies whose ELF file is mapped at `base`, and `None` where it has none.
-pub fn index_of(memory: &impl Memory, base: u64) -> Option<u64> {
+pub(crate) fn index_of(memory: &impl Memory, base: u64) -> Option<u64> {
     let mut head = [0; 64];
     memory.read(base, &mut head)?;
     let (table, entry_bytes, count) = (u64_at(&head, 32), 56, u16::from_le_bytes([head[56], head[57]]));

@@ -10,7 +10,7 @@ const HEAD: usize = 72;
 
 /// How the characters of a string are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Form {
+pub(crate) struct Form {
     /// Bytes of a character: 1, 2 or 4.
     pub width: u64,
     /// Follow the short head that strings of ASCII alone have.
@@ -20,7 +20,7 @@ pub struct Form {
 impl Form {
     /// Reads the flags of a string, whose size of characters begins at bit `shift`. `None`: a string of a kind that
     /// names and paths never are, or none at all.
-    pub fn parse(state: u32, shift: u32) -> Option<Form> {
+    pub(crate) fn parse(state: u32, shift: u32) -> Option<Form> {
         let bits = state >> shift;
         let (kind, compact, ascii) = (bits & 7, bits & 8 != 0, bits & 16 != 0);
         let width = match kind {
@@ -52,7 +52,7 @@ pub fn read(memory: &impl Memory, layout: &Text, address: u64) -> Option<String>
 }
 
 /// Latin-1, UCS-2 or UCS-4 to text. What no character is becomes U+FFFD, what would disturb a terminal is escaped.
-pub fn decode(bytes: &[u8], width: u64) -> String {
+pub(crate) fn decode(bytes: &[u8], width: u64) -> String {
     let character = |unit: &[u8]| {
         let number = unit.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
         char::from_u32(number).unwrap_or(char::REPLACEMENT_CHARACTER)

@@ -13,7 +13,7 @@ const MOST_RULES: usize = 1 << 16;
 
 /// Of one process, as long as what it maps stays.
 #[derive(Default)]
-pub struct Unwinder {
+pub(crate) struct Unwinder {
     regions: Vec<Region>,
     /// The sorted tables of modules, by where these begin.
     indexes: HashMap<u64, Option<u64>>,
@@ -22,7 +22,7 @@ pub struct Unwinder {
 
 /// Return addresses, innermost first.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Walked {
+pub(crate) struct Walked {
     pub addresses: Vec<u64>,
     /// There are more, which could not be found.
     pub is_cut: bool,
@@ -30,7 +30,7 @@ pub struct Walked {
 
 impl Unwinder {
     /// For a process that maps this.
-    pub fn new(regions: Vec<Region>) -> Unwinder {
+    pub(crate) fn new(regions: Vec<Region>) -> Unwinder {
         Unwinder {
             regions,
             ..Unwinder::default()
@@ -38,12 +38,12 @@ impl Unwinder {
     }
 
     /// Whether code is known at an address.
-    pub fn knows(&self, pc: u64) -> bool {
+    pub(crate) fn knows(&self, pc: u64) -> bool {
         region_at(&self.regions, pc).is_some_and(|region| region.executable)
     }
 
     /// Where a thread is, and where its functions return to; those of the module `left_out` are not told.
-    pub fn walk(&mut self, memory: &impl Memory, from: Registers, most: usize, left_out: &str) -> Walked {
+    pub(crate) fn walk(&mut self, memory: &impl Memory, from: Registers, most: usize, left_out: &str) -> Walked {
         let mut walked = Walked::default();
         let (mut at, mut is_innermost) = (from, true);
         while walked.addresses.len() < most {

@@ -15,7 +15,7 @@ impl PythonFrame {
     }
 
     /// Whether the native evaluation loop that runs this frame was entered with it.
-    pub fn is_entry(self) -> bool {
+    pub(crate) fn is_entry(self) -> bool {
         self.code & FRAME_ENTRY != 0
     }
 }

@@ -4,20 +4,20 @@
 //! sudo: nobody else decides what we write to. A new file is its owner's alone (0600), for it may hold arguments,
 //! command lines and stacks, and belongs to who called sudo.
 
+use super::syscall::{open_at, outcome};
+use super::trust::{Trust, give};
 use super::walk::{Found, Walk};
-use crate::user::{self, Caller};
+use crate::user;
 use anyhow::{Context, Result, anyhow, bail};
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Of new files: they hold arguments, command lines and stacks.
-const PRIVATE: libc::mode_t = 0o600;
 /// A name may change while we look at it; not so often.
 const ATTEMPTS: usize = 16;
 
@@ -27,32 +27,6 @@ pub struct Target {
     folder: Rc<OwnedFd>,
     name: CString,
     path: PathBuf,
-}
-
-/// Whom links are believed of.
-#[derive(Clone, Debug)]
-pub(super) struct Trust {
-    uids: Vec<u32>,
-    /// To whom new files go.
-    pub owner: Option<Caller>,
-    /// Whether the kernel lets us write to files of others.
-    powerful: bool,
-}
-
-impl Trust {
-    pub(super) fn here() -> Trust {
-        let owner = user::behind_sudo();
-        let own = user::effective();
-        Trust {
-            uids: [0, own].into_iter().chain(owner.map(|owner| owner.uid)).collect(),
-            owner,
-            powerful: own == 0,
-        }
-    }
-
-    pub(super) fn covers(&self, uid: u32) -> bool {
-        self.uids.contains(&uid)
-    }
 }
 
 /// The file at `path`, made now or emptied. Pipes and devices are opened as they are.
@@ -252,27 +226,6 @@ fn check_owner(about: &Metadata, trust: &Trust) -> Result<()> {
         bail!("it is there already and has a second name elsewhere\nhint: another name");
     }
     Ok(())
-}
-
-pub(super) fn open_at(folder: RawFd, name: &CString, flags: i32) -> io::Result<OwnedFd> {
-    // SAFETY: the name ends in a zero; the descriptor that comes back is nobody else's
-    unsafe {
-        let fd = libc::openat(folder, name.as_ptr(), flags, PRIVATE);
-        outcome(fd.min(0)).map(|()| OwnedFd::from_raw_fd(fd))
-    }
-}
-
-/// Makes what root has made somebody's own. Where the file system knows no owners it stays root's.
-pub(super) fn give(fd: RawFd, owner: Caller) {
-    // SAFETY: plain numbers and an open descriptor
-    let _ = unsafe { libc::fchown(fd, owner.uid, owner.gid) };
-}
-
-pub(super) fn outcome(answer: i32) -> io::Result<()> {
-    match answer {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 #[cfg(test)]

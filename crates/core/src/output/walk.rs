@@ -1,6 +1,7 @@
 //! Walks a path name by name, so that a link of somebody else is seen before it is followed.
 
-use super::file::{Trust, give, open_at, outcome};
+use super::syscall::{open_at, outcome};
+use super::trust::{Trust, give};
 use crate::user;
 use anyhow::{Context, Result, bail};
 use std::collections::VecDeque;

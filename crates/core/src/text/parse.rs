@@ -30,10 +30,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         ("s", 1_000_000_000),
         ("min", 60_000_000_000),
         ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
     ];
     with_unit(text, &units)
         .map(Duration::from_nanos)
-        .ok_or_else(|| format!("{text:?} is no duration; write a number and ns, us, ms, s, min or h, such as 10us"))
+        .ok_or_else(|| format!("{text:?} is no duration; write a number and ns, us, ms, s, min, h or d, such as 10us"))
 }
 
 /// As [`parse_duration`], of what lasts.
@@ -88,6 +89,7 @@ mod tests {
         assert_eq!(parse_seconds("3"), Ok(Duration::from_secs(3)));
         assert_eq!(parse_seconds("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_seconds("5min"), Ok(Duration::from_secs(300)));
+        assert_eq!(parse_seconds("7d"), Ok(Duration::from_secs(604_800)));
         assert!(
             ["", "-1", "x", "inf", "1e400"]
                 .into_iter()

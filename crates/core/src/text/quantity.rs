@@ -82,7 +82,7 @@ pub fn quote_into(text: &str, out: &mut Vec<u8>) {
 }
 
 /// Control characters, and those that turn the direction of writing.
-pub fn drives_a_terminal(character: char) -> bool {
+pub(crate) fn drives_a_terminal(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

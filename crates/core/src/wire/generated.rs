@@ -89,6 +89,8 @@ pub const SPEC_UNLOAD: u8 = 128;
 pub const GROUND_KERNEL: u32 = 1;
 /// On behalf of nobody: whichever task is current says nothing.
 pub const GROUND_ANY_TASK: u32 = 2;
+/// A call that succeeds has followed the pointers that it was given, as CUDA's do.
+pub const GROUND_FOLLOWED: u32 = 4;
 
 // `enum context_move`: What a call does to its thread's stack of contexts; the context is the first part of
 // `memory`.

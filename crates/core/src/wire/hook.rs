@@ -4,7 +4,7 @@ use super::bytes::zero;
 use super::generated::*;
 
 impl Operand {
-    pub const NONE: Operand = Operand::of(WORD_NONE, 8, false);
+    pub(crate) const NONE: Operand = Operand::of(WORD_NONE, 8, false);
 
     /// `bytes` (1 to 8) of a word.
     pub const fn of(word: u8, bytes: u8, is_signed: bool) -> Operand {
@@ -18,7 +18,7 @@ impl Operand {
 }
 
 impl Test {
-    pub const NONE: Test = Test {
+    pub(crate) const NONE: Test = Test {
         of: Operand::NONE,
         kind: TEST_EQUAL,
         ..zero()

@@ -20,7 +20,7 @@ pub use bytes::*;
 pub use call::*;
 pub use cgroup::cgroups;
 pub use generated::*;
-pub use inbox::{Inbox, Slot};
+pub use inbox::Inbox;
 pub use launch::{KernelEvent, KernelStream};
 pub use range::*;
 pub use record::DRIVER_BYTES;

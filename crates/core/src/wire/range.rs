@@ -13,6 +13,10 @@ pub const RANGE_PUSHED: u8 = 1;
 pub const RANGE_STARTED: u8 = 2;
 /// It is over at once.
 pub const RANGE_MARK: u8 = 3;
+/// None: a thread is called so, whose number is `category`.
+pub const RANGE_THREAD: u8 = 4;
+/// None: that category of the domain is called so.
+pub const RANGE_CATEGORY: u8 = 5;
 
 // `enum range_flag`
 /// The name goes on.

@@ -3,7 +3,7 @@
 //! Owns the time in which each number of blocks ran: kernels that run at the same time share the multiprocessors, so theirs are
 //! added up. What that costs, is a rule's business.
 
-use super::course::Stretch;
+use super::seen::Stretch;
 use super::table::Grow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,7 @@
 //! Evidence by process: what costs the time of one does not add up with what costs that of another.
 
-use super::course::Stretch;
 use super::evidence::{End, Evidence};
-use super::scene::Seen;
+use super::seen::{Seen, Stretch};
 use super::table::{Bounded, Grow};
 
 /// Processes that a rule tells apart.
@@ -20,25 +19,25 @@ impl<T: Default> Default for Cases<T> {
 
 impl<T: Default> Cases<T> {
     /// What is known of the process of a row, if there is room.
-    pub fn of(&mut self, seen: &Seen<'_>) -> Option<(&mut Evidence, &mut T)> {
+    pub(crate) fn of(&mut self, seen: &Seen<'_>) -> Option<(&mut Evidence, &mut T)> {
         let (evidence, more) = self.0.entry(u64::from(seen.event.pid))?;
         Some((evidence, more))
     }
 
     /// All of them, to be changed.
-    pub fn all(&mut self) -> impl Iterator<Item = &mut (Evidence, T)> {
+    pub(crate) fn all(&mut self) -> impl Iterator<Item = &mut (Evidence, T)> {
         self.0.values_mut()
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &Evidence, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Evidence, &T)> {
         self.0
             .iter()
             .map(|(pid, (evidence, more))| (pid as u32, evidence, more))
     }
 
     /// The process with the most of `weight`.
-    pub fn worst<W: Ord>(&self, weight: impl Fn(&Evidence, &T) -> W) -> Option<(&Evidence, &T)> {
+    pub(crate) fn worst<W: Ord>(&self, weight: impl Fn(&Evidence, &T) -> W) -> Option<(&Evidence, &T)> {
         let all = self.0.iter().map(|(pid, (evidence, more))| (pid, evidence, more));
         let worst = all.max_by_key(|(pid, evidence, more)| (weight(evidence, more), u64::MAX - pid));
         worst.map(|(_, evidence, more)| (evidence, more))
@@ -78,12 +77,12 @@ impl<T> Default for Phased<T> {
 
 impl<T: Sum> Phased<T> {
     /// What is known of the process of a row in the stretch of it, if there is room.
-    pub fn of(&mut self, seen: &Seen<'_>) -> Option<(&mut Evidence, &mut T)> {
+    pub(crate) fn of(&mut self, seen: &Seen<'_>) -> Option<(&mut Evidence, &mut T)> {
         self.at(seen.event.pid, seen.stretch)
     }
 
     /// The same of a stretch of process `pid`.
-    pub fn at(&mut self, pid: u32, stretch: Stretch) -> Option<(&mut Evidence, &mut T)> {
+    pub(crate) fn at(&mut self, pid: u32, stretch: Stretch) -> Option<(&mut Evidence, &mut T)> {
         let known = self.0.entry(u64::from(pid))?;
         // mostly the last one; there are few, as stretches of a life are
         let place = match known.iter().rposition(|(one, ..)| *one == stretch) {
@@ -97,7 +96,7 @@ impl<T: Sum> Phased<T> {
     }
 
     /// Of each process, what is known of its steady part.
-    pub fn steady(&self, end: &End<'_>) -> impl Iterator<Item = (u32, Evidence, T)> {
+    pub(crate) fn steady(&self, end: &End<'_>) -> impl Iterator<Item = (u32, Evidence, T)> {
         self.0.iter().map(|(pid, stretches)| {
             let (mut sum, mut more) = (Evidence::default(), T::default());
             let pid = pid as u32;
@@ -110,7 +109,7 @@ impl<T: Sum> Phased<T> {
     }
 
     /// The process with the most of `weight` in its steady part.
-    pub fn worst<W: Ord>(&self, end: &End<'_>, weight: impl Fn(&Evidence, &T) -> W) -> Option<(Evidence, T)> {
+    pub(crate) fn worst<W: Ord>(&self, end: &End<'_>, weight: impl Fn(&Evidence, &T) -> W) -> Option<(Evidence, T)> {
         let worst = self
             .steady(end)
             .max_by_key(|(pid, evidence, more)| (weight(evidence, more), u32::MAX - pid));

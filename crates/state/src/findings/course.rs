@@ -6,8 +6,11 @@
 
 use super::load::Load;
 use super::pace::{Pace, Verdict};
-use super::scene::{Fault, Gap, PROMPT_NS, Part, Seen};
+use super::part::{PROMPT_NS, Part};
+use super::past::{Fault, Gap};
+use super::seen::{Seen, Stretch};
 use super::table::{Bounded, Grow};
+use crate::catalog::CopyKind;
 use crate::record::Record;
 use std::ops::RangeInclusive;
 
@@ -19,9 +22,6 @@ pub(crate) const PAUSE_NS: u64 = 250_000_000;
 const PHASES: usize = 64;
 /// Of the launches of a process: those of start-up, and those of its end, at most.
 pub(crate) const EDGE_PERCENT: u64 = 5;
-
-/// Where in the life of a process something was: twice the number of a phase, and one more for the pause behind it.
-pub(crate) type Stretch = u32;
 
 /// One process.
 #[derive(Debug, Default)]
@@ -131,14 +131,15 @@ impl Course {
     fn idle(&mut self, event: &Record<'_>, gap: &Gap) -> Stretch {
         let (phase, next) = (self.phase_at(event.at), self.phase_at(event.end()));
         let behind = phase != next || self.is_pause(event.ns.unwrap_or(0));
-        // what follows from calls alone has none while work is given and not waited for: that is what rules on launches look at
-        let is_between = gap.measured && matches!(gap.fault, Fault::Nobody | Fault::Away);
-        if let Some(load) = self.phases.get_mut(phase).filter(|_| !is_between) {
+        if let Some(load) = self.phases.get_mut(phase) {
             let from = event.at.max(load.first.unwrap_or(i64::MAX));
             let ns = u64::try_from(event.end().saturating_sub(from)).unwrap_or(0);
-            match behind {
-                true => load.pause_idle_ns.grow(ns),
-                false => load.idle_ns.grow(ns),
+            match gap.fault {
+                Fault::Away => load.away_ns.grow(ns),
+                // what follows from calls alone has none while work is given and not waited for: that is what rules on launches look at
+                Fault::Nobody if gap.measured => {}
+                _ if behind => load.pause_idle_ns.grow(ns),
+                _ => load.idle_ns.grow(ns),
             }
         }
         stretch(phase, behind)
@@ -207,9 +208,18 @@ impl Courses {
     }
 
     /// The device of a process has told of something that it did.
-    pub(crate) fn measure(&mut self, pid: u32) {
-        if let Some(course) = self.0.entry(u64::from(pid)) {
-            course.is_measured = true;
+    pub(crate) fn ran(&mut self, event: &Record<'_>) {
+        let Some(course) = self.0.entry(u64::from(event.pid)) else {
+            return;
+        };
+        course.is_measured = true;
+        let phase = course.phase_at(event.at);
+        if let Some(load) = course
+            .phases
+            .get_mut(phase)
+            .filter(|_| event.direction != Some(CopyKind::HtoH))
+        {
+            load.ran_ns.grow(event.ns.unwrap_or(0));
         }
     }
 

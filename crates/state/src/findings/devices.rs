@@ -23,7 +23,7 @@ struct Device {
 
 /// How busy NVML says that the devices of the program were.
 #[derive(Debug)]
-pub struct Devices(Bounded<Device>);
+pub(crate) struct Devices(Bounded<Device>);
 
 impl Default for Devices {
     fn default() -> Devices {
@@ -33,7 +33,7 @@ impl Default for Devices {
 
 impl Devices {
     /// A measure; those of NVML are called `nvml.DEVICE.WHAT`.
-    pub fn take(&mut self, event: &Record<'_>) {
+    pub(crate) fn take(&mut self, event: &Record<'_>) {
         let Some((index, what)) = event.name.strip_prefix("nvml.").and_then(|name| name.split_once('.')) else {
             return;
         };
@@ -47,7 +47,7 @@ impl Devices {
 
     /// Those that the program uses, over that time. Where NVML does not tell who uses which, the only one there is.
     #[must_use]
-    pub fn busy(&self, from: i64, until: i64) -> Vec<Busy> {
+    pub(crate) fn busy(&self, from: i64, until: i64) -> Vec<Busy> {
         let told = self.0.iter().any(|(_, device)| device.used);
         let sole = self.0.iter().count() == 1;
         let used = self.0.iter().filter(|(_, device)| device.used || !told && sole);

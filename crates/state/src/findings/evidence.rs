@@ -2,7 +2,8 @@
 
 use super::finding::Moments;
 use super::interner::{Id, Interner};
-use super::scene::{Past, Seen};
+use super::past::Past;
+use super::seen::Seen;
 use super::table::{Grow, is_percent};
 use crate::catalog::Class;
 use crate::model::finding::{Finding, Run};
@@ -48,7 +49,7 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     /// A call that costs `ns`.
-    pub fn add(&mut self, seen: &Seen<'_>, ns: u64) {
+    pub(crate) fn add(&mut self, seen: &Seen<'_>, ns: u64) {
         // a row can stand for any number of calls
         self.count.grow(1);
         self.ns = self.ns.saturating_add(ns);
@@ -102,7 +103,7 @@ impl Evidence {
     }
 
     /// Of another one, too.
-    pub fn merge(&mut self, other: &Evidence) {
+    pub(crate) fn merge(&mut self, other: &Evidence) {
         self.count.grow(other.count);
         self.ns = self.ns.saturating_add(other.ns);
         self.bounds |= other.bounds;
@@ -124,7 +125,7 @@ impl Evidence {
 
     /// As a finding that costs what was added up.
     #[must_use]
-    pub fn finding(&self, rule: &'static str, end: &End<'_>) -> Finding {
+    pub(crate) fn finding(&self, rule: &'static str, end: &End<'_>) -> Finding {
         Finding {
             rule,
             title: String::new(),
@@ -158,7 +159,7 @@ pub struct End<'a> {
 /// Of copies between host and device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
-    pub bytes_per_ns: f64,
+    pub(crate) bytes_per_ns: f64,
     /// By copies of this trace; else it is what PCIe 4.0 x16 gives.
     pub measured: bool,
 }
@@ -200,7 +201,7 @@ impl End<'_> {
 
     /// `ns` of a process that made so many launches meanwhile, without what tracing took of them.
     #[must_use]
-    pub fn untraced(&self, ns: u64, launches: u64) -> u64 {
+    pub(crate) fn untraced(&self, ns: u64, launches: u64) -> u64 {
         let share = u128::from(launches.min(self.load.launches));
         let tracing = u128::from(self.run.tracing_ns) * share / u128::from(self.load.launches.max(1));
         ns.saturating_sub(u64::try_from(tracing).unwrap_or(u64::MAX))
@@ -214,6 +215,13 @@ impl End<'_> {
         } else {
             ""
         }
+    }
+
+    /// Of the heaviest load: time in which its device waited for launches, where devices told of all that they did.
+    #[must_use]
+    pub(crate) fn unlaunched_ns(&self) -> Option<u64> {
+        let measured = self.load.is_measured && !self.run.records_missing;
+        measured.then(|| self.load.unlaunched_ns(self.run.tracing_ns))
     }
 
     /// How often a second.

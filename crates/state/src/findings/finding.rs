@@ -1,7 +1,7 @@
 //! What rules remember of what they find.
 
 use super::interner::Interner;
-use super::scene::Past;
+use super::past::Past;
 use crate::catalog::Class;
 use crate::model::finding::{Moment, Run};
 use crate::record::Record;
@@ -54,11 +54,11 @@ enum Noted {
 
 /// The worst moments so far, by a weight that the rule chooses.
 #[derive(Debug, Clone, Default)]
-pub struct Moments(Vec<(u64, Noted)>);
+pub(crate) struct Moments(Vec<(u64, Noted)>);
 
 impl Moments {
     /// Remembers `event` if it is among the worst.
-    pub fn note(&mut self, weight: u64, event: &Record<'_>) {
+    pub(crate) fn note(&mut self, weight: u64, event: &Record<'_>) {
         if let Some(place) = self.place(weight) {
             self.0.insert(place, (weight, Noted::Row(Moment::of(event))));
             self.0.truncate(MOMENTS);
@@ -93,7 +93,7 @@ impl Moments {
     }
 
     /// Takes the worst of both.
-    pub fn merge(&mut self, other: &Moments) {
+    pub(crate) fn merge(&mut self, other: &Moments) {
         for (weight, noted) in &other.0 {
             if let Some(place) = self.place(*weight) {
                 self.0.insert(place, (*weight, noted.clone()));
@@ -109,7 +109,7 @@ impl Moments {
 
     /// Worst first.
     #[must_use]
-    pub fn list(&self, interner: &Interner) -> Vec<Moment> {
+    pub(crate) fn list(&self, interner: &Interner) -> Vec<Moment> {
         let moment = |noted: &Noted| match noted {
             Noted::Row(moment) => moment.clone(),
             Noted::Past(past) => past.moment(interner),

@@ -11,27 +11,31 @@ mod course;
 mod devices;
 mod evidence;
 mod examiner;
-pub mod finding;
+pub(crate) mod finding;
 #[cfg(test)]
 mod fixture;
 pub(crate) mod interner;
 mod load;
 mod pace;
+mod part;
 mod past;
 mod places;
 mod rules;
 mod scene;
+mod seen;
 pub(crate) mod table;
 mod unexplained;
 
 pub use examiner::Examiner;
-pub use rules::NAMES;
+pub(crate) use rules::NAMES;
+pub use rules::is_sticky;
+pub use seen::OUT_OF_MEMORY;
 
 use crate::catalog::Class;
 use crate::model::finding::Finding;
 use crate::record::Kind;
 use evidence::End;
-use scene::Seen;
+use seen::Seen;
 
 /// Rows that a rule wants to see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! A device that is ahead has done everything when the host asks: the wait is short. One that is behind has launches in
 //! its queue: the wait is as long as these take, and where the queue is full, launches themselves wait for room in it.
 
-use super::scene::PROMPT_NS;
+use super::part::PROMPT_NS;
 use super::table::{Grow, is_percent};
 use crate::catalog::CopyKind;
 use crate::record::Record;
@@ -60,7 +60,7 @@ struct Step {
 
 /// Who sets the pace of one process.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Pace {
+pub(crate) struct Pace {
     step: Step,
     /// Launches that cannot have found a full queue, and time in them.
     usual: u64,
@@ -72,7 +72,7 @@ pub struct Pace {
 
 impl Pace {
     /// A launch.
-    pub fn launch(&mut self, event: &Record<'_>) {
+    pub(crate) fn launch(&mut self, event: &Record<'_>) {
         let ns = event.ns.unwrap_or(0);
         let step = &mut self.step;
         let since = if step.launches == 0 {
@@ -101,7 +101,7 @@ impl Pace {
     }
 
     /// A wait that took `waited_ns`.
-    pub fn wait(&mut self, event: &Record<'_>, waited_ns: u64) -> Verdict {
+    pub(crate) fn wait(&mut self, event: &Record<'_>, waited_ns: u64) -> Verdict {
         // waits for all streams, for an event, or for the default stream, which all others wait for, name none
         let other = match (self.step.streams, event.stream) {
             (Streams::One(launched), Some(stream)) => stream != 0 && launched != stream,
@@ -124,7 +124,7 @@ impl Pace {
     }
 
     /// A copy: it waits if results come back in it.
-    pub fn copy(&mut self, event: &Record<'_>) -> Verdict {
+    pub(crate) fn copy(&mut self, event: &Record<'_>) -> Verdict {
         if !event.blocking || event.failed || event.direction != Some(CopyKind::DtoH) {
             return Verdict::Unproven;
         }

@@ -1,9 +1,10 @@
 //! Recent calls that waited or that hosts wait in, and whose fault it is that a device had nothing to do.
 
-use super::interner::Id;
-use super::scene::{PROMPT_NS, Part};
+use super::interner::{Id, Interner};
+use super::part::{PROMPT_NS, Part};
 use super::table::Grow;
 use crate::model::activity::Why;
+use crate::model::finding::Moment;
 use crate::record::Record;
 use std::collections::VecDeque;
 
@@ -30,6 +31,26 @@ pub struct Past {
     pub part: Part,
     /// Of an item, with the copy that brings it; else of the call.
     pub waited_ns: u64,
+}
+
+impl Past {
+    /// As a moment of a finding.
+    #[must_use]
+    pub fn moment(&self, interner: &Interner) -> Moment {
+        Moment {
+            at: self.start,
+            ns: self.ns(),
+            pid: self.pid,
+            tid: self.tid,
+            name: interner.name(self.name).to_owned(),
+        }
+    }
+
+    /// Time in the call.
+    #[must_use]
+    pub fn ns(&self) -> u64 {
+        self.end.saturating_sub(self.start).unsigned_abs()
+    }
 }
 
 /// Whose fault a gap is.
@@ -73,11 +94,11 @@ pub struct Gap {
 
 /// Recent calls that waited or that hosts wait in. In the order of entries.
 #[derive(Debug, Default)]
-pub struct Recent(VecDeque<Past>);
+pub(crate) struct Recent(VecDeque<Past>);
 
 impl Recent {
     /// Remembers a call.
-    pub fn push(&mut self, past: Past) {
+    pub(crate) fn push(&mut self, past: Past) {
         if self.0.len() >= MOST {
             self.0.pop_front();
         }
@@ -86,7 +107,7 @@ impl Recent {
 
     /// What an idle row tells.
     #[must_use]
-    pub fn gap(&self, idle: &Record<'_>) -> Gap {
+    pub(crate) fn gap(&self, idle: &Record<'_>) -> Gap {
         let mut gap = Gap {
             ns: idle.ns.unwrap_or(0),
             measured: !idle.name.is_empty(),
@@ -134,7 +155,12 @@ impl Gap {
         if !self.measured {
             return past.end.abs_diff(since) <= NEAR_NS;
         }
-        let waits = matches!(past.part, Part::Sync | Part::Item | Part::Copy | Part::Free);
+        let waits = match past.part {
+            Part::Sync | Part::Item | Part::Copy | Part::Free => true,
+            // of pageable memory it is the copy that waits, and the call behind it returns at once
+            Part::SmallCopy => past.ns() > PROMPT_NS,
+            _ => false,
+        };
         waits && past.start <= since && since <= past.end.saturating_add_unsigned(NEAR_NS)
     }
 
@@ -170,7 +196,7 @@ impl Gap {
 fn fault_of(behind: &Past) -> Fault {
     match behind.part {
         Part::Free => Fault::Memory,
-        Part::Item => Fault::Item,
+        Part::Item | Part::SmallCopy => Fault::Item,
         // one that returned at once kept nobody waiting
         Part::Sync if behind.ns() > PROMPT_NS => Fault::Sync,
         Part::Copy => Fault::Copy,
@@ -238,6 +264,15 @@ mod tests {
             (Fault::Sync, Some(wait), 50_000)
         );
         assert_eq!(measured(&[wait], 850_000, 3_000_000, Why::Blocked).fault, Fault::Host);
+    }
+
+    #[test]
+    fn a_small_copy_of_pageable_memory_is_the_wait_for_its_value() {
+        let copy = |end| [past(Part::SmallCopy, 0, end), past(Part::Item, 905_000, 908_000)];
+        let gap = measured(&copy(900_000), 850_000, 500_000, Why::HostCode);
+        assert_eq!((gap.fault, gap.behind), (Fault::Item, Some(copy(900_000)[0])));
+        let prompt = measured(&copy(8_000)[..1], 9_000, 500_000, Why::HostCode);
+        assert_eq!(prompt.fault, Fault::Nobody, "it waited for nothing");
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Hasher for Quick {
 
 /// The hash of a text.
 #[must_use]
-pub fn hash(text: &str) -> u64 {
+pub(crate) fn hash(text: &str) -> u64 {
     let mut quick = Quick::default();
     quick.write(text.as_bytes());
     quick.finish()
@@ -69,7 +69,7 @@ pub struct Bounded<T> {
 impl<T> Bounded<T> {
     /// Of at most `most` entries.
     #[must_use]
-    pub fn new(most: usize) -> Bounded<T> {
+    pub(crate) fn new(most: usize) -> Bounded<T> {
         Bounded {
             most,
             map: HashMap::default(),
@@ -142,7 +142,7 @@ pub(crate) fn percent_of(part: u64, whole: u64) -> u64 {
 
 /// Two numbers as one key.
 #[must_use]
-pub fn pair(pid: u32, other: u64) -> u64 {
+pub(crate) fn pair(pid: u32, other: u64) -> u64 {
     other ^ (u64::from(pid) << 48).wrapping_mul(ODD | 1)
 }
 

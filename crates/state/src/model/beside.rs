@@ -1,6 +1,6 @@
 //! What is told beside calls: what happened to processes, and what was measured.
 
-use super::activity::{OverheadKind, Why};
+use super::activity::{OverheadKind, Waited, Why};
 use crate::catalog::Class;
 use std::rc::Rc;
 
@@ -43,7 +43,7 @@ pub enum Measured {
     /// A number at a moment.
     Value { name: String, value: u64 },
     /// Nothing that was submitted was running. `why`: that was measured, and is the cause; `None`: it follows from calls.
-    Idle { ns: u64, why: Option<Why> },
+    Idle { ns: u64, devices: Waited, why: Option<Why> },
     /// CUPTI or the driver took time for itself.
     Overhead { ns: u64, kind: OverheadKind },
     /// A sample of a thread outside CUDA, which stands for so long. The stack: as rows have it; empty: not known.

@@ -14,6 +14,15 @@ const SHORT: usize = 96;
 const DEPTHS: [usize; 5] = [6, 5, 4, 3, 2];
 const LAMBDA: &str = "lambda";
 
+/// Whether a kernel of that short name exchanges data with other devices: NCCL's are called `ncclDevKernel_…`, `ncclKernel_…` before 2.19,
+/// and take few multiprocessors on purpose.
+#[must_use]
+pub(crate) fn is_collective(short: &str) -> bool {
+    ["ncclDevKernel", "ncclKernel"]
+        .iter()
+        .any(|start| short.starts_with(start))
+}
+
 /// What a kernel is called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KernelName {

@@ -3,7 +3,7 @@
 //! Owns which id is which kernel. Counts only what the driver was asked for: a launch of the runtime is one of its.
 
 use super::kernel_name::KernelName;
-use super::summary::quantile_ns;
+use super::quantile::quantile_ns;
 use super::work::GraphKernel;
 use crate::wire::{self, KernelEvent, KernelStream, ShapeKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap, HashSet};

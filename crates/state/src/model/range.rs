@@ -1,8 +1,8 @@
 //! What a program calls a phase of its own (NVTX), as its agent has handed it over.
 
 use crate::wire::{
-    self, RANGE_COLOR, RANGE_CUT, RANGE_DOMAIN, RANGE_MARK, RANGE_NAME, RANGE_OPEN, RANGE_PUSHED, RANGE_STARTED,
-    RANGE_UNREAD, RangeRecord,
+    self, RANGE_CATEGORY, RANGE_COLOR, RANGE_CUT, RANGE_DOMAIN, RANGE_MARK, RANGE_NAME, RANGE_OPEN, RANGE_PUSHED,
+    RANGE_STARTED, RANGE_THREAD, RANGE_UNREAD, RangeRecord,
 };
 
 /// What it is.
@@ -14,6 +14,10 @@ pub enum Shape {
     Started,
     /// A moment.
     Mark,
+    /// No phase: the thread whose number is its category is called so from then on.
+    Thread,
+    /// No phase: its category of its domain is called so.
+    Category,
 }
 
 /// What a program calls a phase of its own (NVTX). Texts are the program's, and may hold anything.
@@ -25,7 +29,7 @@ pub struct Range {
     pub pid: u32,
     pub tid: u32,
     /// Who has ended it.
-    pub end_tid: u32,
+    pub(crate) end_tid: u32,
     pub shape: Shape,
     pub name: String,
     /// Empty: the one without a name.
@@ -35,7 +39,7 @@ pub struct Range {
     /// ARGB.
     pub color: Option<u32>,
     /// How many of the same domain are around it.
-    pub level: u16,
+    pub(crate) level: u16,
     /// It has not ended: until then it was seen.
     pub open: bool,
     /// The name could not be read, or not all of it.
@@ -70,6 +74,8 @@ impl Range {
                 RANGE_PUSHED => Shape::Pushed,
                 RANGE_STARTED => Shape::Started,
                 RANGE_MARK => Shape::Mark,
+                RANGE_THREAD => Shape::Thread,
+                RANGE_CATEGORY => Shape::Category,
                 _ => return None,
             },
             name: String::from_utf8_lossy(name).into_owned() + end,

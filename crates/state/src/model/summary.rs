@@ -3,6 +3,7 @@
 //! Never computed from events. Layers are never added to each other.
 
 use super::cost::Cost;
+use super::quantile::quantile_ns;
 use super::totals::Spent;
 use crate::capture::direction;
 use crate::catalog::{Catalog, Class, CopyKind, Layer, Role};
@@ -361,26 +362,6 @@ impl Tally {
         })
         .collect()
     }
-}
-
-/// The upper edge of the bucket that holds the call at `share` of all, at most the maximum.
-pub(super) fn quantile_ns(total: &Total, share: f64) -> u64 {
-    let calls: u64 = total.bucket.iter().sum();
-    let rank = (calls as f64 * share).ceil().max(1.0) as u64;
-    let mut seen = 0;
-    for (index, count) in total.bucket.iter().enumerate() {
-        seen += count;
-        if seen >= rank {
-            return bucket_end_ns(index).min(total.max_ns);
-        }
-    }
-    total.max_ns
-}
-
-/// Where bucket `index` ends; `bucket_of` in `crates/collect/src/bpf/calls.bpf.c` is its counterpart.
-fn bucket_end_ns(index: usize) -> u64 {
-    let (octave, quarter) = (5 + index / 4, (index % 4) as u64);
-    (1u64 << octave) + ((quarter + 1) << (octave - 2))
 }
 
 #[cfg(test)]

@@ -1,27 +1,6 @@
+use super::super::quantile::bucket_end_ns;
 use super::*;
 use crate::wire::BUCKETS;
-
-#[test]
-fn buckets_are_contiguous_and_a_quarter_octave_wide() {
-    assert_eq!(bucket_end_ns(0), 40);
-    assert_eq!(bucket_end_ns(3), 64);
-    assert_eq!(bucket_end_ns(4), 80);
-}
-
-#[test]
-fn a_quantile_never_exceeds_the_maximum() {
-    let mut total = Total {
-        untimed: 0,
-        errors: 0,
-        total_ns: 300,
-        max_ns: 101,
-        bytes: 0,
-        bucket: [0; BUCKETS],
-    };
-    total.bucket[6] = 3;
-    assert_eq!(quantile_ns(&total, 0.99), 101);
-}
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::sync::LazyLock;

@@ -10,14 +10,14 @@ const UNDECIDED_CALLS: u32 = 64;
 
 /// To be asked once for each call, in order.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Counting {
+pub(crate) struct Counting {
     has_driver: bool,
     runtime_calls: u32,
 }
 
 impl Counting {
     /// Whether this call does.
-    pub fn counts(&mut self, call: &Record<'_>) -> bool {
+    pub(crate) fn counts(&mut self, call: &Record<'_>) -> bool {
         if call.layer == DRIVER {
             self.has_driver = true;
             return true;

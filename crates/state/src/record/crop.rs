@@ -35,7 +35,7 @@ impl Taker for Crop<'_> {
     }
 
     fn take(&mut self, record: &Record<'_>) {
-        if record.kind == Kind::Idle {
+        if matches!(record.kind, Kind::Idle | Kind::DeviceIdle) {
             let (at, end) = (record.at.max(self.from), record.end().min(self.until));
             if end > at {
                 let ns = Some(end.abs_diff(at));

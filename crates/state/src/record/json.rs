@@ -5,14 +5,14 @@
 use super::{Asked, Traced};
 use crate::decode::Value;
 use crate::driver;
-use crate::model::activity::{Activity, What};
+use crate::model::activity::{Activity, Waited, What};
 use crate::model::range::{Range, Shape};
 use crate::text::json::{hex, string};
 use serde_json::json;
 use std::io::Write;
 
 /// The arguments of a call; of a call of the kernel driver, all that it was asked and has answered.
-pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
+pub(crate) fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
     match traced.asked {
         Some(asked) => {
             let start = out.len();
@@ -25,7 +25,7 @@ pub fn args_of(traced: &Traced<'_>, out: &mut Vec<u8>) {
 }
 
 /// What is known of an activity beyond its name, its times and its bytes. `call`: thread and time of what has caused it.
-pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut Vec<u8>) {
+pub(crate) fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut Vec<u8>) {
     let kind = match activity.what {
         What::Kernel { .. } => "kernel",
         What::Copy { .. } => "copy",
@@ -61,11 +61,15 @@ pub fn args_of_activity(activity: &Activity, call: Option<(u32, i64)>, out: &mut
 }
 
 /// What is known of a range beyond its name, its times and its nesting.
-pub fn args_of_range(range: &Range, out: &mut Vec<u8>) {
+pub(crate) fn args_of_range(range: &Range, category: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"domain\":");
     string(&range.domain, out);
     if range.category != 0 {
         let _ = write!(out, ",\"nvtx_category\":{}", range.category);
+    }
+    if let Some(category) = category {
+        out.extend_from_slice(b",\"nvtx_category_name\":");
+        string(category, out);
     }
     if let Some(color) = range.color {
         let _ = write!(out, ",\"color\":\"#{color:08x}\"");
@@ -82,6 +86,21 @@ pub fn args_of_range(range: &Range, out: &mut Vec<u8>) {
         }
     }
     out.push(b'}');
+}
+
+/// Which devices had nothing to do; nothing where it follows from calls.
+pub(crate) fn args_of_idle(devices: Waited, out: &mut Vec<u8>) {
+    let _ = match devices {
+        Waited::Any => Ok(()),
+        Waited::Only(device) | Waited::One(device) => write!(out, "{{\"device\":{device}}}"),
+        Waited::All(number) => write!(out, "{{\"devices\":{number}}}"),
+    };
+}
+
+/// How many devices had nothing to do, where they were several: of what [`args_of_idle`] has written.
+#[must_use]
+pub fn devices_of_idle(args: &str) -> Option<u32> {
+    number_in(args, "\"devices\":")
 }
 
 /// The domain of a range, of what [`args_of_range`] has written.
@@ -111,7 +130,7 @@ pub fn device_of_activity(args: &str) -> Option<u32> {
 
 /// How many blocks a kernel has along each axis.
 #[must_use]
-pub fn grid_of_activity(args: &str) -> Option<[u32; 3]> {
+pub(crate) fn grid_of_activity(args: &str) -> Option<[u32; 3]> {
     let (_, behind) = args.split_once("\"grid\":[")?;
     let (axes, _) = behind.split_once(']')?;
     let mut axes = axes.split(',').map(|axis| axis.trim().parse().ok());
@@ -126,7 +145,7 @@ pub fn multiprocessors_name(device: u32) -> String {
 
 /// The device of such a name.
 #[must_use]
-pub fn multiprocessors_of(name: &str) -> Option<u32> {
+pub(crate) fn multiprocessors_of(name: &str) -> Option<u32> {
     name.strip_prefix("cupti.")?
         .strip_suffix(".multiprocessors")?
         .parse()

@@ -5,7 +5,7 @@ use crate::catalog::Class;
 use crate::clock::Clock;
 use crate::decode::Value;
 use crate::frame::json::frames_json;
-use crate::model::activity::{Activity, What, Why};
+use crate::model::activity::{Activity, Waited, What, Why};
 use crate::model::beside::{Happening, Measure, Measured};
 use crate::model::outside;
 use crate::model::range::{Range, Shape};
@@ -150,14 +150,18 @@ impl Maker {
     }
 
     /// The row of what the program calls a phase of its own.
-    pub fn range<'a>(&'a mut self, range: &'a Range, comm: &'a str, args: bool) -> Record<'a> {
+    /// `category`: what the program calls its category.
+    pub fn range<'a>(&'a mut self, range: &'a Range, category: Option<&str>, comm: &'a str, args: bool) -> Record<'a> {
         self.args.clear();
+        if range.shape == Shape::Thread {
+            return self.thread_name(range);
+        }
         if args {
-            json::args_of_range(range, &mut self.args);
+            json::args_of_range(range, category, &mut self.args);
         }
         let (kind, ns) = match range.shape {
-            Shape::Mark => (Kind::Mark, None),
             Shape::Pushed | Shape::Started => (Kind::Range, Some(range.end - range.begin)),
+            Shape::Mark | Shape::Thread | Shape::Category => (Kind::Mark, None),
         };
         Record {
             ns,
@@ -172,9 +176,21 @@ impl Maker {
         }
     }
 
+    fn thread_name<'a>(&self, range: &'a Range) -> Record<'a> {
+        Record {
+            tid: range.category,
+            layer: "nvtx",
+            name: &range.name,
+            ..Record::new(Kind::ThreadName, self.since(range.begin), range.pid)
+        }
+    }
+
     /// The row of what was measured.
-    #[must_use]
-    pub fn measure<'a>(&self, measure: &'a Measure) -> Record<'a> {
+    pub fn measure<'a>(&'a mut self, measure: &'a Measure) -> Record<'a> {
+        self.args.clear();
+        if let Measured::Idle { devices, .. } = measure.what {
+            json::args_of_idle(devices, &mut self.args);
+        }
         let row = |kind| Record {
             tid: measure.tid,
             ..Record::new(kind, self.since(measure.at), measure.pid)
@@ -197,10 +213,14 @@ impl Maker {
                 bytes: Some(*value),
                 ..row(Kind::Sample)
             },
-            Measured::Idle { ns, why } => Record {
+            Measured::Idle { ns, devices, why } => Record {
                 ns: Some(*ns),
                 name: why.map_or("", Why::name),
-                ..row(Kind::Idle)
+                args: std::str::from_utf8(&self.args).ok().filter(|args| !args.is_empty()),
+                ..row(match devices {
+                    Waited::One(_) => Kind::DeviceIdle,
+                    _ => Kind::Idle,
+                })
             },
             Measured::Overhead { ns, kind } => Record {
                 ns: Some(*ns),

@@ -3,13 +3,13 @@
 use super::anchor::Anchor;
 use super::cutter::Cutter;
 use super::detail::{Detail, Open};
-use super::follower::Follow;
+use super::follower::{Follow, Followed};
 use super::piece::{Call, Piece, What};
 use super::ranged::{Out, Ranged};
 use super::sample::{Sample, median, percentile};
 use crate::findings::interner::Interner;
 use crate::findings::table::Grow;
-use crate::model::step::{Origin, Slow, Step, Steps, WarmUp};
+use crate::model::step::{Origin, Slow, Step, Steps, Told, WarmUp};
 use std::collections::VecDeque;
 
 /// The first steps: what warms up is among them.
@@ -306,5 +306,22 @@ fn keep_longest<T>(longest: &mut Vec<T>, one: T, ns: impl Fn(&T) -> u64) {
     if place < SLOWEST {
         longest.insert(place, one);
         longest.truncate(SLOWEST);
+    }
+}
+
+impl Followed<Account> {
+    /// What there is to tell of the steps of each process.
+    #[must_use]
+    pub fn told(self) -> Told {
+        let Followed {
+            cuts, names, why_none, ..
+        } = self;
+        let steps = cuts.into_iter();
+        Told {
+            found: steps
+                .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since))
+                .collect(),
+            why_none,
+        }
     }
 }

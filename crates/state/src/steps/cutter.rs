@@ -7,7 +7,7 @@ use crate::model::step::{Origin, Step};
 
 /// Cuts the rows of a process at what was found.
 #[derive(Debug, Clone)]
-pub struct Cutter {
+pub(crate) struct Cutter {
     anchor: Anchor,
     sequence: Sequence,
     /// Since when, and from where in the sequence, a step is under way.
@@ -21,7 +21,7 @@ pub struct Cutter {
 impl Cutter {
     /// At that.
     #[must_use]
-    pub fn new(anchor: Anchor) -> Cutter {
+    pub(crate) fn new(anchor: Anchor) -> Cutter {
         Cutter {
             anchor,
             sequence: Sequence::default(),
@@ -102,7 +102,7 @@ impl Cutter {
     }
 
     /// After the last row: what began last is a step if it has done the work of one.
-    pub fn finish(&mut self) -> Option<Step> {
+    pub(crate) fn finish(&mut self) -> Option<Step> {
         let (at, from) = self.open.take()?;
         let whole = !self.anchor.told.varies && self.is_usual(&self.sequence.now.since(&from));
         (whole && !self.at_head).then(|| self.step(at, self.until, &from, true))

@@ -24,7 +24,7 @@ struct Part {
 
 /// One step in detail.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Detail {
+pub(crate) struct Detail {
     pub step: Step,
     parts: [Part; CLASSES],
     pub allocated_bytes: u64,
@@ -96,7 +96,7 @@ impl Open {
 impl Detail {
     /// All threads were in no call.
     #[must_use]
-    pub fn outside_ns(&self) -> u64 {
+    pub(crate) fn outside_ns(&self) -> u64 {
         self.step.ns().saturating_sub(self.in_calls_ns)
     }
 

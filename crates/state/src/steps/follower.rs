@@ -3,13 +3,10 @@
 //! The first rows are kept, so that what is found by them has them all. What is found later has only what comes then, and says
 //! so: who can read the rows once more begins again with [`Follower::at`].
 
-use super::account::Account;
 use super::anchor::Anchor;
 use super::finder::{Finder, Found};
 use super::piece::{Piece, Pieces};
-use super::spans::{Numbered, Spans};
 use crate::findings::interner::Interner;
-use crate::model::step::Told;
 use crate::record::{Record, Taker};
 
 /// Rows that are kept.
@@ -218,30 +215,5 @@ impl<T: Follow> Taker for Follower<T> {
             self.look_at = self.look_at.saturating_mul(2);
             self.look();
         }
-    }
-}
-
-impl Followed<Account> {
-    /// What there is to tell of the steps of each process.
-    #[must_use]
-    pub fn told(self) -> Told {
-        let Followed {
-            cuts, names, why_none, ..
-        } = self;
-        let steps = cuts.into_iter();
-        Told {
-            found: steps
-                .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since))
-                .collect(),
-            why_none,
-        }
-    }
-}
-
-impl Followed<Spans> {
-    /// When the steps of each process were.
-    #[must_use]
-    pub fn numbered(self) -> Vec<Numbered> {
-        self.cuts.into_iter().map(|cut| cut.to.numbered()).collect()
     }
 }

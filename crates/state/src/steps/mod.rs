@@ -31,5 +31,5 @@ mod tests;
 
 pub use account::Account;
 pub use anchor::Anchor;
-pub use follower::{Follow, Followed, Follower};
+pub use follower::{Followed, Follower};
 pub use spans::{Numbered, Part, Spans};

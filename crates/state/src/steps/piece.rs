@@ -34,7 +34,7 @@ pub(super) struct Call {
     pub role: Option<Role>,
     pub class: Class,
     /// It is in no other.
-    pub outermost: bool,
+    pub(crate) outermost: bool,
     /// It is at the layer where work is counted.
     pub counts: bool,
     /// What is launched, or else the function, and what stands for it.

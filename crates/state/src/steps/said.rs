@@ -54,7 +54,7 @@ pub(super) struct Range {
     /// Stands for it.
     pub symbol: u64,
     /// It is in no other of its thread.
-    pub outermost: bool,
+    pub(crate) outermost: bool,
 }
 
 /// Those of one name on one thread.

@@ -2,7 +2,7 @@
 
 use super::anchor::Anchor;
 use super::cutter::Cutter;
-use super::follower::Follow;
+use super::follower::{Follow, Followed};
 use super::piece::Piece;
 use super::ranged::{Out, Ranged};
 use crate::model::step::{Origin, Step};
@@ -143,5 +143,13 @@ impl Numbered {
                 ..Record::new(Kind::Step, step.at, self.pid)
             });
         }
+    }
+}
+
+impl Followed<Spans> {
+    /// When the steps of each process were.
+    #[must_use]
+    pub fn numbered(self) -> Vec<Numbered> {
+        self.cuts.into_iter().map(|cut| cut.to.numbered()).collect()
     }
 }

@@ -1,48 +1,25 @@
 //! Reads our own JSON lines back into rows: as far as they are whole, whatever cut them off.
 //!
-//! Owns what of a line is which part of a row. What a line has is written by `sink::json`.
+//! Owns what of a line is which part of a row; of its texts `texts` does. What a line has is written by `sink::json`.
+
+mod functions;
+mod texts;
 
 use super::line::Line;
 use super::reader::{End, Latest};
-use crate::catalog::{Catalog, Class, CopyKind, HostMemory};
+use crate::catalog::{Class, CopyKind};
 use crate::clock::Clock;
 use crate::record::{Kind, Meta, Record, Taker};
 use anyhow::{Result, anyhow, bail};
-use std::borrow::Cow;
+use functions::Functions;
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
-use std::sync::OnceLock;
+use texts::Texts;
 
 /// The longest is that of the totals.
 const LONGEST: u64 = 256 << 20;
 /// Threads whose last calls are known; when there are more, nothing is known of any for a moment.
 const MOST_THREADS: usize = 1 << 16;
-/// What stands in the line of a call of the kernel driver beside what it was asked.
-const OF_EVERY_CALL: [&str; 22] = [
-    "event_id",
-    "ts",
-    "type",
-    "layer",
-    "name",
-    "api",
-    "phase",
-    "duration_us",
-    "pid",
-    "tid",
-    "comm",
-    "depth",
-    "parent_id",
-    "category",
-    "class",
-    "failed",
-    "blocking",
-    "host",
-    "stream",
-    "address",
-    "held",
-    "stack",
-];
-
 /// JSON lines that are being read.
 pub struct Lines<R: BufRead> {
     from: R,
@@ -72,17 +49,10 @@ impl<R: BufRead> Lines<R> {
         let first = next(&mut from).map_err(refused)?;
         let first = first.ok_or_else(|| refused("it is empty".to_owned()))?;
         let meta = Line::of(&first).and_then(|line| meta(&line)).map_err(refused)?;
-        let functions = match FUNCTIONS.get() {
-            Some(known) => known,
-            None => {
-                let known = Functions::known(&Catalog::builtin()?);
-                FUNCTIONS.get_or_init(|| known)
-            }
-        };
         Ok(Lines {
             from,
             meta,
-            functions,
+            functions: Functions::builtin()?,
             callers: HashMap::new(),
         })
     }
@@ -163,7 +133,7 @@ impl<R: BufRead> Lines<R> {
                 ns: line.scaled("until", 9).map(|until| until.abs_diff(at)),
                 ..base
             },
-            Kind::Idle => Record {
+            Kind::Idle | Kind::DeviceIdle => Record {
                 ns: micros(line, "idle_us"),
                 ..base
             },
@@ -195,6 +165,7 @@ impl<R: BufRead> Lines<R> {
                 layer: "nvtx",
                 ..base
             },
+            Kind::ThreadName => Record { layer: "nvtx", ..base },
             Kind::Count => Record {
                 class: self.functions.class(line, &texts.name),
                 ns: micros(line, "total_us"),
@@ -289,136 +260,6 @@ fn meta(line: &Line<'_>) -> Result<Meta, String> {
         host: text("host"),
         tool: text("version"),
     })
-}
-
-/// Texts of a row, which may have been escaped.
-struct Texts<'a> {
-    comm: Cow<'a, str>,
-    layer: Cow<'a, str>,
-    name: Cow<'a, str>,
-    error: Option<Cow<'a, str>>,
-    kernel: Option<Cow<'a, str>>,
-    args: Option<Cow<'a, str>>,
-    stack: Option<&'a str>,
-    direction: Option<Cow<'a, str>>,
-    host: Option<Cow<'a, str>>,
-}
-
-impl<'a> Texts<'a> {
-    fn of(line: &Line<'a>, kind: Kind) -> Texts<'a> {
-        let text = |name| line.text(name).unwrap_or_default();
-        let name = match kind {
-            Kind::Lost => "function",
-            Kind::Idle => "cause",
-            _ => "name",
-        };
-        Texts {
-            comm: if kind == Kind::Xid {
-                Cow::Borrowed("")
-            } else {
-                text("comm")
-            },
-            layer: text("layer"),
-            name: if kind == Kind::Xid {
-                Cow::Borrowed("Xid")
-            } else {
-                text(name)
-            },
-            error: line.text("error"),
-            kernel: line.text("kernel"),
-            args: args(line, kind),
-            stack: line.json("stack"),
-            direction: line.text("direction"),
-            host: line.text("host"),
-        }
-    }
-
-    fn direction(&self) -> Option<CopyKind> {
-        let name = self.direction.as_deref()?;
-        CopyKind::ALL.into_iter().find(|direction| direction.name() == name)
-    }
-
-    fn host(&self) -> Option<HostMemory> {
-        HostMemory::from_name(self.host.as_deref()?)
-    }
-}
-
-/// What a row of what a device has done has in columns of its own.
-/// The number of a call holds in its file alone.
-const OF_EVERY_ACTIVITY: [&str; 10] = [
-    "ts",
-    "type",
-    "name",
-    "pid",
-    "comm",
-    "duration_us",
-    "bytes",
-    "host",
-    "stream",
-    "call_id",
-];
-
-/// The same of what a program calls a phase of its own.
-const OF_EVERY_RANGE: [&str; 8] = ["ts", "type", "name", "pid", "tid", "comm", "duration_us", "depth"];
-
-/// The arguments of a call of a library; of other rows all that stands in the line beside what each has.
-fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
-    let is_own = |name: &str| match kind {
-        Kind::Kernel => !OF_EVERY_CALL.contains(&name),
-        Kind::Xid => !["ts", "type", "layer"].contains(&name),
-        Kind::Gpu => !OF_EVERY_ACTIVITY.contains(&name),
-        Kind::Range | Kind::Mark => !OF_EVERY_RANGE.contains(&name),
-        _ => !["ts", "type", "name", "pid", "tid", "comm", "stack"].contains(&name),
-    };
-    if kind == Kind::Call {
-        return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));
-    }
-    let has_own = matches!(
-        kind,
-        Kind::Kernel | Kind::Xid | Kind::Process | Kind::Gpu | Kind::Range | Kind::Mark
-    );
-    if !has_own {
-        return None;
-    }
-    let own = line.members().iter().filter(|(name, _)| is_own(name));
-    let members: Vec<String> = own.map(|(name, value)| format!("\"{name}\":{value}")).collect();
-    (!members.is_empty()).then(|| Cow::Owned(format!("{{{}}}", members.join(","))))
-}
-
-static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
-
-/// What the built-in catalogue knows of functions: lines of earlier versions do not say it.
-struct Functions {
-    by_name: HashMap<String, (Class, bool, Vec<i32>)>,
-}
-
-impl Functions {
-    fn known(catalog: &Catalog) -> Functions {
-        let judged = |row: &crate::catalog::Row| catalog.is_failure(row, 0xffff_fffe);
-        let rows = catalog.rows.iter();
-        Functions {
-            by_name: rows
-                .map(|row| (row.symbol.clone(), (row.class, judged(row), row.ok.clone())))
-                .collect(),
-        }
-    }
-
-    fn class(&self, line: &Line<'_>, name: &str) -> Class {
-        let said = line.text("class").and_then(|name| Class::from_name(&name));
-        let known = || self.by_name.get(name).map(|(class, ..)| *class);
-        let grouped = || line.text("category").and_then(|name| Class::from_name(&name));
-        said.or_else(known).or_else(grouped).unwrap_or(Class::Other)
-    }
-
-    fn is_failure(&self, name: &str, result: Option<i64>) -> bool {
-        let code = result
-            .and_then(|result| i32::try_from(result).ok())
-            .filter(|code| *code != 0);
-        let (Some(code), Some((_, true, fine))) = (code, self.by_name.get(name)) else {
-            return false;
-        };
-        !fine.contains(&code)
-    }
 }
 
 /// Whether these are lines rather than a recording.

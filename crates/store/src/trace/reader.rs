@@ -3,10 +3,10 @@
 use super::check;
 use super::columns::Rows;
 use super::frame::{self, Frame, Holds, Next};
+use super::named::{Named, buffered};
 use super::schema::{self, Covers, Piece};
-use super::store::parts_of;
 use crate::record::{Kind, Meta, Record, Taker};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::{RecordBatchDecoder, read_dictionary};
@@ -15,7 +15,7 @@ use arrow_schema::SchemaRef;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -26,8 +26,8 @@ pub struct Reader<R: Read> {
     meta: Meta,
     texts: HashMap<i64, ArrayRef>,
     /// Files that follow.
-    more: std::vec::IntoIter<PathBuf>,
-    open: fn(&Path) -> Result<R>,
+    more: std::vec::IntoIter<Named>,
+    begin: fn(&Path, File) -> Result<R>,
     piece: Piece,
     covers: Covers,
 }
@@ -87,44 +87,20 @@ impl Latest {
 }
 
 impl Reader<BufReader<File>> {
-    /// Opens a file, or, where there is none of that name, the parts that `record --rotate` has made under it.
-    ///
-    /// # Errors
-    /// It cannot be read, is no recording, or one of a newer version.
-    pub fn open(path: &Path) -> Result<Reader<BufReader<File>>> {
-        let parts = match path.exists() {
-            true => Vec::new(),
-            false => parts_of(path),
-        };
-        let begins_at = parts.first().map_or(1, |(number, _)| *number);
-        let mut files = parts.into_iter().map(|(_, path)| path).collect::<Vec<_>>().into_iter();
-        let first = files.next().unwrap_or_else(|| path.to_owned());
-        let failed = || format!("failed to read {}", first.display());
-        let mut reader = Reader::new(open_file(&first)?).with_context(failed)?;
-        if files.len() > 0 && begins_at == 1 {
-            (reader.piece, reader.covers) = (Piece::Whole, Covers::All);
+    /// Goes on with these files. `whole`: this one is the first of all that were made.
+    pub(super) fn followed_by(mut self, more: Vec<Named>, whole: bool) -> Reader<BufReader<File>> {
+        if whole && !more.is_empty() {
+            (self.piece, self.covers) = (Piece::Whole, Covers::All);
         }
-        reader.more = files;
-        reader.open = open_file;
-        Ok(reader)
+        self.more = more.into_iter();
+        self.begin = buffered;
+        self
     }
-}
 
-impl Reader<BufReader<File>> {
     /// The file once more, whose place is always where reading is; of several files the first.
     pub(super) fn place(&self) -> Option<File> {
         self.from.get_ref().try_clone().ok()
     }
-}
-
-pub(super) fn open_file(path: &Path) -> Result<BufReader<File>> {
-    let failed = || format!("failed to read {}", path.display());
-    let file = File::open(path).with_context(failed)?;
-    let about = file.metadata().with_context(failed)?;
-    if about.is_file() && about.len() == 0 {
-        bail!("{} is empty: it was never written to", path.display());
-    }
-    Ok(BufReader::with_capacity(1 << 20, file))
 }
 
 impl<R: Read> Reader<R> {
@@ -146,7 +122,7 @@ impl<R: Read> Reader<R> {
             meta,
             texts: HashMap::new(),
             more: Vec::new().into_iter(),
-            open: |path| bail!("failed to read {}", path.display()),
+            begin: |path, _| bail!("failed to read {}", path.display()),
         })
     }
 
@@ -214,8 +190,10 @@ impl<R: Read> Reader<R> {
 
     /// Goes on with the next file.
     fn turn_over(&mut self) -> Result<(), String> {
-        let Some(path) = self.more.next() else { return Ok(()) };
-        let next = (self.open)(&path).and_then(Reader::new);
+        let Some((path, file)) = self.more.next() else {
+            return Ok(());
+        };
+        let next = (self.begin)(&path, file).and_then(Reader::new);
         let next = next.map_err(|error| crate::refusal::message(&error))?;
         if next.meta != self.meta {
             return Err(format!("{} is of another recording", path.display()));

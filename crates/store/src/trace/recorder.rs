@@ -15,6 +15,11 @@ use std::sync::Arc;
 /// Rows of the largest batch.
 const BATCH_ROWS: usize = 1 << 16;
 
+/// How batches are written.
+pub(super) fn compressed() -> Result<IpcWriteOptions, ArrowError> {
+    IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))
+}
+
 /// Turns rows into the bytes of a recording.
 pub struct Recorder {
     schema: SchemaRef,
@@ -36,7 +41,7 @@ impl Recorder {
     /// None is known.
     pub fn new(meta: &Meta) -> Result<Recorder, ArrowError> {
         let schema: SchemaRef = Arc::new(schema::schema(meta));
-        let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD))?;
+        let options = compressed()?;
         Ok(Recorder {
             writer: StreamWriter::try_new_with_options(Vec::new(), &schema, options)?,
             schema,
@@ -112,7 +117,9 @@ impl Encoder for Recorder {
                 return self.miss(record.name, record.at);
             }
             Kind::Range | Kind::Mark if self.trigger.is_full() => return self.miss("NVTX ranges", record.at),
-            Kind::Count | Kind::Sample | Kind::Idle | Kind::Overhead | Kind::Snapshot if self.trigger.is_full() => {
+            Kind::Count | Kind::Sample | Kind::Idle | Kind::DeviceIdle | Kind::Overhead | Kind::Snapshot
+                if self.trigger.is_full() =>
+            {
                 return;
             }
             Kind::Snapshot => self.share.charge(record.args.map_or(0, str::len)),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`, 4 those of
 /// types `range` and `mark`. A reader refuses newer ones, and reads all older ones.
-pub const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 4;
 
 const VERSION_KEY: &str = "gpuscope.format";
 const PIECE_KEY: &str = "gpuscope.piece";
@@ -38,7 +38,7 @@ pub(super) fn covers(schema: &Schema) -> Covers {
 
 /// What a file holds of its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Piece {
+pub(crate) enum Piece {
     Whole,
     /// One of several files that follow each other, from 1.
     Part,
@@ -112,7 +112,7 @@ pub fn schema(meta: &Meta) -> Schema {
 ///
 /// # Errors
 /// It is none of a recording, or of a newer version; says which.
-pub fn meta(schema: &Schema) -> Result<Meta, String> {
+pub(crate) fn meta(schema: &Schema) -> Result<Meta, String> {
     let text = |key: &str| {
         schema
             .metadata()

@@ -4,7 +4,7 @@ use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::record::{Encoder, Kind, Meta, Record, Taker};
 
-pub fn meta() -> Meta {
+pub(crate) fn meta() -> Meta {
     Meta {
         clock: Clock {
             start_monotonic_ns: 5,
@@ -18,7 +18,7 @@ pub fn meta() -> Meta {
 }
 
 /// A call that says everything.
-pub fn full() -> Record<'static> {
+pub(crate) fn full() -> Record<'static> {
     Record {
         ns: Some(1200),
         tid: 8,
@@ -46,7 +46,7 @@ pub fn full() -> Record<'static> {
     }
 }
 
-pub fn recorded(events: &[Record<'_>]) -> Vec<u8> {
+pub(crate) fn recorded(events: &[Record<'_>]) -> Vec<u8> {
     let mut memory = Memory::new();
     memory.start(&meta());
     events.iter().for_each(|event| memory.take(event));

@@ -5,21 +5,20 @@ use super::recording::Recording;
 use crate::record::{Meta, Record, Taker};
 use std::fs::File;
 use std::io::Seek;
-use std::path::Path;
 
 /// Rows between two looks at how far reading has come.
 const LOOK_ROWS: u64 = 1 << 16;
 
 impl Recording {
-    /// [`Recording::read`] of the recording at `path`; `watch` is told how many bytes of how many are read, now and
+    /// [`Recording::read`] of a recording that is `all` bytes long; `watch` is told how many bytes of how many are read, now and
     /// then.
-    pub fn read_watched(self, path: &Path, taker: &mut dyn Taker, watch: &mut dyn FnMut(u64, u64)) -> End {
+    pub fn read_watched(self, all: u64, taker: &mut dyn Taker, watch: &mut dyn FnMut(u64, u64)) -> End {
         let mut watched = Watched {
             taker,
             watch,
             rows: 0,
             place: self.place(),
-            all: std::fs::metadata(path).map_or(0, |about| about.len()),
+            all,
         };
         self.read(&mut watched)
     }

@@ -120,6 +120,10 @@ impl Painter for Chrome {
         self.names("thread_name", pid, tid, comm, out);
     }
 
+    fn name_thread(&mut self, pid: u32, tid: u32, name: &str, out: &mut Vec<u8>) {
+        self.names("thread_name", pid, tid, name, out);
+    }
+
     fn hold(&mut self, event: &Record<'_>, _flow: Option<u64>, _out: &mut Vec<u8>) -> Call {
         let mut text = Vec::with_capacity(160);
         said(event, &mut text);
@@ -253,6 +257,26 @@ mod tests {
     use super::*;
     use crate::export::sample;
     use crate::record::{Encoder, Kind};
+
+    #[test]
+    fn a_name_that_the_program_gives_a_thread_stays_whatever_the_system_calls_it_later() {
+        let (mut chrome, mut out) = (encoder(), Vec::new());
+        let named = Record {
+            tid: 8,
+            name: "loader\u{1b}[2J",
+            ..Record::new(Kind::ThreadName, 5, 7)
+        };
+        let call = Record {
+            tid: 8,
+            comm: "pt_main_thread",
+            ns: Some(1),
+            ..Record::new(Kind::Call, 10, 7)
+        };
+        [named, call].iter().for_each(|one| chrome.take(one, &mut out));
+        let text = String::from_utf8(out).expect("UTF-8");
+        let last = text.rfind("thread_name").expect("a name");
+        assert!(text[last..].contains("loader\\\\u{1b}[2J"), "{text}");
+    }
 
     #[test]
     fn a_step_is_a_slice_of_a_track_of_its_own() {

@@ -11,15 +11,14 @@ mod nest;
 pub mod parquet;
 pub mod paths;
 pub mod perfetto;
-mod ranges;
-pub mod scene;
+pub(crate) mod scene;
 mod sides;
 mod sums;
 mod waits;
-pub mod writing;
+pub(crate) mod writing;
 
 #[cfg(test)]
-pub mod sample;
+pub(crate) mod sample;
 
 use std::collections::HashMap;
 

@@ -4,7 +4,7 @@ use crate::catalog::{Class, CopyKind, HostMemory};
 use crate::clock::Clock;
 use crate::record::{Encoder, Ending, Kind, Meta, Record};
 
-pub fn meta() -> Meta {
+pub(crate) fn meta() -> Meta {
     Meta {
         clock: Clock {
             start_monotonic_ns: 1_000_000_000,
@@ -58,7 +58,7 @@ fn sampled(at: i64, name: &'static str, value: u64) -> Record<'static> {
 }
 
 /// In order of entry, but for a wait that comes late.
-pub fn events() -> Vec<Record<'static>> {
+pub(crate) fn events() -> Vec<Record<'static>> {
     let alloc = call(20_300, 6_000, "cuMemAlloc_v2", Class::Alloc);
     let launch = call(40_200, 2_000, "cuLaunchKernel", Class::Launch);
     let copy = call(60_000, 9_000, "cuMemcpyHtoD_v2", Class::Copy);
@@ -165,6 +165,18 @@ pub fn events() -> Vec<Record<'static>> {
             ..of_process(Kind::Idle, 24_000, "memory")
         },
         Record {
+            ns: Some(61_000),
+            tid: 8,
+            args: Some(r#"{"devices":2}"#),
+            ..of_process(Kind::Idle, 80_000, "blocked")
+        },
+        Record {
+            ns: Some(70_000),
+            tid: 8,
+            args: Some(r#"{"device":1}"#),
+            ..of_process(Kind::DeviceIdle, 75_000, "blocked")
+        },
+        Record {
             ns: Some(60_000),
             tid: 8,
             layer: "nvtx",
@@ -190,7 +202,7 @@ pub fn events() -> Vec<Record<'static>> {
 }
 
 /// The whole trace as `encoder` writes it.
-pub fn bytes(encoder: &mut dyn Encoder) -> Vec<u8> {
+pub(crate) fn bytes(encoder: &mut dyn Encoder) -> Vec<u8> {
     let mut out = Vec::new();
     encoder.start(&meta(), &mut out);
     events().iter().for_each(|event| encoder.take(event, &mut out));
@@ -203,6 +215,6 @@ pub fn bytes(encoder: &mut dyn Encoder) -> Vec<u8> {
 }
 
 /// As text.
-pub fn written(encoder: &mut dyn Encoder) -> String {
+pub(crate) fn written(encoder: &mut dyn Encoder) -> String {
     String::from_utf8(bytes(encoder)).expect("UTF-8")
 }

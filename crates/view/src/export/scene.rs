@@ -4,18 +4,19 @@
 //! second slice on the track of the stream says so: when the work was given to the stream, not when the GPU did it.
 
 mod painter;
+mod ranges;
 
-pub use painter::{Arrows, Painter, Span, Track};
+pub(crate) use painter::{Arrows, Painter, Span, Track};
 
 use super::Map;
 use super::nest::{Nest, Over};
-use super::ranges::{Placed, Ranges};
 use super::sides::Sides;
 use super::sums::Sums;
 use super::waits::Waits;
 use crate::catalog::Class;
 use crate::record::{Causes, Encoder, Ending, Kind, Meta, Record, json};
 use crate::text::quantity;
+use ranges::{Placed, Ranges};
 
 /// A call that is held.
 struct Held<C> {
@@ -43,6 +44,8 @@ pub struct Scene<P: Painter> {
     /// Of processes that live: since when, and its name.
     lives: Map<u32, (i64, String)>,
     names: Map<(u32, u32), String>,
+    /// Of threads, as programs call them: these stay.
+    given_names: Map<(u32, u32), String>,
     last: i64,
     next_submission: u64,
     /// Arrows of calls, for what devices do because of them.
@@ -68,6 +71,7 @@ impl<P: Painter> Scene<P> {
             sums: Sums::default(),
             lives: Map::default(),
             names: Map::default(),
+            given_names: Map::default(),
             last: 0,
             next_submission: SUBMISSIONS,
             causes: Causes::default(),
@@ -254,7 +258,7 @@ impl<P: Painter> Scene<P> {
 
     /// One that was measured is of a device, and has a cause; another follows from calls.
     fn idle(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
-        let devices = self.waits.devices(event.pid).filter(|_| !event.name.is_empty());
+        let devices = self.waits.devices(event).filter(|_| !event.name.is_empty());
         let pid = event.pid;
         let Some(devices) = devices else {
             return self.stretch(Track::Idle { pid }, "idle", event, out);
@@ -304,7 +308,15 @@ impl<P: Painter> Scene<P> {
         if known != event.comm {
             event.comm.clone_into(known);
             self.painter.name(event.pid, event.tid, event.comm, out);
+            if let Some(given) = self.given_names.get(&(event.pid, event.tid)) {
+                self.painter.name_thread(event.pid, event.tid, given, out);
+            }
         }
+    }
+
+    fn name_thread(&mut self, event: &Record<'_>, out: &mut Vec<u8>) {
+        self.painter.name_thread(event.pid, event.tid, event.name, out);
+        self.given_names.insert((event.pid, event.tid), event.name.to_owned());
     }
 }
 
@@ -337,7 +349,7 @@ impl<P: Painter> Encoder for Scene<P> {
                 let name = xid_name(event.args).unwrap_or_else(|| event.name.to_owned());
                 self.mark(Track::Xid, event, &name, out);
             }
-            Kind::Idle => self.idle(event, out),
+            Kind::Idle | Kind::DeviceIdle => self.idle(event, out),
             Kind::Overhead => self.overhead(event, out),
             Kind::Step => {
                 let marked = !event.layer.is_empty();
@@ -345,6 +357,7 @@ impl<P: Painter> Encoder for Scene<P> {
             }
             Kind::Gpu => self.executed(event, out),
             Kind::Range | Kind::Mark => self.annotated(event, out),
+            Kind::ThreadName => self.name_thread(event, out),
             // others have no place of their own
             _ => {}
         }

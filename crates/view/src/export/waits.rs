@@ -82,9 +82,11 @@ impl Waits {
         stays.push_back(stay);
     }
 
-    /// Those of which nothing of the process had anything to do; `None`: it is not known which it uses.
-    pub(super) fn devices(&self, pid: u32) -> Option<Devices> {
-        self.devices.get(&pid).copied()
+    /// Those that had nothing to do in this gap, as it says itself, or else what the process has used by then; `None`: not known.
+    pub(super) fn devices(&self, gap: &Record<'_>) -> Option<Devices> {
+        let device = gap.args.and_then(json::device_of_activity).map(Devices::One);
+        let several = gap.args.and_then(json::devices_of_idle).map(|_| Devices::Several);
+        device.or(several).or_else(|| self.devices.get(&gap.pid).copied())
     }
 
     /// JSON object: the cause in words, and the place where it is known.
@@ -175,10 +177,24 @@ mod tests {
             args: Some(device),
             ..row(Kind::Gpu, "gemm", 0, 10)
         };
-        assert_eq!(waits.devices(7), None);
+        let gap = row(Kind::Idle, "memory", 0, 10);
+        assert_eq!(waits.devices(&gap), None);
         waits.learn(&ran(r#"{"activity":"kernel","device":3}"#));
-        assert_eq!(waits.devices(7), Some(Devices::One(3)));
+        assert_eq!(waits.devices(&gap), Some(Devices::One(3)));
         waits.learn(&ran(r#"{"activity":"kernel","device":1}"#));
-        assert_eq!(waits.devices(7), Some(Devices::Several));
+        assert_eq!(waits.devices(&gap), Some(Devices::Several));
+    }
+
+    #[test]
+    fn a_gap_that_says_whose_it_is_lies_there_whatever_else_is_known() {
+        let waits = Waits::default();
+        let gap = |kind, args| Record {
+            args: Some(args),
+            ..row(kind, "memory", 0, 10)
+        };
+        let devices = |kind, args| waits.devices(&gap(kind, args));
+        assert_eq!(devices(Kind::DeviceIdle, r#"{"device":1}"#), Some(Devices::One(1)));
+        assert_eq!(devices(Kind::Idle, r#"{"device":0}"#), Some(Devices::One(0)));
+        assert_eq!(devices(Kind::Idle, r#"{"devices":2}"#), Some(Devices::Several));
     }
 }

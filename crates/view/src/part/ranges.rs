@@ -136,9 +136,9 @@ impl Taker for Only<'_> {
     fn take(&mut self, record: &Record<'_>) {
         match record.kind {
             // who lives is worth knowing at any time
-            Kind::Process => self.hand(record),
+            Kind::Process | Kind::ThreadName => self.hand(record),
             Kind::Count | Kind::Snapshot | Kind::Summary => {}
-            Kind::Idle => {
+            Kind::Idle | Kind::DeviceIdle => {
                 for (at, end) in self.within.parts(record.pid, record.at, record.end()) {
                     let ns = Some(end.abs_diff(at));
                     self.hand(&Record { at, ns, ..*record });

@@ -49,7 +49,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it is a frame of a call stack.
     #[must_use]
-    pub fn is_code(self) -> bool {
+    pub(crate) fn is_code(self) -> bool {
         matches!(self, Kind::Python | Kind::Native)
     }
 }

@@ -1,8 +1,8 @@
 //! Takes rows, and adds up time by call path.
 
 use super::calls::{Calls, Ran, Stack};
-use super::frames::{Frames, NO_PATH, Name, OTHER, OUTER, Process};
-use super::growing::{At, Growing};
+use super::frames::{Frames, NO_PATH, Name, OTHER, OUTER};
+use super::growing::{At, Growing, aside};
 use super::tree::{Sum, Tree};
 use super::{Map, Weight, totals};
 use crate::catalog::Class;
@@ -25,7 +25,7 @@ type Beginning = (u32, Option<u32>, Name, Stack);
 
 /// Takes rows, and adds up time by call path.
 #[derive(Debug, Clone, Default)]
-pub struct Paths {
+pub(crate) struct Paths {
     frames: Frames,
     stacks: Stacks,
     calls: Calls,
@@ -231,15 +231,9 @@ impl Paths {
         }
     }
 
-    /// Whether a device has told what it did.
-    #[must_use]
-    pub fn saw_activities(&self) -> bool {
-        !self.gpu.is_empty() || self.calls.waiting().next().is_some()
-    }
-
     /// All so far. `exact`: the totals of the run, if they are known; what they have beyond rows is `(without rows)`.
     #[must_use]
-    pub fn tree(&self, weight: Weight, exact: Option<&Snapshot>) -> Tree {
+    pub(crate) fn tree(&self, weight: Weight, exact: Option<&Snapshot>) -> Tree {
         let mut frames = self.frames.clone();
         let grown = match weight {
             Weight::Gpu => {
@@ -272,12 +266,6 @@ impl Paths {
             View::Runtime => totals::complete_all(waits.tree.clone(), totals::synced(exact), waits.sync),
         }
     }
-}
-
-/// Where a path leads that has no thread: directly behind its process.
-pub(super) fn aside(tree: &mut Growing, frames: &mut Frames, process: Process, name: Name) -> At {
-    let at = tree.step(Growing::ROOT, frames.process(process));
-    tree.step(at, name)
 }
 
 /// A stack may end with the call itself, which the leaf says already.

@@ -1,7 +1,7 @@
 //! A tree of call paths that grows to a bound: what finds no room is counted where its path left the known part.
 
 use super::Map;
-use super::frames::{Name, OTHER};
+use super::frames::{Frames, Name, OTHER, Process};
 use super::tree::{Node, Sum};
 
 /// Nodes of one tree.
@@ -95,10 +95,6 @@ impl Growing {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.nodes.len() == 1
-    }
-
     /// All nodes, each with its name; the first is the root.
     pub(super) fn nodes(&self) -> Vec<Node> {
         let node = |parent: u32, name: Name, own: Sum| Node {
@@ -119,6 +115,12 @@ impl Growing {
         }
         nodes
     }
+}
+
+/// Where a path leads that has no thread: directly behind its process.
+pub(super) fn aside(tree: &mut Growing, frames: &mut Frames, process: Process, name: Name) -> At {
+    let at = tree.step(Growing::ROOT, frames.process(process));
+    tree.step(at, name)
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ mod tests;
 mod totals;
 mod tree;
 
-pub use frames::{Frame, Kind};
-pub use gather::Paths;
-pub use tree::{Node, Sum, Tree};
+pub(crate) use frames::{Frame, Kind};
+pub(crate) use gather::Paths;
+pub(crate) use tree::Tree;
 
 use std::collections::HashMap;
 

@@ -1,8 +1,7 @@
 //! What the totals of a run have beyond its rows: calls and activities may have none.
 
 use super::frames::{Frames, NO_PATH, NO_ROW, Process};
-use super::gather::aside;
-use super::growing::Growing;
+use super::growing::{Growing, aside};
 use super::tree::Sum;
 use crate::model::snapshot::executed::Device;
 use crate::model::snapshot::{Snapshot, View, Work};

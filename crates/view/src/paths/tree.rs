@@ -115,7 +115,7 @@ impl Tree {
 
     /// Time that is in `(no call path)`, `(other)` and the like.
     #[must_use]
-    pub fn without_path(&self) -> Sum {
+    pub(crate) fn without_path(&self) -> Sum {
         let mut sum = Sum::default();
         for node in self.nodes.iter().skip(1) {
             let aside = |node: &Node| self.frames[node.frame].kind == super::Kind::Aside;
@@ -128,7 +128,7 @@ impl Tree {
 
     /// Whether any time has a call path.
     #[must_use]
-    pub fn has_paths(&self) -> bool {
+    pub(crate) fn has_paths(&self) -> bool {
         self.nodes.iter().any(|node| self.frames[node.frame].kind.is_code())
     }
 }

@@ -1,7 +1,7 @@
 //! What happened over time, in a bounded number of steps of equal length: they grow with the trace.
 
 /// Steps of which there are never more.
-pub const STEPS: usize = 240;
+pub(crate) const STEPS: usize = 240;
 /// The first length of a step, ns.
 const SHORTEST: u64 = 1_000_000;
 

@@ -8,10 +8,10 @@ mod tables;
 mod text;
 mod told;
 
-pub use functions::FunctionChange;
+pub(crate) use functions::FunctionChange;
 pub use json::to_line;
 pub use markdown::markdown;
-pub use measures::{Measure, Unit};
+pub(crate) use measures::{Measure, Unit};
 pub use text::page;
 
 use super::{Report, words};

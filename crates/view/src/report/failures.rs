@@ -54,7 +54,7 @@ pub struct Span {
 /// A fault of a device.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Xid {
-    pub at_ns: i64,
+    pub(crate) at_ns: i64,
     /// As docs/output.md has them.
     #[serde(flatten)]
     pub fields: Map<String, Value>,

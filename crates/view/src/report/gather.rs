@@ -12,74 +12,24 @@ use super::processes::Processes;
 use super::ranges::RangeTally;
 use super::rates::RateTally;
 use super::slowest::Slowest;
+use super::source::Source;
 use super::steps::Iterations;
 use super::waits::Waits;
 use super::words::at;
 use crate::catalog::Class;
-use crate::clock::Clock;
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::paths::{Paths, Weight};
 use crate::record::{Kind, Meta, Record, Taker};
 use crate::text::quantity::{count, duration, plural};
-use std::fmt;
 
 /// A row this much earlier than one before it is no matter of order.
 const BACKWARDS_NS: i64 = 1_000_000_000;
 
-/// Where the rows came from.
-#[derive(Debug, Clone, Default)]
-pub struct Source {
-    /// Name of the file, or what was traced.
-    pub name: String,
-    pub meta: Option<Meta>,
-    /// With that of the totals.
-    pub rows: u64,
-    /// Why reading ended early.
-    pub cut: Option<String>,
-    /// Why its summary is none.
-    pub unreadable: Option<String>,
-    /// There is no summary: totals are those of a snapshot.
-    pub until: Option<Until>,
-    /// Until when, ns since the start of the trace, there are totals of the whole trace, of which these are not all rows.
-    pub of_more_until: Option<i64>,
-    /// Which part of it alone, as a sentence.
-    pub part: Option<String>,
-    /// It is a trace of now, not a recording.
-    pub live: bool,
-}
-
-/// Until when totals are known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Until {
-    /// ns since the start of the trace.
-    pub at: i64,
-    /// Rows behind it, where that is known.
-    pub rows_after: Option<u64>,
-}
-
-impl fmt::Display for Until {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "totals are those up to {} (its last snapshot)", at(self.at))?;
-        match self.rows_after {
-            Some(rows) => write!(f, "; {} came after it", plural(rows, "row")),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Source {
-    /// When the trace began.
-    #[must_use]
-    pub fn clock(&self) -> Option<Clock> {
-        self.meta.as_ref().map(|meta| meta.clock)
-    }
-}
-
 /// Takes rows, and adds up what a report says.
 #[derive(Debug, Clone, Default)]
-pub struct Gatherer {
+pub(crate) struct Gatherer {
     meta: Option<Meta>,
     /// Where the first row of a call begins, and where the last ends.
     span: Option<(i64, i64)>,
@@ -215,7 +165,7 @@ impl Gatherer {
 
     /// What the rows so far say. `exact`: the summary of the run, if it is known.
     #[must_use]
-    pub fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
+    pub(crate) fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
         let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
         let told = exact.as_ref();
         let waited = self.waits.list(&self.functions, told, source.until.is_some());

@@ -49,8 +49,8 @@ impl Histogram {
 /// Calls that took from `from_ns` to less than `to_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Bucket {
-    pub from_ns: u64,
-    pub to_ns: u64,
+    pub(crate) from_ns: u64,
+    pub(crate) to_ns: u64,
     pub count: u64,
 }
 

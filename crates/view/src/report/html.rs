@@ -1,6 +1,4 @@
-//! The report as one page that needs nothing from any network.
-//!
-//! Every text of the trace goes through `Text`; the page forbids scripts but its own, and all connections.
+//! The report as one page that needs nothing from any network. Every text of the trace goes through `Text`.
 
 mod findings;
 mod flame;
@@ -10,74 +8,41 @@ mod plots;
 use super::{Report, chapters, short, words};
 use crate::section::Chapter;
 use crate::section::html::{Text, sentence, write as write_chapter};
+use crate::section::page::{close, notes, open};
 use crate::text::quantity::{bytes, count, duration, plural};
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("html/page.css");
-const SCRIPT: &str = concat!(include_str!("html/page.js"), include_str!("html/flame.js"));
-/// Only what has it may run.
-const NONCE: &str = "gpuscope-report";
-/// Three rising bars.
-const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Crect \
-                    width='16' height='16' rx='3' fill='%23356b00'/%3E%3Cpath d='M4.5 12V9M8 12V6.5M11.5 12V4' \
-                    stroke='white' stroke-width='2' stroke-linecap='round'/%3E%3C/svg%3E";
+const SCRIPT: &str = include_str!("html/flame.js");
 
 /// The whole page.
 #[must_use]
 pub fn page(report: &Report) -> String {
     let title = words::title(report);
     let chapters = chapters::of(report);
-    let mut page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
-         style-src 'unsafe-inline'; script-src 'nonce-{NONCE}'; base-uri 'none'; form-action 'none'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title} – gpuscope</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>\n{STYLE}</style>\n\
-         </head>\n<body>\n",
-        title = Text(&title),
+    let mut page = String::new();
+    open(
+        &title,
+        &words::circumstances(report).join(" · "),
+        links(report, &chapters),
+        &mut page,
     );
-    header(report, &title, &chapters, &mut page);
-    page.push_str("<main>\n");
-    notes(report, &mut page);
+    notes(report.notes.iter(), &mut page);
     tiles(report, &mut page);
     findings::write(report, &mut page);
     plots::write(report, &mut page);
     flame::write(report, &mut page);
     chapters.iter().for_each(|chapter| write_chapter(chapter, &mut page));
     footer(report, &mut page);
-    let _ = write!(
-        page,
-        "</main>\n<script nonce=\"{NONCE}\">\n{SCRIPT}</script>\n</body>\n</html>\n"
-    );
+    close(SCRIPT, &mut page);
     page
 }
 
-fn header(report: &Report, title: &str, chapters: &[Chapter], page: &mut String) {
-    let about = words::circumstances(report).join(" · ");
-    let _ = write!(
-        page,
-        "<header>\n<div class=\"bar\">\n<span class=\"brand\">gpuscope</span>\n<nav>\n"
-    );
+/// What is above the chapters, and these.
+fn links<'a>(report: &Report, chapters: &'a [Chapter]) -> impl Iterator<Item = (&'a str, &'a str)> {
     let plots = (!report.rates.steps.is_empty()).then_some(("time", "Over time"));
     let paths = flame::says(report).then_some(("paths", "Call paths"));
     let above = [("findings", "Findings")].into_iter().chain(plots).chain(paths);
-    for (id, name) in above.chain(chapters.iter().map(|chapter| (chapter.id, chapter.name))) {
-        let _ = writeln!(page, "<a href=\"#{id}\">{name}</a>");
-    }
-    let _ = write!(
-        page,
-        "</nav>\n<button id=\"theme\" type=\"button\" aria-label=\"light or dark\">◐</button>\n</div>\n\
-         <h1>{}</h1>\n<p class=\"about\">{}</p>\n</header>\n",
-        Text(title),
-        Text(&about)
-    );
-}
-
-fn notes(report: &Report, page: &mut String) {
-    for note in &report.notes {
-        let _ = writeln!(page, "<p class=\"note\">{}</p>", Text(note));
-    }
+    above.chain(chapters.iter().map(|chapter| (chapter.id, chapter.name)))
 }
 
 fn tiles(report: &Report, page: &mut String) {

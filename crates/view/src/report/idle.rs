@@ -37,22 +37,22 @@ pub struct Idle {
     pub window_ns: u64,
     pub gaps: u64,
     pub total_ns: u64,
-    pub longest_ns: u64,
+    pub(crate) longest_ns: u64,
     /// Its device has told what it did: of several the one that was idle for longest. Else it follows from calls.
     pub measured: bool,
     /// Not everything that gives devices work was seen: no bound.
     pub inferred: bool,
     /// Idle time if streams that were given nothing for a second are done: inferred. At least `total_ns`.
-    pub likely_ns: u64,
+    pub(crate) likely_ns: u64,
     /// Of those told one by one, which last 20 µs and more. Longest first.
     pub longest: Vec<Gap>,
     /// What its threads did in the gaps; most time first. Outermost calls, all threads together: may be more than the
     /// gaps. An empty name: in no call.
-    pub meanwhile: Vec<Meanwhile>,
+    pub(crate) meanwhile: Vec<Meanwhile>,
     /// Length of a step of `idle_ns`.
-    pub step_ns: u64,
+    pub(crate) step_ns: u64,
     /// Where the first step begins.
-    pub from_ns: i64,
+    pub(crate) from_ns: i64,
     /// Idle time in each step.
     pub idle_ns: Vec<u64>,
 }
@@ -60,10 +60,10 @@ pub struct Idle {
 /// One gap.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gap {
-    pub at_ns: i64,
+    pub(crate) at_ns: i64,
     pub ns: u64,
     /// In which function most of it was spent; `None`: in no call.
-    pub mostly_in: Option<String>,
+    pub(crate) mostly_in: Option<String>,
     /// Why nothing ran, where that was measured.
     pub cause: Option<&'static str>,
 }
@@ -83,14 +83,14 @@ pub(super) fn share_words(ns: u64, of_ns: u64) -> String {
 
 /// `30.7 %`, rounded down.
 #[must_use]
-pub fn at_least(ns: u64, of_ns: u64) -> String {
+pub(crate) fn at_least(ns: u64, of_ns: u64) -> String {
     let thousandths = u128::from(ns) * 1000 / u128::from(of_ns.max(1));
     format!("{}.{} %", thousandths / 10, thousandths % 10)
 }
 
 /// Time in gaps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Meanwhile {
+pub(crate) struct Meanwhile {
     pub name: String,
     pub ns: u64,
 }

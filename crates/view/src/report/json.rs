@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Of the schema: raised when the meaning of a field changes.
-pub const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct Document<'a> {

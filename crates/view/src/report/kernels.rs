@@ -112,7 +112,7 @@ impl Kernel {
 
     /// How often it was put to work: launched, but for what only went into a graph, and by graphs.
     #[must_use]
-    pub fn runs(&self) -> u64 {
+    pub(crate) fn runs(&self) -> u64 {
         let launched = self.launches.saturating_sub(self.captured.unwrap_or(0));
         launched.saturating_add(self.in_graphs.unwrap_or(0))
     }

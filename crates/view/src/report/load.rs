@@ -11,7 +11,7 @@ use crate::model::snapshot::{self, Snapshot};
 use crate::part::Part;
 use crate::record::{Meta, Record, Taker};
 use crate::steps::Follower;
-use crate::trace::{Covers, End, Latest, Recording, can_be_read_again};
+use crate::trace::{Covers, End, Files, Latest};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -208,17 +208,17 @@ impl Taker for Collector {
 ///
 /// # Errors
 /// It cannot be read, is none, or nothing in it can be read.
-pub fn load(path: &Path, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
-    let reader = Recording::open(path)?;
+pub fn load(files: &Files, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Result<Report> {
+    let reader = files.recording()?;
     let mut collector = Collector::of(part);
     collector.covers(part.covers(reader.covers()));
-    let end = part.through(&mut collector, |to| reader.read_watched(path, to, watch));
-    if let Some(anchors) = collector.steps.again().filter(|_| can_be_read_again(path)) {
+    let end = part.through(&mut collector, |to| reader.read_watched(files.bytes(), to, watch));
+    if let Some(anchors) = collector.steps.again().filter(|_| files.can_be_read_again()) {
         let mut follower = Follower::at(anchors);
-        Recording::open(path)?.read_watched(path, &mut follower, watch);
+        files.recording()?.read_watched(files.bytes(), &mut follower, watch);
         collector.steps = StepTally::Takes(Box::new(follower));
     }
-    conclude(path, &mut collector, end)
+    conclude(files.path(), &mut collector, end)
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {

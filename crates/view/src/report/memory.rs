@@ -34,7 +34,7 @@ pub struct Memory {
 impl Memory {
     /// The most that one process held, bytes; `None`: not known.
     #[must_use]
-    pub fn peak_bytes(&self) -> Option<u64> {
+    pub(crate) fn peak_bytes(&self) -> Option<u64> {
         self.processes.iter().map(|process| process.peak_bytes).max()
     }
 }
@@ -44,19 +44,19 @@ impl Memory {
 pub struct Held {
     pub pid: u32,
     pub peak_bytes: u64,
-    pub peak_at_ns: i64,
+    pub(crate) peak_at_ns: i64,
     /// After the last row that says so.
-    pub last_bytes: u64,
-    pub last_at_ns: i64,
+    pub(crate) last_bytes: u64,
+    pub(crate) last_at_ns: i64,
     /// Length of a step of `points`, ns.
-    pub step_ns: u64,
+    pub(crate) step_ns: u64,
     /// Least and most in each step.
-    pub points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
 }
 
 /// Bytes held in a step around `at_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Point {
+pub(crate) struct Point {
     pub at_ns: i64,
     pub min_bytes: u64,
     pub max_bytes: u64,

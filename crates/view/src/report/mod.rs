@@ -19,7 +19,7 @@ pub mod html;
 mod idle;
 pub mod json;
 mod kernels;
-pub mod live;
+pub(crate) mod live;
 pub mod load;
 pub mod markdown;
 mod memory;
@@ -29,32 +29,34 @@ mod processes;
 mod ranges;
 mod rates;
 mod short;
-pub mod site;
+pub(crate) mod site;
 mod slowest;
+mod source;
 mod steps;
 #[cfg(test)]
 mod steps_tests;
 pub mod text;
 mod texts;
 mod waits;
-pub mod words;
+pub(crate) mod words;
 
-pub use copies::Copies;
-pub use driver::DriverShare;
-pub use failures::{Failure, Losses, Xid};
-pub use functions::{Function, Layer};
-pub use gather::{Gatherer, Source, Until};
-pub use idle::{Gap, Idle, Meanwhile, at_least};
-pub use kernels::Kernel;
+pub(crate) use copies::Copies;
+pub(crate) use driver::DriverShare;
+pub(crate) use failures::{Failure, Losses, Xid};
+pub(crate) use functions::{Function, Layer};
+pub(crate) use gather::Gatherer;
+pub(crate) use idle::{Gap, Idle, Meanwhile, at_least};
+pub(crate) use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load};
-pub use memory::{Held, Memory, MemorySite, Point};
-pub use processes::{Process, Thread};
-pub use ranges::{Mark, Range, Ranges};
-pub use rates::{DIRECTIONS, Rates, Step};
-pub use slowest::Slow;
-pub use steps::Iterations;
-pub use waits::{Hidden, Wait, WaitSite};
+pub(crate) use memory::{Held, Memory, MemorySite, Point};
+pub(crate) use processes::{Process, Thread};
+pub(crate) use ranges::Ranges;
+pub(crate) use rates::{DIRECTIONS, Rates, Step};
+pub(crate) use slowest::Slow;
+pub use source::{Source, Until};
+pub(crate) use steps::Iterations;
+pub(crate) use waits::{Hidden, Wait, WaitSite};
 
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::Outside;
@@ -121,13 +123,13 @@ pub struct Report {
 impl Report {
     /// From the first to the last moment of any call, ns.
     #[must_use]
-    pub fn wall_ns(&self) -> u64 {
+    pub(crate) fn wall_ns(&self) -> u64 {
         self.run.wall_ns
     }
 
     /// What findings do not explain, where they were looked for.
     #[must_use]
-    pub fn unexplained(&self) -> Option<String> {
+    pub(crate) fn unexplained(&self) -> Option<String> {
         let looked = self.not_looked_for.is_none();
         looked.then(|| self.run.unexplained(&self.findings)).flatten()
     }
@@ -151,26 +153,26 @@ impl Report {
 
     /// Runs of kernels: launched, and by graphs whose making was seen. `None`: rows alone do not say.
     #[must_use]
-    pub fn kernel_runs(&self) -> Option<u64> {
+    pub(crate) fn kernel_runs(&self) -> Option<u64> {
         let runs = sum(self.kernels.iter().map(Kernel::runs));
         Some(runs).filter(|_| self.exact && !self.kernels.is_empty())
     }
 
     /// Bytes that were copied.
     #[must_use]
-    pub fn copied_bytes(&self) -> u64 {
+    pub(crate) fn copied_bytes(&self) -> u64 {
         sum(self.copies.iter().map(|copies| copies.bytes))
     }
 
     /// Time in calls that wait and say so, of all threads together, ns.
     #[must_use]
-    pub fn wait_ns(&self) -> u64 {
+    pub(crate) fn wait_ns(&self) -> u64 {
         sum(self.waits.iter().map(|wait| wait.total_ns))
     }
 
     /// The layer that says what happened: the driver, where it is seen at work; else the runtime.
     #[must_use]
-    pub fn cuda(&self) -> Option<&Layer> {
+    pub(crate) fn cuda(&self) -> Option<&Layer> {
         let named = |name: &str| self.layers.iter().find(|layer| layer.layer == name);
         let driver = named("driver").filter(|layer| layer.functions.iter().any(works));
         driver.or_else(|| named("runtime")).or_else(|| named("driver"))
@@ -179,7 +181,7 @@ impl Report {
     /// Time in calls that wait although nobody asked; and whether all of that was waiting. Some may be in
     /// [`Self::wait_ns`], too.
     #[must_use]
-    pub fn hidden_ns(&self) -> (u64, bool) {
+    pub(crate) fn hidden_ns(&self) -> (u64, bool) {
         let measured = self.hidden.iter().all(|wait| !wait.at_most);
         (sum(self.hidden.iter().map(|wait| wait.total_ns)), measured)
     }

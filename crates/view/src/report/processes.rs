@@ -37,8 +37,8 @@ pub struct Thread {
     /// In outermost calls.
     pub in_calls_ns: u64,
     /// On a CPU, and ready but waiting for one, between the first and the last measure; `None`: it was not measured.
-    pub cpu_ns: Option<u64>,
-    pub runnable_ns: Option<u64>,
+    pub(crate) cpu_ns: Option<u64>,
+    pub(crate) runnable_ns: Option<u64>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -27,12 +27,12 @@ pub struct Range {
     pub p50_ns: Option<u64>,
     pub max_ns: u64,
     /// What devices took for calls of which it was the innermost; `None`: no activity was recorded.
-    pub gpu_ns: Option<u64>,
+    pub(crate) gpu_ns: Option<u64>,
 }
 
 /// Moments that the program has marked with one name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mark {
+pub(crate) struct Mark {
     pub domain: String,
     pub name: String,
     pub count: u64,
@@ -43,11 +43,11 @@ pub struct Mark {
 pub struct Ranges {
     /// Most time first.
     pub ranges: Vec<Range>,
-    pub marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
     /// What devices took for calls outside all ranges, or whose call was not found.
-    pub gpu_outside_ns: Option<u64>,
+    pub(crate) gpu_outside_ns: Option<u64>,
     /// There were more than could be matched: times of devices are at least what is said.
-    pub gpu_at_least: bool,
+    pub(crate) gpu_at_least: bool,
 }
 
 /// Domain and name, by number.

@@ -8,13 +8,13 @@ use crate::record::Record;
 use serde::Serialize;
 
 /// Directions of copies, and that which is not known.
-pub const DIRECTIONS: [&str; 6] = ["HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "unknown"];
+pub(crate) const DIRECTIONS: [&str; 6] = ["HtoD", "DtoH", "DtoD", "PtoP", "HtoH", "unknown"];
 
 /// Steps of equal length over the trace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rates {
     /// Length of a step.
-    pub step_ns: u64,
+    pub(crate) step_ns: u64,
     pub steps: Vec<Step>,
 }
 
@@ -22,7 +22,7 @@ pub struct Rates {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Step {
     /// Its middle.
-    pub at_ns: i64,
+    pub(crate) at_ns: i64,
     /// Calls of libraries with rows, of all layers together.
     pub calls: u64,
     pub failed: u64,
@@ -30,7 +30,7 @@ pub struct Step {
     /// By direction, in the order of HtoD, DtoH, DtoD, PtoP, HtoH, unknown. A copy's bytes are spread over its call.
     pub copied_bytes: [u64; DIRECTIONS.len()],
     /// In calls that wait, all threads together.
-    pub wait_ns: u64,
+    pub(crate) wait_ns: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -5,29 +5,29 @@ use crate::frame::json::{frame_of, frames_of as frames_in};
 use crate::frame::lines::{frame_lines, frame_place};
 use serde_json::Value;
 
-pub use crate::sink::memory::Apart;
+pub(crate) use crate::sink::memory::Apart;
 
 /// The frames of a stack as a row has it, innermost first; of what is none, nothing.
 #[must_use]
-pub fn frames(stack: &str) -> Vec<Frame> {
+pub(crate) fn frames(stack: &str) -> Vec<Frame> {
     frames_in(stack)
 }
 
 /// The same of a stack as a summary has it.
 #[must_use]
-pub fn frames_of(stack: &[Value]) -> Vec<Frame> {
+pub(crate) fn frames_of(stack: &[Value]) -> Vec<Frame> {
     stack.iter().map(frame_of).collect()
 }
 
 /// The frame that a person looks for, as `train.py:42 forward`. `None`: there is no stack in it.
 #[must_use]
-pub fn place(stack: &str) -> Option<String> {
+pub(crate) fn place(stack: &str) -> Option<String> {
     frame_place(&frames(stack))
 }
 
 /// That frame, those that led to it, and the way from there into the driver.
 #[must_use]
-pub fn lines(stack: &str) -> Vec<String> {
+pub(crate) fn lines(stack: &str) -> Vec<String> {
     frame_lines(&frames(stack))
 }
 

@@ -13,7 +13,7 @@ const LONGEST: usize = 1 << 14;
 /// One call.
 #[derive(Debug, Clone, Serialize)]
 pub struct Slow {
-    pub at_ns: i64,
+    pub(crate) at_ns: i64,
     pub ns: u64,
     pub pid: u32,
     pub tid: u32,

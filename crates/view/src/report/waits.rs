@@ -38,7 +38,7 @@ pub struct Hidden {
     /// In the calls.
     pub total_ns: u64,
     /// Not all of that time need have been spent waiting.
-    pub at_most: bool,
+    pub(crate) at_most: bool,
     pub sites: Vec<WaitSite>,
 }
 

@@ -4,14 +4,14 @@ use super::{Copies, Hidden, Report, sum};
 use crate::model::finding::Moment;
 use crate::model::snapshot::{Figure, View};
 use crate::model::work::{GraphReport, HiddenKind};
-pub use crate::section::words::{at, bandwidth, per_second, percent};
+pub(crate) use crate::section::words::{at, bandwidth, per_second, percent};
 pub(super) use crate::sink::findings::{at as at_place, cost, headline, place, stack};
 use crate::sink::work::{graph_words, hidden_words};
 use crate::text::quantity::{count, date, duration, plural};
 
 /// The traced command, or the file.
 #[must_use]
-pub fn title(report: &Report) -> String {
+pub(crate) fn title(report: &Report) -> String {
     let command = report.source.meta.as_ref().map(|meta| meta.command.join(" "));
     command
         .filter(|command| !command.is_empty())
@@ -44,14 +44,14 @@ pub(crate) fn moment_utc(unix_ns: u64) -> String {
 
 /// `1,234`, and which layer it is of where that is not the driver's.
 #[must_use]
-pub fn figure(figure: Figure) -> String {
+pub(crate) fn figure(figure: Figure) -> String {
     let note = figure.note().map_or_else(String::new, |note| format!(" ({note})"));
     format!("{}{note}", count(figure.number))
 }
 
 /// What graphs did, a line each; none where there are none or it is not known.
 #[must_use]
-pub fn graphs(report: &Report) -> Vec<String> {
+pub(crate) fn graphs(report: &Report) -> Vec<String> {
     let graphs = report.graphs().unwrap_or_default();
     graph_words(&GraphReport {
         launches: graphs.launches,
@@ -65,7 +65,7 @@ pub fn graphs(report: &Report) -> Vec<String> {
 
 /// `9,921 launches of 16, graphs ran 1,200 more`.
 #[must_use]
-pub fn kernels(report: &Report) -> String {
+pub(crate) fn kernels(report: &Report) -> String {
     let launches = sum(report.kernels.iter().map(|kernel| kernel.launches));
     let in_graphs = sum(report.kernels.iter().filter_map(|kernel| kernel.in_graphs));
     let more = match in_graphs {
@@ -78,7 +78,7 @@ pub fn kernels(report: &Report) -> String {
 
 /// `1.2 s in calls, all threads together`, and which layer that is of where it is not the driver's.
 #[must_use]
-pub fn waiting(report: &Report) -> String {
+pub(crate) fn waiting(report: &Report) -> String {
     let layer = match report.wait_calls.view {
         View::Driver => "",
         View::Runtime => " (runtime layer)",
@@ -96,14 +96,14 @@ pub(crate) fn unasked(report: &Report) -> Option<String> {
 
 /// Why such calls wait.
 #[must_use]
-pub fn hidden(wait: &Hidden) -> String {
+pub(crate) fn hidden(wait: &Hidden) -> String {
     let known = HiddenKind::from_name(&wait.kind);
     known.map_or_else(|| wait.kind.clone(), |kind| hidden_words(kind).to_owned())
 }
 
 /// `host → device, pinned memory, blocking`.
 #[must_use]
-pub fn copies(copies: &Copies) -> String {
+pub(crate) fn copies(copies: &Copies) -> String {
     let direction = match copies.direction.as_deref() {
         Some("HtoD") => "host → device",
         Some("DtoH") => "device → host",
@@ -125,7 +125,7 @@ pub fn copies(copies: &Copies) -> String {
 
 /// `at 3.204 s for 12.3 ms: cudaMalloc of thread 1240`.
 #[must_use]
-pub fn moment(moment: &Moment) -> String {
+pub(crate) fn moment(moment: &Moment) -> String {
     let length = match moment.ns {
         0 => String::new(),
         ns => format!(" for {}", duration(ns)),
@@ -139,7 +139,7 @@ pub fn moment(moment: &Moment) -> String {
 
 /// What a report without findings says.
 #[must_use]
-pub fn healthy(report: &Report) -> String {
+pub(crate) fn healthy(report: &Report) -> String {
     match (&report.not_looked_for, report.run.weakness(|_| true)) {
         (Some(why), _) => format!("findings: not looked for: {why}"),
         (None, Some(_)) => "no findings in the calls that have rows; others were lost".to_owned(),

@@ -1,6 +1,6 @@
 //! Cells: values of a kind, of which each form makes what it needs.
 
-use super::words::{at, bandwidth, change, percent};
+use super::words::{at, bandwidth, change, hours, percent};
 use crate::text::quantity::{bytes, count, duration};
 
 /// One value. Texts are as they are in the trace.
@@ -12,6 +12,8 @@ pub enum Cell {
     Bytes(u64),
     /// ns.
     Duration(u64),
+    /// Seconds that are told in hours, as those of devices are.
+    Hours(f64),
     /// ns; more or less than before.
     More(i64),
     /// ns since the start of the trace.
@@ -53,7 +55,7 @@ impl Cell {
 
     /// A line of the program whose stack is not kept.
     #[must_use]
-    pub fn site(place: String) -> Cell {
+    pub(crate) fn site(place: String) -> Cell {
         Cell::Site {
             place,
             stack: Vec::new(),
@@ -68,6 +70,7 @@ impl Cell {
             Cell::Count(number) => count(*number),
             Cell::Bytes(size) => bytes(*size),
             Cell::Duration(ns) => duration(*ns),
+            Cell::Hours(seconds) => hours(*seconds),
             Cell::More(ns) if *ns < 0 => format!("-{}", duration(ns.unsigned_abs())),
             Cell::More(ns) => format!("+{}", duration(ns.unsigned_abs())),
             Cell::Moment(ns) => at(*ns),
@@ -87,7 +90,7 @@ impl Cell {
         match self {
             Cell::Count(number) | Cell::Bytes(number) | Cell::Duration(number) => Some(*number as f64),
             Cell::More(ns) | Cell::Moment(ns) => Some(*ns as f64),
-            Cell::Share(number) | Cell::Change(number) | Cell::Bandwidth(number) => Some(*number),
+            Cell::Hours(number) | Cell::Share(number) | Cell::Change(number) | Cell::Bandwidth(number) => Some(*number),
             Cell::AtLeast(cell) | Cell::AtMost(cell) => cell.value(),
             _ => None,
         }

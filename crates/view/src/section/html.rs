@@ -28,7 +28,7 @@ pub fn write(chapter: &Chapter, page: &mut String) {
 }
 
 /// A paragraph of it.
-pub fn sentence(line: &str, page: &mut String) {
+pub(crate) fn sentence(line: &str, page: &mut String) {
     let _ = writeln!(page, "<p>{}</p>", Text(line));
 }
 

@@ -19,7 +19,7 @@ pub fn write(chapter: &Chapter, out: &mut String) {
 }
 
 /// Appends a table and what it leaves out, with an empty line behind.
-pub fn table(table: &Table, out: &mut String) {
+pub(crate) fn table(table: &Table, out: &mut String) {
     if table.rows.is_empty() {
         return;
     }
@@ -44,7 +44,7 @@ pub fn table(table: &Table, out: &mut String) {
 }
 
 /// A line of its own, with an empty line behind.
-pub fn sentence(line: &str, out: &mut String) {
+pub(crate) fn sentence(line: &str, out: &mut String) {
     let _ = write!(out, "{}\n\n", cell(line));
 }
 
@@ -80,7 +80,7 @@ fn html(text: &str) -> String {
 }
 
 /// Text from a trace in a cell or in a line of its own: neither markup nor the end of the cell.
-pub(crate) fn cell(text: &str) -> String {
+pub fn cell(text: &str) -> String {
     let text = escaped(text);
     let mut out = String::new();
     if begins_a_list(&text) {

@@ -5,17 +5,17 @@
 //! comes from the trace is not escaped before it gets here.
 
 mod cell;
-#[cfg(feature = "record")]
 pub mod html;
-#[cfg(feature = "record")]
 pub mod markdown;
 mod names;
+pub mod page;
 mod table;
 pub mod text;
-pub mod words;
+pub(crate) mod words;
 
 pub use cell::Cell;
-pub use table::{Column, Row, Table};
+pub(crate) use table::Row;
+pub use table::{Column, Table};
 
 /// What belongs together, under one title.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +74,7 @@ impl Chapter {
     }
 }
 
-#[cfg(all(test, feature = "record"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -69,7 +69,7 @@ impl Column {
         self
     }
 
-    /// Only where some row has a number other than 0 in it.
+    /// Only where some row has a number other than 0, or words, in it.
     #[must_use]
     pub const fn rare(mut self) -> Column {
         self.rare = true;
@@ -78,14 +78,14 @@ impl Column {
 
     /// Only where there is much room.
     #[must_use]
-    pub const fn on_pages(mut self) -> Column {
+    pub(crate) const fn on_pages(mut self) -> Column {
         self.room = Room::Pages;
         self
     }
 
     /// Only where rows have parts below them.
     #[must_use]
-    pub const fn in_lines(mut self) -> Column {
+    pub(crate) const fn in_lines(mut self) -> Column {
         self.room = Room::Lines;
         self
     }
@@ -188,7 +188,7 @@ impl Table {
 
     /// Its columns of numbers have so many characters at least, so that tables below each other are alike.
     #[must_use]
-    pub fn wide(mut self, least: &[usize]) -> Table {
+    pub(crate) fn wide(mut self, least: &[usize]) -> Table {
         let is_number = |column: &&mut Column| column.side == Side::Number;
         let numbers = self.columns.iter_mut().filter(is_number);
         numbers.zip(least).for_each(|(column, least)| column.least = *least);
@@ -198,8 +198,8 @@ impl Table {
     /// The columns that `shown` has room for, with their places in a row.
     pub(super) fn columns_of(&self, left_out: Room) -> Vec<(usize, &Column)> {
         let has_number = |row: &Row, index: usize| {
-            let value = row.cells.get(index).and_then(Cell::value);
-            value.is_some_and(|value| value != 0.0)
+            let cell = row.cells.get(index);
+            cell.is_some_and(|cell| cell.value().map_or(cell.says(), |value| value != 0.0))
         };
         let is_shown = |index: usize, column: &Column| {
             column.room != left_out && (!column.rare || self.rows.iter().any(|row| has_number(row, index)))

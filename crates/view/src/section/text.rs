@@ -28,7 +28,7 @@ fn sentence(line: &str, out: &mut String) {
 }
 
 /// Appends a table and what it leaves out.
-pub fn table(table: &Table, ink: Ink, out: &mut String) {
+pub(crate) fn table(table: &Table, ink: Ink, out: &mut String) {
     if table.rows.is_empty() {
         return;
     }

@@ -1,13 +1,13 @@
 //! What devices have executed, in the summary: as text and as JSON.
 
+use super::ALL_IN;
 use super::by_site;
 use super::causes;
-use super::summary::ALL_IN;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
-    CopyTotal, Coverage, DeviceReport, KernelTotal, Matching, OverheadTotal, Report, Sampled, Seen, Total, part_words,
-    windows_words,
+    CopyTotal, Coverage, DeviceReport, KernelTotal, LimitedBy, Matching, OverheadTotal, Report, Sampled, Seen, Total,
+    part_words, windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -23,7 +23,7 @@ const KERNELS: usize = 10;
 
 /// All of it.
 #[must_use]
-pub fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
+pub(crate) fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     let devices = report.devices.iter();
     let devices = devices.map(|device| device_json(device, report, stacks, full));
     let mut all = json!({
@@ -49,7 +49,8 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
     });
     let kernels = device.by_kernel.iter().map(|kernel| {
         json!({"kernel": shown(kernel, full), "symbol": kernel.name.as_ref().map(|name| &name.symbol),
-            "runs": kernel.total.count, "total_us": micros(kernel.total.ns), "max_us": micros(kernel.total.max_ns)})
+            "runs": kernel.total.count, "total_us": micros(kernel.total.ns), "max_us": micros(kernel.total.max_ns),
+            "occupancy_percent": occupancy_of(kernel).map(|share| (share * 1e4).round() / 1e2), "limited_by": limit_of(kernel)})
     });
     json!({
         "pid": device.pid,
@@ -128,7 +129,7 @@ fn certainty_of(device: &DeviceReport, report: &Report) -> Certainty {
 
 /// The section of the summary; empty where no process has started CUDA.
 #[must_use]
-pub fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
+pub(crate) fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
     let mut out = String::new();
     if !report.devices.is_empty() {
         out.push_str("\nGPU, as executed (CUPTI)\n");
@@ -236,6 +237,8 @@ fn kernels_text(device: &DeviceReport, full: bool, out: &mut String) {
         Column::number("runs"),
         Column::number("mean"),
         Column::number("max"),
+        Column::number("occupancy").rare(),
+        Column::text("limited by").after(", limited by ").rare(),
     ];
     let all = device.kernels.ns.max(1);
     let rows = device.by_kernel.iter().map(|kernel| {
@@ -247,15 +250,28 @@ fn kernels_text(device: &DeviceReport, full: bool, out: &mut String) {
             Cell::Count(total.count),
             Cell::Duration(total.ns / total.count.max(1)),
             Cell::Duration(total.max_ns),
+            Cell::of(occupancy_of(kernel), |share| Cell::AtMost(Box::new(Cell::Share(share)))),
+            Cell::of(limit_of(kernel), |limit| Cell::Text(limit.to_owned())),
         ]
     });
     let table = Table::flat(columns, rows).counting("kernel", 3, "run");
     let table = Table {
         few: KERNELS,
         all_in: ALL_IN,
-        ..table.wide(&[10, 7, 10, 10, 10])
+        ..table.wide(&[10, 7, 10, 10, 10, 10])
     };
     section::text::table(&table, Ink(false), out);
+}
+
+/// Theoretical, of 1.
+fn occupancy_of(kernel: &KernelTotal) -> Option<f64> {
+    kernel.occupied.share(&kernel.total)
+}
+
+fn limit_of(kernel: &KernelTotal) -> Option<&'static str> {
+    occupancy_of(kernel)
+        .and(kernel.occupied.limited_by())
+        .map(LimitedBy::name)
 }
 
 fn shown(kernel: &KernelTotal, full: bool) -> Option<&str> {

@@ -19,7 +19,7 @@ const BAR: u64 = 40;
 type Stacks = HashMap<u64, Vec<Frame>>;
 
 /// The reports of all rows as JSON objects.
-pub fn to_json(reports: &[Report], stacks: &Stacks) -> Vec<Value> {
+pub(crate) fn to_json(reports: &[Report], stacks: &Stacks) -> Vec<Value> {
     let report = |report: &Report| {
         let groups = report.groups.iter().map(|group| group_json(report, group, stacks));
         json!({
@@ -78,7 +78,7 @@ fn name_json(name: &GroupName, stacks: &Stacks) -> Value {
 }
 
 /// Whether its groups are call stacks.
-pub fn is_by_stack(report: &Report) -> bool {
+pub(crate) fn is_by_stack(report: &Report) -> bool {
     let mut groups = report.groups.iter();
     groups.any(|group| matches!(group.name, GroupName::Stack(_)))
 }
@@ -91,7 +91,7 @@ fn no_stack(site: u64) -> &'static str {
 }
 
 /// The reports of all rows as a section of the summary.
-pub fn to_text(reports: &[Report], stacks: &Stacks) -> String {
+pub(crate) fn to_text(reports: &[Report], stacks: &Stacks) -> String {
     let mut out = String::new();
     for report in reports {
         report_text(report, stacks, &mut out);

@@ -97,7 +97,7 @@ pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut St
     });
     let table = Table {
         few: FEW,
-        all_in: super::summary::ALL_IN,
+        all_in: super::ALL_IN,
         ..Table::flat(columns, rows).counting("line", 4, "run")
     };
     section::text::table(&table, Ink(false), out);

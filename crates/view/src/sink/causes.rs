@@ -62,7 +62,7 @@ pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) 
     });
     let table = Table {
         few: FEW,
-        all_in: super::summary::ALL_IN,
+        all_in: super::ALL_IN,
         ..Table::flat(columns, rows).of("cause").wide(&[10, 7, 10, 10])
     };
     section::text::table(&table, Ink(false), out);

@@ -1,6 +1,6 @@
 //! What was asked of the kernel driver: one call in a line, and who held what.
 
-use super::text::Sizes;
+use super::sizes::Sizes;
 use crate::driver::Value;
 use crate::model::driver::{Held, ProcessReport, Report, Unseen};
 use crate::record::Asked;

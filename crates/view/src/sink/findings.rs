@@ -23,7 +23,7 @@ pub(crate) fn unexplained_json(diagnosis: &Diagnosis) -> Value {
 }
 
 /// `findings`, and why there is no such array.
-pub fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
+pub(crate) fn to_json(diagnosis: &Diagnosis) -> (Value, Value) {
     match diagnosis {
         Diagnosis::Reported(report) => {
             let all = report.findings.iter().map(|finding| finding_json(finding, &report.run));
@@ -90,7 +90,7 @@ pub fn to_text(diagnosis: &Diagnosis) -> String {
 }
 
 /// What happens and where, before all else.
-pub fn headline(finding: &Finding) -> String {
+pub(crate) fn headline(finding: &Finding) -> String {
     escaped(&finding.title) + &at(finding)
 }
 

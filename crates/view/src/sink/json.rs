@@ -163,7 +163,7 @@ impl Json {
                 object_into(record.args.unwrap_or("{}"), out);
                 return out.extend_from_slice(b"}\n");
             }
-            Kind::Idle => {
+            Kind::Idle | Kind::DeviceIdle => {
                 micros(",\"idle_us\":", record.ns, out);
                 if !record.name.is_empty() {
                     text(",\"cause\":", record.name, out);

@@ -1,6 +1,6 @@
 //! Launches by kernel, in the summary: as text and as JSON.
 
-use super::summary::ALL_IN;
+use super::ALL_IN;
 use crate::model::launches::{Kernel, Shape, Streams};
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
@@ -12,7 +12,7 @@ use std::fmt::Write;
 const SHOWN: usize = 15;
 
 /// The array of all kernels.
-pub fn to_json(kernels: &[Kernel], full: bool) -> Vec<Value> {
+pub(crate) fn to_json(kernels: &[Kernel], full: bool) -> Vec<Value> {
     kernels.iter().map(|kernel| kernel_json(kernel, full)).collect()
 }
 
@@ -52,7 +52,7 @@ fn shape_json((shape, launches): &(Shape, u64)) -> Value {
 }
 
 /// The section of the summary, empty without launches.
-pub fn to_text(kernels: &[Kernel], full: bool) -> String {
+pub(crate) fn to_text(kernels: &[Kernel], full: bool) -> String {
     let mut out = String::new();
     let launches: u64 = kernels.iter().map(|kernel| kernel.launches).sum();
     if kernels.is_empty() {

@@ -1,29 +1,33 @@
 //! How records and snapshots look: text, JSON lines, the summary. One output format per file; where bytes go is the business
 //! of whoever drives them.
 
-pub mod activity;
-pub mod aggregate;
+pub(crate) mod activity;
+pub(crate) mod aggregate;
 mod by_site;
 mod causes;
 pub mod cost;
-pub mod driver;
+pub(crate) mod driver;
 pub mod findings;
 pub(crate) mod functions;
 pub mod json;
-pub mod kernels;
+pub(crate) mod kernels;
 pub mod memory;
-pub mod outside;
+pub(crate) mod outside;
 mod phases;
 #[cfg(test)]
 mod read_back_tests;
-pub mod steps;
+pub mod sizes;
+pub(crate) mod steps;
 pub mod summary;
 pub mod text;
-pub mod totals;
-pub mod work;
-pub mod xid;
+pub(crate) mod totals;
+pub(crate) mod work;
+pub(crate) mod xid;
 
 use crate::record::{Encoder, Record};
+
+/// The form that has what tables leave out.
+const ALL_IN: &str = "--summary json has all";
 
 /// No line at all: of the calls only sums and findings are wanted.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ const MOST: usize = 32;
 const FEW: usize = 8;
 
 /// Each process with its samples.
-pub fn to_json(outside: &Outside) -> Value {
+pub(crate) fn to_json(outside: &Outside) -> Value {
     let one = |(pid, places): (u32, &Places)| {
         json!({"pid": pid, "samples": places.samples, "sampled_us": places.ns as f64 / 1e3,
             "places": places_json(&places.top(MOST))})
@@ -29,7 +29,7 @@ pub(crate) fn places_json(places: &[Placed]) -> Value {
 }
 
 /// A line for each process; of many, for those with most time.
-pub fn lines(outside: &Outside) -> Vec<String> {
+pub(crate) fn lines(outside: &Outside) -> Vec<String> {
     let processes = outside.processes();
     let one = |(pid, places): &(u32, &Places)| {
         let (samples, time) = (plural(places.samples, "sample"), duration(places.ns));
@@ -43,7 +43,7 @@ pub fn lines(outside: &Outside) -> Vec<String> {
 }
 
 /// The same below their title, for a summary.
-pub fn to_text(outside: &Outside) -> String {
+pub(crate) fn to_text(outside: &Outside) -> String {
     let lines = lines(outside);
     let title = (!lines.is_empty()).then(|| format!("\n{TITLE}\n"));
     let lines = lines.iter().map(|line| format!("  {line}\n"));

@@ -16,22 +16,22 @@ pub(crate) struct Phases {
 
 impl Phases {
     /// The entry of call `id` is written before it returns.
-    pub fn begin(&mut self, id: u64) {
+    pub(crate) fn begin(&mut self, id: u64) {
         self.begun.insert(id);
     }
 
     /// Whether the entry of call `id`, which has returned, was written before.
-    pub fn has_begun(&mut self, id: u64) -> bool {
+    pub(crate) fn has_begun(&mut self, id: u64) -> bool {
         self.begun.remove(&id)
     }
 
     /// Keeps the record of the return of call `id`, at nesting `depth`, until `at`.
-    pub fn keep(&mut self, at: i64, depth: u8, id: u64, record: Vec<u8>) {
+    pub(crate) fn keep(&mut self, at: i64, depth: u8, id: u64, record: Vec<u8>) {
         self.returns.insert((at, Reverse(depth), id), record);
     }
 
     /// Writes the returns up to `until`.
-    pub fn release(&mut self, until: i64, out: &mut Vec<u8>) {
+    pub(crate) fn release(&mut self, until: i64, out: &mut Vec<u8>) {
         while let Some(first) = self.returns.first_entry() {
             if first.key().0 > until {
                 return;

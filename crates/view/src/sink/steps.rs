@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// How sure it is that these are steps.
-pub fn certainty(steps: &Steps) -> &'static str {
+pub(crate) fn certainty(steps: &Steps) -> &'static str {
     match steps.anchor.origin {
         Origin::Call { .. } => "inferred",
         Origin::Range { .. } => "marked",
@@ -22,7 +22,7 @@ fn origin(steps: &Steps) -> String {
 }
 
 /// Those of each process, and why there are none; both null: they were not looked for.
-pub fn to_json(told: &Told) -> (Value, Value) {
+pub(crate) fn to_json(told: &Told) -> (Value, Value) {
     let found = match told.found.is_empty() {
         true => Value::Null,
         false => told.found.iter().map(object).collect(),
@@ -31,7 +31,7 @@ pub fn to_json(told: &Told) -> (Value, Value) {
 }
 
 /// A line for each process, or why there is none.
-pub fn to_text(told: &Told) -> String {
+pub(crate) fn to_text(told: &Told) -> String {
     let mut out = String::new();
     for steps in &told.found {
         let whose = match told.found.len() {
@@ -70,7 +70,7 @@ fn line(steps: &Steps) -> String {
 }
 
 /// Where median and 99th percentile are not those of all.
-pub fn sampled(steps: &Steps) -> String {
+pub(crate) fn sampled(steps: &Steps) -> String {
     match steps.one_of {
         1 => String::new(),
         one_of => format!(" (of one in {})", count(one_of)),
@@ -78,7 +78,7 @@ pub fn sampled(steps: &Steps) -> String {
 }
 
 /// What is not among the numbers since it warmed up; or that this is not known.
-pub fn warm_up(steps: &Steps) -> String {
+pub(crate) fn warm_up(steps: &Steps) -> String {
     if let Some(since) = steps.since_ns {
         return format!(
             "counted from {:.3} s on: before, it was not known where they begin; what warmed up is not among them",

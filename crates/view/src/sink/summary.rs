@@ -9,7 +9,7 @@ pub use json::{to_json, to_json_line, to_snapshot_line};
 use super::functions::{CALLS, FunctionRow, columns};
 use super::kernels;
 use super::memory;
-use super::{activity, aggregate, cost, driver, findings};
+use super::{ALL_IN, activity, aggregate, cost, driver, findings};
 use super::{outside, steps, totals, work, xid};
 use crate::catalog::{Class, Layer};
 use crate::model::summary::{Chosen, Copies, Function, Summary, UnderWay};
@@ -21,8 +21,6 @@ use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
 const SHOWN: usize = 25;
-/// The form that has the rest.
-pub(crate) const ALL_IN: &str = "--summary json has all";
 /// Characters of the columns of each layer's table, which stand below each other.
 const WIDTHS: [usize; 8] = [10, 8, 10, 10, 10, 10, 10, 10];
 /// Lines of the stack of a call that has not returned.

@@ -1,5 +1,6 @@
 //! Text, one line per completed call, readable as strace's is.
 
+use super::sizes::Sizes;
 use super::work::bandwidth;
 use crate::clock::{Clock, WallClock};
 use crate::decode::Value;
@@ -8,7 +9,7 @@ use crate::model::range::Range;
 use crate::model::work::Certainty;
 use crate::model::xid::Report;
 use crate::record::{Encoder, Kind, Record, Traced};
-use crate::text::quantity::{bytes, duration, escape_into, quote_into};
+use crate::text::quantity::{duration, escape_into, quote_into};
 use std::io::Write;
 
 const RED: &str = "\x1b[1;31m";
@@ -26,25 +27,6 @@ pub struct Text {
     zone: i64,
     colour: bool,
     sizes: Sizes,
-}
-
-/// How sizes are written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Sizes {
-    /// `1.0 GiB`
-    #[default]
-    Rounded,
-    /// `1073741824 B`
-    Exact,
-}
-
-impl Sizes {
-    pub(super) fn text(self, size: u64) -> String {
-        match self {
-            Sizes::Rounded => bytes(size),
-            Sizes::Exact => format!("{size} B"),
-        }
-    }
 }
 
 impl Text {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// The object `totals` of a summary.
 #[must_use]
-pub fn to_json(totals: &Totals) -> Value {
+pub(crate) fn to_json(totals: &Totals) -> Value {
     json!({
         "ioctls": totals.ioctls.map(|spent| json!({"calls": spent.calls, "total_us": spent.ns as f64 / 1e3})),
         "device_memory": totals.device_memory.map(|taken| json!({
@@ -22,7 +22,7 @@ pub fn to_json(totals: &Totals) -> Value {
 
 /// The lines of a summary; empty where nothing was followed.
 #[must_use]
-pub fn to_text(totals: &Totals) -> String {
+pub(crate) fn to_text(totals: &Totals) -> String {
     let parts = [
         totals.ioctls.map(|spent| ioctls(&spent)),
         totals

@@ -11,7 +11,7 @@ use std::fmt::Write;
 const SHOWN: usize = 25;
 
 /// `Xid 31 of GPU 0000:17:00: MESSAGE (MEANING)`.
-pub fn line(report: &Report) -> String {
+pub(crate) fn line(report: &Report) -> String {
     let xid = &report.xid;
     let mut line = format!("{} of {}", title(xid), place(xid));
     if !xid.message.is_empty() {
@@ -22,7 +22,7 @@ pub fn line(report: &Report) -> String {
 }
 
 /// The summary's list.
-pub fn to_json(faults: &[Faults]) -> Vec<Value> {
+pub(crate) fn to_json(faults: &[Faults]) -> Vec<Value> {
     let one = |faults: &Faults| {
         let mut fields = fields(&faults.last);
         fields.insert("count".to_owned(), json!(faults.count));
@@ -32,7 +32,7 @@ pub fn to_json(faults: &[Faults]) -> Vec<Value> {
 }
 
 /// The summary's section; empty: there were none.
-pub fn to_text(faults: &[Faults], more: u64) -> String {
+pub(crate) fn to_text(faults: &[Faults], more: u64) -> String {
     let mut out = String::new();
     if faults.is_empty() {
         return out;

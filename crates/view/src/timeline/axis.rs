@@ -4,7 +4,7 @@ use super::survey::Window;
 
 /// Two lines: times, and where they are.
 #[must_use]
-pub fn axis(window: Window, columns: usize) -> [String; 2] {
+pub(crate) fn axis(window: Window, columns: usize) -> [String; 2] {
     let unit = unit(window);
     let mut step = 1u64;
     let mut ticks = ticks(window, columns, step, unit);

@@ -42,7 +42,7 @@ pub(crate) const CATEGORIES: [&str; 12] = [
 
 /// The index of a class in [`CATEGORIES`].
 #[must_use]
-pub fn category(class: Class) -> u8 {
+pub(crate) fn category(class: Class) -> u8 {
     let index = CATEGORIES.iter().position(|name| *name == class.category());
     index.unwrap_or(CATEGORIES.len() - 1) as u8
 }
@@ -145,7 +145,7 @@ impl<'a> Bins<'a> {
             row.begins.entry(first).or_insert(event.count);
         }
         let category = match event.kind {
-            Kind::Idle => cause(event.name),
+            Kind::Idle | Kind::DeviceIdle => cause(event.name),
             _ => category(class_of(event)),
         };
         for (column, ns) in parts {
@@ -165,7 +165,7 @@ impl Cell {
 
     /// The class that took most of it, and the time of all.
     #[must_use]
-    pub fn most(&self) -> Option<(u8, u64)> {
+    pub(crate) fn most(&self) -> Option<(u8, u64)> {
         let most = self
             .ns
             .iter()
@@ -194,6 +194,9 @@ impl Taker for Bins<'_> {
         }
         if let Some(lane) = Lane::of_stream(event) {
             self.fill(&lane, event, true);
+        }
+        if let Some(lane) = Lane::of_only_device(event) {
+            self.fill(&lane, event, false);
         }
     }
 }

@@ -121,9 +121,8 @@ impl Picture {
             Lane::Layer { tid, .. } | Lane::Range { tid, .. } => *tid,
             _ => pid,
         };
-        let name = |tid| escaped(survey.names.get(&(pid, tid)).map_or("", |name| name));
         if pid != 0 && place.0 != pid {
-            let name = Some(name(pid)).filter(|name| !name.is_empty());
+            let name = Some(escaped(survey.process(pid))).filter(|name| !name.is_empty());
             let title = format!("{}process {pid}", name.map(|name| name + ", ").unwrap_or_default());
             self.lines.push(self.paint(BOLD, &self.cut(&title)));
             *place = (pid, pid);
@@ -131,7 +130,7 @@ impl Picture {
         if pid != 0 && place.1 != tid {
             let title = match tid == pid {
                 true => " all threads".to_owned(),
-                false => self.cut(&format!(" thread {tid} {}", name(tid))),
+                false => self.cut(&format!(" thread {tid} {}", escaped(survey.thread(pid, tid)))),
             };
             self.lines.push(title.trim_end().to_owned());
             place.1 = tid;
@@ -362,7 +361,8 @@ fn label(lane: &Lane) -> String {
         }
         Lane::Gpu { device, stream, .. } => format!("  gpu{device} stream {stream}"),
         Lane::Overhead { .. } => "  CUPTI itself".to_owned(),
-        Lane::Idle { .. } => "  idle".to_owned(),
+        Lane::Idle { device: None, .. } => "  idle".to_owned(),
+        Lane::Idle { device: Some(one), .. } => format!("  gpu{one} idle"),
         Lane::Steps { .. } => "  steps".to_owned(),
         Lane::Lost => "lost".to_owned(),
         Lane::Xid => "Xid".to_owned(),

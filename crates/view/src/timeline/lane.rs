@@ -36,9 +36,10 @@ pub enum Lane {
     Overhead {
         pid: u32,
     },
-    /// When nothing that a process submitted can have been running.
+    /// When nothing that a process submitted can have been running; of one device where it uses several.
     Idle {
         pid: u32,
+        device: Option<u32>,
     },
     /// Calls without a row.
     Lost,
@@ -79,7 +80,7 @@ impl Layer {
 impl Lane {
     /// Of a row; `None`: it has no place in the picture.
     #[must_use]
-    pub fn of(event: &Record<'_>) -> Option<Lane> {
+    pub(crate) fn of(event: &Record<'_>) -> Option<Lane> {
         let pid = event.pid;
         match event.kind {
             Kind::Call | Kind::Kernel => Some(Lane::Layer {
@@ -95,7 +96,11 @@ impl Lane {
             Kind::Range if event.depth == 0 => Some(Lane::Range { pid, tid: event.tid }),
             Kind::Step => Some(Lane::Steps { pid }),
             Kind::Overhead => Some(Lane::Overhead { pid }),
-            Kind::Idle => Some(Lane::Idle { pid }),
+            Kind::Idle => Some(Lane::Idle { pid, device: None }),
+            Kind::DeviceIdle => Some(Lane::Idle {
+                pid,
+                device: event.args.and_then(json::device_of_activity),
+            }),
             Kind::Lost => Some(Lane::Lost),
             Kind::Xid => Some(Lane::Xid),
             _ => None,
@@ -113,13 +118,21 @@ impl Lane {
         Some(Lane::Stream { pid: event.pid, stream })
     }
 
+    /// Of the device whose gap this is of a process that used no other by then, and may have later.
+    #[must_use]
+    pub(crate) fn of_only_device(event: &Record<'_>) -> Option<Lane> {
+        let device = event.args.filter(|_| event.kind == Kind::Idle);
+        let device = Some(device.and_then(json::device_of_activity)?);
+        Some(Lane::Idle { pid: event.pid, device })
+    }
+
     /// 0: of no process.
     #[must_use]
     pub fn pid(&self) -> u32 {
         match self {
             Lane::Range { pid, .. } | Lane::Layer { pid, .. } => *pid,
             Lane::Stream { pid, .. } | Lane::Gpu { pid, .. } => *pid,
-            Lane::Overhead { pid } | Lane::Idle { pid } | Lane::Steps { pid } => *pid,
+            Lane::Overhead { pid } | Lane::Idle { pid, .. } | Lane::Steps { pid } => *pid,
             Lane::Lost | Lane::Xid => 0,
         }
     }

@@ -3,11 +3,11 @@
 //! A recording is read twice, and its length costs no memory: [`survey`] finds what there is, [`bins`] counts the time of
 //! each column, [`draw`] makes lines of it. Pure; reads no file and asks no terminal.
 
-pub mod axis;
-pub mod bins;
+pub(crate) mod axis;
+pub(crate) mod bins;
 pub mod draw;
-pub mod lane;
-pub mod survey;
+pub(crate) mod lane;
+pub(crate) mod survey;
 
 #[cfg(test)]
 mod tests;

@@ -15,13 +15,13 @@ pub struct Window {
 impl Window {
     /// Its length, at least a nanosecond.
     #[must_use]
-    pub fn ns(self) -> u64 {
+    pub(crate) fn ns(self) -> u64 {
         u64::try_from(i128::from(self.to) - i128::from(self.from)).map_or(1, |ns| ns.max(1))
     }
 
     /// How much of `from` to `to` lies inside, ns.
     #[must_use]
-    pub fn overlap(self, from: i64, to: i64) -> u64 {
+    pub(crate) fn overlap(self, from: i64, to: i64) -> u64 {
         to.min(self.to).saturating_sub(from.max(self.from)).max(0) as u64
     }
 
@@ -32,7 +32,7 @@ impl Window {
 
 /// Whether a row is shown: only calls are chosen by their function.
 #[must_use]
-pub fn shows(filter: &Filter, event: &Record<'_>) -> bool {
+pub(crate) fn shows(filter: &Filter, event: &Record<'_>) -> bool {
     !matches!(event.kind, Kind::Call | Kind::Kernel) || filter.selects_call(event.name, event.class)
 }
 
@@ -48,6 +48,8 @@ pub struct Survey<'a> {
     pub lanes: BTreeMap<Lane, (u64, u64)>,
     /// Names of threads; that of a process is its first thread's.
     pub names: HashMap<(u32, u32), String>,
+    /// Of threads, as the program calls them.
+    pub(crate) given_names: HashMap<(u32, u32), String>,
     pub meta: Option<Meta>,
     pub lost: u64,
 }
@@ -63,6 +65,7 @@ impl<'a> Survey<'a> {
             calls: None,
             lanes: BTreeMap::new(),
             names: HashMap::new(),
+            given_names: HashMap::new(),
             meta: None,
             lost: 0,
         }
@@ -89,6 +92,17 @@ impl<'a> Survey<'a> {
         chosen
     }
 
+    /// The name of its first thread; empty: not known.
+    pub(super) fn process(&self, pid: u32) -> &str {
+        self.names.get(&(pid, pid)).map_or("", |name| name)
+    }
+
+    /// As the program calls a thread, or else the system.
+    pub(super) fn thread(&self, pid: u32, tid: u32) -> &str {
+        let given = self.given_names.get(&(pid, tid));
+        given.or_else(|| self.names.get(&(pid, tid))).map_or("", |name| name)
+    }
+
     fn note(&mut self, lane: Lane, ns: u64) {
         let (rows, sum) = self.lanes.entry(lane).or_default();
         *rows += 1;
@@ -113,6 +127,9 @@ impl Taker for Survey<'_> {
     fn take(&mut self, event: &Record<'_>) {
         if !event.comm.is_empty() && !self.names.contains_key(&(event.pid, event.tid)) {
             self.names.insert((event.pid, event.tid), event.comm.to_owned());
+        }
+        if event.kind == Kind::ThreadName {
+            self.given_names.insert((event.pid, event.tid), event.name.to_owned());
         }
         let Some(lane) = Lane::of(event).filter(|_| shows(self.filter, event)) else {
             return;

@@ -174,6 +174,49 @@ fn idle_time_that_was_measured_says_why() {
 }
 
 #[test]
+fn a_thread_is_called_as_the_program_calls_it() {
+    let mut rows = trace();
+    rows.push(Record {
+        tid: 9,
+        name: "reads\u{1b}[2J ahead",
+        ..Record::new(Kind::ThreadName, 50 * MS, 7)
+    });
+    let filter = Filter::default();
+    let mut survey = Survey::new(&filter, ALL);
+    rows.iter().for_each(|event| survey.take(event));
+    let mut bins = Bins::new(&filter, survey.window().unwrap(), PLAIN.columns(), &survey.busiest(24));
+    rows.iter().for_each(|event| bins.take(event));
+    let picture = draw::draw("t.arrows", &survey, &bins, PLAIN);
+    assert!(picture.contains(" thread 9 reads\\u{1b}[2J ahead\n"), "{picture}");
+    assert!(!picture.contains("loader"), "{picture}");
+}
+
+#[test]
+fn each_of_several_devices_has_its_own_idle_time_and_the_first_one_that_of_before() {
+    let filter = Filter::parse(&[], &[]).unwrap();
+    let gap = |kind, at: i64, ns: i64, args| Record {
+        ns: Some((ns * MS).unsigned_abs()),
+        name: "blocked",
+        args: Some(args),
+        ..Record::new(kind, at * MS, 7)
+    };
+    let gaps = [
+        gap(Kind::Idle, 0, 40, r#"{"device":0}"#),
+        gap(Kind::Idle, 50, 10, r#"{"devices":2}"#),
+        gap(Kind::DeviceIdle, 45, 15, r#"{"device":0}"#),
+        gap(Kind::DeviceIdle, 50, 50, r#"{"device":1}"#),
+    ];
+    let window = Window { from: 0, to: 100 * MS };
+    let mut survey = Survey::new(&filter, window);
+    gaps.iter().for_each(|event| survey.take(event));
+    let mut bins = Bins::new(&filter, window, PLAIN.columns(), &survey.busiest(24));
+    gaps.iter().for_each(|event| bins.take(event));
+    let picture = draw::draw("t.arrows", &survey, &bins, PLAIN);
+    let lines: Vec<&str> = picture.lines().filter(|line| line.contains("idle ")).collect();
+    insta::assert_snapshot!(lines.join("\n"));
+}
+
+#[test]
 fn a_timeline_in_colours() {
     let look = Look { colour: true, ..PLAIN };
     insta::assert_snapshot!(drawn(&[], ALL, look).replace('\u{1b}', "␛"));

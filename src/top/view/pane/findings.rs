@@ -2,13 +2,14 @@
 
 use super::Section;
 use crate::model::snapshot::Finding;
-use crate::text::quantity::{duration, escaped, plural};
-use crate::top::model::{Findings, Idle, Process};
+use crate::text::quantity::{count, duration, escaped, plural};
+use crate::top::cells::{folded, percent};
+use crate::top::model::{Findings, Idle, Process, WaitSite};
 use crate::top::view::Scene;
-use crate::top::view::cells::{folded, percent};
 
 /// Of each; JSON has all.
 const MOST: usize = 5;
+const MOST_WAITS: usize = 12;
 const HOW: &str = "not looked for: f does (--findings where there is no screen), at the cost of trace -p";
 const SOON: &str = "its calls are traced from now on: what is wrong is said after a second";
 const WHY: &str = "why they were idle is measured where it is recorded what the GPU executes (run, record)";
@@ -17,7 +18,7 @@ const WHY: &str = "why they were idle is measured where it is recorded what the 
 pub(super) fn sections(scene: &Scene, process: &Process, width: usize) -> Vec<Section> {
     let told = scene.frame.findings.as_ref().filter(|told| told.pid == process.pid);
     match told {
-        Some(told) => vec![wrong(told, width), idle(told, width)],
+        Some(told) => vec![wrong(told, width), waits(told), idle(told, width)],
         None if !process.traced || process.ended || scene.state.tape.is_some() => Vec::new(),
         None => vec![Section {
             title: "what is wrong".to_owned(),
@@ -76,6 +77,29 @@ fn finding_lines(number: usize, finding: &Finding, width: usize) -> Vec<(bool, S
         .chain(plain(what))
         .chain(plain(cure))
         .collect()
+}
+
+fn waits(told: &Findings) -> Section {
+    let one = |wait: &WaitSite| {
+        let at_most = if wait.is_at_most { "≤" } else { "" };
+        let time = format!("{at_most}{}", duration((wait.seconds * 1e9) as u64));
+        let share = format!(
+            "{at_most}{}",
+            percent(wait.seconds / told.seconds.max(f64::MIN_POSITIVE))
+        );
+        let hidden = if wait.hidden { " (hidden)" } else { "" };
+        let place = wait.place.as_deref().map_or("(no call stack)".to_owned(), escaped);
+        let words = format!(
+            "{:>9} {time:>9} {share:>5}  {place}: {}{hidden}",
+            count(wait.calls),
+            escaped(&wait.what)
+        );
+        (false, words)
+    };
+    Section {
+        title: "    calls      time share  waits by call site".to_owned(),
+        lines: told.waits.iter().take(MOST_WAITS).map(one).collect(),
+    }
 }
 
 fn idle(told: &Findings, width: usize) -> Section {

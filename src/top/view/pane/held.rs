@@ -2,8 +2,8 @@
 
 use super::Section;
 use crate::text::quantity::{duration, escaped, plural};
+use crate::top::cells::bytes;
 use crate::top::model::{Allocations, Closeup, Single};
-use crate::top::view::cells::bytes;
 use std::time::Duration;
 
 pub(super) fn by_site(closeup: &Closeup) -> Section {

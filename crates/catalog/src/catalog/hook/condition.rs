@@ -6,7 +6,7 @@ use crate::catalog::Catalog;
 use crate::catalog::kind::Kind;
 
 /// Conditions of one row.
-pub const MOST_CONDITIONS: usize = 2;
+pub(crate) const MOST_CONDITIONS: usize = 2;
 
 /// How a number is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

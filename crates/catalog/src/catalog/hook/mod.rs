@@ -7,15 +7,17 @@ mod aggregate;
 mod condition;
 mod number;
 
-pub use aggregate::{Aggregate, Fold, Group};
-pub use condition::{Comparison, Condition};
+pub(crate) use aggregate::Aggregate;
+pub use aggregate::{Fold, Group};
+pub(crate) use condition::{Comparison, Condition};
 pub use number::{Number, Operand};
 
 use super::Catalog;
 use super::arg::Arg;
 use super::form::{RawFunction, Text};
+use super::id::EnumId;
 use super::kind::Kind;
-use super::row::{EnumId, Returns};
+use super::returns::Returns;
 
 /// What a user's row asks for beside its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

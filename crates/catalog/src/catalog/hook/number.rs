@@ -4,7 +4,7 @@ use super::Scope;
 use crate::catalog::arg::Arg;
 use crate::catalog::kind::Kind;
 use crate::catalog::path::{Place, place};
-use crate::catalog::row::Returns;
+use crate::catalog::returns::Returns;
 
 /// A number of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -32,7 +32,7 @@ pub enum ClassKind {
 
 impl ClassKind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::Client,
         Self::Device,
         Self::Subdevice,

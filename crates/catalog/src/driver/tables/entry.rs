@@ -12,7 +12,7 @@ pub struct Entry {
     pub name: &'static str,
     pub role: Role,
     /// Those of one branch differ in size.
-    pub layouts: Vec<Layout>,
+    pub(crate) layouts: Vec<Layout>,
 }
 
 /// Why the fields of a known call cannot be read.

@@ -12,7 +12,8 @@ use std::sync::LazyLock;
 
 use super::branch::Branch;
 pub use class_kind::ClassKind;
-pub use entry::{Class, Entry, Named, Unfit, XidMeaning};
+pub use entry::XidMeaning;
+pub(crate) use entry::{Class, Entry, Named, Unfit};
 use parse::{class_of, entries, named_of, sorted, xid_of};
 
 const ESCAPES: &str = include_str!("../../../catalog/nvidia/escapes.txt");
@@ -31,19 +32,19 @@ static XID_TABLE: LazyLock<Vec<XidMeaning>> = LazyLock::new(|| sorted(XIDS, xid_
 
 /// The front end's call of that number.
 #[must_use]
-pub fn escape(nr: u32) -> Option<&'static Entry> {
+pub(crate) fn escape(nr: u32) -> Option<&'static Entry> {
     find(&ESCAPE_TABLE, nr, |entry| entry.nr)
 }
 
 /// UVM's call of that number.
 #[must_use]
-pub fn uvm(nr: u32) -> Option<&'static Entry> {
+pub(crate) fn uvm(nr: u32) -> Option<&'static Entry> {
     find(&UVM_TABLE, nr, |entry| entry.nr)
 }
 
 /// Every call of the front end, by number.
 #[must_use]
-pub fn escapes() -> &'static [Entry] {
+pub(crate) fn escapes() -> &'static [Entry] {
     &ESCAPE_TABLE
 }
 
@@ -55,33 +56,33 @@ pub(crate) fn uvm_calls() -> &'static [Entry] {
 
 /// The class of that number.
 #[must_use]
-pub fn class(number: u32) -> Option<&'static Class> {
+pub(crate) fn class(number: u32) -> Option<&'static Class> {
     find(&CLASS_TABLE, number, |class| class.number)
 }
 
 /// Every class, by number.
 #[must_use]
-pub fn classes() -> &'static [Class] {
+pub(crate) fn classes() -> &'static [Class] {
     &CLASS_TABLE
 }
 
 /// Every method, by number.
 #[cfg(test)]
 #[must_use]
-pub fn controls() -> &'static [Named] {
+pub(crate) fn controls() -> &'static [Named] {
     &CONTROL_TABLE
 }
 
 /// The method of that number in that branch; else that of the branch nearest to it, to be told apart by
 /// [`Named::first`] and [`Named::last`].
 #[must_use]
-pub fn control(cmd: u32, branch: Branch) -> Option<&'static Named> {
+pub(crate) fn control(cmd: u32, branch: Branch) -> Option<&'static Named> {
     named(&CONTROL_TABLE, cmd, branch)
 }
 
 /// The name of an NV_STATUS in that branch, or in that nearest to it.
 #[must_use]
-pub fn status(code: u32, branch: Branch) -> Option<&'static str> {
+pub(crate) fn status(code: u32, branch: Branch) -> Option<&'static str> {
     named(&STATUS_TABLE, code, branch).map(|status| status.name)
 }
 
@@ -96,7 +97,7 @@ fn named(table: &[Named], number: u32, branch: Branch) -> Option<&Named> {
 
 /// What is known of an Xid.
 #[must_use]
-pub fn xid(code: u32) -> Option<&'static XidMeaning> {
+pub(crate) fn xid(code: u32) -> Option<&'static XidMeaning> {
     find(&XID_TABLE, code, |xid| xid.code)
 }
 

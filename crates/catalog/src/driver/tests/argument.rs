@@ -23,7 +23,7 @@ impl Argument {
         Self::new(Request::new(Device::Uvm, nr))
     }
 
-    pub fn new(request: Request) -> Self {
+    pub(crate) fn new(request: Request) -> Self {
         let room = request.size.unwrap_or(16 << 10).max(16) as usize;
         Self {
             request,
@@ -38,7 +38,7 @@ impl Argument {
         self.bytes(offset, &value.to_le_bytes())
     }
 
-    pub fn u64(self, offset: usize, value: u64) -> Self {
+    pub(crate) fn u64(self, offset: usize, value: u64) -> Self {
         self.bytes(offset, &value.to_le_bytes())
     }
 
@@ -92,7 +92,7 @@ impl Argument {
 }
 
 /// The pieces of an argument, one after the other.
-pub fn copied(argument: &[u8], pieces: Pieces) -> Vec<u8> {
+pub(crate) fn copied(argument: &[u8], pieces: Pieces) -> Vec<u8> {
     let piece = |at: usize| {
         let offset = usize::from(pieces.0[at].offset);
         &argument[offset..offset + usize::from(pieces.0[at].length)]

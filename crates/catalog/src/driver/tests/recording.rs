@@ -37,7 +37,7 @@ impl Recorded {
     }
 
     /// The argument that the program passed, as far as it was recorded.
-    pub fn argument(&self) -> Argument {
+    pub(crate) fn argument(&self) -> Argument {
         match (self.device, self.nr, self.detail) {
             (Device::Uvm, nr, _) => Argument::uvm(nr),
             (device, 0x2b, Some(class)) => Argument::front(device, 0x2b, 48).u32(12, class).answer(40, self.status),
@@ -51,7 +51,7 @@ impl Recorded {
 }
 
 /// The recorded CUDA calls, in order, each with its ioctls.
-pub fn calls() -> Vec<(&'static str, Vec<Recorded>)> {
+pub(crate) fn calls() -> Vec<(&'static str, Vec<Recorded>)> {
     let mut calls = Vec::new();
     for line in TRACE.lines() {
         let words = match line.strip_prefix('[').and_then(|line| line.split_once(']')) {
@@ -69,7 +69,7 @@ pub fn calls() -> Vec<(&'static str, Vec<Recorded>)> {
 }
 
 /// The ioctls of the first call whose name begins so.
-pub fn of(call: &str) -> Vec<Recorded> {
+pub(crate) fn of(call: &str) -> Vec<Recorded> {
     let found = calls().into_iter().find(|(name, _)| name.starts_with(call));
     found.unwrap_or_else(|| panic!("{call} is not in the trace")).1
 }

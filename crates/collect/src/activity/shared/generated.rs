@@ -125,7 +125,7 @@ pub const ACTIVITY_STREAM: u8 = 5;
 pub const ACTIVITY_OVERHEAD: u8 = 6;
 /// No work: recording began, or has ended for a while.
 pub const ACTIVITY_WINDOW: u8 = 7;
-/// No work: how many multiprocessors a device has.
+/// No work: how many multiprocessors a device has, and what each has room for.
 pub const ACTIVITY_DEVICE: u8 = 8;
 
 /// What a device has done.
@@ -147,7 +147,9 @@ pub struct ActivityRecord {
     pub stream: u32,
     /// From 1 on; 0: it has none.
     pub name: u32,
+    /// Of a device: warps, blocks and registers of a multiprocessor.
     pub grid: [u32; 3],
+    /// Of a device: shared memory of a multiprocessor, compute capability.
     pub block: [u32; 3],
     pub shared_static: u32,
     pub shared_dynamic: u32,

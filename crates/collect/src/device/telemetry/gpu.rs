@@ -132,6 +132,6 @@ pub struct GpmReading {
     pub dram_percent: Option<f64>,
     /// Name of the pipe (`tensor`, `fp64`, `fp32`, `fp16`, `integer`) and percent.
     pub pipes: Vec<(&'static str, f64)>,
-    pub pcie_sent_bytes_per_second: Option<f64>,
-    pub pcie_received_bytes_per_second: Option<f64>,
+    pub(crate) pcie_sent_bytes_per_second: Option<f64>,
+    pub(crate) pcie_received_bytes_per_second: Option<f64>,
 }

@@ -34,14 +34,14 @@ mod sampler;
 mod work;
 mod xid;
 
-pub use gpu::{Clock, GpmReading, Gpu, Identity, LinkError, NvLink, Pcie, REASONS, RemappedRows};
+pub use gpu::{GpmReading, Gpu, Identity, REASONS};
 pub use pace::Pace;
 pub use sampler::Sampler;
 pub use work::ProcessWork;
-pub use xid::Xid;
+pub(crate) use xid::Xid;
 
 use super::{Absent, Device, ProcessMemory};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// What was known at one time.
@@ -65,6 +65,8 @@ pub struct Telemetry {
     pub devices: Vec<Device>,
     /// What each process holds of each device.
     pub processes: Vec<ProcessMemory>,
+    /// UUIDs of the GPUs of which [`Self::processes`] has all that NVML lists: nobody else has work there.
+    pub listed: BTreeSet<String>,
     /// What processes did on each GPU, asked in every other round.
     pub work: Vec<ProcessWork>,
     /// Xid events since the start, by GPU and code.

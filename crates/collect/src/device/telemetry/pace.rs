@@ -18,7 +18,7 @@ pub struct Pace {
 impl Pace {
     /// Rounds at this interval; an absent NVML is tried each half minute.
     #[must_use]
-    pub fn every(every: Duration) -> Pace {
+    pub(crate) fn every(every: Duration) -> Pace {
         Pace {
             every,
             retry: crate::device::access::RETRY_EVERY,

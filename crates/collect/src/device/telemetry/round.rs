@@ -20,6 +20,8 @@ pub(super) struct Told {
     pub(super) gpus: Vec<Gpu>,
     pub(super) devices: Vec<Device>,
     pub(super) processes: Vec<ProcessMemory>,
+    /// GPUs of which they are all there.
+    pub(super) listed: BTreeSet<String>,
     pub(super) work: Vec<ProcessWork>,
     /// By NVML's number of the GPU.
     pub(super) errors: BTreeMap<u32, u64>,
@@ -92,9 +94,14 @@ impl<'a> Rounds<'a> {
                 told.gpus.push(self.read(&gpu, &device, &mut kept, &mut answers));
                 told.work.extend(kept.work.iter().cloned());
                 self.kept.insert(device.uuid.clone(), kept);
+                let noted = answers.notes.len();
                 let held = processes_of(&gpu, index, &mut self.owners, answers.notes);
-                told.processes
-                    .extend(answers.told("processes", held).unwrap_or_default());
+                let held = answers.told("processes", held);
+                let (held, has_lists) = held.unwrap_or_default();
+                if has_lists && answers.notes.len() == noted {
+                    told.listed.insert(device.uuid.clone());
+                }
+                told.processes.extend(held);
                 told.devices.push(device);
             }
             Err(error) => answers.failed("does not answer", &error),

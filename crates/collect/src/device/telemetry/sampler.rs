@@ -192,6 +192,7 @@ impl Asker {
             gpus: told.gpus,
             devices: told.devices,
             processes: told.processes,
+            listed: told.listed,
             work: told.work,
             xids: self.xids.all(),
             errors: self.errors.clone(),

@@ -7,37 +7,18 @@ use super::clock::{Clock, Refused};
 use super::doing::{Doing, Thread};
 use super::remote::Remote;
 use crate::inside::folder;
+use crate::inside::met::Met;
 use crate::stack::frames::PythonThread;
 use crate::stack::memory::Memory;
 use crate::stack::regions;
 use crate::stack::rule::Registers;
 use crate::stack::unwinder::Unwinder;
-use crate::stack::wire::{
-    AT_PLACE, NATIVE, NATIVE_CUT, NATIVE_FULL, NATIVE_NONE, ON_CPU, Python, SITE_FIRST_ID, SiteEvent,
-};
+use crate::stack::wire::{AT_PLACE, NATIVE, NATIVE_CUT, NATIVE_FULL, NATIVE_NONE, ON_CPU, SITE_FIRST_ID, SiteEvent};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// What a process maps is read again at most as often.
 const MAPS_LAST: Duration = Duration::from_secs(1);
-
-/// What is known of a thread from its process's memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::inside) struct Met {
-    pub tgid: u32,
-    pub tid: u32,
-    /// The thread's own, as `pthread_self()` gives it.
-    pub pointer: u64,
-    /// Calls that it is in.
-    pub depth: u32,
-    /// When the last of them returned, CLOCK_MONOTONIC ns; 0: none has.
-    pub returned: u64,
-    /// When the outermost of those that it is in was entered.
-    pub entered: u64,
-    /// Where on its stack the address lies that the innermost returns to.
-    pub called_at: u64,
-    pub python: Option<Python>,
-}
 
 /// One look at a thread.
 pub(super) struct Eyes {

@@ -43,7 +43,7 @@ struct OfPodman {
     names: Vec<String>,
 }
 
-pub fn look(root: &Path, id: &str) -> Option<Names> {
+pub(crate) fn look(root: &Path, id: &str) -> Option<Names> {
     let files = DOCKER.map(|folder| root.join(folder).join(id).join("config.v2.json"));
     let in_docker = files.iter().find_map(|file| names(&read_description(file)?));
     in_docker.or_else(|| of_podman(&read_description(&root.join(PODMAN))?, id))

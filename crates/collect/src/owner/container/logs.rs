@@ -12,7 +12,7 @@ const MOST_LOGS: usize = 20_000;
 
 /// The names of logs, read again when one is missing.
 #[derive(Debug)]
-pub struct Logs {
+pub(crate) struct Logs {
     containers: PathBuf,
     pods: PathBuf,
     by_id: HashMap<String, Names>,
@@ -20,7 +20,7 @@ pub struct Logs {
 }
 
 impl Logs {
-    pub fn new(root: &Path) -> Logs {
+    pub(crate) fn new(root: &Path) -> Logs {
         Logs {
             containers: root.join("var/log/containers"),
             pods: root.join("var/log/pods"),
@@ -30,12 +30,12 @@ impl Logs {
     }
 
     /// Whether a kubelet writes logs here.
-    pub fn exist(&self) -> bool {
+    pub(crate) fn exist(&self) -> bool {
         self.containers.is_dir()
     }
 
     /// The names of a container that has a log.
-    pub fn names(&mut self, id: &str, now: Instant) -> Option<Names> {
+    pub(crate) fn names(&mut self, id: &str, now: Instant) -> Option<Names> {
         let fresh = self.read.is_some_and(|read| now.duration_since(read) < EVERY);
         if !fresh && !self.by_id.contains_key(id) {
             let names = names_in(&self.containers);
@@ -46,7 +46,7 @@ impl Logs {
     }
 
     /// The namespace and the name of a pod that has logs.
-    pub fn pod(&self, uid: &str) -> Option<Names> {
+    pub(crate) fn pod(&self, uid: &str) -> Option<Names> {
         names_in(&self.pods).take(MOST_LOGS).find_map(|name| of_pod(&name, uid))
     }
 }

@@ -57,7 +57,7 @@ pub fn names(text: &[u8]) -> Option<Names> {
     (names != Names::default()).then_some(names)
 }
 
-pub fn look(root: &Path, id: &str) -> Option<Names> {
+pub(crate) fn look(root: &Path, id: &str) -> Option<Names> {
     let named = |folder: &Path| names(&read_description(&folder.join("config.json"))?);
     let tasks = CONTAINERD
         .iter()

@@ -5,7 +5,8 @@
 //! when that is copied up, while its name leads to the copy. The kernel tells nobody. A byte that is as in the file has no
 //! probe, whether the kernel had put a breakpoint or a jump there.
 
-use super::{Attacher, Probes};
+use super::Attacher;
+use super::probes::Probes;
 use crate::discover::{self, Mapping};
 use crate::stack::memory::{Memory, ProcessMemory};
 use std::io;

@@ -1,7 +1,8 @@
 //! Hooks at the dynamic linkers, which tell of a library before its first function is called.
 
-use super::unmapped::Stay;
-use super::{Attacher, Probes, key_of};
+use super::probes::Probes;
+use super::stay::Stay;
+use super::{Attacher, key_of};
 use crate::discover::Mapping;
 use crate::elf::ElfFile;
 use crate::engine::Engine;

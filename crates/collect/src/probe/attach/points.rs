@@ -2,13 +2,15 @@
 //!
 //! Owns one point for each place. Which instruction takes a probe is [`crate::elf`]'s business.
 
-use super::rows::{NoRoom, row_for};
-use super::{Attacher, Found, Rows};
+use super::rows::row_for;
+use super::{Attacher, Rows};
 use crate::catalog::{LibraryId, RowId};
 use crate::elf::{Cost, ElfFile, is_trampoline, probe_site};
 use crate::engine::{Engine, Point};
+use crate::probe::found::Found;
 use crate::probe::place::{readable_inside, site_at};
 use crate::probe::returns;
+use crate::probe::rows::NoRoom;
 use anyhow::Result;
 use std::collections::HashSet;
 use std::path::Path;

@@ -6,7 +6,9 @@
 //! Looks at processes for a hundredth of its time. A process that was born meanwhile of one that is gone again may be missed in
 //! one round, so a file goes when two rounds in a row found nobody.
 
-use super::{Attacher, Probes, let_go};
+use super::Attacher;
+use super::probes::{Probes, let_go};
+use super::stay::{Name, Stay};
 use crate::discover::{self, Mapping};
 use crate::engine::Engine;
 use crate::text::parse::parse_duration;
@@ -17,52 +19,6 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_secs(10);
 /// In a second. A process with PyTorch takes a millisecond or two, most take a tenth of one.
 const FOR: Duration = Duration::from_millis(10);
-
-/// A file's device and inode, as maps have them.
-pub type Name = (String, u64);
-
-impl Mapping {
-    pub(super) fn name(&self) -> Name {
-        (self.device.clone(), self.inode)
-    }
-}
-
-/// How long a file stays probed.
-#[derive(Debug)]
-pub(super) enum Stay {
-    Always,
-    /// As long as a process maps it by one of these names. `unmapped`: the last round found none.
-    WhileMapped {
-        names: HashSet<Name>,
-        unmapped: bool,
-    },
-}
-
-impl Stay {
-    pub(super) fn for_mapping(mapping: Option<&Mapping>) -> Stay {
-        mapping.map_or(Stay::Always, |mapping| Stay::WhileMapped {
-            names: HashSet::from([mapping.name()]),
-            unmapped: false,
-        })
-    }
-
-    /// A process maps it by this name, too.
-    pub(super) fn note(&mut self, mapping: Option<&Mapping>) {
-        if let (Stay::WhileMapped { names, unmapped }, Some(mapping)) = (self, mapping) {
-            names.insert(mapping.name());
-            *unmapped = false;
-        }
-    }
-
-    /// Whether it may go, now that a round has found these.
-    fn is_over(&mut self, mapped: &HashSet<Name>) -> bool {
-        let Stay::WhileMapped { names, unmapped } = self else {
-            return false;
-        };
-        let before = std::mem::replace(unmapped, names.is_disjoint(mapped));
-        before && *unmapped
-    }
-}
 
 /// A round through all processes.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What of the kernel can be hooked, how, and why not: for people.
 
-use super::lists::{self, Hookable};
+use super::lists::{self, Hookable, Tracepoints};
 use super::look::by_name;
 use super::place::Names;
 use super::symbols::{self, Symbol};
@@ -24,26 +24,27 @@ pub struct Listed {
     pub refused: Option<String>,
 }
 
-/// What the kernel says of itself, asked once.
+/// What the kernel says of itself, asked once: listing opens nothing and asks for nothing more.
 pub struct Lister<'c> {
     catalog: &'c Catalog,
     kallsyms: String,
     types: Types,
     hookable: Hookable,
     ways: Ways,
-    /// All tracepoints.
-    tracepoints: Vec<String>,
+    tracepoints: Tracepoints,
 }
 
 impl<'c> Lister<'c> {
-    /// What could not be looked at, or cannot be hooked at all, is said by `say`.
+    /// Asks for all that [`Lister::list`] may be asked of `patterns`. What could not be looked at, or cannot be hooked at all, is
+    /// said by `say`.
     ///
     /// # Errors
     /// The kernel does not list its functions, or not for us.
-    pub fn new(catalog: &'c Catalog, say: &mut dyn FnMut(String)) -> Result<Lister<'c>> {
-        let tracepoints = lists::tracepoints(&|_| true).unwrap_or_else(|error| {
+    pub fn new(catalog: &'c Catalog, patterns: &[&str], say: &mut dyn FnMut(String)) -> Result<Lister<'c>> {
+        let wanted = |name: &str| patterns.iter().any(|pattern| glob_matches(pattern, name));
+        let tracepoints = Tracepoints::read(&wanted).unwrap_or_else(|error| {
             say(format!("tracepoints are not listed: {error:#}"));
-            Vec::new()
+            Tracepoints::none()
         });
         let types = Types::read();
         let ways = Ways::here(Way::forced()?, &types);
@@ -53,7 +54,7 @@ impl<'c> Lister<'c> {
         Ok(Lister {
             catalog,
             kallsyms: lists::kallsyms()?,
-            types,
+            types: types.with_modules(),
             hookable: Hookable::read(),
             ways,
             tracepoints,
@@ -63,13 +64,28 @@ impl<'c> Lister<'c> {
     /// Everything whose name matches `pattern`; with `:`, tracepoints.
     #[must_use]
     pub fn list(&self, pattern: &str) -> Vec<Listed> {
-        let names = self.tracepoints.iter().filter(|name| glob_matches(pattern, name));
-        let mut listed: Vec<Listed> = names.map(|name| tracepoint(name.clone(), self.catalog)).collect();
+        let names = self.tracepoints.names().filter(|name| glob_matches(pattern, name));
+        let mut listed: Vec<Listed> = names.map(|name| self.tracepoint(name.clone())).collect();
         if !pattern.contains(':') {
             let found = symbols::functions(&self.kallsyms, &|name| glob_matches(pattern, name));
             listed.extend(by_name(&found).into_iter().filter_map(|same| self.function(same)));
         }
         listed
+    }
+
+    fn tracepoint(&self, name: String) -> Listed {
+        let (args, refused) = match self.tracepoints.format_of(&name) {
+            Ok(format) => (described(&format, self.catalog), None),
+            Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+        };
+        Listed {
+            name,
+            module: None,
+            how: "tracepoint",
+            no_fentry: None,
+            args,
+            refused,
+        }
     }
 
     /// The functions of one name.
@@ -89,23 +105,6 @@ impl<'c> Lister<'c> {
             args: args.unwrap_or_default(),
             refused: chosen.err(),
         })
-    }
-}
-
-fn tracepoint(name: String, catalog: &Catalog) -> Listed {
-    let format = name.split_once(':').map(|(group, name)| lists::format_of(group, name));
-    let (args, refused) = match format {
-        Some(Ok(format)) => (described(&format, catalog), None),
-        Some(Err(error)) => (Vec::new(), Some(format!("{error:#}"))),
-        None => (Vec::new(), Some("is no tracepoint".to_owned())),
-    };
-    Listed {
-        name,
-        module: None,
-        how: "tracepoint",
-        no_fentry: None,
-        args,
-        refused,
     }
 }
 

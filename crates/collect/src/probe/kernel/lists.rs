@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 256 << 20;
 ///
 /// # Errors
 /// The kernel does not list them, or not for us.
-pub fn kallsyms() -> Result<String> {
+pub(crate) fn kallsyms() -> Result<String> {
     read("/proc/kallsyms".into())
 }
 
@@ -29,7 +29,7 @@ pub struct Hookable {
 impl Hookable {
     /// As the kernel lists them.
     #[must_use]
-    pub fn read() -> Hookable {
+    pub(crate) fn read() -> Hookable {
         let traceable = tracefs("available_filter_functions").ok();
         let traceable = traceable.map(|text| first_words(&text));
         let forbidden = read("/sys/kernel/debug/kprobes/blacklist".into()).unwrap_or_default();
@@ -67,7 +67,7 @@ fn first_words(text: &str) -> HashSet<String> {
 ///
 /// # Errors
 /// tracefs cannot be read.
-pub fn tracepoints(wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
+pub(crate) fn tracepoints(wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
     let text = tracefs("available_events")?;
     Ok(text.lines().filter(|line| wanted(line)).map(str::to_owned).collect())
 }
@@ -76,16 +76,60 @@ pub fn tracepoints(wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>> {
 ///
 /// # Errors
 /// There is no such tracepoint, or tracefs cannot be read.
-pub(crate) fn format_of(group: &str, name: &str) -> Result<Format> {
+pub(super) fn format_of(full: &str) -> Result<Format> {
+    format_text(full).map(|text| Format::parse(&text))
+}
+
+fn format_text(full: &str) -> Result<String> {
+    let (group, name) = full.split_once(':').context("is no tracepoint")?;
     if [group, name].iter().any(|part| part.contains(['/', '.'])) {
-        bail!("{group}:{name} is no tracepoint");
+        bail!("{full} is no tracepoint");
     }
-    tracefs(&format!("events/{group}/{name}/format")).map(|text| Format::parse(&text))
+    tracefs(&format!("events/{group}/{name}/format"))
+}
+
+/// Tracepoints, each with what the kernel says of its record: asked once, so that nothing is opened later.
+pub(super) struct Tracepoints(Vec<(String, Result<String, String>)>);
+
+impl Tracepoints {
+    /// Those whose name is wanted.
+    ///
+    /// # Errors
+    /// tracefs cannot be read.
+    pub(super) fn read(wanted: &dyn Fn(&str) -> bool) -> Result<Tracepoints> {
+        let text = |name: String| {
+            let text = format_text(&name).map_err(|error| format!("{error:#}"));
+            (name, text)
+        };
+        tracepoints(wanted).map(|names| Tracepoints(names.into_iter().map(text).collect()))
+    }
+
+    /// Where there are none to be read.
+    pub(super) fn none() -> Tracepoints {
+        Tracepoints(Vec::new())
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().map(|(name, _)| name)
+    }
+
+    /// What the record of one holds.
+    ///
+    /// # Errors
+    /// It is none of these, or tracefs could not be read.
+    pub(super) fn format_of(&self, full: &str) -> Result<Format> {
+        let found = self.0.iter().find(|(name, _)| name == full);
+        match found.map(|(_, text)| text) {
+            Some(Ok(text)) => Ok(Format::parse(text)),
+            Some(Err(why)) => Err(anyhow!("{why}")),
+            None => bail!("{full} is no tracepoint"),
+        }
+    }
 }
 
 /// Loaded modules, and which load of each it is: see [`load_of`].
 #[must_use]
-pub fn modules() -> Vec<(String, Option<u64>)> {
+pub(crate) fn modules() -> Vec<(String, Option<u64>)> {
     let text = read("/proc/modules".into()).unwrap_or_default();
     let module = |name: &str| (name.to_owned(), load_of(name));
     live(&text).map(module).collect()

@@ -3,7 +3,8 @@
 //! Owns which of its lists are read, and when. What they say is [`super::lists`]', [`super::symbols`]' and
 //! [`super::types`]' business; what follows for a hook that of [`super::ways`].
 
-use super::lists::{self, Hookable};
+use super::format::Format;
+use super::lists::{self, Hookable, Tracepoints};
 use super::place::{self, Resolved};
 use super::symbols::{self, Symbol};
 use super::types::Types;
@@ -15,17 +16,35 @@ use anyhow::{Context, Result, anyhow};
 /// Nothing of that name is there.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Absent(&'static str);
+pub(in crate::probe) struct Absent(&'static str);
 
 /// What the kernel says, asked once.
 #[derive(Default)]
-pub(super) struct Look {
+pub(in crate::probe) struct Look {
     types: Option<Types>,
     hookable: Option<Hookable>,
-    kallsyms: Option<String>,
+    kallsyms: Option<Result<String, String>>,
+    /// Those that may be asked for later; `None`: the kernel is asked each time.
+    tracepoints: Option<Result<Tracepoints, String>>,
 }
 
 impl Look {
+    /// Asks for all that may be asked of functions and of `tracepoints`, names or patterns: later nothing is opened.
+    pub(super) fn ahead(functions: bool, tracepoints: &[&str]) -> Look {
+        let wanted = |name: &str| tracepoints.iter().any(|pattern| glob_matches(pattern, name));
+        let asked = (!tracepoints.is_empty()).then(|| Tracepoints::read(&wanted));
+        let mut look = Look {
+            tracepoints: asked.map(|asked| asked.map_err(|error| format!("{error:#}"))),
+            ..Look::default()
+        };
+        if functions {
+            look.types = Some(Types::read().with_modules());
+            look.hookable();
+            let _ = look.kallsyms();
+        }
+        look
+    }
+
     pub(super) fn types(&mut self) -> &Types {
         self.types.get_or_insert_with(Types::read)
     }
@@ -34,35 +53,39 @@ impl Look {
         self.hookable.get_or_insert_with(Hookable::read)
     }
 
-    pub(super) fn choice(&mut self, ways: &Ways, same: &[Symbol]) -> Result<Choice> {
+    pub(in crate::probe) fn choice(&mut self, ways: &Ways, same: &[Symbol]) -> Result<Choice> {
         let types = self.types.get_or_insert_with(Types::read);
         let hookable = self.hookable.get_or_insert_with(Hookable::read);
         ways.choice(same, types, hookable).map_err(|why| anyhow!(why))
     }
 
-    pub(super) fn target(&mut self, ways: &Ways, target: &Symbol) -> Result<Target, String> {
+    pub(in crate::probe) fn target(&mut self, ways: &Ways, target: &Symbol) -> Result<Target, String> {
         let types = self.types.get_or_insert_with(Types::read);
         let hookable = self.hookable.get_or_insert_with(Hookable::read);
         ways.target(target, types, hookable)
     }
 
-    pub(super) fn probe(&mut self, ways: &Ways, target: &Symbol) -> Result<(), String> {
+    pub(in crate::probe) fn probe(&mut self, ways: &Ways, target: &Symbol) -> Result<(), String> {
         ways.probe(target, self.hookable())
     }
 
-    pub(super) fn matches(&mut self, site: SiteKind, name: &str) -> Result<Vec<Symbol>> {
+    pub(in crate::probe) fn matches(&mut self, site: SiteKind, name: &str) -> Result<Vec<Symbol>> {
         match site {
-            SiteKind::Tracepoint => tracepoints(name),
+            SiteKind::Tracepoint => self.tracepoints(name),
             _ => self.functions(name),
         }
     }
 
     /// Where the arguments lie, as far as the kernel says.
-    pub(super) fn resolve(&mut self, site: SiteKind, row: &InKernel, same: &[Symbol]) -> Result<Option<Resolved>> {
+    pub(in crate::probe) fn resolve(
+        &mut self,
+        site: SiteKind,
+        row: &InKernel,
+        same: &[Symbol],
+    ) -> Result<Option<Resolved>> {
         let target = same.first().context("nothing has that name")?;
         if site == SiteKind::Tracepoint {
-            let (group, name) = target.name.split_once(':').context("is no tracepoint")?;
-            let format = lists::format_of(group, name)?;
+            let format = self.format_of(&target.name)?;
             return place::resolve(row, &format).map_err(|why| anyhow!(why));
         }
         if target.is_changed() {
@@ -85,33 +108,47 @@ impl Look {
 
     /// Functions of that name or pattern, and what the compiler has made of them.
     fn functions(&mut self, name: &str) -> Result<Vec<Symbol>> {
-        if self.kallsyms.is_none() {
-            self.kallsyms = Some(lists::kallsyms()?);
-        }
-        let text = self.kallsyms.as_deref().unwrap_or_default();
-        let found = symbols::functions(text, &|known| glob_matches(name, known));
+        let found = symbols::functions(self.kallsyms()?, &|known| glob_matches(name, known));
         if found.is_empty() {
             let words = "the kernel and its modules have no function of that name (absent, or inlined)";
             return Err(Absent(words).into());
         }
         Ok(found)
     }
+
+    fn kallsyms(&mut self) -> Result<&str> {
+        let read = || lists::kallsyms().map_err(|error| format!("{error:#}"));
+        let text = self.kallsyms.get_or_insert_with(read);
+        text.as_deref().map_err(|why| anyhow!("{why}"))
+    }
+
+    fn tracepoints(&self, name: &str) -> Result<Vec<Symbol>> {
+        let wanted = |known: &str| glob_matches(name, known);
+        let found: Vec<String> = match &self.tracepoints {
+            None => lists::tracepoints(&wanted)?,
+            Some(Ok(known)) => known.names().filter(|name| wanted(name)).cloned().collect(),
+            Some(Err(why)) => return Err(anyhow!("{why}")),
+        };
+        if found.is_empty() {
+            return Err(Absent("this kernel has no such tracepoint, or its module is not loaded").into());
+        }
+        let symbol = |name| Symbol {
+            name,
+            address: 0,
+            module: None,
+        };
+        Ok(found.into_iter().map(symbol).collect())
+    }
+
+    fn format_of(&self, tracepoint: &str) -> Result<Format> {
+        match &self.tracepoints {
+            Some(Ok(known)) => known.format_of(tracepoint),
+            _ => lists::format_of(tracepoint),
+        }
+    }
 }
 
 /// Functions of one name side by side: `found` is in the order of names.
-pub(super) fn by_name(found: &[Symbol]) -> Vec<&[Symbol]> {
+pub(in crate::probe) fn by_name(found: &[Symbol]) -> Vec<&[Symbol]> {
     found.chunk_by(|one, next| one.name == next.name).collect()
-}
-
-fn tracepoints(name: &str) -> Result<Vec<Symbol>> {
-    let found = lists::tracepoints(&|known| glob_matches(name, known))?;
-    if found.is_empty() {
-        return Err(Absent("this kernel has no such tracepoint, or its module is not loaded").into());
-    }
-    let symbol = |name| Symbol {
-        name,
-        address: 0,
-        module: None,
-    };
-    Ok(found.into_iter().map(symbol).collect())
 }

@@ -1,5 +1,5 @@
-//! Functions of the kernel and tracepoints: what the running kernel calls them, what it says of their arguments, and
-//! the hooks at them.
+//! Functions of the kernel and tracepoints: what the running kernel calls them, what it says of their arguments, and in which
+//! ways they can be hooked.
 //!
 //! Owns every look into kallsyms, tracefs and the kernel's type information. [`symbols`], [`mod@format`] and [`btf`] are
 //! pure: any bytes yield what they describe, or an error.
@@ -9,17 +9,14 @@ pub mod btf;
 mod btf_tests;
 mod explain;
 pub mod format;
-mod held;
-pub mod hooks;
 pub mod listing;
-pub mod lists;
-mod look;
+pub(crate) mod lists;
+pub(super) mod look;
 pub mod place;
 pub mod symbols;
-pub mod types;
-pub mod ways;
+pub(crate) mod types;
+pub(crate) mod ways;
 
-pub use explain::{Explained, explain};
-pub use hooks::KernelHooks;
+pub use explain::{Explained, Explainer};
 pub use types::Types;
 pub use ways::{Way, Ways};

@@ -56,7 +56,7 @@ impl Resolved {
 
     /// Any call, without arguments.
     #[must_use]
-    pub fn nothing() -> Resolved {
+    pub(crate) fn nothing() -> Resolved {
         Resolved {
             args: Vec::new(),
             site: KernelSite::EMPTY,

@@ -27,7 +27,7 @@ impl Symbol {
 
 /// The name in the source of a symbol: compilers add `.isra.0`, `.constprop.0`, `.part.0`, `.cold`, `.llvm.123`.
 #[must_use]
-pub fn source_name(name: &str) -> &str {
+pub(crate) fn source_name(name: &str) -> &str {
     match name.find('.') {
         None | Some(0) => name,
         Some(end) => &name[..end],

@@ -1,11 +1,12 @@
 //! The ways in which this kernel lets a function of its own be hooked, and which of them is taken for a function.
 //!
-//! Owns the choice; the hooks themselves are those of [`crate::probe::trampoline`] and [`crate::probe::links`].
+//! Owns the choice; the hooks themselves are those of [`crate::probe::kernel_hooks`].
 
 use super::lists::{self, Hookable};
 use super::symbols::Symbol;
 use super::types::Types;
-use crate::probe::trampoline::{self, Target};
+use crate::probe::privilege;
+use crate::probe::trampoline::{self, TRIAL, Target};
 use anyhow::{Context, Result};
 
 /// A way of hooking a function of the kernel, the best first.
@@ -18,7 +19,7 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Way; 2] = [Way::Fentry, Way::Kprobe];
+    pub(crate) const ALL: [Way; 2] = [Way::Fentry, Way::Kprobe];
 
     /// The name used in output and by `GPUSCOPE_KERNEL_HOOKS`.
     #[must_use]
@@ -59,7 +60,7 @@ impl Ways {
             _ => Ok(()),
         };
         Ways {
-            fentry: allowed(Way::Fentry).and_then(|()| trampoline::trial(types)),
+            fentry: allowed(Way::Fentry).and_then(|()| fentry(types)),
             kprobe: allowed(Way::Kprobe).and_then(|()| lists::kprobes()),
         }
     }
@@ -75,7 +76,7 @@ impl Ways {
 
     /// Of a session that no row of the kernel is in.
     #[must_use]
-    pub fn none() -> Ways {
+    pub(crate) fn none() -> Ways {
         let none = || Err("not asked for".to_owned());
         Ways {
             fentry: none(),
@@ -87,7 +88,7 @@ impl Ways {
     ///
     /// # Errors
     /// It cannot have one.
-    pub fn target(&self, symbol: &Symbol, types: &Types, hookable: &Hookable) -> Result<Target, String> {
+    pub(crate) fn target(&self, symbol: &Symbol, types: &Types, hookable: &Hookable) -> Result<Target, String> {
         self.fentry.clone()?;
         if symbol.is_changed() {
             return Err("the compiler made this of a function".to_owned());
@@ -114,7 +115,7 @@ impl Ways {
     ///
     /// # Errors
     /// There is none.
-    pub fn choice(&self, same: &[Symbol], types: &Types, hookable: &Hookable) -> Result<Choice, String> {
+    pub(crate) fn choice(&self, same: &[Symbol], types: &Types, hookable: &Hookable) -> Result<Choice, String> {
         let symbol = match same {
             [] => return Err("nothing has that name".to_owned()),
             [symbol] => symbol,
@@ -143,6 +144,15 @@ impl Ways {
     }
 }
 
+/// Whether a function can call a program by itself: nothing but a trial tells.
+///
+/// # Errors
+/// The kernel, or our privileges, do not allow it.
+pub(crate) fn fentry(types: &Types) -> Result<(), String> {
+    privilege::readable_kernel()?;
+    trampoline::trial(types.id_of(None, TRIAL)?)
+}
+
 fn places(same: &[Symbol]) -> String {
     let place = |symbol: &Symbol| match &symbol.module {
         Some(module) => format!("{:#x} [{module}]", symbol.address),
@@ -156,7 +166,7 @@ pub(crate) type Choice = (Way, Option<String>);
 
 /// Why neither way can be taken; hints come last.
 #[must_use]
-pub fn both(no_fentry: &str, no_kprobe: &str) -> String {
+pub(crate) fn both(no_fentry: &str, no_kprobe: &str) -> String {
     if no_fentry == no_kprobe {
         return no_fentry.to_owned();
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::probe::machine::mapped::Kind;
 
 fn library(layer: &str) -> MappedLibrary {
     MappedLibrary {

@@ -1,7 +1,7 @@
 //! Whether the calls that a CUDA library makes into the NVIDIA driver can be seen.
 
-use super::super::kernel::{Types, lists};
-use super::super::{privilege, trampoline};
+use super::super::kernel::{Types, lists, ways};
+use super::super::privilege;
 use super::Check;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +54,7 @@ pub(super) fn kprobes() -> Check {
 
 /// The kernel says nowhere that it takes such hooks, so one is tried.
 pub(super) fn fentry() -> Check {
-    let tried = trampoline::trial(&Types::read());
+    let tried = ways::fentry(&Types::read());
     let symbols = std::fs::read("/proc/kallsyms").unwrap_or_default();
     judge_fentry(
         tried,

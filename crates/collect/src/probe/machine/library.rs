@@ -1,7 +1,8 @@
 //! What of one mapped file can be probed; decided by the code that attaches.
 
-use super::super::attach::{self, Found};
-use super::coverage::{Kind, MappedLibrary};
+use super::super::attach;
+use super::super::found::Found;
+use super::mapped::{Kind, MappedLibrary};
 use crate::catalog::{Catalog, Library, LibraryId};
 use crate::discover::Mapping;
 use crate::elf::{ElfFile, Method, is_trampoline};

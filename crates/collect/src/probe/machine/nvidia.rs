@@ -1,7 +1,7 @@
 //! What NVIDIA has put on this machine: the kernel driver and its libraries.
 
+use super::super::ldcache;
 use super::Check;
-use super::ldcache;
 use crate::device::{Absent, Devices};
 use crate::driver::DriverVersion;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,9 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
-use crate::findings::scene::{Fault, PROMPT_NS, Part, Seen};
+use crate::findings::part::{PROMPT_NS, Part};
+use crate::findings::past::Fault;
+use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow, pair};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

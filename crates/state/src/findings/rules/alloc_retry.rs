@@ -3,7 +3,8 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
-use crate::findings::scene::{Part, Seen};
+use crate::findings::part::Part;
+use crate::findings::seen::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
@@ -97,7 +98,7 @@ impl Rule for AllocRetry {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS, US};
-    use crate::findings::scene::OUT_OF_MEMORY;
+    use crate::findings::seen::OUT_OF_MEMORY;
 
     fn fail(fixture: &mut Fixture, size: u64) {
         fixture.call(Class::Alloc, 100 * US, |event| {

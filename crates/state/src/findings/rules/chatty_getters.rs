@@ -6,7 +6,7 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

@@ -3,7 +3,7 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
-use crate::findings::scene::{OUT_OF_MEMORY, Seen};
+use crate::findings::seen::{OUT_OF_MEMORY, Seen};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::model::work::Certainty;

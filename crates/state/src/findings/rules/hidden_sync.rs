@@ -6,8 +6,11 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::End;
+use crate::findings::part::Part;
 use crate::findings::past;
-use crate::findings::scene::{Fault, ITEM_BYTES, ITEM_GAP_NS, Part, Seen};
+use crate::findings::past::Fault;
+use crate::findings::scene::{ITEM_BYTES, ITEM_GAP_NS};
+use crate::findings::seen::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

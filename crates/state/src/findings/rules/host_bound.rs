@@ -6,11 +6,11 @@
 
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
-use crate::findings::course::Stretch;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::pace::Verdict;
+use crate::findings::past::{Fault, Gap};
 use crate::findings::places::Samples;
-use crate::findings::scene::{Fault, Gap, OUTSIDE_NS, Seen};
+use crate::findings::seen::{OUTSIDE_NS, Seen, Stretch};
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
@@ -111,6 +111,7 @@ impl HostBound {
                 ns: gap.ns,
                 tid: seen.event.tid,
             });
+            self.samples.gap(seen);
         }
     }
 
@@ -277,6 +278,33 @@ mod tests {
         }
     }
 
+    fn places(finding: &Finding) -> Vec<(&str, u64)> {
+        let places = finding.places.iter();
+        places.map(|placed| (placed.place.as_str(), placed.percent)).collect()
+    }
+
+    #[test]
+    fn of_measured_gaps_it_is_said_where_the_thread_was_that_ended_them() {
+        let mut fixture = Fixture::of(HostBound::default());
+        for _ in 0..100 {
+            fixture.launch();
+            let since = fixture.at.saturating_add_unsigned(20 * US);
+            let other = fixture.at;
+            fixture.outside(9 * MS, LOGS);
+            // the thread that will launch waits for that one
+            let now = std::mem::replace(&mut fixture.at, other);
+            fixture.tid += 1;
+            fixture.outside(9 * MS, LOADS);
+            fixture.tid -= 1;
+            fixture.at = now;
+            fixture.ran_dry(since, Why::HostCode);
+        }
+        fixture.launch();
+        let finding = fixture.finding();
+        assert_eq!(places(&finding), [("train.py:20 log", 100)]);
+        assert!(finding.what.contains("(of 100 samples)"), "{}", finding.what);
+    }
+
     const LOADS: &str = r#"[{"function":"sleep","module":"libc.so.6"},{"function":"load_batch","file":"/x/train.py","line":10,"language":"python"}]"#;
     const LOGS: &str = r#"[{"function":"log","file":"/x/train.py","line":20,"language":"python"}]"#;
 
@@ -287,12 +315,10 @@ mod tests {
         sampled_steps(&mut fixture, 291, LOADS);
         sampled_steps(&mut fixture, 9, LOGS);
         let finding = fixture.finding();
-        let places: Vec<(&str, u64)> = finding
-            .places
-            .iter()
-            .map(|placed| (placed.place.as_str(), placed.percent))
-            .collect();
-        assert_eq!(places, [("train.py:10 load_batch", 97), ("train.py:20 log", 3)]);
+        assert_eq!(
+            places(&finding),
+            [("train.py:10 load_batch", 97), ("train.py:20 log", 3)]
+        );
         assert_eq!(finding.site.as_deref(), Some(LOADS));
         let said = "where it was: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (of 300 samples)";
         assert!(finding.what.ends_with(said), "{}", finding.what);

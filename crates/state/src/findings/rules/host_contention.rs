@@ -2,7 +2,7 @@
 
 use crate::catalog::Class;
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, is_percent, percent_of};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

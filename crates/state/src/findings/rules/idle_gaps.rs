@@ -3,8 +3,8 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
-use crate::findings::past::LONG_NS;
-use crate::findings::scene::{Fault, Seen};
+use crate::findings::past::{Fault, LONG_NS};
+use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow, percent_of};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

@@ -3,7 +3,7 @@
 use crate::catalog::Class;
 use crate::findings::evidence::End;
 use crate::findings::finding::Moments;
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::table::Bounded;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::{Finding, Moment};

@@ -3,7 +3,8 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
-use crate::findings::scene::{Part, Seen};
+use crate::findings::part::Part;
+use crate::findings::seen::Seen;
 use crate::findings::table::hash;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

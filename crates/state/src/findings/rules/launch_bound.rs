@@ -1,11 +1,14 @@
-//! The host prepares launches more slowly than the device does them: when it asks, everything is done already.
+//! The host prepares launches more slowly than the device does them: when it asks, everything is done already. Where the device has told
+//! what it did, the time is known in which it had nothing to do, whether anybody asks or not.
 
 use super::launch_storm::is_storm;
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::End;
 use crate::findings::load::{PROMPT_ITEM_NS, STEP_LAUNCHES, is_late, step_ns};
-use crate::findings::scene::{PROMPT_NS, Part, Seen};
+use crate::findings::part::{PROMPT_NS, Part};
+use crate::findings::past::Fault;
+use crate::findings::seen::Seen;
 use crate::findings::table::is_percent;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
@@ -14,6 +17,8 @@ use crate::record::Kind;
 use crate::text::quantity::{count, duration};
 
 const AT_LEAST: u64 = 20;
+/// Of a device that told what it did.
+const LAUNCHES: u64 = 1_000;
 /// Of the steps.
 const LATE_PERCENT: u64 = 80;
 /// Of the time.
@@ -35,7 +40,68 @@ impl Sum for Steps {
 
 /// The host prepares launches more slowly than the device does them.
 #[derive(Debug, Default)]
-pub(crate) struct LaunchBound(Phased<Steps>);
+pub(crate) struct LaunchBound {
+    steps: Phased<Steps>,
+    /// Gaps that devices told of between what they had been given without a wait.
+    gaps: Phased,
+}
+
+impl LaunchBound {
+    /// By steps that were done before the host asked.
+    fn by_steps(&self, end: &End<'_>) -> Option<Finding> {
+        let (evidence, steps) = self.steps.costliest(end)?;
+        let mostly = is_percent(evidence.count, steps.all, LATE_PERCENT);
+        // a step may have begun long before the time that shares are of
+        let cost_ns = end.untraced(evidence.ns, steps.launches).min(end.run.steady_ns);
+        if evidence.count < AT_LEAST || !mostly {
+            return None;
+        }
+        Some(Finding {
+            cost_ns,
+            what: format!(
+                "in {} of {} steps the device was done before the host asked: it had waited for launches, which came \
+                 every {}{}; at most the time from first launch to wait is lost",
+                count(evidence.count),
+                count(steps.all),
+                duration(cost_ns / steps.launches.max(1)),
+                end.untraced_words()
+            ),
+            ..evidence.finding(self.name(), end)
+        })
+    }
+
+    /// By what the device has told.
+    fn by_device(&self, end: &End<'_>, cost_ns: u64) -> Option<Finding> {
+        let load = &end.load;
+        if load.launches < LAUNCHES {
+            return None;
+        }
+        let late = self.steps.costliest(end).filter(|(evidence, _)| evidence.count > 0);
+        let (evidence, steps) =
+            late.or_else(|| Some((self.gaps.worst(end, |gaps, ()| gaps.count)?.0, Steps::default())))?;
+        let asked = match steps.all {
+            0 => String::new(),
+            all => format!(
+                "in {} of {} steps it was done before the host asked; ",
+                count(evidence.count),
+                count(all)
+            ),
+        };
+        Some(Finding {
+            cost_ns,
+            what: format!(
+                "{} launches came every {}{}, and what they gave the device took it {} (measured); {asked}it waited for the next of \
+                 them for {} at most, without what other findings and waits are about",
+                count(load.launches),
+                duration(load.busy_ns(end.run.tracing_ns) / load.launches),
+                end.untraced_words(),
+                duration(load.ran_ns),
+                duration(cost_ns)
+            ),
+            ..evidence.finding(self.name(), end)
+        })
+    }
+}
 
 impl Rule for LaunchBound {
     fn name(&self) -> &'static str {
@@ -45,16 +111,24 @@ impl Rule for LaunchBound {
     fn wants(&self, kind: Kind, class: Class) -> Wants {
         match (kind, class) {
             (Kind::Call, Class::Sync | Class::Copy) => Wants::Work,
+            (Kind::Idle, _) => Wants::All,
             _ => Wants::Nothing,
         }
     }
 
     fn take(&mut self, seen: &Seen<'_>) {
+        if let Some(gap) = &seen.gap {
+            let is_between = gap.measured && gap.fault == Fault::Nobody;
+            if let Some((gaps, ())) = self.gaps.of(seen).filter(|_| is_between) {
+                gaps.note(seen, gap.ns);
+            }
+            return;
+        }
         let is_wait = matches!(seen.part, Part::Sync | Part::Item);
         if !is_wait || seen.process.step_launches < STEP_LAUNCHES {
             return;
         }
-        let Some((evidence, steps)) = self.0.of(seen) else {
+        let Some((evidence, steps)) = self.steps.of(seen) else {
             return;
         };
         steps.all += 1;
@@ -65,37 +139,28 @@ impl Rule for LaunchBound {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (evidence, steps) = self.0.costliest(end)?;
-        let mostly = is_percent(evidence.count, steps.all, LATE_PERCENT);
-        // a step may have begun long before the time that shares are of
-        let cost_ns = end.untraced(evidence.ns, steps.launches).min(end.run.steady_ns);
-        if evidence.count < AT_LEAST || !mostly || !end.is_share(cost_ns, PERCENT) || is_storm(end) {
-            return None;
-        }
+        let found = match end.unlaunched_ns() {
+            Some(ns) => self.by_device(end, ns),
+            None => self.by_steps(end),
+        };
+        let found = found.filter(|found| end.is_share(found.cost_ns, PERCENT) && !is_storm(end))?;
         Some(Finding {
-            cost_ns,
             certainty: Certainty::Bound,
             title: "The host prepares launches more slowly than the device does them".to_owned(),
-            what: format!(
-                "in {} of {} steps the device was done before the host asked: it had waited for launches, which came \
-                 every {}{}; at most the time from first launch to wait is lost",
-                count(evidence.count),
-                count(steps.all),
-                duration(cost_ns / steps.launches.max(1)),
-                end.untraced_words()
-            ),
             cure:
                 "give the device more for each launch: CUDA graphs or torch.compile, larger batches; take other work \
                    (logging, data) out of the thread that launches"
                     .to_owned(),
             thresholds: format!(
                 "steps of at least {STEP_LAUNCHES} launches, of which none waited for room in the queue, whose wait returns \
-                 within {} ({} for a value): at least {AT_LEAST}, {LATE_PERCENT} % of all, {PERCENT} % of the time",
+                 within {} ({} for a value): at least {AT_LEAST}, {LATE_PERCENT} % of all, {PERCENT} % of the time; where devices told \
+                 what they did, {} launches, and {PERCENT} % of the time between them without anything to do instead",
                 duration(PROMPT_NS),
-                duration(PROMPT_ITEM_NS)
+                duration(PROMPT_ITEM_NS),
+                count(LAUNCHES)
             ),
             weakened: end.weakness(&[Class::Sync, Class::Launch]),
-            ..evidence.finding(self.name(), end)
+            ..found
         })
     }
 }
@@ -104,6 +169,7 @@ impl Rule for LaunchBound {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS, US};
+    use crate::model::activity::Why;
 
     fn run(between_ns: u64, wait_ns: u64) -> Vec<Finding> {
         let mut fixture = Fixture::of(LaunchBound::default());
@@ -161,5 +227,52 @@ mod tests {
             fixture.sync(5 * US);
         }
         assert_eq!(fixture.findings(), []);
+    }
+
+    /// A thousand steps of 20 launches, of which each keeps the device busy for so long, without anybody who waits.
+    fn told(kernel_ns: u64) -> Vec<Finding> {
+        let mut fixture = Fixture::of(LaunchBound::default());
+        for _ in 0..1_000 {
+            fixture.pass(200 * US - kernel_ns - 4 * US);
+            let since = fixture.at.saturating_sub_unsigned(200 * US - kernel_ns);
+            if kernel_ns < 180 * US {
+                fixture.idle_because(since, Why::Launch);
+            }
+            fixture.launch();
+            fixture.ran(kernel_ns);
+            fixture.pass(kernel_ns);
+        }
+        fixture.findings()
+    }
+
+    #[test]
+    fn what_the_device_has_told_says_how_long_it_waited_for_launches_though_nobody_asks() {
+        let findings = told(50 * US);
+        assert_eq!((findings.len(), findings[0].certainty), (1, Certainty::Bound));
+        assert!(
+            (145 * MS..=150 * MS).contains(&findings[0].cost_ns),
+            "{}",
+            findings[0].cost_ns
+        );
+        assert!(
+            findings[0].what.contains("took it 50.0 ms (measured)"),
+            "{}",
+            findings[0].what
+        );
+        assert_eq!(told(190 * US), [], "it is busy nearly all of the time");
+    }
+
+    #[test]
+    fn a_full_queue_by_calls_is_none_where_the_device_told_that_it_had_nothing_to_do() {
+        let mut fixture = Fixture::of(LaunchBound::default());
+        for number in 0..6_000 {
+            let ns = if number % 3_000 < 1021 { 4 * US } else { 60 * US };
+            let since = fixture.at;
+            fixture.call(Class::Launch, ns, |event| event.stream = Some(1));
+            fixture.pass(US);
+            fixture.idle_because(since, Why::Launch);
+            fixture.ran(2 * US);
+        }
+        assert_eq!(fixture.finding().rule, "launch-bound");
     }
 }

@@ -3,12 +3,15 @@
 //! The pace is then the host's. What one launch for many saves is the host's time in all, but for what the kernels
 //! take by themselves; that is not seen, only that a kernel takes some microseconds at least.
 //!
-//! Where the device is behind its host, by long waits or a full queue, the pace is the device's: then it is no storm.
+//! Where the device is behind its host, by long waits or a full queue, the pace is the device's: then it is no storm. Where it has told
+//! what it did, that says whose pace it is.
 
 use crate::catalog::Class;
 use crate::findings::cases::Phased;
 use crate::findings::evidence::End;
-use crate::findings::scene::Seen;
+use crate::findings::load::LEAST_NS;
+use crate::findings::seen::Seen;
+use crate::findings::table::is_percent;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::model::work::Certainty;
@@ -19,10 +22,10 @@ const RATE: f64 = 10_000.0;
 const AT_LEAST: u64 = 5_000;
 /// Time a launch in which something may have been running.
 const BUSY_NS: u64 = 20_000;
-/// What a kernel that does nearly nothing takes its device, as one of a graph.
-const LEAST_NS: u64 = 2_000;
 /// Waits for the device: it is not far behind its host.
 const WAITED_PERCENT: u64 = 20;
+/// Of a device that told what it did: it waits for launches so much of the time.
+const WAITING_PERCENT: u64 = 50;
 
 /// Kernels that are done sooner than the next one can be launched.
 #[derive(Debug, Default)]
@@ -33,7 +36,11 @@ pub(crate) fn is_storm(end: &End<'_>) -> bool {
     let load = &end.load;
     let ahead = load.waited_ns.saturating_mul(100) <= load.window_ns().saturating_mul(WAITED_PERCENT);
     let rapid = load.launches >= AT_LEAST && load.rate() >= RATE && busy_ns(end) / load.launches < BUSY_NS;
-    rapid && ahead && load.is_hosts
+    let hosts = match end.unlaunched_ns() {
+        Some(ns) => is_percent(ns, load.window_ns(), WAITING_PERCENT),
+        None => load.is_hosts,
+    };
+    rapid && ahead && hosts
 }
 
 fn busy_ns(end: &End<'_>) -> u64 {
@@ -42,8 +49,22 @@ fn busy_ns(end: &End<'_>) -> u64 {
 
 /// The host's time, without waits and what kernels take at least.
 fn cost_ns(end: &End<'_>) -> u64 {
+    if let Some(ns) = end.unlaunched_ns() {
+        return ns;
+    }
     let least_ns = end.load.launches.saturating_mul(LEAST_NS);
     busy_ns(end).saturating_sub(end.load.waited_ns.saturating_add(least_ns))
+}
+
+/// What is no loss.
+fn kept(end: &End<'_>) -> String {
+    match end.unlaunched_ns() {
+        Some(_) => format!(
+            "{} that the device took for what it was given (measured)",
+            duration(end.load.ran_ns)
+        ),
+        None => format!("{} a kernel", duration(LEAST_NS)),
+    }
 }
 
 impl Rule for LaunchStorm {
@@ -83,13 +104,13 @@ impl Rule for LaunchStorm {
             ),
             what: format!(
                 "{} launches, {} a second: one comes every {}{}, of which its call takes {}; a kernel takes less, and \
-                 the device waits for the next one. At most that time is lost, but for {} a kernel",
+                 the device waits for the next one. At most that time is lost, but for {}",
                 count(load.launches),
                 count(load.rate() as u64),
                 duration(busy_ns(end) / load.launches),
                 end.untraced_words(),
                 duration(evidence.ns / evidence.count.max(1)),
-                duration(LEAST_NS)
+                kept(end)
             ),
             cure:
                 "launch them together: CUDA graphs (torch.compile(mode=\"reduce-overhead\"), cudaStreamBeginCapture), \
@@ -97,7 +118,8 @@ impl Rule for LaunchStorm {
                     .to_owned(),
             thresholds: format!(
                 "at least {} launches, {}/s, less than {} of possibly busy time each, at most \
-                 {WAITED_PERCENT} % of the time in waits; half of them done when the host asked, and no full queue",
+                 {WAITED_PERCENT} % of the time in waits; half of them done when the host asked, and no full queue; where devices \
+                 told what they did, {WAITING_PERCENT} % of the time without anything to do instead",
                 count(AT_LEAST),
                 count(RATE as u64),
                 duration(BUSY_NS)

@@ -23,15 +23,17 @@ mod sync_copy;
 mod sync_stall;
 mod unchecked_errors;
 
+pub use sticky_error::is_sticky;
+
 use super::Rule;
 
 macro_rules! rules {
     ($($name:literal $module:ident :: $rule:ident),+ $(,)?) => {
         /// The words of all rules.
-        pub const NAMES: &[&str] = &[$($name),+];
+        pub(crate) const NAMES: &[&str] = &[$($name),+];
 
         /// All, in the order of [`NAMES`].
-        pub fn all() -> Vec<Box<dyn Rule>> {
+        pub(crate) fn all() -> Vec<Box<dyn Rule>> {
             vec![$(Box::<$module::$rule>::default()),+]
         }
     };

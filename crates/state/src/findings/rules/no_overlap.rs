@@ -3,7 +3,8 @@
 use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::{Phased, Sum};
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::{Part, Seen};
+use crate::findings::part::Part;
+use crate::findings::seen::Seen;
 use crate::findings::table::{Grow, is_percent};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

@@ -3,7 +3,7 @@
 use crate::catalog::{Class, HostMemory};
 use crate::findings::cases::Phased;
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

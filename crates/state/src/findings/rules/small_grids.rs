@@ -6,11 +6,12 @@
 use crate::catalog::Class;
 use crate::findings::blocks::{Blocks, Filled, Kernel};
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::table::{Bounded, Grow, hash, is_percent, percent_of};
 use crate::findings::{Rule, Wants};
 use crate::model::activity::What;
 use crate::model::finding::Finding;
+use crate::model::kernel_name::is_collective;
 use crate::model::work::Certainty;
 use crate::record::{Kind, Record, json};
 use crate::text::quantity::{duration, plural};
@@ -25,7 +26,8 @@ const KERNELS: usize = 4096;
 /// Kernels that the sentence names.
 const NAMED: usize = 3;
 
-/// Blocks of a graph that was told of as a whole: while it runs, nothing is said.
+/// Blocks of a graph that was told of as a whole, and of a kernel that exchanges data with other devices, which leaves multiprocessors
+/// to others on purpose: while such runs, nothing is said.
 const UNKNOWN: u64 = u64::MAX;
 
 /// One kernel with so many blocks.
@@ -87,7 +89,7 @@ fn kernel_of(event: &Record<'_>) -> Option<(u32, u64)> {
         },
     };
     let blocks = grid.into_iter().map(u64::from).fold(1, u64::saturating_mul);
-    Some((device, blocks))
+    Some((device, if is_collective(event.name) { UNKNOWN } else { blocks }))
 }
 
 impl SmallGrids {
@@ -244,12 +246,12 @@ mod tests {
     const PID: u32 = 7;
 
     /// Steps of a kernel of 9 ms with so many blocks and 1 ms of nothing.
-    fn steps(fixture: &mut Fixture, args: &'static str) {
+    fn steps(fixture: &mut Fixture, name: &'static str, args: &'static str) {
         for _ in 0..100 {
             fixture.launch();
             fixture.row(&Record {
                 ns: Some(9 * MS),
-                name: "gemv",
+                name,
                 args: Some(args),
                 ..Record::new(Kind::Gpu, fixture.at, PID)
             });
@@ -263,7 +265,7 @@ mod tests {
         if let Some(number) = multiprocessors {
             fixture.sample("cupti.0.multiprocessors", number);
         }
-        steps(&mut fixture, args);
+        steps(&mut fixture, "gemv", args);
         fixture
     }
 
@@ -290,6 +292,13 @@ mod tests {
     fn grids_that_fill_the_device_or_nearly_so_are_none() {
         assert_eq!(of(Some(132), MANY).findings(), []);
         assert_eq!(of(Some(132), NEARLY).findings(), [], "3 % of it are empty");
+    }
+
+    #[test]
+    fn what_exchanges_data_with_other_devices_is_small_on_purpose() {
+        let mut fixture = of(Some(132), MANY);
+        steps(&mut fixture, "ncclDevKernel_AllReduce_Sum_f32_RING_LL", SIXTEEN);
+        assert_eq!(fixture.findings(), []);
     }
 
     #[test]

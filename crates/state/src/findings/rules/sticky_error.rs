@@ -3,7 +3,7 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::End;
-use crate::findings::scene::Seen;
+use crate::findings::seen::Seen;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::record::Kind;
@@ -26,7 +26,7 @@ struct First {
 pub(crate) struct StickyError(Cases<Option<First>>);
 
 /// Whether nothing works after a failure of that code.
-pub(crate) fn is_sticky(code: Option<i64>) -> bool {
+pub fn is_sticky(code: Option<i64>) -> bool {
     code.is_some_and(|code| STICKY.contains(&code))
 }
 

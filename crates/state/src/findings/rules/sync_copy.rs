@@ -3,7 +3,8 @@
 use crate::catalog::Class;
 use crate::findings::cases::{Phased, Sum as Sums};
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::scene::{Fault, Seen};
+use crate::findings::past::Fault;
+use crate::findings::seen::Seen;
 use crate::findings::table::Grow;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;

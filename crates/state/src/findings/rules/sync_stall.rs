@@ -3,8 +3,9 @@
 use crate::catalog::Class;
 use crate::findings::cases::Phased;
 use crate::findings::evidence::End;
-use crate::findings::past::{LONG_NS, SHORT_NS};
-use crate::findings::scene::{Fault, PROMPT_NS, Seen};
+use crate::findings::part::PROMPT_NS;
+use crate::findings::past::{Fault, LONG_NS, SHORT_NS};
+use crate::findings::seen::Seen;
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::record::Kind;

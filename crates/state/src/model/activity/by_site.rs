@@ -2,7 +2,8 @@
 //!
 //! Owns the sums; which call that was is [`super::matching`]'s business, and what a site is called that of who keeps stacks.
 
-use super::report::{SiteTotal, Total};
+use super::report::SiteTotal;
+use super::total::Total;
 use super::{Activity, What};
 use crate::catalog::CopyKind;
 use std::collections::HashMap;

@@ -5,7 +5,7 @@
 use super::overheads::Overlap;
 
 /// Between two kernels that were given in time a device needs so long by itself.
-pub const PROMPT_NS: u64 = 5_000;
+pub(crate) const PROMPT_NS: u64 = 5_000;
 /// Where a thread is outside CUDA for less, its stack is not sampled.
 const SAMPLED_FROM_NS: u64 = 1_000_000;
 
@@ -99,12 +99,12 @@ pub struct Spent {
 pub struct Outside {
     pub ns: u64,
     /// It could run and did not, by the kernel's account.
-    pub unscheduled: u64,
+    pub(crate) unscheduled: u64,
     /// By samples: it had left its processor, and it was on it.
-    pub asleep: u64,
+    pub(crate) asleep: u64,
     pub running: u64,
     /// By the kernel's account alone: the share of the time around it that it was on a processor, per mille.
-    pub on_processor: Option<u64>,
+    pub(crate) on_processor: Option<u64>,
 }
 
 impl Outside {
@@ -164,7 +164,7 @@ impl Spent {
 
 /// The cause of a gap of `ns`, of which `overlap` was overhead.
 #[must_use]
-pub fn why(ns: u64, asked: &Asked, overlap: Overlap) -> Why {
+pub(crate) fn why(ns: u64, asked: &Asked, overlap: Overlap) -> Why {
     let is_half = |part: u64| part > 0 && part >= ns.div_ceil(2);
     if is_half(overlap.profiler) {
         return Why::Profiler;

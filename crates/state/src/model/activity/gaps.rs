@@ -9,7 +9,7 @@ const MOST: usize = 1 << 18;
 
 /// Something that a device has done, CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ran {
+pub(crate) struct Ran {
     pub begin: u64,
     pub end: u64,
     pub call: Option<Cause>,
@@ -23,12 +23,12 @@ pub struct Gap {
     /// Of what ended it; `None`: it was not found.
     pub call: Option<Cause>,
     /// What came before it is of the same call.
-    pub within_call: bool,
+    pub(crate) within_call: bool,
 }
 
 /// When a device had nothing to do between what it has done, once nothing can come any more that fills it.
 #[derive(Debug, Clone, Default)]
-pub struct Track {
+pub(crate) struct Track {
     waiting: Vec<Ran>,
     /// What ended last, of what nothing can come before.
     last: Option<Ran>,
@@ -42,12 +42,12 @@ pub struct Track {
 
 impl Track {
     /// Something ran.
-    pub fn add(&mut self, ran: Ran) {
+    pub(crate) fn add(&mut self, ran: Ran) {
         self.waiting.push(ran);
     }
 
     /// Nothing that begins from `at` on is recorded, for a while.
-    pub fn close(&mut self, at: u64) {
+    pub(crate) fn close(&mut self, at: u64) {
         self.ends.push(at);
         self.add(Ran {
             begin: at,
@@ -58,18 +58,18 @@ impl Track {
 
     /// When the last of what is settled began: up to then gaps are known.
     #[must_use]
-    pub fn settled(&self) -> u64 {
+    pub(crate) fn settled(&self) -> u64 {
         self.told
     }
 
     /// See the field.
     #[must_use]
-    pub fn late_ns(&self) -> u64 {
+    pub(crate) fn late_ns(&self) -> u64 {
         self.late_ns
     }
 
     /// Tells gaps that end before `horizon`: whatever began before it has come.
-    pub fn settle(&mut self, horizon: u64, mut tell: impl FnMut(&Gap)) {
+    pub(crate) fn settle(&mut self, horizon: u64, mut tell: impl FnMut(&Gap)) {
         self.waiting.sort_unstable_by_key(|ran| (ran.begin, ran.end));
         let known = self.waiting.partition_point(|ran| ran.begin < horizon);
         let forced = if self.waiting.len() > MOST { MOST / 2 } else { 0 };

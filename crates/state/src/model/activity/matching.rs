@@ -15,6 +15,8 @@ use crate::wire::PER_THREAD;
 use queue::{Next, Queue};
 use std::collections::{HashMap, HashSet, VecDeque};
 
+/// Streams whose calls wait, of all processes. There may be a million: what others are given is not looked for.
+const MOST_STREAMS: usize = 1 << 16;
 /// Calls of a stream that wait.
 const MOST_WAITING: usize = 1 << 16;
 /// The GPU's clock is fitted to the host's: work may seem to begin so long before its call, ns.
@@ -58,6 +60,8 @@ pub struct Matcher {
     /// Handles by process, context and number.
     handles: HashMap<(u32, u32, u32), u64>,
     waiting: HashMap<Of, Queue>,
+    /// Processes with streams beyond those: one that nobody has named may be any of them.
+    crowded: HashSet<u32>,
     launches: HashMap<u32, VecDeque<Launch>>,
     graphs: HashMap<(u32, u32), Known>,
     /// By process, number, and handle of the stream that it was launched into, where that is known.
@@ -121,8 +125,18 @@ impl Matcher {
         if self.capturing.contains(&(pid, stream)) || !self.is_recorded(pid, entered) {
             return;
         }
-        let queue = self.waiting.entry((pid, stream)).or_default();
-        queue.add(call, entered, given);
+        if let Some(queue) = self.queue((pid, stream)) {
+            queue.add(call, entered, given);
+        }
+    }
+
+    /// The calls of a stream that wait; `None`: there are too many streams for one more.
+    fn queue(&mut self, of: Of) -> Option<&mut Queue> {
+        if self.waiting.len() >= MOST_STREAMS && !self.waiting.contains_key(&of) {
+            self.crowded.insert(of.0);
+            return None;
+        }
+        Some(self.waiting.entry(of).or_default())
     }
 
     /// The same of a graph as a whole.
@@ -150,8 +164,9 @@ impl Matcher {
             return self.replayed(activity, number, node);
         }
         let stream = self.stream_of(activity)?;
+        let in_order = self.is_one(activity.pid, stream);
         let queue = self.waiting.get_mut(&(activity.pid, stream))?;
-        match queue.next(activity, stream > PER_THREAD) {
+        match queue.next(activity, in_order) {
             Next::Is(call) => Some(call),
             Next::Unsure => None,
             Next::ComesLater => {
@@ -176,11 +191,25 @@ impl Matcher {
         calls.chain(launches.map(|launch| launch.entered)).min()
     }
 
+    /// Whether calls that name that handle are all of one stream: each thread has another per-thread default stream, and each
+    /// context a default stream.
+    fn is_one(&self, pid: u32, stream: u64) -> bool {
+        let of_contexts = || {
+            self.handles
+                .iter()
+                .filter(|(key, handle)| key.0 == pid && **handle == stream)
+        };
+        stream > PER_THREAD || stream < PER_THREAD && of_contexts().nth(1).is_none()
+    }
+
     /// Its handle. A stream that nobody has named is one that has the right thing to do next, and has no other number.
     fn stream_of(&mut self, activity: &Activity) -> Option<u64> {
         let key = (activity.pid, activity.context, activity.stream);
         if let Some(handle) = self.handles.get(&key) {
             return Some(*handle);
+        }
+        if self.crowded.contains(&activity.pid) {
+            return None;
         }
         let known: HashSet<u64> = self
             .handles
@@ -276,18 +305,5 @@ impl Matcher {
         for (_, known) in own.filter(|(_, known)| known.graph == Some(graph)) {
             known.destroyed = true;
         }
-    }
-
-    /// The program of a process is over.
-    pub fn forget(&mut self, pid: u32) {
-        self.handles.retain(|key, _| key.0 != pid);
-        self.waiting.retain(|key, _| key.0 != pid);
-        self.launches.remove(&pid);
-        self.graphs.retain(|key, _| key.0 != pid);
-        self.replays.retain(|key, _| key.0 != pid);
-        self.launched_into.retain(|key| key.0 != pid);
-        self.capturing.retain(|key| key.0 != pid);
-        self.windows.remove(&pid);
-        self.opened.remove(&pid);
     }
 }

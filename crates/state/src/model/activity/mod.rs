@@ -9,24 +9,29 @@ mod causes;
 mod coverage;
 mod gaps;
 mod matching;
+mod occupancy;
 mod overheads;
 mod report;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod total;
 mod waiting;
 mod windows;
 
 pub use account::Account;
-pub use busy::{Busy, Span};
+pub use busy::Span;
 pub use by_site::Sites;
-pub use causes::{PROMPT_NS, Why};
+pub use causes::Why;
 pub use coverage::{Coverage, Sampled, Seen, part_words, windows_words};
 pub use matching::{Given, Matcher};
-pub use overheads::{Overhead, OverheadKind, OverheadSums, OverheadTotal, Overlap};
-pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal, Total};
+pub use occupancy::{LimitedBy, Limits};
+pub(crate) use overheads::OverheadKind;
+pub use overheads::{Overhead, OverheadSums, OverheadTotal};
+pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal};
 pub use threads::{Called, Does, Stay};
-pub use waiting::{CauseTotal, Idle, Waiting};
+pub use total::Total;
+pub use waiting::{CauseTotal, Idle, Waited, Waiting};
 pub use windows::Turn;
 
 use crate::activity::Source;
@@ -166,7 +171,7 @@ impl Activity {
 
     /// Whether a device has done it: copies within the host are none of its work.
     #[must_use]
-    pub fn is_of_device(&self) -> bool {
+    pub(crate) fn is_of_device(&self) -> bool {
         !matches!(
             self.what,
             What::Copy {

@@ -3,7 +3,9 @@
 use super::What;
 use super::busy::Span;
 use super::coverage::{Coverage, Sampled, part_words};
+use super::occupancy::Occupied;
 use super::overheads::OverheadTotal;
+use super::total::Total;
 use super::waiting::CauseTotal;
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
@@ -82,22 +84,6 @@ pub struct Matching {
     pub found: u64,
 }
 
-/// How many, and how long.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Total {
-    pub count: u64,
-    pub ns: u64,
-    pub max_ns: u64,
-}
-
-impl Total {
-    pub(super) fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.ns = self.ns.saturating_add(ns);
-        self.max_ns = self.max_ns.max(ns);
-    }
-}
-
 /// Of one direction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CopyTotal {
@@ -121,6 +107,7 @@ pub struct KernelTotal {
     /// `None`: of those without one.
     pub name: Option<Arc<KernelName>>,
     pub total: Total,
+    pub occupied: Occupied,
 }
 
 /// What a device has done for a process.

@@ -1,4 +1,4 @@
-use super::Busy;
+use super::busy::Busy;
 use super::busy::Span;
 use proptest::collection::vec;
 use proptest::prelude::*;

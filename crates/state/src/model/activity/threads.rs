@@ -81,7 +81,7 @@ pub struct Place {
 
 /// What threads that give devices work did lately.
 #[derive(Debug, Default)]
-pub struct Threads(HashMap<u32, Thread>);
+pub(crate) struct Threads(HashMap<u32, Thread>);
 
 impl Threads {
     fn of(&mut self, pid: u32, tid: u32) -> Option<&mut Thread> {
@@ -94,14 +94,14 @@ impl Threads {
     }
 
     /// A call has come, in the order of entries as far as that goes.
-    pub fn call(&mut self, (pid, tid): (u32, u32), called: Called) {
+    pub(crate) fn call(&mut self, (pid, tid): (u32, u32), called: Called) {
         if let Some(thread) = self.of(pid, tid) {
             thread.call(called);
         }
     }
 
     /// A sample of a thread outside CUDA.
-    pub fn stay(&mut self, (pid, tid): (u32, u32), stay: Stay) {
+    pub(crate) fn stay(&mut self, (pid, tid): (u32, u32), stay: Stay) {
         if let Some(thread) = self.of(pid, tid) {
             if thread.stays.len() == MOST_SAMPLES {
                 thread.stays.pop_front();
@@ -111,26 +111,32 @@ impl Threads {
     }
 
     /// The kernel's account of a thread says so now: of time on a processor, and of time that it waited for one.
-    pub fn account(&mut self, (pid, tid): (u32, u32), at: u64, ran_ns: Option<u64>, unscheduled_ns: Option<u64>) {
+    pub(crate) fn account(
+        &mut self,
+        (pid, tid): (u32, u32),
+        at: u64,
+        ran_ns: Option<u64>,
+        unscheduled_ns: Option<u64>,
+    ) {
         if let Some(thread) = self.of(pid, tid) {
             thread.account(at, ran_ns, unscheduled_ns);
         }
     }
 
     /// What ended before `until` explains nothing any more, of process `pid`.
-    pub fn forget(&mut self, pid: u32, until: u64) {
+    pub(crate) fn forget(&mut self, pid: u32, until: u64) {
         for thread in self.0.values_mut().filter(|thread| thread.pid == pid) {
             thread.forget(until);
         }
     }
 
     /// The same of all.
-    pub fn forget_all(&mut self, until: u64) {
+    pub(crate) fn forget_all(&mut self, until: u64) {
         self.0.values_mut().for_each(|thread| thread.forget(until));
     }
 
     /// What the thread of `call` did from `since` until that had an effect, at `until`; and where.
-    pub fn asked(&mut self, call: &Cause, since: u64, until: u64) -> (Asked, Place) {
+    pub(crate) fn asked(&mut self, call: &Cause, since: u64, until: u64) -> (Asked, Place) {
         let launched_at = Place {
             site: call.site,
             stack: None,
@@ -247,6 +253,13 @@ impl Thread {
         (spent, place)
     }
 
+    /// When a stay began: a sample is of its end, and stands for more time than the thread was there where it has called meanwhile.
+    fn came_out(&self, stay: &Stay) -> u64 {
+        let entered = self.calls.partition_point(|one| one.entered < stay.until);
+        let last = entered.checked_sub(1).and_then(|last| self.calls.get(last));
+        last.map_or(stay.from, |call| call.returned.clamp(stay.from, stay.until))
+    }
+
     fn outside(&mut self, since: u64, until: u64, ns: u64) -> (Outside, Option<Rc<str>>) {
         let mut outside = Outside {
             ns,
@@ -254,7 +267,10 @@ impl Thread {
         };
         let mut longest: (u64, Option<&Rc<str>>) = (0, None);
         for stay in self.stays.iter().filter(|stay| stay.from < until && stay.until > since) {
-            let within = stay.until.min(until) - stay.from.max(since);
+            let from = self.came_out(stay).max(since);
+            let Some(within) = stay.until.min(until).checked_sub(from).filter(|ns| *ns > 0) else {
+                continue;
+            };
             *(if stay.running {
                 &mut outside.running
             } else {

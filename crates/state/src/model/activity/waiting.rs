@@ -8,8 +8,8 @@ mod tests;
 use super::causes::{Asked, Why, why};
 use super::gaps::{Gap, Ran, Track};
 use super::overheads::{Overhead, Overheads};
-use super::report::Total;
 use super::threads::{Called, Place, Stay, Threads};
+use super::total::Total;
 use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
 use crate::model::outside::ELSEWHERE;
@@ -25,11 +25,25 @@ const BOUNDS: usize = 1 << 16;
 /// Of processes whose records are not seen, calls are kept for so long.
 const KEPT_NS: u64 = 12_000_000_000;
 
-/// A process had nothing running on any device.
+/// Which devices of a process had nothing to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waited {
+    /// Those that it uses, whichever they are: it follows from calls.
+    Any,
+    /// The only one that it had used by then.
+    Only(u32),
+    /// All of so many that it had used by then, at the same time.
+    All(u32),
+    /// This one of several.
+    One(u32),
+}
+
+/// A process had nothing running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
     pub since: u64,
     pub until: u64,
+    pub devices: Waited,
     /// The thread whose call ended it; 0: not known.
     pub tid: u32,
     /// `None`: it follows from calls, and is a bound.
@@ -233,19 +247,24 @@ impl Process {
         let (sums, device, broken_at) = (&mut self.sums, self.device, self.broken_at);
         self.overheads.sort();
         let overheads = &self.overheads;
-        let is_only = self.tracks.is_none();
+        let several = self.tracks.as_ref().map(BTreeMap::len);
+        let waited = several.map_or(Waited::Only(device), |number| Waited::All(number as u32));
+        let is_told = |gap: &Gap| broken_at.is_none_or(|broken| gap.since < broken);
         self.whole.settle(horizon, |gap| {
             let (why, place) = judged(gap, threads, overheads);
-            if broken_at.is_none_or(|broken| gap.since < broken) {
-                tell(idle(gap, why));
+            if is_told(gap) {
+                tell(idle(gap, waited, why));
             }
-            if is_only {
+            if several.is_none() {
                 add(sums, device, gap, why, place);
             }
         });
         for (device, track) in self.tracks.iter_mut().flatten() {
             track.settle(horizon, |gap| {
                 let (why, place) = judged(gap, threads, overheads);
+                if is_told(gap) {
+                    tell(idle(gap, Waited::One(*device), why));
+                }
                 add(sums, *device, gap, why, place);
             });
         }
@@ -334,10 +353,11 @@ fn judged(gap: &Gap, threads: &mut Threads, overheads: &Overheads) -> (Why, Plac
     (why(gap.until - gap.since, &asked, overlap), place)
 }
 
-fn idle(gap: &Gap, why: Why) -> Idle {
+fn idle(gap: &Gap, devices: Waited, why: Why) -> Idle {
     Idle {
         since: gap.since,
         until: gap.until,
+        devices,
         tid: gap.call.map_or(0, |call: Cause| call.tid),
         why: Some(why),
     }

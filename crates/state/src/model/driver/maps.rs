@@ -15,7 +15,7 @@ struct Range {
 
 /// The maps and events of a process.
 #[derive(Debug, Default)]
-pub struct Maps {
+pub(crate) struct Maps {
     ranges: BTreeMap<u64, Range>,
     spaces: HashSet<(FileId, [u8; 16])>,
     events: HashMap<(u32, i32), FileId>,
@@ -26,13 +26,13 @@ pub struct Maps {
 impl Maps {
     /// Ranges of addresses under UVM.
     #[must_use]
-    pub fn ranges(&self) -> Held {
+    pub(crate) fn ranges(&self) -> Held {
         sum(self.ranges.values().map(|range| range.bytes))
     }
 
     /// Bytes of memory laid under the addresses of ranges; what is laid there twice counts twice.
     #[must_use]
-    pub fn mapped_bytes(&self) -> u64 {
+    pub(crate) fn mapped_bytes(&self) -> u64 {
         self.ranges
             .values()
             .fold(0, |sum, range| sum.saturating_add(range.mapped))
@@ -40,25 +40,25 @@ impl Maps {
 
     /// Pieces of objects that the program may mmap.
     #[must_use]
-    pub fn cpu(&self) -> Held {
+    pub(crate) fn cpu(&self) -> Held {
         sum(self.cpu.values().flatten().copied())
     }
 
     /// Addresses on the GPU that the resource manager gave.
     #[must_use]
-    pub fn gpu(&self) -> Held {
+    pub(crate) fn gpu(&self) -> Held {
         sum(self.gpu.values().copied())
     }
 
     /// Descriptors that wait for the GPU.
     #[must_use]
-    pub fn os_events(&self) -> u64 {
+    pub(crate) fn os_events(&self) -> u64 {
         self.events.len() as u64
     }
 
     /// GPUs whose address space is under UVM.
     #[must_use]
-    pub fn uvm_spaces(&self) -> u64 {
+    pub(crate) fn uvm_spaces(&self) -> u64 {
         self.spaces.len() as u64
     }
 

@@ -28,8 +28,9 @@ mod tests;
 
 use std::collections::HashMap;
 
-pub use calls::CallTotals;
-pub use process::{Ends, Process, Unseen};
+pub(crate) use calls::CallTotals;
+pub(crate) use process::Process;
+pub use process::Unseen;
 pub use report::{ProcessReport, Report};
 pub use resource::Held;
 

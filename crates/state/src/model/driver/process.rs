@@ -63,7 +63,7 @@ impl Process {
 
     /// Addresses, maps and events.
     #[must_use]
-    pub fn maps(&self) -> &Maps {
+    pub(crate) fn maps(&self) -> &Maps {
         &self.maps
     }
 

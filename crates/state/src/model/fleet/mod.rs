@@ -11,8 +11,9 @@ mod waste;
 pub use distinct::OTHER_CODE;
 pub use earlier::Earlier;
 pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Sums, Used, Waited};
-pub use top::Shown;
-pub use waste::{Uses, Waste, WasteKey, Wasted};
+pub(crate) use top::Shown;
+pub(crate) use waste::Waste;
+pub use waste::{Uses, Wasted};
 
 use crate::catalog::Family;
 use crate::owner::Owner;

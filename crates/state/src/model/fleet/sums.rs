@@ -2,7 +2,7 @@
 
 use super::Waste;
 use crate::catalog::{Catalog, Class, Family, Holder, LibraryId};
-use crate::model::work::{CopyClass, HiddenKind};
+use crate::model::kind::{CopyClass, HiddenKind};
 use crate::wire::{DRIVER_SUBJECT, DriverShare, FailureKey, ShareKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Sums {
     }
 
     /// Adds memory of one family.
-    pub fn allocate(&mut self, family: Family, more: &Allocated) {
+    pub(crate) fn allocate(&mut self, family: Family, more: &Allocated) {
         if family.holder() != Holder::Nobody {
             self.memory.entry(family).or_default().add(more);
         }

@@ -42,7 +42,7 @@ pub struct Shown {
 
 impl Top {
     /// Takes in what was counted until now, `total` of it in all, and chooses `places` of them.
-    pub fn read(&mut self, counts: &HashMap<Arc<str>, u64>, total: u64, places: usize) -> Shown {
+    pub(crate) fn read(&mut self, counts: &HashMap<Arc<str>, u64>, total: u64, places: usize) -> Shown {
         self.note_rates(counts);
         self.choose(counts, places);
         let mut named: Vec<(Arc<str>, u64)> = self

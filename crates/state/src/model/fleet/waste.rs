@@ -5,7 +5,7 @@
 //! became tighter, stays told: the next idle time goes into it first.
 
 use super::Device;
-use crate::model::work::{Reason, Reasons};
+use crate::model::reason::{Reason, Reasons};
 use std::collections::{BTreeMap, HashMap};
 
 /// Idle time of one kind.

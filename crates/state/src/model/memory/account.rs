@@ -17,6 +17,12 @@ pub struct Account {
 }
 
 impl Account {
+    /// Whether anything was allocated, or tried to be.
+    #[must_use]
+    pub fn is_used(&self) -> bool {
+        self.allocations + self.failed_allocations > 0
+    }
+
     /// `bytes` more are held since `at`.
     pub fn add(&mut self, bytes: u64, at: u64) {
         self.allocations += 1;

@@ -1,13 +1,13 @@
 //! The bytes of arrays, which their calls describe by shape.
 
-use super::call::Call;
 use crate::catalog::Part;
 
-/// Bytes of the array that `call` makes; `None`: its format is of unknown size.
-pub fn bytes(call: &Call<'_>) -> Option<u64> {
-    let element = element_bits(call)?;
-    let shape = [Part::Width, Part::Height, Part::Depth].map(|part| call.number(part).max(1));
-    let levels = call.number(Part::Levels).clamp(1, 32);
+/// Bytes of the array that a call makes which says `part`; `None`: its format is of unknown size.
+pub(super) fn bytes(part: impl Fn(Part) -> Option<u64>) -> Option<u64> {
+    let number = |of| part(of).unwrap_or(0);
+    let element = element_bits(&part)?;
+    let shape = [Part::Width, Part::Height, Part::Depth].map(|part| number(part).max(1));
+    let levels = number(Part::Levels).clamp(1, 32);
     let elements = (0..levels).fold(0u64, |sum, level| {
         let at_level = shape
             .iter()
@@ -17,12 +17,13 @@ pub fn bytes(call: &Call<'_>) -> Option<u64> {
     Some(elements.saturating_mul(element) / 8)
 }
 
-fn element_bits(call: &Call<'_>) -> Option<u64> {
-    match call.part(Part::Format) {
-        Some(format) => Some(channel_bits(format)?.saturating_mul(call.number(Part::Channels).max(1))),
+fn element_bits(part: impl Fn(Part) -> Option<u64>) -> Option<u64> {
+    let number = |of| part(of).unwrap_or(0);
+    match part(Part::Format) {
+        Some(format) => Some(channel_bits(format)?.saturating_mul(number(Part::Channels).max(1))),
         None => Some(
             [Part::X, Part::Y, Part::Z, Part::W]
-                .map(|part| call.number(part))
+                .map(number)
                 .into_iter()
                 .fold(0, u64::saturating_add),
         ),

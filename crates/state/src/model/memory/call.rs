@@ -1,5 +1,6 @@
 //! One memory call with its arguments by meaning.
 
+use super::array;
 use crate::catalog::{Catalog, Family, Part, Verb};
 use crate::wire::MemoryCall;
 
@@ -50,14 +51,14 @@ impl<'a> Call<'a> {
     }
 
     /// Whether `part` was there and could not be read.
-    pub fn hides(&self, part: Part) -> bool {
+    pub(crate) fn hides(&self, part: Part) -> bool {
         self.parts.iter().any(|(known, _)| *known == part) && self.part(part).is_none()
     }
 
     /// Bytes asked for; `None`: they follow from no argument.
     pub fn bytes(&self) -> Option<u64> {
         match self.family {
-            Family::Array | Family::Mipmapped => super::array::bytes(self),
+            Family::Array | Family::Mipmapped => array::bytes(|part| self.part(part)),
             _ => Some(self.part(Part::Size).unwrap_or(self.raw.bytes)),
         }
     }

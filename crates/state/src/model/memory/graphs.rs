@@ -38,7 +38,7 @@ impl Graphs {
     }
 
     /// What calls on `stream` become part of, when it captures.
-    pub fn captured(&mut self, stream: u64) -> Option<&mut Plan> {
+    pub(crate) fn captured(&mut self, stream: u64) -> Option<&mut Plan> {
         self.capturing.get_mut(&stream)
     }
 

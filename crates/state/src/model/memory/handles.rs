@@ -11,7 +11,7 @@ struct Entry<T> {
 
 /// Objects that live, and those whose end is on its way.
 #[derive(Debug)]
-pub struct Handles<T> {
+pub(crate) struct Handles<T> {
     current: HashMap<u64, Entry<T>>,
     displaced: Vec<(u64, T, u64)>,
 }
@@ -27,24 +27,24 @@ impl<T> Default for Handles<T> {
 
 impl<T: Copy> Handles<T> {
     /// The object of that handle now.
-    pub fn get(&self, handle: u64) -> Option<T> {
+    pub(crate) fn get(&self, handle: u64) -> Option<T> {
         self.current.get(&handle).map(|entry| entry.object)
     }
 
     /// Changes it in place.
-    pub fn get_mut(&mut self, handle: u64) -> Option<&mut T> {
+    pub(crate) fn get_mut(&mut self, handle: u64) -> Option<&mut T> {
         self.current.get_mut(&handle).map(|entry| &mut entry.object)
     }
 
     /// A call that returned at `at` made an object.
-    pub fn insert(&mut self, handle: u64, object: T, at: u64) {
+    pub(crate) fn insert(&mut self, handle: u64, object: T, at: u64) {
         if let Some(old) = self.current.insert(handle, Entry { object, at }) {
             self.displaced.push((handle, old.object, at));
         }
     }
 
     /// A call entered at `entered` ends an object: the one that the handle stood for then.
-    pub fn remove(&mut self, handle: u64, entered: u64) -> Option<T> {
+    pub(crate) fn remove(&mut self, handle: u64, entered: u64) -> Option<T> {
         let older = |(key, _, at): &(u64, T, u64)| *key == handle && entered < *at;
         if let Some(index) = self.displaced.iter().position(older) {
             return Some(self.displaced.swap_remove(index).1);
@@ -57,7 +57,7 @@ impl<T: Copy> Handles<T> {
     }
 
     /// Gives up waiting for ends of what was displaced before `horizon`.
-    pub fn settle(&mut self, horizon: u64) {
+    pub(crate) fn settle(&mut self, horizon: u64) {
         self.displaced.retain(|(_, _, at)| *at >= horizon);
     }
 }

@@ -3,6 +3,7 @@
 //! Owns the sums: whoever adds or closes an allocation does it here, so that they always agree.
 
 use super::account::{Account, Anomalies, Ended, Ending};
+use super::group::GroupKey;
 use super::peak::{self, Height, Peak, Sum};
 use crate::catalog::{Family, Holder};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -29,16 +30,6 @@ pub struct Live {
     pub context: u16,
     /// Interned pool; 0: none of the program's own.
     pub pool: u16,
-}
-
-/// What allocations have in common when they are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct GroupKey {
-    pub site: u64,
-    /// The function that allocated.
-    pub row: u32,
-    pub family: Family,
-    pub device: i16,
 }
 
 /// An allocation whose key was handed out again: the free may still be on its way.
@@ -85,7 +76,7 @@ pub(crate) enum Match {
 
 impl Ledger {
     /// The number of a group, made when it is new.
-    pub fn group(&mut self, key: GroupKey) -> u32 {
+    pub(crate) fn group(&mut self, key: GroupKey) -> u32 {
         let groups = &mut self.groups;
         *self.group_of.entry(key).or_insert_with(|| {
             groups.push((key, Account::default()));
@@ -129,7 +120,7 @@ impl Ledger {
     }
 
     /// Sums near their highest.
-    pub fn peaks(&self) -> impl Iterator<Item = (Sum, Peak)> {
+    pub(crate) fn peaks(&self) -> impl Iterator<Item = (Sum, Peak)> {
         let heights = self.heights.iter();
         heights.map(|(sum, height)| (*sum, height.peak(peak::shares(&self.groups, *sum))))
     }
@@ -192,7 +183,7 @@ impl Ledger {
 
     /// Takes away what a free entered at `entered` gives back. A call that was entered before the allocation under
     /// its key was returned to the program means the one that had the key before.
-    pub fn free(&mut self, space: Family, key: u64, entered: u64) -> Match {
+    pub(crate) fn free(&mut self, space: Family, key: u64, entered: u64) -> Match {
         let current = self.get(space, key).copied();
         if current.is_none_or(|live| entered < live.at)
             && let Some(index) = self.displaced_index(space, key, entered)
@@ -306,7 +297,7 @@ impl Ledger {
         live.map(|(key, live)| (*key, &self.groups[live.group as usize].0, live))
     }
 
-    pub fn groups(&self) -> &[(GroupKey, Account)] {
+    pub(crate) fn groups(&self) -> &[(GroupKey, Account)] {
         &self.groups
     }
 
@@ -320,11 +311,11 @@ impl Ledger {
     }
 
     /// By row.
-    pub fn freed_by(&self) -> &BTreeMap<u32, Ended> {
+    pub(crate) fn freed_by(&self) -> &BTreeMap<u32, Ended> {
         &self.freed_by
     }
 
-    pub fn endings(&self) -> &BTreeMap<Ending, Ended> {
+    pub(crate) fn endings(&self) -> &BTreeMap<Ending, Ended> {
         &self.endings
     }
 }

@@ -1,6 +1,7 @@
 //! Single allocations that a process holds: where they lie, how large they are and how old.
 
-use super::ledger::{GroupKey, Live};
+use super::group::GroupKey;
+use super::ledger::Live;
 use super::process::Process;
 use crate::catalog::{Family, Holder};
 use std::cmp::Reverse;

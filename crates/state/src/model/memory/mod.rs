@@ -8,6 +8,7 @@ mod array;
 mod call;
 mod equal_sites;
 mod graphs;
+mod group;
 mod handles;
 mod ledger;
 mod map;

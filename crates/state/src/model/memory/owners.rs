@@ -137,7 +137,7 @@ impl Owners {
     }
 
     /// The pool of that handle; made when it was not seen before.
-    pub fn pool(&mut self, handle: u64, device: i16, made: bool) -> &mut Pool {
+    pub(crate) fn pool(&mut self, handle: u64, device: i16, made: bool) -> &mut Pool {
         let numbers = &mut self.pool_numbers;
         self.pools.entry(handle).or_insert_with(|| {
             *numbers = numbers.wrapping_add(1).max(1);

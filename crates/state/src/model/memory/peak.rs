@@ -4,7 +4,7 @@
 //! shows at least 99 % of the highest sum, and says which sum it shows.
 
 use super::account::Account;
-use super::ledger::GroupKey;
+use super::group::GroupKey;
 use crate::catalog::{Family, Holder};
 
 /// What is summed up.
@@ -40,7 +40,7 @@ pub type Share = (u32, u64, u64);
 
 /// A sum over time, with the last picture.
 #[derive(Debug, Clone, Default)]
-pub struct Height {
+pub(crate) struct Height {
     now: u64,
     /// When it last rose, CLOCK_MONOTONIC ns.
     rose_at: u64,
@@ -52,7 +52,7 @@ pub struct Height {
 
 impl Height {
     /// Rises.
-    pub fn add(&mut self, bytes: u64, at: u64) {
+    pub(crate) fn add(&mut self, bytes: u64, at: u64) {
         self.now = self.now.saturating_add(bytes);
         self.rose_at = at;
         self.highest = self.highest.max(self.now);
@@ -64,19 +64,19 @@ impl Height {
     }
 
     /// Takes a picture.
-    pub fn keep(&mut self, shares: Vec<Share>) {
+    pub(crate) fn keep(&mut self, shares: Vec<Share>) {
         self.picture = shares;
         self.picture_bytes = self.now;
         self.picture_at = self.rose_at;
     }
 
     /// Falls.
-    pub fn remove(&mut self, bytes: u64) {
+    pub(crate) fn remove(&mut self, bytes: u64) {
         self.now = self.now.saturating_sub(bytes);
     }
 
     /// The highest sum that there is a picture of, with `shares` being what is held now.
-    pub fn peak(&self, shares: Vec<Share>) -> Peak {
+    pub(crate) fn peak(&self, shares: Vec<Share>) -> Peak {
         let now = self.now >= self.picture_bytes;
         Peak {
             bytes: if now { self.now } else { self.picture_bytes },
@@ -99,7 +99,7 @@ pub(crate) struct Peak {
 }
 
 /// Groups of `sum` among all, with what they hold.
-pub fn shares(groups: &[(GroupKey, Account)], sum: Sum) -> Vec<Share> {
+pub(crate) fn shares(groups: &[(GroupKey, Account)], sum: Sum) -> Vec<Share> {
     let numbered = groups.iter().enumerate();
     let part = numbered.filter(|(_, (key, account))| account.outstanding > 0 && Sum::of(key.family) == Some(sum));
     part.map(|(number, (_, account))| (number as u32, account.held_bytes, account.outstanding))

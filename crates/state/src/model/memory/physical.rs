@@ -140,7 +140,7 @@ impl Physical {
     }
 
     /// What was mapped in a range of addresses disappears from there.
-    pub fn unmap(&mut self, address: u64, bytes: u64) -> Gone {
+    pub(crate) fn unmap(&mut self, address: u64, bytes: u64) -> Gone {
         let end = address.saturating_add(bytes);
         let starts: Vec<u64> = self.mappings.range(address..end).map(|(start, _)| *start).collect();
         let mut gone = Gone {

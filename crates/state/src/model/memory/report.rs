@@ -1,7 +1,8 @@
 //! What is shown of a process's memory. Plain data, complete: outputs need nothing else.
 
 use super::account::{Account, Anomalies, Ended, Ending};
-use super::ledger::{GroupKey, Live};
+use super::group::GroupKey;
+use super::ledger::Live;
 use super::map::AllocationMap;
 use super::peak::{Peak, Sum};
 use super::process::{Origin, Process};

@@ -660,7 +660,7 @@ fn sizes_that_nobody_can_mean_add_up_to_the_largest() {
 #[test]
 fn a_call_that_gives_back_more_than_a_number_holds_gives_back_the_largest() {
     let mut ledger = super::ledger::Ledger::default();
-    let group = ledger.group(super::ledger::GroupKey {
+    let group = ledger.group(super::group::GroupKey {
         site: 5,
         row: 0,
         family: Family::Device,

@@ -162,6 +162,10 @@ pub struct Kernel {
     pub total_ns: u64,
     #[serde(rename(deserialize = "max_us"), deserialize_with = "ns")]
     pub max_ns: u64,
+    /// Theoretical; `None`: the device's limits are not known, or how the kernel fits.
+    pub occupancy_percent: Option<f64>,
+    /// As `model::activity::LimitedBy` names it.
+    pub limited_by: Option<String>,
 }
 
 /// Of a process that has started CUDA.

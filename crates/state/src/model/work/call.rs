@@ -11,7 +11,7 @@ pub struct Call<'a> {
     pub raw: &'a WorkCall,
     pub row: &'a Row,
     /// Whether the call names a stream.
-    pub has_stream: bool,
+    pub(crate) has_stream: bool,
     parts: &'a [(WorkPart, crate::catalog::Place)],
 }
 
@@ -47,7 +47,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether a copy goes to no stream that it names: the call waits for it.
-    pub fn blocks(&self) -> bool {
+    pub(crate) fn blocks(&self) -> bool {
         self.step == Step::Copy && !self.has_stream
     }
 

@@ -25,7 +25,7 @@ pub(crate) struct Captured {
 
 /// Captures under way. Streams and events of those that are over are left behind until all are.
 #[derive(Debug, Default)]
-pub struct Captures {
+pub(crate) struct Captures {
     next: u64,
     live: HashMap<u64, Capture>,
     streams: HashMap<StreamName, u64>,
@@ -39,18 +39,18 @@ impl Captures {
     }
 
     /// Whether a stream's calls become nodes.
-    pub fn has(&self, stream: StreamName) -> bool {
+    pub(crate) fn has(&self, stream: StreamName) -> bool {
         self.number_of(stream).is_some()
     }
 
     /// What they become nodes of.
-    pub fn content(&mut self, stream: StreamName) -> Option<&mut Content> {
+    pub(crate) fn content(&mut self, stream: StreamName) -> Option<&mut Content> {
         let number = self.number_of(stream)?;
         self.live.get_mut(&number).map(|capture| &mut capture.content)
     }
 
     /// From now on they do, as part of the graph `into` if there is one.
-    pub fn begin(&mut self, stream: StreamName, context: u64, into: Option<u64>) {
+    pub(crate) fn begin(&mut self, stream: StreamName, context: u64, into: Option<u64>) {
         self.end(stream);
         self.next += 1;
         let content = Content::default();
@@ -60,7 +60,7 @@ impl Captures {
     }
 
     /// And now no longer. `None`: it was not seen to begin.
-    pub fn end(&mut self, stream: StreamName) -> Option<Captured> {
+    pub(crate) fn end(&mut self, stream: StreamName) -> Option<Captured> {
         let number = self.number_of(stream)?;
         let Capture { into, content, .. } = self.live.remove(&number)?;
         self.tidy();
@@ -81,7 +81,7 @@ impl Captures {
     }
 
     /// An event is recorded in a stream. Whether that becomes part of a graph.
-    pub fn record(&mut self, event: u64, stream: StreamName) -> bool {
+    pub(crate) fn record(&mut self, event: u64, stream: StreamName) -> bool {
         match self.number_of(stream) {
             Some(number) => self.events.insert(event, number),
             None => self.events.remove(&event),
@@ -90,7 +90,7 @@ impl Captures {
     }
 
     /// A stream waits for an event. Whether that becomes part of a graph.
-    pub fn wait(&mut self, event: u64, stream: StreamName) -> bool {
+    pub(crate) fn wait(&mut self, event: u64, stream: StreamName) -> bool {
         let recorded = self.events.get(&event).copied();
         if let Some(number) = recorded.filter(|number| self.live.contains_key(number))
             && !self.has(stream)
@@ -101,7 +101,7 @@ impl Captures {
     }
 
     /// An event is gone.
-    pub fn forget(&mut self, event: u64) {
+    pub(crate) fn forget(&mut self, event: u64) {
         self.events.remove(&event);
     }
 }

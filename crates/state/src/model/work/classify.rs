@@ -60,7 +60,7 @@ struct End {
 
 /// Direction and host memory of a copy. `None`: it cannot be told, and no end lies in host memory.
 #[must_use]
-pub fn classify(call: &Call<'_>, ranges: &Ranges, origin: Origin) -> (Option<CopyKind>, Option<HostMemory>) {
+pub(crate) fn classify(call: &Call<'_>, ranges: &Ranges, origin: Origin) -> (Option<CopyKind>, Option<HostMemory>) {
     let [from, to] = [FROM, TO].map(|parts| end(call, &parts, ranges, origin));
     let direction = call.stated_direction().or_else(|| by_ends(from, to));
     (direction, host_memory(direction, from.memory, to.memory))
@@ -69,7 +69,7 @@ pub fn classify(call: &Call<'_>, ranges: &Ranges, origin: Origin) -> (Option<Cop
 /// Whether a call without a stream returns only once its bytes have left the source. Copies among devices do not:
 /// CUDA driver API, "API synchronization behavior".
 #[must_use]
-pub fn blocks(call: &Call<'_>, direction: Option<CopyKind>) -> bool {
+pub(crate) fn blocks(call: &Call<'_>, direction: Option<CopyKind>) -> bool {
     call.blocks() && !matches!(direction, Some(CopyKind::DtoD | CopyKind::PtoP))
 }
 

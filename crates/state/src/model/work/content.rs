@@ -11,12 +11,12 @@ pub struct Content {
     pub copies: u64,
     pub memsets: u64,
     /// It may have nodes that are not counted, or has lost some that are.
-    pub incomplete: bool,
+    pub(crate) incomplete: bool,
 }
 
 impl Content {
     /// No node is known; `incomplete`: there may be some.
-    pub fn empty(incomplete: bool) -> Content {
+    pub(crate) fn empty(incomplete: bool) -> Content {
         Content {
             incomplete,
             ..Content::default()
@@ -24,7 +24,7 @@ impl Content {
     }
 
     /// Of which nothing can be said.
-    pub fn unknown() -> Content {
+    pub(crate) fn unknown() -> Content {
         Content::empty(true)
     }
 

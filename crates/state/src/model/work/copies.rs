@@ -7,20 +7,12 @@
 use super::Call;
 use super::report::{Bandwidth, CopyReport, SIZE_BUCKETS};
 use crate::catalog::{CopyKind, HostMemory, Step, WorkPart};
+use crate::model::kind::CopyClass;
 use crate::wire;
 use std::collections::{BTreeMap, HashMap};
 
 /// Threads whose batch may be under way.
 const BATCHES: usize = 4096;
-
-/// Copies that are shown as one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CopyClass {
-    pub direction: Option<CopyKind>,
-    pub host: Option<HostMemory>,
-    /// See [`super::classify::blocks`].
-    pub blocking: bool,
-}
 
 /// Of the copies that a call did not tell of.
 const UNREPORTED: CopyClass = CopyClass {

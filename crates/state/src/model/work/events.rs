@@ -19,13 +19,13 @@ pub struct Mark {
 
 /// What events stand for. An event that was never recorded stands for nothing: waiting for it proves nothing.
 #[derive(Debug, Default)]
-pub struct Events {
+pub(crate) struct Events {
     marks: HashMap<u64, Mark>,
 }
 
 impl Events {
     /// An event was recorded.
-    pub fn record(&mut self, event: u64, mark: Mark) {
+    pub(crate) fn record(&mut self, event: u64, mark: Mark) {
         if self.marks.len() < MOST || self.marks.contains_key(&event) {
             self.marks.insert(event, mark);
         }
@@ -33,12 +33,12 @@ impl Events {
 
     /// What it stood for when a call was entered; `None` also where it was recorded again while that call lasted.
     #[must_use]
-    pub fn mark(&self, event: u64, entered: u64) -> Option<Mark> {
+    pub(crate) fn mark(&self, event: u64, entered: u64) -> Option<Mark> {
         self.marks.get(&event).copied().filter(|mark| mark.at <= entered)
     }
 
     /// It is gone; its address may stand for another one.
-    pub fn forget(&mut self, event: u64) {
+    pub(crate) fn forget(&mut self, event: u64) {
         self.marks.remove(&event);
     }
 }

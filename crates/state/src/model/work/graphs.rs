@@ -33,7 +33,7 @@ pub struct Graphs {
 impl Graphs {
     /// Of a process of which nothing is known yet.
     #[must_use]
-    pub fn new(origin: Origin) -> Graphs {
+    pub(crate) fn new(origin: Origin) -> Graphs {
         Graphs {
             captures: Captures::default(),
             plans: Plans::new(origin == Origin::Late),
@@ -56,7 +56,7 @@ impl Graphs {
 
     /// An empty graph was made by a call that returned at `at`, CLOCK_MONOTONIC ns: a memory call tells so. Needed
     /// of processes met late, where a graph not seen made may have nodes from before.
-    pub fn created(&mut self, graph: u64, at: u64) {
+    pub(crate) fn created(&mut self, graph: u64, at: u64) {
         self.plans.put(graph, Arc::default(), at);
     }
 

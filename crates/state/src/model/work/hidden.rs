@@ -5,9 +5,10 @@
 //! copy or wait decides, so that no sum ever falls.
 
 use super::StreamName;
-use super::report::{Certainty, HiddenKind, HiddenWait};
+use super::report::{Certainty, HiddenWait};
 use super::waits::KEYS;
 use crate::catalog::{CopyKind, HostMemory};
+use crate::model::kind::HiddenKind;
 use std::collections::HashMap;
 
 /// A value or a few: facts on hidden synchronisation, rule 7.
@@ -23,7 +24,7 @@ const SMALL_COPIES: usize = 4096;
 
 /// A copy, as far as it may have waited.
 #[derive(Debug, Clone, Copy)]
-pub struct CopyWait {
+pub(crate) struct CopyWait {
     pub tid: u32,
     /// CLOCK_MONOTONIC ns.
     pub entered: u64,
@@ -40,7 +41,7 @@ pub struct CopyWait {
 
 /// A wait that the program did ask for.
 #[derive(Debug, Clone, Copy)]
-pub struct SyncWait {
+pub(crate) struct SyncWait {
     pub tid: u32,
     /// CLOCK_MONOTONIC ns.
     pub entered: u64,
@@ -68,14 +69,14 @@ struct Small {
 
 /// Hidden waits of one process.
 #[derive(Debug, Default)]
-pub struct HiddenWaits {
+pub(crate) struct HiddenWaits {
     tallies: HashMap<Key, Tally>,
     small: HashMap<u32, Small>,
 }
 
 impl HiddenWaits {
     /// A call copied; of a batch its first copy stands for all.
-    pub fn copied(&mut self, copy: &CopyWait) {
+    pub(crate) fn copied(&mut self, copy: &CopyWait) {
         let is_small = copy.direction == Some(CopyKind::DtoH) && copy.bytes.is_some_and(|bytes| bytes <= ITEM_BYTES);
         let kind = match (copy.blocking, is_small) {
             (true, true) => Some(HiddenKind::Item),
@@ -94,7 +95,7 @@ impl HiddenWaits {
     }
 
     /// A thread waited for a stream or a context. Waits for events are none of these.
-    pub fn synced(&mut self, sync: &SyncWait) {
+    pub(crate) fn synced(&mut self, sync: &SyncWait) {
         let Some(small) = self.small.remove(&sync.tid) else {
             return;
         };
@@ -117,7 +118,7 @@ impl HiddenWaits {
 
     /// Memory was taken or given back while the device may have had work: `kind` is [`HiddenKind::Alloc`] or
     /// [`HiddenKind::Free`]. A call that was prompt did not wait.
-    pub fn memory(&mut self, kind: HiddenKind, site: u64, ns: u64) {
+    pub(crate) fn memory(&mut self, kind: HiddenKind, site: u64, ns: u64) {
         if ns > PROMPT_NS {
             self.add(kind, site, ns);
         }
@@ -156,7 +157,7 @@ impl HiddenWaits {
 
     /// All that is known, most time first: copies that are undecided count as what they are so far.
     #[must_use]
-    pub fn report(&self) -> Vec<HiddenWait> {
+    pub(crate) fn report(&self) -> Vec<HiddenWait> {
         let mut all = HiddenWaits {
             tallies: self.tallies.clone(),
             small: HashMap::new(),
@@ -167,7 +168,7 @@ impl HiddenWaits {
 
     /// What will not change any more, most time first.
     #[must_use]
-    pub fn decided(&self) -> Vec<HiddenWait> {
+    pub(crate) fn decided(&self) -> Vec<HiddenWait> {
         let mut all: Vec<HiddenWait> = self
             .tallies
             .iter()

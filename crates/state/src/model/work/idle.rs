@@ -1,7 +1,7 @@
 //! When nothing that was submitted can have been running: from the moment at which everything is known to be done to
 //! the next call that submits something, or to the last moment of which it is known that there was none.
 
-use super::reason::{Reason, Reasons};
+use crate::model::reason::{Reason, Reasons};
 use std::collections::VecDeque;
 
 /// When nothing can have been running, CLOCK_MONOTONIC ns.
@@ -152,13 +152,13 @@ impl Idle {
 
     /// Idle time between submissions, and after the last one as far as that is known.
     #[must_use]
-    pub fn total_ns(&self) -> u64 {
+    pub(crate) fn total_ns(&self) -> u64 {
         self.reasons().total_ns()
     }
 
     /// The same by why.
     #[must_use]
-    pub fn reasons(&self) -> Reasons {
+    pub(crate) fn reasons(&self) -> Reasons {
         let mut reasons = self.older_reasons;
         self.recent.iter().for_each(|piece| reasons.join(&piece.reasons()));
         reasons.join(&Reasons::of_piece(self.lasting_ns(), self.memory_ns, Reason::HostBound));
@@ -167,7 +167,7 @@ impl Idle {
 
     /// Pieces of it, and the longest.
     #[must_use]
-    pub fn pieces(&self) -> (u64, u64) {
+    pub(crate) fn pieces(&self) -> (u64, u64) {
         let lasting = self.lasting_ns();
         let longest = self.gaps().max().unwrap_or(0).max(self.older_longest_ns).max(lasting);
         (self.older + self.recent.len() as u64 + u64::from(lasting > 0), longest)

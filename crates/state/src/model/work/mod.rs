@@ -17,7 +17,6 @@ mod past;
 mod plans;
 mod process;
 mod ranges;
-mod reason;
 mod report;
 #[cfg(test)]
 mod sample;
@@ -28,15 +27,15 @@ mod tally;
 mod tests;
 mod waits;
 
+pub use super::kind::{CopyClass, HiddenKind};
+pub use super::reason::Reason;
 pub use call::Call;
-pub use copies::CopyClass;
 pub use idle::Gap;
 pub use name::StreamName;
-pub use ranges::Ranges;
-pub use reason::{Reason, Reasons};
+pub(crate) use ranges::Ranges;
 pub use report::{
-    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenKind, HiddenWait, ProcessReport,
-    SIZE_BUCKETS, StreamReport, WaitReport,
+    Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenWait, ProcessReport, SIZE_BUCKETS,
+    StreamReport, WaitReport,
 };
 pub use tally::IdleTime;
 
@@ -44,7 +43,7 @@ use crate::catalog::MemoryKind;
 use crate::model::fleet::Sums;
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
-pub use process::GraphKernel;
+pub(crate) use process::GraphKernel;
 use process::Process;
 use std::collections::HashMap;
 

@@ -21,7 +21,7 @@ pub struct StreamName {
 impl StreamName {
     /// The stream that a call is about; where it names none, the default one of its context.
     #[must_use]
-    pub fn of(call: &Call<'_>) -> StreamName {
+    pub(crate) fn of(call: &Call<'_>) -> StreamName {
         StreamName::named(call.raw.stream, call.raw.context, call.raw.tid)
     }
 

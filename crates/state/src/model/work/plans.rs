@@ -26,7 +26,7 @@ struct Exec {
 
 /// Graphs and what they were made runnable as.
 #[derive(Debug)]
-pub struct Plans {
+pub(crate) struct Plans {
     /// Graphs that were not seen made may consist of anything.
     late: bool,
     graphs: HashMap<u64, Graph>,
@@ -39,7 +39,7 @@ pub struct Plans {
 }
 
 impl Plans {
-    pub fn new(late: bool) -> Plans {
+    pub(crate) fn new(late: bool) -> Plans {
         Plans {
             late,
             graphs: HashMap::new(),
@@ -56,13 +56,13 @@ impl Plans {
     }
 
     /// A graph was made by a call that returned at `at`.
-    pub fn put(&mut self, graph: u64, content: Arc<Content>, at: u64) {
+    pub(crate) fn put(&mut self, graph: u64, content: Arc<Content>, at: u64) {
         let doubts = self.graph_doubts;
         self.graphs.insert(graph, Graph { content, at, doubts });
     }
 
     /// What a graph consists of.
-    pub fn content(&self, graph: u64) -> Arc<Content> {
+    pub(crate) fn content(&self, graph: u64) -> Arc<Content> {
         match self.graphs.get(&graph) {
             Some(known) if known.doubts == self.graph_doubts && graph != 0 => Arc::clone(&known.content),
             None if !self.late && graph != 0 => Arc::default(),
@@ -71,7 +71,7 @@ impl Plans {
     }
 
     /// A call that returned at `at` changes a graph.
-    pub fn change(&mut self, graph: u64, at: u64, change: impl FnOnce(&mut Content)) {
+    pub(crate) fn change(&mut self, graph: u64, at: u64, change: impl FnOnce(&mut Content)) {
         let (late, doubts) = (self.late, self.graph_doubts);
         let known = self.graphs.entry(graph).or_insert_with(|| Graph {
             content: Arc::new(Content::empty(late)),
@@ -96,7 +96,7 @@ impl Plans {
     }
 
     /// A call entered at `entered` ends a graph: not one that was made since under its handle.
-    pub fn destroy(&mut self, graph: u64, entered: u64) {
+    pub(crate) fn destroy(&mut self, graph: u64, entered: u64) {
         if self.graphs.get(&graph).is_some_and(|known| known.at <= entered) {
             self.graphs.remove(&graph);
         }
@@ -116,7 +116,7 @@ impl Plans {
     }
 
     /// A call that returned at `at` changes a runnable graph.
-    pub fn replace(&mut self, exec: u64, at: u64, change: impl FnOnce(&mut Content)) {
+    pub(crate) fn replace(&mut self, exec: u64, at: u64, change: impl FnOnce(&mut Content)) {
         let mut content = Content::clone(&self.runnable(exec));
         change(&mut content);
         let doubts = self.exec_doubts;
@@ -139,7 +139,7 @@ impl Plans {
     }
 
     /// What a runnable graph runs.
-    pub fn runnable(&self, exec: u64) -> Arc<Content> {
+    pub(crate) fn runnable(&self, exec: u64) -> Arc<Content> {
         match self.execs.get(&exec) {
             Some(known) if known.doubts == self.exec_doubts && exec != 0 => Arc::clone(&known.content),
             _ => Arc::new(Content::unknown()),
@@ -147,7 +147,7 @@ impl Plans {
     }
 
     /// It runs: what, if all of it is known.
-    pub fn run(&mut self, exec: u64) -> Option<&Content> {
+    pub(crate) fn run(&mut self, exec: u64) -> Option<&Content> {
         let doubts = self.exec_doubts;
         let known = self.execs.get_mut(&exec)?;
         if exec == 0 || known.doubts != doubts || known.content.incomplete {
@@ -171,7 +171,7 @@ impl Plans {
     }
 
     /// How often each kernel was run, as far as it is known.
-    pub fn kernel_runs(&self) -> HashMap<u64, u64> {
+    pub(crate) fn kernel_runs(&self) -> HashMap<u64, u64> {
         let mut all = self.settled.clone();
         self.execs.values().for_each(|exec| add_runs(&mut all, exec));
         all

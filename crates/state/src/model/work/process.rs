@@ -2,17 +2,18 @@
 
 use super::Call;
 use super::classify::{blocks, classify};
-use super::copies::{Copies, CopyClass};
+use super::copies::Copies;
 use super::graphs::Graphs;
 use super::hidden::{CopyWait, HiddenWaits, SyncWait};
 use super::idle::Gap;
 use super::name::StreamName;
 use super::ranges::Ranges;
-use super::report::{Created, GpuReport, HiddenKind, ProcessReport, StreamReport};
+use super::report::{Created, GpuReport, ProcessReport, StreamReport};
 use super::stream::Stream;
 use super::streams::Streams;
 use super::waits::{Wait, Waits};
 use crate::catalog::{CopyKind, Family, HostMemory, MemoryKind, Step, Verb, WorkPart};
+use crate::model::kind::{CopyClass, HiddenKind};
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 
@@ -47,7 +48,7 @@ pub struct Process {
 
 impl Process {
     /// A process of which nothing is known yet.
-    pub fn new(origin: Origin, at: u64) -> Process {
+    pub(crate) fn new(origin: Origin, at: u64) -> Process {
         Process {
             comm: String::new(),
             origin,

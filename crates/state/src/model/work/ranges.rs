@@ -48,7 +48,7 @@ impl Packed {
 
 /// Ranges by start; none overlaps another.
 #[derive(Debug, Default)]
-pub struct Ranges {
+pub(crate) struct Ranges {
     ranges: BTreeMap<u64, Packed>,
     /// How often another process's memory was opened.
     opened: HashMap<u64, u32>,
@@ -61,14 +61,14 @@ pub struct Ranges {
 impl Ranges {
     /// What lies at `address`, if anything is known to.
     #[must_use]
-    pub fn kind_at(&self, address: u64) -> Option<MemoryKind> {
+    pub(crate) fn kind_at(&self, address: u64) -> Option<MemoryKind> {
         let (start, range) = self.ranges.range(..=address).next_back()?;
         (address < range.end(*start)).then(|| range.kind())
     }
 
     /// What is known to lie in a range from elsewhere, and may have been there before any call was seen. Calls know
     /// better.
-    pub fn seed(&mut self, start: u64, end: u64, kind: MemoryKind) {
+    pub(crate) fn seed(&mut self, start: u64, end: u64, kind: MemoryKind) {
         let what = match kind {
             MemoryKind::Device => KEPT,
             MemoryKind::Managed => MANAGED,
@@ -87,7 +87,7 @@ impl Ranges {
     }
 
     /// Does what a memory call did to addresses.
-    pub fn note(&mut self, call: &memory::Call<'_>) {
+    pub(crate) fn note(&mut self, call: &memory::Call<'_>) {
         let stream = call.number(Part::Stream);
         match call.verb {
             _ if !call.succeeded => {}

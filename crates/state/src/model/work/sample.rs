@@ -6,10 +6,10 @@ use crate::wire::{WORK, WorkCall};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-pub static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
+pub(crate) static CATALOG: LazyLock<Catalog> = LazyLock::new(|| Catalog::builtin().unwrap());
 
 /// A call of the driver in thread 7 that took 10 ns.
-pub fn raw(symbol: &str, parts: &[(WorkPart, u64)]) -> WorkCall {
+pub(crate) fn raw(symbol: &str, parts: &[(WorkPart, u64)]) -> WorkCall {
     let library = CATALOG.library("driver").unwrap();
     let id = CATALOG.find(library, symbol, None).unwrap();
     let work = CATALOG.row(id).unwrap().work.as_ref().unwrap();
@@ -29,7 +29,7 @@ pub fn raw(symbol: &str, parts: &[(WorkPart, u64)]) -> WorkCall {
 }
 
 /// The same with its meaning.
-pub fn decoded(raw: &WorkCall) -> Call<'_> {
+pub(crate) fn decoded(raw: &WorkCall) -> Call<'_> {
     Call::decode(raw, &CATALOG).unwrap()
 }
 

@@ -40,7 +40,7 @@ pub struct Stream {
 
 /// What a submission means for its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Submission {
+pub(crate) enum Submission {
     /// It has work now, and had none.
     Opened,
     /// It has more.
@@ -52,7 +52,7 @@ pub enum Submission {
 impl Stream {
     /// A stream of which nothing is known yet.
     #[must_use]
-    pub fn new(name: StreamName) -> Stream {
+    pub(crate) fn new(name: StreamName) -> Stream {
         Stream {
             handle: name.stream,
             context: name.context,
@@ -63,7 +63,7 @@ impl Stream {
     }
 
     /// Something was put into it.
-    pub fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Submission {
+    pub(crate) fn submit(&mut self, entered: u64, generation: u64, submitted: u64) -> Submission {
         self.note_submitted(submitted);
         if let Some((_, at)) = self.drained.filter(|(drained, _)| generation < *drained) {
             return Submission::Late(at);
@@ -113,7 +113,7 @@ impl Stream {
 
     /// How many of them may be waiting.
     #[must_use]
-    pub fn depth(&self) -> u64 {
+    pub(crate) fn depth(&self) -> u64 {
         self.submitted.saturating_sub(self.done)
     }
 
@@ -140,7 +140,7 @@ impl Stream {
     }
 
     /// So many of its calls are done.
-    pub fn advance(&mut self, done: u64) {
+    pub(crate) fn advance(&mut self, done: u64) {
         self.done = self.done.max(done.min(self.submitted));
     }
 
@@ -180,7 +180,7 @@ impl Stream {
 
     /// Time in which it may have had work, up to `now`.
     #[must_use]
-    pub fn busy_at_most_ns(&self, now: u64) -> u64 {
+    pub(crate) fn busy_at_most_ns(&self, now: u64) -> u64 {
         self.open_since.map_or(self.busy_ns, |since| {
             self.busy_ns.saturating_add(now.saturating_sub(since))
         })

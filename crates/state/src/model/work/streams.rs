@@ -3,14 +3,16 @@
 //! Follows what CUDA documents: a stream does its work in order; the default stream of a context waits for all its
 //! streams that were not freed from that, and these for it; waiting for an event means for what was before it.
 
+mod drained;
+
 use super::Call;
 use super::events::{Events, Mark};
 use super::idle::{Gap, Idle};
 use super::name::StreamName;
 use super::past::Past;
-use super::reason::Reasons;
 use super::stream::{Stream, Submission};
 use crate::catalog::WorkPart;
+use crate::model::reason::Reasons;
 use crate::wire;
 use std::collections::HashMap;
 
@@ -50,7 +52,7 @@ pub struct Streams {
     /// See [`Streams::submit_anywhere`].
     elsewhere: bool,
     crowded: bool,
-    pub doubts: u64,
+    pub(crate) doubts: u64,
     closed: Vec<(usize, u64)>,
 }
 
@@ -104,7 +106,7 @@ impl Streams {
     }
 
     /// Something was put into a stream.
-    pub fn submit(&mut self, call: &Call<'_>) {
+    pub(crate) fn submit(&mut self, call: &Call<'_>) {
         let Some(stream) = self.stream(call) else {
             return self.submit_anywhere(call);
         };
@@ -118,7 +120,7 @@ impl Streams {
     }
 
     /// Something was put into streams that are not known, perhaps of several devices: nothing can tell when it is done.
-    pub fn submit_anywhere(&mut self, call: &Call<'_>) {
+    pub(crate) fn submit_anywhere(&mut self, call: &Call<'_>) {
         self.begin(call);
         self.elsewhere = true;
     }
@@ -194,7 +196,7 @@ impl Streams {
     }
 
     /// A stream, event or context is known to have come so far.
-    pub fn anchor(&mut self, call: &Call<'_>) {
+    pub(crate) fn anchor(&mut self, call: &Call<'_>) {
         let (generation, at) = (call.raw.generation, call.raw.returned);
         if let Some(event) = call.part(WorkPart::Event) {
             if let Some(mark) = self.events.mark(event, call.raw.entered) {
@@ -211,7 +213,7 @@ impl Streams {
     }
 
     /// A thread has waited for a stream.
-    pub fn blocked(&mut self, call: &Call<'_>) -> Option<u64> {
+    pub(crate) fn blocked(&mut self, call: &Call<'_>) -> Option<u64> {
         let stream = match call.part(WorkPart::Event) {
             Some(event) => self.events.mark(event, call.raw.entered)?.stream,
             None if call.has_stream => self.stream(call)?,
@@ -298,59 +300,6 @@ impl Streams {
         }
     }
 
-    fn reach(&mut self, mark: Mark, at: u64) {
-        self.streams[mark.stream].advance(mark.submitted);
-        self.drain_with_default(mark.stream, mark.generation, at);
-    }
-
-    /// A stream, and with the default one those that it waits for.
-    fn drain_with_default(&mut self, stream: usize, generation: u64, at: u64) {
-        self.drain(stream, generation, at);
-        if self.streams[stream].handle != 0 {
-            return;
-        }
-        let context = self.streams[stream].context;
-        let others = |stream: &Stream| stream.is_blocking() && stream.context == context;
-        let others: Vec<usize> = (0..self.streams.len())
-            .filter(|index| others(&self.streams[*index]))
-            .collect();
-        others.into_iter().for_each(|index| self.drain(index, generation, at));
-    }
-
-    fn drain_context(&mut self, context: u64, generation: u64, at: u64) {
-        for index in 0..self.streams.len() {
-            if self.streams[index].context == context {
-                self.drain(index, generation, at);
-            }
-        }
-        if self.unknown_since.is_some_and(|since| since < at) {
-            self.unknown_since = None;
-        }
-        self.rest(at);
-    }
-
-    fn drain(&mut self, first: usize, generation: u64, at: u64) {
-        let mut reached = vec![(first, generation)];
-        while let Some((stream, generation)) = reached.pop() {
-            if self.streams[stream].drain(generation, at) {
-                self.open -= 1;
-                self.closed.push((stream, at));
-            }
-            let joined = self.streams[stream].joined_before(generation);
-            for mark in &joined {
-                self.streams[mark.stream].advance(mark.submitted);
-            }
-            reached.extend(joined.iter().map(|mark| (mark.stream, mark.generation)));
-        }
-        self.last_done_at = self.last_done_at.max(at);
-        self.rest(at);
-    }
-
-    /// Streams that have come to rest since the last time that this was asked, and when.
-    pub(crate) fn take_closed(&mut self) -> Vec<(usize, u64)> {
-        std::mem::take(&mut self.closed)
-    }
-
     /// Whether something may be running.
     #[must_use]
     pub fn is_busy(&self) -> bool {
@@ -390,7 +339,7 @@ impl Streams {
 
     /// Idle time by why.
     #[must_use]
-    pub fn idle_reasons(&self) -> Reasons {
+    pub(crate) fn idle_reasons(&self) -> Reasons {
         self.idle.reasons()
     }
 

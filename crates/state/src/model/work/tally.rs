@@ -1,10 +1,10 @@
 //! What one process has given devices to do, in sums that only grow: for those who ask often.
 
 use super::process::Process;
-use super::reason::Reasons;
 use super::report::{Certainty, CopyReport, GpuReport, GraphReport, HiddenWait, ProcessReport, WaitReport};
 use crate::model::fleet::{Copied, Sums, Used, Waited};
-use crate::model::work::CopyClass;
+use crate::model::kind::CopyClass;
+use crate::model::reason::Reasons;
 
 /// Idle time of a process by why, since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -72,12 +72,6 @@ impl Tally {
     pub fn more(&self) -> u64 {
         self.more
     }
-
-    /// All reports.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.more + self.faults.values().map(|faults| faults.count).sum::<u64>()
-    }
 }
 
 fn key_of(xid: &Xid) -> Key {

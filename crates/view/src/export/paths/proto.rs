@@ -59,13 +59,13 @@ pub(crate) struct Mapping {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     #[prost(int64, tag = "5")]
-    pub filename: i64,
+    pub(crate) filename: i64,
     #[prost(bool, tag = "7")]
-    pub has_functions: bool,
+    pub(crate) has_functions: bool,
     #[prost(bool, tag = "8")]
-    pub has_filenames: bool,
+    pub(crate) has_filenames: bool,
     #[prost(bool, tag = "9")]
-    pub has_line_numbers: bool,
+    pub(crate) has_line_numbers: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -73,7 +73,7 @@ pub(crate) struct Location {
     #[prost(uint64, tag = "1")]
     pub id: u64,
     #[prost(uint64, tag = "2")]
-    pub mapping_id: u64,
+    pub(crate) mapping_id: u64,
     #[prost(message, repeated, tag = "4")]
     pub line: Vec<Line>,
 }
@@ -81,7 +81,7 @@ pub(crate) struct Location {
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct Line {
     #[prost(uint64, tag = "1")]
-    pub function_id: u64,
+    pub(crate) function_id: u64,
     #[prost(int64, tag = "2")]
     pub line: i64,
 }

@@ -5,9 +5,9 @@ use super::proto::Interned;
 use prost::Message;
 
 /// [`Event::kind`]
-pub const BEGIN: u64 = 1;
+pub(crate) const BEGIN: u64 = 1;
 /// [`Event::kind`]
-pub const END: u64 = 2;
+pub(crate) const END: u64 = 2;
 /// [`Event::kind`]
 pub(crate) const INSTANT: u64 = 3;
 /// [`Event::kind`]
@@ -15,7 +15,7 @@ pub(crate) const COUNTER: u64 = 4;
 
 /// A `TrackEvent`. Its fields are to be added in the order of their numbers, in which they stand here.
 #[derive(Debug, Default)]
-pub struct Event(Vec<u8>);
+pub(crate) struct Event(Vec<u8>);
 
 /// Of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +29,16 @@ pub enum Value<'a> {
 
 impl Event {
     /// Begins another one.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    pub fn category(&mut self, iid: u64) {
+    pub(crate) fn category(&mut self, iid: u64) {
         number(3, iid, &mut self.0);
     }
 
     /// An argument. `key`: number of its name.
-    pub fn note(&mut self, key: u64, value: Value<'_>) {
+    pub(crate) fn note(&mut self, key: u64, value: Value<'_>) {
         let (tag, first, text) = value.parts();
         let length = 1 + varint_len(key) + varint_len(tag) + varint_len(first) + text.len();
         varint(length_delimited(4), &mut self.0);
@@ -49,7 +49,7 @@ impl Event {
         self.0.extend_from_slice(text);
     }
 
-    pub fn kind(&mut self, kind: u64) {
+    pub(crate) fn kind(&mut self, kind: u64) {
         number(9, kind, &mut self.0);
     }
 
@@ -61,16 +61,16 @@ impl Event {
         number(11, uuid, &mut self.0);
     }
 
-    pub fn name(&mut self, name: &str) {
+    pub(crate) fn name(&mut self, name: &str) {
         bytes(23, name.as_bytes(), &mut self.0);
     }
 
     /// What a counter is from now on.
-    pub fn count(&mut self, value: u64) {
+    pub(crate) fn count(&mut self, value: u64) {
         number(30, value, &mut self.0);
     }
 
-    pub fn flow(&mut self, id: u64) {
+    pub(crate) fn flow(&mut self, id: u64) {
         fixed(47, id, &mut self.0);
     }
 }
@@ -90,7 +90,7 @@ impl<'a> Value<'a> {
 }
 
 /// Appends a packet with that event. `fresh`: names that were not written yet.
-pub fn write(at_ns: u64, event: &Event, fresh: Option<&Interned>, out: &mut Vec<u8>) {
+pub(crate) fn write(at_ns: u64, event: &Event, fresh: Option<&Interned>, out: &mut Vec<u8>) {
     // one sequence, which refers to names
     const SEQUENCE: [u8; 2] = [10 << 3, super::SEQUENCE as u8];
     const FLAGS: [u8; 2] = [13 << 3, super::proto::NEEDS_STATE as u8];

@@ -166,6 +166,10 @@ impl Painter for Perfetto {
         self.tracks.thread(pid, tid, Some(comm), out);
     }
 
+    fn name_thread(&mut self, pid: u32, tid: u32, name: &str, out: &mut Vec<u8>) {
+        self.tracks.thread(pid, tid, Some(name), out);
+    }
+
     fn hold(&mut self, of: &Record<'_>, flow: Option<u64>, out: &mut Vec<u8>) -> Call {
         let track = self.tracks.thread(of.pid, of.tid, None, out);
         let mut event = self.begin(of.class.category());

@@ -10,7 +10,7 @@ const MOST: usize = 1 << 16;
 
 /// What arguments are called.
 #[derive(Debug, Clone, Copy)]
-pub enum Key {
+pub(crate) enum Key {
     Layer,
     Kernel,
     Error,
@@ -59,7 +59,7 @@ impl Kind {
 
 /// All names of a trace.
 #[derive(Default)]
-pub struct Names {
+pub(crate) struct Names {
     categories: Vec<&'static str>,
     events: Kind,
     keys: [Option<u64>; KEYS.len()],
@@ -69,12 +69,12 @@ pub struct Names {
 
 impl Names {
     /// Of an event; `None`: its name is to be written.
-    pub fn event(&mut self, name: &str) -> Option<u64> {
+    pub(crate) fn event(&mut self, name: &str) -> Option<u64> {
         self.events.number(name, &mut self.fresh.events)
     }
 
     /// Of a category, which are few.
-    pub fn category(&mut self, name: &'static str) -> u64 {
+    pub(crate) fn category(&mut self, name: &'static str) -> u64 {
         let known = self.categories.iter().position(|known| *known == name);
         let index = known.unwrap_or_else(|| {
             self.categories.push(name);
@@ -86,7 +86,7 @@ impl Names {
     }
 
     /// Of an argument.
-    pub fn key(&mut self, key: Key) -> u64 {
+    pub(crate) fn key(&mut self, key: Key) -> u64 {
         if let Some(iid) = self.keys[key as usize] {
             return iid;
         }
@@ -97,12 +97,12 @@ impl Names {
     }
 
     /// A value that comes often; `None`: it is to be written.
-    pub fn text(&mut self, text: &str) -> Option<Value<'static>> {
+    pub(crate) fn text(&mut self, text: &str) -> Option<Value<'static>> {
         self.texts.number(text, &mut self.fresh.texts).map(Value::TextIid)
     }
 
     /// Those that were not written yet.
-    pub fn fresh(&mut self) -> Option<Interned> {
+    pub(crate) fn fresh(&mut self) -> Option<Interned> {
         let fresh = &self.fresh;
         let kinds = [&fresh.categories, &fresh.events, &fresh.annotations, &fresh.texts];
         let some = kinds.into_iter().any(|names| !names.is_empty());

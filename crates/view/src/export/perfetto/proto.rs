@@ -34,7 +34,7 @@ pub(crate) struct ClockSnapshot {
     #[prost(message, repeated, tag = "1")]
     pub clocks: Vec<Clock>,
     #[prost(uint32, optional, tag = "2")]
-    pub primary: Option<u32>,
+    pub(crate) primary: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -89,11 +89,11 @@ pub(crate) struct CounterDescriptor {
     #[prost(int32, optional, tag = "3")]
     pub unit: Option<i32>,
     #[prost(string, optional, tag = "6")]
-    pub unit_name: Option<String>,
+    pub(crate) unit_name: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub struct Interned {
+pub(crate) struct Interned {
     #[prost(message, repeated, tag = "1")]
     pub categories: Vec<Name>,
     #[prost(message, repeated, tag = "2")]
@@ -107,14 +107,14 @@ pub struct Interned {
 #[derive(Clone, PartialEq, Message)]
 pub struct Name {
     #[prost(uint64, optional, tag = "1")]
-    pub iid: Option<u64>,
+    pub(crate) iid: Option<u64>,
     /// `bytes` in one of the messages that it stands for, which is written alike.
     #[prost(string, optional, tag = "2")]
     pub name: Option<String>,
 }
 
 /// Appends a packet of a trace, which is a message with one repeated field.
-pub fn write(packet: &Packet, out: &mut Vec<u8>) {
+pub(crate) fn write(packet: &Packet, out: &mut Vec<u8>) {
     out.push(0x0a);
     // a Vec has always room
     let _ = packet.encode_length_delimited(out);

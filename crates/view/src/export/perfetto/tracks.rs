@@ -9,7 +9,7 @@ use crate::text::quantity::escaped;
 
 /// Those that are described already.
 #[derive(Default)]
-pub struct Tracks {
+pub(crate) struct Tracks {
     threads: Map<(u32, u32), u64>,
     processes: Map<u32, u64>,
     others: Map<Track, u64>,
@@ -19,7 +19,7 @@ pub struct Tracks {
 
 impl Tracks {
     /// Of a process; with a `name` it is described anew.
-    pub fn process(&mut self, pid: u32, name: Option<&str>, out: &mut Vec<u8>) -> u64 {
+    pub(crate) fn process(&mut self, pid: u32, name: Option<&str>, out: &mut Vec<u8>) -> u64 {
         let known = self.processes.get(&pid).copied();
         if let (Some(uuid), None) = (known, name) {
             return uuid;
@@ -40,7 +40,7 @@ impl Tracks {
     }
 
     /// Of a thread; with a `name` it is described anew.
-    pub fn thread(&mut self, pid: u32, tid: u32, name: Option<&str>, out: &mut Vec<u8>) -> u64 {
+    pub(crate) fn thread(&mut self, pid: u32, tid: u32, name: Option<&str>, out: &mut Vec<u8>) -> u64 {
         let known = self.threads.get(&(pid, tid)).copied();
         if let (Some(uuid), None) = (known, name) {
             return uuid;
@@ -93,7 +93,7 @@ impl Tracks {
     }
 
     /// Of a number.
-    pub fn counter(&mut self, counter: Counter, out: &mut Vec<u8>) -> u64 {
+    pub(crate) fn counter(&mut self, counter: Counter, out: &mut Vec<u8>) -> u64 {
         if let Some(uuid) = self.counters.get(&counter) {
             return *uuid;
         }

@@ -142,6 +142,8 @@ pub trait Painter {
     fn title(&mut self, track: Track, title: &str, out: &mut Vec<u8>);
     /// A process or thread has a name.
     fn name(&mut self, pid: u32, tid: u32, comm: &str, out: &mut Vec<u8>);
+    /// A program calls a thread so.
+    fn name_thread(&mut self, pid: u32, tid: u32, name: &str, out: &mut Vec<u8>);
     /// Keeps a call, whose end is drawn if `event` has one. `flow`: the arrow that leads to it from its caller.
     fn hold(&mut self, event: &Record<'_>, flow: Option<u64>, out: &mut Vec<u8>) -> Self::Call;
     /// Draws it on its thread's track; its callees are drawn already. `end`: `None` where only the entry was seen.

@@ -1,5 +1,7 @@
 //! What devices have executed, and when they were busy, as CUPTI has told it.
 
+mod occupancy;
+
 use super::super::Report;
 use crate::model::activity::part_words;
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
@@ -17,6 +19,8 @@ pub(super) fn executed(report: &Report) -> Chapter {
         Column::number("runs"),
         Column::number("mean"),
         Column::number("max"),
+        Column::number("occupancy").rare(),
+        Column::text("limited by").after(", limited by ").rare(),
     ];
     let kernels = by_name(executed);
     let all: u64 = super::super::sum(kernels.iter().map(|(_, kernel)| kernel.total_ns));
@@ -35,6 +39,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .devices
             .iter()
             .map(|device| line(device) + &in_windows(executed, device))
+            .chain(occupancy::line(executed))
             .chain(overheads(executed))
             .chain(matched(executed))
             .chain(unseen(executed))
@@ -54,6 +59,7 @@ fn by_name(executed: &Executed) -> Vec<(&str, Kernel)> {
         sum.runs = sum.runs.saturating_add(kernel.runs);
         sum.total_ns = sum.total_ns.saturating_add(kernel.total_ns);
         sum.max_ns = sum.max_ns.max(kernel.max_ns);
+        occupancy::join(sum, kernel);
     }
     let mut all: Vec<(&str, Kernel)> = all.into_iter().collect();
     all.sort_by_key(|(_, kernel)| std::cmp::Reverse(kernel.total_ns));
@@ -68,6 +74,10 @@ fn row(name: &str, kernel: &Kernel, all: u64) -> Vec<Cell> {
         Cell::Count(kernel.runs),
         Cell::Duration(kernel.total_ns / kernel.runs.max(1)),
         Cell::Duration(kernel.max_ns),
+        Cell::of(kernel.occupancy_percent, |percent| {
+            Cell::AtMost(Box::new(Cell::Share(percent / 1e2)))
+        }),
+        Cell::of(kernel.limited_by.clone(), Cell::Text),
     ]
 }
 

@@ -15,7 +15,7 @@ const MOST: usize = 1 << 16;
 
 /// The call sites of a list: a tree of their frames, from the line that a person looks for outward.
 #[derive(Debug, Default)]
-pub struct Apart {
+pub(crate) struct Apart {
     nodes: HashMap<(usize, String), usize>,
     /// What leads on from each; the first is the root.
     ways: Vec<Ways>,
@@ -36,7 +36,7 @@ impl Ways {
 
 impl Apart {
     /// Of these stacks, innermost frame first.
-    pub fn of<'a>(stacks: impl Iterator<Item = &'a [Frame]>) -> Apart {
+    pub(crate) fn of<'a>(stacks: impl Iterator<Item = &'a [Frame]>) -> Apart {
         let mut apart = Apart {
             ways: vec![Ways::default()],
             ..Apart::default()
@@ -65,7 +65,7 @@ impl Apart {
 
     /// Two sums of each of these call sites by their labels, largest first; of sites without a stack nothing is said.
     #[must_use]
-    pub fn sums(sites: &[(&[Frame], [u64; 2])]) -> Vec<([u64; 2], String)> {
+    pub(crate) fn sums(sites: &[(&[Frame], [u64; 2])]) -> Vec<([u64; 2], String)> {
         let apart = Apart::of(sites.iter().map(|(frames, _)| *frames));
         let mut sums: BTreeMap<String, [u64; 2]> = BTreeMap::new();
         for (frames, more) in sites.iter().filter(|(frames, _)| !frames.is_empty()) {
@@ -79,7 +79,7 @@ impl Apart {
 
     /// `pool.py:12 alloc ← train.py:40 forward`: the line that a person looks for, and where its callers part.
     #[must_use]
-    pub fn label(&self, stack: &[Frame]) -> String {
+    pub(crate) fn label(&self, stack: &[Frame]) -> String {
         let (mut at, mut told) = (0, Vec::new());
         for name in own_path(stack).take(DEEP) {
             let wanted = told.is_empty() || self.ways.get(at).is_some_and(|ways| ways.part());

@@ -1,6 +1,6 @@
 //! A few lines about memory, for a summary of everything.
 
-use super::process::{held, is_used};
+use super::process::held;
 use super::text::by_size;
 use super::words::{name, place};
 use super::{Apart, sites};
@@ -13,7 +13,7 @@ const PROCESSES: usize = 8;
 const SITES: usize = 3;
 
 /// What each process held at most and at last, and who asked for it. Empty where nobody used memory.
-pub fn brief(report: &Report) -> String {
+pub(crate) fn brief(report: &Report) -> String {
     let mut out = String::new();
     let processes = by_size(report);
     if processes.is_empty() {
@@ -38,10 +38,10 @@ pub fn brief(report: &Report) -> String {
 }
 
 fn of_process(report: &Report, process: &ProcessReport, out: &mut String) {
-    for device in process.devices.iter().filter(|device| is_used(&device.account)) {
+    for device in process.devices.iter().filter(|device| device.account.is_used()) {
         line(process, device.device, &device.account, out);
     }
-    if is_used(&process.host) {
+    if process.host.is_used() {
         line(process, HOST, &process.host, out);
     }
     let sites = sites::held(process).filter_map(|site| {

@@ -1,6 +1,5 @@
 //! The same by kind of memory, and pools.
 
-use super::process::is_used;
 use super::words::{age, explained, place};
 use crate::catalog::Holder;
 use crate::model::memory::{FamilyReport, PoolReport, ProcessReport};
@@ -9,8 +8,8 @@ use crate::text::quantity::{bytes, count};
 use std::fmt::Write;
 
 /// A line for each family on each device; what others hold, or nobody, is shown apart.
-pub fn table(process: &ProcessReport, out: &mut String) {
-    let used = process.families.iter().filter(|family| is_used(&family.account));
+pub(crate) fn table(process: &ProcessReport, out: &mut String) {
+    let used = process.families.iter().filter(|family| family.account.is_used());
     let (apart, held): (Vec<&FamilyReport>, Vec<&FamilyReport>) =
         used.partition(|family| family.family.holder() == Holder::Nobody);
     if !held.is_empty() {
@@ -48,7 +47,7 @@ fn row(family: &FamilyReport, out: &mut String) {
 }
 
 /// What pools lend out, and what they keep as far as the program has asked.
-pub fn pools(process: &ProcessReport, out: &mut String) {
+pub(crate) fn pools(process: &ProcessReport, out: &mut String) {
     let worth = |pool: &&PoolReport| pool.peak_used_bytes > 0 || pool.reserved.is_some();
     let pools: Vec<&PoolReport> = process.pools.iter().filter(worth).collect();
     if pools.is_empty() {

@@ -38,7 +38,7 @@ fn object(report: &Report, rates: &Rates) -> Value {
 }
 
 /// What each process holds, as objects.
-pub fn processes(report: &Report, rates: &Rates) -> Vec<Value> {
+pub(crate) fn processes(report: &Report, rates: &Rates) -> Vec<Value> {
     let all = report.processes.iter();
     all.map(|process| of_process(report, process, rates)).collect()
 }

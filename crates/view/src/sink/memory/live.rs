@@ -1,6 +1,5 @@
 //! The live table: one line for each device of each process, and the largest call sites.
 
-use super::process::is_used;
 use super::text::by_size;
 use super::words::{name, place};
 use super::{Rates, sites};
@@ -60,7 +59,7 @@ fn rows(process: &ProcessReport, rates: &Rates, with_driver: bool) -> Vec<String
         .iter()
         .map(|device| (device.device, &device.account, device.driver_bytes));
     let all = devices.chain([(HOST, &process.host, None)]);
-    all.filter(|(_, account, driver)| is_used(account) || driver.is_some())
+    all.filter(|(_, account, driver)| account.is_used() || driver.is_some())
         .map(|(device, account, driver)| row(process, (device, account), driver, with_driver, rates))
         .collect()
 }

@@ -1,6 +1,6 @@
 //! Single allocations: where each lies, how large and how old it is, and who asked for it.
 
-use super::text::View;
+use super::view::View;
 use super::words::{age, place};
 use crate::frame::Frame;
 use crate::frame::lines::frame_place;

@@ -12,11 +12,14 @@ mod pace;
 mod process;
 mod sites;
 mod text;
+mod view;
 mod words;
 
-pub use apart::Apart;
-pub use brief::brief;
-pub use json::{last_line, line, processes};
+pub(crate) use apart::Apart;
+pub(crate) use brief::brief;
+pub(crate) use json::processes;
+pub use json::{last_line, line};
 pub use live::table;
 pub use pace::{Pace, Rates};
-pub use text::{View, page};
+pub use text::page;
+pub use view::View;

@@ -1,7 +1,7 @@
 //! One process in the text: what it holds and did on each device, and how it all ended.
 
-use super::text::View;
-use super::words::{age, name, place};
+use super::view::View;
+use super::words::{name, place, since};
 use super::{Rates, families, map, sites};
 use crate::model::memory::{
     Account, Anomalies, DeviceReport, Ending, HOST, Origin, ProcessReport, Report, UNKNOWN_DEVICE,
@@ -15,7 +15,7 @@ use std::fmt::Write;
 const FRESH_NS: u64 = 2_000_000_000;
 
 /// Everything about `process`.
-pub fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View, out: &mut String) {
+pub(crate) fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View, out: &mut String) {
     let _ = writeln!(out, "{}{}", view.bold(&name(process)), state(report, process));
     for device in process.devices.iter().filter(|device| has_news(device)) {
         let rate = rates.of(process, device.device);
@@ -28,7 +28,7 @@ pub fn block(report: &Report, process: &ProcessReport, rates: &Rates, view: View
         account(report, &device.account, rate, view, out);
         driver(report, device, process, out);
     }
-    if is_used(&process.host) {
+    if process.host.is_used() {
         let words = view.bold(&held(&process.host, process));
         let _ = writeln!(out, "  pinned and registered host memory: {words}");
         account(report, &process.host, rates.of(process, HOST), view, out);
@@ -54,17 +54,8 @@ fn state(report: &Report, process: &ProcessReport) -> String {
     words
 }
 
-/// Seconds after the beginning.
-pub(super) fn since(report: &Report, at: u64) -> f64 {
-    at.saturating_sub(report.started_at) as f64 / 1e9
-}
-
-pub(super) fn is_used(account: &Account) -> bool {
-    account.allocations + account.failed_allocations > 0
-}
-
 fn has_news(device: &DeviceReport) -> bool {
-    is_used(&device.account) || device.driver_bytes.is_some()
+    device.account.is_used() || device.driver_bytes.is_some()
 }
 
 fn titled(device: &DeviceReport) -> String {
@@ -261,13 +252,5 @@ fn lost(lost: &MemoryLoss, view: View, out: &mut String) {
         let calls = plural(lost.others, "other call");
         let words = "frees and the like: less may be held than is shown";
         let _ = writeln!(out, "  {}: {calls}, {words}", view.red("lost"));
-    }
-}
-
-/// How old what is outstanding is.
-pub(super) fn ages(oldest_ns: u64, newest_ns: u64, outstanding: u64) -> String {
-    match outstanding {
-        1 => format!("{} old", age(oldest_ns)),
-        _ => format!("oldest {}, newest {}", age(oldest_ns), age(newest_ns)),
     }
 }

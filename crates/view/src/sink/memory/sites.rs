@@ -1,8 +1,7 @@
 //! Who asked for what is outstanding, most bytes first.
 
-use super::process::{ages, since};
-use super::text::View;
-use super::words::place;
+use super::view::View;
+use super::words::{ages, place, since};
 use crate::catalog::{Family, Holder};
 use crate::frame::Language;
 use crate::frame::lines::frame_lines;
@@ -21,7 +20,7 @@ struct Line<'a> {
 
 /// Outstanding allocations by call site; before them what a framework has handed out of these. Where much of what
 /// was once held is gone, also who held it when most was held.
-pub fn outstanding(report: &Report, process: &ProcessReport, view: View, out: &mut String) {
+pub(crate) fn outstanding(report: &Report, process: &ProcessReport, view: View, out: &mut String) {
     let tensors = now(process, |site| site.family == Family::Tensor);
     if !tensors.is_empty() {
         let title = "handed out to tensors, by call site, most bytes first";

@@ -1,9 +1,9 @@
 //! The report as text: each process, the one that holds most first, then what limits the figures.
 
+use super::view::View;
 use super::words::name;
 use super::{Rates, process};
-use crate::model::memory::{ProcessReport, Report};
-use crate::section::text::Ink;
+use crate::model::memory::{Account, ProcessReport, Report};
 use crate::text::fit::fit;
 use crate::text::quantity::{bytes, escaped, plural};
 use std::fmt::Write;
@@ -13,28 +13,6 @@ const FEW: usize = 8;
 /// Of many those that hold most; of the next ones how much they hold; the rest is one line.
 const OF_MANY: usize = 3;
 const IN_SHORT: usize = 16;
-
-/// How a report is to look.
-#[derive(Debug, Clone, Copy)]
-pub struct View {
-    /// Call sites shown for each process.
-    pub top: usize,
-    pub colour: bool,
-}
-
-impl View {
-    pub(super) fn bold(&self, text: &str) -> String {
-        Ink(self.colour).strong(text)
-    }
-
-    pub(super) fn red(&self, text: &str) -> String {
-        Ink(self.colour).bad(text)
-    }
-
-    pub(super) fn dim(&self, text: &str) -> String {
-        Ink(self.colour).weak(text)
-    }
-}
 
 /// The whole report; for a terminal, in lines of at most `columns` characters.
 pub fn page(report: &Report, rates: &Rates, view: View, columns: Option<usize>) -> String {
@@ -87,8 +65,7 @@ pub(super) fn by_size(report: &Report) -> Vec<&ProcessReport> {
 
 fn did_anything(process: &ProcessReport) -> bool {
     let families = process.families.iter().map(|family| &family.account);
-    let tried = |account: &crate::model::memory::Account| account.allocations + account.failed_allocations > 0;
-    families.into_iter().any(tried)
+    families.into_iter().any(Account::is_used)
         || process.devices.iter().any(|device| device.driver_bytes.is_some())
         || process.anomalies != crate::model::memory::Anomalies::default()
         || process.lost != crate::wire::MemoryLoss::default()

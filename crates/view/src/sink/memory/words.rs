@@ -1,14 +1,14 @@
 //! Words that all texts about memory share.
 
 use crate::catalog::Family;
-use crate::model::memory::{HOST, ProcessReport, UNKNOWN_DEVICE};
+use crate::model::memory::{HOST, ProcessReport, Report, UNKNOWN_DEVICE};
 use crate::text::quantity::{duration, escaped};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const HOUR_NS: u64 = 60 * MINUTE_NS;
 
 /// `python 1234`.
-pub fn name(process: &ProcessReport) -> String {
+pub(crate) fn name(process: &ProcessReport) -> String {
     match process.comm.as_str() {
         "" => format!("process {}", process.pid),
         comm => format!("{} {}", escaped(comm), process.pid),
@@ -16,7 +16,7 @@ pub fn name(process: &ProcessReport) -> String {
 }
 
 /// Where memory lies.
-pub fn place(device: i16) -> String {
+pub(crate) fn place(device: i16) -> String {
     match device {
         HOST => "host".to_owned(),
         UNKNOWN_DEVICE => "unknown device".to_owned(),
@@ -25,7 +25,7 @@ pub fn place(device: i16) -> String {
 }
 
 /// How long something has been there.
-pub fn age(ns: u64) -> String {
+pub(crate) fn age(ns: u64) -> String {
     match ns {
         _ if ns < 2 * MINUTE_NS => duration(ns),
         _ if ns < 2 * HOUR_NS => format!("{} min", ns / MINUTE_NS),
@@ -34,7 +34,7 @@ pub fn age(ns: u64) -> String {
 }
 
 /// What a family is, where its name does not say it.
-pub fn explained(family: Family) -> &'static str {
+pub(crate) fn explained(family: Family) -> &'static str {
     match family {
         Family::Device => "cuMemAlloc and its like",
         Family::Managed => "moves between host and device",
@@ -53,6 +53,19 @@ pub fn explained(family: Family) -> &'static str {
         Family::Imported => "physical memory of another process",
         Family::Tensor => "handed out by a framework, of memory above",
         Family::Multicast => "objects that several devices write to",
+    }
+}
+
+/// Seconds after the beginning.
+pub(super) fn since(report: &Report, at: u64) -> f64 {
+    at.saturating_sub(report.started_at) as f64 / 1e9
+}
+
+/// How old what is outstanding is.
+pub(super) fn ages(oldest_ns: u64, newest_ns: u64, outstanding: u64) -> String {
+    match outstanding {
+        1 => format!("{} old", age(oldest_ns)),
+        _ => format!("oldest {}, newest {}", age(oldest_ns), age(newest_ns)),
     }
 }
 

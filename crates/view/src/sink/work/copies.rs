@@ -15,7 +15,7 @@ const PROCESSES: usize = 8;
 type Key = (Option<CopyKind>, Option<HostMemory>, bool);
 
 /// A line for each; totals by process where there are several.
-pub fn section(processes: &[ProcessReport], out: &mut String) {
+pub(crate) fn section(processes: &[ProcessReport], out: &mut String) {
     let lines = merged(processes);
     let lossy = processes.iter().filter(|process| process.lost.copies > 0);
     let lossy: Vec<&ProcessReport> = lossy.collect();

@@ -13,7 +13,7 @@ const FEW: usize = 8;
 const OF_MANY: usize = 3;
 
 /// A paragraph for each process that gave a device something to do, most of it first.
-pub fn section(processes: &[ProcessReport], out: &mut String) {
+pub(crate) fn section(processes: &[ProcessReport], out: &mut String) {
     let mut paragraphs: Vec<(u64, String)> = processes
         .iter()
         .map(|process| (process.gpu.window_ns, paragraph(process)))
@@ -145,7 +145,7 @@ fn graphs(graphs: &GraphReport, out: &mut String) {
 }
 
 /// What graphs did, a line each; none where there are none.
-pub fn graph_words(graphs: &GraphReport) -> Vec<String> {
+pub(crate) fn graph_words(graphs: &GraphReport) -> Vec<String> {
     let launched = format!("{}{}", plural(graphs.launches, "graph launch"), ran(graphs));
     let captured = plural(graphs.captured, "launch") + " recorded into graphs instead of run";
     let lines = [(graphs.launches, launched), (graphs.captured, captured)];

@@ -10,7 +10,7 @@ use crate::model::work::{
 use serde_json::{Map, Value, json};
 
 /// One object for each process.
-pub fn to_json(processes: &[ProcessReport], stacks: &Stacks) -> Vec<Value> {
+pub(crate) fn to_json(processes: &[ProcessReport], stacks: &Stacks) -> Vec<Value> {
     processes.iter().map(|process| of_process(process, stacks)).collect()
 }
 

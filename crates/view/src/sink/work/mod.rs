@@ -9,20 +9,20 @@ mod streams;
 mod waits;
 mod words;
 
-pub use gpu::graph_words;
-pub use json::to_json;
-pub use words::bandwidth;
-pub use words::hidden as hidden_words;
+pub(crate) use gpu::graph_words;
+pub(crate) use json::to_json;
+pub(crate) use words::bandwidth;
+pub(crate) use words::hidden as hidden_words;
 
 use crate::frame::Frame;
 use crate::model::work::ProcessReport;
 use std::collections::HashMap;
 
 /// Call stacks by site, innermost frame first.
-pub type Stacks = HashMap<u64, Vec<Frame>>;
+pub(crate) type Stacks = HashMap<u64, Vec<Frame>>;
 
 /// The sections of the summary, each empty where it has nothing to say.
-pub fn to_text(processes: &[ProcessReport], stacks: &Stacks) -> String {
+pub(crate) fn to_text(processes: &[ProcessReport], stacks: &Stacks) -> String {
     let mut out = String::new();
     copies::section(processes, &mut out);
     waits::section(processes, stacks, &mut out);

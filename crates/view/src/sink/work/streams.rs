@@ -4,7 +4,7 @@ use super::words::titled;
 use crate::model::work::StreamReport;
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
-use crate::sink::summary::ALL_IN;
+use crate::sink::ALL_IN;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use std::fmt::Write;
 const SHOWN: usize = 5;
 
 /// A line for each stream, most submissions first.
-pub fn table(streams: &[StreamReport], out: &mut String) {
+pub(crate) fn table(streams: &[StreamReport], out: &mut String) {
     if streams.is_empty() {
         return;
     }

@@ -26,7 +26,7 @@ struct Line {
 }
 
 /// What waits, most time first.
-pub fn section(processes: &[ProcessReport], stacks: &Stacks, out: &mut String) {
+pub(crate) fn section(processes: &[ProcessReport], stacks: &Stacks, out: &mut String) {
     let (waits, hidden) = (waits(processes), hidden_waits(processes));
     if waits.is_empty() && hidden.is_empty() {
         return;

@@ -9,7 +9,7 @@ use crate::wire::PER_THREAD;
 const DEFAULT: [u64; 2] = [0, 1];
 
 /// `python 1234`.
-pub fn name(process: &ProcessReport) -> String {
+pub(crate) fn name(process: &ProcessReport) -> String {
     match process.comm.as_str() {
         "" => format!("process {}", process.pid),
         comm => format!("{} {}", escaped(comm), process.pid),
@@ -17,7 +17,7 @@ pub fn name(process: &ProcessReport) -> String {
 }
 
 /// `stream 0x7f10`.
-pub fn stream(handle: u64) -> String {
+pub(crate) fn stream(handle: u64) -> String {
     match handle {
         handle if DEFAULT.contains(&handle) => "default stream".to_owned(),
         PER_THREAD => "default stream of a thread".to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn titled(report: &StreamReport) -> String {
 }
 
 /// From where to where.
-pub fn direction(direction: Option<CopyKind>) -> &'static str {
+pub(crate) fn direction(direction: Option<CopyKind>) -> &'static str {
     match direction {
         Some(CopyKind::HtoD) => "host → device",
         Some(CopyKind::DtoH) => "device → host",
@@ -46,7 +46,7 @@ pub fn direction(direction: Option<CopyKind>) -> &'static str {
 }
 
 /// What the host's end of a copy is.
-pub fn host(host: HostMemory) -> &'static str {
+pub(crate) fn host(host: HostMemory) -> &'static str {
     match host {
         HostMemory::Pinned => "pinned memory",
         HostMemory::Pageable => "pageable memory",
@@ -56,7 +56,7 @@ pub fn host(host: HostMemory) -> &'static str {
 }
 
 /// Why it waits.
-pub fn hidden(kind: HiddenKind) -> &'static str {
+pub(crate) fn hidden(kind: HiddenKind) -> &'static str {
     match kind {
         HiddenKind::Item => "small copy to the host, then a wait for it (.item())",
         HiddenKind::BlockingCopy => "copy that returns only when it is done",
@@ -67,7 +67,7 @@ pub fn hidden(kind: HiddenKind) -> &'static str {
 }
 
 /// `12.3 GB/s`, in powers of ten as bandwidths are.
-pub fn bandwidth(bytes_per_second: f64, certainty: Certainty) -> String {
+pub(crate) fn bandwidth(bytes_per_second: f64, certainty: Certainty) -> String {
     let sign = match certainty {
         Certainty::Measured => "",
         Certainty::Bound => "≥ ",
@@ -81,7 +81,7 @@ pub fn bandwidth(bytes_per_second: f64, certainty: Certainty) -> String {
 }
 
 /// The sizes in a bucket of powers of two: `1–2 MiB`.
-pub fn sizes(bucket: usize) -> String {
+pub(crate) fn sizes(bucket: usize) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     if bucket == 0 {
         return "0–1 B".to_owned();

@@ -79,9 +79,15 @@ impl Queue {
         let looked_at = self.calls.iter().take(FURTHEST).enumerate();
         let mut fitting = looked_at.filter(|(_, one)| one.fits(activity)).map(|(at, _)| at);
         let Some(at) = fitting.next() else {
-            let comes_later = self.comes_later(activity);
-            self.in_doubt |= comes_later;
-            return if comes_later { Next::ComesLater } else { Next::Unsure };
+            let Some(later) = self.later(activity) else {
+                return Next::Unsure;
+            };
+            self.in_doubt = true;
+            if !in_order {
+                // nothing that passes it over would take it out
+                self.calls.remove(later);
+            }
+            return Next::ComesLater;
         };
         // where calls were passed over, or no other can be meant, the order is known again
         self.in_doubt = self.in_doubt && !(in_order && at > 0) && fitting.next().is_some();
@@ -96,10 +102,10 @@ impl Queue {
         }
     }
 
-    /// Whether such a call was entered after `activity` began.
-    fn comes_later(&self, activity: &Activity) -> bool {
+    /// The first such call that was entered after `activity` began.
+    fn later(&self, activity: &Activity) -> Option<usize> {
         let mut calls = self.calls.iter().take(FURTHEST);
-        calls.any(|one| one.gives(activity) && !one.fits(activity))
+        calls.position(|one| one.gives(activity) && !one.fits(activity))
     }
 }
 

@@ -137,6 +137,54 @@ fn a_call_that_was_not_seen_takes_no_other_ones_place() {
 }
 
 #[test]
+fn what_begins_early_moves_no_later_work_of_the_default_stream_to_earlier_calls() {
+    let mut matcher = Matcher::default();
+    given(&mut matcher, 0, &[(20_000, 64)]);
+    assert_eq!(
+        matcher.cause(&copy(20_500, 7, 64)),
+        Some(call(20_000)),
+        "it names the stream"
+    );
+    given(&mut matcher, 0, &[(30_000, 64)]);
+    assert_eq!((matcher.cause(&copy(24_000, 7, 64)), matcher.early(PID)), (None, 1));
+    for step in (40_000..90_000).step_by(10_000) {
+        given(&mut matcher, 0, &[(step, 8), (step + 1_000, 64)]);
+        assert_eq!(matcher.cause(&copy(step + 5_000, 7, 8)), Some(call(step)));
+        assert_eq!(matcher.cause(&copy(step + 6_000, 7, 64)), Some(call(step + 1_000)));
+    }
+}
+
+#[test]
+fn default_streams_of_two_contexts_take_no_calls_of_each_other() {
+    let mut matcher = Matcher::default();
+    let on = |context, begin, bytes| Activity {
+        context,
+        ..copy(begin, 7, bytes)
+    };
+    given(&mut matcher, 0, &[(1, 64), (2, 8)]);
+    assert_eq!(matcher.cause(&on(1, 9_000, 64)), Some(call(1)));
+    assert_eq!(matcher.cause(&on(2, 9_100, 8)), Some(call(2)));
+    given(
+        &mut matcher,
+        0,
+        &[(10_000, 64), (11_000, 8), (12_000, 64), (60_000, 16)],
+    );
+    assert_eq!(matcher.cause(&on(2, 20_000, 8)), Some(call(11_000)));
+    assert_eq!(
+        matcher.cause(&on(1, 21_000, 64)),
+        Some(call(10_000)),
+        "it was not passed over"
+    );
+    assert_eq!((matcher.cause(&on(1, 50_000, 16)), matcher.early(PID)), (None, 1));
+    given(&mut matcher, 0, &[(70_000, 16)]);
+    assert_eq!(
+        matcher.cause(&on(1, 80_000, 16)),
+        Some(call(70_000)),
+        "the one before is not left"
+    );
+}
+
+#[test]
 fn a_part_of_a_graph_may_begin_early_as_well() {
     let mut matcher = Matcher::default();
     matcher.launch((PID, 0), call(1), 1, 0xabc);
@@ -213,4 +261,27 @@ fn what_is_captured_is_not_done() {
     matcher.capture(PID, 0x700, false);
     given(&mut matcher, 0x700, &[(2, 64)]);
     assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(2)));
+}
+
+#[test]
+fn of_very_many_streams_those_that_came_first_are_followed_and_no_other_one_is_guessed() {
+    let mut matcher = Matcher::default();
+    matcher.name_stream(PID, 1, 13, 0x700);
+    matcher.name_stream(PID, 1, 14, 0xffff_0000);
+    given(&mut matcher, 0x700, &[(1, 64)]);
+    given(&mut matcher, 0x800, &[(1, 128)]);
+    for stream in 0..2 * MOST_STREAMS as u64 {
+        given(&mut matcher, 0x10_0000 + stream, &[(2, 64)]);
+    }
+    given(&mut matcher, 0xffff_0000, &[(3, 8)]);
+    given(&mut matcher, 0x700, &[(4, 64)]);
+    assert_eq!(matcher.waiting.len(), MOST_STREAMS);
+    assert_eq!(matcher.cause(&copy(9000, 13, 64)), Some(call(1)));
+    assert_eq!(
+        matcher.cause(&copy(9000, 13, 64)),
+        Some(call(4)),
+        "its calls still wait"
+    );
+    assert_eq!(matcher.cause(&copy(9000, 14, 8)), None, "it came too late");
+    assert_eq!(matcher.cause(&copy(9000, 15, 128)), None, "it may be one of the others");
 }

@@ -1,6 +1,7 @@
 //! Devices that wait, and threads that keep them waiting.
 
-use super::super::{Busy, Does, Turn, What};
+use super::super::busy::Busy;
+use super::super::{Does, Turn, What};
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -68,6 +69,7 @@ fn a_host_that_sleeps_behind_a_wait_is_the_cause_and_says_where() {
     let gap = Idle {
         since: 1_010_000,
         until: 6_010_000,
+        devices: Waited::Only(0),
         tid: 8,
         why: Some(Why::Blocked),
     };
@@ -78,6 +80,19 @@ fn a_host_that_sleeps_behind_a_wait_is_the_cause_and_says_where() {
         (1, Why::Blocked, 5 * MS)
     );
     assert_eq!(causes[0].place.as_deref(), Some("train.py:10 load_batch"));
+}
+
+#[test]
+fn a_sample_stands_for_no_time_before_the_last_call_that_returned_before_it() {
+    let mut waiting = Waiting::default();
+    call(&mut waiting, Does::Else, 6 * MS + 20_000, 6 * MS + 30_000);
+    // taken at its end, 4 ms after that call, for a tick of 10 ms
+    waiting.stay(THREAD, stay(30_000, 10 * MS + 30_000, false));
+    let told = between(&mut waiting, 1_110_000);
+    assert_eq!(told[0].1.why, Some(Why::HostCode), "too short to be sampled");
+    waiting.run(&ran(10 * MS + 40_000, 11 * MS, Some(10 * MS + 32_000)));
+    waiting.settle(0, |_| u64::MAX);
+    assert_eq!(waiting.take()[0].1.why, Some(Why::Blocked));
 }
 
 #[test]
@@ -120,6 +135,7 @@ fn bounds_stay_where_no_records_tell() {
     let bound = |since, until| Idle {
         since,
         until,
+        devices: Waited::Any,
         tid: 8,
         why: None,
     };
@@ -156,6 +172,7 @@ fn where_records_are_missing_bounds_tell_on() {
         Idle {
             since: 3 * MS,
             until: 9 * MS,
+            devices: Waited::Any,
             tid: 8,
             why: None,
         },
@@ -191,12 +208,14 @@ fn each_device_has_causes_of_its_own_and_a_process_waits_when_all_of_them_do() {
         waiting.run(&activity);
     }
     waiting.settle(0, |_| u64::MAX);
-    let told: Vec<(u64, u64)> = waiting
-        .take()
-        .iter()
-        .map(|(_, idle)| (idle.since, idle.until))
-        .collect();
-    assert_eq!(told, [(10, 20), (30, 50), (60, 90), (95, 100)]);
+    let told = waiting.take();
+    let of = |devices| -> Vec<(u64, u64)> {
+        let own = told.iter().filter(|(_, idle)| idle.devices == devices);
+        own.map(|(_, idle)| (idle.since, idle.until)).collect()
+    };
+    assert_eq!(of(Waited::All(2)), [(10, 20), (30, 50), (60, 90), (95, 100)]);
+    assert_eq!(of(Waited::One(0)), [(10, 50), (60, 100)]);
+    assert_eq!(of(Waited::One(1)), [(30, 90)]);
     let sum = |device| waiting.causes(PID, device, 0).len();
     assert_eq!((sum(0), sum(1)), (0, 0), "of no idle time there is no cause");
     let ns = |device, idle_ns| {
@@ -215,6 +234,7 @@ fn between_windows_calls_tell_and_within_them_records() {
     let bound = |since, until| Idle {
         since,
         until,
+        devices: Waited::Any,
         tid: 8,
         why: None,
     };
@@ -266,4 +286,33 @@ proptest! {
         let causes: u64 = waiting.processes[&PID].sums.values().flat_map(BTreeMap::values).map(|sum| sum.total.ns).sum();
         prop_assert_eq!((told, causes), (idle_ns, idle_ns));
     }
+}
+
+#[test]
+fn a_gap_is_told_once_of_a_device_that_was_the_only_one_until_another_joined() {
+    let mut waiting = Waiting::default();
+    let on = |device, begin, end| Activity {
+        device,
+        ..ran(begin, end, None)
+    };
+    for activity in [on(3, 0, 10), on(3, 20, 30)] {
+        waiting.run(&activity);
+    }
+    waiting.settle(0, |_| 25);
+    for activity in [on(1, 40, 50), on(3, 60, 70)] {
+        waiting.run(&activity);
+    }
+    waiting.settle(0, |_| u64::MAX);
+    let told: Vec<(Waited, u64, u64)> = waiting
+        .take()
+        .iter()
+        .map(|(_, idle)| (idle.devices, idle.since, idle.until))
+        .collect();
+    let truth = [
+        (Waited::Only(3), 10, 20),
+        (Waited::All(2), 30, 40),
+        (Waited::All(2), 50, 60),
+        (Waited::One(3), 30, 60),
+    ];
+    assert_eq!(told, truth);
 }

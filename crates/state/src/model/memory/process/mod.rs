@@ -7,7 +7,8 @@ mod owner;
 
 use super::account::Ending;
 use super::graphs::Graphs;
-use super::ledger::{GroupKey, Ledger, Live};
+use super::group::GroupKey;
+use super::ledger::{Ledger, Live};
 use super::owners::Owners;
 use super::physical::Physical;
 use super::segments::Segments;
@@ -41,7 +42,7 @@ pub struct Process {
 
 impl Process {
     /// A process of which nothing is known yet.
-    pub fn new(origin: Origin, at: u64) -> Process {
+    pub(crate) fn new(origin: Origin, at: u64) -> Process {
         Process {
             comm: String::new(),
             origin,

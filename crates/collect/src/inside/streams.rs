@@ -1,0 +1,106 @@
+//! What agents have told, as the tracer takes it: records by stream, and what has arrived.
+
+use super::shared::Shared;
+use crate::clock::monotonic_ns;
+use crate::engine::poll::{empty, ring};
+use crate::engine::{Arrival, Arrivals, Feed, Stream, Take};
+use crate::wire;
+use std::cell::RefCell;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+
+/// The records of one stream, as agents have submitted them.
+pub(super) struct Taken {
+    shared: Arc<Shared>,
+    stream: Stream,
+    take: RefCell<Take>,
+}
+
+impl Taken {
+    pub(super) fn new(shared: Arc<Shared>, stream: Stream, take: Take) -> Taken {
+        Taken {
+            shared,
+            stream,
+            take: RefCell::new(take),
+        }
+    }
+}
+
+impl Feed for Taken {
+    fn bell(&self) -> RawFd {
+        match self.stream {
+            Stream::Calls => self.shared.full.as_raw_fd(),
+            _ => -1,
+        }
+    }
+
+    fn drain(&self) {
+        if self.stream == Stream::Calls {
+            empty(&self.shared.full);
+        }
+        let mut members = self.shared.members();
+        members.take_in(monotonic_ns());
+        let queue = members.queues.remove(&self.stream).unwrap_or_default();
+        let samples = members.samples.take(self.stream);
+        drop(members);
+        let mut take = self.take.borrow_mut();
+        queue.hand_out(&mut *take);
+        samples.iter().for_each(|sample| take(sample));
+    }
+}
+
+/// Programs that begin and end, and threads that wait for us.
+pub(super) struct Come(Arc<Shared>);
+
+impl Come {
+    pub(super) fn of(shared: Arc<Shared>) -> Come {
+        Come(shared)
+    }
+}
+
+impl Arrivals for Come {
+    fn bell(&self) -> RawFd {
+        self.0.bell.as_raw_fd()
+    }
+
+    fn silence(&self) {
+        empty(&self.0.bell);
+    }
+
+    fn ring(&self) {
+        ring(&self.0.bell);
+    }
+
+    fn next_arrival(&self) -> Option<Arrival> {
+        let mut members = self.0.members();
+        members.take_in(monotonic_ns());
+        members.arrivals.pop_front()
+    }
+
+    fn foresee(&self, see: &mut dyn FnMut(&wire::Notice)) {
+        let members = self.0.members();
+        members.arrivals.iter().for_each(|arrival| see(&arrival.notice));
+    }
+
+    fn during(&self, arrival: Arrival, work: &mut dyn FnMut()) -> Option<u64> {
+        work();
+        self.pass(&arrival)
+    }
+
+    fn pass(&self, arrival: &Arrival) -> Option<u64> {
+        let now = monotonic_ns();
+        let mut members = self.0.members();
+        let caller = members.waiting.remove(&arrival.notice.sequence)?;
+        let in_time = caller.answer(true, None);
+        members.overdue += u64::from(!in_time);
+        in_time.then_some(now)
+    }
+
+    fn take_malformed(&self) -> u64 {
+        std::mem::take(&mut self.0.members().malformed)
+    }
+
+    fn overdue(&self) -> u64 {
+        self.0.members().overdue
+    }
+}

@@ -1,0 +1,84 @@
+//! The probes in a file: what keeps them from doing harm, and how they are taken away.
+
+use super::Attacher;
+use super::stay::Stay;
+use crate::engine::{Engine, Hooks, Point};
+use crate::foreign::ForeignFile;
+use crate::probe::lease::{self, Guard};
+use crate::probe::links;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// The probes in a file, and what keeps them from doing harm.
+pub(super) struct Probes {
+    pub(super) hooks: Hooks,
+    pub(super) file: ForeignFile,
+    pub(super) guard: Guard,
+    pub(super) stay: Stay,
+    /// Where they are, in order.
+    pub(super) sites: Vec<u64>,
+    /// What the file has there; empty: it was not asked for yet.
+    pub(super) original: Vec<Option<u8>>,
+}
+
+impl Probes {
+    fn is_in_the_way(&self) -> bool {
+        matches!(&self.guard, Guard::Leased(lease) if lease.is_wanted())
+    }
+}
+
+impl Attacher {
+    /// Lets go of files that somebody wants to overwrite; names them.
+    pub fn release_wanted(&mut self, engine: &dyn Engine) -> Vec<PathBuf> {
+        let files = self.attached.extract_if(|_, file| file.probes.is_in_the_way());
+        let mut wanted: Vec<(PathBuf, Probes)> = files.map(|(_, file)| (file.path, file.probes)).collect();
+        let linkers = self.linkers.extract_if(|_, (_, probes)| probes.is_in_the_way());
+        wanted.extend(linkers.map(|(_, linker)| linker));
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let (paths, probes): (Vec<PathBuf>, Vec<Probes>) = wanted.into_iter().unzip();
+        engine.forget_files();
+        let_go(probes);
+        self.looked_at.clear();
+        self.blind = true;
+        for path in &paths {
+            self.gap(format!(
+                "{}: changed on disk while it was traced; its old code is no longer traced",
+                path.display()
+            ));
+        }
+        paths
+    }
+
+    /// Files whose probes nothing protects from who overwrites them, as words.
+    #[must_use]
+    pub fn unguarded(&self) -> Vec<String> {
+        let linkers = self.linkers.values().map(|(_, probes)| probes);
+        let probes = self.attached.values().map(|file| &file.probes).chain(linkers);
+        lease::words(probes.filter_map(|probes| match probes.guard {
+            Guard::Leased(_) | Guard::NotNeeded => None,
+            Guard::None(why) => Some(why),
+        }))
+    }
+
+    /// Takes all probes away.
+    pub fn detach_all(&mut self) {
+        let files = self.attached.drain().map(|(_, file)| file.probes);
+        let linkers = self.linkers.drain().map(|(_, (_, probes))| probes);
+        let_go(files.chain(linkers).collect());
+        self.kernel.detach();
+    }
+}
+
+/// The offsets of probes, in order, each once.
+pub(super) fn sites_of(points: &[Point]) -> Vec<u64> {
+    let sites: BTreeSet<u64> = points.iter().map(|point| point.offset).collect();
+    sites.into_iter().collect()
+}
+
+/// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.
+pub(super) fn let_go(mut probes: Vec<Probes>) {
+    let hooks = probes.iter_mut().flat_map(|probes| std::mem::take(&mut probes.hooks));
+    links::detach(hooks.collect());
+}
