@@ -61,11 +61,31 @@ truth() {
 # __cudaLaunchKernel ends in a jump to cudaLaunchKernel, which is where gpuscope counts the call.
 total() { awk -v layers="$LAYERS" -v names="$NAMES" '$1 ~ layers && $2 ~ names && $2 != "__cudaLaunchKernel" { k = $1 " " $2; c[k] += $3; e[k] += $4 } END { for (k in c) print k, c[k], e[k] }' | sort; }
 
+# Where one emulated processor runs code that another one patches, a program may try the same instruction for ever. Whoever stands
+# still for so many seconds is described, and the guest given up (status 99, see matrix.sh).
+LONGEST=240
+describe() {
+  echo "stands still: $title"; ps -o pid,ppid,stat,time,args
+  for task in /proc/[0-9]*/task/[0-9]*; do
+    case $(cat "$task/comm" 2>/dev/null) in
+      gpus*) echo "$task: $(cat "$task/wchan" "$task/syscall" 2>/dev/null | tr '\n' ' ')"; cat "$task/stack" ;;
+    esac
+  done
+  for _ in 1 2 3; do echo l >/proc/sysrq-trigger; sleep 1; done
+  dmesg | tail -120
+}
+guard() { # starts it; `kill $guard` once all has ended
+  (sleep $LONGEST; describe; echo "VM-RC 99"; poweroff -f) &
+  guard=$!
+}
+
 # exact TITLE COMMAND…: the command under gpuscope; its summary must equal the ledger.
 exact() {
   title=$1; shift; d=/tmp/$passed.$failed; mkdir -p $d; begun=$(cut -d. -f1 /proc/uptime)
+  guard
   # shellcheck disable=SC2086
   GPUSIM_LEDGER=$d/ledger.%p ./gpuscope run -q --getters --summary json $OPTIONS -- "$@" >$d/out 2>$d/err </dev/null; rc=$?
+  kill $guard
   took=$(($(cut -d. -f1 /proc/uptime) - begun))
   if [ $rc -ne 0 ]; then fail "$title: status $rc after $took s"; tail -5 $d/err; return; fi
   if ! ls $d/ledger.*.json >/dev/null 2>&1; then fail "$title: no ledger"; return; fi
@@ -88,6 +108,7 @@ compare() {
 # watched TITLE COMMAND…: the command, thrice, beside gpuscope, each time with libraries that nobody has mapped before.
 watched() {
   title=$1; shift; d=/tmp/$passed.$failed; mkdir -p $d; begun=$(cut -d. -f1 /proc/uptime)
+  guard
   # shellcheck disable=SC2086
   ./gpuscope trace --all -q --getters --summary json $OPTIONS >$d/out 2>$d/err </dev/null & tracer=$!
   until grep -q 'gpuscope: tracing' $d/err; do kill -0 $tracer 2>/dev/null || break; sleep 0.2; done
@@ -95,7 +116,7 @@ watched() {
     mkdir $d/$copy; cp gpusim lib*.so.* $d/$copy/
     GPUSIM_LEDGER=$d/ledger.%p LD_LIBRARY_PATH=$d/$copy $d/$copy/"$@" >/dev/null
   done
-  kill -INT $tracer; wait $tracer; rc=$?; took=$(($(cut -d. -f1 /proc/uptime) - begun))
+  kill -INT $tracer; wait $tracer; rc=$?; kill $guard; took=$(($(cut -d. -f1 /proc/uptime) - begun))
   if [ $rc -ne 0 ]; then fail "$title: status $rc after $took s"; tail -5 $d/err; return; fi
   # old kernels do not tell a program what is mapped, and where a guest takes seconds to attach nobody waits for that
   if grep -q -e 'before its libraries were probed' -e 'not looked at before their process' $d/err; then pass "$title: said not to be whole, $took s"; else compare; fi

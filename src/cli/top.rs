@@ -24,7 +24,7 @@ Examples:
 
 Devices: util is the share of time with any kernel running, as the driver samples it; busy is at most what gpuscope \
 knows to have been given to the device. Processes: launches, copies, waits and errors a second; idle is the time in \
-which the GPU surely had nothing to do for the process. - is not known, ≥ and ≤ are bounds, ~ is inferred.
+which the GPU surely had nothing to do for the process. - is not known, ≥ and ≤ are bounds, ≳ and ≲ are inferred.
 
 Exit status: 0 ended by q, Ctrl-C or SIGTERM; 1 failed; 2 wrong usage.";
 

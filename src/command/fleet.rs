@@ -2,9 +2,9 @@
 
 mod store;
 
-use super::prepare;
 use super::screen::columns;
-use super::whole_file::write_page;
+use super::writer::Page;
+use super::{prepare, rights};
 use crate::cli::{FleetArgs, FleetFormat};
 use crate::refusal::Usage;
 use crate::serve::fleet::{self, Answer, Figures, Question, Span};
@@ -14,31 +14,38 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
-use store::Store;
+use store::{Said, Store};
 
 const SHORTEST: Duration = Duration::from_secs(60);
 
-/// Asks, adds up, writes.
+/// Asks, gives up its rights, reads what was said, adds up, writes.
 ///
 /// # Errors
 /// The store does not answer, or knows nothing of gpuscope; nothing can be written.
 pub(crate) fn run(args: &FleetArgs) -> Result<ExitCode> {
     let span = span(args)?;
     let store = Store::new(&args.prometheus, args.headers.as_deref(), args.timeout)?;
-    let mut answers: BTreeMap<Question, Answer> = BTreeMap::new();
-    for question in Question::ALL {
-        let answer = store.ask(*question, &span)?;
-        if *question == Question::Nodes && answer.series.is_empty() {
+    let said = store.ask(Question::ALL, &span)?;
+    let to = Page::begin(&args.output)?;
+    rights::for_reading();
+    let page = page(args, &fleet::figures(&answers(&store, &said)?, &span), &span);
+    to.write(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn answers(store: &Store, said: &[Said]) -> Result<BTreeMap<Question, Answer>> {
+    let mut answers = BTreeMap::new();
+    for said in said {
+        let answer = store.read(said)?;
+        if said.question == Question::Nodes && answer.series.is_empty() {
             bail!(
                 "{} knows no gpuscope_build_info of that time\nhint: does it scrape gpuscope serve on the nodes (docs/deploy.md), and is it the one that keeps these data?",
                 store.name()
             );
         }
-        answers.insert(*question, answer);
+        answers.insert(said.question, answer);
     }
-    let page = page(args, &fleet::figures(&answers, &span), &span);
-    write_page(&args.output, &page)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(answers)
 }
 
 fn span(args: &FleetArgs) -> Result<Span> {

@@ -1,8 +1,7 @@
 //! `gpuscope job-report`: what a job did with its GPUs, as the exporters of its nodes know it.
 
 use super::rights;
-use super::whole_file::write_page;
-use super::writer::Destination;
+use super::writer::Page;
 use crate::cli::{JobFormat, JobReportArgs};
 use crate::owner;
 use crate::refusal::Usage;
@@ -10,7 +9,6 @@ use crate::serve::job::{self, Metrics, Wanted};
 use crate::text::quantity::escaped;
 use anyhow::{Context, Result, bail};
 use std::io::Read;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -25,8 +23,7 @@ const MOST_BYTES: u64 = 256 << 20;
 pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
     let wanted = wanted(args)?;
     let texts = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
-    let to = (args.output != Path::new("-")).then(|| Destination::begin(&args.output));
-    let to = to.transpose()?;
+    let to = Page::begin(&args.output)?;
     rights::for_reading();
     let nodes: Vec<Metrics> = texts.iter().map(|text| job::read(text)).collect();
     let figures = job::figures(&nodes, &wanted);
@@ -35,10 +32,7 @@ pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
         JobFormat::Markdown => job::markdown(&figures, &wanted),
         JobFormat::Json => job::json(&figures, &wanted),
     };
-    match to {
-        Some(to) => to.write_page(&page)?,
-        None => write_page(&args.output, &page)?,
-    }
+    to.write(&page)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,7 +6,7 @@ use super::reading::{self, Asked};
 use super::rights;
 use super::running::Running;
 use super::screen::columns;
-use super::writer::Destination;
+use super::writer::Page;
 use crate::cli::{Colour, Content, Options, ReportArgs};
 use crate::clock::clock_now;
 use crate::output::{Output, say};
@@ -126,17 +126,19 @@ pub(super) fn warn(report: &Report) {
 }
 
 /// Where a page of HTML goes, if one is asked for; `-` is stdout.
-fn page(args: &ReportArgs) -> Result<Option<Destination>> {
+fn page(args: &ReportArgs) -> Result<Option<Page>> {
     let Some(path) = &args.html else { return Ok(None) };
     Content::Page.check(Some(path), "--html FILE.html")?;
-    let is_file = path != Path::new("-");
-    is_file.then(|| Destination::begin(path)).transpose()
+    Page::begin(path).map(Some)
 }
 
-fn write(args: &ReportArgs, page: Option<Destination>, report: &Report) -> Result<()> {
-    if args.html.is_some() {
-        let text = html::page(report);
-        return page.map_or_else(|| put(Output::stdout(), &text), |page| put_page(page, &text));
+fn write(args: &ReportArgs, page: Option<Page>, report: &Report) -> Result<()> {
+    if let (Some(page), Some(path)) = (page, &args.html) {
+        page.write(&html::page(report))?;
+        if path != Path::new("-") {
+            say(format_args!("gpuscope: wrote {}", path.display()));
+        }
+        return Ok(());
     }
     let page = match (args.json, args.md) {
         (true, _) => json::to_line(report),
@@ -144,14 +146,6 @@ fn write(args: &ReportArgs, page: Option<Destination>, report: &Report) -> Resul
         _ => text::page(report, coloured(args.paint.color), columns(&std::io::stdout())),
     };
     put(Output::stdout(), &page)
-}
-
-/// Writes a file as a whole, or not at all.
-fn put_page(page: Destination, text: &str) -> Result<()> {
-    let path = page.path().to_owned();
-    page.write_page(text)?;
-    say(format_args!("gpuscope: wrote {}", path.display()));
-    Ok(())
 }
 
 pub(super) fn coloured(colour: Colour) -> bool {

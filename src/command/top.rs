@@ -29,9 +29,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use wakes::Wakes;
 
-/// Until the first rates are there.
-const FIRST: Duration = Duration::from_secs(1);
-
 /// It takes a while to attach; then a page goes without.
 const FINDINGS_LATE: Duration = Duration::from_secs(10);
 
@@ -104,8 +101,7 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let close = args.pids.first().map(|pid| Close { pid: *pid, older });
     state.single = older;
     history.take(&mut live.look(close));
-    let soon = args.once && !args.findings;
-    let mut due = Instant::now() + if soon { FIRST.min(args.delay) } else { args.delay };
+    let mut due = Instant::now() + args.delay;
     let (mut found, until) = (None, due + FINDINGS_LATE);
     while !wakes.end() && !output.closed() {
         live.step()?;

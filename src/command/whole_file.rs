@@ -1,6 +1,5 @@
 //! A file that is there as a whole, or not at all: `NAME.partial` until all is written.
 
-use crate::output::Output;
 use crate::output::file::{self, Target, create_failed};
 use anyhow::{Context, Result, anyhow};
 use std::fs::File;
@@ -58,21 +57,6 @@ impl WholeFile {
             .inspect_err(|_| drop(now.remove()))
             .with_context(|| format!("failed to give {} its name", then.path().display()))
     }
-}
-
-/// All of a page at once, into a file of that name; `-`: standard output.
-///
-/// # Errors
-/// It cannot be written.
-pub(super) fn write_page(path: &Path, page: &str) -> Result<()> {
-    if path == Path::new("-") {
-        let mut output = Output::stdout();
-        output.write(page.as_bytes());
-        return output.check();
-    }
-    let mut file = WholeFile::create(path)?;
-    file.write_all(page.as_bytes()).map_err(|error| no_room(&error, path))?;
-    file.keep()
 }
 
 /// Why a file is not there that could not be written to its end.
@@ -154,12 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_takes_the_place_of_a_planted_link() {
+    fn a_file_takes_the_place_of_a_planted_link() {
         let folder = tempfile::tempdir().unwrap();
         let (path, precious) = (folder.path().join("week.md"), folder.path().join("precious"));
         std::fs::write(&precious, "precious").unwrap();
         std::os::unix::fs::symlink(&precious, &path).unwrap();
-        write_page(&path, "page").unwrap();
+        let mut file = WholeFile::create(&path).unwrap();
+        file.write_all(b"page").unwrap();
+        file.keep().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"page");
         assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
     }

@@ -7,7 +7,7 @@
 use super::rights;
 use super::whole_file::{WholeFile, is_special, no_room};
 use crate::foreign::worker::{Channel, Role, Worker};
-use crate::output::file;
+use crate::output::{Output, file};
 use crate::refusal;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -152,6 +152,31 @@ impl Destination {
                 writer: Some(writer),
             }),
         }
+    }
+}
+
+/// Where a page goes that is written all at once: a file that is made for it, or standard output.
+pub(crate) struct Page(Option<Destination>);
+
+impl Page {
+    /// To be begun before rights are given up. `-`: standard output.
+    ///
+    /// # Errors
+    /// As of [`Destination::begin`].
+    pub(crate) fn begin(path: &Path) -> Result<Page> {
+        let is_file = path != Path::new("-");
+        is_file.then(|| Destination::begin(path)).transpose().map(Page)
+    }
+
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(self, text: &str) -> Result<()> {
+        if let Some(file) = self.0 {
+            return file.write_page(text);
+        }
+        let mut output = Output::stdout();
+        output.write(text.as_bytes());
+        output.check()
     }
 }
 

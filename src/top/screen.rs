@@ -8,7 +8,9 @@ use anyhow::{Context, Result, bail};
 use crossterm::cursor::{Hide, Show};
 use crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event};
 use crossterm::execute;
-use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::buffer::Buffer;
@@ -60,13 +62,16 @@ pub(crate) fn usual_theme() -> Theme {
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes the terminal, and stderr with what was made for it.
     ///
     /// # Errors
     /// It refuses.
-    pub(crate) fn open() -> Result<Screen> {
+    pub(crate) fn open(stderr: Option<Aside>) -> Result<Screen> {
         restore_on_panic();
-        *aside() = Aside::take()?;
+        if let Some(stderr) = &stderr {
+            stderr.take();
+        }
+        *aside() = stderr;
         enter().context("failed to take the terminal")?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout())).context("failed to take the terminal")?;
         Ok(Screen { terminal })
@@ -96,19 +101,19 @@ impl Screen {
     /// The terminal is gone.
     pub(crate) fn events(&self) -> Result<Vec<Event>> {
         let mut events = Vec::new();
-        while let Some(event) = self.event(!events.is_empty())? {
+        while let Some(event) = self.event()? {
             events.push(event);
         }
         Ok(events)
     }
 
-    /// `more`: several may have been read at once.
-    fn event(&self, more: bool) -> Result<Option<Event>> {
+    /// Some may have been read already, whether the terminal has more or not: who asks it where the cursor is takes what comes.
+    fn event(&self) -> Result<Option<Event>> {
         // who reads from a terminal that is gone reads nothing, and would do so for ever
-        let Some(readable) = is_readable(self.bell()) else {
+        if is_gone(self.bell()) {
             bail!("the terminal is gone");
-        };
-        let there = (readable || more) && event::poll(Duration::ZERO).context("failed to read from the terminal")?;
+        }
+        let there = event::poll(Duration::ZERO).context("failed to read from the terminal")?;
         let event = there.then(event::read).transpose();
         event.context("failed to read from the terminal")
     }
@@ -118,7 +123,9 @@ impl Screen {
     /// # Errors
     /// The terminal is gone.
     pub(crate) fn forget(&mut self) -> Result<()> {
-        self.terminal.clear().context("failed to write to the terminal")
+        execute!(stdout(), Clear(ClearType::All)).context("failed to write to the terminal")?;
+        self.terminal = Terminal::new(CrosstermBackend::new(stdout())).context("failed to take the terminal")?;
+        Ok(())
     }
 
     /// Gives the terminal back and stops, until the shell lets us go on.
@@ -164,8 +171,8 @@ fn give_back_stderr() {
     }
 }
 
-/// `None`: there is nobody at the other end any more.
-fn is_readable(fd: RawFd) -> Option<bool> {
+/// There is nobody at the other end any more.
+fn is_gone(fd: RawFd) -> bool {
     let mut asked = libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -173,8 +180,7 @@ fn is_readable(fd: RawFd) -> Option<bool> {
     };
     // SAFETY: reads and fills one structure of ours
     unsafe { libc::poll(&raw mut asked, 1, 0) };
-    let is_gone = asked.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0;
-    (!is_gone).then_some(asked.revents & libc::POLLIN != 0)
+    asked.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
 }
 
 fn enter() -> std::io::Result<()> {
@@ -207,13 +213,17 @@ fn restore_on_panic() {
 }
 
 /// Where stderr goes while the screen is open, if it would go onto it.
-struct Aside {
+pub(crate) struct Aside {
     said: File,
     usual: OwnedFd,
 }
 
 impl Aside {
-    fn take() -> Result<Option<Aside>> {
+    /// Makes what is needed, before rights are given up. `None`: what is said comes onto no screen.
+    ///
+    /// # Errors
+    /// There are no descriptors left.
+    pub(crate) fn make() -> Result<Option<Aside>> {
         if !stderr().is_terminal() {
             return Ok(None);
         }
@@ -226,15 +236,17 @@ impl Aside {
             return Err(std::io::Error::last_os_error()).context("failed to put stderr aside");
         }
         // SAFETY: just made
-        let aside = unsafe {
+        Ok(Some(unsafe {
             Aside {
                 said: File::from_raw_fd(said),
                 usual: OwnedFd::from_raw_fd(usual),
             }
-        };
+        }))
+    }
+
+    fn take(&self) {
         // SAFETY: both are open
-        unsafe { libc::dup2(aside.said.as_raw_fd(), stderr().as_raw_fd()) };
-        Ok(Some(aside))
+        unsafe { libc::dup2(self.said.as_raw_fd(), stderr().as_raw_fd()) };
     }
 
     /// And says what was said.

@@ -1,6 +1,8 @@
 //! What a command may still do while it reads what anybody may have written: nothing but to write to what is open.
 
 use crate::report::fixture;
+#[cfg(feature = "serve")]
+use crate::support::asked_store;
 use crate::support::eventually;
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -183,6 +185,22 @@ fn whoever_reports_of_a_job_has_no_rights_left_when_it_reads_what_exporters_said
     let written = written.expect("gpuscope starts");
     assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
     assert!(std::fs::read_to_string(&page).expect("a page").contains("7"));
+}
+
+#[test]
+#[cfg(feature = "serve")]
+fn whoever_reports_of_all_machines_has_no_rights_left_when_it_reads_what_the_store_said() {
+    let body = r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"a"},"value":[1,"336"]}]}}"#;
+    let (url, _asked) = asked_store("200 OK", body);
+    let words = ["fleet", "--prometheus", &url];
+    assert_speaks_without_rights(&words);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("week.md");
+    let to = page.to_str().expect("UTF-8");
+    let written = gpuscope(&[&words[..], &["--format", "markdown", "-o", to]].concat()).output();
+    let written = written.expect("gpuscope starts");
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    assert!(std::fs::read_to_string(&page).expect("a page").starts_with("# "));
 }
 
 /// Its rights when it has something to say, and nobody takes it.

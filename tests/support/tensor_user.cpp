@@ -1,5 +1,5 @@
 // Hands out and frees tensors in four threads, some of which fail; prints its own book.
-// with "wait": first waits until the probes are looked at, and afterwards until they no longer are
+// with "wait": first waits until all three probes are looked at, and afterwards until none is
 // with "segment": first takes memory from the driver, which tensors lie in
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +16,8 @@ extern "C" void tensor_delete(void *pointer);
 extern "C" void tensor_delete_uncached(void *pointer);
 extern "C" unsigned tensor_watchers();
 extern "C" void tensor_segment(uintptr_t start);
+
+constexpr unsigned PROBES = 3;
 
 struct Book {
     uint64_t handed_out, bytes, freed, held_bytes, failed;
@@ -70,7 +72,7 @@ int main(int count, char **arguments)
     if (count > 1 && !strcmp(arguments[1], "segment") && !take_segment())
         return 1;
     unsigned before = tensor_watchers();
-    while (wait && !tensor_watchers())
+    while (wait && tensor_watchers() < PROBES)
         usleep(1000);
     tensor_new(0, 0, 0);
     Book books[4] = {}, sum = {};

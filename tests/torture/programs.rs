@@ -17,9 +17,14 @@ const WAYS: [&[&str]; 5] = [
 
 /// Runs a program without and with gpuscope: both must be the same, and nothing may be left. How often it ran with it.
 pub fn traced_in_every_way(name: &str, arguments: &[&str]) -> u64 {
+    traced_by(&[], name, arguments)
+}
+
+/// With further options of gpuscope.
+fn traced_by(options: &[&str], name: &str, arguments: &[&str]) -> u64 {
     let (subject, ways) = (Subject::new(name, arguments), all_or(2, &WAYS));
     for way in &ways {
-        let tracer = Tracer::start(&[*way, &["--"], &subject.command()].concat());
+        let tracer = Tracer::start(&[*way, options, &["--"], &subject.command()].concat());
         let output = tracer.finish();
         subject.assert_as_alone(&output, &format!("{way:?}"));
     }
@@ -36,6 +41,15 @@ fn many(name: &str, arguments: &[&str], what: &str) {
 #[ignore = "needs root and BPF"]
 fn a_storm_of_signals_in_hooked_calls_changes_nothing() {
     many("signals", &[], "programs under a storm of signals");
+}
+
+/// From inside alone: the kernel takes a return whose stack lies below that of the handler for one that was jumped over, and
+/// ends the program (docs/security.md).
+#[test]
+#[ignore = "needs root and BPF"]
+fn handlers_on_a_stack_above_interrupt_hooks_that_take_new_places() {
+    let runs = (0..rounds(1, 2, 20, 400)).map(|_| traced_by(&["--engine", "inside"], "interrupting", &[]));
+    tried(runs.sum(), "programs whose handlers call on a stack above");
 }
 
 #[test]

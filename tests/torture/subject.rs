@@ -24,6 +24,7 @@ const SOURCES: &[(&str, &str, &str)] = &[
     ("fibers", include_str!("programs/fibers.c"), "c"),
     ("jumping", include_str!("programs/jumping.c"), "c"),
     ("signals", include_str!("programs/signals.c"), "c"),
+    ("interrupting", include_str!("programs/interrupting.c"), "c"),
     ("threads", include_str!("programs/threads.c"), "c"),
     ("forks", include_str!("programs/forks.c"), "c"),
     ("sandbox", include_str!("programs/sandbox.c"), "c"),

@@ -13,6 +13,16 @@ use ureq::http::{HeaderName, HeaderValue, Uri};
 const MOST_BYTES: u64 = 16 << 20;
 const MOST_HEADER_BYTES: u64 = 64 << 10;
 
+/// The first status of HTTP that says so.
+const ERRORS: u16 = 400;
+
+/// An answer as it came.
+pub(super) struct Said {
+    pub(super) question: Question,
+    status: u16,
+    body: Vec<u8>,
+}
+
 /// Where it is asked, and how.
 pub(super) struct Store {
     agent: Agent,
@@ -61,16 +71,30 @@ impl Store {
         &self.name
     }
 
-    /// One query, answered as of the end of the span.
-    pub(super) fn ask(&self, question: Question, span: &Span) -> Result<Answer> {
-        let failed = || format!("failed to ask {} {}", self.name, question.words());
-        let (status, body) = self
-            .post(question, span)
-            .map_err(|error| unanswered(&error).context(failed()))?;
-        read(&body).map_err(|wrong| self.refused(status, wrong).context(failed()))
+    /// Several queries, answered as of the end of the span; none after one that is refused.
+    pub(super) fn ask(&self, questions: &[Question], span: &Span) -> Result<Vec<Said>> {
+        let mut all: Vec<Said> = Vec::with_capacity(questions.len());
+        for question in questions {
+            let said = self.post(*question, span);
+            all.push(said.map_err(|error| unanswered(&error).context(self.failed(*question)))?);
+            if all.last().is_some_and(|said| said.status >= ERRORS) {
+                break;
+            }
+        }
+        Ok(all)
     }
 
-    fn post(&self, question: Question, span: &Span) -> Result<(u16, Vec<u8>), ureq::Error> {
+    /// What an answer means. Its bytes are whoever's who answers at that address.
+    pub(super) fn read(&self, said: &Said) -> Result<Answer> {
+        let refused = |wrong| self.refused(said.status, wrong).context(self.failed(said.question));
+        read(&said.body).map_err(refused)
+    }
+
+    fn failed(&self, question: Question) -> String {
+        format!("failed to ask {} {}", self.name, question.words())
+    }
+
+    fn post(&self, question: Question, span: &Span) -> Result<Said, ureq::Error> {
         let mut request = self.agent.post(&self.endpoint);
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -78,7 +102,11 @@ impl Store {
         let (expression, time) = (question.expression(span), span.until_seconds.to_string());
         let mut answer = request.send_form([("query", expression.as_str()), ("time", &time)])?;
         let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec()?;
-        Ok((answer.status().as_u16(), body))
+        Ok(Said {
+            question,
+            status: answer.status().as_u16(),
+            body,
+        })
     }
 
     fn refused(&self, status: u16, wrong: Wrong) -> anyhow::Error {

@@ -12,7 +12,7 @@ use crate::refusal;
 use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::History;
-use crate::top::screen::{self, Screen};
+use crate::top::screen::{self, Aside, Screen};
 use crate::top::state::State;
 use crate::top::view::Scene;
 use anyhow::{Context, Result, bail};
@@ -37,7 +37,7 @@ pub(super) fn run(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
         user,
         ..super::chosen(args)?
     };
-    let screen = Screen::open()?;
+    let screen = Screen::open(Aside::make()?)?;
     let (looker, drawer) = handover(args.delay);
     if args.findings {
         state.selected = args.pids.first().copied();

@@ -12,7 +12,7 @@ use crate::top::keys::{self, Action};
 use crate::top::model::Frame;
 use crate::top::model::history::{History, SPAN};
 use crate::top::replay::{Totals, frames};
-use crate::top::screen::Screen;
+use crate::top::screen::{Aside, Screen};
 use crate::top::state::{State, Tape};
 use crate::top::view::Scene;
 use crate::top::{json, once};
@@ -33,16 +33,18 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// # Errors
 /// It is none, has no totals, or there is no terminal.
 pub(super) fn run(path: &Path, args: &TopArgs) -> Result<ExitCode> {
-    if !args.once && !args.json {
+    let screen = !args.once && !args.json;
+    if screen {
         check_terminal()?;
     }
     let files = Files::open(path)?;
+    let stderr = screen.then(Aside::make).transpose()?.flatten();
     rights::for_reading();
     let frames = load(&files)?;
-    if args.once || args.json {
+    if !screen {
         return print(&frames, args);
     }
-    Player::open(frames, super::chosen(args)?)?.play()
+    Player::open(frames, super::chosen(args)?, stderr)?.play()
 }
 
 /// Totals of each second, and of the end.
@@ -124,7 +126,7 @@ struct Player {
 }
 
 impl Player {
-    fn open(frames: Vec<Frame>, chosen: State) -> Result<Player> {
+    fn open(frames: Vec<Frame>, chosen: State, stderr: Option<Aside>) -> Result<Player> {
         let wakes = Wakes::of_screen()?;
         let mut state = chosen;
         (state.pane, state.selected) = (true, Some(0));
@@ -133,7 +135,7 @@ impl Player {
             ..Tape::default()
         });
         let mut player = Player {
-            screen: Screen::open()?,
+            screen: Screen::open(stderr)?,
             wakes,
             state,
             frames: frames.into_iter().map(Arc::new).collect(),

@@ -60,8 +60,8 @@ impl Terminals {
         let mut written = Vec::new();
         let mut person = self.person.try_clone().unwrap();
         let mut part = [0; 4096];
-        while is_readable(person.as_raw_fd()) == Some(true) || child.try_wait().unwrap().is_none() {
-            if is_readable(person.as_raw_fd()) == Some(true) {
+        while has_something(&person) || child.try_wait().unwrap().is_none() {
+            if has_something(&person) {
                 let length = person.read(&mut part).unwrap();
                 written.extend_from_slice(&part[..length]);
             }
@@ -70,11 +70,22 @@ impl Terminals {
     }
 }
 
+fn has_something(person: &File) -> bool {
+    let mut asked = libc::pollfd {
+        fd: person.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: reads and fills one structure of ours
+    unsafe { libc::poll(&raw mut asked, 1, 0) };
+    asked.revents & libc::POLLIN != 0 && !is_gone(person.as_raw_fd())
+}
+
 /// Does nothing unless it is started by the tests below.
 #[test]
 fn a_screen_on_which_a_thread_panics() {
     let Some(who) = std::env::var_os(WHO) else { return };
-    let mut screen = Screen::open().unwrap();
+    let mut screen = Screen::open(Aside::make().unwrap()).unwrap();
     let words = |area: Rect, buffer: &mut Buffer| {
         buffer.set_stringn(0, 0, "drawn", area.width.into(), ratatui::style::Style::new());
     };

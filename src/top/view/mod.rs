@@ -134,11 +134,20 @@ impl Scene<'_> {
 
     fn title(&self) -> String {
         let frame = self.frame;
+        let rates = match frame.over_seconds {
+            Some(seconds) => format!("rates over {seconds:.1} s"),
+            None => "rates with the next look".to_owned(),
+        };
         // processes that are not told apart are none
-        let living = frame
-            .processes
-            .iter()
-            .filter(|process| !process.ended && process.pid != 0);
+        let told = frame.processes.iter().filter(|process| process.pid != 0);
+        if self.state.tape.is_some() {
+            let known = plural(told.count() as u64, "process");
+            return format!(
+                "gpuscope top: a recording at {:.0} s: {known} with memory or work; {rates}",
+                frame.elapsed_seconds
+            );
+        }
+        let living = told.filter(|process| !process.ended);
         let (traced, others): (Vec<&Process>, Vec<&Process>) = living.partition(|process| process.traced);
         let (traced, others) = (traced.len(), others.len());
         let devices = plural(frame.devices.len() as u64, "GPU");
@@ -155,10 +164,6 @@ impl Scene<'_> {
             format!(", {others} not traced")
         } else {
             String::new()
-        };
-        let rates = match frame.over_seconds {
-            Some(seconds) => format!("rates over {seconds:.1} s"),
-            None => "rates with the next look".to_owned(),
         };
         format!(
             "gpuscope top at {:.0} s: {devices}, {traced} {} traced{others}; {rates}",

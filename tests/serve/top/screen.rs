@@ -4,7 +4,7 @@ use super::Machine;
 use super::terminal::Terminal;
 use crate::support::{Program, eventually};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 struct Scene {
     machine: Machine,
@@ -231,6 +231,42 @@ fn a_signal_ends_it_and_leaves_the_terminal_as_it_was() {
         scene.signal(signal);
         scene.is_as_before();
     }
+}
+
+/// Who reads a recording may open nothing by the time at which there is something to be shown.
+#[cfg(feature = "record")]
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn a_recording_is_played_on_the_screen() {
+    let scene = Scene::open((120, 30));
+    let own = env!("CARGO_BIN_EXE_gpuscope");
+    let file = scene.machine.folder.path().join("t.arrows");
+    let program = scene.machine.command("p-train", "train 200");
+    let mut record = Command::new(own);
+    record.args(["record", "-o"]).arg(&file).arg("--");
+    record.arg(program.get_program()).args(program.get_args());
+    let variables = program.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let recorded = record.envs(variables).stdin(Stdio::null()).output();
+    let recorded = recorded.expect("gpuscope starts");
+    assert!(recorded.status.success(), "{recorded:?}");
+    scene.start(&format!("--replay {}", file.display()));
+    scene.terminal.until("its totals", |screen| {
+        screen.contains("playing") && screen.contains("p-train")
+    });
+    scene.terminal.press(&["Space", "Home"]);
+    scene
+        .terminal
+        .until("its first second", |screen| screen.contains("paused, 1 of"));
+    scene.terminal.press(&["C-z"]);
+    scene
+        .terminal
+        .until("that it is stopped", |screen| screen.contains("Stopped"));
+    scene.terminal.press(&["fg", "Enter"]);
+    scene
+        .terminal
+        .until("the screen again", |screen| screen.contains("paused, 1 of"));
+    scene.terminal.press(&["q"]);
+    scene.is_as_before();
 }
 
 #[test]

@@ -123,10 +123,10 @@ struct table_shape {
 /* A table begins with this. Then its index follows: for each slot 0, or the number of an entry from 1 on, or SLOT_GONE; then
  * its entries. */
 struct table {
-	__u32 lock;
-	__u32 used; /* entries that are or were in use */
-	__u32 free; /* the number of one that is not any more, from 1 on; 0: none */
-	__u32 pad;
+	__u32 owner; /* TID of the thread that changes it; 0: none */
+	__u32 used;  /* entries that are or were in use */
+	__u32 free;  /* the number of one that is not any more, from 1 on; 0: none */
+	__u32 stuck; /* an owner that was waited for in vain: nobody waits for it again; 0: none */
 };
 
 #define SLOT_GONE 0xffffffff

@@ -107,9 +107,34 @@ static void note_open_calls(struct message *message)
 
 /* ---- in a hook ---- */
 
+/* As the kernel has it. */
+struct signal_stack {
+	__u64 from;
+	__u32 flags;
+	__u32 pad;
+	__u64 bytes;
+};
+
+#define ON_SIGNAL_STACK 1
+
+/* Whether a stack that handlers run on is in use, and `sp` is not on it. False where that may not be asked. */
+static __noinline bool is_below_handler(__u64 sp)
+{
+	struct signal_stack stack;
+
+	if (SYS2(sigaltstack, 0, &stack))
+		return false;
+	return stack.flags & ON_SIGNAL_STACK && sp - stack.from >= stack.bytes;
+}
+
+/* Whether the call at `sp` comes out of a handler that has interrupted the hook which works in this block. A handler's stack
+ * may lie anywhere.
+ */
 INLINE bool is_within(const struct block *block, __u64 sp)
 {
-	return block->busy && sp < ((const struct local *)((const char *)block + BLOCK_LOCAL))->sp;
+	__u64 interrupted = ((const struct local *)((const char *)block + BLOCK_LOCAL))->sp;
+
+	return block->busy && (sp < interrupted || is_below_handler(interrupted));
 }
 
 /* Has the two blocks of the thread change places. A handler that comes between finds the same one twice, and uses neither. */
@@ -136,7 +161,7 @@ static __noinline bool step_aside(__u64 sp)
 }
 
 /* Whether the thread may work in its block: a handler of a signal that has interrupted it there works in another one. Where
- * a handler has left by a jump, what it interrupted will not go on: it lies below on the stack then.
+ * a handler has left by a jump, what it interrupted will not go on: it lies below on the same stack then.
  */
 INLINE bool begin(const struct pt_regs *regs)
 {
@@ -157,6 +182,8 @@ INLINE bool begin(const struct pt_regs *regs)
 		return false;
 	}
 	own = local();
+	if (self->busy && !own->aside)
+		let_go_of_tables();
 	own->sp = regs->rsp;
 	if (!on_own_stack(regs->rsp, 8))
 		know_pages_of_stack(regs->rsp, 1);

@@ -1,5 +1,6 @@
 /* Tables in shared memory. Look-ups take no lock; what comes and goes does, for a bounded time: whoever does not get it finds
- * the table full, which the body counts. Tables of a thread's own have no other writer.
+ * the table full, which the body counts. Tables of a thread's own have no other writer. A handler of a signal that has
+ * interrupted its own thread within the lock does not wait: who holds it goes on when the handler is done.
  */
 #ifndef GPUSCOPE_AGENT_TABLE_H
 #define GPUSCOPE_AGENT_TABLE_H
@@ -168,17 +169,36 @@ INLINE void *find(__u32 place, const void *key, __u32 key_bytes, __u32 value_byt
 
 static bool lock(struct table *table)
 {
-	for (__u32 turn = 0; turn < LONGEST_WAIT; turn++) {
-		if (!__atomic_exchange_n(&table->lock, 1, __ATOMIC_ACQUIRE))
+	__u32 own = (__u32)local()->ids, owner = 0;
+
+	for (__u32 turn = 0; turn < LONGEST_WAIT; turn++, owner = 0) {
+		if (__atomic_compare_exchange_n(&table->owner, &owner, own, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED)) {
+			table->stuck = 0;
 			return true;
+		}
+		if (owner == own || owner == __atomic_load_n(&table->stuck, __ATOMIC_RELAXED))
+			return false;
 		__builtin_ia32_pause();
 	}
+	__atomic_store_n(&table->stuck, __atomic_load_n(&table->owner, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	return false;
 }
 
 INLINE void unlock(struct table *table)
 {
-	__atomic_store_n(&table->lock, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&table->owner, 0, __ATOMIC_RELEASE);
+}
+
+/* A hook of this thread does not go on: a handler that had interrupted it has left by a jump. */
+static __attribute__((noinline)) void let_go_of_tables(void)
+{
+	for (__u32 place = 0; place < ARENA_TABLES; place++) {
+		struct table *table = table_at(place);
+
+		if (layout[place].slots && table->owner == (__u32)local()->ids)
+			unlock(table);
+	}
 }
 
 /* The number of an entry that is not in use; 0: the table is full. What is said of no process, and what stands for all that

@@ -46,7 +46,8 @@ pub(super) fn one_by_one(closeup: &Closeup, older: Duration) -> Option<Section> 
     };
     let mut lines: Vec<(bool, String)> = single.iter().map(one).collect();
     match (lines.is_empty(), closeup.single_left_out) {
-        (true, _) => lines.push((false, "none that was seen made".to_owned())),
+        (true, _) if older.is_zero() => lines.push((false, "none that was seen made".to_owned())),
+        (true, _) => lines.push((false, "none so old that was seen made".to_owned())),
         (false, 0) => {}
         (false, more) => lines.push((false, format!("and {}", plural(more, "smaller allocation")))),
     }

@@ -159,12 +159,14 @@ pub struct TableShape {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    pub lock: u32,
+    /// TID of the thread that changes it; 0: none.
+    pub owner: u32,
     /// Entries that are or were in use.
     pub used: u32,
     /// The number of one that is not any more, from 1 on; 0: none.
     pub free: u32,
-    pub pad: u32,
+    /// An owner that was waited for in vain: nobody waits for it again; 0: none.
+    pub stuck: u32,
 }
 
 pub const SLOT_GONE: u32 = 0xffff_ffff;
@@ -388,7 +390,7 @@ layout! { TableShape, 24:
     offset: 0, most: 8, slots: 12, key_bytes: 16, value_bytes: 20,
 }
 layout! { Table, 16:
-    lock: 0, used: 4, free: 8, pad: 12,
+    owner: 0, used: 4, free: 8, stuck: 12,
 }
 layout! { TableEntry, 8:
     in_use: 0, next: 4,
