@@ -48,7 +48,7 @@ fn a_storm_of_signals_in_hooked_calls_changes_nothing() {
 #[test]
 #[ignore = "needs root and BPF"]
 fn handlers_on_a_stack_above_interrupt_hooks_that_take_new_places() {
-    let runs = (0..rounds(1, 2, 20, 400)).map(|_| traced_by(&["--engine", "inside"], "interrupting", &[]));
+    let runs = (0..rounds(1, 1, 20, 400)).map(|_| traced_by(&["--engine", "inside"], "interrupting", &[]));
     tried(runs.sum(), "programs whose handlers call on a stack above");
 }
 
