@@ -65,7 +65,7 @@ total() { awk -v layers="$LAYERS" -v names="$NAMES" '$1 ~ layers && $2 ~ names &
 # still for so many seconds is described, and the guest given up (status 99, see matrix.sh).
 LONGEST=240
 describe() {
-  echo "stands still: $title"; ps -o pid,ppid,stat,time,args
+  echo "stands still: $title"; ps -o pid,ppid,stat,args
   for task in /proc/[0-9]*/task/[0-9]*; do
     case $(cat "$task/comm" 2>/dev/null) in
       gpus*) echo "$task: $(cat "$task/wchan" "$task/syscall" 2>/dev/null | tr '\n' ' ')"; cat "$task/stack" ;;
