@@ -126,7 +126,7 @@ struct table {
 	__u32 owner; /* TID of the thread that changes it; 0: none */
 	__u32 used;  /* entries that are or were in use */
 	__u32 free;  /* the number of one that is not any more, from 1 on; 0: none */
-	__u32 stuck; /* an owner that was waited for in vain: nobody waits for it again; 0: none */
+	__u32 stuck; /* an owner that was waited for in vain: nobody waits as long for it again; 0: none */
 };
 
 #define SLOT_GONE 0xffffffff

@@ -10,6 +10,7 @@
 #include "wire.h"
 
 #define LONGEST_WAIT (1 << 20) /* turns */
+#define WAIT_AGAIN (1 << 12)   /* for an owner that was waited for in vain: it may have left by a jump */
 #define EXISTS (-17)
 #define MISSING (-2)
 #define FULL (-7)
@@ -177,7 +178,8 @@ static bool lock(struct table *table)
 			table->stuck = 0;
 			return true;
 		}
-		if (owner == own || owner == __atomic_load_n(&table->stuck, __ATOMIC_RELAXED))
+		if (owner == own ||
+		    (turn >= WAIT_AGAIN && owner == __atomic_load_n(&table->stuck, __ATOMIC_RELAXED)))
 			return false;
 		__builtin_ia32_pause();
 	}

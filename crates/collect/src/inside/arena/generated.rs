@@ -165,7 +165,7 @@ pub struct Table {
     pub used: u32,
     /// The number of one that is not any more, from 1 on; 0: none.
     pub free: u32,
-    /// An owner that was waited for in vain: nobody waits for it again; 0: none.
+    /// An owner that was waited for in vain: nobody waits as long for it again; 0: none.
     pub stuck: u32,
 }
 
