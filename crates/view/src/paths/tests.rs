@@ -107,6 +107,24 @@ fn what_has_no_call_or_no_stack_has_no_call_path() {
     assert!(!tree.has_paths());
 }
 
+/// One call that has a stack, whose copy took no time, does not make a graph of all the others.
+#[test]
+fn a_path_to_no_time_is_none() {
+    let short = Record {
+        ns: Some(0),
+        ..ran("DtoH", Some(200))
+    };
+    let paths = taken(&[
+        call("driver", Class::Launch, 100, None),
+        ran("gemm", Some(100)),
+        call("driver", Class::Copy, 200, Some(FORWARD)),
+        short,
+    ]);
+    let tree = paths.tree(Weight::Gpu, None);
+    assert_eq!(tree.total(), Sum { ns: 10, count: 2 });
+    assert!(!tree.has_paths());
+}
+
 #[test]
 fn waits_are_those_of_one_layer_with_copies_that_block() {
     let copy = Record {

@@ -129,6 +129,7 @@ impl Tree {
     /// Whether any time has a call path.
     #[must_use]
     pub(crate) fn has_paths(&self) -> bool {
-        self.nodes.iter().any(|node| self.frames[node.frame].kind.is_code())
+        let is_code = |node: &Node| self.frames[node.frame].kind.is_code();
+        self.nodes.iter().any(|node| node.total.ns > 0 && is_code(node))
     }
 }

@@ -10,7 +10,9 @@ use crate::record::Kind;
 use crate::text::quantity::plural;
 
 /// CUDA says of each: "the process must be terminated and relaunched", or that the device is lost to it.
-const STICKY: [i64; 11] = [214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719];
+const STICKY: [i64; 15] = [
+    214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911,
+];
 /// Of these the device itself is at fault.
 const HARDWARE: [i64; 2] = [214, 220];
 
