@@ -187,12 +187,14 @@ impl Live {
         self.origins.look_at(pids.into_iter());
         let closeup = close.and_then(|close| self.closeup(close));
         let rates = self.pace.rates(scrape);
+        let from_outside = self.gatherer.tracer.is_some() && self.inside.is_none();
         let mut frame = model::frame(Known {
             scrape,
             rates: &rates,
             origins: &self.origins,
             at: crate::clock::clock_now().start_unix_ns as f64 / 1e9,
-            traces_all: self.gatherer.tracer.is_some() && self.inside.is_none() && self.pids.is_empty(),
+            traces_all: from_outside && self.pids.is_empty(),
+            traces: if from_outside { &self.pids } else { &[] },
             closeup,
         });
         frame.partial = self.gatherer.tracer.is_none() || self.inside.is_some();

@@ -17,7 +17,7 @@ type Launches = (f64, Option<f64>);
 
 /// At most `most` lines below a heading; nothing where no kernel is known by name.
 pub(super) fn lines(scrape: &[Sample], rates: &Rates, most: usize) -> Vec<Line> {
-    let busiest = busiest(scrape, rates);
+    let busiest = busiest(scrape, |sample| rates.per_second(sample));
     if busiest.is_empty() || most == 0 {
         return Vec::new();
     }
@@ -32,7 +32,8 @@ pub(super) fn lines(scrape: &[Sample], rates: &Rates, most: usize) -> Vec<Line> 
     lines
 }
 
-fn busiest<'a>(scrape: &'a [Sample], rates: &Rates) -> Vec<(&'a str, Launches)> {
+/// Those that are launched most often now come first, then those that were; without those that have no name of their own.
+pub(crate) fn busiest(scrape: &[Sample], speed_of: impl Fn(&Sample) -> Option<f64>) -> Vec<(&str, Launches)> {
     let mut by_name: BTreeMap<&str, Launches> = BTreeMap::new();
     let of_kernels = scrape
         .iter()
@@ -40,7 +41,7 @@ fn busiest<'a>(scrape: &'a [Sample], rates: &Rates) -> Vec<(&'a str, Launches)> 
     for sample in of_kernels.filter(|sample| label(sample, "kernel") != OTHER) {
         let (all, speed) = by_name.entry(label(sample, "kernel")).or_default();
         *all += number(sample);
-        *speed = match (*speed, rates.per_second(sample)) {
+        *speed = match (*speed, speed_of(sample)) {
             (Some(sum), Some(more)) => Some(sum + more),
             (sum, more) => sum.or(more),
         };

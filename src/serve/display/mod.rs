@@ -8,7 +8,7 @@
 
 mod columns;
 mod devices;
-mod kernels;
+pub(crate) mod kernels;
 pub(crate) mod notes;
 pub(crate) mod owners;
 mod pace;

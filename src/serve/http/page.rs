@@ -1,10 +1,13 @@
 //! The page for people: what is seen, what is missing, and where the rest is. It needs nothing from any network.
 
+use crate::serve::display::kernels::busiest;
 use crate::serve::{Scrape, Stuck};
+use crate::text::quantity::count;
 use std::fmt::Write;
 use std::time::Duration;
 
 const STYLE: &str = include_str!("page.css");
+const KERNELS: usize = 10;
 
 /// The landing page; `stuck`: the thread that gathers stands still.
 #[must_use]
@@ -26,6 +29,7 @@ pub fn landing(scrape: &Scrape, telemetry_path: &str, stuck: Option<Stuck>) -> S
     links(&mut page, telemetry_path);
     missing(&mut page, scrape, stuck);
     facts(&mut page, scrape);
+    kernels(&mut page, scrape);
     page.push_str("</main>\n</body>\n</html>\n");
     page
 }
@@ -87,6 +91,20 @@ fn facts(page: &mut String, scrape: &Scrape) {
     page.push_str("</table>\n</section>\n");
 }
 
+/// By launches since gpuscope came, of all programs together.
+fn kernels(page: &mut String, scrape: &Scrape) {
+    let busiest = busiest(&scrape.samples, |_| None);
+    if busiest.is_empty() {
+        return;
+    }
+    page.push_str("<section>\n<h2>Busiest kernels, by launches</h2>\n<table>\n");
+    for (name, (launches, _)) in busiest.into_iter().take(KERNELS) {
+        let (launches, name) = (count(launches as u64), Text(name));
+        let _ = writeln!(page, "<tr><th scope=\"row\">{launches}</th><td>{name}</td></tr>");
+    }
+    page.push_str("</table>\n</section>\n");
+}
+
 /// Above facts of this age.
 fn when(age: Duration) -> String {
     match age.as_secs() {
@@ -126,6 +144,8 @@ fn is_format(character: char) -> bool {
 mod tests {
     use super::*;
     use crate::serve::Status;
+    use crate::serve::metric::{Sample, Value};
+    use crate::serve::metrics::work::KERNEL_LAUNCHES;
     use std::time::Instant;
 
     fn page(status: Status) -> String {
@@ -153,6 +173,24 @@ mod tests {
             4
         );
         assert!(!page.contains(['\u{202e}', '\u{1b}', '\0']), "{page}");
+    }
+
+    #[test]
+    fn kernels_stand_by_their_launches_and_their_names_stay_text() {
+        let sample =
+            |name: &'static str, launches| Sample::new(&KERNEL_LAUNCHES, vec![name.into()], Value::Integer(launches));
+        let scrape = Scrape {
+            at: Instant::now(),
+            number: 1,
+            samples: vec![sample("few", 2), sample("gemm<128>", 21_200), sample("other", 1 << 40)],
+            status: Status::default(),
+        };
+        let page = landing(&scrape, "/metrics", None);
+        let first = "<th scope=\"row\">21,200</th><td>gemm&lt;128&gt;</td>";
+        let second = "<th scope=\"row\">2</th><td>few</td>";
+        let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
+        assert!(place(first) < place(second));
+        assert!(!page.contains("<td>other</td>"));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Known<'a> {
     pub at: f64,
     /// Calls of every process are seen.
     pub traces_all: bool,
+    /// Calls of these and of their children are seen.
+    pub traces: &'a [u32],
     pub closeup: Option<Closeup>,
 }
 
@@ -27,6 +29,9 @@ const OF_COLUMNS: [&str; 4] = ["pid", "comm", "cmdline", "env_rank"];
 /// Of the number of a container.
 const SHORT_ID: usize = 12;
 
+/// Of a process that has not called: it may hang.
+const BEFORE: &str = "a call that began before gpuscope came is not seen";
+
 /// Everything as it is now; growth is not known yet.
 pub(crate) fn frame(known: Known) -> Frame {
     let (samples, rates) = (&known.scrape.samples, known.rates);
@@ -34,6 +39,7 @@ pub(crate) fn frame(known: Known) -> Frame {
     let mut devices = device::devices(samples, rates);
     settle_parts(&mut devices, &mut processes);
     busy::bound(&mut devices, &processes, rates.over_seconds.is_some(), known.traces_all);
+    let closeup = known.closeup.map(|closeup| doubted(closeup, &processes));
     let said = notes::xids(samples, rates)
         .into_iter()
         .chain(notes::lost(samples, rates));
@@ -48,9 +54,18 @@ pub(crate) fn frame(known: Known) -> Frame {
         processes,
         notes: said.chain(known.scrape.status.missing.iter().cloned()).collect(),
         cost: notes::cost(samples, rates).map(|(_, words)| words),
-        closeup: known.closeup,
+        closeup,
         findings: None,
     }
+}
+
+/// Says what is not seen of a process that seems to do nothing.
+fn doubted(mut closeup: Closeup, processes: &[Process]) -> Closeup {
+    let is_quiet = |process: &Process| process.pid == closeup.pid && process.quiet;
+    if processes.iter().any(is_quiet) {
+        closeup.in_progress_unseen.get_or_insert_with(|| BEFORE.to_owned());
+    }
+    closeup
 }
 
 /// Whose process is in which part.
@@ -83,7 +98,8 @@ fn processes(known: &Known) -> Vec<Process> {
         process.pid = pid;
         process.settle(owner);
         describe(&mut process, owner, known.origins);
-        process.traced |= known.traces_all;
+        let is_traced = |pid: &u32| known.traces.contains(pid);
+        process.traced |= known.traces_all || is_traced(&pid) || process.ancestors.iter().any(is_traced);
         process.quiet = process.traced && process.calls.is_none();
         process
     };

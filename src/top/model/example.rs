@@ -305,6 +305,7 @@ pub(crate) fn second_look() -> (Frame, History) {
             origins: &origins(),
             at: 1_790_000_000.0 + second as f64,
             traces_all: false,
+            traces: &[],
             closeup: Some(closeup()),
         });
         history.take(&mut last);
