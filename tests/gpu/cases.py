@@ -1,11 +1,13 @@
 """Training loops with one defect each, and the same without it.
 
-usage: cases.py churn|item|tiny|sleepy|saturated|healthy [STEPS] [--fixed]
+usage: cases.py churn|item|tiny|sleepy|server|saturated|healthy [STEPS] [--fixed]
 churn: a scratch buffer of 1 GiB is taken from the driver and given back in each step. --fixed: it is kept.
 item: the loss is read in each step, before the host keeps its books. --fixed: it is summed up on the device and read
 once, so that the books are kept while the device works.
 tiny: a deep model of tiny layers, launched kernel by kernel. --fixed: the same as one CUDA graph.
 sleepy: the host sleeps 5 ms in each short step, and nobody waits. --fixed: it does not.
+server: requests wait in a queue, and each is answered by itself, from pageable memory. --fixed: up to 32 are answered at once, and 32
+steps are one.
 saturated: a thousand products of some 20 us each a step, launched as fast as it goes: nothing is wrong with it.
 healthy: batches come from pinned memory while the one before is computed; nothing is read until the end.
 Prints `SECONDS s` of the loop, the device idle at both ends.
@@ -105,6 +107,23 @@ def sleepy():
     return one, lambda: None
 
 
+def server():
+    layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
+    net = torch.nn.TransformerEncoder(layer, 6, enable_nested_tensor=False).cuda().half().eval()
+    request, at_once = torch.randn(1, 64, 512).half(), 32 if FIXED else 1
+    numbers, waiting, answers = iter(range(1 << 30)), [], []
+
+    def one() -> None:
+        waiting.append(request)
+        if next(numbers) % at_once != at_once - 1:
+            return
+        with torch.no_grad():
+            answers.extend(net(torch.cat(waiting).cuda()).mean(dim=(1, 2)).cpu())
+        waiting.clear()
+
+    return one, lambda: None
+
+
 def saturated():
     factor = torch.randn(2048, 2048, device="cuda", dtype=torch.half)
     product = torch.empty_like(factor)
@@ -144,10 +163,10 @@ def healthy():
 def main() -> None:
     torch.manual_seed(7)
     cases = {
-        "churn": churn, "item": item, "tiny": tiny, "sleepy": sleepy, "saturated": saturated, "healthy": healthy,
+        "churn": churn, "item": item, "tiny": tiny, "sleepy": sleepy, "server": server, "saturated": saturated, "healthy": healthy,
     }
     one, end = cases[CASE]()
-    for _ in range(10):
+    for _ in range(64 if CASE == "server" else 10):
         one()
     torch.cuda.synchronize()
     start = time.perf_counter()
