@@ -102,6 +102,7 @@ compare() {
   else
     fail "$title: not what the ledger says ($took s); - ledger, + gpuscope: layer, name, calls, errors"
     diff -U0 $d/truth $d/counted | grep '^[-+][^-+]' | head -20
+    echo "what it says is missing:"; summary_line $d/err | grep -o '"unseen": *\[[^]]*\]'; grep -v '^{' $d/err | head -5 | cut -c1-400
   fi
 }
 
