@@ -61,7 +61,7 @@ truth() {
 # __cudaLaunchKernel ends in a jump to cudaLaunchKernel, which is where gpuscope counts the call.
 total() { awk -v layers="$LAYERS" -v names="$NAMES" '$1 ~ layers && $2 ~ names && $2 != "__cudaLaunchKernel" { k = $1 " " $2; c[k] += $3; e[k] += $4 } END { for (k in c) print k, c[k], e[k] }' | sort; }
 
-# Whoever stands still for so many seconds is described, and the guest given up (status 99, see matrix.sh).
+# Whoever stands still for so many seconds is described, and the guest given up (status 99).
 LONGEST=600
 describe() {
   echo "stands still: $title"; ps -o pid,ppid,stat,args

@@ -1,28 +1,20 @@
 #!/bin/bash
 # matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/.
 # usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="5.10 6.1 6.12 newest": which; they are fetched when missing
-# Emulated processors run beside one another, and one may go on with code that another has patched: a probe is missed, or the
-# guest's own kernel dies. So what failed there is tried once more with processors that take turns, which takes two to three times
-# as long, and that counts. A complaint of the kernel is a failure.
+# A complaint of the kernel is a failure.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; here=$(dirname "$(readlink -f "$0")")
-[ $# -ge 1 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 script=$1; shift
 read -ra kernels <<<"${KERNELS:-5.10 6.1 6.12 newest}"
 "$here/kernels.sh" "${kernels[@]}"
 mkdir -p "$VM/out"; passed=0; failed=0
 for k in "${kernels[@]}"; do
-  start=$SECONDS; out=$VM/out/$(basename "$script" .sh).$k; rc=0; again=
+  start=$SECONDS; out=$VM/out/$(basename "$script" .sh).$k; rc=0
   "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
-  if [ $rc -ne 0 ] && [[ ${ACCEL:-$("$here/accelerator.sh" "$k")} == tcg,thread=multi ]]; then
-    echo "failed $k (status $rc): a second try follows, with processors that take turns; its last words:"
-    tail -150 "$out" | sed 's/^/    /'
-    mv "$out" "$out.first"; rc=0; again=' (second try)'
-    ACCEL=tcg,thread=single LIMIT=$((2 * ${LIMIT:-240})) "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
-  fi
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED
-  echo "$verdict $k ($(readlink "$VM/k/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s$again"
+  echo "$verdict $k ($(readlink "$VM/k/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s"
   grep -E '^(left out:|test result:|[0-9]+ passed)' "$out" | sed 's/^/    /' || true
   if [ $verdict = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); grep FAILED "$out" || true; sed 's/^/    /' "$out"; fi
 done

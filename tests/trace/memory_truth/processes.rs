@@ -3,7 +3,7 @@
 use super::account::{assert_accounts, assert_figures, of_report, only, processes};
 use super::book::Books;
 use super::pause::Resting;
-use super::support::{Gpuscope, Trace, eventually, is_inside, number, sim_text, text};
+use super::support::{Gpuscope, Trace, eventually, number, sim_text, text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -48,13 +48,10 @@ fn processes_with_the_same_addresses_at_the_same_time_have_an_account_each() {
 #[ignore = "needs root, and the simulated CUDA"]
 fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
-    // from inside, the end of the first must have been seen (docs/inside.md)
-    let pause = if is_inside() { 2 } else { 0 };
     // the last number is set again until no other process has come in between
     let script = format!(
         r#"{gpusim} memory --seed 3 --steps 200 --threads 1 --fork 0 --end leak & number=$!
         wait $number
-        sleep {pause}
         while :; do
             echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
             sh -c '[ $$ = '$number' ] || exit 99; exec {gpusim} memory --seed 4 --steps 200 --threads 1 --fork 0 --end leak' &
