@@ -74,6 +74,52 @@ fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
 }
 
 #[test]
+#[ignore = "needs root, and the simulated CUDA"]
+fn a_number_that_comes_again_while_gpuscope_is_stopped_has_an_account_of_each() {
+    let (books, gpusim) = (Books::new(), sim_text("gpusim"));
+    let (stdin, held) = std::io::pipe().expect("a pipe");
+    let script = format!(
+        r#"exec 3<&0
+        {gpusim} hold --count 60 <&3 & number=$!
+        wait $number
+        while :; do
+            echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
+            sh -c '[ $$ = '$number' ] || exit 99; exec {gpusim} memory --seed 4 --steps 200 --threads 1 --fork 0 --end leak' &
+            wait $!
+            status=$?
+            [ $status = 99 ] || exit $status
+        done"#
+    );
+    let running = books.of(Gpuscope::script(&[], &script)).stdin(stdin).start();
+    eventually("the first one holds", || books.allocations() >= 60);
+    let pid = number(&books.read()[0], "pid");
+    let began = || {
+        std::fs::read_to_string(format!("/proc/{pid}/stat"))
+            .ok()
+            .and_then(start_of)
+    };
+    let first = began();
+    running.signal(libc::SIGSTOP);
+    drop(held);
+    eventually("another one has its number", || {
+        began().is_some_and(|began| Some(began) != first)
+    });
+    // its agent asks meanwhile, and waits for longer
+    std::thread::sleep(Duration::from_millis(200));
+    running.signal(libc::SIGCONT);
+    let trace = running.finish().ok();
+    let kept = books.read();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert_eq!(kept[0]["pid"], kept[1]["pid"], "the number came again");
+    assert_accounts("the same number", &kept, &trace);
+}
+
+/// Clock ticks from boot until a process began, by its line in `/proc`.
+fn start_of(stat: String) -> Option<u64> {
+    stat.rsplit(") ").next()?.split(' ').nth(19)?.parse().ok()
+}
+
+#[test]
 #[ignore = "needs the simulated CUDA"]
 fn forks_and_what_they_become_have_an_account_each() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));

@@ -2,17 +2,17 @@
 //!
 //! Owns when that is done; what a message does is `shared`'s business.
 
+use super::alive::Alive;
 use super::arena::{ARENA_MAGIC, Message};
 use super::shared::Shared;
 use super::socket::Listener;
 use super::switches;
 use crate::clock::monotonic_ns;
-use crate::discover;
 use crate::engine::poll::{empty, ring};
 use crate::refusal::NO_THREAD;
 use anyhow::{Context, Result};
 use std::collections::HashMap;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -63,29 +63,25 @@ impl Drop for Attendant {
 }
 
 fn attend(shared: &Shared, listener: &Listener) {
-    let mut watched: HashMap<u32, Option<OwnedFd>> = HashMap::new();
+    let mut watched: HashMap<u32, Alive> = HashMap::new();
     let mut beaten = Instant::now();
     let mut look_ms = LOOK_MS;
     while !shared.is_closing() {
-        let pids: Vec<u32> = watched.keys().copied().collect();
-        let ended = |pid: &u32| watched.get(pid).and_then(Option::as_ref).map_or(-1, AsRawFd::as_raw_fd);
         let mut fds = vec![listener.fd(), shared.elbow.as_raw_fd()];
-        fds.extend(pids.iter().map(ended));
-        let ready = wait(&fds, if pids.is_empty() { IDLE_MS } else { look_ms });
+        fds.extend(watched.values().map(Alive::fd));
+        let ready = wait(&fds, if watched.is_empty() { IDLE_MS } else { look_ms });
         empty(&shared.elbow);
         if ready.contains(&listener.fd()) {
             take_callers(shared, listener, &mut watched);
         }
-        for pid in pids {
-            let has_ended = match &watched[&pid] {
-                Some(file) => ready.contains(&file.as_raw_fd()),
-                None => discover::has_ended(pid),
-            };
+        watched.retain(|pid, alive| {
+            let may_have_ended = alive.fd() < 0 || ready.contains(&alive.fd());
+            let has_ended = may_have_ended && alive.has_ended();
             if has_ended {
-                watched.remove(&pid);
-                shared.see_end(pid);
+                shared.see_end(*pid);
             }
-        }
+            !has_ended
+        });
         if beaten.elapsed() >= BEAT {
             beaten = Instant::now();
             shared.members().beat(&shared.socket);
@@ -123,15 +119,23 @@ fn look_at_switches(shared: &Shared) {
     }
 }
 
-fn take_callers(shared: &Shared, listener: &Listener, watched: &mut HashMap<u32, Option<OwnedFd>>) {
+fn take_callers(shared: &Shared, listener: &Listener, watched: &mut HashMap<u32, Alive>) {
     while let Some((caller, message)) = listener.accept::<Message>() {
         let pid = caller.pid;
+        // its number may have been another's, whose end comes first
+        if watched.get(&pid).is_some_and(Alive::has_ended) {
+            watched.remove(&pid);
+            shared.see_end(pid);
+            if caller.has_left() {
+                continue;
+            }
+        }
         match message.filter(|message| message.magic == ARENA_MAGIC) {
             Some(message) => shared.hear(caller, &message),
             None => shared.members().malformed += 1,
         }
         if shared.members().targets.contains(&pid) {
-            watched.entry(pid).or_insert_with(|| process_file(pid));
+            watched.entry(pid).or_insert_with(|| Alive::of(pid));
         }
     }
 }
@@ -148,16 +152,4 @@ fn wait(fds: &[RawFd], millis: i32) -> Vec<RawFd> {
     unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, millis) };
     let ready = polled.into_iter().filter(|entry| entry.fd >= 0 && entry.revents != 0);
     ready.map(|entry| entry.fd).collect()
-}
-
-/// What becomes readable when a process ends; `None`: this kernel has nothing of the kind.
-fn process_file(pid: u32) -> Option<OwnedFd> {
-    // SAFETY: makes a descriptor that nobody else owns
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        i32::try_from(fd)
-            .ok()
-            .filter(|fd| *fd >= 0)
-            .map(|fd| OwnedFd::from_raw_fd(fd))
-    }
 }

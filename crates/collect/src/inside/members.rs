@@ -4,6 +4,7 @@
 
 use super::door::Door;
 use super::met::Met;
+use super::numbers::Numbers;
 use super::process::{Process, TABLES};
 use super::samples::Samples;
 use super::switches::Switches;
@@ -57,6 +58,7 @@ pub(super) struct Members {
     ended_done: Done,
     pub queues: BTreeMap<Stream, Queue>,
     pub arrivals: VecDeque<Arrival>,
+    numbers: Numbers,
     /// Notices out of rings, which have not arrived yet.
     submitted: Vec<Notice>,
     /// Threads that wait for us to have looked at what they have mapped.
@@ -224,7 +226,12 @@ impl Members {
     }
 
     /// Something has happened to a process.
-    pub(super) fn arrive(&mut self, notice: Notice) {
+    pub(super) fn arrive(&mut self, mut notice: Notice) {
+        match notice.kind {
+            wire::NOTICE_EXIT => self.numbers.end(notice.tgid, notice.at),
+            wire::NOTICE_FORK | wire::NOTICE_EXEC => notice.at = self.numbers.begin(notice.tgid, notice.at),
+            _ => {}
+        }
         self.arrivals.push_back(Arrival { notice, held: None });
     }
 

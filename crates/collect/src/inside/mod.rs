@@ -4,6 +4,7 @@
 //! Owns the agent's file, the memory that is shared with each process, who may join, and how the entry of a function is
 //! patched. The agent itself is `crates/collect/src/agent/`; what a call means is nobody's business here.
 
+mod alive;
 mod arena;
 mod attendant;
 mod door;
@@ -13,6 +14,7 @@ pub mod hostile;
 mod members;
 pub(crate) mod memory;
 mod met;
+mod numbers;
 mod patch;
 mod pending;
 mod plan;

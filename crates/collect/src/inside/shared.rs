@@ -132,14 +132,18 @@ impl Shared {
             tid: pid,
             at: monotonic_ns(),
             parent: signal_of(pid),
-            // nobody else asks for its status meanwhile, mostly
-            comm: name_of(pid).or(began_as).unwrap_or_default(),
+            comm: last_name_of(pid).or(began_as).unwrap_or_default(),
             ..Notice::default()
         };
         members.arrive(notice);
         drop(members);
         ring(&self.bell);
     }
+}
+
+/// The name of a process that has ended, while its parent has not asked for its status.
+fn last_name_of(pid: u32) -> Option<[u8; COMM]> {
+    name_of(pid).filter(|_| discover::has_ended(pid))
 }
 
 /// The name of a process.

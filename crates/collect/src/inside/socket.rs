@@ -76,6 +76,18 @@ impl Listener {
 }
 
 impl Caller {
+    /// Whether its end of the connection is closed: it has gone, or has ended.
+    pub(crate) fn has_left(&self) -> bool {
+        let mut polled = libc::pollfd {
+            fd: self.connection.as_raw_fd(),
+            events: 0,
+            revents: 0,
+        };
+        // SAFETY: one initialised entry
+        let ready = unsafe { libc::poll(&raw mut polled, 1, 0) };
+        ready == 1 && polled.revents & libc::POLLHUP != 0
+    }
+
     /// Lets the agent go on. False: it waits no longer.
     pub(crate) fn answer(self, accepted: bool, files: Option<[BorrowedFd<'_>; 2]>) -> bool {
         let answer = Answer {
