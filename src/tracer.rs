@@ -43,7 +43,7 @@ mod work;
 mod xids;
 
 #[cfg(feature = "top")]
-pub(crate) use closeup::Closeup;
+pub(crate) use closeup::{Closeup, InProgress};
 pub(crate) use fleet::Census;
 pub(crate) use gpu::Demand;
 pub(crate) use report::own_usage;

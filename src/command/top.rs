@@ -22,7 +22,7 @@ use crate::top::state::{State, Theme};
 use crate::top::{json, once, screen};
 use crate::user::User;
 use anyhow::{Result, bail};
-use finder::Finder;
+use finder::{Finder, Wanted};
 use live::{Close, Live};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -87,7 +87,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wakes = Wakes::register()?;
     let mut finder = Finder::default();
     // before this thread gives up what a tracer needs
-    finder.look_at(args.pids.first().copied().filter(|_| args.findings))?;
+    let looked_at = args.pids.first().copied().filter(|_| args.findings);
+    finder.look_at(looked_at.map(|pid| Wanted { pid, calls: false }))?;
     let mut live = Live::start(args, &live::sampler(args)?)?;
     let mut history = History::default();
     state.user = user;

@@ -3,7 +3,7 @@
 use crate::serve::display::units;
 use unicode_width::UnicodeWidthStr;
 
-pub(crate) use crate::serve::display::units::{bytes, count, percent};
+pub(crate) use crate::serve::display::units::{bytes, count, fine_percent, percent};
 
 /// `+1.20Mi`, `-512`; nothing where nothing changes.
 pub(crate) fn signed_bytes(number: f64) -> String {

@@ -3,11 +3,11 @@
 
 mod shown;
 
-pub(crate) use shown::{ALWAYS, fitting, line, named, wanted};
+pub(crate) use shown::{ALWAYS, fitting, line, named, places, wanted};
 
-use super::cells::{bound, bytes, count, percent, signed_bytes};
+use super::cells::{bound, bytes, count, fine_percent, percent, signed_bytes};
 use super::model::{Certainty, Count, Process, rate};
-use crate::text::quantity::escaped;
+use crate::text::quantity::{duration, escaped};
 use std::cmp::Ordering;
 
 /// What rows are sorted by. What is not known comes last.
@@ -43,6 +43,8 @@ pub(crate) struct Column<T> {
     pub width: usize,
     /// Lowest is kept longest.
     pub rank: u8,
+    /// What it says is rare: there is no place for it otherwise.
+    pub rare: bool,
     pub left: bool,
     pub text: fn(&T) -> Option<String>,
     pub key: fn(&T) -> Key,
@@ -60,6 +62,7 @@ pub(crate) const fn number<T>(
         about,
         width,
         rank,
+        rare: false,
         left: false,
         text,
         key,
@@ -80,7 +83,7 @@ const fn words(
 }
 
 /// From left to right; the last takes what room there is.
-pub(crate) static COLUMNS: [Column<Process>; 22] = [
+pub(crate) static COLUMNS: [Column<Process>; 26] = [
     number(
         ("pid", "number of the process"),
         7,
@@ -91,7 +94,7 @@ pub(crate) static COLUMNS: [Column<Process>; 22] = [
     words(
         ("user", "whose it is"),
         8,
-        4,
+        5,
         |one| one.user.as_deref().map(escaped),
         |one| text_key(one.user.as_deref().unwrap_or("")),
     ),
@@ -193,6 +196,23 @@ pub(crate) static COLUMNS: [Column<Process>; 22] = [
         idle,
         |one| by(one.idle_at_least_seconds),
     ),
+    words(
+        ("why", "the main reason of that: host-bound, memory, forgotten"),
+        10,
+        7,
+        why,
+        |one| text_key(&why(one).unwrap_or_default()),
+    ),
+    Column {
+        rare: true,
+        ..number(
+            ("stuck", "for how long a call has not returned, from a second on"),
+            6,
+            3,
+            |one| stuck(one).map(|seconds| duration((seconds * 1e9) as u64)),
+            |one| key(stuck(one)),
+        )
+    },
     number(
         ("err/s", "calls that fail"),
         5,
@@ -213,6 +233,20 @@ pub(crate) static COLUMNS: [Column<Process>; 22] = [
         12,
         |one| rate(one.calls).map(count),
         |one| by(one.calls),
+    ),
+    number(
+        ("cost", "share of time that probes take from it, by its calls"),
+        5,
+        13,
+        |one| one.probe_share.map(fine_percent),
+        |one| key(one.probe_share),
+    ),
+    words(
+        ("kernel", "launched most often now, with its share of launches"),
+        24,
+        15,
+        busiest,
+        |one| text_key(&busiest(one).unwrap_or_default()),
     ),
     number(
         ("rank", "of a job with several processes"),
@@ -237,6 +271,8 @@ pub(crate) static COLUMNS: [Column<Process>; 22] = [
     ),
 ];
 
+/// Idle for less of the time, a reason says nothing.
+const LEAST_IDLE: f64 = 0.01;
 /// Narrower, and others are left out.
 const COMMAND: usize = 24;
 
@@ -291,6 +327,29 @@ pub(crate) fn idle(process: &Process) -> Option<String> {
         Certainty::Inferred => "≳",
     };
     Some(bound(sign, share))
+}
+
+/// The reason of most idle time now.
+fn why(process: &Process) -> Option<String> {
+    let by_pace = process
+        .idle_reasons
+        .iter()
+        .filter_map(|(reason, count)| Some((reason, count.per_second?)));
+    let most = by_pace.max_by(|(_, left), (_, right)| left.total_cmp(right));
+    most.filter(|(_, pace)| *pace >= LEAST_IDLE)
+        .map(|(reason, _)| escaped(reason))
+}
+
+fn stuck(process: &Process) -> Option<f64> {
+    process.longest_call.as_ref().map(|call| call.seconds)
+}
+
+fn busiest(process: &Process) -> Option<String> {
+    let paces = process.kernels.iter().filter_map(|kernel| kernel.launches.per_second);
+    let all = rate(process.launches).unwrap_or_else(|| paces.sum());
+    let first = process.kernels.first()?;
+    let own = first.launches.per_second.filter(|own| *own > 0.0)?;
+    Some(format!("{} {}", percent((own / all).min(1.0)), escaped(&first.name)))
 }
 
 fn by(count: Option<Count>) -> Key {

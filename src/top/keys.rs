@@ -1,10 +1,14 @@
-//! What a key or the mouse does: changes the state, or asks for something to be done. Pure.
+//! What a key does: changes the state, or asks for something to be done. Pure. The mouse is `mouse`'s business.
+
+mod mouse;
+
+pub(crate) use mouse::point;
 
 use super::columns::{COLUMNS, Key};
 use super::model::Frame;
 use super::state::{Page, Question, State};
 use super::view::setup;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +47,7 @@ pub(crate) fn press(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: 
 fn answered(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -> Action {
     state.message = None;
     if key.modifiers.contains(KeyModifiers::CONTROL) {
-        return with_control(key.code);
+        return with_control(key.code, state);
     }
     match state.page.take() {
         Some(Page::Setup(line)) => return set_up(key.code, state, line),
@@ -63,13 +67,24 @@ fn answered(key: KeyEvent, state: &mut State, frame: &Arc<Frame>, room: usize) -
     }
 }
 
-fn with_control(code: KeyCode) -> Action {
+fn with_control(code: KeyCode, state: &mut State) -> Action {
     match code {
+        KeyCode::Char('u' | 'w') => empty(state),
         KeyCode::Char('c' | 'q') => Action::Quit,
         KeyCode::Char('z') => Action::Suspend,
         KeyCode::Char('l') => Action::Redraw,
         _ => Action::Nothing,
     }
+}
+
+/// What is typed, as in a shell.
+fn empty(state: &mut State) -> Action {
+    match state.question.as_mut() {
+        Some(Question::Filter) => state.filter.clear(),
+        Some(Question::Search(words)) => words.clear(),
+        _ => {}
+    }
+    Action::Nothing
 }
 
 fn type_filter(code: KeyCode, state: &mut State) -> Action {
@@ -159,7 +174,7 @@ fn play(code: KeyCode, state: &mut State) -> Option<Action> {
             }
             Action::Nothing
         }
-        KeyCode::Char('a' | 'f' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
+        KeyCode::Char('a' | 'f' | 's' | 'k' | 'r' | 'l') | KeyCode::F(9) => {
             state.message = Some("this is a recording: there is nobody to do that to".to_owned());
             Action::Nothing
         }
@@ -181,7 +196,9 @@ fn usual(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) -> A
         KeyCode::Char('u') => keep_user(state, frame),
         KeyCode::Char(' ' | 'z' | 'Z') => freeze(state, frame),
         KeyCode::Char('t') | KeyCode::F(5) => state.tree = !state.tree,
+        KeyCode::Enter if state.pane && state.tape.is_none() => show_calls(state, frame),
         KeyCode::Enter => state.pane = !state.pane,
+        KeyCode::Char('s') => show_calls(state, frame),
         KeyCode::Esc => close(state),
         KeyCode::Char('a') => list_allocations(state),
         KeyCode::Char('f') => look_for_findings(state, frame),
@@ -199,9 +216,20 @@ fn usual(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) -> A
         }
         KeyCode::Char('r') => return state.selected.map_or(Action::Nothing, Action::Record),
         KeyCode::Char('l') => return state.selected.map_or(Action::Nothing, Action::Leaks),
-        _ => {}
+        other => state.message = unknown(other),
     }
     Action::Nothing
+}
+
+/// Whoever presses it is used to another screen.
+fn unknown(code: KeyCode) -> Option<String> {
+    let name = match code {
+        KeyCode::Char(character) => character.to_string(),
+        KeyCode::F(number) => format!("F{number}"),
+        KeyCode::Tab => "Tab".to_owned(),
+        _ => return None,
+    };
+    Some(format!("{name} does nothing here: ? shows what keys do"))
 }
 
 fn freeze(state: &mut State, frame: &Arc<Frame>) {
@@ -224,18 +252,30 @@ fn list_allocations(state: &mut State) {
 
 /// Of the selected process, or no longer.
 fn look_for_findings(state: &mut State, frame: &Arc<Frame>) {
+    state.findings = living(state, frame).filter(|pid| state.findings != Some(*pid));
+    state.pane |= state.findings.is_some();
+}
+
+/// The same.
+fn show_calls(state: &mut State, frame: &Arc<Frame>) {
+    state.calls = living(state, frame).filter(|pid| state.calls != Some(*pid));
+    state.pane |= state.calls.is_some();
+    state.pane_scroll = 0;
+}
+
+/// The selected process, if it can be traced.
+fn living(state: &State, frame: &Arc<Frame>) -> Option<u32> {
     let shown = state.shown(frame);
     let shown = state.selected.and_then(|pid| shown.process(pid));
     let living = shown.filter(|process| process.pid > 0 && !process.ended);
-    let living = living.map(|process| process.pid);
-    state.findings = living.filter(|pid| state.findings != Some(*pid));
-    state.pane |= state.findings.is_some();
+    living.map(|process| process.pid)
 }
 
 /// What was opened last is closed first.
 fn close(state: &mut State) {
     match (state.pane, state.filter.is_empty()) {
-        (true, _) => state.pane = false,
+        (true, _) if state.calls.take().is_some() => state.pane_scroll = 0,
+        (true, _) => (state.pane, state.single) = (false, None),
         (false, false) => state.filter.clear(),
         (false, true) => state.frozen = None,
     }
@@ -245,8 +285,8 @@ fn walk(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) {
     let shown = state.shown(frame);
     let page = room.max(1) as isize;
     match code {
-        KeyCode::PageUp if state.pane => state.pane_scroll = state.pane_scroll.saturating_sub(5),
-        KeyCode::PageDown if state.pane => state.pane_scroll += 5,
+        KeyCode::PageUp if state.pane => scroll_pane(state, -5),
+        KeyCode::PageDown if state.pane => scroll_pane(state, 5),
         KeyCode::Up => state.step(&shown, -1),
         KeyCode::Down => state.step(&shown, 1),
         KeyCode::PageUp => state.step(&shown, -page),
@@ -254,6 +294,12 @@ fn walk(code: KeyCode, state: &mut State, frame: &Arc<Frame>, room: usize) {
         KeyCode::Home => state.step(&shown, -FAR),
         _ => state.step(&shown, FAR),
     }
+}
+
+/// Goes so many lines down in the pane. What comes as it happens is seen from its end.
+fn scroll_pane(state: &mut State, lines: isize) {
+    let by = if state.calls.is_some() { -lines } else { lines };
+    state.pane_scroll = state.pane_scroll.saturating_add_signed(by);
 }
 
 fn order(code: KeyCode, state: &mut State) {
@@ -298,21 +344,6 @@ fn change_delay(state: &mut State, by: isize) {
     };
     state.delay = Duration::from_millis(next.unwrap_or(now));
     state.message = Some(format!("every {:.1} s", state.delay.as_secs_f64()));
-}
-
-/// `process`: whose row is under it.
-pub(crate) fn point(event: MouseEvent, state: &mut State, frame: &Arc<Frame>, process: Option<u32>) {
-    let shown = state.shown(frame);
-    match event.kind {
-        MouseEventKind::ScrollUp => state.step(&shown, -3),
-        MouseEventKind::ScrollDown => state.step(&shown, 3),
-        MouseEventKind::Down(MouseButton::Left) if process.is_some() => {
-            // as a second click opens a file
-            state.pane ^= state.selected == process;
-            state.selected = process;
-        }
-        _ => {}
-    }
 }
 
 #[cfg(test)]

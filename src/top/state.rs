@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub single: Option<Duration>,
     /// The process whose calls are traced to find what is wrong: the selected one, as long as the pane is open.
     pub findings: Option<u32>,
+    /// The process whose calls are shown as they come, for as long.
+    pub calls: Option<u32>,
     /// There is no screen: notes are written in full.
     pub on_paper: bool,
     /// What is shown instead of everything.
@@ -121,6 +123,7 @@ impl State {
             pane_scroll: 0,
             single: None,
             findings: None,
+            calls: None,
             on_paper: false,
             page: None,
             frozen: None,
@@ -190,7 +193,9 @@ impl State {
         let place = place.unwrap_or(0);
         self.selected = rows.get(place).map(|(_, process)| process.pid);
         let (pane, selected) = (self.pane, self.selected);
-        self.findings = self.findings.filter(|pid| pane && Some(*pid) == selected);
+        let is_open = |pid: &u32| pane && Some(*pid) == selected;
+        self.findings = self.findings.filter(is_open);
+        self.calls = self.calls.filter(is_open);
         let last_first = rows.len().saturating_sub(room);
         let lowest = place.saturating_sub(room.saturating_sub(1));
         self.scroll = self.scroll.clamp(lowest, place.max(lowest)).min(last_first.max(lowest));

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Threads that are looked at.
 const MOST_THREADS: usize = 1024;
+/// The same, of all processes together.
+const MOST_OF_ALL: usize = 4096;
 /// Call sites that are named.
 const MOST_SITES: usize = 200;
 
@@ -55,6 +57,28 @@ pub(crate) struct InProgress {
 }
 
 impl Tracer {
+    /// Calls that have not returned for `ns` or longer: the longest of each process.
+    pub(crate) fn longest_calls(&mut self, ns: u64) -> HashMap<u32, InProgress> {
+        let now = monotonic_ns();
+        let mut longest: HashMap<u32, InProgress> = HashMap::new();
+        for (tid, pid) in self.open.threads().into_iter().take(MOST_OF_ALL) {
+            let calls = match self.engine.open_calls(pid, tid) {
+                Ok(calls) => calls,
+                Err(NotSeen::Gone) => {
+                    self.open.gone(tid, None);
+                    continue;
+                }
+                Err(NotSeen::OldKernel) => continue,
+            };
+            let known = longest.get(&pid).map_or(ns, |one| one.ns);
+            let is_longer = |call: &OpenCall| now.saturating_sub(call.entered) >= known;
+            if calls.first().is_some_and(is_longer) {
+                longest.extend(self.in_calls((pid, tid), &calls, now).map(|one| (pid, one)));
+            }
+        }
+        longest
+    }
+
     /// What process `pid` has done by function, is doing, and holds; `wanted` of that also one by one.
     ///
     /// # Errors

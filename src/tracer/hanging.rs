@@ -18,10 +18,15 @@ const MOST_THREADS: usize = 4096;
 impl Tracer {
     /// Looks which calls have been open for long. To be called each second.
     pub(super) fn look_for_hanging(&mut self, now: u64) {
+        let threads = self.open.threads();
         if self.fleet.is_some() {
+            // who wants to know looks itself: here only those are forgotten whose end nobody has told
+            if threads.len() > MOST_THREADS {
+                let gone = threads.iter().filter(|(tid, _)| discover::is_gone(*tid));
+                gone.for_each(|(tid, _)| self.open.gone(*tid, None));
+            }
             return;
         }
-        let threads = self.open.threads();
         if threads.len() > MOST_THREADS {
             let words =
                 format!("calls that do not return, in threads beyond {MOST_THREADS}, are told of only if they do");

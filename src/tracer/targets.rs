@@ -12,11 +12,14 @@ use crate::output::say;
 use crate::probe::attach::News;
 use crate::probe::launch::Runner;
 use crate::probe::machine::process::debugger_of;
+use crate::text::quantity::escaped;
 use crate::wire;
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::time::Instant;
 
+/// Of processes that may not be looked at.
+const MOST_NAMED: usize = 3;
 /// Of what a program's dynamic linker loads before all else.
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -42,7 +45,7 @@ impl Tracer {
     /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
     pub(crate) fn add_running(&mut self) {
         let own = std::process::id();
-        let mut hidden = 0;
+        let mut hidden = Vec::new();
         for pid in discover::processes().into_iter().filter(|pid| *pid != own) {
             self.note_width(pid, "");
             match self.look_at(pid) {
@@ -50,17 +53,15 @@ impl Tracer {
                     self.memory.meet(pid);
                     self.warn_once_of_debugger(pid);
                 }
-                // the links of a process that has ended meanwhile are refused, too
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !discover::is_gone(pid) => {
-                    hidden += 1;
+                // of a process that has ended, asked for or not, nothing may be read
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && !discover::has_ended(pid) => {
+                    hidden.push(pid);
                 }
                 _ => {}
             }
         }
-        if hidden > 0 {
-            self.attacher.gap(format!(
-                "{hidden} of the running processes may not be looked at; hint: run as root of the host, or with cap_sys_ptrace"
-            ));
+        if !hidden.is_empty() {
+            self.attacher.gap(hidden_words(&hidden));
         }
     }
 
@@ -258,4 +259,19 @@ impl Tracer {
 fn settle(engine: &dyn Engine, fresh: &Fresh, known: bool) {
     // whoever maps a file that is not known waits once more
     let _ = engine.settle_files(fresh, known);
+}
+/// Of processes that may not be looked at; the first are named.
+fn hidden_words(hidden: &[u32]) -> String {
+    let name = |pid: &u32| {
+        let comm = discover::comm(*pid, *pid).unwrap_or_default();
+        format!("{pid} {}", escaped(comm.trim_end()))
+    };
+    let mut named: Vec<String> = hidden.iter().take(MOST_NAMED).map(name).collect();
+    if hidden.len() > MOST_NAMED {
+        named.push("…".to_owned());
+    }
+    let (count, named) = (hidden.len(), named.join(", "));
+    format!(
+        "{count} of the running processes may not be looked at ({named}); hint: run as root of the host, or with cap_sys_ptrace"
+    )
 }

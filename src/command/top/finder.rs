@@ -1,7 +1,8 @@
-//! Looks for what is wrong with one process: a tracer of its own, on a thread of its own, for as long as somebody wants it.
+//! Looks at the calls of one process, and for what is wrong with it: a tracer of its own, on a thread of its own, for as long as
+//! somebody wants it.
 //!
-//! Owns that thread. Totals of all processes cost programs little; findings follow from single calls, which cost more: only the
-//! process that was chosen pays for them.
+//! Owns that thread. Totals of all processes cost programs little; single calls cost more: only the process that was chosen
+//! pays for them.
 
 use crate::cli::{EngineChoice, Options, Stacks};
 use crate::clock::clock_now;
@@ -12,15 +13,19 @@ use crate::model::cost::Hits;
 use crate::model::snapshot::Snapshot;
 use crate::output::Output;
 use crate::probe::machine;
+use crate::record::Encoder;
 use crate::record::Meta;
 use crate::refusal::{self, NO_THREAD};
+use crate::sink::text::{Text, local_zone};
 use crate::sink::{NoLines, summary};
-use crate::top::model::Findings;
+use crate::top::model::{Calls, Findings};
 use crate::tracer::Tracer;
 use anyhow::{Context, Result, bail};
-use std::sync::Arc;
+use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,7 +34,30 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Probes are taken away one by one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Looks for what is wrong with one process at a time.
+/// What is wanted of which process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub pid: u32,
+    /// Its calls as they come, too.
+    pub calls: bool,
+}
+
+/// Lines as they are written, for who shows them.
+#[derive(Clone)]
+struct Tail(Arc<Mutex<Calls>>);
+
+impl Write for Tail {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Looks at one process at a time.
 #[derive(Default)]
 pub(super) struct Finder {
     search: Option<Search>,
@@ -38,7 +66,8 @@ pub(super) struct Finder {
 }
 
 struct Search {
-    pid: u32,
+    wanted: Wanted,
+    tail: Tail,
     ends: Arc<AtomicBool>,
     told: Receiver<Findings>,
     thread: JoinHandle<()>,
@@ -49,8 +78,8 @@ impl Finder {
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub(super) fn look_at(&mut self, pid: Option<u32>) -> Result<()> {
-        if self.search.as_ref().map(|search| search.pid) == pid {
+    pub(super) fn look_at(&mut self, wanted: Option<Wanted>) -> Result<()> {
+        if self.search.as_ref().map(|search| search.wanted) == wanted {
             return Ok(());
         }
         if let Some(search) = self.search.take() {
@@ -58,13 +87,20 @@ impl Finder {
             self.leaving.push(search.thread);
         }
         self.leaving.retain(|thread| !thread.is_finished());
-        self.search = pid.map(Search::begin).transpose()?;
+        self.search = wanted.map(Search::begin).transpose()?;
         Ok(())
     }
 
     /// What was found since this was last asked.
     pub(super) fn take(&self) -> Option<Findings> {
         self.search.as_ref()?.told.try_iter().last()
+    }
+
+    /// Calls as they come, if there are more than `seen`.
+    pub(super) fn calls(&self, seen: u64) -> Option<Calls> {
+        let search = self.search.as_ref().filter(|search| search.wanted.calls)?;
+        let calls = search.tail.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (calls.seen > seen || calls.why.is_some()).then(|| calls.clone())
     }
 }
 
@@ -80,15 +116,18 @@ impl Drop for Finder {
 }
 
 impl Search {
-    fn begin(pid: u32) -> Result<Search> {
+    fn begin(wanted: Wanted) -> Result<Search> {
+        let tail = Tail(Arc::new(Mutex::new(Calls::of(wanted.pid))));
+        let shown = tail.clone();
         let ends = Arc::new(AtomicBool::new(false));
         let (tell, told) = channel();
         let is_over = Arc::clone(&ends);
         let look = move || {
-            if let Err(error) = search(pid, &is_over, &tell) {
+            if let Err(error) = search(wanted, &shown, &is_over, &tell) {
                 let why = refusal::message(&error).replace('\n', "; ");
                 // nobody is there to read it where both end
-                let _ = tell.send(Findings::refused(pid, why));
+                let _ = tell.send(Findings::refused(wanted.pid, why.clone()));
+                shown.0.lock().unwrap_or_else(PoisonError::into_inner).why = Some(why);
             }
         };
         let thread = Builder::new()
@@ -96,7 +135,8 @@ impl Search {
             .spawn(look)
             .context(NO_THREAD)?;
         Ok(Search {
-            pid,
+            wanted,
+            tail,
             ends,
             told,
             thread,
@@ -104,8 +144,9 @@ impl Search {
     }
 }
 
-fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
-    let (mut tracer, prices) = attached(pid)?;
+fn search(wanted: Wanted, tail: &Tail, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
+    let pid = wanted.pid;
+    let (mut tracer, prices) = attached(wanted, tail)?;
     let began = Instant::now();
     let mut due = began + EVERY;
     while !ends.load(Ordering::Acquire) {
@@ -122,8 +163,8 @@ fn search(pid: u32, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
     Ok(())
 }
 
-/// And what a hit of its probes costs. As `trace -p PID -q` does, with call stacks as `record` has them.
-fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
+/// And what a hit of its probes costs. As `trace -p PID` does, with call stacks as `record` has them.
+fn attached(Wanted { pid, calls }: Wanted, tail: &Tail) -> Result<(Tracer, Vec<Hits>)> {
     if machine::programs_refused().is_some() {
         bail!(
             "without root a process is traced by one gpuscope at a time, which is this one\n\
@@ -136,7 +177,7 @@ fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
         all: false,
     };
     let mut options = Options {
-        quiet: true,
+        quiet: !calls,
         stacks: Some(Stacks::Sync),
         ..Options::defaults()
     };
@@ -144,9 +185,14 @@ fn attached(pid: u32) -> Result<(Tracer, Vec<Hits>)> {
     options.which.whose.no_hold = true;
     options.which.whose.engine = EngineChoice::Kernel;
     let subject = Subject::Running(running.scope()?);
-    let mut tracer = prepare::begin(&options, &subject, None, || Ok(Output::stdout()))?;
+    let output = Output::to(Box::new(tail.clone()), Path::new("the screen"));
+    let mut tracer = prepare::begin(&options, &subject, None, || Ok(output))?;
     let meta = Meta::here(clock_now(), Vec::new(), tracer.tier().to_owned());
-    tracer.write_to(Box::new(NoLines), &meta);
+    let encoder: Box<dyn Encoder> = match calls {
+        true => Box::new(Text::new(meta.clock, local_zone(), false)),
+        false => Box::new(NoLines),
+    };
+    tracer.write_to(encoder, &meta);
     let prices = tracer.prices();
     tracer.add_process(pid)?;
     tracer.begin_counting();

@@ -1,7 +1,7 @@
 //! The live screen: one thread looks, which may take as long as programs make calls; one draws and listens to keys.
 
 use super::children::Children;
-use super::finder::Finder;
+use super::finder::{Finder, Wanted};
 use super::handover::{Drawer, Looker, Wish, handover};
 use super::live::{self, Close, Live};
 use super::preview::Preview;
@@ -156,7 +156,14 @@ impl Session {
         if let Some(frame) = self.drawer.take_frame() {
             self.take(frame);
         }
-        if let Some(found) = self.finder.take() {
+        let seen = self.frame.calls.as_ref().map_or(0, |calls| calls.seen);
+        // who reads in them is not disturbed
+        let calls = self.finder.calls(seen).filter(|_| self.state.pane_scroll == 0);
+        if let Some(calls) = calls {
+            self.dirty |= self.frame.calls.as_ref() != Some(&calls);
+            Arc::make_mut(&mut self.frame).calls = Some(calls);
+        }
+        if let Some(found) = self.finder.take().filter(|_| self.state.findings.is_some()) {
             Arc::make_mut(&mut self.frame).findings = Some(found);
             self.dirty = true;
         }
@@ -173,7 +180,8 @@ impl Session {
             // the first of those few that were known is the first of all no longer
             self.state.selected = None;
         }
-        frame.findings = self.frame.findings.clone();
+        frame.findings.clone_from(&self.frame.findings);
+        frame.calls.clone_from(&self.frame.calls);
         self.frame = Arc::new(frame);
         self.dirty = true;
     }
@@ -204,8 +212,10 @@ impl Session {
                 self.act(action)?;
             }
             Event::Mouse(event) => {
-                let process = scene.process_at(self.screen.area(), event.row);
-                keys::point(event, &mut self.state, &frame, process);
+                let area = self.screen.area();
+                let (under, room) = (scene.under(area, event.column, event.row), scene.room(area));
+                let action = keys::point(event, &mut self.state, &frame, room, under);
+                self.act(action)?;
             }
             _ => {}
         }
@@ -214,12 +224,21 @@ impl Session {
 
     /// Has looked at what is chosen; at once where nothing is known of it.
     fn want(&mut self) {
-        if let Err(error) = self.finder.look_at(self.state.findings) {
-            self.state.findings = None;
+        let (calls, findings) = (self.state.calls, self.state.findings);
+        let wanted = calls.or(findings).map(|pid| Wanted {
+            pid,
+            calls: calls.is_some(),
+        });
+        if let Err(error) = self.finder.look_at(wanted) {
+            (self.state.findings, self.state.calls) = (None, None);
             self.say(refusal::message(&error));
         }
         if self.state.findings.is_none() && self.frame.findings.is_some() {
             Arc::make_mut(&mut self.frame).findings = None;
+            self.dirty = true;
+        }
+        if self.state.calls.is_none() && self.frame.calls.is_some() {
+            Arc::make_mut(&mut self.frame).calls = None;
             self.dirty = true;
         }
         let older = self.state.single;

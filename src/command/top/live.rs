@@ -11,15 +11,16 @@ use crate::device::telemetry::{Sampler, Telemetry};
 use crate::discover;
 use crate::inside::standby::{self, Standby};
 use crate::model::memory::Wanted;
+use crate::model::open::LONG_NS;
 use crate::probe::machine;
 use crate::refusal;
 use crate::serve::config::Config;
 use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
-use crate::top::model::{self, Closeup, Frame, Known};
+use crate::top::model::{self, Closeup, Frame, Known, OpenCall};
 use crate::top::origins::Origins;
-use crate::tracer::Scope;
+use crate::tracer::{InProgress, Scope};
 use crate::user;
 use anyhow::Result;
 use std::collections::{HashMap, HashSet};
@@ -186,6 +187,7 @@ impl Live {
         let pids: HashSet<u32> = owners.map(model::pid_of).filter(|pid| *pid > 0).collect();
         self.origins.look_at(pids.into_iter());
         let closeup = close.and_then(|close| self.closeup(close));
+        let open = self.open_calls();
         let rates = self.pace.rates(scrape);
         let from_outside = self.gatherer.tracer.is_some() && self.inside.is_none();
         let mut frame = model::frame(Known {
@@ -196,6 +198,7 @@ impl Live {
             traces_all: from_outside && self.pids.is_empty(),
             traces: if from_outside { &self.pids } else { &[] },
             closeup,
+            open,
         });
         frame.partial = self.gatherer.tracer.is_none() || self.inside.is_some();
         if !self.pids.is_empty() {
@@ -205,6 +208,26 @@ impl Live {
                 .retain(|process| is_wanted(&process.pid) || process.ancestors.iter().any(is_wanted));
         }
         frame
+    }
+
+    /// Of each process the call that has not returned for longest.
+    fn open_calls(&mut self) -> HashMap<u32, OpenCall> {
+        let longest = self
+            .gatherer
+            .tracer
+            .as_mut()
+            .map(|tracer| tracer.longest_calls(LONG_NS));
+        let told = |(pid, call): (u32, InProgress)| {
+            let seconds = call.ns as f64 / 1e9;
+            Some((
+                pid,
+                OpenCall {
+                    function: call.functions.into_iter().next()?,
+                    seconds,
+                },
+            ))
+        };
+        longest.into_iter().flatten().filter_map(told).collect()
     }
 
     fn closeup(&mut self, close: Close) -> Option<Closeup> {

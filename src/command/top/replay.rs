@@ -238,18 +238,26 @@ impl Player {
         match event {
             Event::Key(key) if key.kind != KeyEventKind::Release => {
                 let room = self.scene(&self.state).room(area);
-                match keys::press(*key, &mut self.state, &frame, room) {
-                    Action::Quit => self.ends = true,
-                    Action::Suspend => self.screen.suspend()?,
-                    Action::Redraw => self.screen.forget()?,
-                    Action::Seek(by) => self.seek(by),
-                    _ => {}
-                }
+                let action = keys::press(*key, &mut self.state, &frame, room);
+                self.act(&action)?;
             }
             Event::Mouse(event) => {
-                let process = self.scene(&self.state).process_at(area, event.row);
-                keys::point(*event, &mut self.state, &frame, process);
+                let scene = self.scene(&self.state);
+                let (under, room) = (scene.under(area, event.column, event.row), scene.room(area));
+                let action = keys::point(*event, &mut self.state, &frame, room, under);
+                self.act(&action)?;
             }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn act(&mut self, action: &Action) -> Result<()> {
+        match action {
+            Action::Quit => self.ends = true,
+            Action::Suspend => self.screen.suspend()?,
+            Action::Redraw => self.screen.forget()?,
+            Action::Seek(by) => self.seek(*by),
             _ => {}
         }
         Ok(())

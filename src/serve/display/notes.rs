@@ -3,7 +3,7 @@
 use super::owners::who;
 use super::pace::Rates;
 use super::reading::{label, number, of, total};
-use super::units::percent;
+use super::units::fine_percent;
 use super::{Line, Look};
 use crate::serve::metric::Sample;
 use crate::text::quantity::{bytes, count as whole, escaped, plural};
@@ -129,14 +129,10 @@ fn left_out(scrape: &[Sample]) -> Option<Line> {
 /// Of gpuscope, and of its probes in the programs.
 pub(crate) fn cost(scrape: &[Sample], rates: &Rates) -> Option<Line> {
     let share = |name| of(scrape, name).next().and_then(|sample| rates.per_second(sample));
-    let of_a_core = |share: f64| match share < 0.1 {
-        true => format!("{:.1}%", share * 100.0),
-        false => percent(share),
-    };
-    let own = share("process_cpu_seconds_total").map(|share| format!("{} of a core", of_a_core(share)));
+    let own = share("process_cpu_seconds_total").map(|share| format!("{} of a core", fine_percent(share)));
     let memory = total(scrape, "process_resident_memory_bytes").map(|rss| bytes(rss as u64));
     let probes = share("gpuscope_probe_seconds_total");
-    let probes = probes.map(|share| format!("; its probes take {} from the programs", of_a_core(share)));
+    let probes = probes.map(|share| format!("; its probes take {} from the programs", fine_percent(share)));
     let own: Vec<String> = [own, memory].into_iter().flatten().collect();
     let words = || format!("gpuscope takes {}{}", own.join(", "), probes.unwrap_or_default());
     (!own.is_empty()).then(|| (Look::Plain, words()))

@@ -41,7 +41,7 @@ pub(super) fn lines(scrape: &[Sample], rates: &Rates, top: usize) -> Vec<Line> {
         first.then_with(|| left_name.cmp(right_name))
     });
     let mut table = Table::new(&[
-        "calls/s", "launch/s", "HtoD/s", "DtoH/s", "copy/s", "blocked", "held", "unattr", "who",
+        "calls/s", "launch/s", "HtoD/s", "DtoH/s", "copy/s", "wait", "held", "unattr", "who",
     ]);
     for (name, work) in all.iter().take(top) {
         table.add(row(name, work));

@@ -31,6 +31,14 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{:.0}%", share * 100.0)
 }
 
+/// `0.4%`, `43%`: of small ones a tenth says something.
+pub(crate) fn fine_percent(share: f64) -> String {
+    match share < 0.1 {
+        true => format!("{:.1}%", share * 100.0),
+        false => percent(share),
+    }
+}
+
 /// With a sum in GiB: `61.2 / 80.0 GiB`.
 pub(crate) fn part(used: f64, total: f64) -> String {
     const GIB: f64 = 1024.0 * 1024.0 * 1024.0;

@@ -3,6 +3,7 @@
 use super::{COLUMNS, Column};
 use crate::top::cells::padded;
 use crate::top::model::Process;
+use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
 /// Columns of a lower rank stand where they are, also while nothing is known for them.
@@ -79,7 +80,24 @@ fn all_titles() -> String {
     format!("there are {}", titles.join(","))
 }
 
-/// One line of cells; the last column takes what room is left.
+/// Where the cells of a line stand: the column's place, and from where to where. The last column takes what room is left.
+pub(crate) fn places<T>(columns: &[Column<T>], chosen: &[usize], width: usize) -> Vec<(usize, Range<usize>)> {
+    let mut all: Vec<(usize, Range<usize>)> = Vec::with_capacity(chosen.len());
+    for (number, place) in chosen.iter().enumerate() {
+        let Some(column) = columns.get(*place) else { continue };
+        let from = all.last().map_or(0, |(_, before)| before.end + 1).min(width);
+        let is_last = number + 1 == chosen.len();
+        let to = if is_last && column.left {
+            width
+        } else {
+            width.min(from + column.width)
+        };
+        all.push((*place, from..to));
+    }
+    all
+}
+
+/// One line of cells.
 pub(crate) fn line<T>(
     columns: &[Column<T>],
     chosen: &[usize],
@@ -87,18 +105,10 @@ pub(crate) fn line<T>(
     text: impl Fn(&Column<T>) -> String,
 ) -> String {
     let mut out = String::new();
-    for (number, column) in chosen.iter().filter_map(|place| columns.get(*place)).enumerate() {
-        if number > 0 {
-            out.push(' ');
-        }
-        let is_last = number + 1 == chosen.len();
-        let room = width.saturating_sub(out.width());
-        let cell = if is_last && column.left {
-            room
-        } else {
-            column.width.min(room)
-        };
-        out.push_str(&padded(&text(column), cell, column.left));
+    for (place, cell) in places(columns, chosen, width) {
+        let column = &columns[place];
+        out.push_str(&" ".repeat(cell.start.saturating_sub(out.width())));
+        out.push_str(&padded(&text(column), cell.len(), column.left));
     }
     out
 }

@@ -3,6 +3,8 @@
 use super::*;
 use crate::top::model::Process;
 use crate::top::state::Tape;
+use crate::top::view::Under;
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 fn frame() -> Arc<Frame> {
     let process = |pid| Process {
@@ -275,4 +277,96 @@ fn control_keys_go_before_everything() {
     };
     assert_eq!(press(&mut state, 'c'), Action::Quit);
     assert_eq!(press(&mut state, 'z'), Action::Suspend);
+}
+
+#[test]
+fn what_is_typed_is_emptied_as_in_a_shell() {
+    let mut state = state();
+    type_in(&mut state, "/train");
+    press(
+        KeyEvent::new(KeyCode::Char('u'), KeyModifiers::CONTROL),
+        &mut state,
+        &frame(),
+        10,
+    );
+    assert_eq!((state.filter.as_str(), &state.question), ("", &Some(Question::Filter)));
+}
+
+#[test]
+fn a_key_that_does_nothing_says_so() {
+    let mut state = state();
+    for (code, name) in [(KeyCode::F(7), "F7"), (KeyCode::Tab, "Tab"), (KeyCode::Char('i'), "i")] {
+        press(KeyEvent::from(code), &mut state, &frame(), 10);
+        let said = state.message.clone().unwrap();
+        assert_eq!(said, format!("{name} does nothing here: ? shows what keys do"));
+    }
+}
+
+#[test]
+fn calls_are_shown_by_the_second_enter_and_escape_ends_that_first() {
+    let mut state = state();
+    type_in(&mut state, "\n");
+    assert_eq!((state.pane, state.calls), (true, None), "totals cost less");
+    type_in(&mut state, "\n");
+    assert_eq!((state.pane, state.calls), (true, Some(2)));
+    type_in(&mut state, "\x1b");
+    assert_eq!((state.pane, state.calls), (true, None));
+    type_in(&mut state, "s");
+    press(KeyEvent::from(KeyCode::Down), &mut state, &frame(), 10);
+    assert_eq!(
+        (state.pane, state.calls),
+        (true, None),
+        "of another process nobody asked for them"
+    );
+}
+
+#[test]
+fn calls_are_read_backwards_with_page_up() {
+    let mut state = state();
+    type_in(&mut state, "s");
+    let press = |state: &mut State, code| press(KeyEvent::from(code), state, &frame(), 10);
+    press(&mut state, KeyCode::PageUp);
+    assert_eq!(state.pane_scroll, 5);
+    press(&mut state, KeyCode::PageDown);
+    press(&mut state, KeyCode::PageDown);
+    assert_eq!(state.pane_scroll, 0);
+}
+
+#[test]
+fn the_age_of_allocations_is_forgotten_with_the_pane() {
+    let mut state = state();
+    type_in(&mut state, "aa\x1b");
+    assert_eq!((state.pane, state.single), (false, None));
+}
+
+fn click(state: &mut State, under: Under) -> Action {
+    let event = MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: 0,
+        row: 0,
+        modifiers: KeyModifiers::NONE,
+    };
+    point(event, state, &frame(), 10, under)
+}
+
+#[test]
+fn a_click_on_a_heading_orders_by_it_and_another_one_turns_it_round() {
+    let mut state = state();
+    click(&mut state, Under::Heading(0));
+    assert_eq!((state.sort, state.reversed), (0, false));
+    click(&mut state, Under::Heading(0));
+    assert_eq!((state.sort, state.reversed), (0, true));
+}
+
+#[test]
+fn a_click_on_a_key_presses_it_and_one_on_a_page_closes_that() {
+    let mut state = state();
+    click(&mut state, Under::Key(KeyCode::F(1)));
+    assert_eq!(state.page, Some(Page::Help));
+    assert_eq!(click(&mut state, Under::Key(KeyCode::F(10))), Action::Nothing);
+    assert_eq!(state.page, None);
+    assert_eq!(click(&mut state, Under::Key(KeyCode::F(10))), Action::Quit);
+    click(&mut state, Under::Process(3));
+    click(&mut state, Under::Process(3));
+    assert_eq!((state.selected, state.pane), (Some(3), true));
 }

@@ -1,14 +1,16 @@
 //! Puts a frame together.
 
 use super::busy;
+use super::count::rate;
 use super::device::{self, Device};
-use super::process::Process;
+use super::process::{OpenCall, Process};
 use super::{Closeup, Frame};
 use crate::owner::Owner;
 use crate::serve::Scrape;
 use crate::serve::display::{Rates, notes};
+use crate::serve::metric::Sample;
 use crate::top::origins::Origins;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a frame is made of.
 pub(crate) struct Known<'a> {
@@ -22,6 +24,8 @@ pub(crate) struct Known<'a> {
     /// Calls of these and of their children are seen.
     pub traces: &'a [u32],
     pub closeup: Option<Closeup>,
+    /// Of processes with a call that does not return, the longest.
+    pub open: HashMap<u32, OpenCall>,
 }
 
 /// Labels that a row has columns of its own for.
@@ -33,9 +37,14 @@ const SHORT_ID: usize = 12;
 const BEFORE: &str = "a call that began before gpuscope came is not seen";
 
 /// Everything as it is now; growth is not known yet.
-pub(crate) fn frame(known: Known) -> Frame {
+pub(crate) fn frame(mut known: Known) -> Frame {
+    let open = std::mem::take(&mut known.open);
     let (samples, rates) = (&known.scrape.samples, known.rates);
     let mut processes = processes(&known);
+    for process in &mut processes {
+        process.longest_call = open.get(&process.pid).cloned();
+    }
+    share_cost(&mut processes, samples, rates);
     let mut devices = device::devices(samples, rates);
     settle_parts(&mut devices, &mut processes);
     busy::bound(&mut devices, &processes, rates.over_seconds.is_some(), known.traces_all);
@@ -56,6 +65,21 @@ pub(crate) fn frame(known: Known) -> Frame {
         cost: notes::cost(samples, rates).map(|(_, words)| words),
         closeup,
         findings: None,
+        calls: None,
+    }
+}
+
+/// What probes have cost all programs together, by the calls of each.
+fn share_cost(processes: &mut [Process], samples: &[Sample], rates: &Rates) {
+    let mut of_probes = samples
+        .iter()
+        .filter(|sample| sample.metric.name == "gpuscope_probe_seconds_total");
+    let Some(seconds) = of_probes.next().and_then(|sample| rates.per_second(sample)) else {
+        return;
+    };
+    let calls: f64 = processes.iter().filter_map(|process| rate(process.calls)).sum();
+    for process in processes.iter_mut().filter(|_| calls > 0.0) {
+        process.probe_share = rate(process.calls).map(|own| seconds * own / calls);
     }
 }
 

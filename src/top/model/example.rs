@@ -1,12 +1,15 @@
 //! Frames for tests: of samples as the exporter has them, two looks a second apart.
 
-use super::{Allocations, Closeup, Count, Findings, Frame, Function, InProgress, Known, frame, history::History};
+use super::{
+    Allocations, Closeup, Count, Findings, Frame, Function, InProgress, Known, OpenCall, frame, history::History,
+};
 use crate::model::snapshot::Snapshot;
 use crate::owner::Owner;
 use crate::serve::display::Pace;
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::{Scrape, Status, metrics};
 use crate::top::origins::{Origin, Origins};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -158,6 +161,10 @@ fn training(samples: &mut Samples, second: f64) {
     );
     samples.of(&train, "gpuscope_gpu_idle_at_least_seconds_total", &[], 0.57 * second);
     samples.of(&train, "gpuscope_gpu_busy_at_most_seconds_total", &[], 0.43 * second);
+    for (reason, share) in [("host-bound", 0.5), ("memory", 0.07)] {
+        let labels = [("reason", reason), ("certainty", "bound"), ("gpu", "0")];
+        samples.of(&train, "gpuscope_waste_gpu_seconds_total", &labels, share * second);
+    }
     let on_first = [("family", "device"), ("gpu", "0"), ("uuid", "GPU-0")];
     samples.of(&train, "gpuscope_memory_held_bytes", &on_first, (50.0 + second) * GIB);
     samples.of(&train, "gpuscope_memory_held_bytes", &[("family", "pinned")], GIB);
@@ -205,6 +212,7 @@ fn scrape(started: Instant, second: u64) -> Scrape {
     training(&mut samples, second as f64);
     others(&mut samples, second as f64);
     devices(&mut samples);
+    samples.add("gpuscope_probe_seconds_total", &[], 0.006 * second as f64);
     samples.add("gpuscope_lost_records_total", &[("reason", "memory_ring")], 7.0);
     samples.add("process_cpu_seconds_total", &[], 0.01 * second as f64);
     samples.add("process_resident_memory_bytes", &[], 40.0 * 1024.0 * 1024.0);
@@ -307,6 +315,13 @@ pub(crate) fn second_look() -> (Frame, History) {
             traces_all: false,
             traces: &[],
             closeup: Some(closeup()),
+            open: HashMap::from([(
+                4711,
+                OpenCall {
+                    function: "cudaDeviceSynchronize".to_owned(),
+                    seconds: 3.25,
+                },
+            )]),
         });
         history.take(&mut last);
         last.findings = Some(findings());

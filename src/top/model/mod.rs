@@ -5,6 +5,7 @@
 
 mod build;
 mod busy;
+mod calls;
 mod closeup;
 mod count;
 mod device;
@@ -17,12 +18,13 @@ mod process;
 mod tests;
 
 pub(crate) use build::{Known, frame, pid_of};
+pub(crate) use calls::Calls;
 pub(crate) use closeup::{Allocations, Closeup, Function, InProgress, Single};
 pub(crate) use count::Count;
 pub(crate) use count::rate;
 pub(crate) use device::{Device, Part};
 pub(crate) use findings::{Findings, Idle, WaitSite};
-pub(crate) use process::{Certainty, Failure, Kernel, Process, Wait};
+pub(crate) use process::{Certainty, Failure, Kernel, OpenCall, Process, Wait};
 
 use serde::Serialize;
 
@@ -51,6 +53,9 @@ pub(crate) struct Frame {
     pub closeup: Option<Closeup>,
     /// Of one process what is wrong, where it is looked for.
     pub findings: Option<Findings>,
+    /// Of one process its calls as they come, where they are wanted.
+    #[serde(skip)]
+    pub calls: Option<Calls>,
 }
 
 impl Frame {

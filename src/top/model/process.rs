@@ -81,6 +81,12 @@ pub(crate) struct Process {
     pub(crate) idle_at_least_seconds: Option<Count>,
     pub(crate) busy_at_most_seconds: Option<Count>,
     pub(crate) idle_certainty: Certainty,
+    /// Of this idle time, seconds by reason.
+    pub(crate) idle_reasons: BTreeMap<String, Count>,
+    /// The call that has not returned for longest.
+    pub(crate) longest_call: Option<OpenCall>,
+    /// Share of time that its calls spend in probes, at what a hit costs on average here.
+    pub(crate) probe_share: Option<f64>,
     pub errors: Option<Count>,
     /// Busiest first.
     pub kernels: Vec<Kernel>,
@@ -92,6 +98,14 @@ pub(crate) struct Process {
     pub copies: BTreeMap<String, Count>,
     /// Calls by layer and class.
     pub(crate) classes: BTreeMap<String, Class>,
+}
+
+/// A call that has not returned.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct OpenCall {
+    /// The outermost of its thread.
+    pub function: String,
+    pub seconds: f64,
 }
 
 /// Launches of one kernel.
@@ -160,6 +174,10 @@ impl Process {
             "gpuscope_sync_waits_total" | "gpuscope_hidden_waits_total" => {
                 self.wait(sample).count = count;
                 return;
+            }
+            "gpuscope_waste_gpu_seconds_total" => {
+                let reason = label(sample, "reason").to_owned();
+                return self.idle_reasons.entry(reason).or_default().add(count);
             }
             "gpuscope_launches_total" => &mut self.launches,
             "gpuscope_graph_launches_total" => &mut self.graph_launches,

@@ -15,11 +15,12 @@ mod spark;
 mod tests;
 
 use super::cells;
-use super::columns::{ALWAYS, COLUMNS, Column, line, wanted};
+use super::columns::{ALWAYS, COLUMNS, Column, line, places, wanted};
 use super::model::history::History;
 use super::model::{Frame, Process};
 use super::state::{Page, State};
 use crate::text::quantity::{escaped, form, plural};
+use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -37,6 +38,18 @@ pub(crate) struct Scene<'a> {
     pub frame: &'a Frame,
     pub history: &'a History,
     pub state: &'a State,
+}
+
+/// What is at a place of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Under {
+    Process(u32),
+    /// Of a column, by its place.
+    Heading(usize),
+    /// What is done by that key, too.
+    Key(KeyCode),
+    Pane,
+    Nothing,
 }
 
 type Lines = Vec<(Style, String)>;
@@ -60,7 +73,8 @@ impl Scene<'_> {
             Some(Page::Help) => return self.draw_lines(area, buffer, help::lines(self.state.theme)),
             Some(Page::Notes) => return self.draw_lines(area, buffer, help::notes(self, area.width.into())),
             Some(Page::Setup(line)) => {
-                return self.draw_lines(area, buffer, setup::lines(self, line, area.height.into()));
+                let size = (area.width.into(), area.height.into());
+                return self.draw_lines(area, buffer, setup::lines(self, line, size));
             }
             Some(Page::Order(line)) => {
                 return self.draw_lines(area, buffer, setup::orders(self, line, area.height.into()));
@@ -69,9 +83,11 @@ impl Scene<'_> {
         }
         let plan = self.plan(area);
         let mut lines = plan.above;
+        let heading = lines.len();
         lines.extend(self.processes(area.width.into(), plan.rows));
         let top = lines.len();
         self.draw_lines(area, buffer, lines);
+        self.mark_order(area, buffer, heading);
         if plan.pane > 0 {
             let rect = Rect {
                 y: area.y + top as u16,
@@ -84,17 +100,67 @@ impl Scene<'_> {
         put(buffer, area, area.height - 1, style, &words);
     }
 
+    /// The heading of the column that rows are ordered by.
+    fn mark_order(&self, area: Rect, buffer: &mut Buffer, line: usize) {
+        let width = usize::from(area.width);
+        let places = places(&COLUMNS, &self.columns(width), width);
+        let of_order = places.into_iter().find(|(column, _)| *column == self.state.sort);
+        if let Some((_, cells)) = of_order {
+            let rect = Rect {
+                x: area.x + cells.start as u16,
+                y: area.y + line as u16,
+                width: cells.len() as u16,
+                height: 1,
+            };
+            buffer.set_style(rect.intersection(area), Style::new().add_modifier(Modifier::REVERSED));
+        }
+    }
+
     /// Rows of processes that there is room for.
     pub(crate) fn room(&self, area: Rect) -> usize {
         self.plan(area).rows
     }
 
-    /// The process in a line of the screen.
-    pub(crate) fn process_at(&self, area: Rect, y: u16) -> Option<u32> {
-        let first = self.plan(area).above.len() + 1;
-        let row = usize::from(y).checked_sub(first)?;
+    /// What is at a place of the screen.
+    pub(crate) fn under(&self, area: Rect, x: u16, y: u16) -> Under {
+        let (x, y) = (usize::from(x), usize::from(y));
+        if y + 1 == usize::from(area.height) {
+            return footer::key_at(self, area.width.into(), x).map_or(Under::Nothing, Under::Key);
+        }
+        let plan = self.plan(area);
+        let heading = plan.above.len();
+        match y.checked_sub(heading) {
+            None => Under::Nothing,
+            Some(0) => self
+                .column_at(area.width.into(), x)
+                .map_or(Under::Nothing, Under::Heading),
+            Some(row) if row > plan.rows => Under::Pane,
+            Some(row) => {
+                let rows = self.state.rows(self.frame);
+                let process = rows.get(self.state.scroll + row - 1);
+                process.map_or(Under::Nothing, |(_, process)| Under::Process(process.pid))
+            }
+        }
+    }
+
+    fn column_at(&self, width: usize, x: usize) -> Option<usize> {
+        let places = places(&COLUMNS, &self.columns(width), width);
+        let at = places.into_iter().find(|(_, cells)| cells.contains(&x));
+        at.map(|(column, _)| column)
+    }
+
+    /// The columns that are shown, by their places in [`COLUMNS`].
+    fn columns(&self, width: usize) -> Vec<usize> {
         let rows = self.state.rows(self.frame);
-        rows.get(self.state.scroll + row).map(|(_, process)| process.pid)
+        let is_known = |column: &Column<Process>| {
+            let sorts = COLUMNS
+                .get(self.state.sort)
+                .is_some_and(|sort| sort.title == column.title);
+            (column.rank <= ALWAYS && !column.rare)
+                || sorts
+                || rows.iter().any(|(_, process)| (column.text)(process).is_some())
+        };
+        wanted(self.state.columns.as_deref(), width, is_known)
     }
 
     fn plan(&self, area: Rect) -> Plan {
@@ -194,13 +260,7 @@ impl Scene<'_> {
     /// The heading, and so many rows.
     fn processes(&self, width: usize, room: usize) -> Lines {
         let rows = self.state.rows(self.frame);
-        let is_known = |column: &Column<Process>| {
-            let sorts = COLUMNS
-                .get(self.state.sort)
-                .is_some_and(|sort| sort.title == column.title);
-            column.rank <= ALWAYS || sorts || rows.iter().any(|(_, process)| (column.text)(process).is_some())
-        };
-        let chosen = wanted(self.state.columns.as_deref(), width, is_known);
+        let chosen = self.columns(width);
         let mut lines = vec![(
             self.state.theme.heading(),
             line(&COLUMNS, &chosen, width, |column| column.title.to_owned()),

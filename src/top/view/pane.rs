@@ -1,5 +1,6 @@
 //! The third pane: what the selected process does, holds, waits for and fails at.
 
+mod calls;
 mod findings;
 mod held;
 
@@ -51,6 +52,12 @@ pub(super) fn draw(scene: &Scene, area: Rect, buffer: &mut Buffer) {
         height: area.height.saturating_sub(2),
         ..area
     };
+    if let Some(lines) = calls::lines(scene, process, area.width.into(), body.height.into()) {
+        for (y, (style, text)) in (0..body.height).zip(lines) {
+            put(buffer, body, y, style, &text);
+        }
+        return;
+    }
     let half = if area.width < TWO_COLUMNS {
         area.width
     } else {
@@ -252,14 +259,19 @@ fn whole_time(seconds: f64) -> String {
 fn copies(process: &Process) -> Section {
     let one = |(name, moved): (&String, &Count)| {
         let speed = moved.per_second.map_or("-".to_owned(), bytes);
-        (
-            false,
-            format!("{:>9} {speed:>8}  {}", bytes(moved.total), escaped(name)),
-        )
+        (false, format!("{:>9} {speed:>8}  {}", bytes(moved.total), copied(name)))
     };
     Section {
         title: "    bytes       /s  copied".to_owned(),
         lines: process.copies.iter().map(one).collect(),
+    }
+}
+
+/// Of a direction and the kind of host memory.
+fn copied(name: &str) -> String {
+    match name.split_once(' ') {
+        Some((direction, "unknown")) => format!("{} host memory of a kind not known", escaped(direction)),
+        _ => escaped(name),
     }
 }
 

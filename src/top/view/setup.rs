@@ -46,9 +46,12 @@ pub(crate) fn options(state: &State) -> String {
 }
 
 /// `chosen`: the line with the cursor.
-pub(super) fn lines(scene: &Scene, chosen: usize, height: usize) -> Lines {
+pub(super) fn lines(scene: &Scene, chosen: usize, (width, height): (usize, usize)) -> Lines {
     let title = "gpuscope top: columns and colours (↑ ↓ choose, space changes, Esc goes back)";
-    page(scene.state, title, (chosen, LINES), height, words)
+    let shown = scene.columns(width);
+    page(scene.state, title, (chosen, LINES), height, |state, line| {
+        words(state, &shown, line)
+    })
 }
 
 /// The page of what processes are ordered by.
@@ -82,11 +85,16 @@ fn page(
     lines
 }
 
-fn words(state: &State, line: usize) -> String {
+/// `shown`: columns that there is room for, and something to say in.
+fn words(state: &State, shown: &[usize], line: usize) -> String {
     let Some(column) = COLUMNS.get(line) else {
         return format!("  theme: {}", state.theme.name());
     };
-    let is_shown = state.columns.as_ref().is_none_or(|chosen| chosen.contains(&line));
-    let mark = if is_shown { "x" } else { " " };
-    format!("  [{mark}] {:<9} {}", column.title, column.about)
+    let is_wanted = state.columns.as_ref().is_none_or(|chosen| chosen.contains(&line));
+    let (mark, why) = match (is_wanted, shown.contains(&line)) {
+        (true, true) => ("x", ""),
+        (true, false) => ("-", " (no room now, or nothing to say)"),
+        (false, _) => (" ", ""),
+    };
+    format!("  [{mark}] {:<9} {}{why}", column.title, column.about)
 }

@@ -1,14 +1,16 @@
 //! Pictures of every view, in three sizes.
 
-use super::Scene;
+use super::{Scene, Under};
 use crate::top::columns;
 use crate::top::model::example::second_look;
 use crate::top::model::history::History;
-use crate::top::model::{Frame, Single};
+use crate::top::model::{Calls, Frame, Single};
 use crate::top::once;
 use crate::top::state::{Page, Question, State, Tape, Theme};
+use crossterm::event::KeyCode;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::layout::Rect;
 use std::time::Duration;
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
@@ -305,4 +307,59 @@ fn a_page_of_text_has_every_process() {
     let (frame, history) = second_look();
     let state = State::new(Duration::from_secs(1));
     insta::assert_snapshot!(once::page(&frame, &history, &state, once::WIDTH));
+}
+
+#[test]
+fn calls_are_shown_as_they_come_the_newest_last() {
+    let (mut frame, history) = second_look();
+    let mut state = State::new(Duration::from_secs(1));
+    (state.pane, state.selected, state.calls) = (true, Some(4711), Some(4711));
+    assert!(picture((80, 24), &frame, &history, &state).contains("its calls are traced from now on"));
+    let mut calls = Calls::of(4711);
+    (0..40).for_each(|number| calls.take(format!("call {number}\n").as_bytes()));
+    frame.calls = Some(calls);
+    insta::assert_snapshot!("calls", picture((80, 24), &frame, &history, &state));
+    state.pane_scroll = 30;
+    let back = picture((80, 24), &frame, &history, &state);
+    assert!(back.contains("call 9\n") && !back.contains("call 10\n"), "{back}");
+    frame.calls.as_mut().unwrap().why = Some("no \u{1b}[31mrights".to_owned());
+    let refused = picture((80, 24), &frame, &history, &state);
+    assert!(refused.contains("not traced: no \\u{1b}[31mrights"), "{refused}");
+}
+
+#[test]
+fn what_the_mouse_points_at_is_what_is_drawn_there() {
+    let (frame, history) = second_look();
+    let state = State::new(Duration::from_secs(1));
+    for (width, height) in SIZES {
+        let picture = picture((width, height), &frame, &history, &state);
+        let area = Rect::new(0, 0, width, height);
+        let scene = Scene {
+            frame: &frame,
+            history: &history,
+            state: &state,
+        };
+        let place = |word: &str| {
+            let (y, line) = picture
+                .lines()
+                .enumerate()
+                .filter(|(_, line)| line.contains(word))
+                .last()
+                .unwrap();
+            let before = &line[..line.find(word).unwrap()];
+            (unicode_width::UnicodeWidthStr::width(before) as u16, y as u16)
+        };
+        let under = |word: &str| {
+            let (x, y) = place(word);
+            scene.under(area, x, y)
+        };
+        let launches = columns::COLUMNS.iter().position(|column| column.title == "launch/s");
+        assert_eq!(under("launch/s"), Under::Heading(launches.unwrap()));
+        assert_eq!(under("python train"), Under::Process(4711));
+        assert_eq!(scene.under(area, 1, height - 1), Under::Key(KeyCode::F(1)));
+        let last = picture.lines().last().unwrap();
+        let at = last.find("F6").unwrap() as u16;
+        assert_eq!(scene.under(area, at, height - 1), Under::Key(KeyCode::F(6)));
+        assert_eq!(scene.under(area, 0, 0), Under::Nothing);
+    }
 }

@@ -295,6 +295,33 @@ fn of_one_process_it_tells_functions_and_calls_that_have_not_returned() {
 
 #[test]
 #[ignore = "needs root and BPF: a process is looked at while it runs"]
+fn a_call_that_does_not_return_is_in_the_row_of_its_process() {
+    let machine = Machine::new();
+    let hang = "stall --steps 1000 --kernels 1 --kernel-ns 4000000000 --host-ns 1000 --sync device";
+    let slow = "stall --steps 100000 --kernels 1 --kernel-ns 1000000 --host-ns 30000000 --sync device";
+    let start = |name, arguments| Program::start(machine.command(name, arguments).stdin(Stdio::null()));
+    let _programs = [start("t-hang", hang), start("t-slow", slow)];
+    let top = machine.top(&mut gpuscope(), &["--json", "--delay", "300ms"]);
+    eventually("the call that hangs", || {
+        let call = top.last("t-hang").map(|process| process["longest_call"].clone());
+        call.is_some_and(|call| {
+            let is_long = call["seconds"].as_f64() >= Some(1.0);
+            is_long
+                && call["function"]
+                    .as_str()
+                    .is_some_and(|name| name.contains("Synchronize"))
+        })
+    });
+    eventually("what probes take from the other one", || {
+        let share = top.last("t-slow").map(|process| process["probe_share"].clone());
+        share.is_some_and(|share| share.as_f64() > Some(0.0))
+    });
+    let slow = top.last("t-slow").expect("a row");
+    assert_eq!(slow["longest_call"], Value::Null, "its calls are short");
+}
+
+#[test]
+#[ignore = "needs root and BPF: a process is looked at while it runs"]
 fn what_is_wrong_with_a_process_is_said_while_it_runs() {
     let machine = Machine::new();
     let stall = "stall --steps 100000 --kernels 1 --kernel-ns 2000000 --host-ns 20000000 --sync device";

@@ -115,6 +115,14 @@ fn keys_do_what_the_help_says() {
     terminal.until("its functions", |screen| {
         screen.contains("cuLaunchKernel") && screen.contains("kernels")
     });
+    terminal.press(&["Enter"]);
+    terminal.until("its calls", |screen| {
+        screen.contains("calls as they come") && screen.contains("cuLaunchKernel(f=")
+    });
+    terminal.press(&["Escape"]);
+    terminal.until("its functions again", |screen| {
+        !screen.contains("calls as they come") && screen.contains("kernels")
+    });
     terminal.press(&["f"]);
     terminal.until("that it is looked for what is wrong", |screen| {
         screen.contains("of its calls")

@@ -6,7 +6,7 @@ use crate::frame::Frame;
 use std::collections::HashMap;
 
 /// From then on a call is told of.
-pub(crate) const LONG_NS: u64 = 1_000_000_000;
+pub const LONG_NS: u64 = 1_000_000_000;
 /// Beyond that none is added.
 const MOST: usize = 4096;
 
