@@ -22,6 +22,8 @@ use crate::text::quantity::{duration, plural};
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 10;
 const PROCESSES: usize = 1024;
+/// Calls that load code or look it up, for each second that is lost: as often, the host may be making it.
+const LOADS_PER_SECOND: u64 = 1;
 /// Places that the sentence names.
 const NAMED: usize = 3;
 
@@ -52,6 +54,8 @@ pub(crate) struct HostBound {
     open: Bounded<Open>,
     /// Of processes whose devices have told what they did.
     measured: Phased<Longest>,
+    /// Calls of code.
+    loads: Phased<()>,
     samples: Samples,
 }
 
@@ -61,6 +65,7 @@ impl Default for HostBound {
             cases: Phased::default(),
             open: Bounded::new(PROCESSES),
             measured: Phased::default(),
+            loads: Phased::default(),
             samples: Samples::default(),
         }
     }
@@ -131,6 +136,13 @@ impl HostBound {
         all
     }
 
+    /// Calls of code in the steady part, where there are many for the time that is lost.
+    fn loads(&self, end: &End<'_>, pid: u32, lost_ns: u64) -> Option<u64> {
+        let (_, evidence, ()) = self.loads.steady(end).find(|(known, ..)| *known == pid)?;
+        let least = (lost_ns / 1_000_000_000).saturating_mul(LOADS_PER_SECOND).max(AT_LEAST);
+        (evidence.count >= least).then_some(evidence.count)
+    }
+
     /// And whether that was measured.
     fn costliest(&self, end: &End<'_>) -> Option<(Case, bool)> {
         let told = self.measured.steady(end).filter(|(pid, ..)| is_measured(end, *pid));
@@ -143,6 +155,20 @@ impl HostBound {
 
 fn is_measured(end: &End<'_>, pid: u32) -> bool {
     end.courses.is_measured(pid) && !end.run.records_missing
+}
+
+const AHEAD: &str = "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give the \
+                     device more before it: then it works meanwhile";
+const COMPILES: &str = "if it compiles: before the work begins, for few shapes (pad or bucket what varies), and keep what was compiled \
+                        (jax_compilation_cache_dir, TORCHINDUCTOR_CACHE_DIR, CUDA_CACHE_PATH); if not, do the host's work in other \
+                        threads or processes, a step ahead";
+
+/// That the host may have made code.
+fn loaded(calls: u64) -> String {
+    format!(
+        "; meanwhile code was loaded or looked up {}: it may have been made then",
+        plural(calls, "time")
+    )
 }
 
 /// What happened, of each certainty.
@@ -202,6 +228,11 @@ impl Rule for HostBound {
         if let Some(gap) = &seen.gap {
             return self.gap(seen, gap);
         }
+        if seen.event.class == Class::Module
+            && let Some((evidence, ())) = self.loads.of(seen)
+        {
+            evidence.add(seen, seen.ns());
+        }
         if seen.outside_ns > 0 {
             self.note(seen);
         }
@@ -216,20 +247,29 @@ impl Rule for HostBound {
             return None;
         }
         let (places, samples) = self.samples.of(end, pid);
+        let loads = self.loads(end, pid, evidence.ns);
         Some(Finding {
             certainty: if measured {
                 Certainty::Measured
             } else {
                 Certainty::Bound
             },
-            title: "The host is outside CUDA while the device is done with what it was given".to_owned(),
-            what: what(&evidence, &longest, measured, &meanwhile(&places, samples)),
+            title: match loads {
+                Some(_) => {
+                    "The host is outside CUDA, and makes or loads code, while the device is done with what it was given"
+                }
+                None => "The host is outside CUDA while the device is done with what it was given",
+            }
+            .to_owned(),
+            what: what(&evidence, &longest, measured, &meanwhile(&places, samples))
+                + &loads.map(loaded).unwrap_or_default(),
             site: places.first().and_then(|placed| self.samples.stack(placed)),
             places,
-            cure:
-                "do the host's work (loading, decoding, logging) in other threads or processes, a step ahead, or give \
-                   the device more before it: then it works meanwhile"
-                    .to_owned(),
+            cure: match loads {
+                Some(_) => COMPILES,
+                None => AHEAD,
+            }
+            .to_owned(),
             thresholds: format!(
                 "at least {AT_LEAST} times {} or more without a call, with work given to the device, that it had done when \
                  the host waited for it (or that never filled its queue); {PERCENT} % of the steady part",
@@ -322,6 +362,39 @@ mod tests {
         assert_eq!(finding.site.as_deref(), Some(LOADS));
         let said = "where it was: 97 % in train.py:10 load_batch, 3 % in train.py:20 log (of 300 samples)";
         assert!(finding.what.ends_with(said), "{}", finding.what);
+    }
+
+    /// The same, where `loads` of these steps load code.
+    fn compiling(steps: u64, loads: u64) -> Finding {
+        let mut fixture = Fixture::of(HostBound::default());
+        for step in 0..steps {
+            fixture.launch();
+            fixture.launch();
+            fixture.pass(20 * MS);
+            if step % steps.checked_div(loads).unwrap_or(u64::MAX) == 0 {
+                fixture.call(Class::Module, 48 * US, |_| {});
+            }
+            fixture.sync(10 * US);
+        }
+        fixture.finding()
+    }
+
+    #[test]
+    fn a_host_that_loads_code_again_and_again_may_be_making_it() {
+        let finding = compiling(300, 100);
+        assert!(finding.title.contains("makes or loads code"), "{}", finding.title);
+        assert!(
+            finding.what.contains("code was loaded or looked up"),
+            "{}",
+            finding.what
+        );
+        assert!(finding.cure.contains("compile"), "{}", finding.cure);
+        for other in [compiling(300, 0), compiling(300, 3)] {
+            assert!(
+                !other.title.contains("code") && !other.what.contains("looked up"),
+                "{other:?}"
+            );
+        }
     }
 
     #[test]
