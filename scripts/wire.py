@@ -30,7 +30,7 @@ MIRRORED = "crates/collect/src/probe/skeleton/mirrored.rs"
 
 # The type of an enum's constants, by the enum.
 ENUMS = {
-    "activity_clock": "u32", "activity_kind": "u8", "activity_state": "u32", "activity_step": "u32",
+    "activity_clock": "u32", "activity_kind": "u8", "activity_state": "u32", "activity_step": "u32", "activity_turn": "u64",
     "aggregate_bucket": "u32", "arena_stream": "u32", "arena_table": "usize", "message_kind": "u32", "call_unreadable": "u8", "context_move": "u8", "door_wake": "u32", "driver_family": "u8",
     "driver_seen": "u8", "driver_step": "u8", "event_flag": "u8", "hook_flag": "u8", "hook_group": "u8",
     "kernel_place_flag": "u8", "kernel_tag": "u32", "kernel_unknown": "u64", "launch_role": "u8",

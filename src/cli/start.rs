@@ -23,7 +23,8 @@ pub struct Start {
 /// What the GPU executed, of commands that record it.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct Gpu {
-    /// Record what the GPU executed, by CUPTI: on, off, or auto: where CMD has a CUPTI that no other tool holds; or
+    /// Record what the GPU executed, by CUPTI: on, off, or auto: where the program has a CUPTI that no other tool holds (one
+    /// that runs already: where gpuscope preload has started it); or
     /// window=LENGTH/PERIOD, such as window=1s/60s: on for so long of each period; or
     /// graphs: on, with graphs as a whole instead of their nodes, which costs less
     #[arg(

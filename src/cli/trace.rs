@@ -1,6 +1,6 @@
 //! Options of `gpuscope trace`.
 
-use super::Options;
+use super::{Gpu, Options};
 use crate::text::parse::parse_seconds;
 use clap::Args;
 use std::time::Duration;
@@ -33,6 +33,8 @@ pub struct TraceArgs {
     /// Stop after this time: 10s, 5min; a bare number is seconds
     #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub gpu: Gpu,
     #[command(flatten)]
     pub options: Options,
 }

@@ -14,7 +14,7 @@ mod stop;
 mod verdict;
 
 pub(crate) use destination::{coloured, destination, encoder, format, print_summary, words};
-pub(crate) use gpu::watch_gpu;
+pub(crate) use gpu::{watch_gpu, watch_gpu_of};
 pub(crate) use program::{find_program, search_path};
 pub(crate) use runner::runner;
 pub(crate) use setup::{CALL_RING, SPARE_ROWS, fleet_setup};

@@ -3,7 +3,7 @@
 use super::launched::{self, End, Launched};
 use super::prepare::{self, Subject};
 use super::running::Running;
-use crate::cli::{Content, DumpOn, GpuChoice, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
+use crate::cli::{Content, DumpOn, Options, RecordArgs, Rotate, Stacks, SummaryFormat};
 use crate::clock::clock_now;
 use crate::model::summary::Summary;
 use crate::output::{file, say};
@@ -44,17 +44,15 @@ fn of_running(args: &RecordArgs) -> Result<ExitCode> {
         let words = "nothing to record\nhint: -p PID, --all for every process, or -- CMD to start one";
         bail!(Usage(words.to_owned()));
     }
-    if matches!(args.gpu.gpu, GpuChoice::On(_)) {
-        let words = "--gpu: what runs already has not loaded what asks CUPTI\nhint: -- CMD starts it";
-        bail!(Usage(words.to_owned()));
-    }
     let running = Running {
         pids: &args.pids,
         all: args.all,
     };
     let (mut tracer, mut keeper) = begun(args, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
-    running.attach(&mut tracer)?;
+    running.attach_and(&mut tracer, |tracer| {
+        prepare::watch_gpu_of(tracer, args.gpu, &args.options(), &args.pids)
+    })?;
     let deadline = args.duration.map(|time| Instant::now() + time);
     let over = || stop.is_set() || deadline.is_some_and(|deadline| Instant::now() >= deadline) || running.are_over();
     let mut outcome = Ok(());

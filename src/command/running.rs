@@ -34,6 +34,14 @@ impl Running<'_> {
     /// # Errors
     /// A process may not be looked at.
     pub(crate) fn attach(&self, tracer: &mut Tracer) -> Result<()> {
+        self.attach_and(tracer, |_| Ok(()))
+    }
+
+    /// The same, and what else needs the rights that are given up then.
+    ///
+    /// # Errors
+    /// A process may not be looked at, or that fails.
+    pub(crate) fn attach_and(&self, tracer: &mut Tracer, also: impl FnOnce(&mut Tracer) -> Result<()>) -> Result<()> {
         for pid in self.pids {
             tracer.add_process(*pid)?;
         }
@@ -42,6 +50,7 @@ impl Running<'_> {
         }
         tracer.begin_counting();
         await_agents(tracer)?;
+        also(tracer)?;
         rights::after_attaching(tracer);
         say(format_args!(
             "gpuscope: tracing {} functions by {}; Ctrl-C ends it",

@@ -25,7 +25,9 @@ pub(crate) fn run(args: TraceArgs) -> Result<ExitCode> {
     };
     let mut tracer = traced::tracer(&args.options, &Subject::Running(running.scope()?))?;
     let stop = prepare::stop_flag()?;
-    running.attach(&mut tracer)?;
+    running.attach_and(&mut tracer, |tracer| {
+        prepare::watch_gpu_of(tracer, args.gpu, &args.options, &args.pids)
+    })?;
     let deadline = args.duration.map(|time| Instant::now() + time);
     let over = |tracer: &Tracer| {
         stop.is_set()

@@ -4,10 +4,11 @@
 //! `model::activity`.
 
 use super::Tracer;
-use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_STREAM, ActivityRecord};
-use crate::activity::{Activities, INJECTION, Report as Told, Wish};
+use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_ON, ACTIVITY_STREAM, ActivityRecord};
+use crate::activity::{self, Activities, INJECTION, Report as Told, Wish};
 use crate::catalog::{Class, Layer, Step};
 use crate::decode::{Call, Value};
+use crate::discover;
 use crate::model::activity::{
     Account, Activity, Cause, Coverage, DeviceReport, Given, Limits, Matcher, Matching, Overhead, OverheadSums, Report,
     Sites, Turn, Waiting,
@@ -22,6 +23,11 @@ use anyhow::{Result, bail};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Processes hand over what was done each tenth of a second, and are awaited for so long.
+const HANDED_OVER: Duration = Duration::from_millis(400);
+const HAND_OVER_STEP: Duration = Duration::from_millis(5);
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -41,6 +47,8 @@ pub(super) struct GpuPlane {
     account: Account,
     overheads: OverheadSums,
     comms: HashMap<u32, String>,
+    /// When calls ceased to count, CLOCK_MONOTONIC ns: what devices began later belongs to none.
+    pub(super) until: Option<u64>,
     pub(super) matcher: Matcher,
     matching: Matching,
     pub(super) waiting: Waiting,
@@ -149,7 +157,7 @@ impl GpuPlane {
         let Ok(activities) = &self.activities else {
             return Ok(Vec::new());
         };
-        let words = match given.filter(|path| !path.is_empty()) {
+        let words = match given.filter(|path| activity::is_taken(Some(path.clone()))) {
             Some(other) => format!(
                 "{INJECTION} is set to {} already, and has room for one library\nhint: unset it",
                 other.display()
@@ -214,6 +222,7 @@ impl Tracer {
             account: Account::default(),
             overheads: OverheadSums::default(),
             comms: HashMap::new(),
+            until: None,
             matcher: Matcher::default(),
             matching: Matching::default(),
             waiting: Waiting::default(),
@@ -223,6 +232,24 @@ impl Tracer {
             layer,
         });
         Ok(())
+    }
+
+    /// Has process `pid`, which runs already and waits for that, tell what devices execute for it from now on.
+    ///
+    /// # Errors
+    /// It must, and does not answer.
+    pub(crate) fn visit_gpu(&mut self, pid: u32) -> Result<()> {
+        let Some(gpu) = &mut self.gpu else { return Ok(()) };
+        let Ok(activities) = &gpu.activities else { return Ok(()) };
+        match activities.visit(pid) {
+            Ok(_) => Ok(()),
+            Err(error) if gpu.demand.must => Err(error.context("failed to ask what the GPU executes")),
+            Err(error) => {
+                let words = message(&error).replace('\n', "; ");
+                say(format_args!("gpuscope: what the GPU executes is not recorded: {words}"));
+                Ok(())
+            }
+        }
     }
 
     /// What a program that is started needs for that.
@@ -273,11 +300,33 @@ impl Tracer {
             let Some(activity) = Activity::of(source, record, &mut self.launches) else {
                 return;
             };
+            if gpu.until.is_some_and(|until| activity.begin > until) {
+                return;
+            }
             gpu.account.add(&activity);
             if matched {
                 self.window.run(activity);
             }
         });
+    }
+
+    /// What is asked for ends at `ended`, CLOCK_MONOTONIC ns: programs that go on hand over what was done until then.
+    pub(super) fn await_activities(&mut self, ended: u64) {
+        let Some(gpu) = self.gpu.as_mut() else { return };
+        gpu.until = Some(ended);
+        let until = Instant::now() + HANDED_OVER;
+        loop {
+            self.take_activities();
+            let mut reports = self.gpu.iter().flat_map(GpuPlane::reports);
+            let owes = |told: &Told| {
+                let is_on = told.head.state == ACTIVITY_ON && told.head.flushed < ended;
+                is_on && !discover::has_ended(told.pid)
+            };
+            if !reports.any(|told| owes(&told)) || Instant::now() >= until {
+                break;
+            }
+            std::thread::sleep(HAND_OVER_STEP);
+        }
     }
 
     pub(super) fn write_activity(&mut self, activity: &Activity) {
@@ -293,7 +342,7 @@ impl Tracer {
         gpu.sites.add(activity);
         gpu.waiting.run(activity);
         let known = gpu.comms.entry(activity.pid);
-        let comm = known.or_insert_with(|| crate::discover::comm(activity.pid, activity.pid).unwrap_or_default());
+        let comm = known.or_insert_with(|| discover::comm(activity.pid, activity.pid).unwrap_or_default());
         let made = self.maker.activity(activity, comm, self.full_names, encoder.keeps());
         if let Ok(findings) = &mut self.findings {
             Taker::take(findings.as_mut(), &made);

@@ -3,6 +3,7 @@
 //! Owns who is told of a birth, a new program, an end. What is attached then is [`super::targets`]' business.
 
 use super::{Scope, Tracer};
+use crate::activity;
 use crate::discover;
 use crate::engine::Arrival;
 use crate::model::beside::Happening;
@@ -35,6 +36,8 @@ impl Tracer {
         match notice.kind {
             // what a probe costs is measured by calls of our own
             wire::NOTICE_THREAD if notice.tgid == std::process::id() => {}
+            // it is ours: CUPTI calls the driver in it
+            wire::NOTICE_THREAD if comm == activity::THREAD => self.leave_out(notice.tid),
             wire::NOTICE_THREAD => {
                 self.callers.insert(notice.tgid);
                 self.burden.meet(notice.tgid);

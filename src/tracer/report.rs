@@ -35,6 +35,7 @@ impl Tracer {
         self.engine.count_calls(false);
         let ended = monotonic_ns();
         self.handle_remaining();
+        self.await_activities(ended);
         self.look_for_hanging(ended);
         let calls = (self.open_calls(), self.switches());
         self.look_at_all_code();

@@ -11,7 +11,7 @@ use crate::frame::json::frames_json;
 use crate::frame::lines::frame_place;
 use crate::model::beside::{Measure, Measured};
 use crate::model::outside::Outside;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -55,6 +55,8 @@ pub(super) struct SamplePlane {
     /// Dropped before the rings that its programs write to.
     _switches: Hooks,
     clocks: HashMap<u32, Box<dyn Hook>>,
+    /// Threads that are ours within programs.
+    ours: HashSet<u32>,
     records: Records,
     known: HashMap<u64, Known>,
     pending: Vec<Pending>,
@@ -78,6 +80,7 @@ impl SamplePlane {
         Ok(SamplePlane {
             _switches: engine.attach_samples().map_err(words)?,
             clocks: HashMap::new(),
+            ours: HashSet::new(),
             records,
             known: HashMap::new(),
             pending: Vec::new(),
@@ -122,6 +125,9 @@ impl SamplePlane {
     }
 
     fn take(&mut self, sample: Sample, sites: &mut SitePlane) {
+        if self.ours.contains(&sample.stack.tid) {
+            return;
+        }
         let thread = (sample.stack.tgid, sample.stack.tid);
         let running = sample.running();
         let stack = coarse(sample.stack, running);
@@ -197,6 +203,13 @@ fn coarse(mut stack: crate::stack::wire::SiteEvent, running: bool) -> crate::sta
 }
 
 impl Tracer {
+    /// This thread is ours: where it is says nothing of the program.
+    pub(super) fn leave_out(&mut self, tid: u32) {
+        if let Some(samples) = self.samples.as_mut() {
+            samples.ours.insert(tid);
+        }
+    }
+
     /// Where this thread is will be sampled from now on.
     pub(super) fn begin_clock(&mut self, tid: u32) {
         if let Some(samples) = self.samples.as_mut() {

@@ -37,6 +37,7 @@ mod inside_programs;
 mod inside_ranges;
 mod inside_sites;
 mod kernels;
+mod late_gpu;
 mod leaks;
 mod lifecycle;
 mod meaning;

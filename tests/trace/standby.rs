@@ -14,18 +14,18 @@ use std::time::{Duration, Instant};
 const GPUSCOPE: &str = env!("CARGO_BIN_EXE_gpuscope");
 
 /// `gpuscope preload -- …` with what programs carry in a folder of the test's own.
-struct Preload {
+pub(crate) struct Preload {
     data: tempfile::TempDir,
 }
 
 impl Preload {
-    fn new() -> Preload {
+    pub(crate) fn new() -> Preload {
         Preload {
             data: tempfile::tempdir().expect("a folder"),
         }
     }
 
-    fn of(&self, program: &OsStr) -> Command {
+    pub(crate) fn of(&self, program: &OsStr) -> Command {
         let mut command = Command::new(GPUSCOPE);
         command
             .args(["preload", "--"])

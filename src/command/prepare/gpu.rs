@@ -1,9 +1,10 @@
 //! Whether what the GPU executes is recorded.
 
-use crate::activity::Wish;
+use crate::activity::{self, Wish};
 use crate::cli::{Gpu, GpuChoice, Options};
+use crate::refusal::Usage;
 use crate::tracer::{Demand, Tracer};
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 /// Has the command that is about to be started load what asks CUPTI, where that was not forbidden. Where only some calls are shown,
 /// activities become lines if they were asked for.
@@ -26,3 +27,22 @@ pub(crate) fn watch_gpu(tracer: &mut Tracer, gpu: Gpu, options: &Options) -> Res
         }),
     }
 }
+
+/// The same of processes that run already, as far as they wait to be asked (`gpuscope preload`).
+///
+/// # Errors
+/// It was asked for, and none of them does, or one does not answer.
+pub(crate) fn watch_gpu_of(tracer: &mut Tracer, gpu: Gpu, options: &Options, pids: &[u32]) -> Result<()> {
+    let waiting: Vec<u32> = pids.iter().copied().filter(|pid| activity::is_waiting(*pid)).collect();
+    if waiting.is_empty() {
+        return match gpu.gpu {
+            GpuChoice::On(_) => bail!(Usage(NONE_WAITS.to_owned())),
+            GpuChoice::Auto | GpuChoice::Off => Ok(()),
+        };
+    }
+    watch_gpu(tracer, gpu, options)?;
+    waiting.into_iter().try_for_each(|pid| tracer.visit_gpu(pid))
+}
+
+const NONE_WAITS: &str = "--gpu: what runs already has not loaded what asks CUPTI, or has not called CUDA yet\n\
+                          hint: gpuscope preload -- CMD starts it so that it can be asked later; run or record -- CMD from its start";

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
@@ -35,6 +36,7 @@
 static struct {
 	char *shared;
 	int socket;
+	int waits; /* a thread waits for gpuscope, and records itself */
 	pthread_t thread;
 } own = { .socket = -1 };
 
@@ -69,15 +71,21 @@ static void set_state(uint32_t state, uint32_t step, uint32_t error)
 #include "streams.h"
 #include "life.h"
 #include "finding.h"
+#include "standby.h"
 
 /* What CUDA calls in cuInit. 1: all is well, which it is for CUDA whatever has become of us. */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	static int begun;
+	const char *path = getenv("GPUSCOPE_ACTIVITY");
 
-	if (__atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL) || !meet())
+	if (!path || __atomic_exchange_n(&begun, 1, __ATOMIC_ACQ_REL))
 		return 1;
-	head()->began = now_ns();
-	ask_cupti();
+	if (!strcmp(path, STANDBY)) {
+		stand_by();
+	} else if (meet(path)) {
+		head()->began = now_ns();
+		ask_cupti();
+	}
 	return 1;
 }

@@ -98,11 +98,17 @@ enum activity_kind {
 	ACTIVITY_DEVICE,   /* no work: how many multiprocessors a device has, and what each has room for */
 };
 
+enum activity_turn {
+	TURN_OPENED,
+	TURN_CLOSED,
+	TURN_LATE, /* the program had run before, and is recorded from now on */
+};
+
 /* What a device has done. */
 struct activity_record {
 	__u64 begin; /* CLOCK_MONOTONIC ns */
 	__u64 end;
-	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: 1 at its end */
+	__u64 bytes; /* of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: enum activity_turn */
 	__u64 node;  /* of a graph */
 	__u32 graph; /* 0: of none */
 	__u32 device;

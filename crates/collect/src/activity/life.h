@@ -103,6 +103,16 @@ static void flush(uint32_t how)
 		__atomic_store_n(&head()->flushed, at, __ATOMIC_RELEASE);
 }
 
+/* gpuscope is gone: what CUPTI has still is for nobody, the next gpuscope neither. */
+static void leave(void)
+{
+	on = 0;
+	stop_asking();
+	if (own.waits)
+		flush(CUPTI_FLUSH_FORCED);
+	set_state(ACTIVITY_LEFT, STEP_NONE, 0);
+}
+
 static void say_ended(void)
 {
 	pthread_mutex_lock(&life.lock);
@@ -116,9 +126,7 @@ static void *look_after(void *unused)
 	prctl(PR_SET_NAME, "gpuscope-gpu");
 	while (!is_over()) {
 		if (is_alone()) {
-			stop_asking();
-			set_state(ACTIVITY_LEFT, STEP_NONE, 0);
-			on = 0;
+			leave();
 			say_ended();
 			return NULL;
 		}
@@ -156,7 +164,7 @@ static void in_child(void)
 	on = 0;
 }
 
-static int start_thread(void)
+static int start_thread(void *(*run)(void *))
 {
 	pthread_condattr_t monotonic;
 	sigset_t all, before;
@@ -167,7 +175,7 @@ static int start_thread(void)
 	pthread_cond_init(&life.changed, &monotonic);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(&own.thread, NULL, look_after, NULL);
+	failed = pthread_create(&own.thread, NULL, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (!failed)
 		pthread_detach(own.thread);
@@ -210,6 +218,7 @@ static int ask(uint32_t *step)
 /* What CUPTI answers where it refuses; 0: from now on it tells what is done. */
 static int begin(void)
 {
+	static int registered;
 	uint32_t step = STEP_SUBSCRIBE;
 	int error = cupti.subscribe(&subscriber, hear, NULL);
 
@@ -225,7 +234,7 @@ static int begin(void)
 	}
 	if (!error)
 		set_state(ACTIVITY_ON, STEP_NONE, 0);
-	if (!error && start_thread()) {
+	if (!error && !own.waits && start_thread(look_after)) {
 		step = STEP_THREAD;
 		error = -1;
 	}
@@ -235,7 +244,10 @@ static int begin(void)
 		set_state(ACTIVITY_REFUSED, step, error);
 		return error;
 	}
-	pthread_atfork(NULL, NULL, in_child);
-	atexit(at_exit);
+	if (!registered) {
+		registered = 1;
+		pthread_atfork(NULL, NULL, in_child);
+		atexit(at_exit);
+	}
 	return 0;
 }

@@ -61,20 +61,28 @@ static int map_shared(int file)
 	return 0;
 }
 
-static int meet(void)
+/* Has gpuscope, at the other end of a connection, give us memory. */
+static int greet(int socket)
 {
 	const struct activity_message greeting = { .magic = ACTIVITY_MAGIC };
-	const char *path = getenv("GPUSCOPE_ACTIVITY");
-	int socket = path ? connected(path) : -1, file = -1;
+	int file = -1;
+
+	if (send(socket, &greeting, sizeof(greeting), MSG_NOSIGNAL) == sizeof(greeting))
+		file = received_file(socket);
+	if (file < 0 || !map_shared(file))
+		return 0;
+	own.socket = socket;
+	return 1;
+}
+
+static int meet(const char *path)
+{
+	int socket = connected(path);
 
 	if (socket < 0)
 		return 0;
-	if (send(socket, &greeting, sizeof(greeting), MSG_NOSIGNAL) == sizeof(greeting))
-		file = received_file(socket);
-	if (file < 0 || !map_shared(file)) {
-		close(socket);
-		return 0;
-	}
-	own.socket = socket;
-	return 1;
+	if (greet(socket))
+		return 1;
+	close(socket);
+	return 0;
 }

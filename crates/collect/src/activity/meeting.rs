@@ -60,6 +60,13 @@ impl Shared {
         self.processes().iter().map(Process::report).collect()
     }
 
+    /// One that we have called.
+    pub(super) fn add(&self, caller: Caller) -> Result<()> {
+        let process = Process::meet(caller, self.wish)?;
+        self.processes().push(process);
+        Ok(())
+    }
+
     /// A process begins, if it is one of those that are expected.
     fn let_in(&self, caller: Caller, message: &ActivityMessage) {
         let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);

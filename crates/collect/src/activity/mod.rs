@@ -8,10 +8,12 @@ pub mod hostile;
 mod meeting;
 mod process;
 pub mod shared;
+mod visit;
 
 pub use process::{Report, Source, Windows, Wish};
+pub use visit::is_waiting;
 
-use crate::inside::folder::{ACTIVITY, Folder};
+use crate::inside::folder::{self, ACTIVITY, Folder};
 use crate::inside::socket::Listener;
 use anyhow::Result;
 use meeting::{Meeting, Shared};
@@ -19,8 +21,16 @@ use shared::ActivityRecord;
 use std::ffi::OsString;
 use std::sync::Arc;
 
+/// As the library's own thread is called.
+pub const THREAD: &str = "gpuscope-gpu";
 /// What has CUDA load a library in each process.
 pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
+
+/// Whether another tool has CUDA load its library, by what a program's environment has for [`INJECTION`].
+#[must_use]
+pub fn is_taken(given: Option<OsString>) -> bool {
+    folder::is_taken(given)
+}
 
 /// What GPUs have executed.
 pub struct Activities {
@@ -43,6 +53,17 @@ impl Activities {
             shared,
             folder,
         })
+    }
+
+    /// Asks process `pid`, which runs already, from now on; false: it does not wait for that (`gpuscope preload`).
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn visit(&self, pid: u32) -> Result<bool> {
+        match visit::call_at(pid)? {
+            Some(caller) => self.shared.add(caller).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// What a program has to be started with; `user`: somebody else as whom it is started.

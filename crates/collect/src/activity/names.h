@@ -24,6 +24,12 @@ static int is_name(uint32_t number, const char *text)
 	       !strncmp(kept, text, name->bytes) && (name->bytes == MOST_NAME_BYTES || !text[name->bytes]);
 }
 
+/* Before another gpuscope's memory. */
+static void forget_names(void)
+{
+	memset(seen, 0, sizeof(seen));
+}
+
 /* The number of a new name; 0: there is no room. */
 static uint32_t add_name(const char *text)
 {

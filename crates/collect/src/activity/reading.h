@@ -178,6 +178,9 @@ static void add_record(struct batch *batch, const uint8_t *from)
 	}
 	to->begin += clock_offset;
 	to->end += clock_offset;
+	/* what CUPTI still had of another gpuscope's time */
+	if (own.waits && to->end <= head()->began)
+		return;
 	batch->names[batch->count] = NULL;
 	if (to->kind == ACTIVITY_KERNEL)
 		memcpy(&batch->names[batch->count], from + KERNEL_NAME, sizeof(char *));

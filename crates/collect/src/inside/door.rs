@@ -99,6 +99,12 @@ pub(super) fn build_behind(pid: u32) -> Option<u64> {
     page_of(&file_of(pid)?).map(|page| page.build)
 }
 
+/// Where doors of a user's programs may be, seen from the root of one of them.
+pub(crate) fn folders_of(root: &Path, user: u32) -> Vec<PathBuf> {
+    let folder = |place: &&str| root.join(place).join(format!("{FOLDER}{user}"));
+    PLACES.iter().map(|place| folder(&place)).collect()
+}
+
 /// The file behind which process `pid` waits: its user's, made by itself.
 fn file_of(pid: u32) -> Option<File> {
     let root = PathBuf::from(format!("/proc/{pid}/root"));
@@ -131,7 +137,7 @@ fn folders_in(place: &Path) -> Vec<PathBuf> {
 }
 
 /// What a process calls itself, in its own namespace.
-fn own_number(pid: u32) -> Option<u32> {
+pub(crate) fn own_number(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     // before Linux 4.1 nothing says it
@@ -163,7 +169,8 @@ pub(crate) fn sweep() {
         let folder = Path::new("/").join(place).join(format!("{FOLDER}{own}"));
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
         for entry in entries {
-            let is_over = |name: &str| name.parse().is_ok_and(crate::discover::is_gone);
+            let number = |name: &str| name.strip_suffix(".gpu").unwrap_or(name).parse();
+            let is_over = |name: &str| number(name).is_ok_and(crate::discover::is_gone);
             if entry.file_name().to_str().is_some_and(is_over) {
                 let _ = std::fs::remove_file(entry.path());
             }

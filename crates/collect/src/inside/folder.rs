@@ -6,6 +6,7 @@
 mod environment;
 mod places;
 
+pub(crate) use environment::is_taken;
 pub(super) use environment::{INJECTION, leave_injection, variables};
 pub(super) use places::{let_run, may_be_run, places};
 

@@ -10,6 +10,7 @@ use super::samples::Samples;
 use super::switches::Switches;
 use super::tables::{self, Entries};
 use super::{arena, pending::Submitted};
+use crate::activity;
 use crate::clock::monotonic_ns;
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
@@ -216,7 +217,7 @@ impl Members {
     }
 
     fn meet(&mut self, notice: &Notice) {
-        if notice.kind == wire::NOTICE_THREAD {
+        if notice.kind == wire::NOTICE_THREAD && wire::text_of(&notice.comm) != activity::THREAD {
             let before = self
                 .living
                 .iter()

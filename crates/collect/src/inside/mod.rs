@@ -7,7 +7,7 @@
 mod alive;
 mod arena;
 mod attendant;
-mod door;
+pub(crate) mod door;
 pub(crate) mod folder;
 #[cfg(any(test, fuzzing))]
 pub mod hostile;

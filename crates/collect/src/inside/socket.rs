@@ -76,6 +76,36 @@ impl Listener {
 }
 
 impl Caller {
+    /// One who listens at `path`, whom we call: who that is, as the kernel says. It is awaited for a moment.
+    ///
+    /// # Errors
+    /// Nobody listens there.
+    pub(crate) fn to(path: &Path) -> Result<Caller> {
+        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: makes a descriptor that nobody else owns
+        let connection = unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")?;
+        let (address, bytes) = address_of(path);
+        // SAFETY: the address is one, and as long as is said; then a plain call on a descriptor of ours
+        let connected = unsafe {
+            libc::connect(connection.as_raw_fd(), (&raw const address).cast(), bytes) == 0
+                && libc::fcntl(connection.as_raw_fd(), libc::F_SETFL, 0) == 0
+        };
+        if !connected {
+            return Err(io::Error::last_os_error()).context("nobody answers");
+        }
+        let peer = peer_of(&connection).context("it is not known who answers")?;
+        Ok(Caller {
+            connection,
+            pid: u32::try_from(peer.pid).unwrap_or(0),
+            uid: peer.uid,
+        })
+    }
+
+    /// What it says, if that is a message of these.
+    pub(crate) fn hear<M: Plain>(&self) -> Option<M> {
+        receive(&self.connection)
+    }
+
     /// Whether its end of the connection is closed: it has gone, or has ended.
     pub(crate) fn has_left(&self) -> bool {
         let mut polled = libc::pollfd {

@@ -5,10 +5,11 @@
 //! for. How one is woken is `door`'s business.
 
 use super::arena::ArenaCall;
-use super::folder::{self, AGENT};
+use super::folder::{self, ACTIVITY, AGENT};
 use super::plan;
 use super::run::Run;
 use super::{door, name_of};
+use crate::activity;
 use crate::catalog::Catalog;
 use crate::elf::{ElfFile, probe_site};
 use crate::engine::Point;
@@ -46,6 +47,10 @@ pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result
     standby.push(&folder);
     let mut all = folder::variables(&folder.join(AGENT.file), preloaded, standby);
     folder::leave_injection(&mut all, std::env::var_os(folder::INJECTION));
+    if !folder::is_taken(std::env::var_os(activity::INJECTION)) {
+        all.push((activity::INJECTION.into(), folder.join(ACTIVITY.file).into()));
+        all.push((ACTIVITY.variable.into(), STANDBY.into()));
+    }
     Ok(all)
 }
 
@@ -194,7 +199,7 @@ fn install(parent: &Path) -> Result<PathBuf> {
 /// What tells this gpuscope, on this machine, from any other: its agent, where it lies, and the dynamic linkers.
 fn version_of(program: &Path) -> String {
     let mut hasher = DefaultHasher::new();
-    (own_build(), program).hash(&mut hasher);
+    (own_build(), ACTIVITY.bytes, program).hash(&mut hasher);
     for path in system_linkers() {
         // whole seconds: an image keeps no more
         let facts = fs::metadata(&path).map(|facts| (facts.size(), facts.mtime())).ok();
@@ -213,7 +218,7 @@ fn is_whole(folder: &Path) -> Result<bool> {
     if !facts.is_dir() || ![0, own].contains(&facts.uid()) || facts.mode() & 0o022 != 0 {
         bail!("{} is somebody else's", folder.display());
     }
-    Ok([AGENT.file, LINKERS, PLANNER]
+    Ok([AGENT.file, ACTIVITY.file, LINKERS, PLANNER]
         .iter()
         .all(|name| folder.join(name).exists()))
 }
@@ -221,7 +226,9 @@ fn is_whole(folder: &Path) -> Result<bool> {
 fn fill(folder: &Path, program: &Path) -> Result<()> {
     DirBuilder::new().mode(0o755).create(folder)?;
     fs::write(folder.join(AGENT.file), AGENT.bytes)?;
+    fs::write(folder.join(ACTIVITY.file), ACTIVITY.bytes)?;
     folder::let_run(&folder.join(AGENT.file))?;
+    folder::let_run(&folder.join(ACTIVITY.file))?;
     fs::write(folder.join(LINKERS), linkers())?;
     symlink(program, folder.join(PLANNER))?;
     Ok(())

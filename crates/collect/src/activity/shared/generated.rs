@@ -128,6 +128,12 @@ pub const ACTIVITY_WINDOW: u8 = 7;
 /// No work: how many multiprocessors a device has, and what each has room for.
 pub const ACTIVITY_DEVICE: u8 = 8;
 
+// `enum activity_turn`
+pub const TURN_OPENED: u64 = 0;
+pub const TURN_CLOSED: u64 = 1;
+/// The program had run before, and is recorded from now on.
+pub const TURN_LATE: u64 = 2;
+
 /// What a device has done.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,8 +141,8 @@ pub struct ActivityRecord {
     /// CLOCK_MONOTONIC ns.
     pub begin: u64,
     pub end: u64,
-    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: 1 at
-    /// its end.
+    /// Of a stream: its handle; of overhead: CUPTI's kind; of a device: its multiprocessors; of a window: `enum
+    /// activity_turn`.
     pub bytes: u64,
     /// Of a graph.
     pub node: u64,

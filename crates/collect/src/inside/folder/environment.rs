@@ -1,6 +1,6 @@
 //! What a program is started with so that it loads an agent, beside what it loads already.
 
-use super::AGENT;
+use super::{ACTIVITY, AGENT};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -43,6 +43,12 @@ pub(in crate::inside) fn leave_injection(
     let other = other.filter(|path| !path.as_os_str().is_empty() && !is_agent(path))?;
     all.retain(|(name, _)| name != INJECTION);
     Some(other)
+}
+
+/// Whether CUDA is to load somebody else's library, by what the environment has for that.
+pub(crate) fn is_taken(given: Option<OsString>) -> bool {
+    let path = given.map(PathBuf::from).unwrap_or_default();
+    !path.as_os_str().is_empty() && path.file_name() != Some(OsStr::new(ACTIVITY.file))
 }
 
 /// Has programs with a sanitizer of their own start though theirs is not the first library; what the user sets comes later.

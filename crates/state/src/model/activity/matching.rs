@@ -95,7 +95,7 @@ impl Matcher {
     /// Recording of a process begins, or ends for a while: calls that are entered between give devices what is not told of.
     pub fn turn(&mut self, pid: u32, turn: Turn) {
         self.windows.entry(pid).or_default().turn(turn);
-        if let Turn::Opened(at) = turn {
+        if let Turn::Opened(at) | Turn::Late(at) = turn {
             self.opened.entry(pid).or_default().push_back(at);
         }
     }

@@ -2,13 +2,15 @@
 //!
 //! Owns which time lies within. Between windows nothing is known of devices, neither that they worked nor that they did not.
 
-use crate::activity::shared::{ACTIVITY_WINDOW, ActivityRecord};
+use crate::activity::shared::{ACTIVITY_WINDOW, ActivityRecord, TURN_LATE, TURN_OPENED};
 
 /// Recording begins, or ends for a while, CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Opened(u64),
     Closed(u64),
+    /// It begins once and for all, in a program that has run before.
+    Late(u64),
 }
 
 impl Turn {
@@ -16,7 +18,8 @@ impl Turn {
     #[must_use]
     pub fn of(record: &ActivityRecord) -> Option<Turn> {
         (record.kind == ACTIVITY_WINDOW).then_some(match record.bytes {
-            0 => Turn::Opened(record.begin),
+            TURN_OPENED => Turn::Opened(record.begin),
+            TURN_LATE => Turn::Late(record.begin),
             _ => Turn::Closed(record.end),
         })
     }
@@ -39,7 +42,7 @@ impl Windows {
         match (turn, last) {
             (Turn::Closed(at), Some(last)) => last.closed = at.max(last.opened),
             (Turn::Closed(_), None) => {}
-            (Turn::Opened(at), last) => {
+            (Turn::Opened(at) | Turn::Late(at), last) => {
                 if let Some(last) = last {
                     last.closed = at;
                 }

@@ -1,0 +1,174 @@
+/* A program that may be asked later what its GPUs execute (gpuscope preload): a thread waits at a socket of its own until a
+ * gpuscope of the same user, or root's, calls. CUPTI is neither loaded nor asked before.
+ */
+
+#define STANDBY "standby:"
+#define DOORS "gpuscope-doors-" /* as the agent's doors: a folder of the user's that nobody else may enter */
+#define MOST_CALLS 64           /* of gpuscope: each has mapped memory anew */
+
+/* A descriptor of ours. The program may close what it has not opened, and have another file there. */
+struct held {
+	int fd;
+	ino_t inode;
+};
+
+static struct held listening = { .fd = -1 };
+
+static struct held hold(int fd)
+{
+	struct stat status;
+
+	return (struct held){ .fd = fd, .inode = fstat(fd, &status) ? 0 : status.st_ino };
+}
+
+static int is_held(struct held held)
+{
+	struct stat status;
+
+	return held.fd >= 0 && !fstat(held.fd, &status) && S_ISSOCK(status.st_mode) &&
+	       status.st_ino == held.inode;
+}
+
+static void let_go(struct held held)
+{
+	if (is_held(held))
+		close(held.fd);
+}
+
+/* A folder that only this user may look at; what somebody else has planted is none. */
+static int is_ours_alone(const char *folder)
+{
+	struct stat status;
+
+	return !lstat(folder, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+	       !(status.st_mode & 077);
+}
+
+static int listen_in(const char *place)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char folder[64];
+	int fd;
+
+	snprintf(folder, sizeof(folder), "%s/" DOORS "%u", place, geteuid());
+	mkdir(folder, 0700);
+	if (!is_ours_alone(folder))
+		return -1;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/%d.gpu", folder, getpid());
+	unlink(address.sun_path); /* of a process that had our number */
+	if (!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 4))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Of this user, or root's. */
+static int is_friend(int connection)
+{
+	struct ucred peer;
+	socklen_t bytes = sizeof(peer);
+
+	return !getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* Calls of before are not told of. */
+static void write_late(void)
+{
+	struct batch batch = { .count = 1 };
+
+	batch.records[0].kind = ACTIVITY_WINDOW;
+	batch.records[0].begin = batch.records[0].end = now_ns();
+	batch.records[0].bytes = TURN_LATE;
+	write_batch(&batch);
+}
+
+static void forget_all(struct held connection)
+{
+	pthread_mutex_lock(&lock);
+	/* what CUPTI hands over late still finds memory there */
+	madvise(own.shared, SHARED_BYTES, MADV_REMOVE);
+	forget_names();
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_lock(&life.lock);
+	life.ended = 0;
+	pthread_mutex_unlock(&life.lock);
+	let_go(connection);
+	own.socket = -1;
+	is_open = 0;
+}
+
+/* Until gpuscope has gone, or has been closed by the program. */
+static void wait_for_end(struct held connection)
+{
+	struct pollfd end = { .fd = connection.fd };
+
+	while (is_held(connection) && (poll(&end, 1, -1) >= 0 || errno == EINTR)) {
+		if (end.revents)
+			return;
+	}
+}
+
+/* Records as long as gpuscope is there. */
+static void attend(int connection)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+	struct held held = hold(connection);
+
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (!is_friend(connection) || !greet(connection)) {
+		close(connection);
+		return;
+	}
+	head()->began = now_ns();
+	ask_cupti();
+	if (on) {
+		write_late();
+		look_after(NULL);
+	}
+	/* why there is nothing can be read as long */
+	wait_for_end(held);
+	forget_all(held);
+}
+
+static void *wait_for_gpuscope(void *unused)
+{
+	int calls = 0, connection;
+
+	prctl(PR_SET_NAME, "gpuscope-gpu");
+	while (calls < MOST_CALLS && !life.ending && is_held(listening)) {
+		connection = accept4(listening.fd, NULL, NULL, SOCK_CLOEXEC);
+		if (connection >= 0) {
+			attend(connection);
+			calls++;
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			break;
+		}
+	}
+	let_go(listening);
+	return NULL;
+}
+
+static void close_in_child(void)
+{
+	let_go(listening);
+}
+
+static void stand_by(void)
+{
+	int fd = listen_in("/dev/shm");
+
+	if (fd < 0)
+		fd = listen_in("/tmp");
+	if (fd < 0)
+		return;
+	listening = hold(fd);
+	own.waits = 1;
+	pthread_atfork(NULL, NULL, close_in_child);
+	if (start_thread(wait_for_gpuscope))
+		let_go(listening);
+}

@@ -1,0 +1,158 @@
+//! What the GPU executes, asked of programs that run already: those that `gpuscope preload` has started tell it, as often as wanted,
+//! and go their way.
+
+use crate::standby::Preload;
+use crate::support::{Gpuscope, Program, Trace, eventually, number, sim_cupti, sim_text, text};
+use crate::work_truth::log::{Log, Logs, Operation};
+use std::ffi::OsStr;
+use std::process::Stdio;
+
+/// Kernels of a step.
+const STEP: usize = 4;
+/// Work that lasts for some seconds.
+const WORK: [&str; 11] = [
+    "stall",
+    "--steps",
+    "400",
+    "--kernels",
+    "4",
+    "--kernel-ns",
+    "1000000",
+    "--host-ns",
+    "10000000",
+    "--sync",
+    "device",
+];
+
+fn started(preload: &Preload, logs: &Logs) -> Program {
+    let sim = sim_text("gpusim");
+    let mut command = preload.of(OsStr::new(&sim));
+    command
+        .args(WORK)
+        .env("GPUSIM_WORK", logs.setting())
+        .stdin(Stdio::null());
+    let program = Program::start(command.env("GPUSCOPE_CUPTI", sim_cupti()));
+    eventually("its first work", || logs.written_bytes() > 0);
+    program
+}
+
+fn traced(pid: u32, options: &[&str]) -> Trace {
+    let pid = pid.to_string();
+    let all: Vec<&str> = ["-p", &pid, "--duration", "700ms"]
+        .into_iter()
+        .chain(options.iter().copied())
+        .collect();
+    Gpuscope::trace(&all).finish().ok()
+}
+
+/// From the first activity on nothing is missing: each is of the next launch that was seen, and was executed when the driver says.
+fn assert_executed(trace: &Trace, log: &Log, what: &str) {
+    let devices = trace.summary()["gpu"]["devices"].as_array().expect("devices");
+    assert_eq!(devices.len(), 1, "{what}: {}", trace.stderr);
+    let told = &devices[0];
+    let (first, last) = (number(told, "first_ns"), number(told, "last_ns"));
+    // one that ran when it began to be asked counts from then on
+    let ran = |one: &&Operation| one.op == "kernel" && first < one.end_ns && one.end_ns <= last;
+    let within: Vec<&Operation> = log.operations.iter().filter(ran).collect();
+    let ns: u64 = within.iter().map(|one| one.end_ns - one.start_ns.max(first)).sum();
+    let kernels: Vec<_> = trace
+        .of_type("gpu")
+        .filter(|line| line["activity"] == "kernel")
+        .collect();
+    assert!(kernels.len() > 40, "{what}: {}", trace.stderr);
+    assert_eq!(kernels.len(), within.len(), "{what}: {}", trace.stderr);
+    let busy = (told["busy_us"].as_f64().expect("a time") * 1e3).round() as u64;
+    assert_eq!(busy, ns, "{what}");
+    // calls of the step that was under way had been made before
+    let early = kernels.iter().take_while(|line| line["match"] == "none").count();
+    assert!(early <= STEP, "{what}: {early}");
+    let launches: Vec<u64> = trace
+        .calls_of("cudaLaunchKernel")
+        .map(|call| number(call, "event_id"))
+        .collect();
+    let caused: Vec<u64> = kernels[early..].iter().map(|line| number(line, "call_id")).collect();
+    let from = launches.iter().position(|call| *call == caused[0]).expect("its call");
+    let behind = &launches[from..];
+    assert_eq!(behind[..caused.len().min(behind.len())], caused, "{what}");
+    // of the last step devices may have done nothing when calls ceased to count
+    assert!(
+        behind.len() - caused.len() <= 4,
+        "{what}: {} of {}",
+        caused.len(),
+        behind.len()
+    );
+    assert!(
+        kernels[early..].iter().all(|line| text(line, "match") == "ordered"),
+        "{what}"
+    );
+}
+
+#[test]
+#[ignore = "needs root and BPF: activities are asked for by both engines"]
+fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let program = started(&preload, &logs);
+    let mut traces = Vec::new();
+    for engine in ["inside", "kernel", "inside"] {
+        traces.push((engine, traced(program.pid(), &["--engine", engine, "--gpu", "on"])));
+    }
+    let without = traced(program.pid(), &["--engine", "inside", "--gpu", "off"]);
+    let ended = program.finish();
+    assert!(ended.status.success());
+    let log = logs.only();
+    for (engine, trace) in &traces {
+        assert_executed(trace, &log, engine);
+    }
+    assert_eq!(without.of_type("gpu").count(), 0);
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_gpuscope_that_is_killed_leaves_the_program_alone_and_the_next_one_is_told() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let program = started(&preload, &logs);
+    let pid = program.pid().to_string();
+    for _ in 0..2 {
+        let options = ["-p", &pid, "--engine", "inside", "--gpu", "on"];
+        let running = Gpuscope::trace(&options).start().until_attached();
+        running.signal(libc::SIGKILL);
+        drop(running);
+    }
+    let trace = traced(program.pid(), &["--engine", "inside", "--gpu", "on"]);
+    assert!(program.finish().status.success());
+    assert_executed(&trace, &logs.only(), "after two that were killed");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
+    let (preload, logs) = (Preload::new(), Logs::new());
+    let sim = sim_text("gpusim");
+    let mut command = preload.of(OsStr::new(&sim));
+    command
+        .args(WORK)
+        .env("GPUSIM_WORK", logs.setting())
+        .stdin(Stdio::null());
+    command.env("GPUSCOPE_CUPTI", sim_cupti()).env("GPUSIM_CUPTI", "held");
+    let program = Program::start(&mut command);
+    eventually("its first work", || logs.written_bytes() > 0);
+    let trace = traced(program.pid(), &["--engine", "inside", "--gpu", "on"]);
+    let why = &trace.summary()["gpu"]["coverage"][0]["why"];
+    assert!(
+        why.as_str().is_some_and(|why| why.contains("another tool holds CUPTI")),
+        "{why}"
+    );
+    assert!(
+        trace.calls_of("cuLaunchKernel").count() > 0,
+        "calls are traced all the same"
+    );
+    let other = Program::sim(&WORK);
+    let pid = other.pid().to_string();
+    let refused = Gpuscope::trace(&["-p", &pid, "--gpu", "on", "--duration", "1s"]).finish();
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("hint: gpuscope preload -- CMD"),
+        "{}",
+        refused.stderr
+    );
+}
