@@ -10,6 +10,7 @@ use crate::model::beside::{Measure, Measured};
 use crate::model::work::Gap;
 use crate::wire::RowCounter;
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often threads are looked at.
@@ -33,7 +34,7 @@ pub(super) struct MeasurePlane {
     /// The only process that called, as far as is known.
     sole: Option<u32>,
     looked: Instant,
-    sampler: Option<Sampler>,
+    sampler: Option<Arc<Sampler>>,
     sampled: Option<Instant>,
 }
 
@@ -44,7 +45,7 @@ impl MeasurePlane {
             quiet: BTreeMap::new(),
             sole: None,
             looked: Instant::now(),
-            sampler: Sampler::start(Duration::from_secs(1)).ok(),
+            sampler: Sampler::shared(Duration::from_secs(1)).ok(),
             sampled: None,
         }
     }
@@ -75,7 +76,7 @@ impl MeasurePlane {
 
     /// What NVML has said since the last time.
     fn devices(&mut self, now: u64, callers: &HashSet<u32>) -> Vec<Measure> {
-        let latest = self.sampler.as_ref().and_then(Sampler::latest);
+        let latest = self.sampler.as_ref().and_then(|sampler| sampler.latest());
         let Some(latest) = latest.filter(|latest| self.sampled != Some(latest.at)) else {
             return Vec::new();
         };

@@ -34,7 +34,7 @@ pub(super) fn sampler(config: &Config) -> Result<Option<Arc<Sampler>>> {
     let wants = [Collector::Nvml, Collector::Reserved, Collector::Xid, Collector::Memory]
         .map(|collector| config.collect.contains(&collector));
     let state = state_folder();
-    let start = || Sampler::remembering(config.nvml_interval, state.as_deref()).map(Arc::new);
+    let start = || Sampler::remembering(config.nvml_interval, state.as_deref()).map(Sampler::share);
     wants.contains(&true).then(start).transpose()
 }
 

@@ -85,6 +85,10 @@ struct Top {
 }
 
 impl Top {
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn said(&self, name: &str) -> String {
         std::fs::read_to_string(self.folder.join(name)).unwrap_or_default()
     }
@@ -250,6 +254,15 @@ fn memory_that_is_held(machine: &Machine, top: &Top) {
     assert!(child.wait().expect("a child").success());
 }
 
+fn names_of_threads(pid: u32) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .expect("threads")
+        .flatten();
+    threads
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok())
+        .collect()
+}
+
 /// Bytes of device memory in the driver's own book.
 fn held(book: &Path) -> Option<u64> {
     let output = Command::new(sim("gpusim")).arg("book").arg(book).output().ok()?;
@@ -344,6 +357,13 @@ fn what_is_wrong_with_a_process_is_said_while_it_runs() {
                 .any(|one| one["where"].as_str().is_some_and(|place| place.contains("stall")))
         })
     });
+    let asks = |name: &String| name == "nvml\n";
+    let threads = names_of_threads(top.pid());
+    assert_eq!(
+        threads.iter().filter(|name| asks(name)).count(),
+        1,
+        "NVML is asked once: {threads:?}"
+    );
     let last = findings().next_back().expect("a look");
     let idle = last["idle"].as_array().expect("idle times");
     assert!(

@@ -10,7 +10,7 @@ use nvml_wrapper::error::NvmlError;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -25,6 +25,9 @@ pub struct Sampler {
     thread: Thread,
 }
 
+/// The one that whoever wants one takes.
+static SHARED: Mutex<Weak<Sampler>> = Mutex::new(Weak::new());
+
 #[derive(Default)]
 struct Shared {
     latest: Mutex<Option<Arc<Telemetry>>>,
@@ -38,6 +41,29 @@ impl Sampler {
     /// There can be no more threads.
     pub fn start(every: Duration) -> Result<Sampler> {
         Sampler::at(Pace::every(every))
+    }
+
+    /// The one of this process, whatever its interval is; if there is none, one that asks at this interval. Two at the same time
+    /// take GPM's buffers from one another, and the library crashes.
+    ///
+    /// # Errors
+    /// There can be no more threads.
+    pub fn shared(every: Duration) -> Result<Arc<Sampler>> {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = shared.upgrade() {
+            return Ok(there);
+        }
+        let new = Arc::new(Sampler::start(every)?);
+        *shared = Arc::downgrade(&new);
+        Ok(new)
+    }
+
+    /// Has [`Sampler::shared`] give out this one, as long as it lives.
+    #[must_use]
+    pub fn share(self) -> Arc<Sampler> {
+        let own = Arc::new(self);
+        *SHARED.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&own);
+        own
     }
 
     /// Asks at this interval; the folder `state` is where it remembers the GPUs that there are.
