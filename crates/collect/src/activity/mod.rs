@@ -21,10 +21,7 @@ use shared::ActivityRecord;
 use std::ffi::OsString;
 use std::sync::Arc;
 
-/// As the library's own thread is called.
-pub const THREAD: &str = "gpuscope-gpu";
-/// What has CUDA load a library in each process.
-pub const INJECTION: &str = "CUDA_INJECTION64_PATH";
+pub use crate::inside::folder::{CUDA_INJECTION as INJECTION, GPU_THREAD as THREAD};
 
 /// Whether another tool has CUDA load its library, by what a program's environment has for [`INJECTION`].
 #[must_use]

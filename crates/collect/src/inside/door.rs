@@ -102,7 +102,7 @@ pub(super) fn build_behind(pid: u32) -> Option<u64> {
 /// Where doors of a user's programs may be, seen from the root of one of them.
 pub(crate) fn folders_of(root: &Path, user: u32) -> Vec<PathBuf> {
     let folder = |place: &&str| root.join(place).join(format!("{FOLDER}{user}"));
-    PLACES.iter().map(|place| folder(&place)).collect()
+    PLACES.iter().map(folder).collect()
 }
 
 /// The file behind which process `pid` waits: its user's, made by itself.

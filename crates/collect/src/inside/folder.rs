@@ -41,6 +41,10 @@ pub(crate) const ACTIVITY: Library = Library {
     bytes: include_bytes!(concat!(env!("OUT_DIR"), "/libgpuscope_activity.so")),
     variable: "GPUSCOPE_ACTIVITY",
 };
+/// What has CUDA load a library in each process.
+pub const CUDA_INJECTION: &str = "CUDA_INJECTION64_PATH";
+/// As the thread of that library is called.
+pub const GPU_THREAD: &str = "gpuscope-gpu";
 const SOCKET: &str = "socket";
 const PREFIX: &str = "gpuscope-";
 /// Of a path that an agent takes, in bytes.

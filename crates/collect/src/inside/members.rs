@@ -3,6 +3,7 @@
 //! Owns what is left of a process when its memory goes: all of its records and sums.
 
 use super::door::Door;
+use super::folder::GPU_THREAD;
 use super::met::Met;
 use super::numbers::Numbers;
 use super::process::{Process, TABLES};
@@ -10,7 +11,6 @@ use super::samples::Samples;
 use super::switches::Switches;
 use super::tables::{self, Entries};
 use super::{arena, pending::Submitted};
-use crate::activity;
 use crate::clock::monotonic_ns;
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
@@ -217,7 +217,7 @@ impl Members {
     }
 
     fn meet(&mut self, notice: &Notice) {
-        if notice.kind == wire::NOTICE_THREAD && wire::text_of(&notice.comm) != activity::THREAD {
+        if notice.kind == wire::NOTICE_THREAD && wire::text_of(&notice.comm) != GPU_THREAD {
             let before = self
                 .living
                 .iter()

@@ -9,7 +9,6 @@ use super::folder::{self, ACTIVITY, AGENT};
 use super::plan;
 use super::run::Run;
 use super::{door, name_of};
-use crate::activity;
 use crate::catalog::Catalog;
 use crate::elf::{ElfFile, probe_site};
 use crate::engine::Point;
@@ -47,8 +46,8 @@ pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result
     standby.push(&folder);
     let mut all = folder::variables(&folder.join(AGENT.file), preloaded, standby);
     folder::leave_injection(&mut all, std::env::var_os(folder::INJECTION));
-    if !folder::is_taken(std::env::var_os(activity::INJECTION)) {
-        all.push((activity::INJECTION.into(), folder.join(ACTIVITY.file).into()));
+    if !folder::is_taken(std::env::var_os(folder::CUDA_INJECTION)) {
+        all.push((folder::CUDA_INJECTION.into(), folder.join(ACTIVITY.file).into()));
         all.push((ACTIVITY.variable.into(), STANDBY.into()));
     }
     Ok(all)
