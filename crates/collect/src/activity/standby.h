@@ -12,20 +12,27 @@ struct held {
 	ino_t inode;
 };
 
+/* The C library's own have new versions. */
+static int look_at(int file, const char *path, struct stat *status, int flags)
+{
+	return syscall(SYS_newfstatat, file, path, status, flags);
+}
+
 static struct held listening = { .fd = -1 };
 
 static struct held hold(int fd)
 {
 	struct stat status;
 
-	return (struct held){ .fd = fd, .inode = fstat(fd, &status) ? 0 : status.st_ino };
+	return (struct held){ .fd = fd,
+			      .inode = look_at(fd, "", &status, AT_EMPTY_PATH) ? 0 : status.st_ino };
 }
 
 static int is_held(struct held held)
 {
 	struct stat status;
 
-	return held.fd >= 0 && !fstat(held.fd, &status) && S_ISSOCK(status.st_mode) &&
+	return held.fd >= 0 && !look_at(held.fd, "", &status, AT_EMPTY_PATH) && S_ISSOCK(status.st_mode) &&
 	       status.st_ino == held.inode;
 }
 
@@ -40,8 +47,8 @@ static int is_ours_alone(const char *folder)
 {
 	struct stat status;
 
-	return !lstat(folder, &status) && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-	       !(status.st_mode & 077);
+	return !look_at(AT_FDCWD, folder, &status, AT_SYMLINK_NOFOLLOW) && S_ISDIR(status.st_mode) &&
+	       status.st_uid == geteuid() && !(status.st_mode & 077);
 }
 
 static int listen_in(const char *place)
