@@ -124,7 +124,7 @@ fn a_gpuscope_that_is_killed_leaves_the_program_alone_and_the_next_one_is_told()
 }
 
 #[test]
-#[ignore = "needs the simulated CUDA"]
+#[ignore = "needs root and BPF: one of the programs carries no agent"]
 fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
     let (preload, logs) = (Preload::new(), Logs::new());
     let sim = sim_text("gpusim");

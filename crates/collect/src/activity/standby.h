@@ -96,8 +96,9 @@ static void write_late(void)
 static void forget_all(struct held connection)
 {
 	pthread_mutex_lock(&lock);
-	/* what CUPTI hands over late still finds memory there */
-	madvise(own.shared, SHARED_BYTES, MADV_REMOVE);
+	/* what CUPTI hands over late still finds memory there; a gpuscope that the program has closed still reads it */
+	if (is_held(connection))
+		madvise(own.shared, SHARED_BYTES, MADV_REMOVE);
 	forget_names();
 	pthread_mutex_unlock(&lock);
 	pthread_mutex_lock(&life.lock);
