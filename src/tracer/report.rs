@@ -31,11 +31,12 @@ impl Tracer {
     /// The totals cannot be read, or the output cannot be written.
     pub fn finish(mut self) -> Result<(Summary, Result<()>)> {
         let seconds = self.started.elapsed().as_secs_f64();
-        // first, and for all at once: probes go one after the other
+        // first, and for all at once: probes go one after the other. Whoever is within a call is awaited meanwhile
+        let ceased = monotonic_ns();
         self.engine.count_calls(false);
         let ended = monotonic_ns();
         self.handle_remaining();
-        self.await_activities(ended);
+        self.await_activities(ceased);
         self.look_for_hanging(ended);
         let calls = (self.open_calls(), self.switches());
         self.look_at_all_code();

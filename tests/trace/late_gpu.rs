@@ -74,9 +74,9 @@ fn assert_executed(trace: &Trace, log: &Log, what: &str) {
     let from = launches.iter().position(|call| *call == caused[0]).expect("its call");
     let behind = &launches[from..];
     assert_eq!(behind[..caused.len().min(behind.len())], caused, "{what}");
-    // of the last step devices may have done nothing when calls ceased to count
+    // of the last step devices may have done nothing, and on a busy machine calls cease to count a moment later
     assert!(
-        behind.len() - caused.len() <= 4,
+        behind.len() - caused.len() <= 5 * STEP,
         "{what}: {} of {}",
         caused.len(),
         behind.len()

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Room for the totals at the end.
 const TOTALS: u64 = 64 << 10;
+/// How many times as large as the largest batch so far the last one may be.
+const LAST: u64 = 3;
 
 /// One file with everything.
 pub(super) struct Whole {
@@ -82,8 +84,8 @@ impl Keeper for Whole {
             bytes,
             rows,
             deleted: 0,
-            // a last batch and the totals are yet to come
-            full: bytes.saturating_add(self.largest + TOTALS) >= self.budget,
+            // a last batch and the totals are yet to come; what has waited meanwhile makes that one larger than those before
+            full: bytes.saturating_add(LAST * self.largest + TOTALS) >= self.budget,
         }
     }
 }
