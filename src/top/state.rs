@@ -154,7 +154,8 @@ impl State {
         }
     }
 
-    fn keeps(&self, process: &Process) -> bool {
+    /// Whether its row is wanted.
+    pub(crate) fn keeps(&self, process: &Process) -> bool {
         let of_user = self.user.is_none() || self.user == process.user;
         if self.filter.is_empty() {
             return of_user;

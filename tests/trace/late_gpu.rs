@@ -24,14 +24,17 @@ const WORK: [&str; 11] = [
     "device",
 ];
 
-fn started(preload: &Preload, logs: &Logs) -> Program {
+fn started(preload: &Preload, logs: &Logs, settings: &[(&str, &str)]) -> Program {
     let sim = sim_text("gpusim");
     let mut command = preload.of(OsStr::new(&sim));
     command
         .args(WORK)
         .env("GPUSIM_WORK", logs.setting())
         .stdin(Stdio::null());
-    let program = Program::start(command.env("GPUSCOPE_CUPTI", sim_cupti()));
+    command
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .envs(settings.iter().copied());
+    let program = Program::start(&mut command);
     eventually("its first work", || logs.written_bytes() > 0);
     program
 }
@@ -91,7 +94,7 @@ fn assert_executed(trace: &Trace, log: &Log, what: &str) {
 #[ignore = "needs root and BPF: activities are asked for by both engines"]
 fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
     let (preload, logs) = (Preload::new(), Logs::new());
-    let program = started(&preload, &logs);
+    let program = started(&preload, &logs, &[]);
     let mut traces = Vec::new();
     for engine in ["inside", "kernel", "inside"] {
         traces.push((engine, traced(program.pid(), &["--engine", engine, "--gpu", "on"])));
@@ -110,7 +113,7 @@ fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
 #[ignore = "needs the simulated CUDA"]
 fn a_gpuscope_that_is_killed_leaves_the_program_alone_and_the_next_one_is_told() {
     let (preload, logs) = (Preload::new(), Logs::new());
-    let program = started(&preload, &logs);
+    let program = started(&preload, &logs, &[]);
     let pid = program.pid().to_string();
     for _ in 0..2 {
         let options = ["-p", &pid, "--engine", "inside", "--gpu", "on"];
@@ -127,15 +130,7 @@ fn a_gpuscope_that_is_killed_leaves_the_program_alone_and_the_next_one_is_told()
 #[ignore = "needs root and BPF: one of the programs carries no agent"]
 fn where_a_program_that_runs_cannot_tell_it_is_said_why() {
     let (preload, logs) = (Preload::new(), Logs::new());
-    let sim = sim_text("gpusim");
-    let mut command = preload.of(OsStr::new(&sim));
-    command
-        .args(WORK)
-        .env("GPUSIM_WORK", logs.setting())
-        .stdin(Stdio::null());
-    command.env("GPUSCOPE_CUPTI", sim_cupti()).env("GPUSIM_CUPTI", "held");
-    let program = Program::start(&mut command);
-    eventually("its first work", || logs.written_bytes() > 0);
+    let program = started(&preload, &logs, &[("GPUSIM_CUPTI", "held")]);
     let trace = traced(program.pid(), &["--engine", "inside", "--gpu", "on"]);
     let why = &trace.summary()["gpu"]["coverage"][0]["why"];
     assert!(

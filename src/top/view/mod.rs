@@ -151,14 +151,12 @@ impl Scene<'_> {
 
     /// The columns that are shown, by their places in [`COLUMNS`].
     fn columns(&self, width: usize) -> Vec<usize> {
-        let rows = self.state.rows(self.frame);
+        let kept = || self.frame.processes.iter().filter(|process| self.state.keeps(process));
         let is_known = |column: &Column<Process>| {
             let sorts = COLUMNS
                 .get(self.state.sort)
                 .is_some_and(|sort| sort.title == column.title);
-            (column.rank <= ALWAYS && !column.rare)
-                || sorts
-                || rows.iter().any(|(_, process)| (column.text)(process).is_some())
+            (column.rank <= ALWAYS && !column.rare) || sorts || kept().any(|process| (column.text)(process).is_some())
         };
         wanted(self.state.columns.as_deref(), width, is_known)
     }

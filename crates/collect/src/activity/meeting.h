@@ -3,10 +3,18 @@
  * The connection stays open: where it ends, gpuscope is gone.
  */
 
+/* Nobody is waited for without an end. */
+static void be_patient(int socket)
+{
+	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
+
+	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
 static int connected(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	int fd;
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -15,8 +23,7 @@ static int connected(const char *path)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -1;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	be_patient(fd);
 	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	close(fd);

@@ -82,17 +82,6 @@ static int is_friend(int connection)
 	       (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Calls of before are not told of. */
-static void write_late(void)
-{
-	struct batch batch = { .count = 1 };
-
-	batch.records[0].kind = ACTIVITY_WINDOW;
-	batch.records[0].begin = batch.records[0].end = now_ns();
-	batch.records[0].bytes = TURN_LATE;
-	write_batch(&batch);
-}
-
 static void forget_all(struct held connection)
 {
 	pthread_mutex_lock(&lock);
@@ -123,11 +112,10 @@ static void wait_for_end(struct held connection)
 /* Records as long as gpuscope is there. */
 static void attend(int connection)
 {
-	struct timeval patience = { .tv_sec = PATIENCE_MS / 1000 };
 	struct held held = hold(connection);
+	uint64_t late;
 
-	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	be_patient(connection);
 	if (!is_friend(connection) || !greet(connection)) {
 		close(connection);
 		return;
@@ -135,7 +123,8 @@ static void attend(int connection)
 	head()->began = now_ns();
 	ask_cupti();
 	if (on) {
-		write_late();
+		late = now_ns();
+		write_turn(late, late, TURN_LATE); /* calls of before are not told of */
 		look_after(NULL);
 	}
 	/* why there is nothing can be read as long */

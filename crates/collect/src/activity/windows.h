@@ -4,14 +4,14 @@
 
 static int is_open;
 
-static void write_turn(uint64_t from, uint64_t to, int ends)
+static void write_turn(uint64_t from, uint64_t to, enum activity_turn turn)
 {
 	struct batch batch = { .count = 1 };
 
 	batch.records[0].kind = ACTIVITY_WINDOW;
 	batch.records[0].begin = from;
 	batch.records[0].end = to;
-	batch.records[0].bytes = ends;
+	batch.records[0].bytes = turn;
 	write_batch(&batch);
 }
 
@@ -22,7 +22,7 @@ static void say_open(void)
 
 	is_open = 1;
 	count(&head()->windows, 1);
-	write_turn(now, now, 0);
+	write_turn(now, now, TURN_OPENED);
 }
 
 static void open_window(void)
@@ -45,7 +45,7 @@ static void close_window(void)
 
 	disable_kinds();
 	is_open = 0;
-	write_turn(now, now, 1);
+	write_turn(now, now, TURN_CLOSED);
 }
 
 /* The first one begins with the first call of CUDA. */
