@@ -16,6 +16,15 @@ pub(crate) const UNPLACED: Stretch = Stretch::MAX;
 /// `CUDA_ERROR_OUT_OF_MEMORY`, `cudaErrorMemoryAllocation`.
 pub const OUT_OF_MEMORY: i64 = 2;
 
+/// `CUDA_ERROR_NOT_READY`, `cudaErrorNotReady`.
+pub(crate) const NOT_READY: i64 = 600;
+
+/// Whether a call has asked for something that was not done yet.
+#[must_use]
+pub(crate) fn answers_not_yet(event: &Record<'_>) -> bool {
+    event.result == Some(NOT_READY) && !event.failed
+}
+
 /// A process, before the row at hand.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Process {
@@ -58,9 +67,14 @@ impl Process {
         }
     }
 
-    /// How long nobody was in CUDA before a call, if that was long and something was given to a device before.
+    /// How long nobody was in CUDA before a call, if that was long and something was given to a device before, which was not seen
+    /// at work since.
     pub(super) fn outside_ns(&mut self, seen: &Seen<'_>) -> u64 {
         let event = seen.event;
+        if answers_not_yet(event) {
+            self.worked_until = self.worked_until.max(Some(event.end()));
+            return 0;
+        }
         if seen.part == Part::Other && seen.ns() < PROMPT_NS {
             return 0;
         }

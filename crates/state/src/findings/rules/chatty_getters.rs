@@ -6,7 +6,7 @@
 use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
-use crate::findings::seen::Seen;
+use crate::findings::seen::{Seen, answers_not_yet};
 use crate::findings::table::{Bounded, Grow};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
@@ -19,8 +19,6 @@ const PERCENT: u64 = 1;
 /// What a getter takes whose time is not taken: a call and a look at the thread's context.
 const GETTER_NS: u64 = 10;
 
-/// Result of a question whose answer is "not yet", in either layer.
-const NOT_READY: i64 = 600;
 /// Who asks again later than this has done something else, for the rest.
 const AGAIN_NS: u64 = 100_000;
 /// Threads of a process that are told apart.
@@ -60,7 +58,7 @@ impl Polling {
                     .unsigned_abs(),
             );
         }
-        if event.result != Some(NOT_READY) || event.failed {
+        if !answers_not_yet(event) {
             return;
         }
         self.times.grow(1);
@@ -177,6 +175,7 @@ impl Rule for ChattyGetters {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS};
+    use crate::findings::seen::NOT_READY;
 
     fn seconds(fixture: &mut Fixture, each: u64, ns: Option<u64>) {
         for _ in 0..3 {

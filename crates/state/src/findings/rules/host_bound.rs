@@ -285,6 +285,7 @@ impl Rule for HostBound {
 mod tests {
     use super::*;
     use crate::findings::fixture::{Fixture, MS, US};
+    use crate::findings::seen::NOT_READY;
     use crate::model::activity::Why;
 
     /// Two launches, five milliseconds of something else, a wait.
@@ -408,6 +409,22 @@ mod tests {
             "{}",
             finding.what
         );
+    }
+
+    #[test]
+    fn a_device_that_is_not_done_when_it_is_asked_was_at_work_until_then() {
+        for (answer, found) in [(NOT_READY, 0), (0, 1)] {
+            let mut fixture = Fixture::of(HostBound::default());
+            for _ in 0..300 {
+                (0..20).for_each(|_| fixture.launch());
+                for _ in 0..4 {
+                    fixture.pass(2 * MS);
+                    fixture.call(Class::Query, US, |event| event.result = Some(answer));
+                }
+            }
+            fixture.sync(10 * US);
+            assert_eq!(fixture.findings().len(), found);
+        }
     }
 
     #[test]
