@@ -1,4 +1,4 @@
-.PHONY: help build catalog wire demo quick test check fuzz test-vm torture torture-long bench release clean
+.PHONY: help build catalog wire demo quick test check fuzz test-vm platforms torture torture-long bench release clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -37,6 +37,12 @@ fuzz: ## every reader against random input, a minute each
 
 test-vm: ## exact counts on old and new kernels, in QEMU
 	scripts/test-vm.sh
+
+platforms: ## docs/platforms.md: which command works on which kernel, with which rights
+	scripts/setup.sh vm
+	scripts/build.sh
+	sim/build.sh
+	scripts/vm/platforms.sh
 
 torture: ## hostile programs, kills, shortages, forged files: an hour
 	scripts/torture.sh full

@@ -44,13 +44,12 @@ fn processes_with_the_same_addresses_at_the_same_time_have_an_account_each() {
     assert!(given[2].is_subset(&given[3]), "of those that hold");
 }
 
-#[test]
-#[ignore = "needs root, and the simulated CUDA"]
-fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
-    let (books, gpusim) = (Books::new(), sim_text("gpusim"));
+/// A script that starts `first`, which sets `number` to its process, and another one with that number when it has ended.
+fn one_after_the_other(first: &str) -> String {
+    let gpusim = sim_text("gpusim");
     // the last number is set again until no other process has come in between
-    let script = format!(
-        r#"{gpusim} memory --seed 3 --steps 200 --threads 1 --fork 0 --end leak & number=$!
+    format!(
+        r#"{first}
         wait $number
         while :; do
             echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
@@ -59,7 +58,15 @@ fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
             status=$?
             [ $status = 99 ] || exit $status
         done"#
-    );
+    )
+}
+
+#[test]
+#[ignore = "needs root, and the simulated CUDA"]
+fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
+    let (books, gpusim) = (Books::new(), sim_text("gpusim"));
+    let first = format!("{gpusim} memory --seed 3 --steps 200 --threads 1 --fork 0 --end leak & number=$!");
+    let script = one_after_the_other(&first);
     let command = ["sh", "-c", script.as_str()];
     let gpuscope = books.of(Gpuscope::leaks(&[], &command));
     let trace = gpuscope.env("GPUSIM_BASE", "0x700000000000").finish().ok();
@@ -78,18 +85,7 @@ fn a_process_does_not_inherit_from_the_one_that_had_its_number() {
 fn a_number_that_comes_again_while_gpuscope_is_stopped_has_an_account_of_each() {
     let (books, gpusim) = (Books::new(), sim_text("gpusim"));
     let (stdin, held) = std::io::pipe().expect("a pipe");
-    let script = format!(
-        r#"exec 3<&0
-        {gpusim} hold --count 60 <&3 & number=$!
-        wait $number
-        while :; do
-            echo $((number - 1)) >/proc/sys/kernel/ns_last_pid
-            sh -c '[ $$ = '$number' ] || exit 99; exec {gpusim} memory --seed 4 --steps 200 --threads 1 --fork 0 --end leak' &
-            wait $!
-            status=$?
-            [ $status = 99 ] || exit $status
-        done"#
-    );
+    let script = one_after_the_other(&format!("exec 3<&0; {gpusim} hold --count 60 <&3 & number=$!"));
     let running = books.of(Gpuscope::script(&[], &script)).stdin(stdin).start();
     eventually("the first one holds", || books.allocations() >= 60);
     let pid = number(&books.read()[0], "pid");

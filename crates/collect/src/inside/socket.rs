@@ -33,9 +33,7 @@ impl Listener {
     /// # Errors
     /// There is a file of that name, or none may be made.
     pub(crate) fn open(path: &Path) -> Result<Listener> {
-        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: makes a descriptor that nobody else owns
-        let socket = unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")?;
+        let socket = socket()?;
         let (address, bytes) = address_of(path);
         // SAFETY: the address is one, and as long as is said
         let bound = unsafe {
@@ -64,13 +62,8 @@ impl Listener {
             ))
         };
         let connection = connection.ok()?;
-        let peer = peer_of(&connection)?;
-        let message = receive(&connection);
-        let caller = Caller {
-            connection,
-            pid: u32::try_from(peer.pid).unwrap_or(0),
-            uid: peer.uid,
-        };
+        let caller = Caller::at(connection)?;
+        let message = caller.hear();
         Some((caller, message))
     }
 }
@@ -81,9 +74,7 @@ impl Caller {
     /// # Errors
     /// Nobody listens there.
     pub(crate) fn to(path: &Path) -> Result<Caller> {
-        let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: makes a descriptor that nobody else owns
-        let connection = unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")?;
+        let connection = socket()?;
         let (address, bytes) = address_of(path);
         // SAFETY: the address is one, and as long as is said; then a plain call on a descriptor of ours
         let connected = unsafe {
@@ -93,8 +84,13 @@ impl Caller {
         if !connected {
             return Err(io::Error::last_os_error()).context("nobody answers");
         }
-        let peer = peer_of(&connection).context("it is not known who answers")?;
-        Ok(Caller {
+        Caller::at(connection).context("it is not known who answers")
+    }
+
+    /// Who is at the other end, as the kernel says.
+    fn at(connection: OwnedFd) -> Option<Caller> {
+        let peer = peer_of(&connection)?;
+        Some(Caller {
             connection,
             pid: u32::try_from(peer.pid).unwrap_or(0),
             uid: peer.uid,
@@ -132,6 +128,13 @@ impl Caller {
     pub(crate) fn give<A: Plain>(self, answer: &A, file: BorrowedFd<'_>) -> Option<OwnedFd> {
         send(&self.connection, bytes_of(answer), &[file]).then_some(self.connection)
     }
+}
+
+/// For messages, that does not wait.
+fn socket() -> Result<OwnedFd> {
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: makes a descriptor that nobody else owns
+    unsafe { owned(libc::socket(libc::AF_UNIX, kind, 0)) }.context("failed to make a socket")
 }
 
 /// # Safety
