@@ -86,10 +86,10 @@ watches() {
   watch "$1" record "record -p$2" -o $d/p.arrows --summary json
 }
 
-# The whole machine.
+# The whole machine, as far as these rights let it be seen.
 serves() {
   rights=$1
-  with root ./gpusim-static churn 100000000 >/dev/null 2>&1 & program=$!
+  with "$rights" ./gpusim-static churn 100000000 >/dev/null 2>&1 & program=$!
   with "$rights" ./gpuscope serve --labels comm >$d/out 2>$d/err </dev/null & served=$!
   right=; i=0
   while kill -0 $served 2>/dev/null && [ $i -lt 120 ]; do

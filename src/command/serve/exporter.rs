@@ -124,6 +124,12 @@ impl Exporter {
                 }
                 _ => say(format_args!("gpuscope: tracing {functions} functions by {tier}")),
             }
+            if !Capability::SysPtrace.is_held() {
+                say(
+                    "gpuscope: programs of other users, and those with more rights, are not seen; hint: sudo, or CAP_SYS_PTRACE \
+                     and CAP_DAC_READ_SEARCH",
+                );
+            }
         }
         for trouble in self.gatherer.unseen_xids() {
             say(format_args!("gpuscope: {trouble}"));

@@ -3,7 +3,7 @@
 use super::memory::Apart;
 use super::work::Stacks;
 use crate::frame::Frame;
-use crate::model::activity::{Report, SiteTotal};
+use crate::model::activity::{Report, SiteTotal, What};
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Column, Table};
 use crate::text::quantity::duration;
@@ -49,6 +49,16 @@ fn lines(report: &Report, stacks: &Stacks, full: bool) -> Vec<Line> {
     lines
 }
 
+/// Whether the call of a kernel is among those whose site is known, if kernels ran.
+fn names_launches(report: &Report) -> bool {
+    let is_launch = |what: &What| matches!(what, What::Kernel { .. } | What::Graph);
+    let ran = report
+        .devices
+        .iter()
+        .any(|device| device.kernels.count > 0 || device.graphs.count > 0);
+    !ran || report.by_site.iter().any(|sum| is_launch(&sum.what))
+}
+
 /// Time of what belongs to no line.
 fn rest_ns(report: &Report, lines: &[Line]) -> u64 {
     let known = lines.iter().fold(0u64, |sum, line| sum.saturating_add(line.ns));
@@ -65,6 +75,14 @@ pub(super) fn add_json(report: &Report, stacks: &Stacks, full: bool, gpu: &mut V
         .collect();
 }
 
+/// Behind the time that belongs to no line: what would tell the lines of launches, where none is known.
+pub(crate) fn without_launches(known: bool) -> &'static str {
+    match known {
+        true => "",
+        false => "; --stacks launch tells those of launches",
+    }
+}
+
 /// A part of the summary's section; empty where no call site is known.
 pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut String) {
     let lines = lines(report, stacks, full);
@@ -75,9 +93,10 @@ pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut St
     let rest = rest_ns(report, &lines);
     let _ = writeln!(
         out,
-        "  by line of the program; {} ({:.1} %) belongs to none that is known",
+        "  by line of the program; {} ({:.1} %) belongs to none that is known{}",
         duration(rest),
-        rest as f64 * 100.0 / all as f64
+        rest as f64 * 100.0 / all as f64,
+        without_launches(names_launches(report))
     );
     let columns = vec![
         Column::text("kernel"),
@@ -107,7 +126,7 @@ pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut St
 mod tests {
     use super::*;
     use crate::frame::Language;
-    use crate::model::activity::{DeviceReport, Span, Total, What};
+    use crate::model::activity::{DeviceReport, Span, Total};
 
     fn total(count: u64, ns: u64) -> Total {
         Total { count, ns, max_ns: ns }
@@ -174,6 +193,20 @@ mod tests {
         let sites = gpu["by_site"].as_array().unwrap().iter();
         let us: f64 = sites.map(|site| site["total_us"].as_f64().unwrap()).sum();
         assert_eq!((us, gpu["unattributed_us"].as_f64()), (0.075, Some(0.025)));
+    }
+
+    #[test]
+    fn where_kernels_ran_and_no_launch_is_known_it_is_said_what_tells_them() {
+        let (mut report, stacks) = report();
+        report.devices[0].kernels = total(1, 50);
+        let written = |report: &Report| {
+            let mut out = String::new();
+            to_text(report, &stacks, false, &mut out);
+            out
+        };
+        assert!(written(&report).contains("known; --stacks launch tells those of launches\n"));
+        report.by_site[0].what = What::Graph;
+        assert!(!written(&report).contains("--stacks"));
     }
 
     #[test]

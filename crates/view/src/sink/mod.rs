@@ -3,7 +3,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod aggregate;
-mod by_site;
+pub(crate) mod by_site;
 mod causes;
 pub mod cost;
 pub(crate) mod driver;

@@ -3,6 +3,7 @@
 use super::super::Report;
 use crate::model::snapshot::executed::{Executed, Site};
 use crate::section::{Cell, Chapter, Column, Section, Table};
+use crate::sink::by_site::without_launches;
 use crate::text::quantity::duration;
 
 pub(super) fn by_line(report: &Report) -> Chapter {
@@ -11,12 +12,13 @@ pub(super) fn by_line(report: &Report) -> Chapter {
     let sites = executed.by_site.as_deref().unwrap_or_default();
     let section = match sites.is_empty() {
         true => Section::default(),
-        false => section(sites, executed.unattributed_ns.unwrap_or(0)),
+        false => section(executed, sites),
     };
     Chapter::of("by-line", "By line", "GPU time, by line of the program", section)
 }
 
-fn section(sites: &[Site], rest: u64) -> Section {
+fn section(executed: &Executed, sites: &[Site]) -> Section {
+    let rest = executed.unattributed_ns.unwrap_or(0);
     let known = super::super::sum(sites.iter().map(|site| site.total_ns));
     let all = known.saturating_add(rest).max(1);
     let columns = vec![
@@ -39,8 +41,9 @@ fn section(sites: &[Site], rest: u64) -> Section {
     Section {
         about: format!("{} of {}", duration(known), duration(all)),
         lines: vec![format!(
-            "{} ({share:.1} %) belongs to no line that is known",
-            duration(rest)
+            "{} ({share:.1} %) belongs to no line that is known{}",
+            duration(rest),
+            without_launches(executed.names_launches())
         )],
         table: Table::flat(columns, sites.iter().map(row)).counting("line", 4, "run"),
         ..Section::default()
