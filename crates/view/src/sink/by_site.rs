@@ -49,16 +49,6 @@ fn lines(report: &Report, stacks: &Stacks, full: bool) -> Vec<Line> {
     lines
 }
 
-/// Whether the call of a kernel is among those whose site is known, if kernels ran.
-fn names_launches(report: &Report) -> bool {
-    let is_launch = |what: &What| matches!(what, What::Kernel { .. } | What::Graph);
-    let ran = report
-        .devices
-        .iter()
-        .any(|device| device.kernels.count > 0 || device.graphs.count > 0);
-    !ran || report.by_site.iter().any(|sum| is_launch(&sum.what))
-}
-
 /// Time of what belongs to no line.
 fn rest_ns(report: &Report, lines: &[Line]) -> u64 {
     let known = lines.iter().fold(0u64, |sum, line| sum.saturating_add(line.ns));
@@ -75,11 +65,12 @@ pub(super) fn add_json(report: &Report, stacks: &Stacks, full: bool, gpu: &mut V
         .collect();
 }
 
-/// Behind the time that belongs to no line: what would tell the lines of launches, where none is known.
-pub(crate) fn without_launches(known: bool) -> &'static str {
-    match known {
-        true => "",
-        false => "; --stacks launch tells those of launches",
+/// Behind the time that belongs to no line: what tells the lines of launches, where there were some (`launched`) and what
+/// has lines (`names`) are copies and fills alone.
+pub(crate) fn without_launches<'a>(launched: bool, mut names: impl Iterator<Item = &'a str>) -> &'static str {
+    match launched && names.all(What::is_transfer) {
+        true => "; --stacks launch tells those of launches",
+        false => "",
     }
 }
 
@@ -91,12 +82,16 @@ pub(super) fn to_text(report: &Report, stacks: &Stacks, full: bool, out: &mut St
     }
     let all = report.all_ns().max(1);
     let rest = rest_ns(report, &lines);
+    let launched = report
+        .devices
+        .iter()
+        .any(|device| device.kernels.count > 0 || device.graphs.count > 0);
     let _ = writeln!(
         out,
         "  by line of the program; {} ({:.1} %) belongs to none that is known{}",
         duration(rest),
         rest as f64 * 100.0 / all as f64,
-        without_launches(names_launches(report))
+        without_launches(launched, lines.iter().map(|line| line.name.as_str()))
     );
     let columns = vec![
         Column::text("kernel"),

@@ -95,6 +95,9 @@ pub enum What {
     Graph,
 }
 
+const COPY: &str = "copy";
+const MEMSET: &str = "memset";
+
 impl What {
     /// What it is called: a kernel's name, a direction.
     #[must_use]
@@ -103,10 +106,16 @@ impl What {
             What::Kernel { name: None, .. } => "?",
             What::Kernel { name: Some(name), .. } if full => &name.full,
             What::Kernel { name: Some(name), .. } => &name.short,
-            What::Copy { direction, .. } => direction.map_or("copy", CopyKind::name),
-            What::Memset { .. } => "memset",
+            What::Copy { direction, .. } => direction.map_or(COPY, CopyKind::name),
+            What::Memset { .. } => MEMSET,
             What::Graph => "graph",
         }
+    }
+
+    /// Whether [`Self::name`] calls copies or fills so, and not what was launched.
+    #[must_use]
+    pub fn is_transfer(name: &str) -> bool {
+        name == COPY || name == MEMSET || CopyKind::ALL.iter().any(|kind| kind.name() == name)
     }
 }
 

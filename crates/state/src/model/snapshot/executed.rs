@@ -4,7 +4,6 @@ use super::{ns, optional_ns};
 use crate::model::activity::{Why, part_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 
 /// What devices have executed.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
@@ -207,15 +206,6 @@ impl Windows {
 }
 
 impl Executed {
-    /// Whether the call of a kernel is among those whose site is known, if kernels ran.
-    #[must_use]
-    pub fn names_launches(&self) -> bool {
-        let sites = self.by_site.as_deref().unwrap_or_default();
-        let kernels = self.devices.iter().flat_map(|device| &device.by_kernel);
-        let names: HashSet<&str> = kernels.filter_map(|kernel| kernel.name.as_deref()).collect();
-        names.is_empty() || sites.iter().any(|site| names.contains(site.kernel.as_str()))
-    }
-
     /// The same of the process whose devices were seen for longest; `None`: all were recorded all the time.
     #[must_use]
     pub fn part_words(&self) -> Option<String> {

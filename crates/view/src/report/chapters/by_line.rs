@@ -37,13 +37,18 @@ fn section(executed: &Executed, sites: &[Site]) -> Section {
             Cell::Count(site.runs),
         ]
     };
+    let launched = executed
+        .devices
+        .iter()
+        .any(|device| device.kernels > 0 || device.graphs > 0);
+    let names = sites.iter().map(|site| site.kernel.as_str());
     let share = rest as f64 * 100.0 / all as f64;
     Section {
         about: format!("{} of {}", duration(known), duration(all)),
         lines: vec![format!(
             "{} ({share:.1} %) belongs to no line that is known{}",
             duration(rest),
-            without_launches(executed.names_launches())
+            without_launches(launched, names)
         )],
         table: Table::flat(columns, sites.iter().map(row)).counting("line", 4, "run"),
         ..Section::default()
