@@ -38,9 +38,8 @@ fuzz: ## every reader against random input, a minute each
 test-vm: ## exact counts on old and new kernels, in QEMU
 	scripts/test-vm.sh
 
-platforms: ## docs/platforms.md: which command works on which kernel, with which rights
+platforms: build ## docs/platforms.md: which command works on which kernel, with which rights
 	scripts/setup.sh vm
-	scripts/build.sh
 	sim/build.sh
 	scripts/vm/platforms.sh
 

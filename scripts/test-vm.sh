@@ -9,7 +9,7 @@ scripts/setup.sh vm
 scripts/build.sh
 sim/build.sh
 export LIMIT=${LIMIT:-900}
-scripts/vm/matrix.sh scripts/vm/guest.sh target/release/gpuscope scripts/vm/refused.sh sim/out/gpusim* sim/out/lib*.so.*
+scripts/vm/matrix.sh scripts/vm/guest.sh target/release/gpuscope scripts/vm/refused.sh scripts/vm/summary.sh sim/out/gpusim* sim/out/lib*.so.*
 programs=$(mktemp -d); trap 'rm -rf "$programs"' EXIT
 gcc -O1 -static -o "$programs/requests" tests/vm/nvidia/requests.c
 gcc -O1 -o "$programs/asker" tests/vm/driver/asker.c

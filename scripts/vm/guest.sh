@@ -9,13 +9,11 @@ passed=0 failed=0
 pass() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { failed=$((failed + 1)); echo "FAILED: $*"; }
 
-# ---- what depends on gpuscope's output: here and nowhere else ----
+# ---- what depends on gpuscope's output: here, and in summary.sh ----
+. ./summary.sh
 
 # The way of attaching that doctor reports.
 tier_found() { sed -n 's/.*"tier": *"\([^"]*\)".*/\1/p' "$1" | head -1; }
-
-# The one line on stderr that is the summary.
-summary_line() { grep '^{.*"type":"summary"' "$1"; }
 
 # Lines "LAYER NAME CALLS ERRORS" of that line's `functions`: objects without lists, with layer, name, calls, errors.
 counted() {

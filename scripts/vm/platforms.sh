@@ -2,14 +2,14 @@
 # platforms.sh - try what each command does on several kernels, as root, with two capabilities, and with none, and write the
 # table of docs/platforms.md out of that. Needs target/release/gpuscope and sim/out.
 # usage: platforms.sh [--table]     --table: of what the last run said, without another one
-# KERNELS="5.10 6.1 6.12 newest": which Debian kernels
+# KERNELS="5.10 6.1 6.12 newest": which Debian kernels; the table has columns of these alone
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}
 export KERNELS=${KERNELS:-5.10 6.1 6.12 newest} LIMIT=${LIMIT:-1600}
 status=0
 if [ "${1:-}" != --table ]; then
-  scripts/vm/matrix.sh scripts/vm/platforms-guest.sh target/release/gpuscope "$(command -v setpriv)" sim/out/gpusim-static sim/out/lib*.so.* || status=$?
+  scripts/vm/matrix.sh scripts/vm/platforms-guest.sh target/release/gpuscope scripts/vm/summary.sh "$(command -v setpriv)" sim/out/gpusim-static sim/out/lib*.so.* || status=$?
 fi
 
 python3 - docs/platforms.md "$VM" $KERNELS <<'PYTHON'
@@ -19,7 +19,7 @@ page, vm, *kernels = sys.argv[1:]
 RIGHTS = {"root": "root", "two": "`CAP_BPF`, `CAP_PERFMON`", "none": "none"}
 BEGIN, END = "<!-- kernels: scripts/vm/platforms.sh -->", "<!-- end of kernels -->"
 
-answers, rows, versions = {}, [], []
+rows, versions = {}, []
 for kernel in kernels:
     out = pathlib.Path(vm, "out", f"platforms-guest.{kernel}").read_text(errors="replace")
     up = re.search(r"^VM-UP \S+ (\d+\.\d+)", out, re.M)
@@ -27,13 +27,11 @@ for kernel in kernels:
         sys.exit(f"platforms.sh: the guest of {kernel} did not come to its end")
     versions.append(up[1])
     for command, rights, answer in re.findall(r"^CELL\|(.*)\|(.*)\|(.*)$", out, re.M):
-        answers[kernel, command, rights] = answer
-        if (command, rights) not in rows:
-            rows.append((command, rights))
+        rows.setdefault((command, rights), {})[up[1]] = answer
 
-lines = ["| command | rights | " + " | ".join(versions) + " |", "|---" * (2 + len(kernels)) + "|"]
-for command, rights in sorted(rows, key=lambda row: list(RIGHTS).index(row[1])):
-    cells = [answers.get((kernel, command, rights), "not tried") for kernel in kernels]
+lines = ["| command | rights | " + " | ".join(versions) + " |", "|---" * (2 + len(versions)) + "|"]
+for (command, rights), answers in rows.items():
+    cells = [answers.get(version, "not tried") for version in versions]
     lines.append(f"| `{command}` | {RIGHTS[rights]} | " + " | ".join(cells) + " |")
 
 path = pathlib.Path(page)

@@ -3,6 +3,7 @@
 # is refused, with a kernel that will do, and unharmed; what gpuscope starts is traced from inside, exactly.
 # usage: refused.sh PROGRAM ARGUMENT…     one that uses CUDA for some seconds at least
 cd "$(dirname "$0")" || exit 1
+. ./summary.sh
 passed=0 failed=0
 pass() { passed=$((passed + 1)); echo "ok: $*"; }
 fail() { failed=$((failed + 1)); echo "FAILED: $*"; sed 's/^/  /' /tmp/err | cut -c1-400 | head -5; }
@@ -39,8 +40,8 @@ export GPUSCOPE_LONGEST_HOLD=60s
 # launches PROGRAM STEPS: as many as it makes, counted from inside
 launches() {
   ./gpuscope run -q --summary json -- "$1" train "$2" >/tmp/out 2>/tmp/err </dev/null; status=$?
-  counted=$(grep '^{.*"type":"summary"' /tmp/err | tr '{' '\n' | sed -n 's/.*"calls": *\([0-9]*\).*"name": *"cudaLaunchKernel".*/\1/p')
-  if [ $status = 0 ] && [ "$counted" = $(($2 * 20)) ] && grep -q '"attach":"inside"' /tmp/err; then
+  counted=$(calls /tmp/err cudaLaunchKernel)
+  if [ $status = 0 ] && [ "$counted" = $(($2 * 20)) ] && [ "$(way /tmp/err)" = inside ]; then
     pass "$1: $counted launches from inside"
   else
     fail "$1: status $status, '$counted' launches"

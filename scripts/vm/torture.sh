@@ -19,4 +19,4 @@ cp tests/torture/alone "$files/"
 echo "$*" >"$files/filters"
 # tools that do more than busybox's of these names; the shell is one that maps libraries
 for tool in setpriv unshare env sh; do cp -L "$(command -v $tool)" "$files/"; done
-LIMIT=${LIMIT:-7200} MEM=${MEM:-3072} scripts/vm/matrix.sh scripts/vm/torture-guest.sh scripts/vm/refused.sh "$files"/*
+LIMIT=${LIMIT:-7200} MEM=${MEM:-3072} scripts/vm/matrix.sh scripts/vm/torture-guest.sh scripts/vm/refused.sh scripts/vm/summary.sh "$files"/*
