@@ -27,22 +27,30 @@ scripts/build.sh # what is promised of many allocations is promised of this one
 together=$((2 * $(nproc)))
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: gpu_windows:: held:: kept:: overrun:: scale:: trace_all_)
+said=$(mktemp)
+why=$(mktemp)
+trap 'rm -f "$said" "$why"' EXIT
+# Of each test that failed, the beginning of what it said.
+of_failures() {
+  awk '/^failures:$/ { within = 1 } /^---- .* stdout ----$/ { left = 20 } within && left-- > 0 { print substr($0, 1, 600) }' "$1"
+}
 ignored() {
-  as_root env "CARGO_MANIFEST_DIR=$PWD" ${GPUSCOPE_ENGINE:+"GPUSCOPE_ENGINE=$GPUSCOPE_ENGINE"} "$@" --ignored </dev/null || failed+=" $name"
+  as_root env "CARGO_MANIFEST_DIR=$PWD" ${GPUSCOPE_ENGINE:+"GPUSCOPE_ENGINE=$GPUSCOPE_ENGINE"} "$@" --ignored </dev/null 2>&1 |
+    tee "$said" || { failed+=" $name" && of_failures "$said" >>"$why"; }
 }
 # Without rights, but to read the kernel's log; and as the root that such a user has at most.
 without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,+syslog)
 # inside PROGRAM: the same tests, of what is seen from inside. Each says at its head what it needs; what needs BPF is about the
 # kernel's engine alone, and is named here with its reason. Those about inside alone have run already.
 inside() {
-  local test why beside=() single=() root=()
-  while IFS=$'\t' read -r test why; do
+  local test needs beside=() single=() root=()
+  while IFS=$'\t' read -r test needs; do
     case $test in static_probes::from_inside* | inside::* | inside_*::* | standby::*) continue ;; esac
-    case $why in
+    case $needs in
       "needs the simulated CUDA") if grep -qF "${alone[@]/#/-e}" <<<"$test"; then single+=("$test"); else beside+=("$test"); fi ;;
       "needs root, and the simulated CUDA") root+=("$test") ;;
-      "needs root and BPF: "*) echo "of the kernel's engine alone: $test: ${why#*: }" ;;
-      *) echo "test.sh: $test does not say for which engine it is: $why" >&2; failed+=" $test" ;;
+      "needs root and BPF: "*) echo "of the kernel's engine alone: $test: ${needs#*: }" ;;
+      *) echo "test.sh: $test does not say for which engine it is: $needs" >&2; failed+=" $test" ;;
     esac
   done < <("$1" | sed -n 's/^test \(.*\) \.\.\. ignored, \(.*\)/\1\t\2/p')
   GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=$together "${beside[@]}"
@@ -65,6 +73,7 @@ done <<<"$programs"
 scripts/torture.sh short || failed+=" torture"
 scripts/old-glibc.sh || failed+=" old-glibc"
 if [ -n "$failed" ]; then
+  cat "$why" >&2
   echo "test.sh: failed:$failed" >&2
   exit 1
 fi

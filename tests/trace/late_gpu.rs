@@ -9,11 +9,11 @@ use std::process::Stdio;
 
 /// Kernels of a step.
 const STEP: usize = 4;
-/// Work that lasts for some seconds.
+/// Work that goes on until SIGTERM.
 const WORK: [&str; 11] = [
     "stall",
     "--steps",
-    "400",
+    "0",
     "--kernels",
     "4",
     "--kernel-ns",
@@ -37,6 +37,12 @@ fn started(preload: &Preload, logs: &Logs, settings: &[(&str, &str)]) -> Program
     let program = Program::start(&mut command);
     eventually("its first work", || logs.written_bytes() > 0);
     program
+}
+
+fn assert_ends_well(program: Program) {
+    program.signal(libc::SIGTERM);
+    let ended = program.finish();
+    assert!(ended.status.success(), "{}", ended.status);
 }
 
 fn traced(pid: u32, options: &[&str]) -> Trace {
@@ -100,8 +106,7 @@ fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
         traces.push((engine, traced(program.pid(), &["--engine", engine, "--gpu", "on"])));
     }
     let without = traced(program.pid(), &["--engine", "inside", "--gpu", "off"]);
-    let ended = program.finish();
-    assert!(ended.status.success());
+    assert_ends_well(program);
     let log = logs.only();
     for (engine, trace) in &traces {
         assert_executed(trace, &log, engine);
@@ -122,7 +127,7 @@ fn a_gpuscope_that_is_killed_leaves_the_program_alone_and_the_next_one_is_told()
         drop(running);
     }
     let trace = traced(program.pid(), &["--engine", "inside", "--gpu", "on"]);
-    assert!(program.finish().status.success());
+    assert_ends_well(program);
     assert_executed(&trace, &logs.only(), "after two that were killed");
 }
 

@@ -31,14 +31,15 @@ fn places(pid: u32) -> Option<Vec<u64>> {
         .collect()
 }
 
-/// Whether a place lies in the driver, or on the way back out of it: in what the kernel or an agent has put there.
+/// Whether a place lies in the driver, or on the way back out of it: in what the kernel or an agent has put there, or where an agent
+/// asks for the time before it notes the return.
 fn is_driver(maps: &str, place: u64) -> bool {
     maps.lines().any(|line| {
         let range = line.split(' ').next().and_then(|range| range.split_once('-'));
         let (start, end) = range.expect("a range");
         let hex = |digits| u64::from_str_radix(digits, 16).expect("a number");
         let anonymous = line.contains(" r-xp 00000000 00:00 0 ") && line.trim_end().ends_with(" 0");
-        let driver = ["libcuda.so", "[uprobes]", "libgpuscope_agent.so"]
+        let driver = ["libcuda.so", "[uprobes]", "libgpuscope_agent.so", "[vdso]"]
             .iter()
             .any(|name| line.contains(name));
         (driver || anonymous) && (hex(start)..hex(end)).contains(&place)
