@@ -25,8 +25,8 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Processes hand over what was done each tenth of a second, and are awaited for so long.
-const HANDED_OVER: Duration = Duration::from_millis(400);
+/// Processes hand over what was done each tenth of a second, where they get a processor, and are awaited for so long.
+const HANDED_OVER: Duration = Duration::from_secs(2);
 const HAND_OVER_STEP: Duration = Duration::from_millis(5);
 
 /// What is asked for.
@@ -49,6 +49,8 @@ pub(super) struct GpuPlane {
     comms: HashMap<u32, String>,
     /// When calls ceased to count, CLOCK_MONOTONIC ns: what devices began later belongs to none.
     pub(super) until: Option<u64>,
+    /// Processes that go on and have not handed over what was done until then.
+    owing: Vec<u32>,
     pub(super) matcher: Matcher,
     matching: Matching,
     pub(super) waiting: Waiting,
@@ -74,6 +76,23 @@ impl GpuPlane {
     pub(super) fn reports(&self) -> impl Iterator<Item = Told> + use<> {
         let reports = self.activities.as_ref().map(Activities::reports);
         reports.unwrap_or_default().into_iter()
+    }
+
+    /// Those that go on and have not handed over what was done until `ended`, CLOCK_MONOTONIC ns.
+    fn owing(&self, ended: u64) -> Vec<u32> {
+        let owes = |told: &Told| {
+            let is_on = told.head.state == ACTIVITY_ON && told.head.flushed < ended;
+            is_on && !discover::has_ended(told.pid)
+        };
+        self.reports().filter(owes).map(|told| told.pid).collect()
+    }
+
+    /// What is missing at the end.
+    pub(super) fn gaps(&self) -> impl Iterator<Item = String> {
+        let words = |pid| {
+            format!("what the GPU executed last for process {pid}: it did not hand that over within {HANDED_OVER:?}")
+        };
+        self.owing.iter().map(words)
     }
 
     fn devices(&self) -> Vec<DeviceReport> {
@@ -223,6 +242,7 @@ impl Tracer {
             overheads: OverheadSums::default(),
             comms: HashMap::new(),
             until: None,
+            owing: Vec::new(),
             matcher: Matcher::default(),
             matching: Matching::default(),
             waiting: Waiting::default(),
@@ -317,12 +337,9 @@ impl Tracer {
         let until = Instant::now() + HANDED_OVER;
         loop {
             self.take_activities();
-            let mut reports = self.gpu.iter().flat_map(GpuPlane::reports);
-            let owes = |told: &Told| {
-                let is_on = told.head.state == ACTIVITY_ON && told.head.flushed < ended;
-                is_on && !discover::has_ended(told.pid)
-            };
-            if !reports.any(|told| owes(&told)) || Instant::now() >= until {
+            let Some(gpu) = self.gpu.as_mut() else { return };
+            gpu.owing = gpu.owing(ended);
+            if gpu.owing.is_empty() || Instant::now() >= until {
                 break;
             }
             std::thread::sleep(HAND_OVER_STEP);

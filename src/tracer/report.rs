@@ -3,6 +3,7 @@
 //! What is true at any time ([`Tracer::add_up`]) is apart from how a run ends: [`super::snapshots`] asks for it, too.
 
 use super::Tracer;
+use super::gpu::GpuPlane;
 use crate::catalog::Layer;
 use crate::clock::{WallClock, monotonic_ns};
 use crate::model::aggregate::{GroupName, Report as Sums};
@@ -94,6 +95,7 @@ impl Tracer {
         unseen.extend(nameless_functions(&self.attacher));
         unseen.extend(self.attacher.unguarded());
         unseen.extend(self.wall.as_ref().and_then(WallClock::words));
+        unseen.extend(self.gpu.iter().flat_map(GpuPlane::gaps));
         Standing {
             open,
             switches,
