@@ -126,11 +126,16 @@ pub fn returns_refused() -> Option<String> {
 pub fn programs_refused() -> Option<&'static str> {
     let has = super::privilege::has;
     let may_load = has("CAP_SYS_ADMIN") || (has("CAP_BPF") && has("CAP_PERFMON"));
-    let too_old = version::parse(&version::release()).is_some_and(version::lacks_cookies);
-    match (may_load, too_old) {
-        (false, _) => Some("programs in the kernel need root, or CAP_BPF and CAP_PERFMON"),
-        (true, true) => Some("programs in the kernel need Linux 6.1 or newer"),
-        (true, false) => None,
+    let kernel = version::parse(&version::release());
+    let is = |lacks: fn(version::Version) -> bool| kernel.is_some_and(lacks);
+    if !may_load {
+        Some("programs in the kernel need root, or CAP_BPF and CAP_PERFMON")
+    } else if is(version::lacks_cookies) {
+        Some("programs in the kernel need Linux 6.1 or newer")
+    } else if is(version::lacks_multi) && kernel::refuses_events() {
+        Some("probes of Linux before 6.6 need root here, or kernel.perf_event_paranoid=2")
+    } else {
+        None
     }
 }
 

@@ -16,6 +16,8 @@ const HELPFUL: [(&str, &str); 3] = [
         "a library that is overwritten while probed is not protected",
     ),
 ];
+/// The highest `perf_event_paranoid` with which events of perf are not for administrators alone.
+const ANYBODY: i64 = 2;
 
 pub(super) fn version(release: &str) -> Check {
     const NAME: &str = "kernel";
@@ -36,7 +38,7 @@ pub(super) fn version(release: &str) -> Check {
             format!("{linux}: return probes kill processes that run under seccomp"),
             "use Linux 6.12.14, 6.13.3 or newer",
         ),
-        _ if version < Version(6, 6, 0) => Check::limited(
+        _ if version::lacks_multi(version) => Check::limited(
             NAME,
             format!("{linux}: detaching takes 20-150 ms a function"),
             upgrade("6.6"),
@@ -125,6 +127,12 @@ pub(super) fn unprivileged_bpf() -> Check {
     }
 }
 
+/// Whether events of perf are refused to this process, as Debian's kernels and their kin do from level 3 on.
+pub(super) fn refuses_events() -> bool {
+    let only_admins = sysctl("perf_event_paranoid").is_some_and(|level| level > ANYBODY);
+    only_admins && !privilege::has("CAP_SYS_ADMIN")
+}
+
 pub(super) fn perf_event_paranoid() -> Check {
     judge_paranoid(sysctl("perf_event_paranoid"), privilege::has("CAP_SYS_ADMIN"))
 }
@@ -141,7 +149,7 @@ fn judge_paranoid(level: Option<i64>, admin: bool) -> Check {
             NAME,
             format!("level {level}: does not apply, this process holds CAP_SYS_ADMIN"),
         ),
-        Some(level) if level > 2 => Check::limited(
+        Some(level) if level > ANYBODY => Check::limited(
             NAME,
             format!("level {level}: only uprobe.multi and uprobe.session without CAP_SYS_ADMIN"),
             "sudo sysctl kernel.perf_event_paranoid=2",

@@ -27,6 +27,11 @@ pub(super) fn lacks_cookies(version: Version) -> bool {
     version < Version(5, 15, 0)
 }
 
+/// Whether probes are set one at a time, each as an event of perf.
+pub(super) fn lacks_multi(version: Version) -> bool {
+    version < Version(6, 6, 0)
+}
+
 /// Whether a return probe kills a process that runs under seccomp.
 ///
 /// Read from the version: the fault shows only when the process dies.
