@@ -39,7 +39,7 @@ ROWS = [
         ("Hidden waits", "lines", "percentunit", "Seconds a second in calls that wait without being called so: .item(), pageable copies, cudaFree.",
          [(largest("kind", f"rate(gpuscope_hidden_wait_seconds_total{{{OWNER}}}{RATE})"), "{{kind}}")]),
         ("Time in calls", "lines", "percentunit", "Seconds a second in CUDA calls, by class.",
-         [(largest("layer, class", f"rate(gpuscope_api_duration_seconds_sum{{{OWNER}}}{RATE})"), "{{layer}} {{class}}")]),
+         [(largest("layer, class", f"rate(gpuscope_api_seconds_total{{{OWNER}}}{RATE})"), "{{layer}} {{class}}")]),
     ]),
     ("Memory and copies", [
         ("Held", "lines", "bytes", "Allocated and not given back.", [(largest(BY, f"gpuscope_memory_held_bytes{{{OWNER}}}"), WHOM)]),

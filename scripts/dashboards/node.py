@@ -185,7 +185,11 @@ ROWS = [
            f"(sum by (layer, {BY_OWNER}) (rate(gpuscope_api_calls_total{{{OWNER}}}{RATE})) > 0)", f"{{{{layer}}}} {WHOM}")]),
         ("Calls by class", "lines", "ops", "Calls that ended, by layer and class of function.",
          [(f"sum by (layer, class) (rate(gpuscope_api_calls_total{{{OWNER}}}{RATE}))", "{{layer}} {{class}}")]),
-        ("Duration, 99 of 100", "lines", "s", "Time from entry to return that 99 of 100 calls stay below, by class; buckets make it coarse.",
+        ("Mean duration", "lines", "s", "Time from entry to return, by layer and class. Calls of the collector getters, which have no time, make it shorter.",
+         [(f"sum by (layer, class) (rate(gpuscope_api_seconds_total{{{OWNER}}}{RATE})) / "
+           f"(sum by (layer, class) (rate(gpuscope_api_calls_total{{{OWNER}}}{RATE})) > 0)", "{{layer}} {{class}}")]),
+        ("Duration, 99 of 100 (collector buckets)", "lines", "s",
+         "Time from entry to return that 99 of 100 calls stay below, by class; buckets make it coarse.",
          [("histogram_quantile(0.99, sum by (le, layer, class) "
            f"(rate(gpuscope_api_duration_seconds_bucket{{{OWNER}}}{RATE})))", "{{layer}} {{class}}")]),
     ]),
@@ -197,7 +201,7 @@ ROWS = [
         ("Share of the time of CUDA calls", "lines", "percentunit",
          "What of the time of calls, by class, was spent in the kernel driver.",
          [(f"sum by (layer, class) (rate(gpuscope_api_driver_seconds_total{{{OWNER}}}{RATE})) / "
-           f"(sum by (layer, class) (rate(gpuscope_api_duration_seconds_sum{{{OWNER}}}{RATE})) > 0)", "{{layer}} {{class}}")]),
+           f"(sum by (layer, class) (rate(gpuscope_api_seconds_total{{{OWNER}}}{RATE})) > 0)", "{{layer}} {{class}}")]),
         ("Refused", "lines", "ops",
          "Ioctls per second that were refused or answered with an error. Libraries try out what a device can do: some are usual.",
          [(f"topk(10, sum by (call, error, {BY_OWNER}) (rate(gpuscope_driver_errors_total{{{OWNER}}}{RATE})))",

@@ -12,7 +12,7 @@ pub enum Collector {
     Api,
     /// Calls of functions that only give something out, which programs make by the thousand. Adds to those of `Api`.
     Getters,
-    /// Finer durations in `Api`: three times as many buckets.
+    /// How long each call of `Api` took, in buckets.
     Buckets,
     Errors,
     Memory,
@@ -49,7 +49,7 @@ impl Collector {
     /// Whether it is on where nobody says anything else.
     #[must_use]
     pub(crate) fn is_usual(self) -> bool {
-        // two slow programs down that have nothing to do with a GPU, or little; one doubles the number of series
+        // two slow programs down that have nothing to do with a GPU, or little; one triples the number of series
         !matches!(self, Collector::Getters | Collector::Driver | Collector::Buckets)
     }
 

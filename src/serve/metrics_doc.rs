@@ -23,7 +23,8 @@ fn page() -> String {
 fn about(collector: Collector) -> &'static str {
     match collector {
         Collector::Api => "Calls by class of function. Needs probes.",
-        Collector::Getters | Collector::Buckets => "More of `api`.",
+        Collector::Getters => "More of `api`.",
+        Collector::Buckets => "Durations of what `api` counts. Needs probes.",
         Collector::Errors => "What calls returned. Needs probes.",
         Collector::Memory => "What programs hold. Needs probes; what the driver counts needs NVML.",
         Collector::Launches => "Kernels and graphs. Needs probes.",

@@ -138,3 +138,25 @@ fn job_report(exporter: &Exporter) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
+
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn an_owner_that_trains_takes_fewer_than_100_series() {
+    let exporter = Exporter::start(&[]);
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    let _program = workloads.start("o-series", "train 0");
+    let of_it = || {
+        let text = exporter.scrape(super::exporter::PLAIN);
+        let own = text
+            .lines()
+            .filter(|line| !line.starts_with('#') && line.contains("comm=\"o-series\""));
+        own.map(|line| line.split('{').next().unwrap_or(line).to_owned())
+            .collect::<Vec<String>>()
+    };
+    eventually("its waits are told, which follow all else", || {
+        of_it().iter().any(|name| name == "gpuscope_sync_waits_total")
+    });
+    let series = of_it();
+    assert!((40..100).contains(&series.len()), "{}: {series:?}", series.len());
+}

@@ -142,7 +142,10 @@ fn functions(config: &Config) -> Result<Filter> {
     if collects(Collector::Getters) {
         return Filter::parse(&[], &config.layer);
     }
-    if collects(Collector::Api) || collects(Collector::Errors) {
+    if [Collector::Api, Collector::Buckets, Collector::Errors]
+        .into_iter()
+        .any(collects)
+    {
         return Ok(Filter::parse(&[], &config.layer)?.without_getters());
     }
     let roles = Roles {

@@ -272,6 +272,8 @@ fn config(args: &TopArgs) -> Config {
     let mut usual = Config::default();
     // of what nobody uses there is no line
     usual.collect.remove(&Collector::Reserved);
+    // these know how many calls were timed, which a mean needs
+    usual.collect.insert(Collector::Buckets);
     Config {
         labels: LABELS.map(str::to_owned).to_vec(),
         nvml_interval: args.delay.max(NVML_LEAST),

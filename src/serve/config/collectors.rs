@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(super) fn needs_probes(collector: Collector) -> bool {
     !matches!(
         collector,
-        Collector::Nvml | Collector::Reserved | Collector::Xid | Collector::Own | Collector::Buckets
+        Collector::Nvml | Collector::Reserved | Collector::Xid | Collector::Own
     )
 }
 

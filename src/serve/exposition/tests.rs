@@ -120,7 +120,7 @@ fn buckets_are_cumulative_and_end_with_all() {
         Value::Histogram(histogram),
     );
     insta::assert_snapshot!(render(&[sample], Format::Plain), @r#"
-    # HELP gpuscope_api_duration_seconds Time from entry to return of calls; calls of getters that are only counted are not in it
+    # HELP gpuscope_api_duration_seconds Time from entry to return of each call; calls of getters that are only counted are not in it
     # TYPE gpuscope_api_duration_seconds histogram
     gpuscope_api_duration_seconds_bucket{layer="driver",class="copy",le="0.001"} 2
     gpuscope_api_duration_seconds_bucket{layer="driver",class="copy",le="0.5"} 5

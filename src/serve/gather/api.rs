@@ -4,39 +4,42 @@ use super::{Label, Traced};
 use crate::catalog::{Catalog, Layer, Row};
 use crate::model::fleet::{Calls, EDGES_NS, OTHER_CODE, Reading};
 use crate::serve::metric::{Histogram, Sample, Value};
-use crate::serve::metrics::api::{API_CALLS, API_DURATION_SECONDS, API_ERRORS};
+use crate::serve::metrics::api::{API_CALLS, API_DURATION_SECONDS, API_ERRORS, API_SECONDS};
 
-/// Of the edges of durations, each how manieth is shown where not all are: 16 us, 1 ms, 67 ms, 4.3 s.
-const COARSE: usize = 3;
-
-/// Calls by layer and class, without those of the kernel. `fine`: with all buckets.
-pub(super) fn calls(traced: &Traced, reading: &Reading, fine: bool, to: &mut Vec<Sample>) {
-    for ((library, class), calls) in &reading.sums.calls {
-        let library = traced.catalog.library_with(*library);
-        let Some(library) = library.filter(|library| library.layer != Layer::Kernel) else {
-            continue;
-        };
-        let labels = || vec![library.name.clone().into(), class.name().into()];
+/// Calls by layer and class, without those of the kernel, and how long they took.
+pub(super) fn calls(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
+    for (labels, calls) in by_class(traced, reading) {
         let count = Value::Integer(calls.calls);
-        to.push(Sample::new(&API_CALLS, labels(), count).of(&reading.owner));
+        to.push(Sample::new(&API_CALLS, labels.clone(), count).of(&reading.owner));
         if calls.timed > 0 {
-            let durations = Value::Histogram(histogram(calls, if fine { 1 } else { COARSE }));
-            to.push(Sample::new(&API_DURATION_SECONDS, labels(), durations).of(&reading.owner));
+            let seconds = Value::Number(calls.total_ns as f64 / 1e9);
+            to.push(Sample::new(&API_SECONDS, labels, seconds).of(&reading.owner));
         }
     }
 }
 
-/// With every `step`th edge, the last one among them.
-fn histogram(calls: &Calls, step: usize) -> Histogram {
-    let edges = EDGES_NS.chunks(step).zip(calls.buckets.chunks(step));
-    let bucket = |(edges, counts): (&[u64], &[u64])| {
-        let edge = edges.last().copied().unwrap_or_default();
-        (edge as f64 / 1e9, counts.iter().sum())
-    };
+/// How long the same calls took each, of those that were timed.
+pub(super) fn durations(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
+    for (labels, calls) in by_class(traced, reading).filter(|(_, calls)| calls.timed > 0) {
+        let durations = Value::Histogram(histogram(calls));
+        to.push(Sample::new(&API_DURATION_SECONDS, labels, durations).of(&reading.owner));
+    }
+}
+
+fn by_class<'a>(traced: &'a Traced, reading: &'a Reading) -> impl Iterator<Item = (Vec<Label>, &'a Calls)> {
+    reading.sums.calls.iter().filter_map(|((library, class), calls)| {
+        let library = traced.catalog.library_with(*library)?;
+        let labels = || vec![library.name.clone().into(), class.name().into()];
+        (library.layer != Layer::Kernel).then(|| (labels(), calls))
+    })
+}
+
+fn histogram(calls: &Calls) -> Histogram {
+    let edges = EDGES_NS.iter().zip(&calls.buckets);
     Histogram {
         sum: calls.total_ns as f64 / 1e9,
         count: calls.timed,
-        buckets: edges.map(bucket).collect(),
+        buckets: edges.map(|(edge, count)| (*edge as f64 / 1e9, *count)).collect(),
     }
 }
 
@@ -65,35 +68,4 @@ pub(super) fn error_name(catalog: &Catalog, row: &Row, code: i32) -> Label {
     }
     let name = catalog.error_name(row, code.into());
     name.map_or_else(|| code.to_string(), str::to_owned).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fewer_edges_have_the_same_counts_below_them() {
-        let mut calls = Calls {
-            calls: 100,
-            timed: 100,
-            total_ns: 5_000_000_000,
-            ..Calls::default()
-        };
-        (1..)
-            .zip(&mut calls.buckets)
-            .for_each(|(count, bucket)| *bucket = count);
-        let below = |step: usize| {
-            let histogram = histogram(&calls, step);
-            let mut sum = 0;
-            let below = histogram.buckets.iter().map(move |(edge, count)| {
-                sum += count;
-                (edge.to_bits(), sum)
-            });
-            (histogram.count, below.collect::<Vec<(u64, u64)>>())
-        };
-        let ((all, fine), (same, coarse)) = (below(1), below(COARSE));
-        assert_eq!((all, same, fine.len(), coarse.len()), (100, 100, 12, 4));
-        assert!(coarse.iter().all(|bucket| fine.contains(bucket)));
-        assert_eq!(coarse.last(), fine.last());
-    }
 }

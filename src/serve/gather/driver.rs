@@ -179,7 +179,7 @@ mod tests {
             scene.samples(&[Collector::Api, Collector::Errors]),
             [
                 "gpuscope_api_calls_total driver,sync 3",
-                "gpuscope_api_duration_seconds driver,sync 3",
+                "gpuscope_api_seconds_total driver,sync 0.75",
                 "gpuscope_api_errors_total driver,cuCtxSynchronize,CUDA_ERROR_OUT_OF_MEMORY 1",
             ]
         );

@@ -64,7 +64,10 @@ impl Traced<'_> {
         let wanted = |collector| collect.contains(&collector);
         for reading in &self.census.readings {
             if wanted(Collector::Api) {
-                api::calls(self, reading, wanted(Collector::Buckets), &mut samples);
+                api::calls(self, reading, &mut samples);
+            }
+            if wanted(Collector::Buckets) {
+                api::durations(self, reading, &mut samples);
             }
             if wanted(Collector::Errors) {
                 api::errors(self, reading, &mut samples);

@@ -10,11 +10,19 @@ pub static API_CALLS: Metric = Metric::new(
 )
 .by(&["layer", "class"])
 .by_owner();
-pub static API_DURATION_SECONDS: Metric = Metric::new(
+pub(crate) static API_SECONDS: Metric = Metric::new(
     Collector::Api,
+    Kind::Counter,
+    "gpuscope_api_seconds_total",
+    "Time from entry to return of calls; calls of getters that are only counted are not in it",
+)
+.by(&["layer", "class"])
+.by_owner();
+pub static API_DURATION_SECONDS: Metric = Metric::new(
+    Collector::Buckets,
     Kind::Histogram,
     "gpuscope_api_duration_seconds",
-    "Time from entry to return of calls; calls of getters that are only counted are not in it",
+    "Time from entry to return of each call; calls of getters that are only counted are not in it",
 )
 .by(&["layer", "class"])
 .by_owner();
@@ -28,4 +36,4 @@ pub static API_ERRORS: Metric = Metric::new(
 .by_owner();
 
 /// In the order in which they are shown.
-pub(crate) static ALL: &[&Metric] = &[&API_CALLS, &API_DURATION_SECONDS, &API_ERRORS];
+pub(crate) static ALL: &[&Metric] = &[&API_CALLS, &API_SECONDS, &API_DURATION_SECONDS, &API_ERRORS];

@@ -30,7 +30,7 @@ pub(crate) static API_DRIVER_SECONDS: Metric = Metric::new(
     Collector::Driver,
     Kind::Counter,
     "gpuscope_api_driver_seconds_total",
-    "What of the time in gpuscope_api_duration_seconds was spent in ioctls on devices of the kernel driver",
+    "What of the time in gpuscope_api_seconds_total was spent in ioctls on devices of the kernel driver",
 )
 .by(&["layer", "class"])
 .by_owner();

@@ -2,7 +2,7 @@
 //! very same thing, otherwise `gpuscope.*`.
 
 use crate::serve::metric::{Kind, Metric};
-use crate::serve::metrics::{device, memory, own, work};
+use crate::serve::metrics::{api, device, memory, own, work};
 use std::borrow::Cow;
 
 /// A metric's name in OpenTelemetry.
@@ -124,6 +124,7 @@ static ROWS: &[Row] = {
             Counter,
             &[],
         ),
+        Row(&api::API_SECONDS, "gpuscope.api.time", "s", Counter, &[]),
         Row(&memory::MEMORY_AGE_BYTES, "gpuscope.memory.age.held", "By", Gauge, &[]),
         Row(
             &memory::MEMORY_AGE_ALLOCATIONS,
