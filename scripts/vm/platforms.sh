@@ -2,7 +2,7 @@
 # platforms.sh - try what each command does on several kernels, as root, with two capabilities, and with none, and write the
 # table of docs/platforms.md out of that. Needs target/release/gpuscope and sim/out.
 # usage: platforms.sh [--table]     --table: of what the last run said, without another one
-# KERNELS="5.10 6.1 6.12 newest": which Debian kernels; the table has columns of these alone
+# KERNELS="5.10 6.1 6.12 newest": which Debian kernels; columns of others stay as they are
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}
@@ -19,23 +19,29 @@ page, vm, *kernels = sys.argv[1:]
 RIGHTS = {"root": "root", "two": "`CAP_BPF`, `CAP_PERFMON`", "none": "none"}
 BEGIN, END = "<!-- kernels: scripts/vm/platforms.sh -->", "<!-- end of kernels -->"
 
-rows, versions = {}, []
+path = pathlib.Path(page)
+head, rest = path.read_text().split(BEGIN)
+table, tail = rest.split(END)
+cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+versions = cells[0][2:] if cells else []
+rows = {(command, rights): dict(zip(versions, answers)) for command, rights, *answers in cells[2:]}
+
 for kernel in kernels:
     out = pathlib.Path(vm, "out", f"platforms-guest.{kernel}").read_text(errors="replace")
     up = re.search(r"^VM-UP \S+ (\d+\.\d+)", out, re.M)
     if not up or "VM-RC" not in out:
         sys.exit(f"platforms.sh: the guest of {kernel} did not come to its end")
     versions.append(up[1])
+    for answers in rows.values():
+        answers.pop(up[1], None)
     for command, rights, answer in re.findall(r"^CELL\|(.*)\|(.*)\|(.*)$", out, re.M):
-        rows.setdefault((command, rights), {})[up[1]] = answer
+        rows.setdefault((f"`{command}`", RIGHTS[rights]), {})[up[1]] = answer
 
+versions = sorted(set(versions), key=lambda version: [int(part) for part in version.split(".")])
 lines = ["| command | rights | " + " | ".join(versions) + " |", "|---" * (2 + len(versions)) + "|"]
 for (command, rights), answers in rows.items():
     cells = [answers.get(version, "not tried") for version in versions]
-    lines.append(f"| `{command}` | {RIGHTS[rights]} | " + " | ".join(cells) + " |")
-
-path = pathlib.Path(page)
-head, rest = path.read_text().split(BEGIN)
-path.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END)[1])
+    lines.append(f"| {command} | {rights} | " + " | ".join(cells) + " |")
+path.write_text(head + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail)
 PYTHON
 exit $status

@@ -106,8 +106,7 @@ impl Busy {
         for (begin, end) in self.kept.drain(..count) {
             let new = begin.max(folded.until);
             folded.late_ns += new.min(end) - begin;
-            let closes = begin == end && new > folded.until && is_end(begin);
-            if folded.any && end <= new && !closes {
+            if folded.any && end <= folded.until {
                 continue;
             }
             if folded.any && new > folded.until && is_end(folded.until) {
