@@ -57,19 +57,21 @@ inside() {
   GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=1 "${single[@]}"
   GPUSCOPE_ENGINE=inside ignored "$1" --exact --test-threads=$together "${root[@]}"
 }
+running() { echo "     Running $1 ($((SECONDS / 60)) min)"; }
 failed=
 while read -r name program; do
   [[ $name != real && $name != torture ]] || continue
-  echo "     Running $name: the tests that need root"
+  running "$name: the tests that need root"
   if [ "$name" = trace ]; then
     ignored "$program" --test-threads=$together "${alone[@]/#/--skip=}"
     ignored "$program" --test-threads=1 "${alone[@]}"
-    echo "     Running $name: from inside, most of it without rights"
+    running "$name: from inside, most of it without rights"
     inside "$program"
   else
     ignored "$program" --test-threads=1 --skip=libraries::
   fi
 done <<<"$programs"
+running "torture, old C libraries"
 scripts/torture.sh short || failed+=" torture"
 scripts/old-glibc.sh || failed+=" old-glibc"
 if [ -n "$failed" ]; then

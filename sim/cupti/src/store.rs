@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpusim_common::clock::now_ns;
@@ -142,9 +143,11 @@ fn clock_offset() -> u64 {
     if (offset as i64).abs() < 1_000_000 { 0 } else { offset }
 }
 
+/// Records of work that were handed over so far, however many at a time.
+static HANDED_OVER: AtomicU64 = AtomicU64::new(0);
+
 fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete: Complete) {
     let mut ready = ready.into_iter().peekable();
-    let mut written = 0;
     while ready.peek().is_some() {
         let (mut buffer, mut bytes, mut most) = (std::ptr::null_mut(), 0, 0);
         request(&mut buffer, &mut bytes, &mut most);
@@ -156,8 +159,8 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
         let mut used = 0;
         while let Some(ran) = ready.next_if(|ran| used + bytes_of(ran.told.kind) <= bytes) {
             let end = used + bytes_of(ran.told.kind);
-            written += u64::from(ran.is_work());
-            ran.write(&mut room[used..end], times(&ran, now, offset, written));
+            let number = HANDED_OVER.fetch_add(u64::from(ran.is_work()), Relaxed) + u64::from(ran.is_work());
+            ran.write(&mut room[used..end], times(&ran, now, offset, number));
             used = end;
         }
         complete(std::ptr::null_mut(), 0, buffer, bytes, used);
