@@ -32,14 +32,13 @@ impl Tracer {
 
     /// What is older goes out now, CLOCK_MONOTONIC ns.
     pub(super) fn horizon(&self, now: u64) -> u64 {
-        let held = self.window.held_bytes();
-        // they are in order only as long as there is room for those of the shorter time
-        let awaits = self.memory.is_reading() && held <= HELD_BYTES / 2;
-        match (held > HELD_BYTES, awaits) {
-            (true, _) => u64::MAX,
-            (false, true) => now.saturating_sub(UNREAD_WINDOW_NS),
-            (false, false) => now.saturating_sub(WINDOW_NS),
+        if self.window.held_bytes() > HELD_BYTES {
+            return u64::MAX;
         }
+        now.saturating_sub(match self.memory.is_reading() {
+            true => UNREAD_WINDOW_NS,
+            false => WINDOW_NS,
+        })
     }
 
     /// Writes what was held back from before `horizon`, in order; totals behind what they are of.
