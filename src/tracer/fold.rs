@@ -13,7 +13,7 @@ impl Tracer {
     /// Keeps the kernel's tables small: totals of ended processes move here.
     pub(super) fn fold_ended(&mut self) {
         // what they launched may be being named
-        if self.ended.is_empty() || self.memory.is_reading() {
+        if self.ended.is_empty() || self.memory.stubs.is_busy() || self.memory.late.is_busy() {
             return;
         }
         // names of kernels are needed until the last records of their process have been followed

@@ -16,8 +16,6 @@ use anyhow::Result;
 
 /// Events younger than this are held back to be sorted.
 const WINDOW_NS: u64 = 100_000_000;
-/// The same while names and texts of some are still being read.
-const UNREAD_WINDOW_NS: u64 = 2_000_000_000;
 /// Held back events beyond this go out unsorted rather than take memory.
 const HELD_BYTES: usize = 8 << 20;
 
@@ -32,13 +30,10 @@ impl Tracer {
 
     /// What is older goes out now, CLOCK_MONOTONIC ns.
     pub(super) fn horizon(&self, now: u64) -> u64 {
-        if self.window.held_bytes() > HELD_BYTES {
-            return u64::MAX;
+        match self.window.held_bytes() > HELD_BYTES {
+            true => u64::MAX,
+            false => now.saturating_sub(WINDOW_NS),
         }
-        now.saturating_sub(match self.memory.is_reading() {
-            true => UNREAD_WINDOW_NS,
-            false => WINDOW_NS,
-        })
     }
 
     /// Writes what was held back from before `horizon`, in order; totals behind what they are of.

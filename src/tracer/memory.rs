@@ -47,11 +47,6 @@ pub(super) struct MemoryPlane {
 }
 
 impl MemoryPlane {
-    /// Whether names and texts are still being read out of processes.
-    pub(super) fn is_reading(&self) -> bool {
-        self.stubs.is_busy() || self.late.is_busy()
-    }
-
     /// Opens the ring.
     ///
     /// # Errors

@@ -105,7 +105,7 @@ impl Tracer {
             .encoder
             .as_ref()
             .is_some_and(|encoder| encoder.has_room_for_totals());
-        let busy = self.memory.is_reading();
+        let busy = self.memory.stubs.is_busy() || self.memory.late.is_busy();
         let begun = Instant::now();
         if !has_room || !self.snapshots.pace.is_due(begun, self.last_second.elapsed(), busy) {
             return;
