@@ -2,27 +2,28 @@
 # platforms.sh - try what each command does on several kernels, as root, with two capabilities, and with none, and write the
 # table of docs/platforms.md out of that. Needs target/release/gpuscope and sim/out.
 # usage: platforms.sh [--table]     --table: of what the last run said, without another one
-# KERNELS="5.10 6.1 6.12 newest": which Debian kernels; columns of others stay as they are
+# KERNELS="5.10 6.1 6.12 newest": which Debian kernels; columns of others stay as they are, or none do where nothing is said
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}
+kept=${KERNELS:+columns}
 export KERNELS=${KERNELS:-5.10 6.1 6.12 newest} LIMIT=${LIMIT:-1600}
 status=0
 if [ "${1:-}" != --table ]; then
   scripts/vm/matrix.sh scripts/vm/platforms-guest.sh target/release/gpuscope scripts/vm/summary.sh "$(command -v setpriv)" sim/out/gpusim-static sim/out/lib*.so.* || status=$?
 fi
 
-python3 - docs/platforms.md "$VM" $KERNELS <<'PYTHON'
+python3 - docs/platforms.md "$VM" "$kept" $KERNELS <<'PYTHON'
 import pathlib, re, sys
 
-page, vm, *kernels = sys.argv[1:]
+page, vm, kept, *kernels = sys.argv[1:]
 RIGHTS = {"root": "root", "two": "`CAP_BPF`, `CAP_PERFMON`", "none": "none"}
 BEGIN, END = "<!-- kernels: scripts/vm/platforms.sh -->", "<!-- end of kernels -->"
 
 path = pathlib.Path(page)
 head, rest = path.read_text().split(BEGIN)
 table, tail = rest.split(END)
-cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()]
+cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines() if kept]
 versions = cells[0][2:] if cells else []
 rows = {(command, rights): dict(zip(versions, answers)) for command, rights, *answers in cells[2:]}
 

@@ -25,7 +25,7 @@ Examples:
   gpuscope serve --config /etc/gpuscope.toml --check-config
       is the file right, and what does it come to?
 
-Collectors: api (calls and their durations), getters (cudaGetDevice and its likes in api, too), buckets (finer durations in api), errors (by name), memory (who holds it), launches (kernels by name), \
+Collectors: api (calls and the time in them), getters (cudaGetDevice and its likes in api, too), buckets (how long each call took, as a histogram), errors (by name), memory (who holds it), launches (kernels by name), \
 copies, sync (waiting, idle time), nvml (devices), xid, self (gpuscope and what it costs). Each adds only the probes \
 that it needs; nvml, xid and self need none.
 

@@ -49,7 +49,7 @@ impl Collector {
     /// Whether it is on where nobody says anything else.
     #[must_use]
     pub(crate) fn is_usual(self) -> bool {
-        // two slow programs down that have nothing to do with a GPU, or little; one triples the number of series
+        // two slow programs down that have nothing to do with a GPU, or little; one adds three times as many series
         !matches!(self, Collector::Getters | Collector::Driver | Collector::Buckets)
     }
 

@@ -22,7 +22,7 @@ fn page() -> String {
 
 fn about(collector: Collector) -> &'static str {
     match collector {
-        Collector::Api => "Calls by class of function. Needs probes.",
+        Collector::Api => "Calls by class of function, and the time in them. Needs probes.",
         Collector::Getters => "More of `api`.",
         Collector::Buckets => "Durations of what `api` counts. Needs probes.",
         Collector::Errors => "What calls returned. Needs probes.",

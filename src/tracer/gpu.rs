@@ -90,7 +90,10 @@ impl GpuPlane {
     /// What is missing at the end.
     pub(super) fn gaps(&self) -> impl Iterator<Item = String> {
         let words = |pid| {
-            format!("what the GPU executed last for process {pid}: it did not hand that over within {HANDED_OVER:?}")
+            format!(
+                "what the GPU executed last for process {pid}: it did not hand that over within {} s",
+                HANDED_OVER.as_secs()
+            )
         };
         self.owing.iter().map(words)
     }

@@ -172,14 +172,15 @@ const EARLY_NS: u64 = 1_000_000;
 
 fn times(ran: &Ran, now: u64, offset: u64, number: u64) -> (u64, u64) {
     let told = &ran.told;
+    let hits = |fault| ran.is_work() && faults::hits(fault, number);
     let (start, end) = (told.start_ns.wrapping_add(offset), told.end_ns.wrapping_add(offset));
-    if told.end_ns > now || faults::hits("zero", number) {
+    if told.end_ns > now || hits("zero") {
         return (0, 0);
     }
-    if faults::hits("early", number) {
+    if hits("early") {
         return (start - EARLY_NS, end - EARLY_NS);
     }
-    match faults::hits("reversed", number) {
+    match hits("reversed") {
         true => (end + 1, start),
         false => (start, end),
     }

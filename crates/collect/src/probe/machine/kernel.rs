@@ -127,7 +127,7 @@ pub(super) fn unprivileged_bpf() -> Check {
     }
 }
 
-/// Whether events of perf are refused to this process, as Debian's kernels and their kin do from level 3 on.
+/// Whether events of perf are refused to this process, as Debian's kernels and their kin do from level 3 on, which others do not know.
 pub(super) fn refuses_events() -> bool {
     let only_admins = sysctl("perf_event_paranoid").is_some_and(|level| level > ANYBODY);
     only_admins && !privilege::has("CAP_SYS_ADMIN")
