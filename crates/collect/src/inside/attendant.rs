@@ -130,12 +130,14 @@ fn take_callers(shared: &Shared, listener: &Listener, watched: &mut HashMap<u32,
                 continue;
             }
         }
+        // it waits for an answer: later it may have ended, and another one have its number
+        let alive = watched.remove(&pid).unwrap_or_else(|| Alive::of(pid));
         match message.filter(|message| message.magic == ARENA_MAGIC) {
             Some(message) => shared.hear(caller, &message),
             None => shared.members().malformed += 1,
         }
         if shared.members().targets.contains(&pid) {
-            watched.entry(pid).or_insert_with(|| Alive::of(pid));
+            watched.insert(pid, alive);
         }
     }
 }
