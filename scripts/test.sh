@@ -26,7 +26,7 @@ scripts/build.sh # what is promised of many allocations is promised of this one
 # Most of a test is waiting for the kernel to let go of probes.
 together=$((2 * $(nproc)))
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
-alone=(cost:: findings:: gpu_windows:: held:: kept:: overrun:: scale:: trace_all_)
+alone=(cost:: findings:: gpu_windows:: held:: idle:: kept:: overrun:: scale:: trace_all_)
 said=$(mktemp)
 why=$(mktemp)
 trap 'rm -f "$said" "$why"' EXIT

@@ -247,7 +247,7 @@ fn only_the_process_asked_for_and_its_children_are_traced() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
-fn getters_are_left_out_unless_asked_for_and_what_is_wrong_is_told_all_the_same() {
+fn getters_are_left_out_unless_asked_for() {
     let catalog = Catalog::builtin().expect("the catalogue");
     let filter = Filter::parse(&[], &["all".to_owned()])
         .expect("a filter")
@@ -265,7 +265,6 @@ fn getters_are_left_out_unless_asked_for_and_what_is_wrong_is_told_all_the_same(
     let expected = trace.ledger.visible_where(is_hooked);
     assert!(expected.keys().all(|(_, name)| name != "cudaGetDevice"), "{expected:?}");
     assert_same("totals", &expected, &trace.totals("calls"));
-    assert_eq!(trace.summary()["findings"], serde_json::json!([]));
     let told = trace.unseen().into_iter().any(|gap| gap.contains("hint: --getters"));
     assert!(told, "{:?}", trace.unseen());
 }
