@@ -39,7 +39,8 @@ pub use trace::{Trace, number, text, unseen_of};
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Longer than anything takes on a busy machine: a test that waits this long has failed.
@@ -66,6 +67,14 @@ pub fn sim(name: &str) -> PathBuf {
     let path = sim_folder().join(name);
     assert!(path.exists(), "{} is missing; sim/build.sh builds it", path.display());
     path
+}
+
+/// Copies a file that can be executed at once; shares its blocks where the file system can. What this process had open for writing
+/// itself would be open in a child, too, that another test forks just then.
+pub fn copy_program(from: &Path, to: &Path) {
+    let mut copying = Command::new("cp");
+    copying.args(["--reflink=auto", "--preserve=mode"]).args([from, to]);
+    assert!(copying.status().expect("cp runs").success(), "{}", to.display());
 }
 
 /// `sim` as text, for command lines.

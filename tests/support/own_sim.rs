@@ -1,8 +1,6 @@
 //! Copies of the simulated CUDA that nobody else uses.
 
-use super::{Program, sim_folder};
-use std::fs::File;
-use std::os::fd::AsRawFd;
+use super::{Program, copy_program, sim_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -20,7 +18,7 @@ impl OwnSim {
                 let target = std::fs::read_link(&from).expect("a link");
                 std::os::unix::fs::symlink(target, to).expect("a link");
             } else {
-                copy(&from, &to);
+                copy_program(&from, &to);
             }
         }
         OwnSim(folder)
@@ -41,16 +39,4 @@ impl OwnSim {
     pub fn program(&self, arguments: &[&str]) -> Program {
         Program::start_with(self.folder(), Command::new(self.file("gpusim")).args(arguments))
     }
-}
-
-/// Shares its blocks where the file system can (reflink).
-fn copy(from: &Path, to: &Path) {
-    let (source, target) = (File::open(from).expect("a file"), File::create(to).expect("a file"));
-    // SAFETY: takes two descriptors
-    let shared = unsafe { libc::ioctl(target.as_raw_fd(), libc::FICLONE as _, source.as_raw_fd()) };
-    if shared != 0 {
-        std::fs::copy(from, to).expect("a copy");
-    }
-    let permissions = source.metadata().expect("a file").permissions();
-    std::fs::set_permissions(to, permissions).expect("a file of ours");
 }

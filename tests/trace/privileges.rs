@@ -1,7 +1,7 @@
 //! What gpuscope needs to be allowed, and what it says when it is not.
 
 mod kept;
-use crate::support::{Counts, ENGINE, Ledger, assert_same, kernel_version, number, sim, text};
+use crate::support::{Counts, ENGINE, Ledger, assert_same, copy_program, kernel_version, number, sim, text};
 use serde_json::Value;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -18,7 +18,7 @@ fn open_folder() -> TempDir {
     let sims = ["gpusim", "libcuda.so.1", "libcudart.so.13"].map(sim);
     for file in sims.iter().chain([&own]) {
         let name = file.file_name().expect("a name");
-        std::fs::copy(file, folder.path().join(name)).expect("a copy");
+        copy_program(file, &folder.path().join(name));
     }
     std::fs::create_dir(folder.path().join("ledger")).expect("a folder");
     for path in [folder.path(), &folder.path().join("ledger")] {
@@ -212,7 +212,7 @@ const WHO: &str = "id -u; id -g; id -G; echo $HOME; echo $PATH; echo $CUDA_VISIB
 /// configuration of the machine.
 fn by_sudo(folder: &Path, script: &str) -> Output {
     let sudo = folder.join("sudo");
-    std::fs::copy("/bin/sh", &sudo).expect("a copy");
+    copy_program(Path::new("/bin/sh"), &sudo);
     std::fs::set_permissions(&sudo, PermissionsExt::from_mode(0o4755)).expect("a mode");
     let mut command = Command::new(&sudo);
     command.current_dir(folder).env_clear();
