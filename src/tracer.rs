@@ -4,6 +4,7 @@
 //! `start`'s, how it ends `report`'s; what is attached is `probe`'s business, what a line looks like an encoder's.
 
 mod aside;
+mod budget;
 mod burden;
 mod closeup;
 mod devices;
@@ -42,6 +43,7 @@ mod waiting;
 mod work;
 mod xids;
 
+pub(crate) use budget::Spending;
 #[cfg(feature = "top")]
 pub(crate) use closeup::{Closeup, InProgress};
 pub(crate) use fleet::Census;
@@ -163,6 +165,8 @@ pub struct Tracer {
     ranges: Option<ranges::RangePlane>,
     /// `None`: nobody asks what devices execute.
     gpu: Option<gpu::GpuPlane>,
+    /// `None`: probes may take whatever they take.
+    budget: Option<budget::BudgetPlane>,
 }
 
 impl Tracer {
@@ -360,6 +364,7 @@ impl Tracer {
         for waiter in self.attacher.retry(self.engine.as_ref(), &mut self.rows) {
             self.judge_waiter(&waiter);
         }
+        self.look_at_budget();
         self.look_at_code();
         self.look_at_unsure();
         let released = self.attacher.release_wanted(self.engine.as_ref());

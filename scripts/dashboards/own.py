@@ -53,6 +53,13 @@ ROWS = [
         ("Dropped rows", "table", "ops", "A second, before their time: --keep-memory has no room for more.",
          [(f"topk(20, rate(gpuscope_kept_dropped_rows_total{{{NODE}}}{RATE}))", "")]),
     ]),
+    ("Budget (--budget)", [
+        ("Spent on probes", "lines", "percentunit", "Of its time, by the program of each node that spends most.", spread(f"gpuscope_budget_spent_ratio{{{NODE}}}")),
+        ("Nodes where calls go unseen", "stack", "none", "By what is left out, because probes took more of a program's time than they may.",
+         [(f"sum by (calls) (gpuscope_budget_shed{{{NODE}}})", "{{calls}}")]),
+        ("How long calls went unseen", "table", "percentunit", "Of the time, by node.",
+         [(f"topk(20, rate(gpuscope_budget_shed_seconds_total{{{NODE}}}{RATE}))", "")]),
+    ]),
     ("What it costs (lines: half of the nodes, 99 of 100, all are below)", [
         ("CPU", "lines", "percentunit", "Of one CPU.", spread(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE}) {OF_US}")),
         ("Memory", "lines", "bytes", "Resident.", spread(f"process_resident_memory_bytes{{{NODE}}} {OF_US}")),

@@ -22,6 +22,8 @@ Examples:
       all of this out of a file; kill -HUP reads it again
   sudo gpuscope serve --keep 60s --keep-folder /var/lib/gpuscope/kept
       the last minute of a program that fails, as a recording for gpuscope report
+  sudo gpuscope serve --budget 1%
+      launches, copies and waits go unseen for a while where probes take more than that of a program's time
   gpuscope serve --config /etc/gpuscope.toml --check-config
       is the file right, and what does it come to?
 
@@ -52,6 +54,10 @@ pub struct ServeArgs {
     /// How often the driver is asked for the state of devices [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = "What is measured")]
     pub nvml_interval: Option<String>,
+    /// How much of a program's time probes may take, such as 1%: beyond, frequent calls go unseen for a while, launches, copies and
+    /// waits or queries, whichever are dearest; who holds memory is always seen [default: off]
+    #[arg(long, value_name = "PERCENT", help_heading = "What is measured")]
+    pub budget: Option<String>,
 
     /// Address and port of the web server (repeatable); other machines need 0.0.0.0:9748, say
     /// [default: 127.0.0.1:9748]

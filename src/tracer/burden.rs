@@ -103,16 +103,10 @@ impl Tracer {
 
     /// What probes have cost the calls up to now at such prices, ns; what records of calls cost beyond that is left out.
     pub(super) fn in_calls_ns(&self, counters: &[RowCounter], prices: &[Hits]) -> u64 {
-        let price = |hits: &Hits| {
-            let known = prices
-                .iter()
-                .find(|known| (known.place, known.returns) == (hits.place, hits.returns));
-            known.map_or(0.0, |known| known.ns)
-        };
         let hits = self.hits_by_place(counters).into_iter();
         let hits = hits
             .map(|hits| Hits {
-                ns: price(&hits),
+                ns: price_of(prices, &hits),
                 ..hits
             })
             .collect();
@@ -144,14 +138,8 @@ impl Tracer {
             if counter.entered == 0 || !is_probed(&self.rows.catalog, row) {
                 continue;
             }
-            let emulated = counter.entered.saturating_sub(counter.stepped + counter.nop5);
-            let returns = self.rows.timed(row);
-            for (place, count) in [
-                (Place::Emulated, emulated),
-                (Place::SingleStepped, counter.stepped),
-                (Place::Nop5, counter.nop5),
-            ] {
-                *sums.entry((returns, place)).or_default() += count;
+            for hits in hits_of(counter, self.rows.timed(row)) {
+                *sums.entry((hits.returns, hits.place)).or_default() += hits.count;
             }
         }
         let sums = sums.into_iter().filter(|(_, count)| *count > 0);
@@ -168,8 +156,30 @@ impl Tracer {
     }
 }
 
+/// Of one row, by place; not priced yet.
+pub(super) fn hits_of(counter: &RowCounter, returns: bool) -> [Hits; 3] {
+    let emulated = counter.entered.saturating_sub(counter.stepped + counter.nop5);
+    let counts = [
+        (Place::Emulated, emulated),
+        (Place::SingleStepped, counter.stepped),
+        (Place::Nop5, counter.nop5),
+    ];
+    counts.map(|(place, count)| Hits {
+        place,
+        returns,
+        count,
+        ns: 0.0,
+    })
+}
+
+/// What one of them costs, ns; what was not measured costs nothing.
+pub(super) fn price_of(prices: &[Hits], hits: &Hits) -> f64 {
+    let same = |price: &&Hits| (price.place, price.returns) == (hits.place, hits.returns);
+    prices.iter().find(same).map_or(0.0, |price| price.ns)
+}
+
 /// Functions of the kernel are hooked in another way.
-fn is_probed(catalog: &Catalog, row: u32) -> bool {
+pub(super) fn is_probed(catalog: &Catalog, row: u32) -> bool {
     let Some(known) = catalog.rows.get(row as usize) else {
         return false;
     };

@@ -54,6 +54,11 @@ pub(super) struct FleetPlane {
 }
 
 impl FleetPlane {
+    /// What one hit costs, by place.
+    pub(super) fn prices(&self) -> &[Hits] {
+        &self.prices
+    }
+
     /// Whether calls of one of these were counted when that was looked at last.
     pub(super) fn has_counted(&self, processes: &HashSet<u32>) -> bool {
         !self.seen.is_disjoint(processes)

@@ -168,6 +168,7 @@ impl Tracer {
             snapshots: super::snapshots::SnapshotPlane::new(),
             ranges: None,
             gpu: None,
+            budget: None,
         })
     }
 }

@@ -198,6 +198,16 @@ impl WorkPlane {
         }
     }
 
+    /// A process makes calls now.
+    pub(super) fn meet(&mut self, pid: u32, memory: &MemoryPlane) {
+        self.introduce(pid, crate::clock::monotonic_ns(), memory);
+    }
+
+    /// Whether what is put into streams, and waits for it, is left unseen from now on.
+    pub(super) fn set_blind(&mut self, blind: bool) {
+        self.model.set_blind(blind, crate::clock::monotonic_ns());
+    }
+
     fn introduce(&mut self, pid: u32, at: u64, memory: &MemoryPlane) {
         if !self.model.knows(pid) {
             let origin = memory.origin(pid);

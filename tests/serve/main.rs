@@ -5,6 +5,7 @@
 #![cfg(feature = "serve")]
 #![allow(clippy::expect_used, reason = "whatever fails here fails the test")]
 
+mod budget;
 mod deploy;
 mod driver;
 mod exporter;

@@ -34,7 +34,16 @@ fn prometheus_answers_with_the_ledgers_numbers() {
     let kubelet = Kubelet::start(&[("ml", "q-idle", "main", FIRST_GPU)]);
     let socket = kubelet.socket();
     let socket = socket.to_str().expect("UTF-8");
-    let exporter = Exporter::start(&["--collect", everything, "--retain", "10min", "--pod-resources", socket]);
+    let exporter = Exporter::start(&[
+        "--collect",
+        everything,
+        "--retain",
+        "10min",
+        "--pod-resources",
+        socket,
+        "--budget",
+        "100%",
+    ]);
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
     let prometheus = Prometheus::of(&exporter);

@@ -11,6 +11,7 @@ use crate::probe;
 use crate::refusal;
 use crate::serve::carry::{self, Carry};
 use crate::serve::config::{self, Config};
+use crate::serve::gather;
 use crate::serve::http::Server;
 use crate::serve::limit::Limit;
 use crate::serve::{Doing, Exchange, Scrape};
@@ -265,6 +266,9 @@ impl Exporter {
     }
 
     fn publish(&mut self, mut known: Gathered) {
+        if let Some((census, tracer)) = known.census.as_ref().zip(self.gatherer.tracer.as_ref()) {
+            gather::leave_out_unseen(&mut known.samples, census, tracer.catalog());
+        }
         self.limit.apply(&mut known.samples);
         self.number += 1;
         let troubles = self.troubles();

@@ -32,6 +32,7 @@ fn given(args: &ServeArgs, key: &str) -> Vec<String> {
         "layer" => args.layer.clone(),
         "hooks" => args.hooks.clone(),
         "nvml_interval" => one(&args.nvml_interval),
+        "budget" => one(&args.budget),
         "listen" => args.listen.clone(),
         "health_listen" => args.health_listen.clone(),
         "telemetry_path" => one(&args.telemetry_path),

@@ -42,6 +42,8 @@ pub struct Config {
     pub layer: Vec<String>,
     pub hooks: Vec<PathBuf>,
     pub(crate) nvml_interval: Duration,
+    /// What probes may take of a program's time, 1: all; `None`: whatever they take.
+    pub(crate) budget: Option<Share>,
     /// Never empty; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
     /// Where health alone is told, to everybody and in clear; empty: nowhere but on [`Self::listen`].
@@ -65,6 +67,18 @@ pub struct Config {
     pub(crate) retain: Duration,
     pub(crate) keep: Keep,
     pub otlp: Option<Otlp>,
+}
+
+/// A part of a whole, in thousandths of a percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Share(pub u32);
+
+impl Share {
+    /// 1: all of it.
+    #[must_use]
+    pub(crate) fn of_one(self) -> f64 {
+        f64::from(self.0) / 1e5
+    }
 }
 
 /// What is kept of the last moments of programs.
@@ -98,6 +112,7 @@ impl Default for Config {
             layer: ["runtime", "driver"].map(str::to_owned).to_vec(),
             hooks: Vec::new(),
             nvml_interval: Duration::from_secs(5),
+            budget: None,
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9748)],
             health_listen: Vec::new(),
             telemetry_path: "/metrics".to_owned(),
@@ -151,6 +166,7 @@ impl Config {
             layer: self.layer.clone(),
             hooks: self.hooks.clone(),
             nvml_interval: self.nvml_interval,
+            budget: self.budget,
             listen: self.listen.clone(),
             health_listen: self.health_listen.clone(),
             telemetry_path: self.telemetry_path.clone(),
@@ -169,11 +185,12 @@ impl Config {
 }
 
 /// What a running gpuscope cannot change.
-const FIXED: [&str; 13] = [
+const FIXED: [&str; 14] = [
     "collect",
     "layer",
     "hooks",
     "nvml_interval",
+    "budget",
     "listen",
     "health_listen",
     "telemetry_path",

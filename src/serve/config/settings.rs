@@ -17,11 +17,12 @@ pub(super) enum Shape {
 }
 
 /// Name in the file, flag, shape.
-pub(super) const KEYS: [(&str, &str, Shape); 24] = [
+pub(super) const KEYS: [(&str, &str, Shape); 25] = [
     ("collect", "--collect", Shape::Words),
     ("layer", "--layer", Shape::Words),
     ("hooks", "--hooks", Shape::Texts),
     ("nvml_interval", "--nvml-interval", Shape::One),
+    ("budget", "--budget", Shape::One),
     ("listen", "--listen", Shape::Words),
     ("health_listen", "--health-listen", Shape::Words),
     ("telemetry_path", "--telemetry-path", Shape::One),

@@ -1,7 +1,7 @@
 //! A configuration as a file that says the same.
 
 use super::Config;
-use super::words::{OFF, size_text, time_text};
+use super::words::{OFF, percent_text, size_text, time_text};
 use crate::text::quantity::harmless;
 use std::fmt::{Display, Write};
 
@@ -14,6 +14,7 @@ pub(super) fn lines(config: &Config) -> Vec<(&'static str, String)> {
         ("layer", list(&config.layer)),
         ("hooks", list(config.hooks.iter().map(path))),
         ("nvml_interval", quoted(&time_text(config.nvml_interval))),
+        ("budget", off(config.budget.map(percent_text))),
         ("listen", list(&config.listen)),
         ("health_listen", list(&config.health_listen)),
         ("telemetry_path", quoted(&config.telemetry_path)),

@@ -233,6 +233,18 @@ fn what_is_wrong_with_a_flag_is_said_with_its_name_and_the_cure() {
             "is no name of a header",
         ),
         (&["--hooks", ""], "--hooks: \"\" is no name of a file"),
+        (
+            &["--budget", "1"],
+            "\"1\" does not do; hint: from 0.01% to 100%, such as 1%",
+        ),
+        (&["--budget", "0%"], "\"0%\" does not do"),
+        (&["--budget", "-1%"], "\"-1%\" does not do"),
+        (&["--budget", "NaN%"], "\"NaN%\" does not do"),
+        (&["--budget", "inf %"], "\"inf %\" does not do"),
+        (
+            &["--collect", "nvml", "--budget", "1%"],
+            "--budget: nothing is probed that could take a program's time; hint: leave it out, or collect api",
+        ),
     ] {
         let words: Vec<String> = match words {
             [flag, value] => vec![format!("{flag}={value}")],

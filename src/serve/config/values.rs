@@ -16,6 +16,8 @@ const MAX_OWNERS: std::ops::RangeInclusive<usize> = 1..=100_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 const SIZES: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 40;
+/// In thousandths of a percent: less than a hundredth of one is less than what is measured.
+const BUDGET: std::ops::RangeInclusive<u32> = 10..=100_000;
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// What `settings` come to; what is wrong is added to `mistakes` and then has its default.
@@ -32,6 +34,7 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
         nvml_interval: read.one("nvml_interval", default.nvml_interval, |word| {
             words::interval(&word.text, HOUR)
         }),
+        budget: read.optional("budget", |word| words::percent(&word.text, &BUDGET)),
         listen: read.filled("listen", default.listen, |word| words::address(&word.text)),
         health_listen: read.list("health_listen", default.health_listen, |word| {
             words::address(&word.text)
@@ -62,7 +65,20 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
     labels::check(&config.labels, settings, mistakes);
     collectors::add_layers(&mut config.collect, &config.layer);
     check_keep(&config, settings, mistakes);
+    check_budget(&config, settings, mistakes);
     config
+}
+
+/// Probes alone take any.
+fn check_budget(config: &Config, settings: &Settings, mistakes: &mut Mistakes) {
+    let setting = settings.get("budget").filter(|_| config.budget.is_some());
+    if let Some(setting) = setting.filter(|_| !config.needs_probes()) {
+        let cure = "hint: leave it out, or collect api";
+        mistakes.add(
+            &setting.place,
+            format!("nothing is probed that could take a program's time; {cure}"),
+        );
+    }
 }
 
 /// Rows are of calls that are traced.

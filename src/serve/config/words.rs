@@ -1,5 +1,6 @@
 //! From one text to one value, within its bounds; who is refused learns what would do.
 
+use super::Share;
 use super::place::quoted;
 use crate::text::parse::{parse_duration, parse_size};
 use hyper::header::{HeaderName, HeaderValue};
@@ -67,6 +68,22 @@ pub(super) fn number(text: &str, range: &RangeInclusive<usize>) -> Result<usize,
             quoted(text)
         )
     })
+}
+
+/// A number and a percent sign.
+pub(super) fn percent(text: &str, range: &RangeInclusive<u32>) -> Result<Share, String> {
+    let percent = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim_end().parse::<f64>().ok());
+    let share = percent.map(|percent| Share((percent * 1e3).round() as u32));
+    share.filter(|share| range.contains(&share.0)).ok_or_else(|| {
+        let [first, last] = [range.start(), range.end()].map(|share| percent_text(Share(*share)));
+        format!("{} does not do; hint: from {first} to {last}, such as 1%", quoted(text))
+    })
+}
+
+pub(super) fn percent_text(share: Share) -> String {
+    format!("{}%", f64::from(share.0) / 1e3)
 }
 
 /// Where on the web server.

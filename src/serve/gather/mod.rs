@@ -7,12 +7,14 @@ mod kept;
 mod memory;
 mod own;
 mod reserved;
+mod shed;
 mod work;
 mod xid;
 
 pub(crate) use kept::Kept;
 pub(crate) use own::{Own, own, tracing};
 pub(crate) use reserved::{Asked, reserved};
+pub(crate) use shed::leave_out_unseen;
 pub(crate) use xid::Xids;
 
 use super::metric::{Collector, Sample};

@@ -3,7 +3,7 @@
 use super::Label;
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::metrics::own as table;
-use crate::tracer::Census;
+use crate::tracer::{Census, Spending};
 use crate::version::{self, Build};
 use std::time::Duration;
 
@@ -58,6 +58,19 @@ fn build(build: &Build) -> Vec<Label> {
     ]
 }
 
+/// What has come of it.
+fn budget(spending: &Spending) -> Vec<Sample> {
+    let most = Sample::new(&table::BUDGET_SPENT, Vec::new(), Value::Number(spending.most));
+    let shed = spending.shed.iter().flat_map(|(traffic, now, seconds)| {
+        let labels = || vec![traffic.name().into()];
+        [
+            Sample::new(&table::BUDGET_SHED, labels(), Value::Integer(u64::from(*now))),
+            Sample::new(&table::BUDGET_SHED_SECONDS, labels(), Value::Number(*seconds)),
+        ]
+    });
+    std::iter::once(most).chain(shed).collect()
+}
+
 /// Of the tracing.
 pub(crate) fn tracing(census: &Census) -> Vec<Sample> {
     let count =
@@ -82,6 +95,7 @@ pub(crate) fn tracing(census: &Census) -> Vec<Sample> {
         count(&table::OWNERS_UNKNOWN, vec!["program".into()], census.unknown.programs),
         count(&table::KERNELS_EVICTED, Vec::new(), census.evicted_kernels),
     ];
+    samples.extend(census.spending.iter().flat_map(budget));
     let lost = census.lost.iter();
     samples.extend(lost.map(|(reason, lost)| count(&table::LOST_RECORDS, vec![(*reason).into()], *lost)));
     samples

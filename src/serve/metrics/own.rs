@@ -17,6 +17,26 @@ pub static PROBE_SECONDS: Metric = Metric::new(
     "gpuscope_probe_seconds_total",
     "Time that programs have spent in probes: hits times the cost of one, measured on this machine",
 );
+pub(crate) static BUDGET_SPENT: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_budget_spent_ratio",
+    "What probes take of the time of the program that spends most on them, as measured over the last ten seconds; threads that call at the same time add up (--budget)",
+);
+pub(crate) static BUDGET_SHED: Metric = Metric::new(
+    Collector::Own,
+    Kind::Gauge,
+    "gpuscope_budget_shed",
+    "1: these calls are left unseen now, because probes took more of a program's time than --budget; their series are missing meanwhile: work is launches, copies, events and waits",
+)
+.by(&["calls"]);
+pub(crate) static BUDGET_SHED_SECONDS: Metric = Metric::new(
+    Collector::Own,
+    Kind::Counter,
+    "gpuscope_budget_shed_seconds_total",
+    "Time for which these calls were left unseen (--budget)",
+)
+.by(&["calls"]);
 pub static LOST_RECORDS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
@@ -172,6 +192,9 @@ pub(crate) static ALL: &[&Metric] = &[
     &BUILD_INFO,
     &PROBE_HITS,
     &PROBE_SECONDS,
+    &BUDGET_SPENT,
+    &BUDGET_SHED,
+    &BUDGET_SHED_SECONDS,
     &LOST_RECORDS,
     &TRACED_PROCESSES,
     &ATTACHED_FILES,

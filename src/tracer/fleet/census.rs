@@ -2,14 +2,16 @@
 
 use super::holding::{hold, hold_by_driver, uses};
 use super::{BEYOND_CAPACITY, FleetPlane, kernel_of};
+use crate::catalog::Traffic;
 use crate::discover;
-use crate::model::cost::Hits;
 use crate::model::fleet::{Living, Reading, Sums};
 use crate::model::memory::Origin;
 use crate::owner::Owner;
 use crate::owner::directory::Unknown;
 use crate::probe::attach::Gap;
 use crate::tracer::Tracer;
+use crate::tracer::budget::Spending;
+use crate::tracer::burden::price_of;
 use crate::wire::RowCounter;
 use anyhow::Result;
 use std::collections::HashMap;
@@ -40,6 +42,16 @@ pub struct Census {
     /// Processes that lack labels.
     pub unknown: Unknown,
     pub(crate) evicted_kernels: u64,
+    /// `None`: there is no budget.
+    pub(crate) spending: Option<Spending>,
+}
+
+impl Census {
+    /// Whether calls of that kind are left unseen now.
+    pub(crate) fn is_shed(&self, traffic: Traffic) -> bool {
+        let shed = self.spending.iter().flat_map(|spending| &spending.shed);
+        shed.into_iter().any(|(kind, now, _)| *kind == traffic && *now)
+    }
 }
 
 impl Tracer {
@@ -84,11 +96,10 @@ impl Tracer {
                 .map(|hits| hits.count)
                 .sum()
         };
-        let price = |hits: &Hits| {
-            let same = |price: &&Hits| (price.place, price.returns) == (hits.place, hits.returns);
-            fleet.prices.iter().find(same).map_or(0.0, |price| price.ns)
-        };
-        let ns: f64 = hits.iter().map(|hits| hits.count as f64 * price(hits)).sum();
+        let ns: f64 = hits
+            .iter()
+            .map(|hits| hits.count as f64 * price_of(&fleet.prices, hits))
+            .sum();
         Ok(Census {
             readings,
             processes: fleet.callers,
@@ -98,15 +109,15 @@ impl Tracer {
             probe_seconds: ns / 1e9,
             lost: self.losses(&counters),
             unseen_files: of_files.len(),
-            unseen: of_machine
-                .into_iter()
-                .chain(of_files)
-                .map(|gap| gap.0.clone())
+            unseen: self
+                .left_unseen()
+                .chain(of_machine.into_iter().chain(of_files).map(|gap| gap.0.clone()))
                 .collect(),
             retired_owners: fleet.retired,
             merged: fleet.directory.merged(),
             unknown: fleet.directory.unknown(),
             evicted_kernels: fleet.fleet.evicted_kernels(),
+            spending: self.spending(),
         })
     }
 

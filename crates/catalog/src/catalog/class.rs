@@ -50,3 +50,50 @@ classes! {
     Ioctl "ioctl" "other" "Asks NVIDIA's kernel driver.",
     Other "other" "other" "Anything else.",
 }
+
+/// Frequent calls that can be left unseen for a while: who holds memory, which code is loaded and what a context is for is known
+/// without them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Traffic {
+    /// What is put into streams, and waits for it: of these all are seen, or none means anything.
+    Work,
+    /// Questions.
+    Queries,
+}
+
+impl Traffic {
+    /// Both.
+    pub const ALL: [Traffic; 2] = [Traffic::Work, Traffic::Queries];
+
+    /// As labels have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Traffic::Work => "work",
+            Traffic::Queries => "queries",
+        }
+    }
+}
+
+impl Class {
+    /// Of what traffic such calls are, unless they do something to memory; `None`: they are always seen.
+    #[must_use]
+    pub fn traffic(self) -> Option<Traffic> {
+        match self {
+            Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync | Class::Event => {
+                Some(Traffic::Work)
+            }
+            Class::Query => Some(Traffic::Queries),
+            Class::Alloc
+            | Class::Free
+            | Class::Memory
+            | Class::Stream
+            | Class::Graph
+            | Class::Module
+            | Class::Context
+            | Class::Error
+            | Class::Ioctl
+            | Class::Other => None,
+        }
+    }
+}

@@ -37,7 +37,7 @@ use std::collections::HashMap;
 use crate::driver::DriverRows;
 
 pub use arg::{Arg, Pass};
-pub use class::Class;
+pub use class::{Class, Traffic};
 pub(crate) use codes::{EnumTable, StructField, StructTable};
 pub use hint::nearest;
 pub(crate) use hook::{Aggregate, Comparison, Condition};

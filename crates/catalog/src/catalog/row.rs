@@ -1,7 +1,7 @@
 //! The types of a catalog: ids, libraries, functions.
 
 use super::arg::Arg;
-use super::class::Class;
+use super::class::{Class, Traffic};
 use super::hook::Hook;
 use super::id::{EnumId, LibraryId};
 use super::in_kernel::InKernel;
@@ -130,6 +130,12 @@ impl Row {
             raw: true,
             hook: Hook::default(),
         }
+    }
+
+    /// Of what traffic its calls are; `None`: they are always seen.
+    #[must_use]
+    pub fn traffic(&self) -> Option<Traffic> {
+        self.class.traffic().filter(|_| self.memory.is_none())
     }
 
     /// Whether it may call a function of the program before it returns: exceptions, `longjmp` and other stacks may then

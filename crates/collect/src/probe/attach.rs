@@ -16,6 +16,7 @@ mod recent;
 mod remembered;
 mod rows;
 mod stay;
+mod traffic;
 mod unmapped;
 mod waiting;
 
@@ -34,7 +35,7 @@ use super::ldcache;
 use super::lease::{self, OpenForWriting};
 use super::rows::Rows;
 use super::static_probe::Sites;
-use crate::catalog::Library;
+use crate::catalog::{Library, Traffic};
 use crate::discover::Mapping;
 use crate::elf::{ElfFile, Method};
 use crate::engine::Engine;
@@ -42,7 +43,7 @@ use crate::foreign::{self, ForeignFile};
 use anyhow::{Context, Result};
 use news::{Looked, looked};
 use points::Target;
-use probes::{Probes, sites_of};
+use probes::Probes;
 use recent::Recent;
 use rows::missing;
 use stay::Stay;
@@ -83,6 +84,9 @@ pub struct Attacher {
     linkers_met: u64,
     gaps: BTreeSet<Gap>,
     blind: bool,
+    /// Frequent calls are probed apart, and these not at all for now.
+    by_traffic: bool,
+    shed: BTreeSet<Traffic>,
 }
 
 impl Attacher {
@@ -200,7 +204,8 @@ impl Attacher {
         rows.publish(engine)?;
         // the kernel reads these pages: not while we wait
         file.touch(points.iter().map(|point| point.offset))?;
-        let hooks = engine.attach(&file.path(), &points)?;
+        let functions = points.len();
+        let hooked = self.hook(engine, rows, &file.path(), points)?;
         for (row, why) in engine.unhooked() {
             let described = &rows.catalog().rows[row as usize];
             self.blind |= described.work.is_some();
@@ -208,15 +213,14 @@ impl Attacher {
         }
         let attached = Attached {
             path,
-            functions: points.len(),
+            functions,
             embedded,
             single_stepped,
             probes: Probes {
-                hooks,
+                hooked,
                 file,
                 guard,
                 stay: Stay::for_mapping(mapping),
-                sites: sites_of(&points),
                 original: Vec::new(),
             },
         };

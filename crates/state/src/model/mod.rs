@@ -3,6 +3,7 @@
 pub mod activity;
 pub mod aggregate;
 pub mod beside;
+pub mod budget;
 pub mod cost;
 pub mod driver;
 pub mod finding;

@@ -21,6 +21,8 @@ pub(super) struct Alike {
     pub same: u64,
     /// Of all of them.
     pub launches: u64,
+    /// Other times before the first of them, as while a program warms up.
+    pub before: u64,
 }
 
 impl Alike {
@@ -112,6 +114,7 @@ impl Candidate {
                 count: 1,
                 same: 1,
                 launches: between.launches,
+                before: self.count - 1,
             };
         } else {
             self.kinds.iter_mut().for_each(|kind| kind.votes -= 1);

@@ -56,9 +56,10 @@ impl<'a> Period<'a> {
         apart * 5 <= best.launches() && is_percent(self.alike.launches, best.alike.launches, SAME_PERCENT)
     }
 
-    /// Parts that are not like most.
+    /// Parts that are not like most, since the first that is.
     fn unlike(&self) -> u64 {
-        self.candidate.count.saturating_sub(self.alike.count)
+        let alike = self.alike.before + self.alike.count;
+        self.candidate.count.saturating_sub(alike)
     }
 
     fn is_mostly_alike(&self) -> bool {

@@ -34,6 +34,29 @@ fn an_evaluation_is_no_usual_step() {
 }
 
 #[test]
+fn a_loss_that_is_read_each_fourth_step_does_not_make_four_steps_one_though_warming_up_takes_as_many() {
+    let training = Training {
+        seed: 0,
+        layers: 2,
+        steps: 32,
+        warm_up: 4,
+        item_each: 4,
+        evaluation_each: 20,
+        accumulation: 4,
+        batch_is_copied: false,
+        other_thread: false,
+    };
+    let steps = training.calls().steps();
+    assert_eq!(steps.anchor.launches, 212, "{}", steps.anchor.words());
+    // the one with the evaluation is not, and of the first one the anchor is at its end
+    assert_eq!(
+        (steps.usual, steps.unusual, steps.warm_up.steps),
+        (27, 1, 3),
+        "{steps:?}"
+    );
+}
+
+#[test]
 fn a_network_is_one_step_and_not_its_layers_though_nobody_pauses() {
     let mut calls = Calls::default();
     for _ in 0..40 {

@@ -61,11 +61,12 @@ impl Probes {
         };
         let address = |offset: u64| offset.checked_sub(mapping.offset)?.checked_add(start);
         let mapped = |offset: &u64| address(*offset).is_some_and(|address| address < end);
-        let offsets: Vec<u64> = self.sites.iter().copied().filter(mapped).collect();
+        let sites = self.hooked.sites();
+        let offsets: Vec<u64> = sites.iter().copied().filter(mapped).collect();
         let memory = ProcessMemory(pid);
         let read = |offset: u64, into: &mut [u8]| memory.read(address(offset)?, into);
         let now = bytes_at(&offsets, read);
-        let before = self.sites.iter().zip(original).filter(|(offset, _)| mapped(offset));
+        let before = sites.iter().zip(original).filter(|(offset, _)| mapped(offset));
         let missing = before
             .zip(&now)
             .filter(|((_, before), now)| now.is_some() && *before == **now);
@@ -76,7 +77,7 @@ impl Probes {
     fn original(&mut self) -> Option<Vec<Option<u8>>> {
         if self.original.is_empty() {
             let read = |offset: u64, into: &mut [u8]| self.file.read_exact_at(offset, into).ok();
-            self.original = bytes_at(&self.sites, read);
+            self.original = bytes_at(&self.hooked.sites(), read);
         }
         self.original.iter().any(Option::is_some).then(|| self.original.clone())
     }

@@ -2,6 +2,7 @@
 
 use super::probes::Probes;
 use super::stay::Stay;
+use super::traffic::Hooked;
 use super::{Attacher, key_of};
 use crate::discover::Mapping;
 use crate::elf::ElfFile;
@@ -91,10 +92,9 @@ fn probe(engine: &dyn Engine, file: &ForeignFile, offset: u64, mapping: Option<&
     file.touch(std::iter::once(offset))?;
     Ok(Probes {
         guard,
-        hooks: engine.attach_linker(&file.path(), offset)?,
+        hooked: Hooked::always(engine.attach_linker(&file.path(), offset)?),
         file: file.clone(),
         stay: Stay::for_mapping(mapping),
-        sites: Vec::new(),
         original: Vec::new(),
     })
 }

@@ -2,7 +2,8 @@
 
 use super::Attacher;
 use super::stay::Stay;
-use crate::engine::{Engine, Hooks, Point};
+use super::traffic::Hooked;
+use crate::engine::{Engine, Point};
 use crate::foreign::ForeignFile;
 use crate::probe::lease::{self, Guard};
 use crate::probe::links;
@@ -11,13 +12,11 @@ use std::path::PathBuf;
 
 /// The probes in a file, and what keeps them from doing harm.
 pub(super) struct Probes {
-    pub(super) hooks: Hooks,
+    pub(super) hooked: Hooked,
     pub(super) file: ForeignFile,
     pub(super) guard: Guard,
     pub(super) stay: Stay,
-    /// Where they are, in order.
-    pub(super) sites: Vec<u64>,
-    /// What the file has there; empty: it was not asked for yet.
+    /// What the file has where they are; empty: it was not asked for yet.
     pub(super) original: Vec<Option<u8>>,
 }
 
@@ -72,13 +71,13 @@ impl Attacher {
 }
 
 /// The offsets of probes, in order, each once.
-pub(super) fn sites_of(points: &[Point]) -> Vec<u64> {
-    let sites: BTreeSet<u64> = points.iter().map(|point| point.offset).collect();
+pub(super) fn sites_of<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<u64> {
+    let sites: BTreeSet<u64> = points.map(|point| point.offset).collect();
     sites.into_iter().collect()
 }
 
 /// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.
 pub(super) fn let_go(mut probes: Vec<Probes>) {
-    let hooks = probes.iter_mut().flat_map(|probes| std::mem::take(&mut probes.hooks));
+    let hooks = probes.iter_mut().flat_map(|probes| probes.hooked.take());
     links::detach(hooks.collect());
 }

@@ -56,6 +56,8 @@ pub struct Work {
     processes: HashMap<u32, Process>,
     ended: Vec<ProcessReport>,
     graph_kernels: Vec<GraphKernel>,
+    /// Calls of all processes are left unseen.
+    blind: bool,
     /// Ended processes whose reports were dropped for want of room.
     pub forgotten: u64,
 }
@@ -69,7 +71,23 @@ impl Work {
 
     /// From now on calls of `tgid` are followed.
     pub fn introduce(&mut self, tgid: u32, origin: Origin, at: u64) {
-        self.processes.entry(tgid).or_insert_with(|| Process::new(origin, at));
+        let blind = self.blind;
+        self.processes.entry(tgid).or_insert_with(|| {
+            let mut process = Process::new(origin, at);
+            if blind {
+                process.set_blind(true, at);
+            }
+            process
+        });
+    }
+
+    /// From `at` on what is put into streams, and waits for it, is left unseen, or is seen again; of processes that are known,
+    /// and of those that come.
+    pub fn set_blind(&mut self, blind: bool, at: u64) {
+        self.blind = blind;
+        self.processes
+            .values_mut()
+            .for_each(|process| process.set_blind(blind, at));
     }
 
     /// Calls of `tgid` may be missing.

@@ -72,6 +72,13 @@ impl Process {
         self.graphs.watched_late();
     }
 
+    /// See [`Streams::set_blind`]. What comes next is of graphs that are not known.
+    pub(crate) fn set_blind(&mut self, blind: bool, at: u64) {
+        self.doubt();
+        self.graphs.doubt();
+        self.streams.set_blind(blind, at);
+    }
+
     /// Does what `call` did. What it was, if it was a copy.
     pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
         let doubts = self.streams.doubts;

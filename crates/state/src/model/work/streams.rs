@@ -23,6 +23,9 @@ const FULL: u64 = 1000;
 /// Few kernels run for a second: what a stream was given before is most likely done.
 const QUIET_NS: u64 = 1_000_000_000;
 
+/// More records than are ever lost.
+const NEVER: u64 = u64::MAX;
+
 /// Submissions that took long while much may have been waiting.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Pressure {
@@ -53,6 +56,8 @@ pub struct Streams {
     elsewhere: bool,
     crowded: bool,
     pub(crate) doubts: u64,
+    /// Calls are left unseen: nothing is known to be done.
+    blind: bool,
     closed: Vec<(usize, u64)>,
 }
 
@@ -95,14 +100,34 @@ impl Streams {
         if lost.is_none_or(|lost| lost == call.raw.lost) {
             return;
         }
-        self.doubts += 1;
         self.idle.doubt();
         self.likely_idle.doubt();
+        self.doubt(at, call.raw.generation);
+    }
+
+    /// Anything may have been running since `at`.
+    fn doubt(&mut self, at: u64, generation: u64) {
+        self.doubts += 1;
         self.unknown_since.get_or_insert(at);
         for stream in &mut self.streams {
             self.open += usize::from(!stream.is_open());
-            stream.doubt(at, call.raw.generation);
+            stream.doubt(at, generation);
         }
+    }
+
+    /// From `at` on calls are left unseen, or are seen again: anything may be running then, of the next record at the latest.
+    pub(crate) fn set_blind(&mut self, blind: bool, at: u64) {
+        self.blind = blind;
+        self.idle.doubt();
+        self.likely_idle.doubt();
+        self.first_at.get_or_insert(at);
+        self.unknown_since.get_or_insert(at);
+        self.lost = Some(NEVER);
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_blind(&self) -> bool {
+        self.blind
     }
 
     /// Something was put into a stream.
@@ -162,7 +187,7 @@ impl Streams {
 
     /// Nothing more is open at `at`, perhaps. Before there was any work a device is not idle.
     fn rest(&mut self, at: u64) {
-        if self.first_at.is_none() {
+        if self.first_at.is_none() || self.blind {
             return;
         }
         if !self.is_busy() {
@@ -199,7 +224,7 @@ impl Streams {
     pub(crate) fn anchor(&mut self, call: &Call<'_>) {
         let (generation, at) = (call.raw.generation, call.raw.returned);
         if let Some(event) = call.part(WorkPart::Event) {
-            if let Some(mark) = self.events.mark(event, call.raw.entered) {
+            if let Some(mark) = self.events.reach(event, call.raw.entered, at) {
                 self.reach(mark, at);
             }
         } else if call.has_stream {
@@ -227,7 +252,8 @@ impl Streams {
     /// The program measures the time between two events: both have been reached.
     pub fn elapsed(&mut self, call: &Call<'_>) {
         for part in [WorkPart::FromEvent, WorkPart::Event] {
-            if let Some(mark) = self.events.mark(call.number(part), call.raw.entered) {
+            let event = call.number(part);
+            if let Some(mark) = self.events.reach(event, call.raw.entered, call.raw.returned) {
                 self.reach(mark, call.raw.returned);
             }
         }
@@ -235,6 +261,13 @@ impl Streams {
 
     /// An event marks how far a stream has come.
     pub fn record(&mut self, call: &Call<'_>) {
+        let (event, entered) = (call.number(WorkPart::Event), call.raw.entered);
+        if self.events.was_reached_after(event, entered) {
+            // what was taken for done then may not have been
+            self.idle.end(entered, call.raw.tid);
+            self.likely_idle.end(entered, call.raw.tid);
+            self.doubt(entered, call.raw.generation);
+        }
         let Some(stream) = self.stream(call) else {
             return self.forget_event(call); // it may have marked another stream before
         };
@@ -245,7 +278,7 @@ impl Streams {
             at: call.raw.returned,
         };
         self.streams[stream].count(mark.submitted);
-        self.events.record(call.number(WorkPart::Event), mark);
+        self.events.record(event, entered, mark);
     }
 
     /// A stream waits for an event.
@@ -253,7 +286,7 @@ impl Streams {
         let Some(stream) = self.stream(call) else { return };
         if let Some(mark) = self
             .events
-            .mark(call.number(WorkPart::Event), call.raw.entered)
+            .reach(call.number(WorkPart::Event), call.raw.entered, call.raw.returned)
             .filter(|mark| mark.stream != stream)
         {
             self.streams[stream].join(call.raw.generation, mark);

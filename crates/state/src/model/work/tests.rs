@@ -4,7 +4,7 @@
 use super::name::StreamName;
 use super::streams::Streams;
 use super::*;
-use crate::catalog::{Catalog, Step, WorkPart};
+use crate::catalog::{Catalog, Step, Traffic, WorkPart};
 use crate::wire::WorkCall;
 use proptest::prelude::*;
 use std::sync::LazyLock;
@@ -20,6 +20,10 @@ struct Teller {
     streams: HashMap<StreamName, (u64, Option<u64>, u64)>,
     told: Vec<WorkCall>,
     lost: u64,
+    /// Between these times what is put into streams, and waits for it, is not seen.
+    shed: Option<(u64, u64)>,
+    /// Of all calls.
+    longest: u64,
 }
 
 /// A call under way.
@@ -29,13 +33,22 @@ struct Open {
     tid: u32,
     entered: u64,
     generation: u64,
+    seen: bool,
 }
 
 impl Teller {
+    fn is_seen(&self, symbol: &str, at: u64) -> bool {
+        let (row, _) = row(symbol);
+        let sheds = CATALOG.rows[row as usize].class.traffic() == Some(Traffic::Work);
+        let within = self.shed.is_some_and(|(since, until)| since <= at && at < until);
+        !(sheds && within)
+    }
+
     fn enter(&mut self, symbol: &'static str, tid: u32, entered: u64) -> Open {
         let work = row(symbol).1;
+        let seen = self.is_seen(symbol, entered);
         let blocks = work.step == Step::Copy && work.stream.is_none();
-        if blocks || matches!(work.step, Step::Sync | Step::Query | Step::Record) {
+        if seen && (blocks || matches!(work.step, Step::Sync | Step::Query | Step::Record)) {
             self.generation += 1;
         }
         let generation = self.generation;
@@ -44,11 +57,18 @@ impl Teller {
             tid,
             entered,
             generation,
+            seen,
         }
     }
 
     fn end(&mut self, open: Open, returned: u64, stream: u64, parts: &[(WorkPart, u64)]) {
         let (row, work) = row(open.symbol);
+        self.longest = self.longest.max(returned - open.entered);
+        // whoever was in a call when its probe was taken away is not seen to return
+        let left = |(since, _)| open.entered < since && since <= returned && !self.is_seen(open.symbol, since);
+        if !open.seen || self.shed.is_some_and(left) {
+            return;
+        }
         let anchor = work.step == Step::Copy && work.stream.is_none()
             || matches!(work.step, Step::Sync | Step::Query | Step::Record);
         let name = StreamName::named(stream, CONTEXT, open.tid);
@@ -269,8 +289,16 @@ fn feed(streams: &mut Streams, raw: &WorkCall) {
 
 /// Runs threads against each other: always the one goes on whose time is least.
 fn run(threads: Vec<Vec<Op>>, pauses: &[u64]) -> Run {
+    run_shed(threads, pauses, None)
+}
+
+/// The same, where it is not seen what is put into streams between these times.
+fn run_shed(threads: Vec<Vec<Op>>, pauses: &[u64], shed: Option<(u64, u64)>) -> Run {
     let mut run = Run {
-        teller: Teller::default(),
+        teller: Teller {
+            shed,
+            ..Teller::default()
+        },
         device: Device::default(),
     };
     for (at, stream) in STREAMS.iter().enumerate().skip(1) {
@@ -313,6 +341,33 @@ proptest! {
         for (since, until) in streams.recent_gaps() {
             for (start, end) in &run.device.busy {
                 prop_assert!(*end <= since || until <= *start, "idle {since}..{until}, busy {start}..{end}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_called_idle_never_was_busy_though_most_of_it_was_left_unseen_for_a_while(
+        threads in proptest::collection::vec(proptest::collection::vec(op(), 0..60), 1..4),
+        pauses in proptest::collection::vec(1u64..60, 1..20),
+        (since, ns) in (0u64..12_000, 0u64..6000),
+    ) {
+        // calls go on being seen, and are seen again, while those end that were under way
+        let longest = run(threads.clone(), &pauses).teller.longest + 1;
+        let (gone, back) = (since + longest, since + longest + ns);
+        let mut run = run_shed(threads, &pauses, Some((gone, back)));
+        run.teller.told.sort_by_key(|call| call.returned);
+        let sees_again = back + longest;
+        let mut streams = Streams::default();
+        let mut changes = [(since, true), (sees_again, false)].into_iter().peekable();
+        for raw in &run.teller.told {
+            while let Some((at, blind)) = changes.next_if(|(at, _)| *at <= raw.returned) {
+                streams.set_blind(blind, at);
+            }
+            feed(&mut streams, raw);
+        }
+        for (from, until) in streams.recent_gaps() {
+            for (start, end) in &run.device.busy {
+                prop_assert!(*end <= from || until <= *start, "idle {from}..{until}, busy {start}..{end}");
             }
         }
     }
@@ -379,6 +434,33 @@ fn over_a_loss_nothing_is_called_idle() {
     told.iter().for_each(|raw| feed(&mut streams, raw));
     assert_eq!(streams.gaps().0, 0, "{:?}", streams.recent_gaps());
     assert_eq!(streams.doubts, 1);
+}
+
+#[test]
+fn what_was_left_unseen_for_a_while_ends_idle_time_until_everything_was_waited_for() {
+    let step = [
+        Op::Launch { stream: 0, ns: 500 },
+        Op::SyncContext,
+        Op::Think { ns: 2000 },
+    ];
+    let told = run_shed(vec![step.repeat(12)], &[1], Some((7_000, 14_000))).teller.told;
+    let mut streams = Streams::default();
+    for raw in &told {
+        match raw.entered {
+            entered if entered < 7_000 => {}
+            entered if entered < 19_000 => streams.set_blind(true, 7_000),
+            _ if streams.is_blind() => streams.set_blind(false, 19_000),
+            _ => {}
+        }
+        feed(&mut streams, raw);
+    }
+    let gaps = streams.recent_gaps();
+    assert!(gaps.iter().any(|(_, until)| *until < 7_000), "{gaps:?}");
+    assert!(gaps.iter().any(|(since, _)| *since > 19_000), "{gaps:?}");
+    assert!(
+        gaps.iter().all(|(since, until)| *until < 7_100 || *since > 19_000),
+        "{gaps:?}"
+    );
 }
 
 #[test]

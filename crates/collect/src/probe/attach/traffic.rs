@@ -1,0 +1,117 @@
+//! The probes of a file by what they see, so that those of frequent calls can be taken away for a while and put back.
+//!
+//! Owns which are there. When they go is not decided here.
+
+use super::Attacher;
+use super::probes::sites_of;
+use crate::catalog::{RowId, Traffic};
+use crate::engine::{Engine, Hooks, Point};
+use crate::probe::links;
+use crate::probe::rows::Rows;
+use anyhow::Result;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Probes of one kind.
+struct Part {
+    points: Vec<Point>,
+    /// Empty: they are not there now.
+    hooks: Hooks,
+}
+
+/// All probes of a file, by the traffic that they see; `None`: what is always seen.
+pub(super) struct Hooked(BTreeMap<Option<Traffic>, Part>);
+
+impl Hooked {
+    /// Those of a file of which nobody asks where they are.
+    pub(super) fn always(hooks: Hooks) -> Hooked {
+        let points = Vec::new();
+        Hooked(BTreeMap::from([(None, Part { points, hooks })]))
+    }
+
+    /// Where they are now, in order.
+    pub(super) fn sites(&self) -> Vec<u64> {
+        let there = self.0.values().filter(|part| !part.hooks.is_empty());
+        sites_of(there.flat_map(|part| &part.points))
+    }
+
+    pub(super) fn take(&mut self) -> Hooks {
+        self.0
+            .values_mut()
+            .flat_map(|part| std::mem::take(&mut part.hooks))
+            .collect()
+    }
+}
+
+impl Attacher {
+    /// From now on frequent calls are probed apart from others, so that they can be shed.
+    pub fn tell_traffic_apart(&mut self) {
+        self.by_traffic = true;
+    }
+
+    /// Probes `points` of the file behind `path`, but for what is shed.
+    pub(super) fn hook(
+        &mut self,
+        engine: &dyn Engine,
+        rows: &dyn Rows,
+        path: &Path,
+        points: Vec<Point>,
+    ) -> Result<Hooked> {
+        let mut parts: BTreeMap<Option<Traffic>, Vec<Point>> = BTreeMap::new();
+        for point in points {
+            let row = rows.catalog().row(RowId(point.row));
+            let traffic = row.and_then(|row| row.traffic()).filter(|_| self.by_traffic);
+            parts.entry(traffic).or_default().push(point);
+        }
+        let hooked = parts.into_iter().map(|(traffic, points)| {
+            let is_shed = traffic.is_some_and(|traffic| self.shed.contains(&traffic));
+            let hooks = if is_shed {
+                Vec::new()
+            } else {
+                engine.attach(path, &points)?
+            };
+            Ok((traffic, Part { points, hooks }))
+        });
+        hooked.collect::<Result<_>>().map(Hooked)
+    }
+
+    /// Takes the probes of such calls away, in all files and in those to come.
+    pub fn shed(&mut self, traffic: Traffic) {
+        self.shed.insert(traffic);
+        let files = self.attached.values_mut().map(|file| &mut file.probes);
+        let mut gone = Hooks::new();
+        for probes in files {
+            gone.extend(
+                probes
+                    .hooked
+                    .0
+                    .get_mut(&Some(traffic))
+                    .map_or_else(Hooks::new, |part| std::mem::take(&mut part.hooks)),
+            );
+            probes.original.clear();
+        }
+        links::detach(gone);
+    }
+
+    /// Puts them back.
+    pub fn take_up(&mut self, engine: &dyn Engine, traffic: Traffic) {
+        self.shed.remove(&traffic);
+        let mut failed = Vec::new();
+        for file in self.attached.values_mut() {
+            let Some(part) = file.probes.hooked.0.get_mut(&Some(traffic)) else {
+                continue;
+            };
+            match engine.attach(&file.probes.file.path(), &part.points) {
+                Ok(hooks) => part.hooks = hooks,
+                Err(error) => failed.push(format!(
+                    "{}: calls that were left unseen for a while ({}) stay so: {error:#}; hint: restart gpuscope",
+                    file.path.display(),
+                    traffic.name()
+                )),
+            }
+            file.probes.original.clear();
+        }
+        self.blind |= !failed.is_empty();
+        failed.into_iter().for_each(|words| self.gap(words));
+    }
+}

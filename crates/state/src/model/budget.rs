@@ -1,0 +1,261 @@
+//! Which calls are left unseen because probes take more of a program's time than they may, and when they are seen again.
+//!
+//! Owns the decision. What a program spent is measured by who asks, at regular intervals; a look is one of these.
+
+use crate::catalog::Traffic;
+use std::collections::BTreeMap;
+
+/// So many looks in a row have to find a program beyond the budget: what begins makes many calls.
+const IN_A_ROW: u32 = 2;
+/// Looks until calls are seen again that were left unseen once; each time that this was too early, twice as many.
+const PAUSE: u32 = 30;
+const LONGEST_PAUSE: u32 = 360;
+/// Calls that cost less than so much of the budget are not shed: without them a program would be beyond it as before.
+const WORTH_IT: f64 = 4.0;
+
+/// What a program spent in probes since the last look, as shares of the time that has passed: of all its threads together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Spent {
+    pub pid: u32,
+    pub work: f64,
+    pub queries: f64,
+    /// On calls that are always seen.
+    pub others: f64,
+}
+
+impl Spent {
+    /// On calls of any kind.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.work + self.queries + self.others
+    }
+
+    fn on(&self, traffic: Traffic) -> f64 {
+        match traffic {
+            Traffic::Work => self.work,
+            Traffic::Queries => self.queries,
+        }
+    }
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// These calls are left unseen: the program spends that share of its time on probes, and so much of it on them.
+    Shed { traffic: Traffic, by: Spent },
+    /// They are seen again.
+    TakeUp(Traffic),
+    /// A program is beyond the budget, and there is nothing left to shed that would change it.
+    Beyond(Spent),
+}
+
+/// Calls that are not seen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Shed {
+    /// On whose account.
+    pid: u32,
+    /// Looks until they are seen again.
+    left: u32,
+}
+
+/// Decides at each look.
+#[derive(Debug)]
+pub struct Budget {
+    share: f64,
+    /// Looks in a row that found one beyond it.
+    beyond: u32,
+    shed: BTreeMap<Traffic, Shed>,
+    /// How long calls were left unseen the last time, and looks since these are seen again.
+    before: BTreeMap<Traffic, (u32, u32)>,
+    /// It was said that there is nothing left to shed.
+    said: bool,
+}
+
+impl Budget {
+    /// No program shall spend more than that share of its time on probes, 1: all.
+    #[must_use]
+    pub fn new(share: f64) -> Budget {
+        Budget {
+            share,
+            beyond: 0,
+            shed: BTreeMap::new(),
+            before: BTreeMap::new(),
+            said: false,
+        }
+    }
+
+    /// Of a program's time.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        self.share
+    }
+
+    /// Whether these are left unseen.
+    #[must_use]
+    pub fn is_shed(&self, traffic: Traffic) -> bool {
+        self.shed.contains_key(&traffic)
+    }
+
+    /// What follows from what programs have spent since the last look.
+    pub fn look(&mut self, spent: &[Spent], runs: impl Fn(u32) -> bool) -> Vec<Change> {
+        let mut changes = self.take_up(runs);
+        let most = spent.iter().max_by(|one, other| one.share().total_cmp(&other.share()));
+        let Some(most) = most.filter(|most| most.share() > self.share) else {
+            (self.beyond, self.said) = (0, false);
+            return changes;
+        };
+        self.beyond += 1;
+        if self.beyond >= IN_A_ROW {
+            changes.extend(self.shed_for(most));
+        }
+        changes
+    }
+
+    /// What has been unseen for long enough, or on the account of who is gone.
+    fn take_up(&mut self, runs: impl Fn(u32) -> bool) -> Vec<Change> {
+        for (_, since) in self.before.values_mut() {
+            *since = since.saturating_add(1);
+        }
+        let before = &mut self.before;
+        let over = self.shed.extract_if(.., |traffic, shed| {
+            shed.left = shed.left.saturating_sub(1);
+            let gone = !runs(shed.pid);
+            if gone {
+                before.remove(traffic);
+            }
+            gone || shed.left == 0
+        });
+        let over: Vec<Traffic> = over.map(|(traffic, _)| traffic).collect();
+        for traffic in &over {
+            if let Some((_, since)) = self.before.get_mut(traffic) {
+                *since = 0;
+            }
+        }
+        over.into_iter().map(Change::TakeUp).collect()
+    }
+
+    /// The dearest calls of a program that are seen.
+    fn shed_for(&mut self, most: &Spent) -> Option<Change> {
+        let seen = Traffic::ALL.into_iter().filter(|traffic| !self.is_shed(*traffic));
+        let dearest = seen.max_by(|one, other| most.on(*one).total_cmp(&most.on(*other)));
+        let Some(traffic) = dearest.filter(|dearest| most.on(*dearest) > self.share / WORTH_IT) else {
+            return (!std::mem::replace(&mut self.said, true)).then_some(Change::Beyond(*most));
+        };
+        self.beyond = 0;
+        let pause = match self.before.get(&traffic) {
+            Some((pause, since)) if since < pause => (pause * 2).min(LONGEST_PAUSE),
+            _ => PAUSE,
+        };
+        self.before.insert(traffic, (pause, 0));
+        let shed = Shed {
+            pid: most.pid,
+            left: pause,
+        };
+        self.shed.insert(traffic, shed);
+        Some(Change::Shed { traffic, by: *most })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERYBODY: fn(u32) -> bool = |_| true;
+
+    fn spends(work: f64, queries: f64, others: f64) -> [Spent; 1] {
+        [Spent {
+            pid: 7,
+            work,
+            queries,
+            others,
+        }]
+    }
+
+    fn shed(changes: &[Change]) -> Vec<Traffic> {
+        let shed = changes.iter().filter_map(|change| match change {
+            Change::Shed { traffic, .. } => Some(*traffic),
+            _ => None,
+        });
+        shed.collect()
+    }
+
+    #[test]
+    fn the_dearest_calls_are_shed_where_a_program_is_beyond_the_budget_twice_in_a_row() {
+        let mut budget = Budget::new(0.01);
+        assert_eq!(budget.look(&spends(0.005, 0.02, 0.0), EVERYBODY), []);
+        assert_eq!(budget.look(&spends(0.005, 0.001, 0.0), EVERYBODY), []);
+        assert_eq!(budget.look(&spends(0.005, 0.02, 0.0), EVERYBODY), []);
+        assert_eq!(
+            shed(&budget.look(&spends(0.005, 0.02, 0.0), EVERYBODY)),
+            [Traffic::Queries]
+        );
+        assert!(budget.is_shed(Traffic::Queries) && !budget.is_shed(Traffic::Work));
+        // what is left is within it
+        assert!((0..20).all(|_| budget.look(&spends(0.005, 0.0, 0.0), EVERYBODY).is_empty()));
+    }
+
+    #[test]
+    fn who_is_still_beyond_it_loses_the_others_too_and_then_it_is_said_once() {
+        let mut budget = Budget::new(0.01);
+        let mut changes = Vec::new();
+        for _ in 0..10 {
+            let work = if budget.is_shed(Traffic::Work) { 0.0 } else { 0.03 };
+            let queries = if budget.is_shed(Traffic::Queries) { 0.0 } else { 0.02 };
+            changes.extend(budget.look(&spends(work, queries, 0.04), EVERYBODY));
+        }
+        assert_eq!(shed(&changes), [Traffic::Work, Traffic::Queries]);
+        assert_eq!(changes.len(), 3, "{changes:?}");
+        assert!(matches!(changes[2], Change::Beyond(_)));
+    }
+
+    #[test]
+    fn nothing_is_shed_that_would_not_help() {
+        let mut budget = Budget::new(0.01);
+        let changes: Vec<Change> = (0..9)
+            .flat_map(|_| budget.look(&spends(0.001, 0.0, 0.04), EVERYBODY))
+            .collect();
+        assert!(matches!(changes[..], [Change::Beyond(_)]), "{changes:?}");
+    }
+
+    #[test]
+    fn they_are_seen_again_and_each_time_that_was_too_early_it_takes_longer() {
+        let mut budget = Budget::new(0.01);
+        let mut unseen = Vec::new();
+        for look in 0..2000 {
+            let work = if budget.is_shed(Traffic::Work) { 0.0 } else { 0.05 };
+            for change in budget.look(&spends(work, 0.0, 0.0), EVERYBODY) {
+                match change {
+                    Change::Shed { .. } => unseen.push(look),
+                    Change::TakeUp(_) => *unseen.last_mut().unwrap() -= look,
+                    Change::Beyond(_) => panic!("{change:?}"),
+                }
+            }
+        }
+        assert_eq!(unseen[..6], [-30, -60, -120, -240, -360, -360]);
+    }
+
+    #[test]
+    fn a_program_that_has_been_quiet_for_as_long_is_looked_at_afresh() {
+        let mut budget = Budget::new(0.01);
+        let mut run = |looks: usize, work: f64| -> Vec<Change> {
+            let looks = 0..looks;
+            looks
+                .flat_map(|_| budget.look(&spends(work, 0.0, 0.0), EVERYBODY))
+                .collect()
+        };
+        assert_eq!(shed(&run(2, 0.05)), [Traffic::Work]);
+        assert_eq!(run(30, 0.0), [Change::TakeUp(Traffic::Work)]);
+        run(40, 0.0);
+        assert_eq!(shed(&run(2, 0.05)), [Traffic::Work]);
+        assert_eq!(run(30, 0.0), [Change::TakeUp(Traffic::Work)]);
+    }
+
+    #[test]
+    fn when_who_spent_it_is_gone_everything_is_seen_again() {
+        let mut budget = Budget::new(0.01);
+        (0..2).for_each(|_| drop(budget.look(&spends(0.05, 0.0, 0.0), EVERYBODY)));
+        assert!(budget.is_shed(Traffic::Work));
+        assert_eq!(budget.look(&[], |pid| pid != 7), [Change::TakeUp(Traffic::Work)]);
+        assert!(!budget.is_shed(Traffic::Work));
+    }
+}
