@@ -3,11 +3,10 @@
 use super::Attacher;
 use super::stay::Stay;
 use super::traffic::Hooked;
-use crate::engine::{Engine, Point};
+use crate::engine::Engine;
 use crate::foreign::ForeignFile;
 use crate::probe::lease::{self, Guard};
 use crate::probe::links;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// The probes in a file, and what keeps them from doing harm.
@@ -68,12 +67,6 @@ impl Attacher {
         let_go(files.chain(linkers).collect());
         self.kernel.detach();
     }
-}
-
-/// The offsets of probes, in order, each once.
-pub(super) fn sites_of<'a>(points: impl Iterator<Item = &'a Point>) -> Vec<u64> {
-    let sites: BTreeSet<u64> = points.map(|point| point.offset).collect();
-    sites.into_iter().collect()
 }
 
 /// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.

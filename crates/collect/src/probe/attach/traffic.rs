@@ -3,13 +3,12 @@
 //! Owns which are there. When they go is not decided here.
 
 use super::Attacher;
-use super::probes::sites_of;
 use crate::catalog::{RowId, Traffic};
 use crate::engine::{Engine, Hooks, Point};
 use crate::probe::links;
 use crate::probe::rows::Rows;
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Probes of one kind.
@@ -29,10 +28,11 @@ impl Hooked {
         Hooked(BTreeMap::from([(None, Part { points, hooks })]))
     }
 
-    /// Where they are now, in order.
+    /// Where they are now, in order, each once.
     pub(super) fn sites(&self) -> Vec<u64> {
         let there = self.0.values().filter(|part| !part.hooks.is_empty());
-        sites_of(there.flat_map(|part| &part.points))
+        let sites: BTreeSet<u64> = there.flat_map(|part| &part.points).map(|point| point.offset).collect();
+        sites.into_iter().collect()
     }
 
     pub(super) fn take(&mut self) -> Hooks {
