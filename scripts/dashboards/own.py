@@ -58,7 +58,7 @@ ROWS = [
         ("Nodes where calls go unseen", "stack", "none", "By what is left out, because probes took more of a program's time than they may.",
          [(f"sum by (calls) (gpuscope_budget_shed{{{NODE}}})", "{{calls}}")]),
         ("How long calls went unseen", "table", "percentunit", "Of the time, by node.",
-         [(f"topk(20, rate(gpuscope_budget_shed_seconds_total{{{NODE}}}{RATE}))", "")]),
+         [(f"topk(20, rate(gpuscope_budget_unseen_seconds_total{{{NODE}}}{RATE}))", "")]),
     ]),
     ("What it costs (lines: half of the nodes, 99 of 100, all are below)", [
         ("CPU", "lines", "percentunit", "Of one CPU.", spread(f"rate(process_cpu_seconds_total{{{NODE}}}{RATE}) {OF_US}")),

@@ -86,7 +86,7 @@ fn launches_go_unseen_while_a_program_spends_too_much_on_them_and_are_counted_ag
         of(&exporter, "gpuscope_api_calls_total", "b-after", "") == Some(calls)
     });
     assert!(of(&exporter, "gpuscope_launches_total", "b-busy", "").is_some_and(|count| count > 0.0));
-    assert!(exporter.sum("gpuscope_budget_shed_seconds_total", &["calls=\"work\""]) > Some(2.0));
+    assert!(exporter.sum("gpuscope_budget_unseen_seconds_total", &["calls=\"work\""]) > Some(2.0));
     assert!(exporter.stderr().contains("are seen again"));
 }
 
@@ -104,6 +104,6 @@ fn within_the_budget_nothing_is_shed() {
     for kind in ["work", "queries"] {
         let part = format!("calls=\"{kind}\"");
         assert_eq!(exporter.sum(SHED, &[&part]), Some(0.0));
-        assert_eq!(exporter.sum("gpuscope_budget_shed_seconds_total", &[&part]), Some(0.0));
+        assert_eq!(exporter.sum("gpuscope_budget_unseen_seconds_total", &[&part]), Some(0.0));
     }
 }

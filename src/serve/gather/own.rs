@@ -65,7 +65,7 @@ fn budget(spending: &Spending) -> Vec<Sample> {
         let labels = || vec![traffic.name().into()];
         [
             Sample::new(&table::BUDGET_SHED, labels(), Value::Integer(u64::from(*now))),
-            Sample::new(&table::BUDGET_SHED_SECONDS, labels(), Value::Number(*seconds)),
+            Sample::new(&table::BUDGET_UNSEEN_SECONDS, labels(), Value::Number(*seconds)),
         ]
     });
     std::iter::once(most).chain(shed).collect()

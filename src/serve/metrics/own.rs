@@ -30,10 +30,10 @@ pub(crate) static BUDGET_SHED: Metric = Metric::new(
     "1: these calls are left unseen now, because probes took more of a program's time than --budget; their series are missing meanwhile: work is launches, copies, events and waits",
 )
 .by(&["calls"]);
-pub(crate) static BUDGET_SHED_SECONDS: Metric = Metric::new(
+pub(crate) static BUDGET_UNSEEN_SECONDS: Metric = Metric::new(
     Collector::Own,
     Kind::Counter,
-    "gpuscope_budget_shed_seconds_total",
+    "gpuscope_budget_unseen_seconds_total",
     "Time for which these calls were left unseen (--budget)",
 )
 .by(&["calls"]);
@@ -194,7 +194,7 @@ pub(crate) static ALL: &[&Metric] = &[
     &PROBE_SECONDS,
     &BUDGET_SPENT,
     &BUDGET_SHED,
-    &BUDGET_SHED_SECONDS,
+    &BUDGET_UNSEEN_SECONDS,
     &LOST_RECORDS,
     &TRACED_PROCESSES,
     &ATTACHED_FILES,
