@@ -104,6 +104,9 @@ fn within_the_budget_nothing_is_shed() {
     for kind in ["work", "queries"] {
         let part = format!("calls=\"{kind}\"");
         assert_eq!(exporter.sum(SHED, &[&part]), Some(0.0));
-        assert_eq!(exporter.sum("gpuscope_budget_unseen_seconds_total", &[&part]), Some(0.0));
+        assert_eq!(
+            exporter.sum("gpuscope_budget_unseen_seconds_total", &[&part]),
+            Some(0.0)
+        );
     }
 }

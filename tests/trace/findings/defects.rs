@@ -7,12 +7,17 @@ use serde_json::Value;
 /// Others may take processors from the programs of these tests, too: that is so then, and no defect of theirs.
 const OF_THE_MACHINE: &str = "host-contention";
 
+/// What was found of the program.
+fn of_program(findings: &[Value]) -> Vec<&str> {
+    let rules = rules(findings).into_iter();
+    rules.filter(|rule| *rule != OF_THE_MACHINE).collect()
+}
+
 /// The finding that was planted; there is no other.
 fn only(defect: Defect) -> (Trace, Value) {
     let trace = defect.run(&[]).ok();
     let all = findings(trace.summary()).clone();
-    let of_program: Vec<&str> = rules(&all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
-    assert_eq!(of_program, [defect.kind], "{all:#?}");
+    assert_eq!(of_program(&all), [defect.kind], "{all:#?}");
     let planted = all.iter().find(|finding| finding["rule"] == defect.kind).cloned();
     (trace, planted.expect("it is there"))
 }
@@ -45,8 +50,7 @@ fn nothing_is_found_in_a_loop_as_it_should_be() {
     for getters in ["--getters", "--no-getters"] {
         let trace = Defect::of("none").run(&[getters]).ok();
         let all = findings(trace.summary());
-        let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
-        assert_eq!(of_program, [""; 0], "{getters}: {all:#?}");
+        assert_eq!(of_program(all), [""; 0], "{getters}: {all:#?}");
     }
 }
 
@@ -61,8 +65,7 @@ fn nothing_is_found_where_the_device_has_no_pause() {
     .run(&[])
     .ok();
     let all = findings(trace.summary());
-    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
-    assert_eq!(of_program, [""; 0], "{all:#?}");
+    assert_eq!(of_program(all), [""; 0], "{all:#?}");
 }
 
 #[test]
@@ -151,8 +154,7 @@ fn a_rank_that_sleeps_in_each_step() {
     .run(&[])
     .ok();
     let all = findings(trace.summary());
-    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
-    assert_eq!(of_program, ["host-bound"], "{all:#?}");
+    assert_eq!(of_program(all), ["host-bound"], "{all:#?}");
     assert!(number(&all[0], "cost_ns") >= 190 * 5_000_000, "{all:#?}");
     // where it sleeps, by samples
     let place = &all[0]["places"][0];
@@ -274,8 +276,7 @@ fn kernels_too_small_to_be_launched_one_by_one() {
     // a storm may be more than the default ring holds
     let trace = defect.run(&["--ring-size", "64MiB"]).ok();
     let all = findings(trace.summary());
-    let of_program: Vec<&str> = rules(all).into_iter().filter(|rule| *rule != OF_THE_MACHINE).collect();
-    assert_eq!(of_program, [defect.kind], "{all:#?}");
+    assert_eq!(of_program(all), [defect.kind], "{all:#?}");
     assert_evidence(&trace, &all[0], 29_000..=30_000);
 }
 
