@@ -63,7 +63,7 @@ use crate::model::summary::{Chosen, Tally};
 use crate::model::window::Window;
 use crate::model::xid::Report;
 use crate::output::{Output, say};
-use crate::probe::attach::Attacher;
+use crate::probe::attach::{Attached, Attacher};
 use crate::record::{Encoder, Maker, Meta};
 use crate::rows::RunRows;
 use anyhow::Result;
@@ -265,7 +265,7 @@ impl Tracer {
 
     /// Functions probed now.
     pub fn functions(&self) -> usize {
-        self.attacher.attached().map(|file| file.functions).sum::<usize>() + self.attacher.kernel_functions()
+        self.attacher.attached().map(Attached::functions).sum::<usize>() + self.attacher.kernel_functions()
     }
 
     /// Handles what has come in, after waiting for it for a moment.

@@ -108,7 +108,7 @@ fn attaching(folder: &Folder) -> Result<Vec<Vec<String>>> {
         let started = Instant::now();
         let mut attacher = attached_to(sleeper.0.id(), &session, &mut rows)?;
         attach.push(started.elapsed().as_secs_f64() * 1e3);
-        functions = attacher.attached().map(|file| file.functions).sum();
+        functions = attacher.attached().map(|file| file.functions()).sum();
         let started = Instant::now();
         attacher.detach_all();
         detach.push(started.elapsed().as_secs_f64() * 1e3);

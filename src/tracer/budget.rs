@@ -46,6 +46,8 @@ pub(super) struct BudgetPlane {
     leaves: bool,
     /// Work is seen again, but not yet taken for all there is.
     recovers: bool,
+    /// Why calls could not be seen again, the last time.
+    said: Option<String>,
 }
 
 impl Tracer {
@@ -68,6 +70,7 @@ impl Tracer {
             unseen_for: BTreeMap::new(),
             leaves: false,
             recovers: false,
+            said: None,
         });
     }
 
@@ -131,6 +134,10 @@ impl Tracer {
             .collect();
         let mut spent = SpentNs::new();
         let count = |key: TotalKey, total: Total| {
+            // those beyond the table's capacity are no one program
+            if key.tgid == 0 {
+                return;
+            }
             let price = prices.get(key.row as usize).copied().unwrap_or(0.0);
             let traffic = traffic_of(&rows.catalog, key.row);
             *spent.entry((key.tgid, traffic)).or_default() += total.calls() as f64 * price;
@@ -154,7 +161,11 @@ impl Tracer {
                 plane.unseen.insert(traffic, (Instant::now(), why));
             }
             Change::TakeUp(traffic) => {
-                self.attacher.take_up(self.engine.as_ref(), traffic);
+                if let Err(error) = self.attacher.take_up(self.engine.as_ref(), traffic) {
+                    plane.budget.postpone(traffic);
+                    return plane.say_once(format!("--budget: {} stay unseen for now: {error:#}", calls(traffic)));
+                }
+                plane.said = None;
                 plane.recovers |= traffic == Traffic::Work;
                 if let Some((since, _)) = plane.unseen.remove(&traffic) {
                     *plane.unseen_for.entry(traffic).or_default() += since.elapsed();
@@ -185,7 +196,8 @@ impl Tracer {
     fn see_work(&mut self, seen: bool) {
         self.follow(u64::MAX);
         if self.rows.follows_work() {
-            for pid in self.callers.iter().copied() {
+            let runs = |pid: &u32| !self.ended.contains(pid) && !discover::has_ended(*pid);
+            for pid in self.callers.iter().copied().filter(runs) {
                 self.work.meet(pid, &self.memory);
             }
             self.work.set_blind(!seen);
@@ -194,6 +206,14 @@ impl Tracer {
 }
 
 impl BudgetPlane {
+    /// It may be tried again and again in vain.
+    fn say_once(&mut self, words: String) {
+        if self.said.as_ref() != Some(&words) {
+            say(format_args!("gpuscope: {words}"));
+            self.said = Some(words);
+        }
+    }
+
     /// Of each process, what it has spent since this was asked last.
     fn since_last(&mut self, now: SpentNs) -> Vec<Spent> {
         let ns = self.looked.elapsed().as_nanos().max(1) as f64;

@@ -378,7 +378,7 @@ fn describe(file: &crate::probe::attach::Attached) -> String {
     } else {
         String::new()
     };
-    format!("{} ({} functions{how}{slow})", file.path.display(), file.functions)
+    format!("{} ({} functions{how}{slow})", file.path.display(), file.functions())
 }
 
 /// CPU seconds used so far and resident bytes of this process, and of those that read for it.

@@ -6,12 +6,13 @@
 use crate::catalog::{Catalog, Class, Row, Traffic};
 use crate::serve::metric::{Collector, Sample};
 use crate::serve::metrics::work::{
-    GPU_BUSY_AT_MOST_SECONDS, GPU_IDLE_AT_LEAST_SECONDS, GPU_IDLE_INFERRED_PROCESSES, WASTE_GPU_SECONDS,
+    GPU_BUSY_AT_MOST_SECONDS, GPU_IDLE_AT_LEAST_SECONDS, GPU_IDLE_INFERRED_PROCESSES, GRAPH_LAUNCHES, WASTE_GPU_SECONDS,
 };
 use crate::tracer::Census;
 
-/// Bounds, which hold whatever is seen.
-const BOUNDS: [&str; 4] = [
+/// Bounds, which hold whatever is seen, and launches of graphs, which may take memory and are always seen.
+const HELD: [&str; 5] = [
+    GRAPH_LAUNCHES.name,
     GPU_BUSY_AT_MOST_SECONDS.name,
     GPU_IDLE_AT_LEAST_SECONDS.name,
     GPU_IDLE_INFERRED_PROCESSES.name,
@@ -36,8 +37,8 @@ fn traffic_of(sample: &Sample, catalog: &Catalog) -> Option<Traffic> {
     };
     match sample.metric.collector {
         Collector::Launches | Collector::Copies => Some(Traffic::Work),
-        Collector::Sync => (!BOUNDS.contains(&sample.metric.name)).then_some(Traffic::Work),
-        Collector::Api | Collector::Buckets => label("class").and_then(Class::from_name)?.traffic(),
+        Collector::Sync => (!HELD.contains(&sample.metric.name)).then_some(Traffic::Work),
+        Collector::Api | Collector::Buckets | Collector::Driver => label("class").and_then(Class::from_name)?.traffic(),
         Collector::Errors => {
             let row = catalog.find(catalog.library(label("layer")?)?, label("function")?, None)?;
             catalog.row(row).and_then(Row::traffic)
@@ -50,7 +51,7 @@ fn traffic_of(sample: &Sample, catalog: &Catalog) -> Option<Traffic> {
 mod tests {
     use super::*;
     use crate::serve::metric::{Metric, Value};
-    use crate::serve::metrics::{api, memory, work};
+    use crate::serve::metrics::{api, driver, memory, work};
     use crate::tracer::Spending;
 
     fn sample(metric: &'static Metric, values: &[&'static str]) -> Sample {
@@ -68,6 +69,8 @@ mod tests {
             sample(&memory::MEMORY_ALLOCATIONS, &["device", "", "", ""]),
             sample(&api::API_CALLS, &["driver", "launch"]),
             sample(&api::API_CALLS, &["driver", "query"]),
+            sample(&driver::API_DRIVER_SECONDS, &["driver", "launch"]),
+            sample(&work::GRAPH_LAUNCHES, &[]),
             sample(&api::API_CALLS, &["driver", "alloc"]),
             sample(&api::API_ERRORS, &["driver", "cuLaunchKernel", "CUDA_ERROR_UNKNOWN"]),
             sample(
@@ -89,19 +92,20 @@ mod tests {
 
     #[test]
     fn series_of_what_is_not_seen_are_left_out_and_memory_and_bounds_are_not() {
-        assert_eq!(shown(false, false).len(), 10);
+        assert_eq!(shown(false, false).len(), 12);
         assert_eq!(
             shown(true, false),
             [
                 "gpuscope_gpu_idle_at_least_seconds_total ",
                 "gpuscope_memory_allocations device   ",
                 "gpuscope_api_calls_total driver query",
+                "gpuscope_graph_launches_total ",
                 "gpuscope_api_calls_total driver alloc",
                 "gpuscope_api_errors_total driver cuMemAlloc_v2 CUDA_ERROR_OUT_OF_MEMORY",
             ]
         );
         let without_queries = shown(false, true);
-        assert_eq!(without_queries.len(), 9);
+        assert_eq!(without_queries.len(), 11);
         assert!(!without_queries.contains(&"gpuscope_api_calls_total driver query".to_owned()));
     }
 }

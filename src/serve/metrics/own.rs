@@ -21,7 +21,7 @@ pub(crate) static BUDGET_SPENT: Metric = Metric::new(
     Collector::Own,
     Kind::Gauge,
     "gpuscope_budget_spent_ratio",
-    "What probes take of the time of the program that spends most on them, as measured over the last ten seconds; threads that call at the same time add up (--budget)",
+    "What probes take of the time of the program that spends most on them, as measured between the last two looks; threads that call at the same time add up (--budget)",
 );
 pub(crate) static BUDGET_SHED: Metric = Metric::new(
     Collector::Own,

@@ -56,13 +56,21 @@ use waiting::Waiting;
 pub struct Attached {
     /// As the first process that mapped it names it.
     pub path: PathBuf,
-    /// Functions probed.
-    pub functions: usize,
+    /// Functions that can be probed.
+    functions: usize,
     /// How the functions were found, where the file does not export them.
     pub embedded: Option<Method>,
     /// Functions whose probe has to single-step an instruction, several times as expensive.
     pub single_stepped: usize,
     probes: Probes,
+}
+
+impl Attached {
+    /// Functions probed now.
+    #[must_use]
+    pub fn functions(&self) -> usize {
+        self.functions.saturating_sub(self.probes.hooked.away())
+    }
 }
 
 /// All attached files.

@@ -49,6 +49,9 @@ pub enum Change {
     Beyond(Spent),
 }
 
+/// In place of a process that has ended.
+const NOBODY: u32 = 0;
+
 /// Calls that are not seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shed {
@@ -62,8 +65,8 @@ struct Shed {
 #[derive(Debug)]
 pub struct Budget {
     share: f64,
-    /// Looks in a row that found one beyond it.
-    beyond: u32,
+    /// Programs beyond it, and how many looks in a row have found that.
+    beyond: BTreeMap<u32, u32>,
     shed: BTreeMap<Traffic, Shed>,
     /// How long calls were left unseen the last time, and looks since these are seen again.
     before: BTreeMap<Traffic, (u32, u32)>,
@@ -77,7 +80,7 @@ impl Budget {
     pub fn new(share: f64) -> Budget {
         Budget {
             share,
-            beyond: 0,
+            beyond: BTreeMap::new(),
             shed: BTreeMap::new(),
             before: BTreeMap::new(),
             said: false,
@@ -98,32 +101,39 @@ impl Budget {
 
     /// What follows from what programs have spent since the last look.
     pub fn look(&mut self, spent: &[Spent], runs: impl Fn(u32) -> bool) -> Vec<Change> {
-        let mut changes = self.take_up(runs);
-        let most = spent.iter().max_by(|one, other| one.share().total_cmp(&other.share()));
-        let Some(most) = most.filter(|most| most.share() > self.share) else {
-            (self.beyond, self.said) = (0, false);
-            return changes;
-        };
-        self.beyond += 1;
-        if self.beyond >= IN_A_ROW {
-            changes.extend(self.shed_for(most));
+        let mut changes = self.take_up(&runs);
+        if !changes.is_empty() {
+            self.beyond.clear();
         }
+        let beyond: Vec<&Spent> = spent
+            .iter()
+            .filter(|one| one.share() > self.share && runs(one.pid))
+            .collect();
+        let before = std::mem::take(&mut self.beyond);
+        let looks = |pid: &u32| before.get(pid).copied().unwrap_or(0) + 1;
+        self.beyond = beyond.iter().map(|one| (one.pid, looks(&one.pid))).collect();
+        self.said &= !beyond.is_empty();
+        let often = beyond
+            .into_iter()
+            .filter(|one| self.beyond.get(&one.pid) >= Some(&IN_A_ROW));
+        let most = often.max_by(|one, other| one.share().total_cmp(&other.share()));
+        changes.extend(most.and_then(|most| self.shed_for(most)));
         changes
     }
 
+    /// They could not be seen again: it is tried at the next look.
+    pub fn postpone(&mut self, traffic: Traffic) {
+        self.shed.insert(traffic, Shed { pid: NOBODY, left: 1 });
+    }
+
     /// What has been unseen for long enough, or on the account of who is gone.
-    fn take_up(&mut self, runs: impl Fn(u32) -> bool) -> Vec<Change> {
+    fn take_up(&mut self, runs: &impl Fn(u32) -> bool) -> Vec<Change> {
         for (_, since) in self.before.values_mut() {
             *since = since.saturating_add(1);
         }
-        let before = &mut self.before;
-        let over = self.shed.extract_if(.., |traffic, shed| {
+        let over = self.shed.extract_if(.., |_, shed| {
             shed.left = shed.left.saturating_sub(1);
-            let gone = !runs(shed.pid);
-            if gone {
-                before.remove(traffic);
-            }
-            gone || shed.left == 0
+            shed.left == 0 || !runs(shed.pid)
         });
         let over: Vec<Traffic> = over.map(|(traffic, _)| traffic).collect();
         for traffic in &over {
@@ -141,7 +151,7 @@ impl Budget {
         let Some(traffic) = dearest.filter(|dearest| most.on(*dearest) > self.share / WORTH_IT) else {
             return (!std::mem::replace(&mut self.said, true)).then_some(Change::Beyond(*most));
         };
-        self.beyond = 0;
+        self.beyond.clear();
         let pause = match self.before.get(&traffic) {
             Some((pause, since)) if since < pause => (pause * 2).min(LONGEST_PAUSE),
             _ => PAUSE,
@@ -248,6 +258,30 @@ mod tests {
         run(40, 0.0);
         assert_eq!(shed(&run(2, 0.05)), [Traffic::Work]);
         assert_eq!(run(30, 0.0), [Change::TakeUp(Traffic::Work)]);
+    }
+
+    #[test]
+    fn one_program_after_the_other_is_none_that_was_found_twice() {
+        let mut budget = Budget::new(0.01);
+        for pid in 1..50 {
+            let spent = Spent {
+                pid,
+                ..spends(0.05, 0.0, 0.0)[0]
+            };
+            assert_eq!(budget.look(&[spent], EVERYBODY), []);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_again_is_tried_at_each_look() {
+        let mut budget = Budget::new(0.01);
+        (0..2).for_each(|_| drop(budget.look(&spends(0.05, 0.0, 0.0), EVERYBODY)));
+        (0..29).for_each(|_| assert_eq!(budget.look(&[], EVERYBODY), []));
+        for _ in 0..3 {
+            assert_eq!(budget.look(&[], EVERYBODY), [Change::TakeUp(Traffic::Work)]);
+            budget.postpone(Traffic::Work);
+            assert!(budget.is_shed(Traffic::Work));
+        }
     }
 
     #[test]

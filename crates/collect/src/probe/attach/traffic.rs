@@ -7,7 +7,7 @@ use crate::catalog::{RowId, Traffic};
 use crate::engine::{Engine, Hooks, Point};
 use crate::probe::links;
 use crate::probe::rows::Rows;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -33,6 +33,12 @@ impl Hooked {
         let there = self.0.values().filter(|part| !part.hooks.is_empty());
         let sites: BTreeSet<u64> = there.flat_map(|part| &part.points).map(|point| point.offset).collect();
         sites.into_iter().collect()
+    }
+
+    /// Places that have no probe now.
+    pub(super) fn away(&self) -> usize {
+        let away = self.0.values().filter(|part| part.hooks.is_empty());
+        away.map(|part| part.points.len()).sum()
     }
 
     pub(super) fn take(&mut self) -> Hooks {
@@ -93,25 +99,34 @@ impl Attacher {
         links::detach(gone);
     }
 
-    /// Puts them back.
-    pub fn take_up(&mut self, engine: &dyn Engine, traffic: Traffic) {
-        self.shed.remove(&traffic);
-        let mut failed = Vec::new();
-        for file in self.attached.values_mut() {
-            let Some(part) = file.probes.hooked.0.get_mut(&Some(traffic)) else {
+    /// Puts them back, in all files or in none.
+    ///
+    /// # Errors
+    /// A file cannot be read any more, or the kernel refuses.
+    pub fn take_up(&mut self, engine: &dyn Engine, traffic: Traffic) -> Result<()> {
+        let mut back = Vec::new();
+        for (key, file) in &self.attached {
+            let Some(part) = file.probes.hooked.0.get(&Some(traffic)) else {
                 continue;
             };
-            match engine.attach(&file.probes.file.path(), &part.points) {
-                Ok(hooks) => part.hooks = hooks,
-                Err(error) => failed.push(format!(
-                    "{}: calls that were left unseen for a while ({}) stay so: {error:#}; hint: restart gpuscope",
-                    file.path.display(),
-                    traffic.name()
-                )),
-            }
-            file.probes.original.clear();
+            let of = &file.probes.file;
+            // the kernel reads these pages: not while we wait
+            let hooks = of
+                .touch(part.points.iter().map(|point| point.offset))
+                .map_err(anyhow::Error::from)
+                .and_then(|()| engine.attach(&of.path(), &part.points));
+            back.push((*key, hooks.with_context(|| file.path.display().to_string())?));
         }
-        self.blind |= !failed.is_empty();
-        failed.into_iter().for_each(|words| self.gap(words));
+        self.shed.remove(&traffic);
+        for (key, hooks) in back {
+            let Some(file) = self.attached.get_mut(&key) else {
+                continue;
+            };
+            file.probes.original.clear();
+            if let Some(part) = file.probes.hooked.0.get_mut(&Some(traffic)) {
+                part.hooks = hooks;
+            }
+        }
+        Ok(())
     }
 }

@@ -72,9 +72,8 @@ impl Process {
         self.graphs.watched_late();
     }
 
-    /// See [`Streams::set_blind`]. What comes next is of graphs that are not known.
+    /// See [`Streams::set_blind`]. What graphs consist of is not known then: calls that are captured are not seen.
     pub(crate) fn set_blind(&mut self, blind: bool, at: u64) {
-        self.doubt();
         self.graphs.doubt();
         self.streams.set_blind(blind, at);
     }
@@ -83,7 +82,7 @@ impl Process {
     pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
         let doubts = self.streams.doubts;
         self.streams.note(call);
-        if self.streams.doubts > doubts {
+        if self.streams.doubts > doubts || self.streams.is_blind() {
             self.graphs.doubt();
         }
         if self.graphs.note(call) {
@@ -230,6 +229,9 @@ impl Process {
             Verb::Alloc if waits => HiddenKind::Alloc,
             _ => return,
         };
+        if self.streams.is_blind() {
+            return; // whether it waited for anything is not known
+        }
         if self.streams.is_busy() {
             let ns = call.raw.returned.saturating_sub(call.raw.entered);
             self.hidden.memory(kind, call.raw.site, ns);

@@ -125,7 +125,7 @@ impl Streams {
         self.lost = Some(NEVER);
     }
 
-    #[cfg(test)]
+    /// Whether calls are left unseen.
     pub(super) fn is_blind(&self) -> bool {
         self.blind
     }
