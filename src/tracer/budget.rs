@@ -46,8 +46,6 @@ pub(super) struct BudgetPlane {
     leaves: bool,
     /// Work is seen again, but not yet taken for all there is.
     recovers: bool,
-    /// Why calls could not be seen again, the last time.
-    said: Option<String>,
 }
 
 impl Tracer {
@@ -70,7 +68,6 @@ impl Tracer {
             unseen_for: BTreeMap::new(),
             leaves: false,
             recovers: false,
-            said: None,
         });
     }
 
@@ -91,7 +88,8 @@ impl Tracer {
         // what cannot be read now can be the next time
         if let Ok(now) = self.spent_ns() {
             let spent = plane.since_last(now);
-            let changes = plane.budget.look(&spent, |pid| !discover::has_ended(pid));
+            // one whose first thread has ended may go on
+            let changes = plane.budget.look(&spent, |pid| !discover::is_gone(pid));
             changes.into_iter().for_each(|change| self.change(&mut plane, change));
         }
         self.budget = Some(plane);
@@ -162,10 +160,9 @@ impl Tracer {
             }
             Change::TakeUp(traffic) => {
                 if let Err(error) = self.attacher.take_up(self.engine.as_ref(), traffic) {
-                    plane.budget.postpone(traffic);
-                    return plane.say_once(format!("--budget: {} stay unseen for now: {error:#}", calls(traffic)));
+                    return plane.stay_unseen(traffic, &error);
                 }
-                plane.said = None;
+                plane.budget.taken_up(traffic);
                 plane.recovers |= traffic == Traffic::Work;
                 if let Some((since, _)) = plane.unseen.remove(&traffic) {
                     *plane.unseen_for.entry(traffic).or_default() += since.elapsed();
@@ -206,11 +203,15 @@ impl Tracer {
 }
 
 impl BudgetPlane {
-    /// It may be tried again and again in vain.
-    fn say_once(&mut self, words: String) {
-        if self.said.as_ref() != Some(&words) {
+    /// They could not be seen again: that may be tried again and again in vain, and is said once.
+    fn stay_unseen(&mut self, traffic: Traffic, error: &anyhow::Error) {
+        let words = format!(
+            "{} are not seen (--budget), as they could not be probed again: {error:#}",
+            calls(traffic)
+        );
+        if let Some((_, why)) = self.unseen.get_mut(&traffic).filter(|(_, why)| *why != words) {
             say(format_args!("gpuscope: {words}"));
-            self.said = Some(words);
+            *why = words;
         }
     }
 

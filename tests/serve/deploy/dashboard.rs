@@ -37,7 +37,7 @@ const NOT_SHOWN: [&str; 23] = [
 pub const NAMES: [&str; 4] = ["gpuscope", "fleet", "job", "self"];
 
 /// What lines may be told apart by without being chosen from: values of these do not grow with the fleet.
-const FEW: [&str; 18] = [
+const FEW: [&str; 19] = [
     "cause",
     "result",
     "reason",
@@ -52,6 +52,7 @@ const FEW: [&str; 18] = [
     "age",
     "le",
     "missing",
+    "calls",
     "function",
     "call",
     "code",

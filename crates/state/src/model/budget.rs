@@ -3,7 +3,7 @@
 //! Owns the decision. What a program spent is measured by who asks, at regular intervals; a look is one of these.
 
 use crate::catalog::Traffic;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many looks in a row have to find a program beyond the budget: what begins makes many calls.
 const IN_A_ROW: u32 = 2;
@@ -49,16 +49,15 @@ pub enum Change {
     Beyond(Spent),
 }
 
-/// In place of a process that has ended.
-const NOBODY: u32 = 0;
-
 /// Calls that are not seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shed {
     /// On whose account.
     pid: u32,
-    /// Looks until they are seen again.
-    left: u32,
+    /// For how many looks.
+    pause: u32,
+    /// Looks so far.
+    looks: u32,
 }
 
 /// Decides at each look.
@@ -68,10 +67,10 @@ pub struct Budget {
     /// Programs beyond it, and how many looks in a row have found that.
     beyond: BTreeMap<u32, u32>,
     shed: BTreeMap<Traffic, Shed>,
-    /// How long calls were left unseen the last time, and looks since these are seen again.
+    /// For how many looks calls were left unseen the last time, and looks since these are seen again.
     before: BTreeMap<Traffic, (u32, u32)>,
-    /// It was said that there is nothing left to shed.
-    said: bool,
+    /// Programs of which it was said that there is nothing left to shed for them.
+    said: BTreeSet<u32>,
 }
 
 impl Budget {
@@ -83,7 +82,7 @@ impl Budget {
             beyond: BTreeMap::new(),
             shed: BTreeMap::new(),
             before: BTreeMap::new(),
-            said: false,
+            said: BTreeSet::new(),
         }
     }
 
@@ -101,10 +100,7 @@ impl Budget {
 
     /// What follows from what programs have spent since the last look.
     pub fn look(&mut self, spent: &[Spent], runs: impl Fn(u32) -> bool) -> Vec<Change> {
-        let mut changes = self.take_up(&runs);
-        if !changes.is_empty() {
-            self.beyond.clear();
-        }
+        let mut changes = self.over(&runs);
         let beyond: Vec<&Spent> = spent
             .iter()
             .filter(|one| one.share() > self.share && runs(one.pid))
@@ -112,57 +108,66 @@ impl Budget {
         let before = std::mem::take(&mut self.beyond);
         let looks = |pid: &u32| before.get(pid).copied().unwrap_or(0) + 1;
         self.beyond = beyond.iter().map(|one| (one.pid, looks(&one.pid))).collect();
-        self.said &= !beyond.is_empty();
-        let often = beyond
-            .into_iter()
-            .filter(|one| self.beyond.get(&one.pid) >= Some(&IN_A_ROW));
-        let most = often.max_by(|one, other| one.share().total_cmp(&other.share()));
-        changes.extend(most.and_then(|most| self.shed_for(most)));
+        self.said.retain(|pid| beyond.iter().any(|one| one.pid == *pid));
+        let often = beyond.into_iter();
+        let mut often: Vec<&Spent> = often
+            .filter(|one| self.beyond.get(&one.pid) >= Some(&IN_A_ROW))
+            .collect();
+        often.sort_by(|one, other| other.share().total_cmp(&one.share()));
+        let dearest = often.iter().find_map(|one| Some((*one, self.dearest_of(one)?)));
+        match dearest {
+            Some((by, traffic)) => changes.push(self.shed_for(by, traffic)),
+            None => {
+                let unsaid = often.into_iter().filter(|one| self.said.insert(one.pid));
+                changes.extend(unsaid.map(|one| Change::Beyond(*one)));
+            }
+        }
         changes
     }
 
-    /// They could not be seen again: it is tried at the next look.
-    pub fn postpone(&mut self, traffic: Traffic) {
-        self.shed.insert(traffic, Shed { pid: NOBODY, left: 1 });
+    /// They are seen again.
+    pub fn taken_up(&mut self, traffic: Traffic) {
+        if let Some(shed) = self.shed.remove(&traffic) {
+            self.before.insert(traffic, (shed.looks, 0));
+            self.beyond.clear();
+        }
     }
 
-    /// What has been unseen for long enough, or on the account of who is gone.
-    fn take_up(&mut self, runs: &impl Fn(u32) -> bool) -> Vec<Change> {
+    /// What has been unseen for long enough, or on the account of who is gone: until it is taken up it is asked for at each look.
+    fn over(&mut self, runs: &impl Fn(u32) -> bool) -> Vec<Change> {
         for (_, since) in self.before.values_mut() {
             *since = since.saturating_add(1);
         }
-        let over = self.shed.extract_if(.., |_, shed| {
-            shed.left = shed.left.saturating_sub(1);
-            shed.left == 0 || !runs(shed.pid)
-        });
-        let over: Vec<Traffic> = over.map(|(traffic, _)| traffic).collect();
-        for traffic in &over {
-            if let Some((_, since)) = self.before.get_mut(traffic) {
-                *since = 0;
+        let mut over = Vec::new();
+        for (traffic, shed) in &mut self.shed {
+            shed.looks = shed.looks.saturating_add(1);
+            if shed.looks >= shed.pause || !runs(shed.pid) {
+                over.push(Change::TakeUp(*traffic));
             }
         }
-        over.into_iter().map(Change::TakeUp).collect()
+        over
     }
 
-    /// The dearest calls of a program that are seen.
-    fn shed_for(&mut self, most: &Spent) -> Option<Change> {
+    /// The dearest calls of a program that are seen; `None`: they cost next to nothing.
+    fn dearest_of(&self, one: &Spent) -> Option<Traffic> {
         let seen = Traffic::ALL.into_iter().filter(|traffic| !self.is_shed(*traffic));
-        let dearest = seen.max_by(|one, other| most.on(*one).total_cmp(&most.on(*other)));
-        let Some(traffic) = dearest.filter(|dearest| most.on(*dearest) > self.share / WORTH_IT) else {
-            return (!std::mem::replace(&mut self.said, true)).then_some(Change::Beyond(*most));
-        };
+        let dearest = seen.max_by(|this, other| one.on(*this).total_cmp(&one.on(*other)));
+        dearest.filter(|dearest| one.on(*dearest) > self.share / WORTH_IT)
+    }
+
+    fn shed_for(&mut self, by: &Spent, traffic: Traffic) -> Change {
         self.beyond.clear();
         let pause = match self.before.get(&traffic) {
-            Some((pause, since)) if since < pause => (pause * 2).min(LONGEST_PAUSE),
+            Some((looks, since)) if since < looks => (looks * 2).clamp(PAUSE, LONGEST_PAUSE),
             _ => PAUSE,
         };
-        self.before.insert(traffic, (pause, 0));
         let shed = Shed {
-            pid: most.pid,
-            left: pause,
+            pid: by.pid,
+            pause,
+            looks: 0,
         };
         self.shed.insert(traffic, shed);
-        Some(Change::Shed { traffic, by: *most })
+        Change::Shed { traffic, by: *by }
     }
 }
 
@@ -179,6 +184,17 @@ mod tests {
             queries,
             others,
         }]
+    }
+
+    /// A look after which everything that can be is seen again.
+    fn look(budget: &mut Budget, spent: &[Spent]) -> Vec<Change> {
+        let changes = budget.look(spent, EVERYBODY);
+        for change in &changes {
+            if let Change::TakeUp(traffic) = change {
+                budget.taken_up(*traffic);
+            }
+        }
+        changes
     }
 
     fn shed(changes: &[Change]) -> Vec<Traffic> {
@@ -231,12 +247,12 @@ mod tests {
     fn they_are_seen_again_and_each_time_that_was_too_early_it_takes_longer() {
         let mut budget = Budget::new(0.01);
         let mut unseen = Vec::new();
-        for look in 0..2000 {
+        for number in 0..2000 {
             let work = if budget.is_shed(Traffic::Work) { 0.0 } else { 0.05 };
-            for change in budget.look(&spends(work, 0.0, 0.0), EVERYBODY) {
+            for change in look(&mut budget, &spends(work, 0.0, 0.0)) {
                 match change {
-                    Change::Shed { .. } => unseen.push(look),
-                    Change::TakeUp(_) => *unseen.last_mut().unwrap() -= look,
+                    Change::Shed { .. } => unseen.push(number),
+                    Change::TakeUp(_) => *unseen.last_mut().unwrap() -= number,
                     Change::Beyond(_) => panic!("{change:?}"),
                 }
             }
@@ -249,9 +265,7 @@ mod tests {
         let mut budget = Budget::new(0.01);
         let mut run = |looks: usize, work: f64| -> Vec<Change> {
             let looks = 0..looks;
-            looks
-                .flat_map(|_| budget.look(&spends(work, 0.0, 0.0), EVERYBODY))
-                .collect()
+            looks.flat_map(|_| look(&mut budget, &spends(work, 0.0, 0.0))).collect()
         };
         assert_eq!(shed(&run(2, 0.05)), [Traffic::Work]);
         assert_eq!(run(30, 0.0), [Change::TakeUp(Traffic::Work)]);
@@ -273,15 +287,65 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_again_is_tried_at_each_look() {
+    fn what_cannot_be_seen_again_is_tried_at_each_look_and_others_are_judged_meanwhile() {
         let mut budget = Budget::new(0.01);
         (0..2).for_each(|_| drop(budget.look(&spends(0.05, 0.0, 0.0), EVERYBODY)));
         (0..29).for_each(|_| assert_eq!(budget.look(&[], EVERYBODY), []));
-        for _ in 0..3 {
-            assert_eq!(budget.look(&[], EVERYBODY), [Change::TakeUp(Traffic::Work)]);
-            budget.postpone(Traffic::Work);
-            assert!(budget.is_shed(Traffic::Work));
+        let take_up = Change::TakeUp(Traffic::Work);
+        assert_eq!(budget.look(&spends(0.0, 0.05, 0.0), EVERYBODY), [take_up]);
+        let changes = budget.look(&spends(0.0, 0.05, 0.0), EVERYBODY);
+        assert_eq!((changes[0], shed(&changes)), (take_up, vec![Traffic::Queries]));
+        assert!(budget.is_shed(Traffic::Work));
+        budget.taken_up(Traffic::Work);
+        assert!(!budget.is_shed(Traffic::Work));
+    }
+
+    #[test]
+    fn one_for_whom_nothing_can_be_shed_does_not_hide_another() {
+        let mut budget = Budget::new(0.01);
+        let spent = [
+            Spent {
+                pid: 1,
+                ..spends(0.0, 0.0, 0.5)[0]
+            },
+            Spent {
+                pid: 2,
+                ..spends(0.03, 0.0, 0.0)[0]
+            },
+        ];
+        assert_eq!(budget.look(&spent, EVERYBODY), []);
+        let changes = budget.look(&spent, EVERYBODY);
+        assert!(
+            matches!(
+                changes[..],
+                [Change::Shed {
+                    by: Spent { pid: 2, .. },
+                    ..
+                }]
+            ),
+            "{changes:?}"
+        );
+        let beyond = [spent[0], Spent { pid: 3, ..spent[0] }];
+        budget.look(&beyond, EVERYBODY);
+        assert_eq!(budget.look(&beyond, EVERYBODY).len(), 2, "each is named");
+        assert_eq!(budget.look(&beyond, EVERYBODY), []);
+    }
+
+    #[test]
+    fn a_pause_that_a_programs_end_cut_short_makes_the_next_one_no_longer() {
+        let mut budget = Budget::new(0.01);
+        for pid in 1..9 {
+            let spent = [Spent {
+                pid,
+                ..spends(0.05, 0.0, 0.0)[0]
+            }];
+            (0..2).for_each(|_| drop(budget.look(&spent, EVERYBODY)));
+            assert_eq!(budget.look(&[], |_| false), [Change::TakeUp(Traffic::Work)]);
+            budget.taken_up(Traffic::Work);
         }
+        (0..2).for_each(|_| drop(look(&mut budget, &spends(0.05, 0.0, 0.0))));
+        assert!((0..29).all(|_| look(&mut budget, &[]).is_empty()));
+        assert_eq!(look(&mut budget, &[]), [Change::TakeUp(Traffic::Work)]);
     }
 
     #[test]
@@ -290,6 +354,7 @@ mod tests {
         (0..2).for_each(|_| drop(budget.look(&spends(0.05, 0.0, 0.0), EVERYBODY)));
         assert!(budget.is_shed(Traffic::Work));
         assert_eq!(budget.look(&[], |pid| pid != 7), [Change::TakeUp(Traffic::Work)]);
+        budget.taken_up(Traffic::Work);
         assert!(!budget.is_shed(Traffic::Work));
     }
 }

@@ -104,18 +104,23 @@ impl Attacher {
     /// # Errors
     /// A file cannot be read any more, or the kernel refuses.
     pub fn take_up(&mut self, engine: &dyn Engine, traffic: Traffic) -> Result<()> {
-        let mut back = Vec::new();
-        for (key, file) in &self.attached {
-            let Some(part) = file.probes.hooked.0.get(&Some(traffic)) else {
-                continue;
-            };
-            let of = &file.probes.file;
+        let files = self.attached.iter();
+        let parts = files.filter_map(|(key, file)| Some((*key, file, file.probes.hooked.0.get(&Some(traffic))?)));
+        let parts: Vec<_> = parts.collect();
+        for (_, file, part) in &parts {
             // the kernel reads these pages: not while we wait
-            let hooks = of
-                .touch(part.points.iter().map(|point| point.offset))
-                .map_err(anyhow::Error::from)
-                .and_then(|()| engine.attach(&of.path(), &part.points));
-            back.push((*key, hooks.with_context(|| file.path.display().to_string())?));
+            let touched = file.probes.file.touch(part.points.iter().map(|point| point.offset));
+            touched.with_context(|| file.path.display().to_string())?;
+        }
+        let mut back: Vec<((u64, u64), Hooks)> = Vec::new();
+        for (key, file, part) in parts {
+            match engine.attach(&file.probes.file.path(), &part.points) {
+                Ok(hooks) => back.push((key, hooks)),
+                Err(error) => {
+                    links::detach(back.into_iter().flat_map(|(_, hooks)| hooks).collect());
+                    return Err(error.context(file.path.display().to_string()));
+                }
+            }
         }
         self.shed.remove(&traffic);
         for (key, hooks) in back {

@@ -49,6 +49,13 @@ impl Captures {
         self.live.get_mut(&number).map(|capture| &mut capture.content)
     }
 
+    /// Calls may have been missed that belong to those under way.
+    pub(crate) fn miss(&mut self) {
+        self.live
+            .values_mut()
+            .for_each(|capture| capture.content.incomplete = true);
+    }
+
     /// From now on they do, as part of the graph `into` if there is one.
     pub(crate) fn begin(&mut self, stream: StreamName, context: u64, into: Option<u64>) {
         self.end(stream);

@@ -63,6 +63,16 @@ impl Graphs {
     /// Records were lost. No stream is taken to capture any more: what is put into it counts as work.
     pub fn doubt(&mut self) {
         self.plans.doubt_all();
+        self.forget_captures();
+    }
+
+    /// Calls that are captured are left unseen: what these graphs consist of is not known. Those that were made before are known.
+    pub(crate) fn miss(&mut self) {
+        self.captures.miss();
+    }
+
+    /// They are seen again: no stream is taken to capture any more, as its end may have been missed.
+    pub(crate) fn forget_captures(&mut self) {
         self.captures = Captures::default();
     }
 

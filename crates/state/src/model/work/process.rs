@@ -72,18 +72,22 @@ impl Process {
         self.graphs.watched_late();
     }
 
-    /// See [`Streams::set_blind`]. What graphs consist of is not known then: calls that are captured are not seen.
+    /// See [`Streams::set_blind`].
     pub(crate) fn set_blind(&mut self, blind: bool, at: u64) {
-        self.graphs.doubt();
+        match blind {
+            true => self.graphs.miss(),
+            false => self.graphs.forget_captures(),
+        }
         self.streams.set_blind(blind, at);
     }
 
     /// Does what `call` did. What it was, if it was a copy.
     pub fn apply(&mut self, call: &Call<'_>) -> Option<CopyClass> {
-        let doubts = self.streams.doubts;
-        self.streams.note(call);
-        if self.streams.doubts > doubts || self.streams.is_blind() {
+        if self.streams.note(call) {
             self.graphs.doubt();
+        }
+        if self.streams.is_blind() {
+            self.graphs.miss();
         }
         if self.graphs.note(call) {
             if call.step.submits() {
@@ -229,7 +233,7 @@ impl Process {
             Verb::Alloc if waits => HiddenKind::Alloc,
             _ => return,
         };
-        if self.streams.is_blind() {
+        if self.streams.is_unsure() {
             return; // whether it waited for anything is not known
         }
         if self.streams.is_busy() {

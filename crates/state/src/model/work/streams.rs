@@ -14,7 +14,7 @@ use super::stream::{Stream, Submission};
 use crate::catalog::WorkPart;
 use crate::model::reason::Reasons;
 use crate::wire;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Streams that are told apart; what goes to others is never known to be done.
 const MOST: usize = 1 << 16;
@@ -52,6 +52,8 @@ pub struct Streams {
     last_at: u64,
     /// Something of an unknown stream may be running: only the end of a context's work can tell.
     unknown_since: Option<u64>,
+    /// Contexts whose work is known to have ended since.
+    waited_for: HashSet<u64>,
     /// See [`Streams::submit_anywhere`].
     elsewhere: bool,
     crowded: bool,
@@ -91,23 +93,25 @@ impl Streams {
         self.crowded
     }
 
-    /// To be called for each record, before anything else: what was lost casts doubt on what is known.
-    pub fn note(&mut self, call: &Call<'_>) {
+    /// To be called for each record, before anything else: what was lost casts doubt on what is known. Whether something was.
+    pub fn note(&mut self, call: &Call<'_>) -> bool {
         let lost = self.lost.replace(call.raw.lost);
         self.past.note(call.raw.returned, call.raw.generation_now);
         let at = self.last_at;
         self.last_at = at.max(call.raw.returned);
         if lost.is_none_or(|lost| lost == call.raw.lost) {
-            return;
+            return false;
         }
         self.idle.doubt();
         self.likely_idle.doubt();
         self.doubt(at, call.raw.generation);
+        lost != Some(NEVER)
     }
 
     /// Anything may have been running since `at`.
     fn doubt(&mut self, at: u64, generation: u64) {
         self.doubts += 1;
+        self.waited_for.clear();
         self.unknown_since.get_or_insert(at);
         for stream in &mut self.streams {
             self.open += usize::from(!stream.is_open());
@@ -121,8 +125,14 @@ impl Streams {
         self.idle.doubt();
         self.likely_idle.doubt();
         self.first_at.get_or_insert(at);
+        self.waited_for.clear();
         self.unknown_since.get_or_insert(at);
         self.lost = Some(NEVER);
+    }
+
+    /// Whether something that is not known may be running.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.blind || self.unknown_since.is_some()
     }
 
     /// Whether calls are left unseen.

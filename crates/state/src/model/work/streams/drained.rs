@@ -33,7 +33,11 @@ impl Streams {
             }
         }
         if self.unknown_since.is_some_and(|since| since < at) {
-            self.unknown_since = None;
+            self.waited_for.insert(context);
+            let all = |stream: &Stream| stream.context == 0 || self.waited_for.contains(&stream.context);
+            if self.streams.iter().all(all) {
+                self.unknown_since = None;
+            }
         }
         self.rest(at);
     }
