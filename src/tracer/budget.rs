@@ -11,8 +11,8 @@ use crate::discover;
 use crate::model::budget::{Budget, Change, Spent};
 use crate::model::cost::Hits;
 use crate::output::say;
-use crate::text::parse::parse_duration;
-use crate::wire::{RowCounter, Total, TotalKey};
+use crate::text::parse::duration_in;
+use crate::wire::{BEYOND_CAPACITY, RowCounter, Total, TotalKey};
 use anyhow::Result;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
@@ -56,11 +56,9 @@ impl Tracer {
         if prices.iter().all(|price| price.ns == 0.0) {
             self.declare_unseen("--budget: nothing is shed: what a probe costs could not be measured here".to_owned());
         }
-        let wanted = std::env::var("GPUSCOPE_BUDGET_EVERY").ok();
-        let wanted = wanted.and_then(|text| parse_duration(&text).ok());
         self.budget = Some(BudgetPlane {
             budget: Budget::new(share),
-            every: wanted.unwrap_or(EVERY),
+            every: duration_in("GPUSCOPE_BUDGET_EVERY").unwrap_or(EVERY),
             looked: Instant::now(),
             before: SpentNs::new(),
             most: 0.0,
@@ -133,7 +131,7 @@ impl Tracer {
         let mut spent = SpentNs::new();
         let count = |key: TotalKey, total: Total| {
             // those beyond the table's capacity are no one program
-            if key.tgid == 0 {
+            if key.tgid == BEYOND_CAPACITY {
                 return;
             }
             let price = prices.get(key.row as usize).copied().unwrap_or(0.0);
@@ -226,12 +224,7 @@ impl BudgetPlane {
                 pid: *pid,
                 ..Spent::default()
             });
-            let share = match traffic {
-                Some(Traffic::Work) => &mut of.work,
-                Some(Traffic::Queries) => &mut of.queries,
-                None => &mut of.others,
-            };
-            *share += (now - before).max(0.0) / ns;
+            of.add(*traffic, (now - before).max(0.0) / ns);
         }
         self.before = now;
         let spent: Vec<Spent> = spent.into_values().collect();

@@ -27,8 +27,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// In place of a process where the table of totals is full.
-const BEYOND_CAPACITY: u32 = 0;
 /// Notices of ends may be lost.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 

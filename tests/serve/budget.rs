@@ -11,10 +11,14 @@ const SHED: &str = "gpuscope_budget_shed";
 const IDLE: &str = "gpuscope_gpu_idle_at_least_seconds_total";
 const BUSY: &str = "gpuscope_gpu_busy_at_most_seconds_total";
 
-fn exporter(budget: &str) -> Exporter {
+/// An exporter with that budget, whose probes are where programs will look for the libraries.
+fn with_budget(budget: &str) -> (Exporter, Workloads) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
     command.args(["serve", "--budget", budget]);
-    Exporter::start_as(command.env("GPUSCOPE_BUDGET_EVERY", "1s"))
+    let exporter = Exporter::start_as(command.env("GPUSCOPE_BUDGET_EVERY", "1s"));
+    let workloads = Workloads::of(&exporter);
+    workloads.until_seen_whole(&exporter);
+    (exporter, workloads)
 }
 
 fn of(exporter: &Exporter, metric: &str, name: &str, part: &str) -> Option<f64> {
@@ -28,9 +32,7 @@ fn is_shed(exporter: &Exporter) -> bool {
 #[test]
 #[ignore = "needs root and BPF: serve traces the whole machine"]
 fn launches_go_unseen_while_a_program_spends_too_much_on_them_and_are_counted_again() {
-    let exporter = exporter("0.05%");
-    let workloads = Workloads::of(&exporter);
-    workloads.until_seen_whole(&exporter);
+    let (exporter, workloads) = with_budget("0.05%");
     let busy = workloads.start("b-busy", "stall --steps 100000000 --host-ns 100000");
     eventually("its launches are shed", || is_shed(&exporter));
 
@@ -93,9 +95,7 @@ fn launches_go_unseen_while_a_program_spends_too_much_on_them_and_are_counted_ag
 #[test]
 #[ignore = "needs root and BPF: serve traces the whole machine"]
 fn within_the_budget_nothing_is_shed() {
-    let exporter = exporter("90%");
-    let workloads = Workloads::of(&exporter);
-    workloads.until_seen_whole(&exporter);
+    let (exporter, workloads) = with_budget("90%");
     let ended = workloads.run("b-stalls", "stall --steps 1500 --host-ns 100000");
     let calls = exporter.calls_of(&ended.ledger) as f64;
     eventually("each call is counted", || {

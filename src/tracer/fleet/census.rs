@@ -1,7 +1,7 @@
 //! What is known by owner at a moment: the sums of who has ended, and those of the living as they are now.
 
 use super::holding::{hold, hold_by_driver, uses};
-use super::{BEYOND_CAPACITY, FleetPlane, kernel_of};
+use super::{FleetPlane, kernel_of};
 use crate::catalog::Traffic;
 use crate::discover;
 use crate::model::fleet::{Living, Reading, Sums};
@@ -12,7 +12,7 @@ use crate::probe::attach::Gap;
 use crate::tracer::Tracer;
 use crate::tracer::budget::Spending;
 use crate::tracer::burden::price_of;
-use crate::wire::RowCounter;
+use crate::wire::{BEYOND_CAPACITY, RowCounter};
 use anyhow::Result;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,13 +1,11 @@
 //! How long others wait for gpuscope at most, which depends on how quick a machine is.
 
-use crate::text::parse::parse_duration;
+use crate::text::parse::duration_in;
 use std::time::Duration;
 
 const LONGEST_HOLD: Duration = Duration::from_secs(2);
 
 /// How long a thread stands still at a probe at most. `GPUSCOPE_LONGEST_HOLD` is for machines, as emulated ones, that are so slow.
 pub(crate) fn longest_hold() -> Duration {
-    let wanted = std::env::var("GPUSCOPE_LONGEST_HOLD").ok();
-    let wanted = wanted.and_then(|text| parse_duration(&text).ok());
-    wanted.unwrap_or(LONGEST_HOLD)
+    duration_in("GPUSCOPE_LONGEST_HOLD").unwrap_or(LONGEST_HOLD)
 }

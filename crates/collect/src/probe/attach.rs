@@ -56,8 +56,6 @@ use waiting::Waiting;
 pub struct Attached {
     /// As the first process that mapped it names it.
     pub path: PathBuf,
-    /// Functions that can be probed.
-    functions: usize,
     /// How the functions were found, where the file does not export them.
     pub embedded: Option<Method>,
     /// Functions whose probe has to single-step an instruction, several times as expensive.
@@ -69,7 +67,7 @@ impl Attached {
     /// Functions probed now.
     #[must_use]
     pub fn functions(&self) -> usize {
-        self.functions.saturating_sub(self.probes.hooked.away())
+        self.probes.hooked.points().count()
     }
 }
 
@@ -212,7 +210,6 @@ impl Attacher {
         rows.publish(engine)?;
         // the kernel reads these pages: not while we wait
         file.touch(points.iter().map(|point| point.offset))?;
-        let functions = points.len();
         let hooked = self.hook(engine, rows, &file.path(), points)?;
         for (row, why) in engine.unhooked() {
             let described = &rows.catalog().rows[row as usize];
@@ -221,7 +218,6 @@ impl Attacher {
         }
         let attached = Attached {
             path,
-            functions,
             embedded,
             single_stepped,
             probes: Probes {

@@ -17,6 +17,12 @@ fn is_bare(text: &str) -> bool {
     text.parse::<f64>().is_ok_and(f64::is_finite) && text.starts_with(|first: char| first.is_ascii_digit())
 }
 
+/// What a variable of the environment says, in the same form; `None`: nothing that can be read.
+#[must_use]
+pub fn duration_in(variable: &str) -> Option<Duration> {
+    parse_duration(&std::env::var(variable).ok()?).ok()
+}
+
 /// `10us`, `5s`; a bare number is refused.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     if is_bare(text) {

@@ -24,3 +24,4 @@ pub use inbox::Inbox;
 pub use launch::{KernelEvent, KernelStream};
 pub use range::*;
 pub use record::DRIVER_BYTES;
+pub use total::BEYOND_CAPACITY;

@@ -3,6 +3,9 @@
 use super::bytes::{read, zero};
 use super::generated::*;
 
+/// In place of a process where the table of totals is full.
+pub const BEYOND_CAPACITY: u32 = 0;
+
 impl Total {
     /// No call.
     pub const NONE: Total = zero();

@@ -30,6 +30,16 @@ impl Spent {
         self.work + self.queries + self.others
     }
 
+    /// So much more; `None`: on calls that are always seen.
+    pub fn add(&mut self, traffic: Option<Traffic>, share: f64) {
+        let of = match traffic {
+            Some(Traffic::Work) => &mut self.work,
+            Some(Traffic::Queries) => &mut self.queries,
+            None => &mut self.others,
+        };
+        *of += share;
+    }
+
     fn on(&self, traffic: Traffic) -> f64 {
         match traffic {
             Traffic::Work => self.work,

@@ -61,25 +61,28 @@ impl Probes {
         };
         let address = |offset: u64| offset.checked_sub(mapping.offset)?.checked_add(start);
         let mapped = |offset: &u64| address(*offset).is_some_and(|address| address < end);
-        let sites = self.hooked.sites();
-        let offsets: Vec<u64> = sites.iter().copied().filter(mapped).collect();
+        let before: Vec<&(u64, Option<u8>)> = original.iter().filter(|(offset, _)| mapped(offset)).collect();
+        let offsets: Vec<u64> = before.iter().map(|(offset, _)| *offset).collect();
         let memory = ProcessMemory(pid);
         let read = |offset: u64, into: &mut [u8]| memory.read(address(offset)?, into);
         let now = bytes_at(&offsets, read);
-        let before = sites.iter().zip(original).filter(|(offset, _)| mapped(offset));
         let missing = before
+            .iter()
             .zip(&now)
             .filter(|((_, before), now)| now.is_some() && *before == **now);
         (missing.count(), offsets.len())
     }
 
-    /// What the file has where the probes are; `None`: it cannot be read.
-    fn original(&mut self) -> Option<Vec<Option<u8>>> {
+    /// Where the probes are, and what the file has there; `None`: it cannot be read.
+    fn original(&mut self) -> Option<&[(u64, Option<u8>)]> {
         if self.original.is_empty() {
             let read = |offset: u64, into: &mut [u8]| self.file.read_exact_at(offset, into).ok();
-            self.original = bytes_at(&self.hooked.sites(), read);
+            let sites = self.hooked.sites();
+            let bytes = bytes_at(&sites, read);
+            self.original = sites.into_iter().zip(bytes).collect();
         }
-        self.original.iter().any(Option::is_some).then(|| self.original.clone())
+        let known = self.original.iter().any(|(_, byte)| byte.is_some());
+        known.then_some(self.original.as_slice())
     }
 }
 

@@ -15,8 +15,8 @@ pub(super) struct Probes {
     pub(super) file: ForeignFile,
     pub(super) guard: Guard,
     pub(super) stay: Stay,
-    /// What the file has where they are; empty: it was not asked for yet.
-    pub(super) original: Vec<Option<u8>>,
+    /// Where they are, in order, and what the file has there; empty: it was not asked for yet.
+    pub(super) original: Vec<(u64, Option<u8>)>,
 }
 
 impl Probes {
@@ -71,6 +71,6 @@ impl Attacher {
 
 /// Takes the probes of files away. Whoever waits to overwrite such a file goes on when none is left.
 pub(super) fn let_go(mut probes: Vec<Probes>) {
-    let hooks = probes.iter_mut().flat_map(|probes| probes.hooked.take());
+    let hooks = probes.iter_mut().flat_map(|probes| probes.hooked.take(|_| true));
     links::detach(hooks.collect());
 }

@@ -28,24 +28,22 @@ impl Hooked {
         Hooked(BTreeMap::from([(None, Part { points, hooks })]))
     }
 
-    /// Where they are now, in order, each once.
-    pub(super) fn sites(&self) -> Vec<u64> {
+    /// Where they are now.
+    pub(super) fn points(&self) -> impl Iterator<Item = &Point> {
         let there = self.0.values().filter(|part| !part.hooks.is_empty());
-        let sites: BTreeSet<u64> = there.flat_map(|part| &part.points).map(|point| point.offset).collect();
+        there.flat_map(|part| &part.points)
+    }
+
+    /// Their offsets, in order, each once.
+    pub(super) fn sites(&self) -> Vec<u64> {
+        let sites: BTreeSet<u64> = self.points().map(|point| point.offset).collect();
         sites.into_iter().collect()
     }
 
-    /// Places that have no probe now.
-    pub(super) fn away(&self) -> usize {
-        let away = self.0.values().filter(|part| part.hooks.is_empty());
-        away.map(|part| part.points.len()).sum()
-    }
-
-    pub(super) fn take(&mut self) -> Hooks {
-        self.0
-            .values_mut()
-            .flat_map(|part| std::mem::take(&mut part.hooks))
-            .collect()
+    /// Those that `are` meant, which are then no longer here.
+    pub(super) fn take(&mut self, are: impl Fn(Option<Traffic>) -> bool) -> Hooks {
+        let meant = self.0.iter_mut().filter(|(traffic, _)| are(**traffic));
+        meant.flat_map(|(_, part)| std::mem::take(&mut part.hooks)).collect()
     }
 }
 
@@ -87,13 +85,7 @@ impl Attacher {
         let files = self.attached.values_mut().map(|file| &mut file.probes);
         let mut gone = Hooks::new();
         for probes in files {
-            gone.extend(
-                probes
-                    .hooked
-                    .0
-                    .get_mut(&Some(traffic))
-                    .map_or_else(Hooks::new, |part| std::mem::take(&mut part.hooks)),
-            );
+            gone.extend(probes.hooked.take(|of| of == Some(traffic)));
             probes.original.clear();
         }
         links::detach(gone);

@@ -11,7 +11,7 @@ use super::probes::{Probes, let_go};
 use super::stay::{Name, Stay};
 use crate::discover::{self, Mapping};
 use crate::engine::Engine;
-use crate::text::parse::parse_duration;
+use crate::text::parse::duration_in;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -34,10 +34,8 @@ pub(super) struct Round {
 
 impl Default for Round {
     fn default() -> Round {
-        let wanted = std::env::var("GPUSCOPE_UNMAPPED_EVERY").ok();
-        let wanted = wanted.and_then(|text| parse_duration(&text).ok());
         Round {
-            every: wanted.unwrap_or(EVERY),
+            every: duration_in("GPUSCOPE_UNMAPPED_EVERY").unwrap_or(EVERY),
             begun: Instant::now(),
             left: None,
             mapped: HashSet::new(),

@@ -102,17 +102,14 @@ impl Streams {
         if lost.is_none_or(|lost| lost == call.raw.lost) {
             return false;
         }
-        self.idle.doubt();
-        self.likely_idle.doubt();
         self.doubt(at, call.raw.generation);
         lost != Some(NEVER)
     }
 
-    /// Anything may have been running since `at`.
+    /// Anything may have been running since `at`, also in streams that are known.
     fn doubt(&mut self, at: u64, generation: u64) {
         self.doubts += 1;
-        self.waited_for.clear();
-        self.unknown_since.get_or_insert(at);
+        self.suspect(at);
         for stream in &mut self.streams {
             self.open += usize::from(!stream.is_open());
             stream.doubt(at, generation);
@@ -122,12 +119,17 @@ impl Streams {
     /// From `at` on calls are left unseen, or are seen again: anything may be running then, of the next record at the latest.
     pub(crate) fn set_blind(&mut self, blind: bool, at: u64) {
         self.blind = blind;
+        self.suspect(at);
+        self.first_at.get_or_insert(at);
+        self.lost = Some(NEVER);
+    }
+
+    /// Something that is not known may have been running since `at`.
+    fn suspect(&mut self, at: u64) {
         self.idle.doubt();
         self.likely_idle.doubt();
-        self.first_at.get_or_insert(at);
         self.waited_for.clear();
         self.unknown_since.get_or_insert(at);
-        self.lost = Some(NEVER);
     }
 
     /// Whether something that is not known may be running.
