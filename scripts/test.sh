@@ -30,9 +30,9 @@ alone=(cost:: findings:: gpu_windows:: held:: idle:: kept:: overrun:: scale:: tr
 said=$(mktemp)
 why=$(mktemp)
 trap 'rm -f "$said" "$why"' EXIT
-# Of each test that failed, the beginning of what it said.
+# Of each test that failed, the beginning of what it said, and what was compared.
 of_failures() {
-  awk '/^failures:$/ { within = 1 } /^---- .* stdout ----$/ { left = 20 } within && left-- > 0 { print substr($0, 1, 600) }' "$1"
+  awk '/^failures:$/ { within = 1 } /^---- .* stdout ----$/ { left = 20 } within && (left-- > 0 || /^ *(left|right): /) { print substr($0, 1, 600) }' "$1"
 }
 ignored() {
   as_root env "CARGO_MANIFEST_DIR=$PWD" ${GPUSCOPE_ENGINE:+"GPUSCOPE_ENGINE=$GPUSCOPE_ENGINE"} "$@" --ignored </dev/null 2>&1 |

@@ -4,13 +4,16 @@
 
 use super::Tracer;
 use super::lines::layer_of;
+use crate::clock::monotonic_ns;
 use crate::decode::Call;
 use crate::discover;
+use crate::engine::Arrival;
 use crate::model::open::OpenCall;
 use crate::model::order::Numbered;
 use crate::model::totals::Switches;
 use crate::probe::open_calls::{self, NotSeen};
-use crate::record::{Facts, Traced};
+use crate::record::{Encoder, Facts, Record, Traced};
+use std::collections::BTreeSet;
 
 /// Threads that are looked at each second.
 const MOST_THREADS: usize = 4096;
@@ -40,6 +43,23 @@ impl Tracer {
                     let words = "calls that do not return, in other threads than the first: that needs Linux 6.9";
                     self.attacher.gap(words.to_owned());
                 }
+            }
+        }
+    }
+
+    /// A process has ended: which calls its threads were in by then. To be called before they count as gone.
+    pub(super) fn look_at_last_calls(&mut self, arrival: &Arrival) {
+        if self.fleet.is_some() {
+            return;
+        }
+        let (pid, at) = (arrival.notice.tgid, arrival.notice.at);
+        for (tid, told) in &arrival.within {
+            self.note_open((*tid, pid), &open_calls::last_calls(told, pid, *tid), at);
+        }
+        for tid in self.open.threads_of(pid) {
+            let calls = self.engine.ended_in(pid, tid);
+            if !calls.is_empty() {
+                self.note_open((tid, pid), &calls, at);
             }
         }
     }
@@ -74,8 +94,42 @@ impl Tracer {
         self.note_place(thread.0);
         let told = calls.iter().filter(|call| call.streamed);
         for call in told.filter(|call| fresh.contains(&(thread.0, call.entered))) {
-            self.tell_open(&call.event, now);
+            self.open.describe((thread.0, call.entered), &call.event);
+            self.tell(&call.event, now, |encoder, record, out| encoder.take(record, out));
         }
+    }
+
+    /// Tells of the calls that are known to have been open for long, and have not returned.
+    pub(super) fn tell_unreturned(&mut self) {
+        let open = self.open.open().into_iter();
+        let open: Vec<(Vec<u8>, u64)> = open
+            .filter_map(|call| Some((call.event.clone()?, call.until)))
+            .collect();
+        for (event, until) in open {
+            self.tell(&event, until, |encoder, record, out| {
+                encoder.take_unreturned(record, out)
+            });
+        }
+    }
+
+    /// Tells of all calls that threads of these processes are in now, however short.
+    pub(crate) fn tell_under_way(&mut self, pids: &BTreeSet<u32>) {
+        let now = monotonic_ns();
+        let threads = self.open.threads().into_iter();
+        let meant = threads.filter(|(_, pid)| pids.contains(pid)).take(MOST_THREADS);
+        for (tid, pid) in meant.collect::<Vec<_>>() {
+            let calls = self.engine.open_calls(pid, tid).unwrap_or_default();
+            for call in calls.iter().filter(|call| call.streamed) {
+                self.tell(&call.event, now, |encoder, record, out| {
+                    encoder.take_unreturned(record, out)
+                });
+            }
+        }
+    }
+
+    /// Processes of which a thread has called and not ended.
+    pub(crate) fn calling(&self) -> BTreeSet<u32> {
+        self.open.threads().into_iter().map(|(_, pid)| pid).collect()
     }
 
     /// Where a thread is that hangs.
@@ -89,7 +143,8 @@ impl Tracer {
         }
     }
 
-    fn tell_open(&mut self, event: &[u8], now: u64) {
+    /// Has the encoder told of a call that had not returned by `now`.
+    fn tell(&mut self, event: &[u8], now: u64, tell: impl Fn(&mut dyn Encoder, &Record<'_>, &mut Vec<u8>)) {
         let Some(encoder) = self.encoder.as_mut() else { return };
         let Some(call) = Call::decode(event, &self.rows.catalog, &self.rows.plans) else {
             return;
@@ -116,7 +171,7 @@ impl Tracer {
             facts: Facts::default(),
         };
         let open = self.maker.open(&traced, now.saturating_sub(header.entered));
-        encoder.take(&open, &mut self.buffer);
+        tell(encoder.as_mut(), &open, &mut self.buffer);
     }
 
     /// Calls that have not returned up to now.

@@ -73,6 +73,7 @@ impl Tracer {
                 self.prepare_for(arrival);
             }
             wire::NOTICE_EXIT => {
+                self.look_at_last_calls(&arrival);
                 self.open.exited(notice.tgid, notice.at);
                 self.memory.exited(notice);
                 self.work.ended(notice);

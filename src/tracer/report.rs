@@ -77,6 +77,7 @@ impl Tracer {
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());
         summary.totals.device_memory = self.taken(&summary.memory);
+        self.tell_unreturned();
         if let Some(encoder) = self.encoder.as_mut() {
             let summary = crate::sink::summary::to_json_line(&summary).to_string();
             let ending = Ending {

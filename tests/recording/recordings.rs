@@ -119,7 +119,7 @@ fn pyarrow_polars_and_duckdb_find_what_the_summary_and_the_ledger_say() {
     let found = found(&file);
     assert_eq!(
         (&found["cut"], found["metadata"]["gpuscope.format"].as_str()),
-        (&Value::Bool(false), Some("4"))
+        (&Value::Bool(false), Some("5"))
     );
     let summary = found["summary"].as_str().expect("a summary");
     let expected = calls_of(summary);

@@ -33,6 +33,8 @@ struct Row {
 #[derive(Default)]
 struct Rows {
     calls: Vec<Row>,
+    /// Calls that had not returned: process, function, for how long in ns.
+    open: Vec<(u32, String, u64)>,
     xids: usize,
 }
 
@@ -46,6 +48,10 @@ impl Taker for Rows {
                 result: record.result,
                 failed: record.failed,
             }),
+            Kind::Open => {
+                let ns = record.ns.expect("how long it has been open");
+                self.open.push((record.pid, record.name.to_owned(), ns));
+            }
             Kind::Xid => self.xids += 1,
             _ => {}
         }
@@ -81,9 +87,13 @@ fn pid_of(ledger: &Ledger) -> u32 {
 
 impl Scene {
     fn keeping(options: &[&str]) -> Scene {
+        Scene::keeping_for("60s", options)
+    }
+
+    fn keeping_for(time: &str, options: &[&str]) -> Scene {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().to_str().expect("UTF-8");
-        let exporter = Exporter::start(&[&["--keep", "60s", "--keep-folder", path], options].concat());
+        let exporter = Exporter::start(&[&["--keep", time, "--keep-folder", path], options].concat());
         let workloads = Workloads::of(&exporter);
         workloads.until_seen_whole(&exporter);
         Scene {
@@ -224,6 +234,39 @@ fn an_alert_has_the_programs_written_that_its_labels_mean() {
     assert!(rows.counts(pid_of(&other)).is_empty(), "the other is not meant");
     let codes: Vec<u16> = (0..6).map(|_| scene.ask(&[], &alert(r#""comm":"nobody""#)).0).collect();
     assert!(codes.ends_with(&[429]), "so many are too many: {codes:?}");
+}
+
+/// Its last row is long forgotten: the call that it hangs in is all that there is to tell.
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn the_call_that_a_program_hangs_in_is_kept_though_it_has_said_nothing_for_long() {
+    let scene = Scene::keeping_for("1s", &[]);
+    let hang = "stall --steps 2 --kernels 1 --kernel-ns 600000000000 --host-ns 1000 --sync device";
+    let program = scene.workloads.start("k-hang", hang);
+    eventually("it is known, and nothing of it is kept any more", || {
+        let is_known = scene
+            .exporter
+            .sum("gpuscope_api_calls_total", &["comm=\"k-hang\""])
+            .is_some();
+        is_known && scene.exporter.sum("gpuscope_kept_memory_bytes", &[]) == Some(0.0)
+    });
+    assert_eq!(scene.ask(&[], &alert(r#""comm":"k-hang""#)).0, 202);
+    let file = scene.recording("webhook", &[]);
+    let rows = Rows::read(&file);
+    assert!(rows.calls.is_empty(), "{} rows", rows.calls.len());
+    let open: Vec<&str> = rows.open.iter().map(|(_, name, _)| name.as_str()).collect();
+    assert_eq!(open, ["cudaDeviceSynchronize", "cuCtxSynchronize_v2"]);
+    let is_its = |(pid, _, ns): &(u32, String, u64)| *pid == program.pid() && *ns >= 1_000_000_000;
+    assert!(rows.open.iter().all(is_its), "{:?}", rows.open);
+    let report = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
+        .arg("report")
+        .arg(&file)
+        .output();
+    let said = String::from_utf8_lossy(&report.expect("a report").stdout).into_owned();
+    assert!(
+        said.contains("Calls that had not returned") && said.contains("cudaDeviceSynchronize"),
+        "{said}"
+    );
 }
 
 #[test]

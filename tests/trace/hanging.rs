@@ -149,16 +149,7 @@ fn with_phases_each_call_begins_and_ends_by_time_even_if_it_hangs_in_between() {
 #[test]
 #[ignore = "needs the simulated CUDA"]
 fn the_summary_says_which_calls_have_not_returned_and_for_how_long() {
-    let (hooks, user) = (file("hooks.toml"), file("user"));
-    let script = format!("{user} 600000 & sleep 3; kill -9 $!; wait");
-    let options = ["-q", "--summary", "json", "--hooks", &hooks];
-    let trace = Gpuscope::script(&options, &script).finish();
-    let summary = trace
-        .stderr
-        .lines()
-        .find(|line| line.starts_with('{'))
-        .expect("a summary");
-    let summary: Value = serde_json::from_str(summary).expect("JSON");
+    let summary = summary_of_one_killed(&[], "3");
     let open = summary["open_calls"].as_array().expect("open calls");
     let names: Vec<String> = open.iter().map(|call| text(call, "name")).collect();
     assert_eq!(names, ["hang_around", "hang_ms"], "{summary:#}");
@@ -173,6 +164,64 @@ fn the_summary_says_which_calls_have_not_returned_and_for_how_long() {
             "{call:#}"
         );
     }
+}
+
+/// From inside, what a process was in is read when it ends; elsewhere it is looked at each second.
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn from_inside_a_call_is_known_to_have_been_open_however_soon_its_process_is_killed() {
+    let summary = summary_of_one_killed(&["--engine", "inside"], "1.05");
+    let open = summary["open_calls"].as_array().expect("open calls");
+    let names: Vec<String> = open.iter().map(|call| text(call, "name")).collect();
+    assert_eq!(names, ["hang_around", "hang_ms"], "{summary:#}");
+    assert!(open.iter().all(|call| call["ended"] == true), "{summary:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn a_call_that_has_not_returned_by_the_end_is_in_a_recording_and_in_lines_and_one_that_has_is_not() {
+    let (hooks, user) = (file("hooks.toml"), file("user"));
+    let killed = |entered: &Path| {
+        let entered = entered.join("entered");
+        format!(
+            "{user} 1500; ENTERED={0} {user} 600000 & until test -e {0}; do sleep 0.1; done; sleep 3; kill -9 $!; wait",
+            entered.display()
+        )
+    };
+    let places = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let [recorded, told] = places.each_ref().map(|place| killed(place.path()));
+    let recorded = Gpuscope::record(&["--hooks", &hooks], &["sh", "-c", &recorded]).finish();
+    let told = Gpuscope::script(&["--hooks", &hooks], &told).finish();
+    for (trace, name) in [(recorded, "t.arrows"), (told, "lines.jsonl")] {
+        let file = trace.folder().join(name);
+        let report = Gpuscope::new(["report", "--json", file.to_str().expect("UTF-8")])
+            .finish()
+            .ok();
+        let report: Value = serde_json::from_str(&report.stdout).expect("JSON");
+        let longest = report["unreturned"]["longest"].as_array().expect("calls");
+        let names: Vec<String> = longest.iter().map(|call| text(call, "name")).collect();
+        assert_eq!(names, ["hang_around", "hang_ms"], "{name}: {:#}", report["unreturned"]);
+        assert_eq!(report["unreturned"]["count"], 2, "{name}");
+        for call in longest {
+            assert_eq!(call["args"]["ms"], 600_000, "{name}: {call:#}");
+            assert!(call["ns"].as_u64() >= Some(2_000_000_000), "{name}: {call:#}");
+        }
+    }
+}
+
+/// The summary of a program that was killed so many seconds after it had entered a call.
+fn summary_of_one_killed(options: &[&str], seconds: &str) -> Value {
+    let (hooks, user) = (file("hooks.toml"), file("user"));
+    let place = tempfile::tempdir().expect("a folder");
+    let entered = place.path().join("entered");
+    let script = format!(
+        "ENTERED={0} {user} 600000 & until test -e {0}; do sleep 0.1; done; sleep {seconds}; kill -9 $!; wait",
+        entered.display()
+    );
+    let options = [options, &["-q", "--summary", "json", "--hooks", &hooks]].concat();
+    let trace = Gpuscope::script(&options, &script).finish();
+    let summary = trace.stderr.lines().find(|line| line.starts_with('{'));
+    serde_json::from_str(summary.expect("a summary")).expect("JSON")
 }
 
 /// Names of the frames of a stack, innermost first.

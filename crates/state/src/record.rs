@@ -51,7 +51,7 @@ macro_rules! kinds {
 
 kinds! {
     Call "userspace" "A call of a library.",
-    Open "open" "A call that has not returned for `ns` now. Live alone: a recording has it when it returns.",
+    Open "open" "A call that has not returned for `ns` now. Of a recording: by its end.",
     Kernel "kernel" "A call of the kernel driver, or of a function of the kernel.",
     Gpu "gpu" "A device has run a kernel, copied or filled.",
     Range "range" "A phase as the program calls it (NVTX), from its begin to its end.",
@@ -268,6 +268,8 @@ pub trait Encoder {
     fn passed(&mut self, _at: i64, _out: &mut Vec<u8>) {}
     /// A second has passed.
     fn tick(&mut self, _out: &mut Vec<u8>) {}
+    /// Before the end: a call that has not returned, [`Kind::Open`], whether it was taken as such before or not.
+    fn take_unreturned(&mut self, _record: &Record<'_>, _out: &mut Vec<u8>) {}
     /// After all records.
     fn finish(&mut self, _ending: &Ending<'_>, _out: &mut Vec<u8>) {}
     /// What went wrong, if anything did.
@@ -311,6 +313,10 @@ impl Encoder for Box<dyn Encoder> {
 
     fn tick(&mut self, out: &mut Vec<u8>) {
         self.as_mut().tick(out);
+    }
+
+    fn take_unreturned(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.as_mut().take_unreturned(record, out);
     }
 
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {

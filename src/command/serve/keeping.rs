@@ -89,7 +89,12 @@ impl Keeping {
             self.alarms.raise(cause, whom, now);
         }
         self.take_outcome();
-        self.write_due(now, telemetry);
+        self.write_due(tracer, now, telemetry);
+    }
+
+    /// Of which rows are kept.
+    fn processes(&self) -> BTreeSet<u32> {
+        self.black_box.processes().into_iter().collect()
     }
 
     /// All samples.
@@ -105,7 +110,7 @@ impl Keeping {
         self.named = Some(now);
         self.kept.memory_bytes = self.black_box.bytes() as u64;
         self.kept.dropped_rows = self.black_box.dropped().rows;
-        let processes: BTreeSet<u32> = self.black_box.processes().into_iter().collect();
+        let processes = &tracer.calling() | &self.processes();
         self.alarms.keep_only(|pid| processes.contains(&pid));
         self.owners.follow(tracer, &processes, now);
     }
@@ -118,7 +123,7 @@ impl Keeping {
         before.is_some_and(|before| events > before)
     }
 
-    fn write_due(&mut self, now: Instant, telemetry: Option<&Telemetry>) {
+    fn write_due(&mut self, tracer: &mut Tracer, now: Instant, telemetry: Option<&Telemetry>) {
         if self.writer.is_busy() {
             return;
         }
@@ -127,7 +132,10 @@ impl Keeping {
         let Some(alarm) = self.alarms.take_due(now, owner_of) else {
             return;
         };
-        let meant = self.owners.meant(&alarm.whom, self.black_box.processes(), telemetry);
+        // whoever hangs may have said nothing for longer than rows are kept
+        let known = &tracer.calling() | &self.processes();
+        let meant = self.owners.meant(&alarm.whom, &known, telemetry);
+        tracer.tell_under_way(&meant);
         match self.black_box.moments(&meant) {
             Ok(Some(moments)) => {
                 self.writing = Some((alarm.cause, owner_of(&alarm.whom)));

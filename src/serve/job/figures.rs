@@ -36,6 +36,8 @@ pub struct Figures {
     pub unreturned_bytes: f64,
     /// Of the nodes, since their exporters began.
     pub lost_records: f64,
+    /// The same: how long a budget left calls of a kind unseen.
+    pub unseen_seconds: BTreeMap<String, f64>,
     pub not_understood: u64,
 }
 
@@ -50,6 +52,19 @@ impl Figures {
     #[must_use]
     pub(crate) fn used_seconds(&self) -> f64 {
         self.idle_seconds + self.busy_at_most_seconds
+    }
+
+    /// What an exporter says of itself, whatever the job.
+    fn add_of_node(&mut self, series: &Series) {
+        let value = series.value;
+        match series.name.as_str() {
+            "gpuscope_lost_records_total" => self.lost_records += value,
+            "gpuscope_budget_unseen_seconds_total" => {
+                let calls = series.label("calls").unwrap_or_default().to_owned();
+                *self.unseen_seconds.entry(calls).or_default() += value;
+            }
+            _ => {}
+        }
     }
 
     fn add(&mut self, node: usize, series: &Series) {
@@ -94,11 +109,7 @@ pub(crate) fn figures(nodes: &[Metrics], wanted: &Wanted) -> Figures {
     };
     for (number, node) in nodes.iter().enumerate() {
         figures.not_understood += node.not_understood;
-        let lost = node
-            .series
-            .iter()
-            .filter(|series| series.name == "gpuscope_lost_records_total");
-        figures.lost_records += lost.map(|series| series.value).sum::<f64>();
+        node.series.iter().for_each(|series| figures.add_of_node(series));
         let mut known = false;
         for series in node.series.iter().filter(|series| wanted.takes(series)) {
             known = true;

@@ -25,6 +25,8 @@ gpuscope_copy_bytes_total{direction="HtoD",host_memory="pinned",batch_job="4711"
 gpuscope_api_errors_total{layer="runtime",function="cudaMalloc",error="cudaErrorMemoryAllocation",batch_job="4711"} 3
 gpuscope_api_errors_total{layer="runtime",function="cudaEventQuery",error="cudaErrorNotReady",batch_job="4711"} 900
 gpuscope_lost_records_total{reason="work_ring"} 12
+gpuscope_budget_unseen_seconds_total{calls="queries"} 0
+gpuscope_budget_unseen_seconds_total{calls="work"} 900
 no series
 "#;
 

@@ -74,6 +74,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
         "launches": figures.launches, "copied_bytes": figures.copied_bytes, "pageable_bytes": figures.pageable_bytes,
         "errors": errors.collect::<Vec<_>>(), "unreturned_bytes": figures.unreturned_bytes,
+        "unseen_seconds_of_nodes": figures.unseen_seconds,
         "notes": notes(figures),
     });
     format!("{}\n", crate::text::quantity::harmless(&report.to_string()))
@@ -235,6 +236,7 @@ fn notes(figures: &Figures) -> Vec<String> {
             "records that the exporters lost since they began: {lost}; numbers may be too low"
         ));
     }
+    notes.extend(unseen(figures));
     if figures.not_understood > 0 {
         notes.push(format!(
             "lines of the exporters that were not understood: {}",
@@ -242,6 +244,20 @@ fn notes(figures: &Figures) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What a budget left out of view: all above may lack it.
+fn unseen(figures: &Figures) -> Option<String> {
+    let unseen = figures.unseen_seconds.iter().filter(|(_, seconds)| **seconds > 0.0);
+    let each: Vec<String> = unseen
+        .map(|(calls, seconds)| format!("{} for {}", escaped(calls), hours(*seconds)))
+        .collect();
+    (!each.is_empty()).then(|| {
+        format!(
+            "calls that the exporters' --budget left unseen since they began: {}; numbers may be too low",
+            each.join(", ")
+        )
+    })
 }
 
 /// Of GPUs or of threads.

@@ -44,6 +44,7 @@ static __noinline int leave_all(struct task_struct *task)
 	/* without a branch for each: the verifier would follow every number of them */
 	for (__u32 i = 0; i < WIRE_FRAMES && i < thread->depth; i++)
 		open += thread->frames[i].marks & FRAME_SUBMITS;
+	thread->ended_in = thread->depth;
 	thread->depth = 0;
 	if (open)
 		count_open(thread->ids >> 32, -open);

@@ -120,6 +120,7 @@ struct thread {
 	__u64 voluntary; /* context switches before its first call */
 	__u64 involuntary;
 	__u64 returned; /* when the last of its open calls did, CLOCK_MONOTONIC ns; 0: none has */
+	__u64 ended_in; /* calls that it was in when it ended */
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
 	__u64 registers[16]; /* at a static probe, numbered as in machine code */

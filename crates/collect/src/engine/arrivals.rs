@@ -13,6 +13,19 @@ pub struct Hold(pub(crate) u32);
 pub struct Arrival {
     pub notice: Notice,
     pub(crate) held: Option<Hold>,
+    /// Threads that were within calls when their process ended, with what [`Engine::thread`](super::Engine::thread) said of
+    /// them: where nothing remembers it any longer.
+    pub within: Vec<(u32, Vec<u8>)>,
+}
+
+impl From<Notice> for Arrival {
+    fn from(notice: Notice) -> Arrival {
+        Arrival {
+            notice,
+            held: None,
+            within: Vec::new(),
+        }
+    }
 }
 
 /// Who is held when.

@@ -180,8 +180,7 @@ impl Arrivals for PlayedArrivals {
     fn ring(&self) {}
 
     fn next_arrival(&self) -> Option<Arrival> {
-        let notice = self.0.borrow_mut().pop_front()?;
-        Some(Arrival { notice, held: None })
+        self.0.borrow_mut().pop_front().map(Arrival::from)
     }
 
     fn foresee(&self, see: &mut dyn FnMut(&Notice)) {

@@ -14,6 +14,7 @@ use super::{arena, pending::Submitted};
 use crate::clock::monotonic_ns;
 use crate::engine::{Arrival, Counters, Done, Stream, Table};
 use crate::inside::socket::Caller;
+use crate::probe::told;
 use crate::stack::wire::{Python, SiteCounters};
 use crate::wire::{self, COMM, Notice, RowCounter};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -91,6 +92,14 @@ pub(super) struct Fresh {
     pub address: u64,
 }
 
+/// What nothing remembers of a program when it is over.
+pub(super) struct Last {
+    /// Its name when it began.
+    pub comm: [u8; COMM],
+    /// As [`Arrival`] has them.
+    pub within: Vec<(u32, Vec<u8>)>,
+}
+
 impl Members {
     pub(super) fn living(&self) -> &[Process] {
         &self.living
@@ -126,8 +135,8 @@ impl Members {
         }
     }
 
-    /// The program of process `tgid` is over: nothing of what it has said is lost. Its name, if there was one.
-    pub(super) fn end(&mut self, tgid: u32) -> Option<[u8; COMM]> {
+    /// The program of process `tgid` is over: nothing of what it has said is lost.
+    pub(super) fn end(&mut self, tgid: u32) -> Option<Last> {
         let at = self.living.iter().position(|process| process.tgid == tgid)?;
         let mut process = self.living.remove(at);
         process.take(None, &mut |record| self.sort_in(record));
@@ -148,7 +157,10 @@ impl Members {
         self.ended_counters = sum(&self.ended_counters, &process.counters());
         self.ended_sites = sum_of_sites(&self.ended_sites, &process.site_counters());
         self.ended_done = self.ended_done.and(process.done());
-        Some(process.comm)
+        Some(Last {
+            comm: process.comm,
+            within: process.within(told::THREAD_BYTES),
+        })
     }
 
     /// Tells what has not ended at `now` in programs that go on.
@@ -212,7 +224,7 @@ impl Members {
     fn arrive_submitted(&mut self) {
         for notice in std::mem::take(&mut self.submitted) {
             self.meet(&notice);
-            self.arrive(notice);
+            self.arrive(notice.into());
         }
     }
 
@@ -227,13 +239,14 @@ impl Members {
     }
 
     /// Something has happened to a process.
-    pub(super) fn arrive(&mut self, mut notice: Notice) {
+    pub(super) fn arrive(&mut self, mut arrival: Arrival) {
+        let notice = &mut arrival.notice;
         match notice.kind {
             wire::NOTICE_EXIT => self.numbers.end(notice.tgid, notice.at),
             wire::NOTICE_FORK | wire::NOTICE_EXEC => notice.at = self.numbers.begin(notice.tgid, notice.at),
             _ => {}
         }
-        self.arrivals.push_back(Arrival { notice, held: None });
+        self.arrivals.push_back(arrival);
     }
 
     /// All entries of a table, of processes that live and those that have ended.

@@ -193,6 +193,13 @@ impl Process {
         Some(thread)
     }
 
+    /// Threads of it that are within calls, with what they remember.
+    pub(super) fn within(&self, bytes: usize) -> Vec<(u32, Vec<u8>)> {
+        let inside = self.met(|tid| tid != 0, None).filter(|met| met.depth > 0);
+        let told = inside.filter_map(|met| Some((met.tid, self.thread(met.tid, bytes)?)));
+        told.collect()
+    }
+
     fn block_of(&self, tid: u32) -> Option<u64> {
         let owner = |at: &u64| self.memory.half(at + offset_of!(Block, owner) as u64);
         let is_own = |at: &u64| self.memory.now(at + offset_of!(Block, pointer) as u64) != 0;

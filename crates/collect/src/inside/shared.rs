@@ -9,6 +9,7 @@ use super::run::Run;
 use super::strangers::Strangers;
 use crate::clock::monotonic_ns;
 use crate::discover;
+use crate::engine::Arrival;
 use crate::engine::poll::{event_descriptor, ring};
 use crate::wire::{self, COMM, Notice};
 use anyhow::Result;
@@ -124,7 +125,7 @@ impl Shared {
         if !members.targets.contains(&pid) {
             return;
         }
-        let began_as = members.end(pid);
+        let (began_as, within) = members.end(pid).map(|last| (last.comm, last.within)).unzip();
         members.forget_target(pid);
         let notice = Notice {
             kind: wire::NOTICE_EXIT,
@@ -135,7 +136,10 @@ impl Shared {
             comm: last_name_of(pid).or(began_as).unwrap_or_default(),
             ..Notice::default()
         };
-        members.arrive(notice);
+        members.arrive(Arrival {
+            within: within.unwrap_or_default(),
+            ..notice.into()
+        });
         drop(members);
         ring(&self.bell);
     }

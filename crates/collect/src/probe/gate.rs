@@ -219,7 +219,7 @@ impl Shared {
         let came = std::mem::take(&mut *door.inbox.lock().unwrap_or_else(PoisonError::into_inner));
         door.malformed += came.malformed;
         for notice in came.notices {
-            let mut arrival = Arrival { notice, held: None };
+            let mut arrival = Arrival::from(notice);
             if self.is_soon_looked_at() {
                 self.hold(&mut door.holder, &mut arrival);
             }

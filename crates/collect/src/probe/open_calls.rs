@@ -37,14 +37,21 @@ impl dyn Engine {
     /// Calls that thread `tid` of process `tgid` is in, the outermost first.
     ///
     /// # Errors
-    /// It is gone, or the kernel does not tell.
+    /// It is gone or has never called, or the kernel does not tell.
     pub fn open_calls(&self, tgid: u32, tid: u32) -> Result<Vec<OpenCall>, NotSeen> {
-        let Some(state) = self.thread_state(tid)? else {
-            return Ok(Vec::new());
-        };
-        let depth = (state.depth as usize).min(state.frames.len());
-        let frames = state.frames[..depth].iter();
-        Ok(frames.map(|frame| open_call(frame, tgid, tid)).collect())
+        let state = self.thread_state(tid)?.ok_or(NotSeen::Gone)?;
+        // nobody has asked for its status yet
+        if state.ended_in > 0 {
+            return Err(NotSeen::Gone);
+        }
+        Ok(calls_of(&state, state.depth.into(), (tgid, tid)))
+    }
+
+    /// Calls that thread `tid` of process `tgid` was in when it ended, the outermost first: as long as nobody has asked for
+    /// its status.
+    pub fn ended_in(&self, tgid: u32, tid: u32) -> Vec<OpenCall> {
+        let state = self.thread_state(tid).ok().flatten();
+        state.map_or_else(Vec::new, |state| calls_of(&state, state.ended_in, (tgid, tid)))
     }
 
     /// Context switches of living thread `tid` of process `tgid` since its first call: those in which it waited, others.
@@ -87,6 +94,17 @@ impl dyn Engine {
         // SAFETY: plain integers, of which any bytes are one; there are enough bytes
         Ok(Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) }))
     }
+}
+
+/// Calls that thread `tid` of process `tgid` was in, by what [`Engine::thread`] said of it: the outermost first.
+pub fn last_calls(told: &[u8], tgid: u32, tid: u32) -> Vec<OpenCall> {
+    let state: types::thread = told::plain(told);
+    calls_of(&state, state.depth.into(), (tgid, tid))
+}
+
+fn calls_of(state: &types::thread, depth: u64, (tgid, tid): (u32, u32)) -> Vec<OpenCall> {
+    let frames = state.frames.iter().take(usize::try_from(depth).unwrap_or(usize::MAX));
+    frames.map(|frame| open_call(frame, tgid, tid)).collect()
 }
 
 pub(super) fn descriptor_of(tid: u32) -> Result<OwnedFd, NotSeen> {

@@ -27,6 +27,8 @@ pub struct Open {
     pub ended: bool,
     /// Where its thread was within it when it was last seen: the number of a call site.
     pub site: Option<u64>,
+    /// What was known of it when it was found, as the event of a call that is seen at entry only; `None`: it becomes no row.
+    pub event: Option<Vec<u8>>,
 }
 
 /// The same for people.
@@ -65,6 +67,13 @@ impl OpenCalls {
         self.threads.iter().map(|(tid, pid)| (*tid, *pid)).collect()
     }
 
+    /// Those of process `pid`.
+    #[must_use]
+    pub fn threads_of(&self, pid: u32) -> Vec<u32> {
+        let own = self.threads.iter().filter(|(_, of)| **of == pid);
+        own.map(|(tid, _)| *tid).collect()
+    }
+
     /// At `now` the thread is in these calls (row, time of entry). Those that have just become long.
     pub fn look(&mut self, (tid, pid): (u32, u32), open: &[(u32, u64)], now: u64) -> Vec<CallKey> {
         self.calls
@@ -83,12 +92,20 @@ impl OpenCalls {
                     until: now,
                     ended: false,
                     site: None,
+                    event: None,
                 };
                 self.calls.insert(key, call);
                 fresh.push(key);
             }
         }
         fresh
+    }
+
+    /// What is known of a call that was found.
+    pub fn describe(&mut self, key: CallKey, event: &[u8]) {
+        if let Some(call) = self.calls.get_mut(&key) {
+            call.event = Some(event.to_vec());
+        }
     }
 
     /// A call has returned.
@@ -136,12 +153,7 @@ impl OpenCalls {
 
     /// A process has ended.
     pub fn exited(&mut self, pid: u32, at: u64) {
-        let threads: Vec<u32> = self
-            .threads
-            .iter()
-            .filter(|(_, of)| **of == pid)
-            .map(|(tid, _)| *tid)
-            .collect();
+        let threads = self.threads_of(pid);
         threads.into_iter().for_each(|tid| self.gone(tid, Some(at)));
     }
 

@@ -62,8 +62,8 @@ fn a_newer_version_names_itself_and_the_cure() {
     let text = b"gpuscope.format";
     let mut bytes = sample();
     let key = bytes.windows(text.len()).position(|window| window == text).unwrap();
-    // in a flatbuffer a value stands before or behind its key; it is the only text "4" here
-    let one = b"\x01\0\0\x004\0";
+    // in a flatbuffer a value stands before or behind its key; it is the only text "5" here
+    let one = b"\x01\0\0\x005\0";
     let at = bytes[..key + 400]
         .windows(one.len())
         .rposition(|window| window == one)

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::record::{Kind, Meta, Record, Taker};
 use anyhow::{Result, anyhow, bail};
 use functions::Functions;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, Read};
 use texts::Texts;
 
@@ -20,6 +20,9 @@ use texts::Texts;
 const LONGEST: u64 = 256 << 20;
 /// Threads whose last calls are known; when there are more, nothing is known of any for a moment.
 const MOST_THREADS: usize = 1 << 16;
+/// Calls that have not returned; of others nothing is told.
+const MOST_OPEN: usize = 4096;
+
 /// JSON lines that are being read.
 pub struct Lines<R: BufRead> {
     from: R,
@@ -27,6 +30,8 @@ pub struct Lines<R: BufRead> {
     functions: &'static Functions,
     /// Calls of each thread that may be around the next one of it: depth, number, time.
     callers: HashMap<u32, Vec<(u8, u64, i64)>>,
+    /// Lines of calls that have not returned, the last of each, by thread and entry.
+    open: BTreeMap<(u32, i64), String>,
 }
 
 /// What a line is about.
@@ -54,6 +59,7 @@ impl<R: BufRead> Lines<R> {
             meta,
             functions: Functions::builtin()?,
             callers: HashMap::new(),
+            open: BTreeMap::new(),
         })
     }
 
@@ -79,7 +85,21 @@ impl<R: BufRead> Lines<R> {
                 Err(why) => break Some(why),
             }
         };
+        self.tell_open(taker, &mut end);
         end
+    }
+
+    /// Calls that have no line of their return.
+    fn tell_open(&mut self, taker: &mut dyn Taker, end: &mut End) {
+        for text in std::mem::take(&mut self.open).into_values() {
+            // each was a line before
+            let Ok(line) = Line::of(&text) else { continue };
+            let texts = Texts::of(&line, Kind::Open);
+            if let Ok(event) = self.event(&line, Kind::Open, &texts) {
+                end.rows += 1;
+                taker.take(&event);
+            }
+        }
     }
 
     fn take(&mut self, text: &str, taker: &mut dyn Taker, end: &mut End) -> Result<Step, String> {
@@ -102,11 +122,18 @@ impl<R: BufRead> Lines<R> {
             return Ok(Step::Row);
         }
         if kind == Kind::Open {
-            // it has another line when it returns
+            // it may have another line when it returns
+            let key = (line.number("tid").unwrap_or(0), line.scaled("ts", 9).unwrap_or(0));
+            if self.open.len() < MOST_OPEN || self.open.contains_key(&key) {
+                self.open.insert(key, text.to_owned());
+            }
             return Ok(Step::Row);
         }
         let texts = Texts::of(&line, kind);
         let event = self.event(&line, kind, &texts)?;
+        if kind == Kind::Call && !self.open.is_empty() {
+            self.open.remove(&(event.tid, event.at));
+        }
         end.rows += 1;
         taker.take(&event);
         Ok(Step::Row)
@@ -129,6 +156,10 @@ impl<R: BufRead> Lines<R> {
         };
         Ok(match kind {
             Kind::Call | Kind::Kernel => self.call(line, base, texts),
+            Kind::Open => Record {
+                ns: micros(line, "open_us"),
+                ..self.call(line, base, texts)
+            },
             Kind::Lost => Record {
                 ns: line.scaled("until", 9).map(|until| until.abs_diff(at)),
                 ..base

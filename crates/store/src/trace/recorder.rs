@@ -111,7 +111,7 @@ impl Encoder for Recorder {
 
     fn take(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         match record.kind {
-            // it has its row when it returns
+            // it has its row when it returns, or at the end
             Kind::Open => return,
             Kind::Call | Kind::Kernel | Kind::Gpu if self.trigger.is_full() => {
                 return self.miss(record.name, record.at);
@@ -132,6 +132,13 @@ impl Encoder for Recorder {
 
     fn tick(&mut self, out: &mut Vec<u8>) {
         self.flush(out);
+    }
+
+    fn take_unreturned(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if self.trigger.is_full() {
+            return self.miss(record.name, record.at);
+        }
+        self.push(record, out);
     }
 
     fn has_room_for_totals(&self) -> bool {

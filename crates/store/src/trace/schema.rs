@@ -7,8 +7,8 @@ use arrow_schema::Schema;
 use std::collections::HashMap;
 
 /// Of the format: 2 has rows of type `snapshot`, 3 those of type `gpu`, 4 those of
-/// types `range` and `mark`. A reader refuses newer ones, and reads all older ones.
-pub(crate) const VERSION: u32 = 4;
+/// types `range` and `mark`, 5 those of type `open`. A reader refuses newer ones, and reads all older ones.
+pub(crate) const VERSION: u32 = 5;
 
 const VERSION_KEY: &str = "gpuscope.format";
 const PIECE_KEY: &str = "gpuscope.piece";

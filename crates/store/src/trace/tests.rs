@@ -183,7 +183,7 @@ fn a_summary_is_what_counts_where_there_is_one() {
 #[test]
 fn format_1_is_read() {
     let mut bytes = recorded(&[full(), totals(Kind::Summary, 9, "{}")]);
-    let newest = b"\x01\0\0\x004\0";
+    let newest = b"\x01\0\0\x005\0";
     let at = bytes.windows(newest.len()).position(|window| window == newest).unwrap();
     bytes[at + 4] = b'1';
     let reader = Reader::new(&bytes[..]).unwrap();

@@ -198,6 +198,14 @@ pub(crate) fn events() -> Vec<Record<'static>> {
             ..of_process(Kind::Mark, 50_000, "loss is NaN")
         },
         of_process(Kind::Process, 290_000_000, "exit"),
+        Record {
+            kind: Kind::Open,
+            ns: Some(5_000_000),
+            result: None,
+            error: None,
+            args: Some(r#"{"stream":"0xd"}"#),
+            ..call(284_000_000, 0, "cudaStreamSynchronize", Class::Sync)
+        },
     ]
 }
 

@@ -343,6 +343,11 @@ impl<P: Painter> Encoder for Scene<P> {
             .follow(event, |counter, at, value| painter.count(counter, at, value, out));
         match event.kind {
             Kind::Call | Kind::Kernel => self.call(event, out),
+            Kind::Open => {
+                let name = format!("{} (had not returned)", event.name);
+                let (pid, tid) = (event.pid, event.tid);
+                self.stretch(Track::Thread { pid, tid }, &name, event, out);
+            }
             Kind::Process => self.process(event, out),
             Kind::Lost => self.lost(event, out),
             Kind::Xid => {

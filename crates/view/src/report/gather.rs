@@ -11,7 +11,7 @@ use super::memory::MemoryTally;
 use super::processes::Processes;
 use super::ranges::RangeTally;
 use super::rates::RateTally;
-use super::slowest::Slowest;
+use super::slowest::{Slowest, Unreturned};
 use super::source::Source;
 use super::steps::Iterations;
 use super::waits::Waits;
@@ -40,6 +40,7 @@ pub(crate) struct Gatherer {
     backwards: u64,
     functions: Functions,
     slowest: Slowest,
+    unreturned: Unreturned,
     memory: MemoryTally,
     kernels: Kernels,
     copies: CopyTally,
@@ -70,6 +71,7 @@ impl Taker for Gatherer {
         self.paths.take(event);
         match event.kind {
             Kind::Call => self.call(event),
+            Kind::Open => self.unreturned(event),
             Kind::Kernel => self.kernel(event),
             Kind::Count => drop(self.functions.take(event)),
             Kind::Process => self.processes.lives(event),
@@ -102,10 +104,14 @@ impl Gatherer {
             self.early.calls += 1;
             self.early.ns = self.early.ns.saturating_add(event.end().min(at).abs_diff(event.at));
         }
-        let (first, last) = self.span.get_or_insert((at, end));
-        (*first, *last) = ((*first).min(at), (*last).max(end));
+        self.cover(at, end);
         self.backwards += u64::from(event.at < self.latest.saturating_sub(BACKWARDS_NS));
         self.latest = self.latest.max(event.at);
+    }
+
+    fn cover(&mut self, at: i64, end: i64) {
+        let (first, last) = self.span.get_or_insert((at, end));
+        (*first, *last) = ((*first).min(at), (*last).max(end));
     }
 
     fn call(&mut self, event: &Record<'_>) {
@@ -137,6 +143,12 @@ impl Gatherer {
             Class::Alloc | Class::Free => self.memory.take(event, view),
             _ => {}
         }
+    }
+
+    fn unreturned(&mut self, event: &Record<'_>) {
+        self.unreturned.take(event);
+        let from = self.from.unwrap_or(i64::MIN);
+        self.cover(event.at.max(from), event.end().max(from));
     }
 
     fn kernel(&mut self, event: &Record<'_>) {
@@ -187,6 +199,7 @@ impl Gatherer {
             from_ns,
             to_ns,
             slowest: self.slowest.list(),
+            unreturned: self.unreturned.clone(),
             memory: self.memory.report(),
             kernels: self.kernels.list(told),
             copies: self.copies.list(told),

@@ -2,7 +2,7 @@
 
 use super::{
     Copies, DriverShare, Failure, Hidden, Idle, Kernel, Layer, Losses, Memory, Process, Ranges, Rates, Report, Slow,
-    Wait, Xid,
+    Unreturned, Wait, Xid,
 };
 use crate::model::snapshot::executed::Executed;
 use crate::model::snapshot::{Figure, Graphs};
@@ -42,6 +42,7 @@ struct Document<'a> {
     not_explained: Option<String>,
     layers: &'a [Layer],
     slowest: &'a [Slow],
+    unreturned: &'a Unreturned,
     memory: &'a Memory,
     /// Headline figures, each of one layer.
     launches: OfLayer,
@@ -117,6 +118,7 @@ pub fn to_line(report: &Report) -> String {
         not_explained: report.unexplained(),
         layers: &report.layers,
         slowest: &report.slowest,
+        unreturned: &report.unreturned,
         memory: &report.memory,
         launches: report.launches().into(),
         failed: report.failed().into(),

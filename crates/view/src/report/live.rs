@@ -51,6 +51,12 @@ impl Encoder for Rows {
         }
     }
 
+    fn take_unreturned(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
+        let state = &mut *self.0.0.borrow_mut();
+        state.rows += 1;
+        state.collector.take(record);
+    }
+
     fn finish(&mut self, ending: &Ending<'_>, _out: &mut Vec<u8>) {
         let state = &mut *self.0.0.borrow_mut();
         state.rows += 1;

@@ -53,7 +53,7 @@ pub(crate) use memory::{Held, Memory, MemorySite, Point};
 pub(crate) use processes::{Process, Thread};
 pub(crate) use ranges::Ranges;
 pub(crate) use rates::{DIRECTIONS, Rates, Step};
-pub(crate) use slowest::Slow;
+pub(crate) use slowest::{Slow, Unreturned};
 pub use source::{Source, Until};
 pub(crate) use steps::Iterations;
 pub(crate) use waits::{Hidden, Wait, WaitSite};
@@ -90,6 +90,8 @@ pub struct Report {
     pub layers: Vec<Layer>,
     /// Slowest first.
     pub slowest: Vec<Slow>,
+    /// Calls that were under way at the end.
+    pub(crate) unreturned: Unreturned,
     pub memory: Memory,
     pub kernels: Vec<Kernel>,
     pub copies: Vec<Copies>,

@@ -1,4 +1,4 @@
-//! The slowest single calls.
+//! The slowest single calls, and those that had not returned.
 
 use super::site;
 use crate::record::Record;
@@ -54,6 +54,27 @@ impl Slowest {
 
     pub(super) fn list(&self) -> Vec<Slow> {
         self.0.clone()
+    }
+}
+
+/// Calls that had not returned by the end of the recording.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Unreturned {
+    /// All of them, those within others, too.
+    pub count: u64,
+    /// Those that had been open for longest, the outermost of equal ones first.
+    pub longest: Vec<Slow>,
+}
+
+impl Unreturned {
+    pub(super) fn take(&mut self, event: &Record<'_>) {
+        self.count = self.count.saturating_add(1);
+        let ns = event.ns.unwrap_or(0);
+        let place = self.longest.partition_point(|open| open.ns >= ns);
+        if place < KEPT {
+            self.longest.insert(place, Slow::of(event, ns));
+            self.longest.truncate(KEPT);
+        }
     }
 }
 

@@ -236,6 +236,13 @@ impl Encoder for Json {
         self.release(at, out);
     }
 
+    /// Once more, with how long it has been open by now; as phases it has its line already.
+    fn take_unreturned(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        if self.phases.is_none() {
+            self.open(record, out);
+        }
+    }
+
     fn finish(&mut self, ending: &Ending<'_>, out: &mut Vec<u8>) {
         self.release(i64::MAX, out);
         match (ending.summary, ending.cut) {

@@ -43,7 +43,7 @@ fn rows_come_back_as_they_were() {
         });
         let expected = Record {
             since_caller: known,
-            blocking: event.blocking || event.class == Class::Sync && event.kind == Kind::Call,
+            blocking: event.blocking || event.class == Class::Sync && matches!(event.kind, Kind::Call | Kind::Open),
             ..*event
         };
         assert_eq!(*row, format!("{expected:?}"));
@@ -131,14 +131,29 @@ fn lines_of_earlier_versions_have_their_classes_and_failures() {
     );
 }
 
-/// It has another line when it returns; a recording has no row of it before.
+/// A call that returns has another line then; of one that does not, the last line counts.
 #[test]
-fn a_call_that_hangs_is_no_damage() {
+fn a_call_that_hangs_is_told_once_however_often_it_has_a_line() {
     let text = written();
-    let open =
-        r#"{"ts":0.1,"type":"open","layer":"driver","name":"cuInit","api":"cuInit","open_us":7.000,"pid":7,"tid":7}"#;
+    let open = |ts: &str, tid: u32, us: u32| {
+        format!(
+            r#"{{"ts":{ts},"type":"open","layer":"driver","name":"cuInit","api":"cuInit","open_us":{us}.000,"pid":7,"tid":{tid}}}"#
+        )
+    };
     let (first, rest) = text.split_once('\n').unwrap();
+    let (rest, last) = rest.trim_end().rsplit_once('\n').unwrap();
     let (all, whole) = read(&text);
-    let (end, with_open) = read(&format!("{first}\n{open}\n{rest}"));
-    assert_eq!((with_open.0, end.cut), (whole.0, all.cut));
+    let with = |lines: &[String]| {
+        let (end, rows) = read(&format!("{first}\n{}\n{rest}\n{last}\n", lines.join("\n")));
+        assert_eq!(end.cut, all.cut);
+        rows.0
+    };
+    assert_eq!(with(&[open("0.000100500", 8, 1_000_000)]), whole.0, "it has returned");
+    let rows = with(&[open("0.1", 9, 7), open("0.1", 9, 70)]);
+    let told: Vec<&String> = rows.iter().filter(|row| !whole.0.contains(row)).collect();
+    assert_eq!(rows.len(), whole.0.len() + 1);
+    assert!(
+        matches!(told[..], [row] if row.contains("kind: Open") && row.contains("ns: Some(70000)")),
+        "{told:?}"
+    );
 }

@@ -83,7 +83,7 @@ impl Lane {
     pub(crate) fn of(event: &Record<'_>) -> Option<Lane> {
         let pid = event.pid;
         match event.kind {
-            Kind::Call | Kind::Kernel => Some(Lane::Layer {
+            Kind::Call | Kind::Open | Kind::Kernel => Some(Lane::Layer {
                 pid,
                 tid: event.tid,
                 layer: Layer::of(event.layer),

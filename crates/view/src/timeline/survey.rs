@@ -33,7 +33,7 @@ impl Window {
 /// Whether a row is shown: only calls are chosen by their function.
 #[must_use]
 pub(crate) fn shows(filter: &Filter, event: &Record<'_>) -> bool {
-    !matches!(event.kind, Kind::Call | Kind::Kernel) || filter.selects_call(event.name, event.class)
+    !matches!(event.kind, Kind::Call | Kind::Open | Kind::Kernel) || filter.selects_call(event.name, event.class)
 }
 
 /// The first look at a trace.

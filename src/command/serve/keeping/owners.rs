@@ -57,9 +57,9 @@ impl Owners {
     }
 
     /// Of `processes` those whose last moments are wanted, with all that are counted with them.
-    pub(super) fn meant(&self, whom: &Whom, processes: Vec<u32>, telemetry: Option<&Telemetry>) -> BTreeSet<u32> {
+    pub(super) fn meant(&self, whom: &Whom, processes: &BTreeSet<u32>, telemetry: Option<&Telemetry>) -> BTreeSet<u32> {
         let chosen: BTreeSet<u32> = match whom {
-            Whom::Everybody => return processes.into_iter().collect(),
+            Whom::Everybody => return processes.clone(),
             Whom::Process(pid) => BTreeSet::from([*pid]),
             Whom::Asked(ask) => {
                 let on_gpu = |gpu: &str| on_gpu(gpu, telemetry);
@@ -72,7 +72,7 @@ impl Owners {
         };
         let owners: BTreeSet<&Arc<Owner>> = chosen.iter().filter_map(|pid| self.owners.get(pid)).collect();
         let belongs = |pid: &u32| chosen.contains(pid) || self.owners.get(pid).is_some_and(|of| owners.contains(of));
-        processes.into_iter().filter(belongs).collect()
+        processes.iter().copied().filter(belongs).collect()
     }
 }
 

@@ -68,7 +68,7 @@ impl Shared {
         members.join(process);
         // a program that is woken has begun long ago
         if message.kind != MESSAGE_LATE {
-            members.arrive(notice);
+            members.arrive(notice.into());
         }
     }
 
@@ -87,7 +87,7 @@ impl Shared {
         });
         members.fresh.extend(fresh);
         members.waiting.insert(sequence, caller);
-        members.arrive(notice);
+        members.arrive(notice.into());
     }
 }
 

@@ -12,6 +12,7 @@ use super::schema::{self, Piece};
 use crate::record::{Encoder, Kind, Meta, Record};
 use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
 use arrow_schema::SchemaRef;
+use block::Loose;
 use last::Last;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,14 +73,18 @@ struct Inner {
     loose: usize,
     failures: BTreeSet<(Failure, u32)>,
     dropped: Dropped,
+    /// Calls that had not returned when moments are taken.
+    unreturned: Loose,
 }
 
 impl BlackBox {
     /// An empty one, of a trace that `meta` describes.
     #[must_use]
     pub fn new(meta: &Meta, bounds: Bounds) -> BlackBox {
+        let schema: SchemaRef = Arc::new(schema::schema(meta));
         BlackBox(Rc::new(RefCell::new(Inner {
-            schema: Arc::new(schema::schema(meta)),
+            unreturned: Loose::new(&schema),
+            schema,
             bounds,
             processes: BTreeMap::new(),
             forgotten: None,
@@ -118,7 +123,7 @@ impl BlackBox {
         self.0.borrow().dropped
     }
 
-    /// All that is kept of these processes, as a recording. `None`: nothing is.
+    /// All that is kept of these processes, as a recording, with the calls that have not returned. `None`: nothing is.
     ///
     /// # Errors
     /// None is known.
@@ -130,6 +135,12 @@ impl BlackBox {
 impl Encoder for BlackBox {
     fn take(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
         self.0.borrow_mut().take(record);
+    }
+
+    /// It is in the next moments that are taken.
+    fn take_unreturned(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
+        let inner = &mut *self.0.borrow_mut();
+        inner.unreturned.push(record);
     }
 
     fn tick(&mut self, _out: &mut Vec<u8>) {
@@ -197,9 +208,10 @@ impl Inner {
 
     fn moments(&mut self, pids: &BTreeSet<u32>) -> io::Result<Option<Moments>> {
         self.pack();
+        let unreturned = self.unreturned.pack(&self.schema);
         let is_of = |pid: &u32| *pid == EVERYBODY || pids.contains(pid);
         let known = || self.processes.iter().filter(|(pid, _)| is_of(pid));
-        if known().all(|(pid, last)| *pid == EVERYBODY || last.is_empty()) {
+        if unreturned.is_none() && known().all(|(pid, last)| *pid == EVERYBODY || last.is_empty()) {
             return Ok(None);
         }
         let from = known().filter_map(|(_, last)| last.from()).max();
@@ -209,6 +221,7 @@ impl Inner {
         let mut bytes = std::mem::take(writer.get_mut());
         let mut blocks: Vec<_> = known().flat_map(|(_, last)| last.blocks()).collect();
         blocks.sort_by_key(|block| block.since);
+        blocks.extend(&unreturned);
         let rows = blocks.iter().map(|block| block.rows).sum();
         blocks.iter().for_each(|block| bytes.extend_from_slice(&block.bytes));
         bytes.extend_from_slice(&super::frame::END);

@@ -103,6 +103,22 @@ fn what_is_too_old_is_forgotten_and_the_file_says_from_when_on_it_is_whole() {
 }
 
 #[test]
+fn calls_that_have_not_returned_are_in_the_next_moments_alone_whatever_else_is_kept() {
+    let mut kept = black_box(BOUNDS);
+    let open = Record {
+        kind: Kind::Open,
+        ..call(9, 4)
+    };
+    take(&mut kept, &call(7, 1));
+    kept.take_unreturned(&open, &mut Vec::new());
+    assert_eq!(rows(&kept, &[7, 9]), [(7, 1), (9, 4)]);
+    assert_eq!(rows(&kept, &[7, 9]), [(7, 1)]);
+    kept.take_unreturned(&open, &mut Vec::new());
+    assert_eq!(rows(&kept, &[9]), [(9, 4)], "it has no rows beside that");
+    assert_eq!(kept.processes(), [7]);
+}
+
+#[test]
 fn only_cuda_says_that_nothing_works_any_more() {
     let mut kept = black_box(BOUNDS);
     take(&mut kept, &failed(1, 719));

@@ -113,7 +113,7 @@ fn args<'a>(line: &Line<'a>, kind: Kind) -> Option<Cow<'a, str>> {
         Kind::Idle | Kind::DeviceIdle => !OF_EVERY_IDLE.contains(&name),
         _ => !["ts", "type", "name", "pid", "tid", "comm", "stack"].contains(&name),
     };
-    if kind == Kind::Call {
+    if matches!(kind, Kind::Call | Kind::Open) {
         return Some(Cow::Borrowed(line.json("args").unwrap_or("{}")));
     }
     let has_own = matches!(

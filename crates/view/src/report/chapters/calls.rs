@@ -75,6 +75,32 @@ fn slow(slow: &Slow) -> Vec<Cell> {
     ]
 }
 
+pub(super) fn unreturned(report: &Report) -> Chapter {
+    let columns = vec![
+        Column::number("open for"),
+        Column::number("since"),
+        Column::text("call"),
+        Column::text("thread").after(" in "),
+        Column::text("from").after(" at "),
+    ];
+    let open = &report.unreturned;
+    let about = format!("{} under way at the end of the recording", plural(open.count, "call"));
+    let section = Section {
+        about: Some(about).filter(|_| open.count > 0).unwrap_or_default(),
+        table: Table::flat(columns, open.longest.iter().map(unreturned_call)).of("call"),
+        unfolded: true,
+        ..Section::default()
+    };
+    Chapter::of("unreturned", "Open", "Calls that had not returned", section)
+}
+
+fn unreturned_call(open: &Slow) -> Vec<Cell> {
+    let mut cells = slow(open);
+    // it has no result yet
+    cells.remove(3);
+    cells
+}
+
 pub(super) fn failures(report: &Report) -> Chapter {
     let columns = vec![
         Column::text("error"),

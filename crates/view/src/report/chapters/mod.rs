@@ -20,6 +20,7 @@ use crate::sink::outside;
 pub(super) fn of(report: &Report) -> Vec<Chapter> {
     let all = [
         steps::steps(report),
+        calls::unreturned(report),
         calls::functions(report),
         calls::slowest(report),
         executed::executed(report),
