@@ -3,6 +3,7 @@
 //! Owns when threads are looked at. Which calls are long is [`crate::model::open`]'s business.
 
 use super::Tracer;
+use super::findings::Plane as Findings;
 use super::lines::layer_of;
 use crate::clock::monotonic_ns;
 use crate::decode::Call;
@@ -12,7 +13,7 @@ use crate::model::open::OpenCall;
 use crate::model::order::Numbered;
 use crate::model::totals::Switches;
 use crate::probe::open_calls::{self, NotSeen};
-use crate::record::{Encoder, Facts, Record, Traced};
+use crate::record::{Encoder, Facts, Record, Taker, Traced};
 use std::collections::BTreeSet;
 
 /// Threads that are looked at each second.
@@ -95,7 +96,7 @@ impl Tracer {
         let told = calls.iter().filter(|call| call.streamed);
         for call in told.filter(|call| fresh.contains(&(thread.0, call.entered))) {
             self.open.describe((thread.0, call.entered), &call.event);
-            self.tell(&call.event, now, |encoder, record, out| encoder.take(record, out));
+            self.tell(&call.event, now, |_, encoder, record, out| encoder.take(record, out));
         }
     }
 
@@ -106,8 +107,11 @@ impl Tracer {
             .filter_map(|call| Some((call.event.clone()?, call.until)))
             .collect();
         for (event, until) in open {
-            self.tell(&event, until, |encoder, record, out| {
-                encoder.take_unreturned(record, out)
+            self.tell(&event, until, |findings, encoder, record, out| {
+                if let Ok(diagnostics) = findings {
+                    Taker::take(diagnostics.as_mut(), record);
+                }
+                encoder.take_unreturned(record, out);
             });
         }
     }
@@ -120,8 +124,8 @@ impl Tracer {
         for (tid, pid) in meant.collect::<Vec<_>>() {
             let calls = self.engine.open_calls(pid, tid).unwrap_or_default();
             for call in calls.iter().filter(|call| call.streamed) {
-                self.tell(&call.event, now, |encoder, record, out| {
-                    encoder.take_unreturned(record, out)
+                self.tell(&call.event, now, |_, encoder, record, out| {
+                    encoder.take_unreturned(record, out);
                 });
             }
         }
@@ -144,7 +148,12 @@ impl Tracer {
     }
 
     /// Has the encoder told of a call that had not returned by `now`.
-    fn tell(&mut self, event: &[u8], now: u64, tell: impl Fn(&mut dyn Encoder, &Record<'_>, &mut Vec<u8>)) {
+    fn tell(
+        &mut self,
+        event: &[u8],
+        now: u64,
+        tell: impl Fn(&mut Findings, &mut dyn Encoder, &Record<'_>, &mut Vec<u8>),
+    ) {
         let Some(encoder) = self.encoder.as_mut() else { return };
         let Some(call) = Call::decode(event, &self.rows.catalog, &self.rows.plans) else {
             return;
@@ -171,7 +180,7 @@ impl Tracer {
             facts: Facts::default(),
         };
         let open = self.maker.open(&traced, now.saturating_sub(header.entered));
-        tell(encoder.as_mut(), &open, &mut self.buffer);
+        tell(&mut self.findings, encoder.as_mut(), &open, &mut self.buffer);
     }
 
     /// Calls that have not returned up to now.

@@ -64,6 +64,7 @@ impl Tracer {
         summary.cost = self.cost(&summary, &snapshot.counters);
         summary.work = self.work.report(self.engine.as_ref(), ended);
         self.doubt_idleness(snapshot.waits_expired, &mut summary.work);
+        self.tell_unreturned();
         let blind = summary.work.iter().any(|process| process.gpu.inferred);
         summary.findings = self.diagnose(blind, summary.cost.in_calls_ns(), &summary.functions);
         summary.steps = self.followed_steps();
@@ -77,7 +78,6 @@ impl Tracer {
         // call sites of what is held are named only now
         summary.unseen.extend(self.memory.sites.take_notes());
         summary.totals.device_memory = self.taken(&summary.memory);
-        self.tell_unreturned();
         if let Some(encoder) = self.encoder.as_mut() {
             let summary = crate::sink::summary::to_json_line(&summary).to_string();
             let ending = Ending {

@@ -78,17 +78,24 @@ impl Course {
             }
             Verdict::Unproven => 0,
         };
+        self.reach(event);
         if let Some(phase) = self.phases.last_mut() {
-            // what is waited for long after the last launch is of the end
-            if event.at.saturating_sub(phase.last) < PAUSE_NS as i64 {
-                phase.until = phase.until.max(event.end());
-            }
             phase.outside_ns.grow(outside_ns);
             if is_wait {
                 phase.waited_ns.grow(seen.waited_ns().saturating_sub(PROMPT_NS));
             }
         }
         verdict
+    }
+
+    /// A call that waits lasts until its end.
+    fn reach(&mut self, event: &Record<'_>) {
+        if let Some(phase) = self.phases.last_mut() {
+            // what is waited for long after the last launch is of the end
+            if event.at.saturating_sub(phase.last) < PAUSE_NS as i64 {
+                phase.until = phase.until.max(event.end());
+            }
+        }
     }
 
     /// Its phases without start-up and end. There is always one, where anything was launched.
@@ -172,6 +179,13 @@ impl Courses {
         let paused = course.phases.len() > before || course.is_pause(seen.outside_ns);
         let paused = paused && before > 0;
         (verdict, stretch(before.saturating_sub(1), paused))
+    }
+
+    /// A call that had not returned by the end, within no other.
+    pub(crate) fn hang(&mut self, event: &Record<'_>) {
+        if let Some(course) = self.0.get_mut(u64::from(event.pid)) {
+            course.reach(event);
+        }
     }
 
     /// Where in its life a process is.
@@ -310,6 +324,24 @@ mod tests {
         assert_eq!(scene.courses.heaviest().launches, 100);
         let steady: Vec<bool> = (0..5).map(|place| scene.courses.is_steady(7, place)).collect();
         assert_eq!(steady, [false, false, true, false, false]);
+    }
+
+    #[test]
+    fn a_call_that_has_not_returned_lasts_until_the_end_of_the_steady_part() {
+        let (mut scene, mut at) = (Scene::default(), 0);
+        launches(&mut scene, &mut at, 100);
+        let open = Record {
+            ns: Some(60_000 * MS as u64),
+            ..Record::new(Kind::Open, at, 7)
+        };
+        scene.look_at(&Record { depth: 1, ..open });
+        assert_eq!(
+            scene.courses.window(),
+            Some((0, 99 * MS + 5_000)),
+            "it is within another"
+        );
+        scene.look_at(&open);
+        assert_eq!(scene.courses.window(), Some((0, at + 60_000 * MS)));
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl Taker for Examiner {
                 .entry(event.name.to_owned())
                 .or_default()
                 .grow(event.count),
-            Kind::Call | Kind::Kernel => {
+            Kind::Call | Kind::Open | Kind::Kernel => {
                 self.first.get_or_insert(event.at.max(self.from));
                 self.last = self.last.max(event.end());
             }
