@@ -292,7 +292,11 @@ impl Tracer {
         self.measure_threads(now);
         self.take_samples(samples::Wanted::Named);
         self.take_totals();
-        self.emit(self.horizon(now));
+        if self.encoder.is_some() {
+            self.memory.late.settle(&mut self.launches);
+        }
+        // by then the models know what lines of calls from before need
+        self.emit(self.horizon(followed));
         if self.last_second.elapsed() >= SECOND {
             self.each_second(now, followed);
         }

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// A run ends without what takes longer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A line whose kernel or text is being read waits so long; calls come in meanwhile.
+const LINE_PATIENCE: Duration = Duration::from_millis(100);
 /// Beyond that nothing more is asked.
 const MOST_UNANSWERED: usize = 1024;
 
@@ -44,6 +46,8 @@ struct Answer {
 pub(super) struct LatePlane {
     reads: Aside<Question, Answer>,
     texts: HashMap<TextKey, Vec<u8>>,
+    /// An answer was awaited in vain, and none has come since.
+    is_stuck: bool,
 }
 
 impl Default for LatePlane {
@@ -51,6 +55,7 @@ impl Default for LatePlane {
         LatePlane {
             reads: Aside::new("late-reads", work),
             texts: HashMap::new(),
+            is_stuck: false,
         }
     }
 }
@@ -84,15 +89,28 @@ impl LatePlane {
         }
     }
 
-    /// Waits a moment for what is being read.
+    /// Waits for what is being read at the end.
     pub(super) fn finish(&mut self, launches: &mut Launches) {
-        let end = Instant::now() + PATIENCE;
-        while let Some(answer) = self.reads.wait(end) {
-            self.apply(answer, launches);
+        self.wait(launches, PATIENCE);
+    }
+
+    /// Waits a moment for what is being read, before lines go out that may need it. What takes longer holds nothing up twice.
+    pub(super) fn settle(&mut self, launches: &mut Launches) {
+        if self.is_busy() && !self.is_stuck {
+            self.wait(launches, LINE_PATIENCE);
         }
     }
 
+    fn wait(&mut self, launches: &mut Launches, patience: Duration) {
+        let end = Instant::now() + patience;
+        while let Some(answer) = self.reads.wait(end) {
+            self.apply(answer, launches);
+        }
+        self.is_stuck = self.is_busy();
+    }
+
     fn apply(&mut self, answer: Answer, launches: &mut Launches) {
+        self.is_stuck = false;
         match (answer.about, answer.text) {
             (About::Kernel(id), Ok((name, cut))) => launches.learn(&KernelEvent {
                 tgid: answer.pid,

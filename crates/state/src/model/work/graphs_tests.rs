@@ -114,6 +114,31 @@ fn a_stream_joins_by_waiting_for_an_event_of_the_capture_and_leaves_at_its_end()
 }
 
 #[test]
+fn a_graph_captured_while_calls_are_left_unseen_is_not_known_and_one_from_before_is() {
+    let mut world = World::new(Origin::Start);
+    let capture = |world: &mut World, unseen: bool| {
+        world.begin(MAIN);
+        world.kernel(MAIN);
+        if unseen {
+            world.graphs.miss();
+        }
+        world.end(MAIN);
+        world.instantiate();
+    };
+    capture(&mut world, false);
+    world.graphs.miss();
+    assert_eq!(world.runs(), Some((1, 0, 0)), "it was made before");
+    capture(&mut world, true);
+    assert_eq!(world.runs(), None, "there may be more in it");
+    world.begin(MAIN);
+    world.graphs.miss();
+    world.graphs.forget_captures();
+    assert!(!world.kernel(MAIN), "its end may have been missed");
+    capture(&mut world, false);
+    assert_eq!(world.runs(), Some((1, 0, 0)), "all is seen again");
+}
+
+#[test]
 fn an_event_recorded_elsewhere_since_is_none_of_the_capture() {
     let mut world = World::new(Origin::Start);
     world.begin(MAIN);
