@@ -7,6 +7,7 @@
 use super::Tracer;
 use super::burden::{hits_of, is_probed, price_of};
 use crate::catalog::{Catalog, Row, Traffic};
+use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::model::budget::{Budget, Change, Spent};
 use crate::model::cost::Hits;
@@ -42,6 +43,8 @@ pub(super) struct BudgetPlane {
     /// Since when calls are left unseen, why, and for how long they were before.
     unseen: BTreeMap<Traffic, (Instant, String)>,
     unseen_for: BTreeMap<Traffic, Duration>,
+    /// When calls were seen again last, CLOCK_MONOTONIC ns.
+    seen_again: BTreeMap<Traffic, u64>,
     /// Work is not taken for all there is any more, but is still seen: calls that are under way then are seen to end.
     leaves: bool,
     /// Work is seen again, but not yet taken for all there is.
@@ -64,6 +67,7 @@ impl Tracer {
             most: 0.0,
             unseen: BTreeMap::new(),
             unseen_for: BTreeMap::new(),
+            seen_again: BTreeMap::new(),
             leaves: false,
             recovers: false,
         });
@@ -111,6 +115,14 @@ impl Tracer {
     pub(super) fn left_unseen(&self) -> impl Iterator<Item = String> {
         let unseen = self.budget.iter().flat_map(|plane| plane.unseen.values());
         unseen.map(|(_, why)| why.clone())
+    }
+
+    /// Whether these calls were left unseen at any time since then, CLOCK_MONOTONIC ns.
+    pub(super) fn was_unseen_since(&self, traffic: Traffic, since: u64) -> bool {
+        self.budget.as_ref().is_some_and(|plane| {
+            let again = plane.seen_again.get(&traffic);
+            plane.unseen.contains_key(&traffic) || again.is_some_and(|again| *again >= since)
+        })
     }
 
     /// What each process has spent in probes so far.
@@ -162,6 +174,7 @@ impl Tracer {
                 }
                 plane.budget.taken_up(traffic);
                 plane.recovers |= traffic == Traffic::Work;
+                plane.seen_again.insert(traffic, monotonic_ns());
                 if let Some((since, _)) = plane.unseen.remove(&traffic) {
                     *plane.unseen_for.entry(traffic).or_default() += since.elapsed();
                 }

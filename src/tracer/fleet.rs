@@ -242,6 +242,7 @@ impl Tracer {
         let before = std::mem::replace(&mut fleet.gone, gone);
         for pid in before.intersection(&fleet.gone).copied() {
             self.work.lost_sight(pid);
+            self.open.exited(pid, crate::clock::monotonic_ns());
             self.ended.insert(pid);
         }
     }

@@ -5,6 +5,7 @@
 use super::Tracer;
 use super::findings::Plane as Findings;
 use super::lines::layer_of;
+use crate::catalog::Row;
 use crate::clock::monotonic_ns;
 use crate::decode::Call;
 use crate::discover;
@@ -18,6 +19,8 @@ use std::collections::BTreeSet;
 
 /// Threads that are looked at each second.
 const MOST_THREADS: usize = 4096;
+/// Calls under way that are told of at one moment.
+const MOST_UNDER_WAY: usize = 4096;
 
 impl Tracer {
     /// Looks which calls have been open for long. To be called each second.
@@ -54,12 +57,12 @@ impl Tracer {
             return;
         }
         let (pid, at) = (arrival.notice.tgid, arrival.notice.at);
-        for (tid, told) in &arrival.within {
-            self.note_open((*tid, pid), &open_calls::last_calls(told, pid, *tid), at);
-        }
         for tid in self.open.threads_of(pid) {
-            let calls = self.engine.ended_in(pid, tid);
-            if !calls.is_empty() {
+            let told = arrival.within.as_ref().map(|within| {
+                let own = within.iter().find(|(thread, _)| *thread == tid);
+                own.map_or_else(Vec::new, |(_, told)| open_calls::last_calls(told, pid, tid))
+            });
+            if let Some(calls) = told.or_else(|| self.engine.ended_in(pid, tid)) {
                 self.note_open((tid, pid), &calls, at);
             }
         }
@@ -120,15 +123,30 @@ impl Tracer {
     pub(crate) fn tell_under_way(&mut self, pids: &BTreeSet<u32>) {
         let now = monotonic_ns();
         let threads = self.open.threads().into_iter();
-        let meant = threads.filter(|(_, pid)| pids.contains(pid)).take(MOST_THREADS);
+        let meant = threads.filter(|(_, pid)| pids.contains(pid));
+        let mut told = 0;
         for (tid, pid) in meant.collect::<Vec<_>>() {
             let calls = self.engine.open_calls(pid, tid).unwrap_or_default();
-            for call in calls.iter().filter(|call| call.streamed) {
+            let seen = |call: &&open_calls::OpenCall| call.streamed && !self.may_have_returned_unseen(call);
+            let calls: Vec<&open_calls::OpenCall> = calls.iter().filter(seen).collect();
+            told += calls.len();
+            if told > MOST_UNDER_WAY {
+                let words = format!("calls under way beyond {MOST_UNDER_WAY} have no row in what is kept (--keep)");
+                return self.attacher.gap(words);
+            }
+            for call in calls {
                 self.tell(&call.event, now, |_, encoder, record, out| {
                     encoder.take_unreturned(record, out);
                 });
             }
         }
+    }
+
+    /// Whether calls of its kind were left unseen at a time since it was entered: its return may be among those.
+    fn may_have_returned_unseen(&self, call: &open_calls::OpenCall) -> bool {
+        let row = self.rows.catalog.rows.get(call.row as usize);
+        let traffic = row.and_then(Row::traffic);
+        traffic.is_some_and(|traffic| self.was_unseen_since(traffic, call.entered))
     }
 
     /// Processes of which a thread has called and not ended.

@@ -120,16 +120,20 @@ impl<'a> Call<'a> {
             return None;
         }
         let factors = &spec.factor[..usize::from(spec.factors).min(wire::FACTORS)];
-        Some(
-            factors
-                .iter()
-                .fold(spec.scale, |bytes, factor| bytes.wrapping_mul(self.number(*factor))),
-        )
+        let read = factors.iter().all(|factor| self.is_read(factor.word));
+        let size = || {
+            let factors = factors.iter();
+            factors.fold(spec.scale, |bytes, factor| bytes.wrapping_mul(self.number(*factor)))
+        };
+        read.then(size)
     }
 
     /// The direction of a copy.
     pub fn direction(&self) -> Option<CopyKind> {
         let [first, second] = self.plan.spec.variant;
+        if !self.is_read(first.word) || !self.is_read(second.word) {
+            return None;
+        }
         let part = |factor: wire::Factor| {
             if factor.word == wire::WORD_NONE {
                 0
@@ -163,6 +167,7 @@ impl<'a> Call<'a> {
         let (launch, work) = (&self.plan.spec.launch, &self.plan.spec.work);
         let (raw, default) = match launch.role {
             _ if !self.has_args() => return None,
+            wire::ROLE_LAUNCH if launch.stream_in_block != 0 && !self.is_read(wire::WORD_STREAM) => return None,
             wire::ROLE_LAUNCH if launch.stream_in_block != 0 => (self.word(wire::WORD_STREAM), launch.null_stream),
             wire::ROLE_LAUNCH if launch.stream.word == wire::WORD_NONE => (0, launch.null_stream),
             wire::ROLE_LAUNCH => (self.number(launch.stream), launch.null_stream),
@@ -175,6 +180,12 @@ impl<'a> Call<'a> {
             }
         };
         Some(if raw == 0 { u64::from(default) } else { raw })
+    }
+
+    /// False of a word that lies behind a pointer, and was not read there.
+    fn is_read(&self, word: u8) -> bool {
+        let value = word.checked_sub(wire::WORD_VALUES).filter(|value| *value < 8);
+        value.is_none_or(|value| self.header.unreadable >> value & 1 == 0)
     }
 
     /// False when nesting was too deep to keep the arguments.

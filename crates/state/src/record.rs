@@ -269,7 +269,9 @@ pub trait Encoder {
     /// A second has passed.
     fn tick(&mut self, _out: &mut Vec<u8>) {}
     /// Before the end: a call that has not returned, [`Kind::Open`], whether it was taken as such before or not.
-    fn take_unreturned(&mut self, _record: &Record<'_>, _out: &mut Vec<u8>) {}
+    fn take_unreturned(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+        self.take(record, out);
+    }
     /// After all records.
     fn finish(&mut self, _ending: &Ending<'_>, _out: &mut Vec<u8>) {}
     /// What went wrong, if anything did.

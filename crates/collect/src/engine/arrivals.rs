@@ -13,9 +13,9 @@ pub struct Hold(pub(crate) u32);
 pub struct Arrival {
     pub notice: Notice,
     pub(crate) held: Option<Hold>,
-    /// Threads that were within calls when their process ended, with what [`Engine::thread`](super::Engine::thread) said of
-    /// them: where nothing remembers it any longer.
-    pub within: Vec<(u32, Vec<u8>)>,
+    /// Of a process that has ended: its threads that were within calls, with what [`Engine::thread`](super::Engine::thread)
+    /// said of them. `None`: that is not known by what has arrived.
+    pub within: Option<Vec<(u32, Vec<u8>)>>,
 }
 
 impl From<Notice> for Arrival {
@@ -23,7 +23,7 @@ impl From<Notice> for Arrival {
         Arrival {
             notice,
             held: None,
-            within: Vec::new(),
+            within: None,
         }
     }
 }

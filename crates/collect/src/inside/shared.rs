@@ -137,7 +137,7 @@ impl Shared {
             ..Notice::default()
         };
         members.arrive(Arrival {
-            within: within.unwrap_or_default(),
+            within,
             ..notice.into()
         });
         drop(members);

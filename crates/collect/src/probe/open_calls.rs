@@ -3,6 +3,7 @@
 use super::session::in_kernel;
 use super::skeleton::types;
 use super::told;
+use crate::discover;
 use crate::engine::Engine;
 use crate::wire;
 use libbpf_rs::{MapCore, MapFlags};
@@ -47,11 +48,11 @@ impl dyn Engine {
         Ok(calls_of(&state, state.depth.into(), (tgid, tid)))
     }
 
-    /// Calls that thread `tid` of process `tgid` was in when it ended, the outermost first: as long as nobody has asked for
-    /// its status.
-    pub fn ended_in(&self, tgid: u32, tid: u32) -> Vec<OpenCall> {
-        let state = self.thread_state(tid).ok().flatten();
-        state.map_or_else(Vec::new, |state| calls_of(&state, state.ended_in, (tgid, tid)))
+    /// Calls that thread `tid` of process `tgid` was in when it ended, the outermost first. `None`: that is not known any more,
+    /// as somebody has asked for its status.
+    pub fn ended_in(&self, tgid: u32, tid: u32) -> Option<Vec<OpenCall>> {
+        let state = self.thread_state(tid).ok().flatten()?;
+        Some(calls_of(&state, state.ended_in, (tgid, tid)))
     }
 
     /// Context switches of living thread `tid` of process `tgid` since its first call: those in which it waited, others.
@@ -76,7 +77,10 @@ impl dyn Engine {
     /// `None`: it has never called.
     fn thread_state(&self, tid: u32) -> Result<Option<types::thread>, NotSeen> {
         if self.is_inside().is_some() {
-            return Ok(self.thread(tid).map(|bytes| told::plain(&bytes)));
+            // what a thread remembers outlives it
+            let lives = !discover::is_gone(tid);
+            let told = self.thread(tid).filter(|_| lives);
+            return Ok(told.map(|bytes| told::plain(&bytes)));
         }
         let thread = descriptor_of(tid)?;
         let key = thread.as_raw_fd().to_ne_bytes();

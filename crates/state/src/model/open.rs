@@ -76,13 +76,14 @@ impl OpenCalls {
 
     /// At `now` the thread is in these calls (row, time of entry). Those that have just become long.
     pub fn look(&mut self, (tid, pid): (u32, u32), open: &[(u32, u64)], now: u64) -> Vec<CallKey> {
-        self.calls
-            .retain(|key, _| key.0 != tid || open.iter().any(|(_, entered)| *entered == key.1));
+        // its number may have been that of a thread that has ended
+        let stays = |call: &Open| call.ended || open.iter().any(|(_, entered)| *entered == call.entered);
+        self.calls.retain(|key, call| key.0 != tid || stays(call));
         let mut fresh = Vec::new();
         for (row, entered) in open {
             let key = (tid, *entered);
             if let Some(known) = self.calls.get_mut(&key) {
-                known.until = now;
+                known.until = known.until.max(now);
             } else if now.saturating_sub(*entered) >= LONG_NS && self.calls.len() < MOST {
                 let call = Open {
                     row: *row,
@@ -147,7 +148,7 @@ impl OpenCalls {
         self.threads.remove(&tid);
         for call in self.calls.values_mut().filter(|call| call.tid == tid && !call.ended) {
             call.ended = true;
-            call.until = at.unwrap_or(call.until);
+            call.until = at.unwrap_or(call.until).max(call.entered);
         }
     }
 
@@ -161,7 +162,13 @@ impl OpenCalls {
     #[must_use]
     pub fn open(&self) -> Vec<&Open> {
         let mut calls: Vec<&Open> = self.calls.values().collect();
-        calls.sort_by_key(|call| (std::cmp::Reverse(call.until - call.entered), call.tid, call.entered));
+        calls.sort_by_key(|call| {
+            (
+                std::cmp::Reverse(call.until.saturating_sub(call.entered)),
+                call.tid,
+                call.entered,
+            )
+        });
         calls
     }
 }
@@ -200,6 +207,18 @@ mod tests {
         drop(calls.look(THREAD, &[(3, 100), (4, 200)], 200 + LONG_NS));
         calls.seen_at(7, 150, 42);
         assert_eq!((calls.site_of((7, 100)), calls.site_of((7, 200))), (Some(42), None));
+    }
+
+    #[test]
+    fn a_thread_that_has_the_number_of_one_that_has_ended_takes_nothing_from_it() {
+        let mut calls = OpenCalls::default();
+        calls.meet(1, 7);
+        drop(calls.look(THREAD, &[(3, 100)], 100 + LONG_NS));
+        calls.exited(1, 200 + LONG_NS);
+        calls.meet(2, 7);
+        assert!(calls.look((7, 2), &[], 300 + LONG_NS).is_empty());
+        assert_eq!(calls.open().len(), 1);
+        assert_eq!(calls.open()[0].until, 200 + LONG_NS);
     }
 
     #[test]

@@ -20,8 +20,9 @@ use texts::Texts;
 const LONGEST: u64 = 256 << 20;
 /// Threads whose last calls are known; when there are more, nothing is known of any for a moment.
 const MOST_THREADS: usize = 1 << 16;
-/// Calls that have not returned; of others nothing is told.
+/// Calls that have not returned, and the longest line of one; of others nothing is told.
 const MOST_OPEN: usize = 4096;
+const LONGEST_OPEN: usize = 16 << 10;
 
 /// JSON lines that are being read.
 pub struct Lines<R: BufRead> {
@@ -89,11 +90,14 @@ impl<R: BufRead> Lines<R> {
         end
     }
 
-    /// Calls that have no line of their return.
+    /// Calls that had not returned by the end. Of lines that were cut off: that have no line of their return.
     fn tell_open(&mut self, taker: &mut dyn Taker, end: &mut End) {
         for text in std::mem::take(&mut self.open).into_values() {
             // each was a line before
             let Ok(line) = Line::of(&text) else { continue };
+            if end.summary.is_some() && !line.is_true("at_end") {
+                continue;
+            }
             let texts = Texts::of(&line, Kind::Open);
             if let Ok(event) = self.event(&line, Kind::Open, &texts) {
                 end.rows += 1;
@@ -124,7 +128,8 @@ impl<R: BufRead> Lines<R> {
         if kind == Kind::Open {
             // it may have another line when it returns
             let key = (line.number("tid").unwrap_or(0), line.scaled("ts", 9).unwrap_or(0));
-            if self.open.len() < MOST_OPEN || self.open.contains_key(&key) {
+            let has_room = self.open.len() < MOST_OPEN || self.open.contains_key(&key);
+            if has_room && text.len() <= LONGEST_OPEN {
                 self.open.insert(key, text.to_owned());
             }
             return Ok(Step::Row);

@@ -213,7 +213,12 @@ pub(crate) fn events() -> Vec<Record<'static>> {
 pub(crate) fn bytes(encoder: &mut dyn Encoder) -> Vec<u8> {
     let mut out = Vec::new();
     encoder.start(&meta(), &mut out);
-    events().iter().for_each(|event| encoder.take(event, &mut out));
+    for event in events() {
+        match event.kind {
+            Kind::Open => encoder.take_unreturned(&event, &mut out),
+            _ => encoder.take(&event, &mut out),
+        }
+    }
     let ending = Ending {
         summary: Some("{\"type\":\"summary\",\"layers\":{}}"),
         cut: None,

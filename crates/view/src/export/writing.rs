@@ -1,6 +1,6 @@
 //! Rows into an encoder, its bytes into a writer.
 
-use crate::record::{Encoder, Ending, Meta, Record, Taker};
+use crate::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use std::io::{self, Write};
 
 /// Bytes that go out at once.
@@ -70,7 +70,10 @@ impl<F: Encoder, W: Write> Taker for Writing<F, W> {
         if self.failure.is_some() {
             return;
         }
-        self.encoder.take(event, &mut self.buffer);
+        match event.kind {
+            Kind::Open => self.encoder.take_unreturned(event, &mut self.buffer),
+            _ => self.encoder.take(event, &mut self.buffer),
+        }
         if self.buffer.len() >= PIECE {
             self.pass_on();
         }

@@ -121,8 +121,8 @@ impl Json {
         self.phases = Some(phases);
     }
 
-    /// A call that has not returned.
-    fn open(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
+    /// A call that has not returned. `at_end`: and will not be seen to.
+    fn open(&mut self, record: &Record<'_>, at_end: bool, out: &mut Vec<u8>) {
         let number = self.number(record);
         if let Some(phases) = self.phases.as_mut() {
             phases.begin(number.id);
@@ -136,6 +136,9 @@ impl Json {
         opening(record.at, record.kind, out);
         self.what(record, out);
         micros(",\"open_us\":", record.ns, out);
+        if at_end {
+            out.extend_from_slice(b",\"at_end\":true");
+        }
         whose(record, number, out);
         out.extend_from_slice(b",\"args\":");
         args_into(record, out);
@@ -220,7 +223,7 @@ impl Encoder for Json {
     fn take(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         match record.kind {
             Kind::Call | Kind::Kernel => self.call(record, out),
-            Kind::Open => self.open(record, out),
+            Kind::Open => self.open(record, false, out),
             Kind::Process => {
                 self.release(record.at, out);
                 self.other(record, out);
@@ -239,7 +242,7 @@ impl Encoder for Json {
     /// Once more, with how long it has been open by now; as phases it has its line already.
     fn take_unreturned(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         if self.phases.is_none() {
-            self.open(record, out);
+            self.open(record, true, out);
         }
     }
 

@@ -131,29 +131,39 @@ fn lines_of_earlier_versions_have_their_classes_and_failures() {
     );
 }
 
-/// A call that returns has another line then; of one that does not, the last line counts.
+/// A call that returns has another line then; one that does not, has one at the end. Where that is missing, the last one counts.
 #[test]
 fn a_call_that_hangs_is_told_once_however_often_it_has_a_line() {
     let text = written();
-    let open = |ts: &str, tid: u32, us: u32| {
+    let open = |ts: &str, tid: u32, us: &str| {
         format!(
-            r#"{{"ts":{ts},"type":"open","layer":"driver","name":"cuInit","api":"cuInit","open_us":{us}.000,"pid":7,"tid":{tid}}}"#
+            r#"{{"ts":{ts},"type":"open","layer":"driver","name":"cuInit","api":"cuInit","open_us":{us},"pid":7,"tid":{tid}}}"#
         )
     };
     let (first, rest) = text.split_once('\n').unwrap();
     let (rest, last) = rest.trim_end().rsplit_once('\n').unwrap();
     let (all, whole) = read(&text);
-    let with = |lines: &[String]| {
-        let (end, rows) = read(&format!("{first}\n{}\n{rest}\n{last}\n", lines.join("\n")));
-        assert_eq!(end.cut, all.cut);
+    let with = |lines: &[String], last: &str| {
+        let (end, rows) = read(&format!("{first}\n{}\n{rest}\n{last}", lines.join("\n")));
+        assert_eq!(end.cut.is_some(), last.is_empty());
         rows.0
     };
-    assert_eq!(with(&[open("0.000100500", 8, 1_000_000)]), whole.0, "it has returned");
-    let rows = with(&[open("0.1", 9, 7), open("0.1", 9, 70)]);
-    let told: Vec<&String> = rows.iter().filter(|row| !whole.0.contains(row)).collect();
-    assert_eq!(rows.len(), whole.0.len() + 1);
-    assert!(
-        matches!(told[..], [row] if row.contains("kind: Open") && row.contains("ns: Some(70000)")),
-        "{told:?}"
-    );
+    let last = format!("{last}\n");
+    assert!(all.cut.is_none());
+    let returned = open("0.000100500", 8, "1000000.000");
+    assert_eq!(with(&[returned.clone()], &last), whole.0, "it has returned");
+    let long = open("0.1", 9, "7.000");
+    assert_eq!(with(&[long.clone()], &last), whole.0, "nothing says that it has not");
+    let at_end = open("0.1", 9, r#"70.000,"at_end":true"#);
+    for (lines, last, ns) in [
+        (vec![long.clone(), at_end], last.as_str(), "ns: Some(70000)"),
+        (vec![long], "", "ns: Some(7000)"),
+    ] {
+        let rows = with(&lines, last);
+        let told: Vec<&String> = rows
+            .iter()
+            .filter(|row| row.contains("kind: Open") && row.contains("tid: 9"))
+            .collect();
+        assert!(matches!(told[..], [row] if row.contains(ns)), "{told:?}");
+    }
 }

@@ -223,6 +223,9 @@ impl Text {
 }
 
 impl Encoder for Text {
+    /// It has its line already, and the summary names it.
+    fn take_unreturned(&mut self, _record: &Record<'_>, _out: &mut Vec<u8>) {}
+
     fn take(&mut self, record: &Record<'_>, out: &mut Vec<u8>) {
         match (record.kind, record.traced, record.fault) {
             (Kind::Open, Some(traced), _) => self.open(record, traced, out),

@@ -61,6 +61,11 @@ impl Loose {
         COLUMNS_BYTES + self.bytes
     }
 
+    /// The same; none where there are no rows.
+    pub(super) fn kept(&self) -> usize {
+        self.since.map_or(0, |_| self.bytes())
+    }
+
     /// All of them as a block. `None`: there are none.
     pub(super) fn pack(&mut self, schema: &SchemaRef) -> Option<Block> {
         let since = self.since.take()?;

@@ -203,7 +203,7 @@ impl Inner {
     }
 
     fn bytes(&self) -> usize {
-        self.loose + self.packed()
+        self.loose + self.packed() + self.unreturned.kept()
     }
 
     fn moments(&mut self, pids: &BTreeSet<u32>) -> io::Result<Option<Moments>> {
@@ -215,6 +215,8 @@ impl Inner {
             return Ok(None);
         }
         let from = known().filter_map(|(_, last)| last.from()).max();
+        let silent = pids.iter().any(|pid| !self.processes.contains_key(pid));
+        let from = from.max(self.forgotten.filter(|_| silent));
         let schema = schema::of_piece(&self.schema, Piece::Dump, from);
         let mut writer = StreamWriter::try_new_with_options(Vec::new(), &schema, IpcWriteOptions::default())
             .map_err(io::Error::other)?;

@@ -116,6 +116,15 @@ fn calls_that_have_not_returned_are_in_the_next_moments_alone_whatever_else_is_k
     kept.take_unreturned(&open, &mut Vec::new());
     assert_eq!(rows(&kept, &[9]), [(9, 4)], "it has no rows beside that");
     assert_eq!(kept.processes(), [7]);
+    kept.take_unreturned(&open, &mut Vec::new());
+    assert_eq!(covers(&kept, 9), Covers::From(0), "nothing was forgotten");
+    kept.0.borrow_mut().tick(Instant::now() + BOUNDS.time * 2);
+    kept.0.borrow_mut().tick(Instant::now() + BOUNDS.time * 2);
+    kept.take_unreturned(&open, &mut Vec::new());
+    assert!(
+        covers(&kept, 9) != Covers::From(0),
+        "its rows may be among those that were forgotten"
+    );
 }
 
 #[test]
