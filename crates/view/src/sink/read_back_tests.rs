@@ -151,9 +151,13 @@ fn a_call_that_hangs_is_told_once_however_often_it_has_a_line() {
     let last = format!("{last}\n");
     assert!(all.cut.is_none());
     let returned = open("0.000100500", 8, "1000000.000");
-    assert_eq!(with(&[returned.clone()], &last), whole.0, "it has returned");
+    assert_eq!(with(&[returned], &last), whole.0, "it has returned");
     let long = open("0.1", 9, "7.000");
-    assert_eq!(with(&[long.clone()], &last), whole.0, "nothing says that it has not");
+    assert_eq!(
+        with(std::slice::from_ref(&long), &last),
+        whole.0,
+        "nothing says that it has not"
+    );
     let at_end = open("0.1", 9, r#"70.000,"at_end":true"#);
     for (lines, last, ns) in [
         (vec![long.clone(), at_end], last.as_str(), "ns: Some(70000)"),
