@@ -189,12 +189,12 @@ impl Resolver {
             .iter()
             .map(|frame| (self.python(site.tgid, *frame), frame.is_entry()));
         let python = python.collect();
-        self.refresh(site);
+        let current = self.refresh(site);
         let regions = self
             .processes
             .get(&site.tgid)
             .map_or(&[][..], |process| &process.regions);
-        let calls = call_addresses(site, regions);
+        let calls = call_addresses(site, regions, current);
         Kept {
             native: calls
                 .map(|address| self.natives.place(site.tgid, regions, address))
@@ -256,14 +256,19 @@ impl Resolver {
     }
 
     /// Reads the address space again unless that was done just now and explains all addresses.
-    fn refresh(&mut self, site: &SiteEvent) {
+    /// Whether what is known of its address space is of now.
+    fn refresh(&mut self, site: &SiteEvent) -> bool {
         let fresh = self.processes.get(&site.tgid).is_some_and(|process| {
             let known = |address: &u64| region_at(&process.regions, *address).is_some();
             process.read.is_some_and(|read| read.elapsed() < FRESH) && site.native.iter().all(known)
         });
-        if !fresh {
-            self.learn(site.tgid);
+        if fresh {
+            return true;
         }
+        let read = |known: &Resolver| known.processes.get(&site.tgid).and_then(|process| process.read);
+        let before = read(self);
+        self.learn(site.tgid);
+        read(self) != before
     }
 
     fn python(&mut self, pid: u32, frame: PythonFrame) -> Rc<Frame> {
@@ -305,11 +310,20 @@ impl Process {
 /// The kernel's name for the page that return probes go through.
 const UPROBES: &str = "[uprobes]";
 
-/// The addresses of the calls of a stack.
-fn call_addresses(site: &SiteEvent, regions: &[Region]) -> impl Iterator<Item = u64> {
+/// Below it nothing can be mapped (vm.mmap_min_addr).
+const LOWEST: u64 = 1 << 16;
+
+/// The addresses of the calls of a stack, up to one that is none: where a function keeps no frame, what was taken for one may be
+/// anything. `current`: the regions are all that there are.
+fn call_addresses(site: &SiteEvent, regions: &[Region], current: bool) -> impl Iterator<Item = u64> {
     let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
     let exact = site.flags & wire::AT_PLACE != 0;
+    let is_code = move |address: u64| match region_at(regions, address) {
+        Some(region) => region.executable,
+        None => !current && address >= LOWEST,
+    };
     let addresses = site.native.iter().enumerate().skip(usize::from(twice));
+    let addresses = addresses.take_while(move |(_, address)| is_code(**address));
     // no call lies before the first address of a region, as that of the page of return probes
     let begins = |address: u64| region_at(regions, address).is_some_and(|region| region.start == address);
     // a call lies before the address that it returns to, which may be of the next line or function
@@ -336,5 +350,43 @@ fn python_frame(function: String, file: Option<String>, line: Option<u32>) -> Fr
         line,
         language: Language::Python,
         inlined: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(native: &[u64]) -> SiteEvent {
+        SiteEvent {
+            flags: wire::AT_PLACE,
+            native: native.to_vec(),
+            ..SiteEvent::default()
+        }
+    }
+
+    fn regions() -> Vec<Region> {
+        super::super::regions::parse(
+            b"400000-500000 r-xp 00000000 08:01 7 /bin/train\n7f0000000000-7f0000010000 rw-p 00000000 00:00 0 \n",
+        )
+    }
+
+    #[test]
+    fn a_stack_ends_before_what_is_no_code() {
+        let calls = |native: &[u64], current| call_addresses(&of(native), &regions(), current).collect::<Vec<_>>();
+        assert_eq!(calls(&[0x40_0010, 0x40_0020], true), [0x40_0010, 0x40_001f]);
+        assert_eq!(calls(&[0, 0x40_0020], false), [0; 0], "nothing is mapped there");
+        assert_eq!(
+            calls(&[0x40_0010, 0x7f00_0000_0008, 0x40_0020], false),
+            [0x40_0010],
+            "it is data"
+        );
+        let unmapped = [0x40_0010, 0x1_0000_0000];
+        assert_eq!(calls(&unmapped, true), [0x40_0010]);
+        assert_eq!(
+            calls(&unmapped, false),
+            [0x40_0010, 0xffff_ffff],
+            "it may be mapped by now"
+        );
     }
 }
