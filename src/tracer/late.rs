@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 /// A run ends without what takes longer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A line whose kernel or text is being read waits so long; calls come in meanwhile.
+/// So long lines wait for a kernel or a text that is being read: within each second, as nothing comes out of rings meanwhile.
 const LINE_PATIENCE: Duration = Duration::from_millis(100);
+const LINES_WAIT_EVERY: Duration = Duration::from_secs(1);
 /// Beyond that nothing more is asked.
 const MOST_UNANSWERED: usize = 1024;
 
@@ -46,8 +47,8 @@ struct Answer {
 pub(super) struct LatePlane {
     reads: Aside<Question, Answer>,
     texts: HashMap<TextKey, Vec<u8>>,
-    /// An answer was awaited in vain, and none has come since.
-    is_stuck: bool,
+    /// How long lines have waited, since when.
+    waited: (Duration, Instant),
 }
 
 impl Default for LatePlane {
@@ -55,7 +56,7 @@ impl Default for LatePlane {
         LatePlane {
             reads: Aside::new("late-reads", work),
             texts: HashMap::new(),
-            is_stuck: false,
+            waited: (Duration::ZERO, Instant::now()),
         }
     }
 }
@@ -94,11 +95,17 @@ impl LatePlane {
         self.wait(launches, PATIENCE);
     }
 
-    /// Waits a moment for what is being read, before lines go out that may need it. What takes longer holds nothing up twice.
+    /// Waits a moment for what is being read, before lines go out that may need it.
     pub(super) fn settle(&mut self, launches: &mut Launches) {
-        if self.is_busy() && !self.is_stuck {
-            self.wait(launches, LINE_PATIENCE);
+        if !self.is_busy() {
+            return;
         }
+        let begun = Instant::now();
+        if begun.duration_since(self.waited.1) >= LINES_WAIT_EVERY {
+            self.waited = (Duration::ZERO, begun);
+        }
+        self.wait(launches, LINE_PATIENCE.saturating_sub(self.waited.0));
+        self.waited.0 += begun.elapsed();
     }
 
     fn wait(&mut self, launches: &mut Launches, patience: Duration) {
@@ -106,11 +113,9 @@ impl LatePlane {
         while let Some(answer) = self.reads.wait(end) {
             self.apply(answer, launches);
         }
-        self.is_stuck = self.is_busy();
     }
 
     fn apply(&mut self, answer: Answer, launches: &mut Launches) {
-        self.is_stuck = false;
         match (answer.about, answer.text) {
             (About::Kernel(id), Ok((name, cut))) => launches.learn(&KernelEvent {
                 tgid: answer.pid,

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 /// The address space of a process may have changed when it was read longer ago than this.
 const FRESH: Duration = Duration::from_millis(100);
+/// The same, where a stack leads to what was data then.
+const DOUBTED: Duration = Duration::from_millis(10);
 /// Functions that only the C library calls: a stack that has one is whole.
 const OUTERMOST: [&str; 8] = [
     "_start",
@@ -194,13 +196,16 @@ impl Resolver {
             .processes
             .get(&site.tgid)
             .map_or(&[][..], |process| &process.regions);
-        let calls = call_addresses(site, regions, current);
+        let whole = code_of(&site.native, regions, current);
+        let calls = call_addresses(site, whole, regions);
+        // what follows 0 is nothing
+        let is_cut = site.native.get(whole.len()).is_some_and(|address| *address != 0);
         Kept {
             native: calls
                 .map(|address| self.natives.place(site.tgid, regions, address))
                 .collect(),
             python,
-            flags: site.flags,
+            flags: site.flags | if is_cut { wire::NATIVE_CUT } else { 0 },
         }
     }
 
@@ -258,17 +263,20 @@ impl Resolver {
     /// Reads the address space again unless that was done just now and explains all addresses.
     /// Whether what is known of its address space is of now.
     fn refresh(&mut self, site: &SiteEvent) -> bool {
-        let fresh = self.processes.get(&site.tgid).is_some_and(|process| {
-            let known = |address: &u64| region_at(&process.regions, *address).is_some();
-            process.read.is_some_and(|read| read.elapsed() < FRESH) && site.native.iter().all(known)
-        });
-        if fresh {
-            return true;
-        }
         let read = |known: &Resolver| known.processes.get(&site.tgid).and_then(|process| process.read);
         let before = read(self);
-        self.learn(site.tgid);
-        read(self) != before
+        let fresh = self.processes.get(&site.tgid).is_some_and(|process| {
+            let region = |address: &u64| region_at(&process.regions, *address);
+            let known = |within: Duration| process.read.is_some_and(|read| read.elapsed() < within);
+            let is_code = |address: &u64| region(address).is_some_and(|region| region.executable);
+            let mapped = site.native.iter().all(|address| region(address).is_some());
+            // what was data may have become code since
+            mapped && (known(DOUBTED) || known(FRESH) && site.native.iter().all(is_code))
+        });
+        if !fresh {
+            self.learn(site.tgid);
+        }
+        fresh || read(self) != before
     }
 
     fn python(&mut self, pid: u32, frame: PythonFrame) -> Rc<Frame> {
@@ -313,17 +321,27 @@ const UPROBES: &str = "[uprobes]";
 /// Below it nothing can be mapped (vm.mmap_min_addr).
 const LOWEST: u64 = 1 << 16;
 
-/// The addresses of the calls of a stack, up to one that is none: where a function keeps no frame, what was taken for one may be
-/// anything. `current`: the regions are all that there are.
-fn call_addresses(site: &SiteEvent, regions: &[Region], current: bool) -> impl Iterator<Item = u64> {
-    let twice = site.flags & wire::AT_ENTRY != 0 && site.native.first() == site.native.get(1);
-    let exact = site.flags & wire::AT_PLACE != 0;
-    let is_code = move |address: u64| match region_at(regions, address) {
-        Some(region) => region.executable,
-        None => !current && address >= LOWEST,
+/// The part of a stack up to what is no code: where a function keeps no frame, what was taken for one may be anything.
+/// `current`: the regions are all that there are; code that was unmapped since is no reason to leave out what called it.
+fn code_of<'a>(native: &'a [u64], regions: &[Region], current: bool) -> &'a [u64] {
+    let is_code = |address: u64| region_at(regions, address).is_some_and(|region| region.executable);
+    // a call that never returns may be the last instruction there is
+    let is_call = |address: &u64| is_code(*address) || is_code(address.wrapping_sub(1));
+    let is_data = |address: u64| region_at(regions, address).is_some();
+    let is_none = |(place, address): (usize, &u64)| {
+        let followed = || native.iter().skip(place + 1).any(is_call);
+        let known = current && !is_call(address);
+        *address < LOWEST || known && (is_data(*address) || !followed())
     };
-    let addresses = site.native.iter().enumerate().skip(usize::from(twice));
-    let addresses = addresses.take_while(move |(_, address)| is_code(**address));
+    let end = native.iter().enumerate().position(is_none);
+    native.get(..end.unwrap_or(native.len())).unwrap_or(native)
+}
+
+/// The addresses of the calls of a stack, of which `native` is the part that is one.
+fn call_addresses(site: &SiteEvent, native: &[u64], regions: &[Region]) -> impl Iterator<Item = u64> {
+    let twice = site.flags & wire::AT_ENTRY != 0 && native.first() == native.get(1);
+    let exact = site.flags & wire::AT_PLACE != 0;
+    let addresses = native.iter().enumerate().skip(usize::from(twice));
     // no call lies before the first address of a region, as that of the page of return probes
     let begins = |address: u64| region_at(regions, address).is_some_and(|region| region.start == address);
     // a call lies before the address that it returns to, which may be of the next line or function
@@ -357,36 +375,20 @@ fn python_frame(function: String, file: Option<String>, line: Option<u32>) -> Fr
 mod tests {
     use super::*;
 
-    fn of(native: &[u64]) -> SiteEvent {
-        SiteEvent {
-            flags: wire::AT_PLACE,
-            native: native.to_vec(),
-            ..SiteEvent::default()
-        }
-    }
-
-    fn regions() -> Vec<Region> {
-        super::super::regions::parse(
-            b"400000-500000 r-xp 00000000 08:01 7 /bin/train\n7f0000000000-7f0000010000 rw-p 00000000 00:00 0 \n",
-        )
-    }
-
     #[test]
     fn a_stack_ends_before_what_is_no_code() {
-        let calls = |native: &[u64], current| call_addresses(&of(native), &regions(), current).collect::<Vec<_>>();
-        assert_eq!(calls(&[0x40_0010, 0x40_0020], true), [0x40_0010, 0x40_001f]);
-        assert_eq!(calls(&[0, 0x40_0020], false), [0; 0], "nothing is mapped there");
-        assert_eq!(
-            calls(&[0x40_0010, 0x7f00_0000_0008, 0x40_0020], false),
-            [0x40_0010],
-            "it is data"
+        let regions = super::super::regions::parse(
+            b"400000-500000 r-xp 00000000 08:01 7 /bin/train\n7f0000000000-7f0000010000 rw-p 00000000 00:00 0 \n",
         );
-        let unmapped = [0x40_0010, 0x1_0000_0000];
-        assert_eq!(calls(&unmapped, true), [0x40_0010]);
-        assert_eq!(
-            calls(&unmapped, false),
-            [0x40_0010, 0xffff_ffff],
-            "it may be mapped by now"
-        );
+        let (code, data, nowhere) = (0x40_0010, 0x7f00_0000_0008, 0x1_0000_0000);
+        let of = |native: &[u64], current| code_of(native, &regions, current).len();
+        assert_eq!(of(&[code, code], true), 2);
+        assert_eq!(of(&[0, code], false), 0, "nothing is mapped there");
+        assert_eq!(of(&[code, data, code], true), 1, "it is data");
+        assert_eq!(of(&[code, data, code], false), 3, "it may be code by now");
+        assert_eq!(of(&[code, nowhere], true), 1);
+        assert_eq!(of(&[code, nowhere], false), 2, "it may be mapped by now");
+        assert_eq!(of(&[code, nowhere, code], true), 3, "it may have been code");
+        assert_eq!(of(&[code, 0x50_0000], true), 2, "behind the last instruction");
     }
 }

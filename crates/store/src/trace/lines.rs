@@ -22,6 +22,7 @@ const LONGEST: u64 = 256 << 20;
 const MOST_THREADS: usize = 1 << 16;
 /// Calls that have not returned, and the longest line of one; of others nothing is told.
 const MOST_OPEN: usize = 4096;
+const AT_END: &str = "\"at_end\":true";
 const LONGEST_OPEN: usize = 16 << 10;
 
 /// JSON lines that are being read.
@@ -128,6 +129,10 @@ impl<R: BufRead> Lines<R> {
         if kind == Kind::Open {
             // it may have another line when it returns
             let key = (line.number("tid").unwrap_or(0), line.scaled("ts", 9).unwrap_or(0));
+            // those that are told come last, and together
+            if line.is_true("at_end") && self.open.len() >= MOST_OPEN {
+                self.open.retain(|_, before| before.contains(AT_END));
+            }
             let has_room = self.open.len() < MOST_OPEN || self.open.contains_key(&key);
             if has_room && text.len() <= LONGEST_OPEN {
                 self.open.insert(key, text.to_owned());
