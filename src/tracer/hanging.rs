@@ -161,7 +161,10 @@ impl Tracer {
         }
         if let Some(seen) = self.engine.last_stack(tid) {
             let site = self.memory.sites.keep_sampled(&seen.stack);
-            self.open.seen_at(tid, seen.at, site);
+            // nothing is seen of a thread that is ending, which was somewhere before
+            if self.memory.sites.says_where(site) {
+                self.open.seen_at(tid, seen.at, site);
+            }
         }
     }
 

@@ -119,6 +119,11 @@ impl SitePlane {
         seen.id
     }
 
+    /// Whether anything is known of where a stack is.
+    pub(super) fn says_where(&self, id: u64) -> bool {
+        self.sites.get(&id).is_some_and(|kept| !kept.is_empty())
+    }
+
     /// The frames of sampled stacks, each with its number.
     pub(super) fn name_sampled(&mut self, mut ids: Vec<u64>) -> Vec<(u64, Vec<Frame>)> {
         ids.sort_unstable();

@@ -101,6 +101,30 @@ fn a_call_that_never_leaves_its_cpu_says_where_it_is_all_the_same() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn where_a_call_was_stays_known_when_its_process_is_killed() {
+    let (hooks, spinning) = (file("hooks.toml"), file("spinning"));
+    let place = tempfile::tempdir().expect("a folder");
+    let number = place.path().join("pid");
+    let script = format!("{spinning} 120000 & echo $! > {}; wait", number.display());
+    let run = Gpuscope::script(&["--hooks", &hooks], &script).start();
+    support::eventually("a line of the open call, and where it is", || {
+        let lines = run.lines();
+        let mut open = lines.lines().filter(|line| line.contains("\"type\":\"open\""));
+        open.any(|line| line.contains("\"turn\""))
+    });
+    let number = std::fs::read_to_string(number).expect("a PID");
+    let pid: i32 = number.trim().parse().expect("a number");
+    // SAFETY: a signal to a process that the script awaits
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    let trace = run.finish();
+    let open = &trace.summary()["open_calls"];
+    let functions = functions_of(&open[0]["stack"]);
+    let has = |name: &str| functions.iter().any(|function| function == name);
+    assert!(open[0]["ended"] == true && has("turn") && has("main"), "{open:#}");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn with_phases_each_call_begins_and_ends_by_time_even_if_it_hangs_in_between() {
     let (hooks, user) = (file("hooks.toml"), file("user"));
     let run = Gpuscope::run(&["--hooks", &hooks, "--phases"], &[&user, "3000"]).start();

@@ -52,6 +52,14 @@ pub struct Kept {
     flags: u32,
 }
 
+impl Kept {
+    /// Whether it has no frame.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.native.is_empty() && self.python.is_empty()
+    }
+}
+
 /// A function in a file.
 #[derive(Debug)]
 pub struct Located {

@@ -78,6 +78,8 @@ impl Eyes {
     /// Where the thread is; `None`: it is gone, or may not be looked at.
     pub(super) fn look(&mut self, met: &Met) -> Option<SiteEvent> {
         let memory = Remote::of(met.tgid);
+        // of a process that is ending the memory goes first, and its threads are nowhere
+        memory.word(met.pointer)?;
         let mut stack = SiteEvent {
             tgid: met.tgid,
             tid: met.tid,
