@@ -147,6 +147,7 @@ impl Gatherer {
 
     fn unreturned(&mut self, event: &Record<'_>) {
         self.unreturned.take(event);
+        self.rates.reach(event.end());
         let from = self.from.unwrap_or(i64::MIN);
         self.cover(event.at.max(from), event.end().max(from));
     }

@@ -80,6 +80,13 @@ impl RateTally {
         }
     }
 
+    /// The trace goes on until then at least, if it has begun.
+    pub(super) fn reach(&mut self, at: i64) {
+        if self.steps.iter().next().is_some() {
+            self.steps.at(at);
+        }
+    }
+
     fn copy(&mut self, event: &Record<'_>, index: usize) {
         let (bytes, ns) = (event.bytes.unwrap_or(0), event.ns.unwrap_or(0));
         let direction = direction(event.direction);
