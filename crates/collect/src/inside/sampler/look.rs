@@ -222,7 +222,8 @@ mod tests {
         Met {
             tgid: std::process::id(),
             tid,
-            pointer: 0,
+            // anything that is mapped
+            pointer: met as fn(u32) -> Met as usize as u64,
             depth: 0,
             returned: 1,
             entered: 0,
@@ -270,6 +271,8 @@ mod tests {
             "the whole stack, up to the thread's first function"
         );
         assert_eq!(eventually(tid, |stack| lies_in(stack, waits_here)).id, stack.id);
+        let ending = Met { pointer: 8, ..met(tid) };
+        assert_eq!(Eyes::new().look(&ending), None, "its memory has gone");
         drop(stop);
         assert_eq!(sleeper.join().expect("it ends"), 2);
     }
