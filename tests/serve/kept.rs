@@ -155,6 +155,13 @@ fn post(exporter: &Exporter, headers: &[(&str, &str)], body: &str) -> (u16, Stri
     (answer.status().as_u16(), text)
 }
 
+/// What a report says of a recording.
+fn reported(file: &Path) -> String {
+    let mut report = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
+    let report = report.arg("report").arg(file).output().expect("a report");
+    String::from_utf8_lossy(&report.stdout).into_owned()
+}
+
 fn alert(labels: &str) -> String {
     format!(r#"{{"version":"4","alerts":[{{"status":"firing","labels":{{{labels}}}}}]}}"#)
 }
@@ -177,11 +184,7 @@ fn a_program_that_fails_for_good_leaves_each_of_its_last_calls() {
         rows.calls.iter().all(|row| row.pid == pid),
         "nobody else is of that owner"
     );
-    let report = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
-        .arg("report")
-        .arg(&file)
-        .output();
-    let said = String::from_utf8_lossy(&report.expect("a report").stdout).into_owned();
+    let said = reported(&file);
     assert!(
         said.contains("Nothing works any more behind cudaErrorLaunchFailure"),
         "{said}"
@@ -258,11 +261,7 @@ fn the_call_that_a_program_hangs_in_is_kept_though_it_has_said_nothing_for_long(
     assert_eq!(open, ["cudaDeviceSynchronize", "cuCtxSynchronize_v2"]);
     let is_its = |(pid, _, ns): &(u32, String, u64)| *pid == program.pid() && *ns >= 1_000_000_000;
     assert!(rows.open.iter().all(is_its), "{:?}", rows.open);
-    let report = Command::new(env!("CARGO_BIN_EXE_gpuscope"))
-        .arg("report")
-        .arg(&file)
-        .output();
-    let said = String::from_utf8_lossy(&report.expect("a report").stdout).into_owned();
+    let said = reported(&file);
     assert!(
         said.contains("Calls that had not returned") && said.contains("cudaDeviceSynchronize"),
         "{said}"

@@ -92,9 +92,11 @@ impl Keeping {
         self.write_due(tracer, now, telemetry);
     }
 
-    /// Of which rows are kept.
-    fn processes(&self) -> BTreeSet<u32> {
-        self.black_box.processes().into_iter().collect()
+    /// Processes of which rows are kept, and those that may be in a call: whoever hangs may have said nothing for longer.
+    fn known(&self, tracer: &Tracer) -> BTreeSet<u32> {
+        let mut known = tracer.calling();
+        known.extend(self.black_box.processes());
+        known
     }
 
     /// All samples.
@@ -110,7 +112,7 @@ impl Keeping {
         self.named = Some(now);
         self.kept.memory_bytes = self.black_box.bytes() as u64;
         self.kept.dropped_rows = self.black_box.dropped().rows;
-        let processes = &tracer.calling() | &self.processes();
+        let processes = self.known(tracer);
         self.alarms.keep_only(|pid| processes.contains(&pid));
         self.owners.follow(tracer, &processes, now);
     }
@@ -132,9 +134,7 @@ impl Keeping {
         let Some(alarm) = self.alarms.take_due(now, owner_of) else {
             return;
         };
-        // whoever hangs may have said nothing for longer than rows are kept
-        let known = &tracer.calling() | &self.processes();
-        let meant = self.owners.meant(&alarm.whom, &known, telemetry);
+        let meant = self.owners.meant(&alarm.whom, &self.known(tracer), telemetry);
         tracer.tell_under_way(&meant);
         match self.black_box.moments(&meant) {
             Ok(Some(moments)) => {
