@@ -3,7 +3,6 @@
 //! Owns when threads are looked at. Which calls are long is [`crate::model::open`]'s business.
 
 use super::Tracer;
-use super::findings::Plane as Findings;
 use super::lines::layer_of;
 use crate::catalog::Row;
 use crate::clock::monotonic_ns;
@@ -14,7 +13,7 @@ use crate::model::open::OpenCall;
 use crate::model::order::Numbered;
 use crate::model::totals::Switches;
 use crate::probe::open_calls::{self, NotSeen};
-use crate::record::{Encoder, Facts, Record, Taker, Traced};
+use crate::record::{Facts, Taker, Traced};
 use std::collections::BTreeSet;
 
 /// Threads that are looked at each second.
@@ -99,7 +98,7 @@ impl Tracer {
         let told = calls.iter().filter(|call| call.streamed);
         for call in told.filter(|call| fresh.contains(&(thread.0, call.entered))) {
             self.open.describe((thread.0, call.entered), &call.event);
-            self.tell(&call.event, now, |_, encoder, record, out| encoder.take(record, out));
+            self.tell(&call.event, now, false);
         }
     }
 
@@ -110,12 +109,7 @@ impl Tracer {
             .filter_map(|call| Some((call.event.clone()?, call.until)))
             .collect();
         for (event, until) in open {
-            self.tell(&event, until, |findings, encoder, record, out| {
-                if let Ok(diagnostics) = findings {
-                    Taker::take(diagnostics.as_mut(), record);
-                }
-                encoder.take_unreturned(record, out);
-            });
+            self.tell(&event, until, true);
         }
     }
 
@@ -135,9 +129,7 @@ impl Tracer {
                 return self.attacher.gap(words);
             }
             for call in calls {
-                self.tell(&call.event, now, |_, encoder, record, out| {
-                    encoder.take_unreturned(record, out);
-                });
+                self.tell(&call.event, now, true);
             }
         }
     }
@@ -168,13 +160,8 @@ impl Tracer {
         }
     }
 
-    /// Has the encoder told of a call that had not returned by `now`.
-    fn tell(
-        &mut self,
-        event: &[u8],
-        now: u64,
-        tell: impl Fn(&mut Findings, &mut dyn Encoder, &Record<'_>, &mut Vec<u8>),
-    ) {
+    /// Tells of a call that had not returned by `now`. `at_end`: and will not be seen to.
+    fn tell(&mut self, event: &[u8], now: u64, at_end: bool) {
         let Some(encoder) = self.encoder.as_mut() else { return };
         let Some(call) = Call::decode(event, &self.rows.catalog, &self.rows.plans) else {
             return;
@@ -201,7 +188,13 @@ impl Tracer {
             facts: Facts::default(),
         };
         let open = self.maker.open(&traced, now.saturating_sub(header.entered));
-        tell(&mut self.findings, encoder.as_mut(), &open, &mut self.buffer);
+        if !at_end {
+            return encoder.take(&open, &mut self.buffer);
+        }
+        if let Ok(diagnostics) = &mut self.findings {
+            Taker::take(diagnostics.as_mut(), &open);
+        }
+        encoder.take_unreturned(&open, &mut self.buffer);
     }
 
     /// Calls that have not returned up to now.

@@ -184,6 +184,7 @@ impl<'a> Call<'a> {
 
     /// False of a word that lies behind a pointer, and was not read there.
     fn is_read(&self, word: u8) -> bool {
+        // bits 5 to 7 also stand for texts and blocks, which such rows rarely have beside this many values
         let value = word.checked_sub(wire::WORD_VALUES).filter(|value| *value < 8);
         value.is_none_or(|value| self.header.unreadable >> value & 1 == 0)
     }
@@ -275,12 +276,11 @@ impl<'a> Call<'a> {
         if self.word(pointer) == 0 {
             return Value::Address(0);
         }
-        // bits 5 to 7 also stand for texts and blocks, which such rows rarely have beside this many values
-        if self.header.unreadable & (1u8.checked_shl(u32::from(value)).unwrap_or(0)) != 0 {
+        let word = wire::WORD_VALUES.saturating_add(value);
+        if !self.is_read(word) {
             return Value::Unreadable;
         }
-        let word = self.word(wire::WORD_VALUES.saturating_add(value));
-        scalar(self.catalog, field.kind, word, bytes)
+        scalar(self.catalog, field.kind, self.word(word), bytes)
     }
 
     fn text(&self, pointer: u8, text: u8) -> Value<'a> {

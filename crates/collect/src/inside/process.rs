@@ -188,23 +188,39 @@ impl Process {
 
     /// What a thread of it remembers between its calls.
     pub(super) fn thread(&self, tid: u32, bytes: usize) -> Option<Vec<u8>> {
-        let mut thread = vec![0; bytes];
-        self.memory.copy(self.block_of(tid)? + BLOCK_THREAD, &mut thread);
-        Some(thread)
+        Some(self.remembered(self.block_of(tid)?, bytes))
     }
 
     /// Threads of it that are within calls, with what they remember.
     pub(super) fn within(&self, bytes: usize) -> Vec<(u32, Vec<u8>)> {
-        let inside = self.met(|tid| tid != 0, None).filter(|met| met.depth > 0);
-        let told = inside.filter_map(|met| Some((met.tid, self.thread(met.tid, bytes)?)));
+        let told = (0..self.blocks()).map(block).filter_map(|at| {
+            let (tid, _) = self.owner_of(at)?;
+            (self.between(at).depth > 0).then(|| (tid, self.remembered(at, bytes)))
+        });
         told.collect()
     }
 
+    fn remembered(&self, block: u64, bytes: usize) -> Vec<u8> {
+        let mut thread = vec![0; bytes];
+        self.memory.copy(block + BLOCK_THREAD, &mut thread);
+        thread
+    }
+
+    fn between(&self, block: u64) -> told::Between {
+        told::between(|offset| self.memory.now(block + BLOCK_THREAD + offset))
+    }
+
+    /// The thread that a block is of, and its pointer; `None`: it is nobody's, or a thread's other one.
+    fn owner_of(&self, block: u64) -> Option<(u32, u64)> {
+        let owner = self.memory.half(block + offset_of!(Block, owner) as u64);
+        let tid = owner.load(Ordering::Acquire);
+        let pointer = self.memory.now(block + offset_of!(Block, pointer) as u64);
+        (tid != 0 && pointer != 0).then_some((tid, pointer))
+    }
+
     fn block_of(&self, tid: u32) -> Option<u64> {
-        let owner = |at: &u64| self.memory.half(at + offset_of!(Block, owner) as u64);
-        let is_own = |at: &u64| self.memory.now(at + offset_of!(Block, pointer) as u64) != 0;
         let mut blocks = (0..self.blocks()).map(block);
-        blocks.find(|at| owner(at).load(Ordering::Acquire) == tid && is_own(at))
+        blocks.find(|at| self.owner_of(*at).is_some_and(|(owner, _)| owner == tid))
     }
 
     /// Context switches of a thread before its first call.
@@ -218,10 +234,8 @@ impl Process {
     pub(super) fn met(&self, is_meant: impl Fn(u32) -> bool, python: Option<Python>) -> impl Iterator<Item = Met> {
         let of_block = move |number: u32| {
             let at = block(number);
-            let half = self.memory.half(at + offset_of!(Block, owner) as u64);
-            let pointer = self.memory.now(at + offset_of!(Block, pointer) as u64);
-            let tid = Some(half.load(Ordering::Acquire)).filter(|tid| pointer != 0 && is_meant(*tid))?;
-            let between = told::between(|offset| self.memory.now(at + BLOCK_THREAD + offset));
+            let (tid, pointer) = self.owner_of(at).filter(|(tid, _)| is_meant(*tid))?;
+            let between = self.between(at);
             Some(Met {
                 tgid: self.tgid,
                 tid,

@@ -42,19 +42,23 @@ impl Live {
 
 struct Rows(Live);
 
+impl Rows {
+    fn add(&self, record: &Record<'_>) {
+        let state = &mut *self.0.0.borrow_mut();
+        state.rows += 1;
+        state.collector.take(record);
+    }
+}
+
 impl Encoder for Rows {
     fn take(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
-        let state = &mut *self.0.0.borrow_mut();
         if record.kind != Kind::Open {
-            state.rows += 1;
-            state.collector.take(record);
+            self.add(record);
         }
     }
 
     fn take_unreturned(&mut self, record: &Record<'_>, _out: &mut Vec<u8>) {
-        let state = &mut *self.0.0.borrow_mut();
-        state.rows += 1;
-        state.collector.take(record);
+        self.add(record);
     }
 
     fn finish(&mut self, ending: &Ending<'_>, _out: &mut Vec<u8>) {

@@ -44,12 +44,7 @@ impl Slowest {
         let Some(ns) = event.ns.filter(|_| event.depth == 0) else {
             return;
         };
-        if self.0.len() == KEPT && self.0.last().is_some_and(|last| last.ns >= ns) {
-            return;
-        }
-        let place = self.0.partition_point(|slow| slow.ns >= ns);
-        self.0.insert(place, Slow::of(event, ns));
-        self.0.truncate(KEPT);
+        keep(&mut self.0, event, ns);
     }
 
     pub(super) fn list(&self) -> Vec<Slow> {
@@ -69,12 +64,16 @@ pub(crate) struct Unreturned {
 impl Unreturned {
     pub(super) fn take(&mut self, event: &Record<'_>) {
         self.count = self.count.saturating_add(1);
-        let ns = event.ns.unwrap_or(0);
-        let place = self.longest.partition_point(|open| open.ns >= ns);
-        if place < KEPT {
-            self.longest.insert(place, Slow::of(event, ns));
-            self.longest.truncate(KEPT);
-        }
+        keep(&mut self.longest, event, event.ns.unwrap_or(0));
+    }
+}
+
+/// Puts a call among the longest, if it is one of them; of equal ones the first stays before.
+fn keep(longest: &mut Vec<Slow>, event: &Record<'_>, ns: u64) {
+    let place = longest.partition_point(|one| one.ns >= ns);
+    if place < KEPT {
+        longest.insert(place, Slow::of(event, ns));
+        longest.truncate(KEPT);
     }
 }
 

@@ -50,19 +50,19 @@ pub(super) fn slowest(report: &Report) -> Chapter {
         Column::text("from").after(" at "),
     ];
     let section = Section {
-        table: Table::flat(columns, report.slowest.iter().map(slow)).of("call"),
+        table: Table::flat(columns, report.slowest.iter().map(|call| slow(call).into())).of("call"),
         ..Section::default()
     };
     Chapter::of("slowest", "Slowest", "Slowest calls", section)
 }
 
-fn slow(slow: &Slow) -> Vec<Cell> {
+fn slow(slow: &Slow) -> [Cell; 6] {
     let result = match (slow.failed, slow.result.clone()) {
         (true, result) => Cell::Error(result.unwrap_or_else(|| "failed".to_owned())),
         (false, result) => Cell::of(result, Cell::Aside),
     };
     let stack = slow.stack.as_deref().map(site::lines).unwrap_or_default();
-    vec![
+    [
         Cell::Duration(slow.ns),
         Cell::Moment(slow.at_ns),
         Cell::Call {
@@ -84,9 +84,11 @@ pub(super) fn unreturned(report: &Report) -> Chapter {
         Column::text("from").after(" at "),
     ];
     let open = &report.unreturned;
-    let about = format!("{} under way at the end of the recording", plural(open.count, "call"));
     let section = Section {
-        about: Some(about).filter(|_| open.count > 0).unwrap_or_default(),
+        about: match open.count {
+            0 => String::new(),
+            count => format!("{} under way at the end of the recording", plural(count, "call")),
+        },
         table: Table::flat(columns, open.longest.iter().map(unreturned_call)).of("call"),
         unfolded: true,
         ..Section::default()
@@ -95,10 +97,8 @@ pub(super) fn unreturned(report: &Report) -> Chapter {
 }
 
 fn unreturned_call(open: &Slow) -> Vec<Cell> {
-    let mut cells = slow(open);
-    // it has no result yet
-    cells.remove(3);
-    cells
+    let [open_for, since, call, _no_result_yet, thread, from] = slow(open);
+    vec![open_for, since, call, thread, from]
 }
 
 pub(super) fn failures(report: &Report) -> Chapter {
