@@ -13,7 +13,7 @@ mod wakes;
 
 use crate::cli::{ThemeChoice, TopArgs};
 use crate::output::Output;
-use crate::probe;
+use crate::probe::{self, machine};
 use crate::refusal::Usage;
 use crate::top::columns;
 use crate::top::model::Frame;
@@ -86,9 +86,12 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let mut state = chosen(args)?;
     let wakes = Wakes::register()?;
     let mut finder = Finder::default();
-    // before this thread gives up what a tracer needs
     let looked_at = args.pids.first().copied().filter(|_| args.findings);
-    finder.look_at(looked_at.map(|pid| Wanted { pid, calls: false }))?;
+    let wanted = looked_at.map(|pid| Wanted { pid, calls: false });
+    if machine::programs_refused().is_none() {
+        // before this thread gives up what a tracer needs
+        finder.look_at(wanted)?;
+    }
     let mut live = Live::start(args, &live::sampler(args)?)?;
     let mut history = History::default();
     state.user = user;
@@ -102,6 +105,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let close = args.pids.first().map(|pid| Close { pid: *pid, older });
     state.single = older;
     history.take(&mut live.look(close));
+    live.lend(&looked_at.into_iter().collect());
+    finder.look_at(wanted)?;
     let mut due = Instant::now() + args.delay;
     let (mut found, until) = (None, due + FINDINGS_LATE);
     while !wakes.end() && !output.closed() {

@@ -83,7 +83,7 @@ const fn words(
 }
 
 /// From left to right; the last takes what room there is.
-pub(crate) static COLUMNS: [Column<Process>; 26] = [
+pub(crate) static COLUMNS: [Column<Process>; 27] = [
     number(
         ("pid", "number of the process"),
         7,
@@ -125,6 +125,16 @@ pub(crate) static COLUMNS: [Column<Process>; 26] = [
         6,
         |one| one.driver_bytes.map(bytes),
         |one| key(one.driver_bytes),
+    ),
+    number(
+        (
+            "unattr",
+            "device memory that the driver counts and no allocation explains",
+        ),
+        6,
+        16,
+        |one| one.unattributed_bytes.map(bytes),
+        |one| key(one.unattributed_bytes),
     ),
     number(
         ("sm", "share of time with a kernel of it, as the driver samples it"),
@@ -300,13 +310,18 @@ fn gpus(process: &Process) -> Option<String> {
 }
 
 fn command(process: &Process) -> String {
-    let mark = match (process.ended, process.traced) {
+    format!("{}{}", mark(process), escaped(without_folder(&process.command)))
+}
+
+/// Before its name: why there may be nothing in its row.
+pub(crate) fn mark(process: &Process) -> &'static str {
+    match (process.ended, process.traced) {
         (true, _) => "(ended) ",
+        _ if process.lent => "(stands still) ",
         (false, false) => "(not traced) ",
         (false, true) if process.quiet => "(no calls) ",
         _ => "",
-    };
-    format!("{mark}{}", escaped(without_folder(&process.command)))
+    }
 }
 
 /// There is room for what comes after it, which says more; the pane has all of it.

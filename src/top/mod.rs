@@ -1,7 +1,7 @@
 //! `gpuscope top`: who uses which device for what, and why they wait, on a live screen.
 //!
 //! ```text
-//!  samples (serve::gather) ─► Pace ─► model: Frame ─┬─► once, json
+//!  samples (serve::gather) ─► Pace ─► model: Frame ─┬─► once, json; page (by owner, for serve)
 //!  a recording's snapshot rows ─► replay ───────────┤
 //!                   keys ─► State ──────────────────┴─► view ─► screen
 //! ```
@@ -16,6 +16,7 @@ pub(crate) mod keys;
 pub(crate) mod model;
 pub(crate) mod once;
 pub(crate) mod origins;
+pub mod page;
 #[cfg(feature = "record")]
 pub(crate) mod replay;
 pub(crate) mod screen;

@@ -42,6 +42,16 @@ impl Tracer {
         Ok(())
     }
 
+    /// Leaves a process that runs on to another gpuscope: what it has done so far counts as if it had ended.
+    pub(crate) fn let_go(&mut self, pid: u32) {
+        self.engine.let_go(pid);
+    }
+
+    /// Whether a process may be traced by nobody else as long as we trace it.
+    pub(crate) fn traces_alone(&self) -> bool {
+        self.engine.is_inside().is_some()
+    }
+
     /// Attaches to everything that running processes map. Processes that may not be looked at are reported.
     pub(crate) fn add_running(&mut self) {
         let own = std::process::id();

@@ -4,7 +4,8 @@
  * FILE.PID. Times are CLOCK_MONOTONIC in ns, the clock of gpuscope's records: CUPTI asks a callback of ours for the
  * time and fits the GPU's clock to it. `clock` lines (at start and end) bracket CUPTI's own clock with ours, so that a
  * reader can see how far apart the two are. CUPTI_GRAPHS=1 asks for one record of each graph launch instead of one of
- * each node. CUPTI_API=1 asks for a record of each API call as well, which is counted and not written. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ * each node. CUPTI_API=1 asks for a record of each API call as well, which is counted and not written, CUPTI_SYNC=1 for one of each
+ * synchronisation. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
  */
@@ -95,6 +96,15 @@ static void write_graph(const CUpti_ActivityGraphTrace2 *g)
 		g->graphId);
 }
 
+static void write_sync(const CUpti_ActivitySynchronization *s)
+{
+	fprintf(records,
+		"{\"kind\":\"sync\",\"type\":%d,\"start\":%" PRIu64 ",\"end\":%" PRIu64
+		",\"context\":%u,\"stream\":%u,\"event\":%u,\"correlation\":%u}\n",
+		(int)s->type, (uint64_t)s->start, (uint64_t)s->end, s->contextId, s->streamId,
+		s->cudaEventId, s->correlationId);
+}
+
 static void write_record(const CUpti_Activity *record)
 {
 	switch (record->kind) {
@@ -109,6 +119,8 @@ static void write_record(const CUpti_Activity *record)
 		return write_memset((const CUpti_ActivityMemset4 *)record);
 	case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
 		return write_graph((const CUpti_ActivityGraphTrace2 *)record);
+	case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+		return write_sync((const CUpti_ActivitySynchronization *)record);
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 	case CUPTI_ACTIVITY_KIND_DRIVER:
 		calls++;
@@ -188,6 +200,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET), "enable memsets");
 	if (graphs)
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE), "enable graphs");
+	if (getenv("CUPTI_SYNC"))
+		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION), "enable synchronisation");
 	if (getenv("CUPTI_API")) {
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME), "enable the runtime's calls");
 		check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER), "enable the driver's calls");

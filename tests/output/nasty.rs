@@ -14,7 +14,7 @@ use gpuscope::record::{Encoder, Ending, Kind, Meta, Record, Taker};
 use gpuscope::report::{Collector, Report, Source, diff, html, json, markdown, text};
 use gpuscope::serve::exposition::{Format, render};
 use gpuscope::serve::metric::{Sample, Value};
-use gpuscope::serve::{display, metrics};
+use gpuscope::serve::metrics;
 use gpuscope::sink::json::Json;
 use gpuscope::sink::summary;
 use gpuscope::sink::text::Text;
@@ -363,7 +363,11 @@ fn samples(text: &str) -> Vec<Sample> {
 fn page(text: &str) -> String {
     let start = Instant::now();
     let scrape = scrape(start, vec![samples(text)]);
-    display::page(&scrape.samples, &display::Pace::new(start).rates(&scrape), FILE)
+    gpuscope::top::page::page(
+        &scrape.samples,
+        &gpuscope::serve::display::Pace::new(start).rates(&scrape),
+        FILE,
+    )
 }
 
 /// A text neither ends a line of the exposition nor begins one.

@@ -2,7 +2,8 @@
 
 use crate::command::screen;
 use crate::serve::Scrape;
-use crate::serve::display::{Pace, View, page};
+use crate::serve::display::Pace;
+use crate::top::page::{View, page};
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};

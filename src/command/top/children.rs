@@ -18,7 +18,7 @@ const LEAKS_FOR: &str = "10s";
 /// Recordings and reports that keys begin.
 pub(super) struct Children {
     recordings: HashMap<u32, Child>,
-    others: Vec<Child>,
+    others: Vec<(u32, Child)>,
     said: (Sender<String>, Receiver<String>),
 }
 
@@ -31,16 +31,18 @@ impl Children {
         }
     }
 
-    /// Begins a recording of a process, or ends it; what to say of that.
+    /// Begins a recording of a process; what to say of that.
     pub(super) fn record(&mut self, pid: u32) -> Result<String> {
-        self.forget_ended();
-        if let Some(child) = self.recordings.get(&pid) {
-            interrupt(child);
-            return Ok(format!("the recording of {pid} ends"));
-        }
         let child = self.start(&["record", "-p", &pid.to_string()])?;
         self.recordings.insert(pid, child);
         Ok(format!("recording {pid} to the folder traces; r ends it"))
+    }
+
+    /// Ends a recording of a process; `None`: there is none.
+    pub(super) fn end_recording(&mut self, pid: u32) -> Option<String> {
+        self.forget_ended();
+        interrupt(self.recordings.get(&pid)?);
+        Some(format!("the recording of {pid} ends"))
     }
 
     /// Begins a report of who holds memory.
@@ -48,8 +50,15 @@ impl Children {
         let file = format!("leaks_{pid}.txt");
         let words = format!("a report of {pid} is in {file} in {LEAKS_FOR}");
         let child = self.start(&["leaks", "-p", &pid.to_string(), "--duration", LEAKS_FOR, "-o", &file])?;
-        self.others.push(child);
+        self.others.push((pid, child));
         Ok(words)
+    }
+
+    /// Processes that are looked at.
+    pub(super) fn processes(&mut self) -> impl Iterator<Item = u32> {
+        self.forget_ended();
+        let others = self.others.iter().map(|(pid, _)| *pid);
+        self.recordings.keys().copied().chain(others)
     }
 
     /// What one of them has said since this was last asked.
@@ -60,7 +69,7 @@ impl Children {
     fn forget_ended(&mut self) {
         let is_running = |child: &mut Child| matches!(child.try_wait(), Ok(None));
         self.recordings.retain(|_, child| is_running(child));
-        self.others.retain_mut(is_running);
+        self.others.retain_mut(|(_, child)| is_running(child));
     }
 
     fn start(&self, arguments: &[&str]) -> Result<Child> {
@@ -94,7 +103,8 @@ impl Children {
 impl Drop for Children {
     /// Recordings are finished.
     fn drop(&mut self) {
-        let mut children: Vec<&mut Child> = self.recordings.values_mut().chain(&mut self.others).collect();
+        let others = self.others.iter_mut().map(|(_, child)| child);
+        let mut children: Vec<&mut Child> = self.recordings.values_mut().chain(others).collect();
         children.iter().for_each(|child| interrupt(child));
         let until = Instant::now() + PATIENCE;
         while Instant::now() < until && children.iter_mut().any(|child| matches!(child.try_wait(), Ok(None))) {

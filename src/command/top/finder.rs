@@ -20,7 +20,7 @@ use crate::sink::text::{Text, local_zone};
 use crate::sink::{NoLines, summary};
 use crate::top::model::{Calls, Findings};
 use crate::tracer::Tracer;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +57,7 @@ impl Write for Tail {
     }
 }
 
-/// Looks at one process at a time.
+/// Looks at one process at a time, which nobody else of ours traces from inside meanwhile.
 #[derive(Default)]
 pub(super) struct Finder {
     search: Option<Search>,
@@ -165,12 +165,6 @@ fn search(wanted: Wanted, tail: &Tail, ends: &AtomicBool, tell: &Sender<Findings
 
 /// And what a hit of its probes costs. As `trace -p PID` does, with call stacks as `record` has them.
 fn attached(Wanted { pid, calls }: Wanted, tail: &Tail) -> Result<(Tracer, Vec<Hits>)> {
-    if machine::programs_refused().is_some() {
-        bail!(
-            "without root a process is traced by one gpuscope at a time, which is this one\n\
-             hint: sudo; or, once this has ended, gpuscope trace -p {pid} -q --duration 10s"
-        );
-    }
     let pids = [pid];
     let running = Running {
         pids: &pids,
@@ -181,9 +175,12 @@ fn attached(Wanted { pid, calls }: Wanted, tail: &Tail) -> Result<(Tracer, Vec<H
         stacks: Some(Stacks::Sync),
         ..Options::defaults()
     };
-    // it runs already, and is not to be held up again by what looks at it twice; its agent serves one of us, if it has one
+    // it runs already, and is not to be held up again by what looks at it twice
     options.which.whose.no_hold = true;
-    options.which.whose.engine = EngineChoice::Kernel;
+    options.which.whose.engine = match machine::programs_refused() {
+        Some(_) => EngineChoice::Inside,
+        None => EngineChoice::Kernel,
+    };
     let subject = Subject::Running(running.scope()?);
     let output = Output::to(Box::new(tail.clone()), Path::new("the screen"));
     let mut tracer = prepare::begin(&options, &subject, None, || Ok(output))?;

@@ -2,25 +2,30 @@
 
 use super::live::Close;
 use crate::top::model::Frame;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What who draws wants to be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wish {
     /// Of that process everything.
     pub(crate) close: Option<Close>,
     pub(crate) delay: Duration,
     /// At once.
     pub now: bool,
+    /// Processes that others of ours trace meanwhile, who may have to be alone with them.
+    pub(crate) lent: BTreeSet<u32>,
 }
 
 /// What both know.
 #[derive(Debug)]
 struct Shared {
     wish: Mutex<Wish>,
+    /// Those that were left to others.
+    lent: Mutex<BTreeSet<u32>>,
     ends: AtomicBool,
 }
 
@@ -50,9 +55,11 @@ pub(super) fn handover(delay: Duration) -> (Looker, Drawer) {
         close: None,
         delay,
         now: true,
+        lent: BTreeSet::new(),
     };
     let shared = Arc::new(Shared {
         wish: Mutex::new(wish),
+        lent: Mutex::default(),
         ends: AtomicBool::new(false),
     });
     let (give, take) = channel();
@@ -72,9 +79,14 @@ impl Looker {
     /// What is wanted; that it is wanted at once is told one time.
     pub(super) fn take_wish(&self) -> Wish {
         let mut wish = self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = *wish;
+        let taken = wish.clone();
         wish.now = false;
         taken
+    }
+
+    /// These are left to others.
+    pub(super) fn lend(&self, lent: BTreeSet<u32>) {
+        *self.shared.lent.lock().unwrap_or_else(PoisonError::into_inner) = lent;
     }
 
     /// For who looks before this one can.
@@ -130,6 +142,12 @@ impl Drawer {
 
     pub(super) fn want(&self, wish: Wish) {
         *self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+    }
+
+    /// Whether that process was left to others, as was wished.
+    pub(super) fn is_lent(&self, pid: u32) -> bool {
+        let lent = self.shared.lent.lock().unwrap_or_else(PoisonError::into_inner);
+        lent.contains(&pid)
     }
 
     /// Whether the other one has ended.

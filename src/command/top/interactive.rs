@@ -18,6 +18,7 @@ use crate::top::view::Scene;
 use anyhow::{Context, Result, bail};
 use crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::Rect;
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,6 +66,7 @@ fn look(args: &TopArgs, looker: &Looker) -> Result<()> {
     let (mut looks, mut due) = (0u64, Instant::now());
     while !looker.ends() {
         let wish = looker.take_wish();
+        looker.lend(live.lend(&wish.lent));
         if wish.now || Instant::now() >= due {
             looks += 1;
             looker.give(live.look(wish.close));
@@ -82,6 +84,13 @@ fn attached(args: &TopArgs, looker: &Looker) -> Result<Live> {
     Live::start(args, &sampler)
 }
 
+/// What gpuscope does in a process of its own.
+#[derive(Clone, Copy)]
+enum Task {
+    Recording,
+    Leaks,
+}
+
 /// The thread that draws.
 struct Session {
     screen: Screen,
@@ -90,10 +99,12 @@ struct Session {
     finder: Finder,
     wakes: Wakes,
     state: State,
+    /// What keys have asked for, of a process that may have to be left to it first.
+    pending: Option<(u32, Task)>,
     frame: Arc<Frame>,
     history: History,
     /// A process of which everything is wanted, and how often it is looked.
-    wanted: (Option<Close>, Duration),
+    wanted: (Option<Close>, Duration, BTreeSet<u32>),
     dirty: bool,
     /// How large the screen was.
     drawn: Rect,
@@ -103,7 +114,8 @@ struct Session {
 impl Session {
     fn new(screen: Screen, drawer: Drawer, wakes: Wakes, state: State) -> Session {
         Session {
-            wanted: (None, state.delay),
+            wanted: (None, state.delay, BTreeSet::new()),
+            pending: None,
             screen,
             drawer,
             children: Children::new(),
@@ -225,10 +237,12 @@ impl Session {
     /// Has looked at what is chosen; at once where nothing is known of it.
     fn want(&mut self) {
         let (calls, findings) = (self.state.calls, self.state.findings);
-        let wanted = calls.or(findings).map(|pid| Wanted {
+        let looked_at = calls.or(findings);
+        let wanted = looked_at.map(|pid| Wanted {
             pid,
             calls: calls.is_some(),
         });
+        let wanted = wanted.filter(|wanted| self.drawer.is_lent(wanted.pid));
         if let Err(error) = self.finder.look_at(wanted) {
             (self.state.findings, self.state.calls) = (None, None);
             self.say(refusal::message(&error));
@@ -244,15 +258,32 @@ impl Session {
         let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);
         let close = close.map(|pid| Close { pid, older });
-        let wanted = (close, self.state.delay);
+        let asked = self.pending.map(|(pid, _)| pid);
+        let lent: BTreeSet<u32> = self.children.processes().chain(looked_at).chain(asked).collect();
+        let wanted = (close, self.state.delay, lent);
         if wanted != self.wanted {
             self.drawer.want(Wish {
                 close,
                 delay: self.state.delay,
                 now: close.is_some() && close != self.wanted.0,
+                lent: wanted.2.clone(),
             });
             self.wanted = wanted;
         }
+        self.act_on_pending();
+    }
+
+    /// Begins what was asked for as soon as its process is left to it.
+    fn act_on_pending(&mut self) {
+        let is_lent = |(pid, _): &mut (u32, Task)| self.drawer.is_lent(*pid);
+        let Some((pid, task)) = self.pending.take_if(is_lent) else {
+            return;
+        };
+        let said = match task {
+            Task::Recording => self.children.record(pid),
+            Task::Leaks => self.children.leaks(pid),
+        };
+        self.say(said.unwrap_or_else(|error| refusal::message(&error)));
     }
 
     fn act(&mut self, action: Action) -> Result<()> {
@@ -261,14 +292,11 @@ impl Session {
             Action::Suspend => self.suspend()?,
             Action::Redraw => self.screen.forget()?,
             Action::Kill(pid) => self.kill(pid),
-            Action::Record(pid) => {
-                let said = self.children.record(pid);
-                self.say(said.unwrap_or_else(|error| refusal::message(&error)));
-            }
-            Action::Leaks(pid) => {
-                let said = self.children.leaks(pid);
-                self.say(said.unwrap_or_else(|error| refusal::message(&error)));
-            }
+            Action::Record(pid) => match self.children.end_recording(pid) {
+                Some(said) => self.say(said),
+                None => self.pending = Some((pid, Task::Recording)),
+            },
+            Action::Leaks(pid) => self.pending = Some((pid, Task::Leaks)),
             Action::Nothing | Action::Seek(_) => {}
         }
         Ok(())

@@ -18,12 +18,12 @@ use crate::serve::config::Config;
 use crate::serve::display::Pace;
 use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
-use crate::top::model::{self, Closeup, Frame, Known, OpenCall};
+use crate::top::model::{self, Closeup, Frame, Known, OpenCall, Process};
 use crate::top::origins::Origins;
-use crate::tracer::{InProgress, Scope};
+use crate::tracer::{InProgress, Scope, Tracer};
 use crate::user;
 use anyhow::Result;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,6 +49,9 @@ const OLD: Duration = Duration::from_secs(10);
 /// Said before anything else: of notes there may be room for one.
 const OWN_ALONE: &str =
     "without root (sudo gpuscope top) your own programs that gpuscope preload -- CMD starts are traced";
+/// Of a row of which no pace is known.
+const LENT: &str = "is traced by one gpuscope at a time: while its calls are looked at, or a recording or report of it is made, its \
+    row stands still, and then it counts anew";
 /// Nobody ends a wait before its time.
 const NO_BELL: i32 = -1;
 /// Of one process.
@@ -85,6 +88,10 @@ pub(super) struct Live {
     inside: Option<HashSet<u32>>,
     sought: Instant,
     number: u64,
+    /// Processes that others of ours trace meanwhile, with what was known of them.
+    lent: BTreeMap<u32, Option<Process>>,
+    /// What was known of processes at the last look, where it may be wanted again.
+    rows: Vec<Process>,
 }
 
 impl Live {
@@ -124,7 +131,7 @@ impl Live {
         Live {
             gatherer,
             config,
-            pace: Pace::of_all_counters(Instant::now()),
+            pace: Pace::new(Instant::now()),
             origins: Origins::default(),
             before: (0, HashMap::new()),
             looked: Instant::now(),
@@ -133,6 +140,8 @@ impl Live {
             inside,
             sought: Instant::now(),
             number: 0,
+            lent: BTreeMap::new(),
+            rows: Vec::new(),
         }
     }
 
@@ -143,6 +152,23 @@ impl Live {
     pub(super) fn step(&mut self) -> Result<()> {
         self.seek();
         self.gatherer.step(NO_BELL)
+    }
+
+    /// Leaves `wanted` to others of ours, and takes back what they have done with; those that are theirs now.
+    pub(super) fn lend(&mut self, wanted: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let tracer = self.gatherer.tracer.as_mut().filter(|tracer| tracer.traces_alone());
+        let Some(tracer) = tracer else { return wanted.clone() };
+        for pid in wanted {
+            if !self.lent.contains_key(pid) {
+                tracer.let_go(*pid);
+                let row = self.rows.iter().find(|process| process.pid == *pid);
+                self.lent.insert(*pid, row.cloned());
+            }
+        }
+        // who has it still has to leave first: then it is tried again
+        self.lent
+            .retain(|pid, _| wanted.contains(pid) || !discover::has_ended(*pid) && tracer.add_process(*pid).is_err());
+        wanted.clone()
     }
 
     /// Everything as it is now, with a close look at one process.
@@ -201,6 +227,7 @@ impl Live {
             open,
         });
         frame.partial = self.gatherer.tracer.is_none() || self.inside.is_some();
+        self.keep_lent(&mut frame);
         if !self.pids.is_empty() {
             let is_wanted = |pid: &u32| self.pids.contains(pid);
             frame
@@ -208,6 +235,19 @@ impl Live {
                 .retain(|process| is_wanted(&process.pid) || process.ancestors.iter().any(is_wanted));
         }
         frame
+    }
+
+    /// Rows of processes that others trace stand still.
+    fn keep_lent(&mut self, frame: &mut Frame) {
+        for (pid, known) in &self.lent {
+            let place = frame.processes.iter().position(|process| process.pid == *pid);
+            let now = place.map(|place| frame.processes.remove(place));
+            frame.processes.extend(known.clone().map(|row| row.lent(now)));
+            frame.notes.insert(0, format!("process {pid} {LENT}"));
+        }
+        if self.gatherer.tracer.as_ref().is_some_and(Tracer::traces_alone) {
+            self.rows.clone_from(&frame.processes);
+        }
     }
 
     /// Of each process the call that has not returned for longest.

@@ -1,6 +1,5 @@
 //! The busiest kernels, of all owners together.
 
-use super::columns::Table;
 use super::pace::Rates;
 use super::reading::{label, number};
 use super::units::count;
@@ -16,20 +15,23 @@ const OTHER: &str = "other";
 type Launches = (f64, Option<f64>);
 
 /// At most `most` lines below a heading; nothing where no kernel is known by name.
-pub(super) fn lines(scrape: &[Sample], rates: &Rates, most: usize) -> Vec<Line> {
+pub(crate) fn lines(scrape: &[Sample], rates: &Rates, most: usize) -> Vec<Line> {
     let busiest = busiest(scrape, |sample| rates.per_second(sample));
     if busiest.is_empty() || most == 0 {
         return Vec::new();
     }
-    let mut table = Table::new(&["launch/s", "launches", "kernel"]);
-    for (name, (all, speed)) in busiest.into_iter().take(most) {
-        table.add(vec![speed.map(count), Some(count(all)), Some(escaped(name))]);
-    }
-    let mut lines: Vec<Line> = table.lines().into_iter().map(|text| (Look::Plain, text)).collect();
-    if let Some(heading) = lines.first_mut() {
-        heading.0 = Look::Heading;
-    }
-    lines
+    let heading = (Look::Heading, row(["launch/s", "launches", "kernel"]));
+    let told = |(name, (all, speed)): (&str, Launches)| {
+        let speed = speed.map_or_else(|| "-".to_owned(), count);
+        (Look::Plain, row([&speed, &count(all), &escaped(name)]))
+    };
+    std::iter::once(heading)
+        .chain(busiest.into_iter().take(most).map(told))
+        .collect()
+}
+
+fn row([speed, all, name]: [&str; 3]) -> String {
+    format!("{speed:>8} {all:>8} {name}")
 }
 
 /// Those that are launched most often now come first, then those that were; without those that have no name of their own.

@@ -10,14 +10,27 @@ use crate::text::quantity::{bytes, count as whole, escaped, plural};
 
 /// Errors shown by name.
 const ERRORS: usize = 4;
+/// What NVML said longer ago is said to be old.
+const OLD_SECONDS: f64 = 10.0;
 
-pub(super) fn lines(scrape: &[Sample], rates: &Rates) -> Vec<Line> {
+pub(crate) fn lines(scrape: &[Sample], rates: &Rates) -> Vec<Line> {
     let mut lines = errors(scrape, rates);
     lines.extend(xids(scrape, rates));
     lines.extend(lost(scrape, rates));
     lines.extend(left_out(scrape));
     lines.extend(cost(scrape, rates));
     lines
+}
+
+/// Nothing is known of devices, or it is old.
+pub(crate) fn nvml(scrape: &[Sample]) -> Option<Line> {
+    let value = |name| of(scrape, name).map(number).next();
+    if value("gpuscope_nvml_up") == Some(0.0) {
+        let words = "NVML does not answer: nothing is known of devices (gpuscope doctor says why)";
+        return Some((Look::Wrong, words.to_owned()));
+    }
+    let age = value("gpuscope_nvml_age_seconds").filter(|age| *age > OLD_SECONDS)?;
+    Some((Look::Wrong, format!("what NVML said of devices is {age:.0} s old")))
 }
 
 /// `, 3 of them new`.

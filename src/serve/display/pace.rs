@@ -3,8 +3,7 @@
 use super::reading::number;
 use crate::owner::Owner;
 use crate::serve::exchange::Scrape;
-use crate::serve::metric::{Kind, Metric, Sample};
-use crate::serve::metrics::{api, device, own, work};
+use crate::serve::metric::{Kind, Sample};
 use std::borrow::{Borrow, Cow};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -86,7 +85,6 @@ struct Stand {
 #[derive(Debug, Clone)]
 pub struct Pace {
     started: Instant,
-    shown: fn(&Metric) -> bool,
     before: Option<Instant>,
     stands: HashMap<Key, Stand>,
     pages: u64,
@@ -109,19 +107,9 @@ impl Pace {
     pub fn new(started: Instant) -> Pace {
         Pace {
             started,
-            shown: is_on_a_page,
             before: None,
             stands: HashMap::new(),
             pages: 0,
-        }
-    }
-
-    /// The same of every counter, for who shows more than a page does.
-    #[must_use]
-    pub(crate) fn of_all_counters(started: Instant) -> Pace {
-        Pace {
-            shown: |metric| metric.kind == Kind::Counter,
-            ..Pace::new(started)
         }
     }
 
@@ -141,7 +129,11 @@ impl Pace {
     fn grow(&mut self, scrape: &Scrape) {
         self.pages += 1;
         let page = self.pages;
-        for sample in scrape.samples.iter().filter(|sample| (self.shown)(sample.metric)) {
+        let counters = scrape
+            .samples
+            .iter()
+            .filter(|sample| sample.metric.kind == Kind::Counter);
+        for sample in counters {
             let value = number(sample);
             let series: &dyn Series = sample;
             let new = |old: f64| Stand {
@@ -176,12 +168,6 @@ impl Rates<'_> {
     }
 }
 
-/// Whether a page shows how it grows.
-fn is_on_a_page(metric: &Metric) -> bool {
-    debug_assert!(SHOWN.iter().all(|metric| metric.kind == Kind::Counter));
-    SHOWN.iter().any(|shown| std::ptr::eq(*shown, metric))
-}
-
 fn key(sample: &Sample) -> Key {
     Key {
         metric: sample.metric.name,
@@ -189,18 +175,3 @@ fn key(sample: &Sample) -> Key {
         owner: sample.owner.clone(),
     }
 }
-
-static SHOWN: [&Metric; 12] = [
-    &api::API_CALLS,
-    &api::API_ERRORS,
-    &work::LAUNCHES,
-    &work::KERNEL_LAUNCHES,
-    &work::COPY_BYTES,
-    &work::SYNC_BLOCKED_SECONDS,
-    &work::HIDDEN_WAIT_SECONDS,
-    &device::GPU_XID_ERRORS,
-    &own::LOST_RECORDS,
-    &own::PROBE_SECONDS,
-    &own::PROCESS_CPU_SECONDS,
-    &own::HTTP_REQUESTS,
-];

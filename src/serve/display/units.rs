@@ -39,12 +39,6 @@ pub(crate) fn fine_percent(share: f64) -> String {
     }
 }
 
-/// With a sum in GiB: `61.2 / 80.0 GiB`.
-pub(crate) fn part(used: f64, total: f64) -> String {
-    const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
-    format!("{:.1} / {:.1} GiB", used / GIB, total / GIB)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,10 +61,7 @@ mod tests {
         for (number, expected) in [(512.0, "512"), (1023.7, "1.00Ki"), (1536.0, "1.50Ki"), (80e9, "74.5Gi")] {
             assert_eq!(bytes(number), expected);
         }
-        assert_eq!(
-            (percent(0.434), part(0.0, 85_899_345_920.0)),
-            ("43%".to_owned(), "0.0 / 80.0 GiB".to_owned())
-        );
+        assert_eq!(percent(0.434), "43%");
     }
 
     proptest! {

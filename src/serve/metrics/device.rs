@@ -4,7 +4,7 @@ use crate::serve::metric::{Collector, Kind, Metric};
 
 pub static GPU_INFO: Metric = Metric::new(Collector::Nvml, Kind::Info, "gpuscope_gpu_info", "A GPU of the machine")
     .by(&["gpu", "uuid", "pci_bus_id", "name", "minor", "driver"]);
-pub(crate) static GPU_UP: Metric = Metric::new(
+pub static GPU_UP: Metric = Metric::new(
     Collector::Nvml,
     Kind::Gauge,
     "gpuscope_gpu_up",

@@ -7,6 +7,7 @@ use super::process::{OpenCall, Process};
 use super::{Closeup, Frame};
 use crate::owner::Owner;
 use crate::serve::Scrape;
+use crate::serve::display::owners::who;
 use crate::serve::display::{Rates, notes};
 use crate::serve::metric::Sample;
 use crate::top::origins::Origins;
@@ -131,6 +132,36 @@ fn processes(known: &Known) -> Vec<Process> {
         .map(name)
         .filter(|process| !process.is_past_and_empty())
         .collect()
+}
+
+/// What owners do, whose processes may not be told apart; `command` is what each is called.
+pub(crate) fn owners(samples: &[Sample], rates: &Rates) -> Vec<Process> {
+    let mut all: HashMap<&Owner, Process> = HashMap::new();
+    for sample in samples {
+        if let Some(owner) = sample.owner.as_deref() {
+            all.entry(owner).or_default().take(sample, rates);
+        }
+    }
+    let has_failures = samples
+        .iter()
+        .any(|sample| sample.metric.name == "gpuscope_api_errors_total");
+    let name = |(owner, mut process): (&Owner, Process)| {
+        process.settle(owner);
+        process.command = who(owner);
+        // they may not be counted
+        process.errors = process.errors.filter(|_| has_failures);
+        process
+    };
+    all.into_iter().map(name).collect()
+}
+
+/// Devices, and how busy they can have been by what `owners` gave them, where that is collected.
+pub(crate) fn devices_of(samples: &[Sample], rates: &Rates, owners: &[Process]) -> Vec<Device> {
+    let mut devices = device::devices(samples, rates);
+    if owners.iter().any(|owner| owner.busy_at_most_seconds.is_some()) {
+        busy::bound(&mut devices, owners, rates.over_seconds.is_some(), false);
+    }
+    devices
 }
 
 /// 0: it is none of those that are told apart.

@@ -302,7 +302,7 @@ fn findings() -> Findings {
 /// The second look, with what was remembered of both.
 pub(crate) fn second_look() -> (Frame, History) {
     let started = Instant::now();
-    let mut pace = Pace::of_all_counters(started);
+    let mut pace = Pace::new(started);
     let (mut history, mut last) = (History::default(), Frame::default());
     for second in [1, 2] {
         let scrape = scrape(started, second);

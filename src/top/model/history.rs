@@ -49,7 +49,7 @@ impl History {
     pub(crate) fn take(&mut self, frame: &mut Frame) {
         let at = frame.elapsed_seconds;
         let horizon = at - SPAN;
-        for process in &mut frame.processes {
+        for process in frame.processes.iter_mut().filter(|process| !process.lent) {
             let past = self.processes.entry(process.pid).or_default();
             process.growth_bytes_per_second = growth(past, process, at);
             past.push_back(Point::of(process, at));

@@ -17,7 +17,7 @@ mod process;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use build::{Known, frame, pid_of};
+pub(crate) use build::{Known, devices_of, frame, owners, pid_of};
 pub(crate) use calls::Calls;
 pub(crate) use closeup::{Allocations, Closeup, Function, InProgress, Single};
 pub(crate) use count::Count;

@@ -39,6 +39,9 @@ pub(crate) struct Process {
     /// It is traced, and has not called so far.
     #[serde(skip)]
     pub quiet: bool,
+    /// Another gpuscope of ours traces it: what it did until then is what is known.
+    #[serde(skip)]
+    pub(crate) lent: bool,
     /// The nearest first.
     #[serde(skip)]
     pub(crate) ancestors: Vec<u32>,
@@ -55,6 +58,9 @@ pub(crate) struct Process {
     /// Device memory that the driver counts for it.
     #[serde(serialize_with = "optional_whole")]
     pub driver_bytes: Option<f64>,
+    /// Of that, what no allocation that was seen explains.
+    #[serde(serialize_with = "optional_whole")]
+    pub(crate) unattributed_bytes: Option<f64>,
     /// MIG devices that it holds memory of, as `GPU/GPU instance`.
     pub parts: BTreeSet<String>,
     /// Share of time with a kernel of it running, as the driver samples it.
@@ -250,6 +256,46 @@ impl Process {
         &mut self.waits[place]
     }
 
+    /// As it was, with what the driver says `now`: from here on another gpuscope of ours traces it.
+    pub(crate) fn lent(mut self, now: Option<Process>) -> Process {
+        self.lent = true;
+        self.longest_call = None;
+        self.probe_share = None;
+        let one = [
+            &mut self.calls,
+            &mut self.launches,
+            &mut self.graph_launches,
+            &mut self.to_device_bytes,
+            &mut self.from_device_bytes,
+            &mut self.other_copied_bytes,
+            &mut self.waiting_seconds,
+            &mut self.idle_at_least_seconds,
+            &mut self.busy_at_most_seconds,
+            &mut self.errors,
+        ];
+        let many = self.kernels.iter_mut().map(|kernel| &mut kernel.launches);
+        let failures = self.failures.iter_mut().map(|failure| &mut failure.count);
+        let waits = self
+            .waits
+            .iter_mut()
+            .flat_map(|wait| [&mut wait.count, &mut wait.seconds]);
+        let by_name = self.copies.values_mut().chain(self.idle_reasons.values_mut());
+        let classes = self.classes.values_mut().map(|class| &mut class.calls);
+        let all = one.into_iter().flatten().chain(many).chain(failures).chain(waits);
+        all.chain(by_name)
+            .chain(classes)
+            .for_each(|count| count.per_second = None);
+        let now = now.unwrap_or_default();
+        Process {
+            driver_bytes: now.driver_bytes,
+            sm_share: now.sm_share,
+            memory_share: now.memory_share,
+            encoder_share: now.encoder_share,
+            decoder_share: now.decoder_share,
+            ..self
+        }
+    }
+
     /// Calls `each` with every number that grows, and what it was in `old`.
     #[cfg(feature = "record")]
     pub(crate) fn each_count(&mut self, old: &Process, mut each: impl FnMut(&mut Count, f64)) {
@@ -302,6 +348,7 @@ impl Process {
         let place = match sample.metric.name {
             "gpuscope_memory_held_bytes" if is_of_host(sample) => &mut self.host_held_bytes,
             "gpuscope_memory_held_bytes" => &mut self.held_bytes,
+            "gpuscope_memory_unattributed_bytes" | "gpuscope_memory_earlier_bytes" => &mut self.unattributed_bytes,
             "gpuscope_gpu_process_memory_bytes" => &mut self.driver_bytes,
             "gpuscope_gpu_process_sm_utilization_ratio" => &mut self.sm_share,
             "gpuscope_gpu_process_engine_utilization_ratio" => match label(sample, "engine") {

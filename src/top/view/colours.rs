@@ -1,15 +1,8 @@
 //! What a theme makes of what a text is.
 
+use crate::serve::display::Look;
 use crate::top::state::Theme;
 use ratatui::style::{Color, Modifier, Style};
-
-/// How a line looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    Heading,
-    Plain,
-    Wrong,
-}
 
 impl Theme {
     /// By colour on a dark background, on a light one, and by something else where there is none.

@@ -1,7 +1,7 @@
 //! One line for each device, and for each of its parts.
 
-use super::colours::Look;
 use super::spark;
+use crate::serve::display::Look;
 use crate::text::quantity::{escaped, form};
 use crate::top::cells::{bound, bytes, part, percent};
 use crate::top::columns::{ALWAYS, Column, Key, fitting, line, number};
@@ -71,20 +71,21 @@ fn held_down(device: &Device) -> Option<String> {
     (!reasons.is_empty()).then(|| reasons.join(","))
 }
 
-/// The heading and a line for each device, with its parts below it; none without a device.
-pub(super) fn lines(devices: &[Device], history: &History, width: usize) -> Vec<(Look, String)> {
+/// The heading and a line for each device, with its parts below it; none without a device. With `history` its last minutes,
+/// where there is room, and columns stand where they are; without, those that say nothing are left out.
+pub(crate) fn lines(devices: &[Device], history: Option<&History>, width: usize) -> Vec<(Look, String)> {
     if devices.is_empty() {
         return Vec::new();
     }
-    let is_known =
-        |column: &Column<Device>| column.rank <= ALWAYS || devices.iter().any(|one| (column.text)(one).is_some());
+    let stands = |column: &Column<Device>| history.is_some() && column.rank <= ALWAYS;
+    let is_known = |column: &Column<Device>| stands(column) || devices.iter().any(|one| (column.text)(one).is_some());
     let chosen = fitting(&COLUMNS, width, is_known);
     let names = devices
         .iter()
         .map(|device| escaped(&device.name).width())
         .max()
         .unwrap_or(0);
-    let room = spark_room(&chosen, names, width);
+    let room = history.map_or(0, |_| spark_room(&chosen, names, width));
     let text_width = width.saturating_sub(room);
     let heading = line(&COLUMNS, &chosen, text_width, |column| column.title.to_owned());
     let heading = if room > 0 {
@@ -125,9 +126,10 @@ fn spark_room(chosen: &[usize], names: usize, width: usize) -> usize {
     if rest < LEAST { 0 } else { rest.min(61) }
 }
 
-fn utilization(history: &History, gpu: &str, width: usize) -> String {
+fn utilization(history: Option<&History>, gpu: &str, width: usize) -> String {
     let points: Vec<(f64, f64)> = history
-        .device(gpu)
+        .into_iter()
+        .flat_map(|history| history.device(gpu))
         .map(|point: &DevicePoint| (point.at, point.utilization))
         .collect();
     spark::line(&points, width, Some(1.0))

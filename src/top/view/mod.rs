@@ -5,7 +5,7 @@
 //! ```
 
 mod colours;
-mod devices;
+pub(super) mod devices;
 mod footer;
 mod help;
 mod pane;
@@ -164,7 +164,7 @@ impl Scene<'_> {
     fn plan(&self, area: Rect) -> Plan {
         let (width, height) = (usize::from(area.width), usize::from(area.height));
         let mut above = vec![(self.state.theme.heading(), self.title())];
-        let devices = devices::lines(&self.frame.devices, self.history, width);
+        let devices = devices::lines(&self.frame.devices, Some(self.history), width);
         let most = (height / 2).saturating_sub(1).max(2);
         let hidden = devices.len().saturating_sub(most);
         let shown = devices.into_iter().take(most);

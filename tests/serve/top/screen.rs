@@ -5,6 +5,7 @@ use super::terminal::Terminal;
 use crate::support::{Program, eventually};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 struct Scene {
     machine: Machine,
@@ -141,6 +142,105 @@ fn keys_do_what_the_help_says() {
     terminal.until("no pane", |screen| !screen.contains("cuLaunchKernel"));
     terminal.press(&["Space"]);
     terminal.until("that it is frozen", |screen| screen.contains("frozen"));
+    terminal.press(&["q"]);
+    scene.is_as_before();
+}
+
+/// Who has no capability may not trace from outside, not even as root.
+const WITHOUT_RIGHTS: &str = "setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all";
+
+impl Scene {
+    /// A program that carries the agent.
+    fn carrier(&self, name: &str) -> Program {
+        // the link, whose name the program has
+        let program = self.machine.command(name, "train 0").get_program().to_owned();
+        // as little as who looks at it: nobody may look at somebody with more rights
+        let words: Vec<&str> = WITHOUT_RIGHTS.split(' ').collect();
+        let mut command = Command::new(words[0]);
+        command
+            .args(&words[1..])
+            .args([env!("CARGO_BIN_EXE_gpuscope"), "preload", "--"])
+            .arg(program)
+            .args(["train", "0"])
+            .env("XDG_DATA_HOME", self.machine.folder.path())
+            .env("GPUSIM_STATE", self.machine.folder.path().join("state"));
+        Program::start(command.stdin(Stdio::null()))
+    }
+
+    fn start_without_rights(&self) {
+        let (own, folder) = (env!("CARGO_BIN_EXE_gpuscope"), self.machine.folder.path().display());
+        let line = format!("cd {folder}; clear; {WITHOUT_RIGHTS} {own} top --delay 300ms");
+        self.terminal.press(&[&line, "Enter"]);
+    }
+}
+
+/// Whether a row of that name has a pace of launches.
+fn launches(screen: &str, name: &str) -> bool {
+    let heading = screen
+        .lines()
+        .find(|line| line.contains("launch/s"))
+        .unwrap_or_default();
+    let column = heading.split_whitespace().position(|title| title == "launch/s");
+    let row = screen
+        .lines()
+        .find(|line| line.contains(name) && line.contains("train"));
+    let cell = column.and_then(|place| row?.split_whitespace().nth(place));
+    cell.is_some_and(|cell| cell.starts_with(|first: char| first.is_ascii_digit() && first != '0'))
+}
+
+#[test]
+#[ignore = "needs root, BPF and tmux"]
+fn without_rights_own_programs_are_looked_at_as_closely_and_counted_again_afterwards() {
+    let scene = Scene::open((150, 40));
+    let _early = scene.carrier("s-early");
+    scene.start_without_rights();
+    scene.until_shown();
+    let terminal = &scene.terminal;
+    terminal.until("who was there", |screen| launches(screen, "s-early"));
+    let late = scene.carrier("s-late");
+    terminal.until("who came later", |screen| launches(screen, "s-late"));
+    let stands_still = |screen: &str| screen.contains("(stands still) s-late");
+    terminal.press(&["/", "s-late", "Enter", "s"]);
+    terminal.until("its calls, and a row without paces", |screen| {
+        screen.contains("cuLaunchKernel(f=") && stands_still(screen) && !launches(screen, "s-late")
+    });
+    terminal.press(&["Escape", "Escape"]);
+    terminal.until("paces again", |screen| {
+        !stands_still(screen) && launches(screen, "s-late")
+    });
+    terminal.press(&["f"]);
+    terminal.until("what is wrong with it", |screen| {
+        screen.contains("of its calls") && stands_still(screen)
+    });
+    terminal.press(&["Escape"]);
+    terminal.until("paces again", |screen| launches(screen, "s-late"));
+    terminal.press(&["r"]);
+    terminal.until("a recording", |screen| {
+        screen.contains("recording") && stands_still(screen)
+    });
+    let recordings = || {
+        let files = std::fs::read_dir(scene.machine.folder.path().join("traces"));
+        files.into_iter().flatten().flatten().map(|file| file.path())
+    };
+    eventually("its file", || recordings().count() == 1);
+    // its header is written before the first call
+    std::thread::sleep(Duration::from_secs(1));
+    terminal.press(&["r"]);
+    terminal.until("its end", |screen| {
+        screen.contains(".arrows") && launches(screen, "s-late")
+    });
+    terminal.press(&["l"]);
+    terminal.until("a report", |screen| {
+        screen.contains("a report of") && stands_still(screen)
+    });
+    eventually("its file", || {
+        scene
+            .machine
+            .folder
+            .path()
+            .join(format!("leaks_{}.txt", late.pid()))
+            .exists()
+    });
     terminal.press(&["q"]);
     scene.is_as_before();
 }

@@ -233,6 +233,12 @@ pub trait Engine: 'static {
         Vec::new()
     }
 
+    /// Has nothing more to do with process `tgid`, which runs on: another gpuscope may trace it now. It is told of as if it had
+    /// ended. Only agents serve one of us at a time.
+    fn let_go(&self, tgid: u32) {
+        let _ = tgid;
+    }
+
     /// What agents have done in processes; `None`: it has none.
     fn is_inside(&self) -> Option<Done> {
         None

@@ -207,6 +207,10 @@ impl Engine for Taped {
         self.engine.awaited()
     }
 
+    fn let_go(&self, tgid: u32) {
+        self.engine.let_go(tgid);
+    }
+
     fn is_inside(&self) -> Option<Done> {
         self.engine.is_inside()
     }

@@ -176,10 +176,12 @@ impl Members {
         records.iter().for_each(|record| queue.push(record));
     }
 
-    /// A process is no more.
+    /// A process is no more, or is left to others.
     pub(super) fn forget_target(&mut self, tgid: u32) {
         self.targets.remove(&tgid);
-        self.doors.retain(|door| door.pid != tgid);
+        for door in self.doors.extract_if(.., |door| door.pid == tgid) {
+            door.leave();
+        }
     }
 
     /// Whether more may be taken in before the tracer has had what is there: then rings stay full, and threads that have

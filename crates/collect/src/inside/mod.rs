@@ -92,11 +92,18 @@ impl Inside {
     fn expect(&self, pid: u32) -> Result<()> {
         let mut members = self.shared.members();
         let is_new = members.targets.insert(pid);
-        if let Some(door) = is_new.then(|| Door::of(pid)).transpose()?.flatten() {
+        let door = is_new.then(|| Door::of(pid)).transpose();
+        let door = door.inspect_err(|_| {
+            members.targets.remove(&pid);
+        })?;
+        if let Some(mut door) = door.flatten() {
             let owner = std::fs::metadata(format!("/proc/{pid}"))?.uid();
             self.shared.admit(owner);
             if owner != crate::user::effective() {
                 self.folder.open_to_others()?;
+            }
+            if self.shared.is_counting() {
+                door.knock(&self.shared.socket)?;
             }
             members.doors.push(door);
         }
@@ -332,6 +339,10 @@ impl Engine for Inside {
 
     fn awaited(&self) -> Vec<u32> {
         self.shared.members().awaited()
+    }
+
+    fn let_go(&self, tgid: u32) {
+        self.shared.see_end(tgid);
     }
 
     fn alive(&self, _now: u64) {}

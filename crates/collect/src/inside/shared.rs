@@ -88,6 +88,11 @@ impl Shared {
         }
     }
 
+    /// Whether calls count.
+    pub(super) fn is_counting(&self) -> bool {
+        self.counting.load(Ordering::SeqCst)
+    }
+
     /// Whether a thread is within a hook that began before this time.
     fn is_being_counted(&self, before: u64) -> bool {
         let members = self.members();
@@ -119,7 +124,7 @@ impl Shared {
         ended.for_each(|pid| self.see_end(pid));
     }
 
-    /// The program of a process has ended.
+    /// The program of a process has ended, or is another gpuscope's business from now on.
     pub(super) fn see_end(&self, pid: u32) {
         let mut members = self.members();
         if !members.targets.contains(&pid) {

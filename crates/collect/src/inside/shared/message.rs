@@ -44,7 +44,7 @@ impl Shared {
     /// A program, or a forked child, gets its memory.
     fn let_in(&self, members: &mut Members, caller: Caller, message: &Message) {
         let number = self.programs.fetch_add(1, Ordering::SeqCst) + 1;
-        let counting = self.counting.load(Ordering::SeqCst);
+        let counting = self.is_counting();
         let mut notice = notice_of(message, caller.pid);
         let made = Process::make(caller.pid, notice.comm, number, self.run.room(), counting);
         let files = made.and_then(|process| Ok((self.run.memory.read_only()?, process)));
