@@ -42,9 +42,14 @@ impl Tracer {
         Ok(())
     }
 
-    /// Leaves a process that runs on to another gpuscope: what it has done so far counts as if it had ended.
-    pub(crate) fn let_go(&mut self, pid: u32) {
-        self.engine.let_go(pid);
+    /// Leaves a process that runs on to another gpuscope: what it has done so far counts as if it had ended. False: it was not
+    /// traced.
+    pub(crate) fn let_go(&mut self, pid: u32) -> bool {
+        let is_traced = self.engine.is_target(pid);
+        if is_traced {
+            self.engine.let_go(pid);
+        }
+        is_traced
     }
 
     /// Whether a process may be traced by nobody else as long as we trace it.

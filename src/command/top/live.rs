@@ -159,8 +159,7 @@ impl Live {
         let tracer = self.gatherer.tracer.as_mut().filter(|tracer| tracer.traces_alone());
         let Some(tracer) = tracer else { return wanted.clone() };
         for pid in wanted {
-            if !self.lent.contains_key(pid) {
-                tracer.let_go(*pid);
+            if !self.lent.contains_key(pid) && tracer.let_go(*pid) {
                 let row = self.rows.iter().find(|process| process.pid == *pid);
                 self.lent.insert(*pid, row.cloned());
             }
@@ -291,6 +290,8 @@ impl Live {
             return;
         };
         self.sought = Instant::now();
+        // their numbers may come again
+        known.retain(|pid| !discover::has_ended(*pid));
         let Some(tracer) = self.gatherer.tracer.as_mut() else {
             return;
         };
