@@ -247,6 +247,25 @@ fn a_recording_has_them_for_reports_and_pictures() {
 
 #[test]
 #[ignore = "needs root and BPF: activities are told by its engine"]
+fn a_report_of_a_recording_says_what_is_missing() {
+    let gpusim = sim_text("gpusim");
+    let trace = Gpuscope::record(&["--engine", "inside"], &[gpusim.as_str(), "train", "20"])
+        .env("GPUSCOPE_CUPTI", sim_cupti())
+        .env("GPUSIM_CUPTI", "lost=10")
+        .finish()
+        .ok();
+    let file = trace.folder().join("t.arrows");
+    let report = Gpuscope::new(["report", file.to_str().expect("a path")]).finish().ok();
+    let said = &report.stdout;
+    assert!(
+        said.contains("46 records dropped by CUPTI") && said.contains("lost: 46 records of what the GPU executed"),
+        "{said}"
+    );
+    assert!(!said.contains("lost: nothing"), "{said}");
+}
+
+#[test]
+#[ignore = "needs root and BPF: activities are told by its engine"]
 fn a_user_without_rights_gets_it_too() {
     let public = Public::new();
     let cupti = public.path("libcupti.so.13");
@@ -315,6 +334,11 @@ fn records_that_make_no_sense_are_counted_and_left_out() {
         );
         assert_eq!(device(&trace)["certainty"], "bound", "{fault}");
         assert!(trace.stderr.contains("at least"), "{}", trace.stderr);
+        assert!(
+            trace.stderr.contains("46 records of what the GPU executed") && !trace.stderr.contains("lost: nothing"),
+            "{}",
+            trace.stderr
+        );
     }
 }
 

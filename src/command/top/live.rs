@@ -243,6 +243,8 @@ impl Live {
             let now = place.map(|place| frame.processes.remove(place));
             frame.processes.extend(known.clone().map(|row| row.lent(now)));
             frame.notes.insert(0, format!("process {pid} {LENT}"));
+            // what it gives them is not seen
+            frame.devices.iter_mut().for_each(|device| device.busy_at_most = None);
         }
         if self.gatherer.tracer.as_ref().is_some_and(Tracer::traces_alone) {
             self.rows.clone_from(&frame.processes);

@@ -122,7 +122,7 @@ impl Default for Config {
             kubelet: None,
             pod_resources: Some(PathBuf::from(reserved::SOCKET)),
             stacks_per_second: 0,
-            top_kernels: 50,
+            top_kernels: 10,
             max_series: 10_000,
             max_owners: 1000,
             retain: Duration::from_secs(3600),

@@ -121,9 +121,15 @@ pub(super) fn driver(report: &Report) -> Option<(String, String)> {
 pub(super) fn missing(report: &Report) -> Vec<String> {
     let lost = report.losses.functions.iter().take(LOST);
     let lost = lost.map(|lost| format!("lost: {} of {} without rows", plural(lost.count, "call"), lost.name));
-    let nothing = (report.losses.calls == 0).then(|| NOTHING_LOST.to_owned());
+    let of_gpu = report.totals.gpu.iter().flat_map(|gpu| &gpu.coverage);
+    let missing = of_gpu.fold(0, |sum: u64, one| sum.saturating_add(one.missing()));
+    let activities = (missing > 0).then(|| {
+        let number = plural(missing, "record");
+        format!("lost: {number} of what the GPU executed, as said there")
+    });
+    let nothing = (report.losses.calls == 0 && missing == 0).then(|| NOTHING_LOST.to_owned());
     let unseen = report.unseen().iter().map(|unseen| format!("unseen: {unseen}"));
-    lost.chain(nothing).chain(unseen).collect()
+    lost.chain(activities).chain(nothing).chain(unseen).collect()
 }
 
 /// What tracing cost; `None`: it is not known.

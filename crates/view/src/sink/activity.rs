@@ -7,7 +7,7 @@ use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
     CopyTotal, Coverage, DeviceReport, KernelTotal, LimitedBy, Matching, OverheadTotal, Report, Sampled, Seen, Total,
-    part_words, windows_words,
+    missing_words, part_words, windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -206,7 +206,7 @@ fn work_words(device: &DeviceReport) -> String {
     };
     let mut words = vec![timed(&device.kernels, "kernel") + &graphs];
     if device.graphs.count > 0 {
-        words.push(timed(&device.graphs, "launch of a graph as a whole"));
+        words.push(timed(&device.graphs, "graph launch") + ", each as a whole");
     }
     words.extend(device.copies.iter().map(copy_words));
     if device.memsets.count > 0 {
@@ -337,16 +337,8 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
     if let Some(why) = why_not(coverage) {
         return Some(format!("  not seen of {who}: {}", escaped(&why)));
     }
-    let missing = [
-        (coverage.lost, "lost, because gpuscope was too slow"),
-        (coverage.dropped, "dropped by CUPTI"),
-        (coverage.invalid, "without times that make sense"),
-        (coverage.malformed, "malformed"),
-    ];
-    let missing = missing.into_iter().filter(|(number, _)| *number > 0);
-    let mut words: Vec<String> = missing
-        .map(|(number, why)| format!("{} {why}", plural(number, "record")))
-        .collect();
+    let (lost, dropped) = (coverage.lost, coverage.dropped);
+    let mut words = missing_words(lost, dropped, coverage.invalid, coverage.malformed);
     if coverage.untimed_overheads > 0 {
         let number = plural(coverage.untimed_overheads, "record");
         words.push(format!(

@@ -16,7 +16,7 @@ use crate::model::summary::{Chosen, Copies, Function, Summary, UnderWay};
 use crate::section::text::Ink;
 use crate::section::{self, Cell, Table};
 use crate::text::fit::fit;
-use crate::text::quantity::{bytes, count, duration, escaped};
+use crate::text::quantity::{bytes, count, duration, escaped, plural};
 use std::fmt::Write;
 
 /// Rows shown for one layer; the rest is one line.
@@ -269,7 +269,16 @@ fn honesty_text(summary: &Summary, out: &mut String) {
             MORE_ROOM
         );
     } else {
-        out.push_str("\nlost: nothing\n");
+        let of_gpu = summary.gpu.iter().flat_map(|gpu| &gpu.coverage);
+        let missing = of_gpu.fold(0, |sum: u64, one| sum.saturating_add(one.missing()));
+        let _ = match missing {
+            0 => writeln!(out, "\nlost: nothing"),
+            _ => writeln!(
+                out,
+                "\nlost: no event of a call, but {} of what the GPU executed: see there",
+                plural(missing, "record")
+            ),
+        };
     }
     out.push_str(&under_way_text(&summary.under_way));
     if !summary.counted_only.is_empty() {

@@ -100,6 +100,21 @@ impl Coverage {
     }
 }
 
+/// Records that are missing, by why: for which there was no room, that CUPTI dropped, without times, without any sense.
+#[must_use]
+pub fn missing_words(lost: u64, dropped: u64, invalid: u64, malformed: u64) -> Vec<String> {
+    let missing = [
+        (lost, "lost, because gpuscope was too slow"),
+        (dropped, "dropped by CUPTI"),
+        (invalid, "without times that make sense"),
+        (malformed, "malformed"),
+    ];
+    let missing = missing.into_iter().filter(|(number, _)| *number > 0);
+    missing
+        .map(|(number, why)| format!("{} {why}", plural(number, "record")))
+        .collect()
+}
+
 impl Coverage {
     /// What the library in a process has written of itself.
     #[must_use]

@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::{Why, part_words, windows_words};
+use crate::model::activity::{Why, missing_words, part_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -176,10 +176,30 @@ pub struct Coverage {
     pub comm: String,
     /// Why nothing was seen of it; `None`: it was.
     pub why: Option<String>,
+    /// Records for which there was no room, that CUPTI dropped, without times that make sense, and without any sense.
+    pub lost: u64,
+    pub dropped: u64,
+    pub invalid: u64,
+    pub malformed: u64,
     /// Activities that began before the call whose turn it was.
     pub early: u64,
     /// `None`: they were recorded all the time.
     pub windows: Option<Windows>,
+}
+
+impl Coverage {
+    /// Records that are known to be missing.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        let all = [self.lost, self.dropped, self.invalid, self.malformed];
+        all.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Which these are; empty: none is.
+    #[must_use]
+    pub fn missing_words(&self) -> Vec<String> {
+        missing_words(self.lost, self.dropped, self.invalid, self.malformed)
+    }
 }
 
 /// Activities were recorded for a part of each period.

@@ -43,6 +43,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .chain(overheads(executed))
             .chain(matched(executed))
             .chain(unseen(executed))
+            .chain(missing(executed))
             .chain(early(executed))
             .collect(),
         table,
@@ -172,4 +173,16 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
 fn unseen(executed: &Executed) -> impl Iterator<Item = String> {
     let unseen = executed.coverage.iter();
     unseen.filter_map(|one| Some(format!("not seen of {} {}: {}", one.comm, one.pid, one.why.as_ref()?)))
+}
+
+fn missing(executed: &Executed) -> impl Iterator<Item = String> {
+    let missing = executed.coverage.iter().filter(|one| one.missing() > 0);
+    missing.map(|one| {
+        format!(
+            "missing of {} {}: {}",
+            one.comm,
+            one.pid,
+            one.missing_words().join(", ")
+        )
+    })
 }
