@@ -48,8 +48,14 @@ impl Tracer {
         let is_traced = self.engine.is_target(pid);
         if is_traced {
             self.engine.let_go(pid);
+            self.handle_notices();
         }
         is_traced
+    }
+
+    /// What a process has done until it was let go of is not all counted yet: what it does from now on would be taken for that.
+    pub(crate) fn is_leaving(&self, pid: u32) -> bool {
+        self.ended.contains(&pid)
     }
 
     /// Whether a process may be traced by nobody else as long as we trace it.

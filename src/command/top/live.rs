@@ -164,9 +164,10 @@ impl Live {
                 self.lent.insert(*pid, row.cloned());
             }
         }
+        let mut is_back = |pid: u32| !tracer.is_leaving(pid) && tracer.add_process(pid).is_ok();
+        let mut is_over = |pid: u32| discover::has_ended(pid) || is_back(pid);
         // who has it still has to leave first: then it is tried again
-        self.lent
-            .retain(|pid, _| wanted.contains(pid) || !discover::has_ended(*pid) && tracer.add_process(*pid).is_err());
+        self.lent.retain(|pid, _| wanted.contains(pid) || !is_over(*pid));
         wanted.clone()
     }
 
