@@ -20,7 +20,8 @@ from pathlib import Path
 GPUSCOPE, MODE, ROUNDS, SECONDS = sys.argv[1], sys.argv[2], int(sys.argv[3]), float(sys.argv[4])
 STEPS_A_SECOND = {"train": 130, "forward": 4500, "ddp": 1000}
 WAYS = {
-    "record": ["record", "--engine", "inside"],
+    "record": ["record", "--engine", "inside", "--gpu", "off"],
+    "record what is executed": ["record", "--engine", "inside", "--gpu", "on"],
     "leaks": ["leaks", "--engine", "inside"],
     "trace -q": ["trace", "-q", "--engine", "inside"],
     "record by the kernel": ["record", "--engine", "kernel", "--gpu", "off"],
