@@ -299,11 +299,11 @@ fn on_small_disk(command: &str) -> (std::process::Output, PathBuf, tempfile::Tem
 fn a_full_disk_ends_the_recording_and_not_the_command() {
     let gpusim = sim_text("gpusim");
     for (end, status) in [("", 125), ("; exit 7", 7)] {
-        let (done, copy, _folder) = on_small_disk(&format!("{gpusim} train 12000{end}"));
+        let (done, copy, _folder) = on_small_disk(&format!("{gpusim} train 20000{end}"));
         let stderr = String::from_utf8_lossy(&done.stderr);
         assert_eq!(done.status.code(), Some(status), "{stderr}");
         assert!(
-            String::from_utf8_lossy(&done.stdout).contains("train: 12000 steps"),
+            String::from_utf8_lossy(&done.stdout).contains("train: 20000 steps"),
             "{stderr}"
         );
         for what in [

@@ -54,7 +54,13 @@ fn a_launch_of_a_graph_is_one_activity_and_leads_to_its_call() {
         "{device}"
     );
     assert_eq!(ns(&device["graph_us"]), graphs_ns);
-    assert!(trace.stderr.contains(" of a graph as a whole"), "{}", trace.stderr);
+    let line = format!("; {launches} graph launches ");
+    let line = trace.stderr.lines().find(|text| text.contains(&line));
+    assert!(
+        line.is_some_and(|text| text.contains(", each as a whole")),
+        "{}",
+        trace.stderr
+    );
 }
 
 #[test]
