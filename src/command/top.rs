@@ -90,7 +90,7 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let wanted = looked_at.map(|pid| Wanted { pid, calls: false });
     if machine::programs_refused().is_none() {
         // before this thread gives up what a tracer needs
-        finder.look_at(wanted)?;
+        finder.look_at(wanted, false)?;
     }
     let mut live = Live::start(args, &live::sampler(args)?)?;
     let mut history = History::default();
@@ -105,8 +105,8 @@ fn print(args: &TopArgs, user: Option<String>) -> Result<ExitCode> {
     let close = args.pids.first().map(|pid| Close { pid: *pid, older });
     state.single = older;
     history.take(&mut live.look(close));
-    live.lend(&looked_at.into_iter().collect());
-    finder.look_at(wanted)?;
+    let alone = live.lend(&looked_at.into_iter().collect());
+    finder.look_at(wanted, alone)?;
     let mut due = Instant::now() + args.delay;
     let (mut found, until) = (None, due + FINDINGS_LATE);
     while !wakes.end() && !output.closed() {

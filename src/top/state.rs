@@ -190,6 +190,9 @@ impl State {
     /// Keeps the selection on something that is there.
     pub(crate) fn settle(&mut self, frame: &Frame, room: usize) {
         let rows = self.rows(frame);
+        if frame.attaching && rows.is_empty() {
+            return;
+        }
         let place = rows.iter().position(|(_, process)| Some(process.pid) == self.selected);
         let place = place.unwrap_or(0);
         self.selected = rows.get(place).map(|(_, process)| process.pid);

@@ -20,6 +20,8 @@ use std::time::Instant;
 
 /// Of processes that may not be looked at.
 const MOST_NAMED: usize = 3;
+/// Of handling notices, each of which ends by itself where there are very many.
+const MOST_TURNS: usize = 100;
 /// Of what a program's dynamic linker loads before all else.
 const PRELOAD: &str = "LD_PRELOAD";
 
@@ -44,10 +46,16 @@ impl Tracer {
 
     /// Leaves a process that runs on to another gpuscope: what it has done so far counts as if it had ended. False: it was not
     /// traced.
-    pub(crate) fn let_go(&mut self, pid: u32) -> bool {
+    pub(crate) fn leave_to_others(&mut self, pid: u32) -> bool {
         let is_traced = self.engine.is_target(pid);
         if is_traced {
             self.engine.let_go(pid);
+        }
+        // its end is among what is told now
+        for _ in 0..MOST_TURNS {
+            if !is_traced || self.ended.contains(&pid) {
+                break;
+            }
             self.handle_notices();
         }
         is_traced

@@ -12,7 +12,6 @@ use crate::command::running::Running;
 use crate::model::cost::Hits;
 use crate::model::snapshot::Snapshot;
 use crate::output::Output;
-use crate::probe::machine;
 use crate::record::Encoder;
 use crate::record::Meta;
 use crate::refusal::{self, NO_THREAD};
@@ -61,8 +60,8 @@ impl Write for Tail {
 #[derive(Default)]
 pub(super) struct Finder {
     search: Option<Search>,
-    /// Those that were told to end.
-    leaving: Vec<JoinHandle<()>>,
+    /// Those that were told to end, with their processes.
+    leaving: Vec<(u32, JoinHandle<()>)>,
 }
 
 struct Search {
@@ -74,21 +73,33 @@ struct Search {
 }
 
 impl Finder {
-    /// Looks at that process, or at none, from now on.
+    /// Looks at that process, or at none, from now on. `alone`: from inside, once whoever looked at one before has let go of it.
     ///
     /// # Errors
     /// There is no thread to be had.
-    pub(super) fn look_at(&mut self, wanted: Option<Wanted>) -> Result<()> {
+    pub(super) fn look_at(&mut self, wanted: Option<Wanted>, alone: bool) -> Result<()> {
         if self.search.as_ref().map(|search| search.wanted) == wanted {
             return Ok(());
         }
         if let Some(search) = self.search.take() {
             search.ends.store(true, Ordering::Release);
-            self.leaving.push(search.thread);
+            self.leaving.push((search.wanted.pid, search.thread));
         }
-        self.leaving.retain(|thread| !thread.is_finished());
-        self.search = wanted.map(Search::begin).transpose()?;
+        self.leaving.retain(|(_, thread)| !thread.is_finished());
+        if alone && !self.leaving.is_empty() {
+            return Ok(());
+        }
+        self.search = wanted.map(|wanted| Search::begin(wanted, alone)).transpose()?;
         Ok(())
+    }
+
+    /// Whether it looks at that process, or has not let go of it yet.
+    pub(super) fn has(&self, pid: u32) -> bool {
+        let leaving = self
+            .leaving
+            .iter()
+            .any(|(of, thread)| *of == pid && !thread.is_finished());
+        leaving || self.search.as_ref().is_some_and(|search| search.wanted.pid == pid)
     }
 
     /// What was found since this was last asked.
@@ -107,23 +118,23 @@ impl Finder {
 impl Drop for Finder {
     fn drop(&mut self) {
         // without a search no thread is started
-        let _ = self.look_at(None);
+        let _ = self.look_at(None, false);
         let until = Instant::now() + PATIENCE;
-        while Instant::now() < until && self.leaving.iter().any(|thread| !thread.is_finished()) {
+        while Instant::now() < until && self.leaving.iter().any(|(_, thread)| !thread.is_finished()) {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
 impl Search {
-    fn begin(wanted: Wanted) -> Result<Search> {
+    fn begin(wanted: Wanted, alone: bool) -> Result<Search> {
         let tail = Tail(Arc::new(Mutex::new(Calls::of(wanted.pid))));
         let shown = tail.clone();
         let ends = Arc::new(AtomicBool::new(false));
         let (tell, told) = channel();
         let is_over = Arc::clone(&ends);
         let look = move || {
-            if let Err(error) = search(wanted, &shown, &is_over, &tell) {
+            if let Err(error) = search(wanted, alone, &shown, &is_over, &tell) {
                 let why = refusal::message(&error).replace('\n', "; ");
                 // nobody is there to read it where both end
                 let _ = tell.send(Findings::refused(wanted.pid, why.clone()));
@@ -144,9 +155,9 @@ impl Search {
     }
 }
 
-fn search(wanted: Wanted, tail: &Tail, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
+fn search(wanted: Wanted, alone: bool, tail: &Tail, ends: &AtomicBool, tell: &Sender<Findings>) -> Result<()> {
     let pid = wanted.pid;
-    let (mut tracer, prices) = attached(wanted, tail)?;
+    let (mut tracer, prices) = attached(wanted, alone, tail)?;
     let began = Instant::now();
     let mut due = began + EVERY;
     while !ends.load(Ordering::Acquire) {
@@ -164,7 +175,7 @@ fn search(wanted: Wanted, tail: &Tail, ends: &AtomicBool, tell: &Sender<Findings
 }
 
 /// And what a hit of its probes costs. As `trace -p PID` does, with call stacks as `record` has them.
-fn attached(Wanted { pid, calls }: Wanted, tail: &Tail) -> Result<(Tracer, Vec<Hits>)> {
+fn attached(Wanted { pid, calls }: Wanted, alone: bool, tail: &Tail) -> Result<(Tracer, Vec<Hits>)> {
     let pids = [pid];
     let running = Running {
         pids: &pids,
@@ -177,9 +188,9 @@ fn attached(Wanted { pid, calls }: Wanted, tail: &Tail) -> Result<(Tracer, Vec<H
     };
     // it runs already, and is not to be held up again by what looks at it twice
     options.which.whose.no_hold = true;
-    options.which.whose.engine = match machine::programs_refused() {
-        Some(_) => EngineChoice::Inside,
-        None => EngineChoice::Kernel,
+    options.which.whose.engine = match alone {
+        true => EngineChoice::Inside,
+        false => EngineChoice::Kernel,
     };
     let subject = Subject::Running(running.scope()?);
     let output = Output::to(Box::new(tail.clone()), Path::new("the screen"));

@@ -20,12 +20,21 @@ pub(super) struct Wish {
     pub(crate) lent: BTreeSet<u32>,
 }
 
+/// What was done about processes that are to be left to others.
+#[derive(Debug, Clone, Copy, Default)]
+struct Answer {
+    /// Of the wish that it is an answer to.
+    number: u64,
+    /// A process is traced by one of us at a time.
+    alone: bool,
+}
+
 /// What both know.
 #[derive(Debug)]
 struct Shared {
-    wish: Mutex<Wish>,
-    /// Those that were left to others.
-    lent: Mutex<BTreeSet<u32>>,
+    /// With a number that changes with the processes to be left to others.
+    wish: Mutex<(u64, Wish)>,
+    answer: Mutex<Answer>,
     ends: AtomicBool,
 }
 
@@ -58,8 +67,8 @@ pub(super) fn handover(delay: Duration) -> (Looker, Drawer) {
         lent: BTreeSet::new(),
     };
     let shared = Arc::new(Shared {
-        wish: Mutex::new(wish),
-        lent: Mutex::default(),
+        wish: Mutex::new((1, wish)),
+        answer: Mutex::default(),
         ends: AtomicBool::new(false),
     });
     let (give, take) = channel();
@@ -76,17 +85,17 @@ pub(super) fn handover(delay: Duration) -> (Looker, Drawer) {
 }
 
 impl Looker {
-    /// What is wanted; that it is wanted at once is told one time.
-    pub(super) fn take_wish(&self) -> Wish {
+    /// What is wanted, with its number; that it is wanted at once is told one time.
+    pub(super) fn take_wish(&self) -> (u64, Wish) {
         let mut wish = self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = wish.clone();
-        wish.now = false;
+        wish.1.now = false;
         taken
     }
 
-    /// These are left to others.
-    pub(super) fn lend(&self, lent: BTreeSet<u32>) {
-        *self.shared.lent.lock().unwrap_or_else(PoisonError::into_inner) = lent;
+    /// What wish `number` wants to be left to others is left to them. `alone`: otherwise it could not be traced by them.
+    pub(super) fn lent(&self, number: u64, alone: bool) {
+        *self.shared.answer.lock().unwrap_or_else(PoisonError::into_inner) = Answer { number, alone };
     }
 
     /// For who looks before this one can.
@@ -141,13 +150,24 @@ impl Drawer {
     }
 
     pub(super) fn want(&self, wish: Wish) {
-        *self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner) = wish;
+        let mut own = self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = own.0 + u64::from(own.1.lent != wish.lent);
+        *own = (number, wish);
     }
 
-    /// Whether that process was left to others, as was wished.
-    pub(super) fn is_lent(&self, pid: u32) -> bool {
-        let lent = self.shared.lent.lock().unwrap_or_else(PoisonError::into_inner);
-        lent.contains(&pid)
+    /// Whether all that was wished last is left to others.
+    pub(super) fn has_lent(&self) -> bool {
+        let number = self.shared.wish.lock().unwrap_or_else(PoisonError::into_inner).0;
+        self.answer().number == number
+    }
+
+    /// Whether a process is traced by one of us at a time.
+    pub(super) fn traces_alone(&self) -> bool {
+        self.answer().alone
+    }
+
+    fn answer(&self) -> Answer {
+        *self.shared.answer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the other one has ended.
@@ -169,12 +189,31 @@ mod tests {
     #[test]
     fn the_newest_frame_is_taken_and_a_wish_for_now_is_told_once() {
         let (looker, mut drawer) = handover(Duration::from_secs(1));
-        assert!(looker.take_wish().now && !looker.take_wish().now);
+        assert!(looker.take_wish().1.now && !looker.take_wish().1.now);
         assert!(drawer.take_frame().is_none());
         for at in [1.0, 2.0] {
             looker.give(Frame { at, ..Frame::default() });
         }
         assert_eq!(drawer.take_frame().map(|frame| frame.at), Some(2.0));
+    }
+
+    #[test]
+    fn an_answer_to_an_older_wish_is_none() {
+        let (looker, drawer) = handover(Duration::from_secs(1));
+        let wish = |pids: &[u32]| Wish {
+            lent: pids.iter().copied().collect(),
+            ..looker.take_wish().1
+        };
+        drawer.want(wish(&[7]));
+        let (number, _) = looker.take_wish();
+        assert!(!drawer.has_lent());
+        looker.lent(number, true);
+        assert!(drawer.has_lent() && drawer.traces_alone());
+        drawer.want(wish(&[7]));
+        assert!(drawer.has_lent(), "the same processes");
+        drawer.want(wish(&[]));
+        drawer.want(wish(&[7]));
+        assert!(!drawer.has_lent(), "it may have been taken back in between");
     }
 
     #[test]

@@ -65,8 +65,8 @@ fn look(args: &TopArgs, looker: &Looker) -> Result<()> {
     let mut live = attached(args, looker)?;
     let (mut looks, mut due) = (0u64, Instant::now());
     while !looker.ends() {
-        let wish = looker.take_wish();
-        looker.lend(live.lend(&wish.lent));
+        let (number, wish) = looker.take_wish();
+        looker.lent(number, live.lend(&wish.lent));
         if wish.now || Instant::now() >= due {
             looks += 1;
             looker.give(live.look(wish.close));
@@ -236,17 +236,6 @@ impl Session {
 
     /// Has looked at what is chosen; at once where nothing is known of it.
     fn want(&mut self) {
-        let (calls, findings) = (self.state.calls, self.state.findings);
-        let looked_at = calls.or(findings);
-        let wanted = looked_at.map(|pid| Wanted {
-            pid,
-            calls: calls.is_some(),
-        });
-        let wanted = wanted.filter(|wanted| self.drawer.is_lent(wanted.pid));
-        if let Err(error) = self.finder.look_at(wanted) {
-            (self.state.findings, self.state.calls) = (None, None);
-            self.say(refusal::message(&error));
-        }
         if self.state.findings.is_none() && self.frame.findings.is_some() {
             Arc::make_mut(&mut self.frame).findings = None;
             self.dirty = true;
@@ -258,6 +247,7 @@ impl Session {
         let older = self.state.single;
         let close = self.state.selected.filter(|_| self.state.pane);
         let close = close.map(|pid| Close { pid, older });
+        let looked_at = self.look_at();
         let asked = self.pending.map(|(pid, _)| pid);
         let lent: BTreeSet<u32> = self.children.processes().chain(looked_at).chain(asked).collect();
         let wanted = (close, self.state.delay, lent);
@@ -270,13 +260,43 @@ impl Session {
             });
             self.wanted = wanted;
         }
+        self.look_closely();
         self.act_on_pending();
+    }
+
+    /// The process whose calls are wanted; none where it is traced by another one of ours, who has to be alone with it.
+    fn look_at(&mut self) -> Option<u32> {
+        let pid = self.state.calls.or(self.state.findings)?;
+        let alone = self.drawer.traces_alone();
+        if alone && self.children.processes().any(|of| of == pid) {
+            (self.state.findings, self.state.calls) = (None, None);
+            self.say(format!(
+                "{pid} is being recorded or reported: it is traced by one at a time; r ends a recording"
+            ));
+            return None;
+        }
+        Some(pid)
+    }
+
+    /// Begins to look as soon as the process is left to it.
+    fn look_closely(&mut self) {
+        let (calls, findings) = (self.state.calls, self.state.findings);
+        let wanted = calls.or(findings).map(|pid| Wanted {
+            pid,
+            calls: calls.is_some(),
+        });
+        let wanted = wanted.filter(|_| self.drawer.has_lent());
+        if let Err(error) = self.finder.look_at(wanted, self.drawer.traces_alone()) {
+            (self.state.findings, self.state.calls) = (None, None);
+            self.say(refusal::message(&error));
+        }
     }
 
     /// Begins what was asked for as soon as its process is left to it.
     fn act_on_pending(&mut self) {
-        let is_lent = |(pid, _): &mut (u32, Task)| self.drawer.is_lent(*pid);
-        let Some((pid, task)) = self.pending.take_if(is_lent) else {
+        let waits = self.drawer.traces_alone();
+        let may = |(pid, _): &mut (u32, Task)| self.drawer.has_lent() && !(waits && self.finder.has(*pid));
+        let Some((pid, task)) = self.pending.take_if(may) else {
             return;
         };
         let said = match task {
@@ -284,6 +304,22 @@ impl Session {
             Task::Leaks => self.children.leaks(pid),
         };
         self.say(said.unwrap_or_else(|error| refusal::message(&error)));
+    }
+
+    /// Begins that, unless the process is traced by another one of ours, who has to be alone with it.
+    fn begin(&mut self, pid: u32, task: Task) {
+        let alone = self.drawer.traces_alone();
+        if alone && [self.state.calls, self.state.findings].contains(&Some(pid)) {
+            self.say(format!(
+                "the calls of {pid} are looked at: it is traced by one at a time; Esc ends that first"
+            ));
+        } else if alone && self.children.processes().any(|of| of == pid) {
+            self.say(format!(
+                "{pid} is being recorded or reported: it is traced by one at a time"
+            ));
+        } else {
+            self.pending = Some((pid, task));
+        }
     }
 
     fn act(&mut self, action: Action) -> Result<()> {
@@ -294,9 +330,9 @@ impl Session {
             Action::Kill(pid) => self.kill(pid),
             Action::Record(pid) => match self.children.end_recording(pid) {
                 Some(said) => self.say(said),
-                None => self.pending = Some((pid, Task::Recording)),
+                None => self.begin(pid, Task::Recording),
             },
-            Action::Leaks(pid) => self.pending = Some((pid, Task::Leaks)),
+            Action::Leaks(pid) => self.begin(pid, Task::Leaks),
             Action::Nothing | Action::Seek(_) => {}
         }
         Ok(())

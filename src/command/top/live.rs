@@ -12,6 +12,7 @@ use crate::discover;
 use crate::inside::standby::{self, Standby};
 use crate::model::memory::Wanted;
 use crate::model::open::LONG_NS;
+use crate::owner::Stat;
 use crate::probe::machine;
 use crate::refusal;
 use crate::serve::config::Config;
@@ -25,6 +26,7 @@ use crate::user;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,7 +53,7 @@ const OWN_ALONE: &str =
     "without root (sudo gpuscope top) your own programs that gpuscope preload -- CMD starts are traced";
 /// Of a row of which no pace is known.
 const LENT: &str = "is traced by one gpuscope at a time: while its calls are looked at, or a recording or report of it is made, its \
-    row stands still, and then it counts anew";
+    row stands still, and then its memory counts anew";
 /// Nobody ends a wait before its time.
 const NO_BELL: i32 = -1;
 /// Of one process.
@@ -69,6 +71,26 @@ pub(super) struct Close {
     pub pid: u32,
     /// Its allocations one by one, those that are as old.
     pub older: Option<Duration>,
+}
+
+/// A process that others of ours trace.
+struct Lent {
+    /// What was known of it.
+    row: Option<Process>,
+    /// When it began: another one may have its number later.
+    started: Option<u64>,
+}
+
+impl Lent {
+    fn is_over(&self, pid: u32) -> bool {
+        started(pid).is_none_or(|now| self.started != Some(now))
+    }
+}
+
+/// `None`: it is gone.
+fn started(pid: u32) -> Option<u64> {
+    let stat = Stat::read(&Path::new("/proc").join(pid.to_string()))?;
+    (!stat.ended).then_some(stat.start_ticks)
 }
 
 /// Frames of what happens now.
@@ -89,7 +111,9 @@ pub(super) struct Live {
     sought: Instant,
     number: u64,
     /// Processes that others of ours trace meanwhile, with what was known of them.
-    lent: BTreeMap<u32, Option<Process>>,
+    lent: BTreeMap<u32, Lent>,
+    /// Those that are to be left to others, whether they were ours or not.
+    wanted: BTreeSet<u32>,
     /// What was known of processes at the last look, where it may be wanted again.
     rows: Vec<Process>,
 }
@@ -141,6 +165,7 @@ impl Live {
             sought: Instant::now(),
             number: 0,
             lent: BTreeMap::new(),
+            wanted: BTreeSet::new(),
             rows: Vec::new(),
         }
     }
@@ -154,21 +179,24 @@ impl Live {
         self.gatherer.step(NO_BELL)
     }
 
-    /// Leaves `wanted` to others of ours, and takes back what they have done with; those that are theirs now.
-    pub(super) fn lend(&mut self, wanted: &BTreeSet<u32>) -> BTreeSet<u32> {
+    /// Leaves `wanted` to others of ours, where a process is traced by one of us at a time, and takes back what they have done with.
+    /// Whether that is so.
+    pub(super) fn lend(&mut self, wanted: &BTreeSet<u32>) -> bool {
+        self.wanted.clone_from(wanted);
         let tracer = self.gatherer.tracer.as_mut().filter(|tracer| tracer.traces_alone());
-        let Some(tracer) = tracer else { return wanted.clone() };
+        let Some(tracer) = tracer else { return false };
         for pid in wanted {
-            if !self.lent.contains_key(pid) && tracer.let_go(*pid) {
-                let row = self.rows.iter().find(|process| process.pid == *pid);
-                self.lent.insert(*pid, row.cloned());
+            if !self.lent.contains_key(pid) && tracer.leave_to_others(*pid) {
+                let row = self.rows.iter().find(|process| process.pid == *pid).cloned();
+                let started = started(*pid);
+                self.lent.insert(*pid, Lent { row, started });
             }
         }
         let mut is_back = |pid: u32| !tracer.is_leaving(pid) && tracer.add_process(pid).is_ok();
-        let mut is_over = |pid: u32| discover::has_ended(pid) || is_back(pid);
         // who has it still has to leave first: then it is tried again
-        self.lent.retain(|pid, _| wanted.contains(pid) || !is_over(*pid));
-        wanted.clone()
+        self.lent
+            .retain(|pid, lent| !lent.is_over(*pid) && (wanted.contains(pid) || !is_back(*pid)));
+        true
     }
 
     /// Everything as it is now, with a close look at one process.
@@ -239,13 +267,16 @@ impl Live {
 
     /// Rows of processes that others trace stand still.
     fn keep_lent(&mut self, frame: &mut Frame) {
-        for (pid, known) in &self.lent {
+        for (pid, lent) in &self.lent {
             let place = frame.processes.iter().position(|process| process.pid == *pid);
             let now = place.map(|place| frame.processes.remove(place));
-            frame.processes.extend(known.clone().map(|row| row.lent(now)));
+            let row = lent.row.clone().or_else(|| now.clone());
+            frame.processes.extend(row.map(|row| row.lent(now)));
             frame.notes.insert(0, format!("process {pid} {LENT}"));
-            // what it gives them is not seen
-            frame.devices.iter_mut().for_each(|device| device.busy_at_most = None);
+            // what it gives them and takes of them is not seen
+            for device in &mut frame.devices {
+                (device.busy_at_most, device.tracked_bytes, device.unattributed_bytes) = (None, None, None);
+            }
         }
         if self.gatherer.tracer.as_ref().is_some_and(Tracer::traces_alone) {
             self.rows.clone_from(&frame.processes);
@@ -298,7 +329,7 @@ impl Live {
         let Some(tracer) = self.gatherer.tracer.as_mut() else {
             return;
         };
-        for pid in carriers() {
+        for pid in carriers().into_iter().filter(|pid| !self.wanted.contains(pid)) {
             // one that cannot be woken is not asked again
             if known.insert(pid) {
                 drop(tracer.add_process(pid));

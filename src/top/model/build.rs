@@ -148,7 +148,9 @@ pub(crate) fn owners(samples: &[Sample], rates: &Rates) -> Vec<Process> {
     let name = |(owner, mut process): (&Owner, Process)| {
         process.settle(owner);
         process.command = who(owner);
-        // they may not be counted
+        // calls may not be counted
+        process.traced |=
+            process.launches.is_some() || process.held_bytes.is_some() || process.waiting_seconds.is_some();
         process.errors = process.errors.filter(|_| has_failures);
         process
     };

@@ -49,7 +49,12 @@ impl History {
     pub(crate) fn take(&mut self, frame: &mut Frame) {
         let at = frame.elapsed_seconds;
         let horizon = at - SPAN;
-        for process in frame.processes.iter_mut().filter(|process| !process.lent) {
+        for process in &mut frame.processes {
+            if process.lent {
+                // what comes after it does not go on from what was before
+                self.processes.remove(&process.pid);
+                continue;
+            }
             let past = self.processes.entry(process.pid).or_default();
             process.growth_bytes_per_second = growth(past, process, at);
             past.push_back(Point::of(process, at));

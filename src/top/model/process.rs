@@ -40,7 +40,7 @@ pub(crate) struct Process {
     #[serde(skip)]
     pub quiet: bool,
     /// Another gpuscope of ours traces it: what it did until then is what is known.
-    #[serde(skip)]
+    #[serde(rename = "stands_still")]
     pub(crate) lent: bool,
     /// The nearest first.
     #[serde(skip)]

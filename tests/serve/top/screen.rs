@@ -204,6 +204,19 @@ fn without_rights_own_programs_are_looked_at_as_closely_and_counted_again_afterw
     terminal.until("its calls, and a row without paces", |screen| {
         screen.contains("cuLaunchKernel(f=") && stands_still(screen) && !launches(screen, "s-late")
     });
+    terminal.press(&["r"]);
+    terminal.until("that one excludes the other", |screen| {
+        screen.contains("Esc ends that first")
+    });
+    // at once again: who looked before has to let go of it first
+    terminal.press(&["Escape"]);
+    // together they are Alt and s
+    std::thread::sleep(Duration::from_millis(100));
+    terminal.press(&["s"]);
+    std::thread::sleep(Duration::from_secs(2));
+    terminal.until("its calls again", |screen| {
+        screen.contains("cuLaunchKernel(f=") && stands_still(screen) && !screen.contains("not traced")
+    });
     terminal.press(&["Escape", "Escape"]);
     terminal.until("paces again", |screen| {
         !stands_still(screen) && launches(screen, "s-late")

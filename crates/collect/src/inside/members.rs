@@ -119,6 +119,11 @@ impl Members {
         }
     }
 
+    /// Whether we stand at the door of a process.
+    pub(super) fn stands_at(&self, tgid: u32) -> bool {
+        self.doors.iter().any(|door| door.pid == tgid)
+    }
+
     /// Those who were knocked at and have not followed yet.
     pub(super) fn awaited(&self) -> Vec<u32> {
         let doors = self.doors.iter().filter(|door| !door.has_joined());

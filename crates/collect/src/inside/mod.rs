@@ -91,12 +91,10 @@ impl Inside {
     /// This process is to be traced: it joins, or it stands by, and we stand at its door.
     fn expect(&self, pid: u32) -> Result<()> {
         let mut members = self.shared.members();
-        let is_new = members.targets.insert(pid);
-        let door = is_new.then(|| Door::of(pid)).transpose();
-        let door = door.inspect_err(|_| {
-            members.targets.remove(&pid);
-        })?;
-        if let Some(mut door) = door.flatten() {
+        if members.targets.contains(&pid) {
+            return Ok(());
+        }
+        if let Some(mut door) = Door::of(pid)? {
             let owner = std::fs::metadata(format!("/proc/{pid}"))?.uid();
             self.shared.admit(owner);
             if owner != crate::user::effective() {
@@ -107,6 +105,7 @@ impl Inside {
             }
             members.doors.push(door);
         }
+        members.targets.insert(pid);
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use super::causes;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
-    CopyTotal, Coverage, DeviceReport, KernelTotal, LimitedBy, Matching, OverheadTotal, Report, Sampled, Seen, Total,
-    missing_words, part_words, windows_words,
+    BROKEN_OFF, CopyTotal, Coverage, DeviceReport, KernelTotal, LimitedBy, Matching, OverheadTotal, Report, Sampled,
+    Seen, Total, missing_words, part_words, windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -353,7 +353,7 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
         words.push("some of the idle time is none: records came seconds later than others".to_owned());
     }
     if coverage.broken_off {
-        words.push("the last records, because the process ended without handing them over".to_owned());
+        words.push(BROKEN_OFF.to_owned());
     }
     (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
 }

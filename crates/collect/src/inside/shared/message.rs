@@ -28,7 +28,9 @@ impl Shared {
         let mut members = self.members();
         let is_expected = self.is_expected(&members, &caller);
         match message.kind {
-            MESSAGE_PROGRAM | MESSAGE_CHILD | MESSAGE_LATE if is_expected => self.let_in(&mut members, caller, message),
+            MESSAGE_PROGRAM | MESSAGE_CHILD if is_expected => self.let_in(&mut members, caller, message),
+            // who was left to another gpuscope meanwhile is not ours
+            MESSAGE_LATE if is_expected && members.stands_at(caller.pid) => self.let_in(&mut members, caller, message),
             // what measures for us has nothing that we would look at, and we may be waiting for it
             MESSAGE_LIBRARIES if is_ourselves(caller.pid) => drop(caller.answer(true, None)),
             MESSAGE_LIBRARIES if members.targets.contains(&caller.pid) => self.let_wait(&mut members, caller, message),

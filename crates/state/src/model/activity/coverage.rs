@@ -100,6 +100,9 @@ impl Coverage {
     }
 }
 
+/// What is missing of a process that ended without handing over the rest.
+pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
+
 /// Records that are missing, by why: for which there was no room, that CUPTI dropped, without times, without any sense.
 #[must_use]
 pub fn missing_words(lost: u64, dropped: u64, invalid: u64, malformed: u64) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What devices have executed, as a summary says it.
 
 use super::{ns, optional_ns};
-use crate::model::activity::{Why, missing_words, part_words, windows_words};
+use crate::model::activity::{BROKEN_OFF, Why, missing_words, part_words, windows_words};
 use crate::model::work::Certainty;
 use serde::{Deserialize, Serialize};
 
@@ -181,6 +181,8 @@ pub struct Coverage {
     pub dropped: u64,
     pub invalid: u64,
     pub malformed: u64,
+    /// The process ended without handing over its last records.
+    pub broken_off: bool,
     /// Activities that began before the call whose turn it was.
     pub early: u64,
     /// `None`: they were recorded all the time.
@@ -192,13 +194,15 @@ impl Coverage {
     #[must_use]
     pub fn missing(&self) -> u64 {
         let all = [self.lost, self.dropped, self.invalid, self.malformed];
-        all.into_iter().fold(0, u64::saturating_add)
+        all.into_iter().fold(u64::from(self.broken_off), u64::saturating_add)
     }
 
     /// Which these are; empty: none is.
     #[must_use]
     pub fn missing_words(&self) -> Vec<String> {
-        missing_words(self.lost, self.dropped, self.invalid, self.malformed)
+        let mut words = missing_words(self.lost, self.dropped, self.invalid, self.malformed);
+        words.extend(self.broken_off.then(|| BROKEN_OFF.to_owned()));
+        words
     }
 }
 
