@@ -14,6 +14,8 @@ Examples:
       only what the driver says of devices: no probes, no privileges
   sudo gpuscope serve --collect '!memory,!launches'
       all but these
+  sudo gpuscope serve --collect +sites
+      the usual ones, and at which lines of programs threads wait
   sudo gpuscope serve --listen 0.0.0.0:9748 --web-config web.yml
       for other machines, too, with TLS and passwords
   sudo gpuscope serve --otlp http://collector:4318/v1/metrics
@@ -41,7 +43,8 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, or the configuration is right; 1 fail
 
 #[derive(Clone, Debug, Default, Args)]
 pub struct ServeArgs {
-    /// Collectors, separated by commas; ! before a name leaves it out [default: all but getters, buckets and driver]
+    /// Collectors, separated by commas; ! before a name leaves it out, + adds it to the usual ones [default: all but getters,
+    /// buckets, driver and sites]
     #[arg(long, value_name = "NAMES", help_heading = "What is measured")]
     pub collect: Vec<String>,
     /// Calls of runtime (libcudart: what was written), driver (libcuda: what happened), kernel (as --collect driver), or

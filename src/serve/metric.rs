@@ -19,6 +19,8 @@ pub enum Collector {
     Launches,
     Copies,
     Sync,
+    /// At which lines of programs these waits are.
+    Sites,
     /// Calls to NVIDIA's kernel driver.
     Driver,
     Nvml,
@@ -39,6 +41,7 @@ impl Collector {
         Collector::Launches,
         Collector::Copies,
         Collector::Sync,
+        Collector::Sites,
         Collector::Driver,
         Collector::Nvml,
         Collector::Reserved,
@@ -49,8 +52,12 @@ impl Collector {
     /// Whether it is on where nobody says anything else.
     #[must_use]
     pub(crate) fn is_usual(self) -> bool {
-        // two slow programs down that have nothing to do with a GPU, or little; one adds three times as many series
-        !matches!(self, Collector::Getters | Collector::Driver | Collector::Buckets)
+        // two slow programs down that have nothing to do with a GPU, or little; one adds three times as many series, one reads
+        // call stacks
+        !matches!(
+            self,
+            Collector::Getters | Collector::Driver | Collector::Buckets | Collector::Sites
+        )
     }
 
     /// As written after `--collect`.
@@ -65,6 +72,7 @@ impl Collector {
             Collector::Launches => "launches",
             Collector::Copies => "copies",
             Collector::Sync => "sync",
+            Collector::Sites => "sites",
             Collector::Driver => "driver",
             Collector::Nvml => "nvml",
             Collector::Reserved => "reserved",

@@ -30,6 +30,10 @@ fn about(collector: Collector) -> &'static str {
         Collector::Launches => "Kernels and graphs. Needs probes.",
         Collector::Copies => "Copies and their bandwidth. Needs probes.",
         Collector::Sync => "Waiting, and idle time inferred from it. Needs probes.",
+        Collector::Sites => {
+            "At which lines of programs they wait. Off unless named: the call stacks of calls that copy or wait for 20 µs or longer are read, \
+             five thousand a second at most. Needs probes."
+        }
         Collector::Driver => {
             "What programs ask of NVIDIA's kernel driver. Off unless named: each ioctl of every program of the machine \
              takes a little longer. Needs the tracepoints of system calls; `gpuscope_api_driver_seconds_total` needs \

@@ -5,6 +5,7 @@
 
 mod census;
 mod holding;
+mod places;
 
 pub(crate) use census::Census;
 
@@ -23,6 +24,7 @@ use crate::owner::{Directory, Owner};
 use crate::rows::RunRows;
 use crate::wire::{self, DriverShare, Notice, ShareKey, TotalKey};
 use holding::uses;
+use places::Places;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +40,7 @@ pub(super) struct FleetPlane {
     prices: Vec<Hits>,
     earlier: Earlier,
     wasted: Wasted,
+    places: Places,
     /// Processes that made calls, as of the last reading.
     seen: HashSet<u32>,
     /// How many of them have called CUDA.
@@ -82,6 +85,8 @@ impl FleetPlane {
         for report in work.take_ended() {
             let mut sums = Sums::default();
             report.add_to(&mut sums);
+            self.places
+                .add_to(&mut sums, report.pid, &report.waits_at(), &mut memory.sites);
             let (idle, uses) = (report.idle_time(), uses(memory.reading(report.pid)));
             let waste = self.wasted.count_last(report.pid, &idle.reasons, idle.inferred, &uses);
             sums.add_waste(&waste);
@@ -139,6 +144,7 @@ impl Tracer {
             prices,
             earlier: Earlier::default(),
             wasted: Wasted::default(),
+            places: Places::default(),
             seen: HashSet::new(),
             callers: 0,
             looked: Instant::now(),
@@ -191,6 +197,7 @@ impl Tracer {
         }
         if let Some(fleet) = self.fleet.as_mut() {
             fleet.directory.executed(pid);
+            fleet.places.forget(pid);
         }
     }
 
@@ -214,6 +221,8 @@ impl Tracer {
             fleet.directory.forget(pid);
             fleet.seen.remove(&pid);
             fleet.earlier.forget(pid);
+            fleet.places.forget(pid);
+            self.memory.sites.forget_sites(pid);
             self.memory.forget_reading(pid);
         }
     }

@@ -3,6 +3,7 @@
 //! Owns which stacks are kept, and for how long. How they are read and named is [`crate::stack`]'s business.
 
 use crate::engine::Engine;
+use crate::frame::lines::frame_place;
 use crate::frame::{Frame, Shown};
 use crate::model::memory::Report;
 use crate::probe::attach::Name;
@@ -10,6 +11,7 @@ use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
@@ -28,8 +30,8 @@ pub(super) struct SitePlane {
     resolver: Resolver,
     /// By id.
     sites: HashMap<u64, Kept>,
-    /// Processes that have call sites.
-    owners: HashSet<u32>,
+    /// Call sites of processes.
+    owners: HashMap<u32, Vec<u64>>,
     /// Those of them that have ended, whose call sites still take room in the kernel.
     ended: HashSet<u32>,
     /// Processes that have ended, and when it was noticed: what they mapped is needed until their last stacks are kept.
@@ -92,7 +94,7 @@ impl SitePlane {
     pub(super) fn ended(&mut self, pid: u32) {
         self.leaving.push((pid, Instant::now()));
         // most processes of a machine have none
-        if self.owners.remove(&pid) {
+        if self.owners.contains_key(&pid) {
             self.ended.insert(pid);
         }
     }
@@ -102,7 +104,7 @@ impl SitePlane {
         let Some(site) = SiteEvent::parse(record) else {
             return false;
         };
-        self.owners.insert(site.tgid);
+        self.owners.entry(site.tgid).or_default().push(site.id);
         self.sites.insert(site.id, self.resolver.keep(&site));
         self.shown.remove(&site.id);
         if self.recent.is_some() {
@@ -169,6 +171,25 @@ impl SitePlane {
         }
         self.shown.insert(site, Rc::clone(&shown));
         Some(shown)
+    }
+
+    /// The line of a program that a call came from; `None`: its stack is not known yet, or tells of none.
+    pub(super) fn place(&mut self, site: u64) -> Option<Arc<str>> {
+        // lines of Python come first anyway, and naming native code may take seconds
+        let python = self.sites.get(&site)?.python();
+        let place = match frame_place(&python) {
+            Some(place) => Some(place),
+            None => frame_place(&self.frames(site)?.frames),
+        };
+        place.map(Arc::from)
+    }
+
+    /// Nobody asks any more for stacks of a process that has ended.
+    pub(super) fn forget_sites(&mut self, pid: u32) {
+        for site in self.owners.remove(&pid).into_iter().flatten() {
+            self.sites.remove(&site);
+            self.shown.remove(&site);
+        }
     }
 
     /// Gives `report` the named stacks of all its sites, and of `more`.

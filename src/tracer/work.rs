@@ -9,7 +9,7 @@ use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Ledgers, Origin};
-use crate::model::work::{Call, Gap, IdleTime, ProcessReport, StreamName, Work};
+use crate::model::work::{Call, Gap, IdleTime, ProcessReport, StreamName, WaitAt, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
@@ -307,6 +307,11 @@ impl WorkPlane {
     /// not known.
     pub(super) fn add_to(&self, pid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
         self.model.add_to(pid, now, sums)
+    }
+
+    /// How long a living process has waited in which calls of which place.
+    pub(super) fn waits_at(&self, pid: u32) -> Vec<WaitAt> {
+        self.model.waits_at(pid)
     }
 
     /// A process has ended, and nobody told.

@@ -24,6 +24,8 @@ WAYS = {
     "record what is executed": ["record", "--engine", "inside", "--gpu", "on"],
     "leaks": ["leaks", "--engine", "inside"],
     "trace -q": ["trace", "-q", "--engine", "inside"],
+    "serve": ["serve", "--listen", "127.0.0.1:9748"],
+    "serve with sites": ["serve", "--listen", "127.0.0.1:9748", "--collect", "+sites"],
     "record by the kernel": ["record", "--engine", "kernel", "--gpu", "off"],
 }
 WAYS = {name: way for name, way in WAYS.items() if name in os.environ.get("CHOSEN", ";".join(WAYS)).split(";")}
@@ -38,7 +40,8 @@ def look(way: list[str], pids: list[int], folder: Path) -> tuple[int, int, str]:
     output = ["-o", str(folder / "now.arrows")] if way[0] == "record" else []
     (folder / "now.arrows").unlink(missing_ok=True)
     began = now()
-    with subprocess.Popen([GPUSCOPE, *way, *output, *(word for pid in pids for word in ("-p", str(pid)))], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    whose = [] if way[0] == "serve" else [word for pid in pids for word in ("-p", str(pid))]
+    with subprocess.Popen([GPUSCOPE, *way, *output, *whose], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                           text=True) as looking:
         time.sleep(SECONDS)
         ended = now()

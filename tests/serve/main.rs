@@ -30,6 +30,7 @@ mod queries;
 mod reserved;
 mod restart;
 mod rights;
+mod sites;
 mod slurm;
 mod soak;
 #[path = "../support/mod.rs"]

@@ -30,7 +30,7 @@ struct Scene {
 #[test]
 #[ignore = "needs root and BPF"]
 fn prometheus_answers_with_the_ledgers_numbers() {
-    let everything = "api,getters,buckets,errors,memory,launches,copies,sync,driver,nvml,reserved,xid,self";
+    let everything = "api,getters,buckets,errors,memory,launches,copies,sync,sites,driver,nvml,reserved,xid,self";
     let kubelet = Kubelet::start(&[("ml", "q-idle", "main", FIRST_GPU)]);
     let socket = kubelet.socket();
     let socket = socket.to_str().expect("UTF-8");

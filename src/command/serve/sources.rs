@@ -26,6 +26,9 @@ const RING: u32 = 2 << 20;
 /// The same where their reader also has every call to take in.
 const LONG_RING: u32 = 16 << 20;
 
+/// Of calls that copy or wait, of all processes together.
+const STACKS_PER_SECOND: u32 = 5000;
+
 /// Starts what asks NVML; `None`: nobody wants to know.
 ///
 /// # Errors
@@ -92,7 +95,10 @@ pub(super) fn tracer(
     let rows = RunRows::new(catalog, filter(config)?, wish(config), prepare::SPARE_ROWS);
     let keeps = config.keep.time.is_some();
     let mut setup = prepare::fleet_setup(if keeps { LONG_RING } else { RING }, scope)?;
-    setup.sites.stacks_per_second = config.stacks_per_second;
+    setup.sites.stacks_per_second = match config.collect.contains(&Collector::Sites) {
+        true => config.stacks_per_second.max(STACKS_PER_SECOND),
+        false => config.stacks_per_second,
+    };
     if keeps {
         setup.ring_bytes = prepare::CALL_RING as u32;
     }
@@ -107,8 +113,7 @@ pub(super) fn tracer(
     if let Some(reason) = probe::machine::returns_refused() {
         tracer.declare_unseen(format!("results, durations, memory and copies: {reason}"));
     }
-    let work = [Collector::Copies, Collector::Sync].map(|collector| config.collect.contains(&collector));
-    if work.contains(&true) && !traces_driver(config) {
+    if follows_work(config) && !traces_driver(config) {
         let words = "copies and waits: they are seen in the driver, which --layer leaves out";
         tracer.declare_unseen(words.to_owned());
     }
@@ -153,11 +158,18 @@ fn functions(config: &Config) -> Result<Filter> {
     }
     let roles = Roles {
         memory: collects(Collector::Memory),
-        work: collects(Collector::Copies) || collects(Collector::Sync),
+        work: follows_work(config),
         launches: collects(Collector::Launches),
         ioctls: false,
     };
     Filter::of_roles(roles, &config.layer)
+}
+
+/// Whether it is followed what GPUs are given to do.
+fn follows_work(config: &Config) -> bool {
+    [Collector::Copies, Collector::Sync, Collector::Sites]
+        .into_iter()
+        .any(|collector| config.collect.contains(&collector))
 }
 
 fn traces_driver(config: &Config) -> bool {
@@ -168,7 +180,7 @@ fn wish(config: &Config) -> Wish {
     let collects = |collector| config.collect.contains(&collector);
     let returns = probe::machine::returns_refused().is_none();
     let memory = returns && collects(Collector::Memory);
-    let work = returns && traces_driver(config) && (collects(Collector::Copies) || collects(Collector::Sync));
+    let work = returns && traces_driver(config) && follows_work(config);
     Wish {
         events: config.keep.time.is_some(),
         chatty: false,
@@ -180,7 +192,7 @@ fn wish(config: &Config) -> Wish {
         kernels: collects(Collector::Launches),
         work,
         launch_stacks: false,
-        sync_stacks: false,
+        sync_stacks: work && collects(Collector::Sites),
     }
 }
 

@@ -60,8 +60,8 @@ const NO_BELL: i32 = -1;
 const KERNELS: usize = 20;
 /// Single allocations that are shown.
 const SINGLE: usize = 1000;
-/// Of calls that allocate, of all processes together.
-const STACKS_PER_SECOND: u32 = 1000;
+/// Of calls that allocate or wait, of all processes together.
+const STACKS_PER_SECOND: u32 = 5000;
 /// How often it is looked for programs that carry the agent.
 const SEEK: Duration = Duration::from_secs(2);
 
@@ -349,6 +349,7 @@ fn config(args: &TopArgs) -> Config {
     usual.collect.remove(&Collector::Reserved);
     // these know how many calls were timed, which a mean needs
     usual.collect.insert(Collector::Buckets);
+    usual.collect.insert(Collector::Sites);
     Config {
         labels: LABELS.map(str::to_owned).to_vec(),
         nvml_interval: args.delay.max(NVML_LEAST),

@@ -20,14 +20,20 @@ pub(super) fn usual() -> impl Iterator<Item = Collector> {
     Collector::ALL.iter().copied().filter(|collector| collector.is_usual())
 }
 
-/// The collectors that are named, without those behind a `!`; the usual ones but those where nothing else is named.
+/// The collectors that are named, without those behind a `!`; where some are behind a `+`, or nothing else is named, the usual ones
+/// are among them.
 pub(super) fn chosen(setting: &Setting, mistakes: &mut Mistakes) -> BTreeSet<Collector> {
     let (mut named, mut left_out) = (BTreeSet::new(), BTreeSet::new());
-    let mut wrong = false;
+    let (mut wrong, mut adds) = (false, false);
     for word in &setting.words {
-        let (set, name) = match word.text.strip_prefix('!') {
-            Some(name) => (&mut left_out, name),
-            None => (&mut named, word.text.as_str()),
+        let text = word.text.as_str();
+        let (set, name) = match text.split_at_checked(1) {
+            Some(("!", name)) => (&mut left_out, name),
+            Some(("+", name)) => {
+                adds = true;
+                (&mut named, name)
+            }
+            _ => (&mut named, text),
         };
         match collector(name) {
             Ok(collector) => drop(set.insert(collector)),
@@ -37,7 +43,7 @@ pub(super) fn chosen(setting: &Setting, mistakes: &mut Mistakes) -> BTreeSet<Col
             }
         }
     }
-    if named.is_empty() && !left_out.is_empty() {
+    if adds || named.is_empty() && !left_out.is_empty() {
         named.extend(usual());
     }
     let chosen: BTreeSet<Collector> = named.difference(&left_out).copied().collect();

@@ -127,11 +127,26 @@ fn what_slows_others_down_is_measured_only_where_it_is_asked_for() {
         (Collector::Getters, "getters"),
         (Collector::Buckets, "buckets"),
         (Collector::Driver, "driver"),
+        (Collector::Sites, "sites"),
     ] {
         assert!(!usual.collect.contains(&collector), "{name}");
         assert_eq!(names(&flags(&["--collect", name]).unwrap()), [name]);
     }
     assert!(flags(&["--collect", "driver"]).unwrap().needs_probes());
+}
+
+#[test]
+fn what_is_behind_a_plus_is_measured_beside_the_usual() {
+    let usual = flags(&[]).unwrap().collect;
+    let with = |words: &str| flags(&["--collect", words]).unwrap().collect;
+    let mut more = usual.clone();
+    more.extend([Collector::Sites, Collector::Driver]);
+    assert_eq!(with("+sites,+driver"), more);
+    more.remove(&Collector::Driver);
+    more.remove(&Collector::Memory);
+    assert_eq!(with("+sites,!memory"), more);
+    assert_eq!(with("+api"), usual);
+    assert!(flags(&["--collect", "+"]).is_err() && flags(&["--collect", "+nothing"]).is_err());
 }
 
 #[test]
@@ -462,7 +477,7 @@ fn the_documentation_has_the_default_of_every_key() {
         let words = value.trim_matches(['[', ']']).replace(['"', ' '], "");
         let default = row(flag).split('|').nth(2).unwrap().replace('`', "");
         match *key {
-            "collect" => assert_eq!(default.trim(), "all but getters, buckets and driver"),
+            "collect" => assert_eq!(default.trim(), "all but getters, buckets, driver and sites"),
             "hooks" | "web_config" => assert_eq!(default.trim(), ""),
             _ => assert_eq!(default.trim(), words, "{key}"),
         }

@@ -16,12 +16,19 @@ pub(crate) struct Waited {
 impl Waited {
     /// Adds `value` of a sample of such waits; one of anything else adds nothing.
     pub(crate) fn add(&mut self, sample: &Sample, value: Option<f64>) {
-        let is_item = label(sample, "kind") == HiddenKind::Item.name();
-        let sum = match (sample.metric.name, is_item) {
-            ("gpuscope_sync_blocked_seconds_total", _) => &mut self.asked,
-            ("gpuscope_hidden_wait_seconds_total", true) => &mut self.items,
-            ("gpuscope_hidden_wait_seconds_total", false) => &mut self.hidden,
-            _ => return,
+        match sample.metric.name {
+            "gpuscope_sync_blocked_seconds_total" => self.note(None, value),
+            "gpuscope_hidden_wait_seconds_total" => self.note(Some(label(sample, "kind")), value),
+            _ => {}
+        }
+    }
+
+    /// Adds `value` of waits that were asked for, or of that kind of hidden ones.
+    pub(crate) fn note(&mut self, hidden: Option<&str>, value: Option<f64>) {
+        let sum = match hidden.map(|kind| kind == HiddenKind::Item.name()) {
+            None => &mut self.asked,
+            Some(true) => &mut self.items,
+            Some(false) => &mut self.hidden,
         };
         *sum = plus(*sum, value);
     }

@@ -89,6 +89,9 @@ impl Traced<'_> {
                 work::waits(self, reading, &mut samples);
                 work::waste(self, reading, &mut samples);
             }
+            if wanted(Collector::Sites) {
+                work::sites(self, reading, &mut samples);
+            }
             if wanted(Collector::Driver) {
                 driver::calls(self, reading, &mut samples);
                 driver::errors(self, reading, &mut samples);

@@ -36,7 +36,7 @@ fn traffic_of(sample: &Sample, catalog: &Catalog) -> Option<Traffic> {
             .map(|(_, value)| value.as_ref())
     };
     match sample.metric.collector {
-        Collector::Launches | Collector::Copies => Some(Traffic::Work),
+        Collector::Launches | Collector::Copies | Collector::Sites => Some(Traffic::Work),
         Collector::Sync => (!HELD.contains(&sample.metric.name)).then_some(Traffic::Work),
         Collector::Api | Collector::Buckets | Collector::Driver => label("class").and_then(Class::from_name)?.traffic(),
         Collector::Errors => {

@@ -1,7 +1,7 @@
 //! What GPUs are given to do: launches, copies, waits.
 
 use super::{Label, Traced};
-use crate::model::fleet::{Copied, Reading, Waited};
+use crate::model::fleet::{Copied, Reading, WaitOf, Waited};
 use crate::model::work::{Certainty, CopyClass};
 use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::metrics::work as table;
@@ -108,6 +108,27 @@ pub(super) fn waits(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
     }
 }
 
+/// Lines of programs that threads wait at.
+pub(super) fn sites(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
+    let mut samples = Samples { reading, to };
+    let waits = &reading.waits_at;
+    for ((of, site), ns) in &waits.named {
+        let wait = match of {
+            WaitOf::Asked(row) => function(traced, *row),
+            WaitOf::Hidden(kind) => kind.name(),
+        };
+        let labels = vec![wait.to_owned().into(), site.to_string().into()];
+        samples.seconds(&table::WAIT_SITE_SECONDS, labels, *ns);
+    }
+    if waits.other > 0 {
+        samples.seconds(
+            &table::WAIT_SITE_SECONDS,
+            vec!["other".into(), Label::default()],
+            waits.other,
+        );
+    }
+}
+
 /// Idle time by device and reason.
 pub(super) fn waste(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
     let mut samples = Samples { reading, to };
@@ -126,9 +147,15 @@ pub(super) fn waste(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
 fn by_function<'a>(traced: &Traced<'a>, reading: &Reading) -> BTreeMap<&'a str, Waited> {
     let mut by_function: BTreeMap<&str, Waited> = BTreeMap::new();
     for (row, waited) in &reading.sums.waits {
-        let row = traced.catalog.rows.get(*row as usize);
-        let function = row.map_or("?", |row| row.symbol.as_str());
-        by_function.entry(function).or_default().add(*waited);
+        by_function.entry(function(traced, *row)).or_default().add(*waited);
     }
     by_function
+}
+
+fn function<'a>(traced: &Traced<'a>, row: u32) -> &'a str {
+    traced
+        .catalog
+        .rows
+        .get(row as usize)
+        .map_or("?", |row| row.symbol.as_str())
 }

@@ -2,7 +2,9 @@
 
 use super::Wanted;
 use super::read::{Metrics, Series};
-use std::collections::BTreeMap;
+use crate::model::work::HiddenKind;
+use crate::serve::display::waited::Waited;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Answers of queries, no errors.
 const NOT_READY: [&str; 2] = ["cudaErrorNotReady", "CUDA_ERROR_NOT_READY"];
@@ -27,6 +29,8 @@ pub struct Figures {
     pub inferred_seconds: f64,
     pub blocked_seconds: f64,
     pub hidden_waits: BTreeMap<String, f64>,
+    /// By line of a program, where exporters know it.
+    pub waits_at: BTreeMap<String, WaitsAt>,
     pub launches: f64,
     pub copied_bytes: f64,
     pub pageable_bytes: f64,
@@ -41,7 +45,39 @@ pub struct Figures {
     pub not_understood: u64,
 }
 
+/// Waits in calls from one line.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct WaitsAt {
+    waited: Waited,
+    /// Functions and kinds of hidden waits.
+    pub what: BTreeSet<String>,
+}
+
+impl WaitsAt {
+    /// At least.
+    #[must_use]
+    pub(crate) fn seconds(&self) -> f64 {
+        self.waited.at_least().unwrap_or(0.0)
+    }
+}
+
 impl Figures {
+    /// Lines that were waited at, the longest first.
+    #[must_use]
+    pub(crate) fn lines_waited_at(&self) -> Vec<(&str, &WaitsAt)> {
+        let waits = self.waits_at.iter().filter(|(_, waits)| waits.seconds() > 0.0);
+        let mut waits: Vec<(&str, &WaitsAt)> = waits.map(|(line, waits)| (line.as_str(), waits)).collect();
+        waits.sort_by(|one, other| other.1.seconds().total_cmp(&one.1.seconds()));
+        waits
+    }
+
+    fn wait_at(&mut self, what: &str, line: String, seconds: f64) {
+        let hidden = HiddenKind::from_name(what).map(HiddenKind::name);
+        let waits = self.waits_at.entry(line).or_default();
+        waits.waited.note(hidden, Some(seconds));
+        waits.what.insert(what.to_owned());
+    }
+
     /// GPU-seconds without work, at least.
     #[must_use]
     pub(crate) fn wasted_seconds(&self) -> f64 {
@@ -84,6 +120,10 @@ impl Figures {
             }
             "gpuscope_sync_blocked_seconds_total" => self.blocked_seconds += value,
             "gpuscope_hidden_wait_seconds_total" => *self.hidden_waits.entry(label("kind")).or_default() += value,
+            "gpuscope_wait_site_seconds_total" => match series.label("site") {
+                Some(line) if !line.is_empty() => self.wait_at(&label("wait"), line.to_owned(), value),
+                _ => {}
+            },
             "gpuscope_launches_total" => self.launches += value,
             "gpuscope_copy_bytes_total" => {
                 self.copied_bytes += value;

@@ -4,7 +4,7 @@
 //!  texts of /metrics, one a node ─► read (series) ─► figures (sums of the job) ─► write (text, Markdown, JSON)
 //! ```
 //!
-//! Pure. Knows no more than the exporters: at which line a program makes a GPU wait is a recording's business.
+//! Pure. Knows no more than the exporters.
 
 mod figures;
 mod read;

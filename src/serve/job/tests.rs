@@ -19,6 +19,11 @@ gpuscope_reserved_bound_gpu_seconds_total{gpu="0",slurm_job="4711",batch_job="47
 gpuscope_reserved_bound_gpu_seconds_total{gpu="1",slurm_job="4711",batch_job="4711"} 10080
 gpuscope_sync_blocked_seconds_total{function="cudaDeviceSynchronize",batch_job="4711"} 120.5
 gpuscope_hidden_wait_seconds_total{kind="item",batch_job="4711"} 30
+gpuscope_wait_site_seconds_total{wait="item",site="train.py:31 step",batch_job="4711"} 29
+gpuscope_wait_site_seconds_total{wait="cuStreamSynchronize",site="train.py:31 step",batch_job="4711"} 28.5
+gpuscope_wait_site_seconds_total{wait="cuStreamSynchronize",site="eval.py:7 <module>",batch_job="4711"} 90
+gpuscope_wait_site_seconds_total{wait="other",batch_job="4711"} 3
+gpuscope_wait_site_seconds_total{wait="other",site="",batch_job="4711"} 3
 gpuscope_launches_total{batch_job="4711"} 1234567
 gpuscope_copy_bytes_total{direction="HtoD",host_memory="pageable",batch_job="4711"} 1073741824
 gpuscope_copy_bytes_total{direction="HtoD",host_memory="pinned",batch_job="4711"} 3221225472
@@ -74,6 +79,19 @@ fn a_job_that_nobody_knows_is_said_to_be_unknown() {
     let page = text(&figures(&[read(NODE)], &wanted), &wanted);
     assert!(
         page.contains("on 0 of 1 nodes") && page.contains("note: no exporter knows it"),
+        "{page}"
+    );
+}
+
+#[test]
+fn without_lines_it_is_said_who_knows_them() {
+    let none: String = NODE
+        .lines()
+        .filter(|line| !line.contains("wait_site"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    let page = text(&figures(&[read(&none)], &of_job("4711")), &of_job("4711"));
+    assert!(
+        page.contains("--collect +sites") && !page.contains("waiting at"),
         "{page}"
     );
 }

@@ -1,7 +1,7 @@
 //! A job's figures as text, Markdown and JSON.
 
 use super::Wanted;
-use super::figures::Figures;
+use super::figures::{Figures, WaitsAt};
 use crate::model::work::Reason;
 use crate::text::quantity::{bytes, count, escaped};
 use serde_json::{Value, json as object};
@@ -59,6 +59,10 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         .errors
         .iter()
         .map(|((error, function), calls)| object!({"error": error, "function": function, "calls": calls}));
+    let waits_at = figures
+        .lines_waited_at()
+        .into_iter()
+        .map(|(line, waits)| object!({"where": line, "waits": waits.what, "seconds_at_least": waits.seconds()}));
     let labels: serde_json::Map<String, Value> = wanted
         .labels
         .iter()
@@ -72,6 +76,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
         "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
         "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
+        "waits_at": waits_at.collect::<Vec<_>>(),
         "launches": figures.launches, "copied_bytes": figures.copied_bytes, "pageable_bytes": figures.pageable_bytes,
         "errors": errors.collect::<Vec<_>>(), "unreturned_bytes": figures.unreturned_bytes,
         "unseen_seconds_of_nodes": figures.unseen_seconds,
@@ -129,6 +134,7 @@ fn lines(figures: &Figures) -> Vec<Line> {
     let more = more.into_iter().filter(|(_, _, _, value)| *value > 0.0);
     lines.extend(more.map(|(name, value, note, _)| line(name, value, note)));
     lines.extend(hidden(figures));
+    lines.extend(waits_at(figures));
     lines.extend(errors(figures));
     lines
 }
@@ -187,6 +193,16 @@ fn hidden(figures: &Figures) -> Vec<Line> {
         .collect()
 }
 
+fn waits_at(figures: &Figures) -> Vec<Line> {
+    let waits = figures.lines_waited_at().into_iter().take(FEW);
+    let words = |(place, waits): (&str, &WaitsAt)| {
+        let what: Vec<String> = waits.what.iter().map(|what| escaped(what)).collect();
+        let note = format!("{}: {}", escaped(place), what.join(", "));
+        line("waiting at", hours(waits.seconds()), &note)
+    };
+    waits.map(words).collect()
+}
+
 fn errors(figures: &Figures) -> Vec<Line> {
     let mut errors: Vec<_> = figures.errors.iter().collect();
     errors.sort_by(|one, other| other.1.total_cmp(one.1));
@@ -210,14 +226,32 @@ fn cure(figures: &Figures) -> Option<String> {
     let most = figures.waste.iter().max_by(|one, other| one.1.total_cmp(other.1));
     let (reason, seconds) = most.filter(|(_, seconds)| **seconds > 0.0)?;
     let known = Reason::ALL.iter().find(|known| known.name() == reason)?;
-    Some(format!("mostly {reason} ({}): {}", hours(*seconds), known.cure()))
+    let used = figures.used_seconds();
+    let saved = match known {
+        // it was nobody's time in use
+        Reason::ReservedUnused => String::new(),
+        _ if used > 0.0 => format!(
+            "; {:.0} % of the time in use goes away with it, at least",
+            100.0 * seconds / used
+        ),
+        _ => String::new(),
+    };
+    Some(format!(
+        "mostly {reason} ({}{saved}): {}",
+        hours(*seconds),
+        known.cure()
+    ))
 }
 
 fn notes(figures: &Figures) -> Vec<String> {
     let mut notes: Vec<String> = cure(figures).into_iter().collect();
-    notes.push(
-        "at which line GPUs wait, and what a cure saves, a recording tells: gpuscope record -- CMD, then gpuscope report FILE".to_owned(),
-    );
+    if figures.waits_at.is_empty() {
+        notes.push(
+            "at which line threads wait, exporters know with the collector sites (gpuscope serve --collect +sites); more than that a recording: \
+             gpuscope record -- CMD, then gpuscope report FILE"
+                .to_owned(),
+        );
+    }
     if figures.nodes_with_job == 0 {
         notes.push(
             "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…)"

@@ -110,6 +110,14 @@ pub static HIDDEN_WAIT_SECONDS: Metric = Metric::new(
 )
 .by(&["kind"])
 .by_owner();
+pub(crate) static WAIT_SITE_SECONDS: Metric = Metric::new(
+    Collector::Sites,
+    Kind::Counter,
+    "gpuscope_wait_site_seconds_total",
+    "Time that threads waited in calls from one line of a program: wait is the function, or the kind of hidden wait, which counts its function's time once more; the ten lines with the most, counted since they are among these; the others, and waits of less than 20 µs or without a call stack, together as wait other, without site",
+)
+.by(&["wait", "site"])
+.by_owner();
 pub(crate) static GPU_IDLE_AT_LEAST_SECONDS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
@@ -158,6 +166,7 @@ pub(crate) static ALL: &[&Metric] = &[
     &SYNC_BLOCKED_SECONDS,
     &HIDDEN_WAITS,
     &HIDDEN_WAIT_SECONDS,
+    &WAIT_SITE_SECONDS,
     &GPU_IDLE_AT_LEAST_SECONDS,
     &GPU_BUSY_AT_MOST_SECONDS,
     &GPU_IDLE_INFERRED_PROCESSES,

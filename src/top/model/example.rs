@@ -159,6 +159,10 @@ fn training(samples: &mut Samples, second: f64) {
         &[("kind", "item")],
         0.1 * second,
     );
+    for (wait, site, share) in [("item", "train.py:31 step", 0.08), ("item", "eval.py:7 top1", 0.02)] {
+        let labels = [("wait", wait), ("site", site)];
+        samples.of(&train, "gpuscope_wait_site_seconds_total", &labels, share * second);
+    }
     samples.of(&train, "gpuscope_gpu_idle_at_least_seconds_total", &[], 0.57 * second);
     samples.of(&train, "gpuscope_gpu_busy_at_most_seconds_total", &[], 0.43 * second);
     for (reason, share) in [("host-bound", 0.5), ("memory", 0.07)] {

@@ -24,7 +24,7 @@ pub(crate) use count::Count;
 pub(crate) use count::rate;
 pub(crate) use device::{Device, Part};
 pub(crate) use findings::{Findings, Idle, WaitSite};
-pub(crate) use process::{Certainty, Failure, Kernel, OpenCall, Process, Wait};
+pub(crate) use process::{Certainty, Failure, Kernel, OpenCall, Process, Wait, WaitPlace};
 
 use serde::Serialize;
 

@@ -129,6 +129,16 @@ pub(crate) struct Wait {
     pub hidden: bool,
     pub count: Count,
     pub seconds: Count,
+    /// What of it is known to be at which line of the program; most first.
+    pub places: Vec<WaitPlace>,
+}
+
+/// Waits in calls from one line.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct WaitPlace {
+    #[serde(rename = "where")]
+    pub(crate) place: String,
+    pub seconds: Count,
 }
 
 /// Calls that failed in one way.
@@ -181,6 +191,7 @@ impl Process {
                 self.wait(sample).count = count;
                 return;
             }
+            "gpuscope_wait_site_seconds_total" => return self.wait_at(sample, count),
             "gpuscope_waste_gpu_seconds_total" => {
                 let reason = label(sample, "reason").to_owned();
                 return self.idle_reasons.entry(reason).or_default().add(count);
@@ -236,6 +247,14 @@ impl Process {
         self.copies.entry(name).or_default().add(bytes);
     }
 
+    fn wait_at(&mut self, sample: &Sample, seconds: Count) {
+        let (what, place) = (label(sample, "wait"), label(sample, "site").to_owned());
+        let wait = self.waits.iter_mut().find(|wait| wait.what == what);
+        if let Some(wait) = wait.filter(|_| !place.is_empty()) {
+            wait.places.push(WaitPlace { place, seconds });
+        }
+    }
+
     fn wait(&mut self, sample: &Sample) -> &mut Wait {
         let hidden = !sample.metric.labels.contains(&"function");
         self.wait_named(label(sample, if hidden { "kind" } else { "function" }), hidden)
@@ -275,10 +294,10 @@ impl Process {
         ];
         let many = self.kernels.iter_mut().map(|kernel| &mut kernel.launches);
         let failures = self.failures.iter_mut().map(|failure| &mut failure.count);
-        let waits = self
-            .waits
-            .iter_mut()
-            .flat_map(|wait| [&mut wait.count, &mut wait.seconds]);
+        let waits = self.waits.iter_mut().flat_map(|wait| {
+            let places = wait.places.iter_mut().map(|place| &mut place.seconds);
+            [&mut wait.count, &mut wait.seconds].into_iter().chain(places)
+        });
         let by_name = self.copies.values_mut().chain(self.idle_reasons.values_mut());
         let classes = self.classes.values_mut().map(|class| &mut class.calls);
         let all = one.into_iter().flatten().chain(many).chain(failures).chain(waits);
@@ -386,6 +405,9 @@ impl Process {
         });
         self.kernels.sort_by(kernels);
         self.waits.sort_by(|left, right| most(&left.seconds, &right.seconds));
+        for wait in &mut self.waits {
+            wait.places.sort_by(|left, right| most(&left.seconds, &right.seconds));
+        }
         self.failures.sort_by(|left, right| most(&left.count, &right.count));
         self.rank = owner.get("env_rank").filter(|rank| !rank.is_empty()).map(str::to_owned);
     }

@@ -9,7 +9,7 @@ use crate::text::quantity::{self, duration, escaped};
 use crate::top::cells::{bytes, count, cut, percent};
 use crate::top::columns;
 use crate::top::model::history::Point;
-use crate::top::model::{Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, rate};
+use crate::top::model::{Closeup, Count, Failure, Function, InProgress, Kernel, Process, Wait, WaitPlace, rate};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -202,23 +202,28 @@ fn kernels(process: &Process) -> Section {
     }
 }
 
+/// Each with the lines of the program that it was at.
 fn waits(process: &Process) -> Section {
-    let one = |wait: &Wait| {
-        let now = rate(Some(wait.seconds)).map_or("-".to_owned(), percent);
-        let total = duration((wait.seconds.total * 1e9) as u64);
-        let hidden = if wait.hidden { " (hidden)" } else { "" };
-        (
-            false,
-            format!(
-                "{} {total:>9} {now:>5}  {}{hidden}",
-                counted(wait.count),
-                escaped(&wait.what)
-            ),
-        )
+    let spent = |seconds: Count| {
+        let now = rate(Some(seconds)).map_or("-".to_owned(), percent);
+        format!("{:>9} {now:>5}", duration((seconds.total * 1e9) as u64))
     };
+    let one = |wait: &Wait| {
+        let hidden = if wait.hidden { " (hidden)" } else { "" };
+        let (counted, spent) = (counted(wait.count), spent(wait.seconds));
+        (false, format!("{counted} {spent}  {}{hidden}", escaped(&wait.what)))
+    };
+    let place = |place: &WaitPlace| {
+        let spent = spent(place.seconds);
+        (false, format!("{:>18} {spent}    at {}", "", escaped(&place.place)))
+    };
+    let lines = process
+        .waits
+        .iter()
+        .flat_map(|wait| [one(wait)].into_iter().chain(wait.places.iter().map(place)));
     Section {
         title: "    calls       /s      time   now  waits".to_owned(),
-        lines: process.waits.iter().map(one).collect(),
+        lines: lines.collect(),
     }
 }
 

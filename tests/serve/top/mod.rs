@@ -3,6 +3,7 @@
 mod devices;
 mod screen;
 mod terminal;
+mod waits;
 
 use crate::exporter::LINKS;
 use crate::support::{Ended, Ledger, Program, eventually, number, sim, sim_folder};

@@ -58,6 +58,12 @@ impl Kept {
     pub fn is_empty(&self) -> bool {
         self.native.is_empty() && self.python.is_empty()
     }
+
+    /// Its Python functions, innermost first.
+    #[must_use]
+    pub fn python(&self) -> Vec<Frame> {
+        self.python.iter().map(|(frame, _)| Frame::clone(frame)).collect()
+    }
 }
 
 /// A function in a file.

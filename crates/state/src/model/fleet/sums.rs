@@ -71,6 +71,17 @@ pub struct Waited {
     pub ns: u64,
 }
 
+/// What was waited in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum WaitOf {
+    /// A function, by row.
+    Asked(u32),
+    Hidden(HiddenKind),
+}
+
+/// What was waited in, and the line of a program.
+pub type WaitPlace = (WaitOf, Arc<str>);
+
 /// When devices surely did nothing, and may have worked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Used {
@@ -109,6 +120,8 @@ pub struct Sums {
     /// By row.
     pub waits: BTreeMap<u32, Waited>,
     pub hidden: BTreeMap<HiddenKind, Waited>,
+    /// ns that threads waited, by what and at which line of a program, as far as that is known and told apart.
+    pub waits_at: HashMap<WaitPlace, u64>,
     pub used: Used,
     /// Idle time by device and reason.
     pub waste: Waste,
@@ -217,9 +230,19 @@ impl Sums {
         for (kind, more) in &other.hidden {
             self.hidden.entry(*kind).or_default().add(*more);
         }
+        for (place, ns) in &other.waits_at {
+            *self.waits_at.entry(place.clone()).or_default() += ns;
+        }
         self.used.idle_at_least_ns += other.used.idle_at_least_ns;
         self.used.busy_at_most_ns += other.used.busy_at_most_ns;
         self.add_waste(&other.waste);
+    }
+
+    /// ns of all waits, asked for and hidden.
+    #[must_use]
+    pub(crate) fn waited_ns(&self) -> u64 {
+        let waits = self.waits.values().chain(self.hidden.values());
+        waits.fold(0, |sum, wait| sum.saturating_add(wait.ns))
     }
 
     /// Adds idle time.

@@ -37,7 +37,7 @@ pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenWait, ProcessReport, SIZE_BUCKETS,
     StreamReport, WaitReport,
 };
-pub use tally::IdleTime;
+pub use tally::{IdleTime, WaitAt};
 
 use crate::catalog::MemoryKind;
 use crate::model::fleet::Sums;
@@ -199,6 +199,12 @@ impl Work {
     /// known.
     pub fn add_to(&self, tgid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
         self.processes.get(&tgid).map(|process| process.add_to(now, sums))
+    }
+
+    /// How long a living process has waited in which calls of which place.
+    #[must_use]
+    pub fn waits_at(&self, tgid: u32) -> Vec<WaitAt> {
+        self.processes.get(&tgid).map(Process::waits_at).unwrap_or_default()
     }
 
     /// Processes that have ended since this was last asked.

@@ -37,7 +37,7 @@ pub struct Process {
     ranges: Ranges,
     streams: Streams,
     copies: Copies,
-    waits: Waits,
+    pub(super) waits: Waits,
     pub(super) hidden: HiddenWaits,
     graphs: Graphs,
     created: Created,

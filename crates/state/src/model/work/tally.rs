@@ -2,7 +2,7 @@
 
 use super::process::Process;
 use super::report::{Certainty, CopyReport, GpuReport, GraphReport, HiddenWait, ProcessReport, WaitReport};
-use crate::model::fleet::{Copied, Sums, Used, Waited};
+use crate::model::fleet::{Copied, Sums, Used, WaitOf, Waited};
 use crate::model::kind::CopyClass;
 use crate::model::reason::Reasons;
 
@@ -14,7 +14,38 @@ pub struct IdleTime {
     pub inferred: bool,
 }
 
+/// Time that threads waited in calls of one function, or one kind, from one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitAt {
+    pub of: WaitOf,
+    /// Names the stack.
+    pub site: u64,
+    pub ns: u64,
+}
+
+/// The longest first; without those whose stack was not taken.
+fn waits_at(asked: &[WaitReport], hidden: &[HiddenWait]) -> Vec<WaitAt> {
+    let asked = asked.iter().map(|wait| WaitAt {
+        of: WaitOf::Asked(wait.row),
+        site: wait.site,
+        ns: wait.total_ns,
+    });
+    let hidden = hidden.iter().map(|wait| WaitAt {
+        of: WaitOf::Hidden(wait.kind),
+        site: wait.site,
+        ns: wait.total_ns,
+    });
+    let mut all: Vec<WaitAt> = asked.chain(hidden).filter(|wait| wait.site != 0).collect();
+    all.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
+    all
+}
+
 impl Process {
+    /// How long it has waited in which calls of which place.
+    pub(crate) fn waits_at(&self) -> Vec<WaitAt> {
+        waits_at(&self.waits.report(), &self.hidden.decided())
+    }
+
     /// Adds what was done until `now`, CLOCK_MONOTONIC ns; its idle time.
     pub fn add_to(&self, now: u64, sums: &mut Sums) -> IdleTime {
         let mut report = self.report(0, None, now);
@@ -32,6 +63,11 @@ impl ProcessReport {
             reasons: self.gpu.idle_reasons,
             inferred: self.gpu.inferred,
         }
+    }
+
+    /// How long it waited in which calls of which place.
+    pub fn waits_at(&self) -> Vec<WaitAt> {
+        waits_at(&self.waits, &self.hidden)
     }
 
     /// Adds what was done.
