@@ -39,7 +39,7 @@ ROWS = [
         ("Hidden waits", "lines", "percentunit", "Seconds a second in calls that wait without being called so: .item(), pageable copies, cudaFree.",
          [(largest("kind", f"rate(gpuscope_hidden_wait_seconds_total{{{OWNER}}}{RATE})"), "{{kind}}")]),
         ("Waits by line", "lines", "percentunit", "Seconds a second that threads wait at a line of the program: gpuscope serve --collect +sites.",
-         [(largest("wait, site", f'rate(gpuscope_wait_site_seconds_total{{{OWNER},site!=""}}{RATE})'), "{{site}} {{wait}}")]),
+         [(largest("wait, site", f'rate(gpuscope_wait_site_seconds_total{{{OWNER}}}{RATE})'), "{{site}} {{wait}}")]),
         ("Time in calls", "lines", "percentunit", "Seconds a second in CUDA calls, by class.",
          [(largest("layer, class", f"rate(gpuscope_api_seconds_total{{{OWNER}}}{RATE})"), "{{layer}} {{class}}")]),
     ]),

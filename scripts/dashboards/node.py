@@ -158,7 +158,7 @@ ROWS = [
         ("How often hidden", "lines", "ops", "Such calls per second.",
          [(f"sum by (kind) (rate(gpuscope_hidden_waits_total{{{OWNER}}}{RATE}))", "{{kind}}")]),
         ("Waits by line", "lines", "percentunit", "Seconds per second that threads wait at a line of the program: --collect +sites.",
-         [(f'topk(10, sum by (wait, site) (rate(gpuscope_wait_site_seconds_total{{{OWNER},site!=""}}{RATE})))', "{{site}} {{wait}}")]),
+         [(f'topk(10, sum by (wait, site) (rate(gpuscope_wait_site_seconds_total{{{OWNER}}}{RATE})))', "{{site}} {{wait}}")]),
         ("Idle at least", "lines", "percentunit", "Share of the time in which the GPU surely had nothing to do for the program.",
          [(f"sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) / "
            f"(sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) + "

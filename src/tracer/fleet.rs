@@ -86,7 +86,7 @@ impl FleetPlane {
             let mut sums = Sums::default();
             report.add_to(&mut sums);
             self.places
-                .add_to(&mut sums, report.pid, &report.waits_at(), &mut memory.sites);
+                .add_to(&mut sums, report.pid, &report.waits_at(), &memory.sites);
             let (idle, uses) = (report.idle_time(), uses(memory.reading(report.pid)));
             let waste = self.wasted.count_last(report.pid, &idle.reasons, idle.inferred, &uses);
             sums.add_waste(&waste);
@@ -194,10 +194,12 @@ impl Tracer {
         if self.fleet.as_ref().is_some_and(has_done_something) && called() {
             self.follow(u64::MAX);
             self.take_counts(&HashSet::from([pid]));
+            if let Some(fleet) = self.fleet.as_mut() {
+                fleet.places.forget(pid);
+            }
         }
         if let Some(fleet) = self.fleet.as_mut() {
             fleet.directory.executed(pid);
-            fleet.places.forget(pid);
         }
     }
 

@@ -11,7 +11,6 @@ use crate::stack::wire::SiteEvent;
 use crate::stack::{Kept, Located, Resolver};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// New call sites, of all processes, after which those of ended ones are forgotten: a quarter of the kernel's table.
@@ -34,6 +33,8 @@ pub(super) struct SitePlane {
     owners: HashMap<u32, Vec<u64>>,
     /// Those of them that have ended, whose call sites still take room in the kernel.
     ended: HashSet<u32>,
+    /// Those of these of which nobody asks for stacks any more.
+    unwanted: HashSet<u32>,
     /// Processes that have ended, and when it was noticed: what they mapped is needed until their last stacks are kept.
     leaving: Vec<(u32, Instant)>,
     sites_before: u64,
@@ -173,19 +174,22 @@ impl SitePlane {
         Some(shown)
     }
 
-    /// The line of a program that a call came from; `None`: its stack is not known yet, or tells of none.
-    pub(super) fn place(&mut self, site: u64) -> Option<Arc<str>> {
-        // lines of Python come first anyway, and naming native code may take seconds
-        let python = self.sites.get(&site)?.python();
-        let place = match frame_place(&python) {
-            Some(place) => Some(place),
-            None => frame_place(&self.frames(site)?.frames),
-        };
-        place.map(Arc::from)
+    /// The line of Python that a call came from, of other programs the file and where in it; `None`: its stack is not known yet,
+    /// or tells of none. Looks into no file: that may take seconds.
+    pub(super) fn place(&self, site: u64) -> Option<String> {
+        frame_place(&self.resolver.bare(self.sites.get(&site)?))
     }
 
     /// Nobody asks any more for stacks of a process that has ended.
     pub(super) fn forget_sites(&mut self, pid: u32) {
+        // a stack that the kernel still knows is not sent again: another process with that number may have it, too
+        match self.ended.contains(&pid) {
+            true => drop(self.unwanted.insert(pid)),
+            false => self.drop_sites(pid),
+        }
+    }
+
+    fn drop_sites(&mut self, pid: u32) {
         for site in self.owners.remove(&pid).into_iter().flatten() {
             self.sites.remove(&site);
             self.shown.remove(&site);
@@ -221,6 +225,9 @@ impl SitePlane {
         self.sites_before = sent;
         let ended = std::mem::take(&mut self.ended);
         engine.forget_sites(&|pid| ended.contains(&pid));
+        for pid in std::mem::take(&mut self.unwanted) {
+            self.drop_sites(pid);
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use super::reserving::Reserving;
 use super::sources;
 use crate::clock::clock_now;
 use crate::device::telemetry::{Sampler, Telemetry};
-use crate::model::fleet::Named;
 use crate::output::say;
 use crate::owner::Directory;
 use crate::probe;
@@ -26,9 +25,6 @@ use std::time::{Duration, Instant};
 
 /// Without probes there is nothing to be followed between two questions.
 const IDLE: Duration = Duration::from_millis(500);
-
-/// Lines of programs that are told apart of one owner.
-const PLACES: usize = 10;
 
 /// Everything that is known.
 pub(in crate::command) struct Gatherer {
@@ -167,7 +163,7 @@ impl Gatherer {
     }
 
     fn census(&mut self, config: &Config) -> Option<Census> {
-        let census = self.tracer.as_mut()?.census(named(config), config.retain);
+        let census = self.tracer.as_mut()?.census(config.top_kernels, config.retain);
         census
             .inspect_err(|error| say(format_args!("gpuscope: {error:#}")))
             .ok()
@@ -247,16 +243,5 @@ impl Gatherer {
         let naming = naming.into_iter().flatten();
         let reserving = self.reserving.iter().flat_map(Reserving::troubles);
         naming.chain(self.unseen_xids()).chain(reserving).chain(stuck).collect()
-    }
-}
-
-/// How many of each owner are told apart by name.
-fn named(config: &Config) -> Named {
-    Named {
-        kernels: config.top_kernels,
-        places: match config.collect.contains(&Collector::Sites) {
-            true => PLACES,
-            false => 0,
-        },
     }
 }

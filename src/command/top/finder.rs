@@ -93,6 +93,11 @@ impl Finder {
         Ok(())
     }
 
+    /// Whether it looks at that now.
+    pub(super) fn looks_at(&self, wanted: Wanted) -> bool {
+        self.search.as_ref().is_some_and(|search| search.wanted == wanted)
+    }
+
     /// Whether it looks at that process, or has not let go of it yet.
     pub(super) fn has(&self, pid: u32) -> bool {
         let leaving = self

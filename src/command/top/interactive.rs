@@ -268,7 +268,8 @@ impl Session {
     fn look_at(&mut self) -> Option<u32> {
         let pid = self.state.calls.or(self.state.findings)?;
         let alone = self.drawer.traces_alone();
-        if alone && self.children.processes().any(|of| of == pid) {
+        let is_asked = self.pending.is_some_and(|(asked, _)| asked == pid);
+        if alone && (is_asked || self.children.processes().any(|of| of == pid)) {
             (self.state.findings, self.state.calls) = (None, None);
             self.say(format!(
                 "{pid} is being recorded or reported: it is traced by one at a time; r ends a recording"
@@ -285,7 +286,8 @@ impl Session {
             pid,
             calls: calls.is_some(),
         });
-        let wanted = wanted.filter(|_| self.drawer.has_lent());
+        // what is looked at already goes on while another process is left or taken back
+        let wanted = wanted.filter(|wanted| self.drawer.has_lent() || self.finder.looks_at(*wanted));
         if let Err(error) = self.finder.look_at(wanted, self.drawer.traces_alone()) {
             (self.state.findings, self.state.calls) = (None, None);
             self.say(refusal::message(&error));

@@ -7,6 +7,9 @@ use crate::serve::metric::{Metric, Sample, Value};
 use crate::serve::metrics::work as table;
 use std::collections::BTreeMap;
 
+/// Of each owner.
+const LINES: usize = 10;
+
 /// Samples of one owner.
 struct Samples<'a> {
     reading: &'a Reading,
@@ -111,21 +114,15 @@ pub(super) fn waits(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
 /// Lines of programs that threads wait at.
 pub(super) fn sites(traced: &Traced, reading: &Reading, to: &mut Vec<Sample>) {
     let mut samples = Samples { reading, to };
-    let waits = &reading.waits_at;
-    for ((of, site), ns) in &waits.named {
-        let wait = match of {
-            WaitOf::Asked(row) => function(traced, *row),
-            WaitOf::Hidden(kind) => kind.name(),
-        };
-        let labels = vec![wait.to_owned().into(), site.to_string().into()];
-        samples.seconds(&table::WAIT_SITE_SECONDS, labels, *ns);
-    }
-    if waits.other > 0 {
-        samples.seconds(
-            &table::WAIT_SITE_SECONDS,
-            vec!["other".into(), Label::default()],
-            waits.other,
-        );
+    for (line, waits) in reading.sums.lines(LINES) {
+        for (of, ns) in waits {
+            let wait = match of {
+                WaitOf::Asked(row) => function(traced, row),
+                WaitOf::Hidden(kind) => kind.name(),
+            };
+            let labels = vec![wait.to_owned().into(), line.to_string().into()];
+            samples.seconds(&table::WAIT_SITE_SECONDS, labels, ns);
+        }
     }
 }
 

@@ -227,17 +227,14 @@ fn cure(figures: &Figures) -> Option<String> {
     let (reason, seconds) = most.filter(|(_, seconds)| **seconds > 0.0)?;
     let known = Reason::ALL.iter().find(|known| known.name() == reason)?;
     let used = figures.used_seconds();
-    let saved = match known {
-        // it was nobody's time in use
-        Reason::ReservedUnused => String::new(),
-        _ if used > 0.0 => format!(
-            "; {:.0} % of the time in use goes away with it, at least",
-            100.0 * seconds / used
-        ),
-        _ => String::new(),
+    // what nobody used was nobody's time in use
+    let is_part = *known != Reason::ReservedUnused && used > 0.0;
+    let share = match is_part {
+        true => format!(", {:.0} % of the time in use", 100.0 * seconds / used),
+        false => String::new(),
     };
     Some(format!(
-        "mostly {reason} ({}{saved}): {}",
+        "mostly {reason} ({}{share}): {}",
         hours(*seconds),
         known.cure()
     ))

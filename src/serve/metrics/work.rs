@@ -114,7 +114,7 @@ pub(crate) static WAIT_SITE_SECONDS: Metric = Metric::new(
     Collector::Sites,
     Kind::Counter,
     "gpuscope_wait_site_seconds_total",
-    "Time that threads waited in calls from one line of a program: wait is the function, or the kind of hidden wait, which counts its function's time once more; the ten lines with the most, counted since they are among these; the others, and waits of less than 20 µs or without a call stack, together as wait other, without site",
+    "Time that threads waited in calls from one line of a program, in waits of 20 µs or longer whose call stack was read: the ten lines with the most; wait is the function, or the kind of hidden wait, of which item has the time of its function once more",
 )
 .by(&["wait", "site"])
 .by_owner();

@@ -4,7 +4,7 @@ use super::holding::{hold, hold_by_driver, uses};
 use super::{FleetPlane, kernel_of};
 use crate::catalog::Traffic;
 use crate::discover;
-use crate::model::fleet::{Living, Named, Reading, Sums};
+use crate::model::fleet::{Living, Reading, Sums};
 use crate::model::memory::Origin;
 use crate::owner::Owner;
 use crate::owner::directory::Unknown;
@@ -55,12 +55,12 @@ impl Census {
 }
 
 impl Tracer {
-    /// Everything that is known by owner, with so many of each by name. Owners that had no process for `retain`
+    /// Everything that is known by owner, with so many kernels of each by name. Owners that had no process for `retain`
     /// are forgotten.
     ///
     /// # Errors
     /// A table of the kernel cannot be read.
-    pub(crate) fn census(&mut self, named: Named, retain: Duration) -> Result<Census> {
+    pub(crate) fn census(&mut self, kernels: usize, retain: Duration) -> Result<Census> {
         let now = self.follow_idle();
         let Some(mut fleet) = self.fleet.take() else {
             return Ok(Census::default());
@@ -68,7 +68,7 @@ impl Tracer {
         // what has ended in the models must not be missing until the kernel's counts are folded, too
         fleet.fold_models(&mut self.memory, &mut self.work, now);
         let living = self.living(&mut fleet, now);
-        let census = living.and_then(|living| self.count(&mut fleet, living, named, retain, now));
+        let census = living.and_then(|living| self.count(&mut fleet, living, kernels, retain, now));
         self.fleet = Some(fleet);
         census
     }
@@ -77,11 +77,11 @@ impl Tracer {
         &mut self,
         fleet: &mut FleetPlane,
         living: HashMap<Arc<Owner>, Living>,
-        named: Named,
+        kernels: usize,
         retain: Duration,
         now: u64,
     ) -> Result<Census> {
-        let readings = fleet.fleet.read(living, now, named);
+        let readings = fleet.fleet.read(living, now, kernels);
         let retired = fleet.fleet.retire(now.saturating_sub(retain.as_nanos() as u64));
         for owner in retired {
             fleet.retired += 1;
@@ -167,7 +167,7 @@ impl Tracer {
                 sums.add_waste(waste);
                 if self.rows.places_waits() {
                     let waits = self.work.waits_at(pid);
-                    fleet.places.add_to(&mut sums, pid, &waits, &mut self.memory.sites);
+                    fleet.places.add_to(&mut sums, pid, &waits, &self.memory.sites);
                 }
                 known.held.inferred += u64::from(idle.inferred);
             }

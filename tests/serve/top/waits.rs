@@ -15,11 +15,14 @@ fn without_rights() -> Command {
     command
 }
 
+fn wait_of(process: &Value) -> Option<&Value> {
+    let mut waits = process["waits"].as_array()?.iter();
+    waits.find(|wait| wait["what"] == "cuCtxSynchronize")
+}
+
 /// The place of `process` that waited for longest.
 fn first_place(process: &Value) -> Option<&Value> {
-    let mut waits = process["waits"].as_array()?.iter();
-    let wait = waits.find(|wait| wait["what"] == "cuCtxSynchronize")?;
-    wait["places"].as_array().expect("places").first()
+    wait_of(process)?["places"].as_array().expect("places").first()
 }
 
 /// Until `command`, which is `gpuscope top`, shows the line of `python`, which runs the script.
@@ -49,8 +52,9 @@ fn looked_at(command: &mut Command, python: &mut Command) {
     let line = place["where"].as_str().expect("text");
     assert!(line.starts_with(TRAIN[0]) && line.ends_with(TRAIN[1]), "{process:#}");
     let of = |value: &Value| value["seconds"]["total"].as_f64().expect("a number");
-    let waits = process["waits"].as_array().expect("waits");
-    assert!(of(place) > 0.0 && of(place) <= waits.iter().map(of).sum(), "{waits:#?}");
+    let wait = wait_of(&process).expect("a wait");
+    // four of five waits are there, and few are too short for a call stack
+    assert!(of(place) > 0.4 * of(wait) && of(place) < of(wait), "{wait:#?}");
     assert!(total(&process, "launches") > 0);
 }
 

@@ -4,6 +4,7 @@ use super::code::Code;
 use super::interpreter::{Finder, Found, Interpreter};
 use super::memory::ProcessMemory;
 use super::merge;
+use super::names::nameless;
 use super::native::{MOST_KNOWN, Natives, Place};
 use super::regions::{FileId, Region, region_at, regions};
 use super::wire::{self, Python, PythonFrame, SiteEvent};
@@ -57,12 +58,6 @@ impl Kept {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.native.is_empty() && self.python.is_empty()
-    }
-
-    /// Its Python functions, innermost first.
-    #[must_use]
-    pub fn python(&self) -> Vec<Frame> {
-        self.python.iter().map(|(frame, _)| Frame::clone(frame)).collect()
     }
 }
 
@@ -221,6 +216,16 @@ impl Resolver {
             python,
             flags: site.flags | if is_cut { wire::NATIVE_CUT } else { 0 },
         }
+    }
+
+    /// What is known of a stack without looking into files: its Python functions, or else where in which files it was.
+    pub fn bare(&self, kept: &Kept) -> Vec<Frame> {
+        if !kept.python.is_empty() {
+            return kept.python.iter().map(|(frame, _)| Frame::clone(frame)).collect();
+        }
+        let module = |place: Place| self.natives.file_of(place).map(|mapped| mapped.module.as_str());
+        let natives = kept.native.iter();
+        natives.map(|place| nameless(module(*place), place.offset)).collect()
     }
 
     /// Names a stack that was kept. Of many, [`Resolver::name_all`] takes less time.

@@ -2,15 +2,13 @@
 //!
 //! Owns that nothing falls by it: what is told apart once is for ever, and what comes too late never is.
 
-use super::{Sums, WaitPlace};
+use super::Sums;
 use std::collections::BTreeSet;
 
 /// Classes and methods that the kernel driver is asked about.
 const MOST_VARIANTS: usize = 512;
 /// Codes of failures, of all functions together.
 const MOST_CODES: usize = 4096;
-/// Lines of programs, each with what was waited in.
-const MOST_PLACES: usize = 512;
 /// Stands for codes that are too many to be told apart.
 pub const OTHER_CODE: i32 = i32::MIN;
 
@@ -19,7 +17,6 @@ pub const OTHER_CODE: i32 = i32::MIN;
 pub(super) struct Distinct {
     variants: BTreeSet<(u32, u64)>,
     codes: BTreeSet<(u32, i32)>,
-    places: BTreeSet<WaitPlace>,
 }
 
 impl Distinct {
@@ -35,9 +32,6 @@ impl Distinct {
             let code = if told_apart { code } else { OTHER_CODE };
             *sums.failures.entry((row, code)).or_default() += count;
         }
-        // the time of all waits has these, too
-        sums.waits_at
-            .retain(|place, _| admits(&mut self.places, place.clone(), MOST_PLACES));
     }
 }
 
@@ -48,10 +42,9 @@ fn admits<K: Ord>(known: &mut BTreeSet<K>, key: K, most: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::fleet::{Asked, WaitOf};
+    use crate::model::fleet::Asked;
     use crate::wire::DRIVER_SUBJECT;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     const CALLED: Asked = Asked { calls: 2, ns: 30 };
 
@@ -69,22 +62,6 @@ mod tests {
         Distinct::default().bound(&mut sums);
         assert_eq!(sums.asked.len(), MOST_VARIANTS + 1);
         assert_eq!(sums.asked[&(7, 0)], Asked { calls: 20, ns: 300 });
-    }
-
-    #[test]
-    fn lines_beyond_the_bound_are_not_told_apart() {
-        let at = |line: usize| ((WaitOf::Asked(1), Arc::from(format!("a.py:{line}"))), 5);
-        let mut sums = Sums {
-            waits_at: (0..MOST_PLACES + 10).map(at).collect(),
-            ..Sums::default()
-        };
-        let mut distinct = Distinct::default();
-        distinct.bound(&mut sums);
-        let known = sums.waits_at.clone();
-        assert_eq!(known.len(), MOST_PLACES);
-        sums.waits_at = (0..MOST_PLACES + 10).map(at).collect();
-        distinct.bound(&mut sums);
-        assert_eq!(sums.waits_at, known, "the same ones for ever");
     }
 
     #[test]

@@ -10,7 +10,6 @@ mod waste;
 
 pub use distinct::OTHER_CODE;
 pub use earlier::Earlier;
-pub(crate) use sums::WaitPlace;
 pub use sums::{Allocated, Asked, Calls, Copied, EDGES_NS, Sums, Used, WaitOf, Waited};
 pub(crate) use top::Shown;
 pub(crate) use waste::Waste;
@@ -72,25 +71,14 @@ pub struct Reading {
     pub processes: u64,
     pub sums: Sums,
     pub held: Held,
-    pub kernels: Shown<Arc<str>>,
-    /// ns waited.
-    pub waits_at: Shown<WaitPlace>,
-}
-
-/// How many of one owner are told apart by name.
-#[derive(Debug, Clone, Copy)]
-pub struct Named {
-    pub kernels: usize,
-    /// Places of waits.
-    pub places: usize,
+    pub kernels: Shown,
 }
 
 #[derive(Debug, Default)]
 struct Past {
     sums: Sums,
     distinct: Distinct,
-    top: Top<Arc<str>>,
-    places: Top<WaitPlace>,
+    top: Top,
     used: Used,
     /// CLOCK_MONOTONIC ns of when it last had a living process, or one that ended.
     seen_at: u64,
@@ -109,17 +97,18 @@ impl Fleet {
         let past = self.past.entry(Arc::clone(owner)).or_default();
         past.distinct.bound(&mut sums);
         past.sums.add(&sums);
+        past.sums.bound_places();
         past.seen_at = past.seen_at.max(now);
     }
 
-    /// Everything at `now`, CLOCK_MONOTONIC ns, with so many of each owner by name; by owner.
-    pub fn read(&mut self, mut living: HashMap<Arc<Owner>, Living>, now: u64, named: Named) -> Vec<Reading> {
+    /// Everything at `now`, CLOCK_MONOTONIC ns, with so many kernels of each owner by name; by owner.
+    pub fn read(&mut self, mut living: HashMap<Arc<Owner>, Living>, now: u64, kernels: usize) -> Vec<Reading> {
         for owner in living.keys() {
             self.past.entry(Arc::clone(owner)).or_default().seen_at = now;
         }
         let past = self.past.iter_mut();
         let mut readings: Vec<Reading> = past
-            .map(|(owner, past)| past.read(owner, living.remove(owner).unwrap_or_default(), named))
+            .map(|(owner, past)| past.read(owner, living.remove(owner).unwrap_or_default(), kernels))
             .collect();
         readings.sort_by(|a, b| a.owner.cmp(&b.owner));
         readings
@@ -163,7 +152,7 @@ impl Fleet {
 }
 
 impl Past {
-    fn read(&mut self, owner: &Arc<Owner>, mut living: Living, named: Named) -> Reading {
+    fn read(&mut self, owner: &Arc<Owner>, mut living: Living, kernels: usize) -> Reading {
         self.distinct.bound(&mut living.sums);
         let mut sums = self.sums.clone();
         sums.add(&living.sums);
@@ -175,8 +164,7 @@ impl Past {
             owner: Arc::clone(owner),
             processes: living.processes,
             held: living.held,
-            kernels: self.top.read(&sums.kernels, sums.launched.succeeded, named.kernels),
-            waits_at: self.places.read(&sums.waits_at, sums.waited_ns(), named.places),
+            kernels: self.top.read(&sums.kernels, sums.launched.succeeded, kernels),
             sums,
         }
     }
@@ -186,11 +174,6 @@ impl Past {
 mod tests {
     use super::*;
     use crate::model::kind::HiddenKind;
-
-    const TEN: Named = Named {
-        kernels: 10,
-        places: 10,
-    };
 
     fn owner(name: &str) -> Arc<Owner> {
         Arc::new(Owner {
@@ -217,9 +200,9 @@ mod tests {
     #[test]
     fn what_a_process_did_stays_when_it_ends() {
         let (mut fleet, train) = (Fleet::default(), owner("train"));
-        let before = fleet.read(living(&train, launching("k", 7)), 1, TEN);
+        let before = fleet.read(living(&train, launching("k", 7)), 1, 10);
         fleet.fold(&train, launching("k", 7), 2);
-        let after = fleet.read(HashMap::new(), 3, TEN);
+        let after = fleet.read(HashMap::new(), 3, 10);
         assert_eq!((before[0].processes, after[0].processes), (1, 0));
         assert_eq!(before[0].sums, after[0].sums);
         assert_eq!(before[0].kernels, after[0].kernels);
@@ -230,7 +213,7 @@ mod tests {
         let (mut fleet, train) = (Fleet::default(), owner("train"));
         fleet.fold(&train, launching("k", 7), 2);
         fleet.fold(&train, launching("k", 1), 3);
-        let all = fleet.read(living(&train, launching("j", 2)), 4, TEN);
+        let all = fleet.read(living(&train, launching("j", 2)), 4, 10);
         assert_eq!(all.len(), 1);
         assert_eq!(all[0].sums.launched.succeeded, 10);
         assert_eq!(all[0].kernels.named, [("k".into(), 8), ("j".into(), 2)]);
@@ -246,8 +229,8 @@ mod tests {
             },
             ..Sums::default()
         };
-        fleet.read(living(&train, used(0, 100)), 1, TEN);
-        let later = fleet.read(living(&train, used(90, 20)), 2, TEN);
+        fleet.read(living(&train, used(0, 100)), 1, 10);
+        let later = fleet.read(living(&train, used(90, 20)), 2, 10);
         assert_eq!(
             (later[0].sums.used.idle_at_least_ns, later[0].sums.used.busy_at_most_ns),
             (90, 100)
@@ -255,18 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_at_no_known_place_is_with_the_others() {
+    fn lines_of_the_living_and_of_the_dead_add_up() {
         let (mut fleet, train) = (Fleet::default(), owner("train"));
-        let place: WaitPlace = (WaitOf::Hidden(HiddenKind::Item), "train.py:7 step".into());
+        let place: (WaitOf, Arc<str>) = (WaitOf::Hidden(HiddenKind::Item), "train.py:7 step".into());
         let mut sums = Sums::default();
-        sums.hidden.insert(HiddenKind::Item, Waited { count: 2, ns: 50 });
         sums.waits_at.insert(place.clone(), 30);
         fleet.fold(&train, sums.clone(), 1);
-        let all = fleet.read(living(&train, sums), 2, TEN);
-        assert_eq!(
-            (&all[0].waits_at.named, all[0].waits_at.other),
-            (&vec![(place, 60)], 40)
-        );
+        let all = fleet.read(living(&train, sums), 2, 10);
+        assert_eq!(all[0].sums.waits_at, HashMap::from([(place, 60)]));
     }
 
     #[test]

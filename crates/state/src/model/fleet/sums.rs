@@ -22,6 +22,8 @@ const FIRST_OCTAVE: u32 = 10;
 /// Of the kernel's buckets, which begin at 2^5 ns.
 const OCTAVE: u32 = 5;
 const BUCKETS_OF_OCTAVE: usize = 4;
+/// Places of waits of one owner's ended processes.
+const MOST_PLACES: usize = 1024;
 /// Names of kernels that are told apart for one owner.
 const NAMES: usize = 4096;
 
@@ -238,11 +240,28 @@ impl Sums {
         self.add_waste(&other.waste);
     }
 
-    /// ns of all waits, asked for and hidden.
+    /// Of very many places of waits, keeps those with the most.
+    pub(crate) fn bound_places(&mut self) {
+        if self.waits_at.len() <= MOST_PLACES {
+            return;
+        }
+        let mut all: Vec<(WaitPlace, u64)> = self.waits_at.drain().collect();
+        all.sort_unstable_by(|one, other| (other.1, &one.0).cmp(&(one.1, &other.0)));
+        all.truncate(MOST_PLACES / 2);
+        self.waits_at.extend(all);
+    }
+
+    /// Lines of programs that threads waited at, those with the most time first, each with what was waited in there.
     #[must_use]
-    pub(crate) fn waited_ns(&self) -> u64 {
-        let waits = self.waits.values().chain(self.hidden.values());
-        waits.fold(0, |sum, wait| sum.saturating_add(wait.ns))
+    pub fn lines(&self, most: usize) -> Vec<(&Arc<str>, BTreeMap<WaitOf, u64>)> {
+        let mut lines: HashMap<&Arc<str>, BTreeMap<WaitOf, u64>> = HashMap::new();
+        for ((of, line), ns) in &self.waits_at {
+            lines.entry(line).or_default().insert(*of, *ns);
+        }
+        let mut lines: Vec<_> = lines.into_iter().collect();
+        lines.sort_by_cached_key(|(line, waits)| (std::cmp::Reverse(waited_ns(waits)), Arc::clone(line)));
+        lines.truncate(most);
+        lines
     }
 
     /// Adds idle time.
@@ -252,6 +271,18 @@ impl Sums {
             *sum = sum.saturating_add(*ns);
         }
     }
+}
+
+/// At least: a wait for a small copy is among those that were asked for, too.
+fn waited_ns(waits: &BTreeMap<WaitOf, u64>) -> u64 {
+    let sum = |of: fn(&WaitOf) -> bool| -> u64 {
+        let waits = waits.iter().filter(|(wait, _)| of(wait));
+        waits.map(|(_, ns)| *ns).fold(0, u64::saturating_add)
+    };
+    let asked = sum(|of| matches!(of, WaitOf::Asked(_)));
+    let items = sum(|of| *of == WaitOf::Hidden(HiddenKind::Item));
+    let others = sum(|of| matches!(of, WaitOf::Hidden(kind) if *kind != HiddenKind::Item));
+    asked.max(items).saturating_add(others)
 }
 
 impl Calls {
@@ -336,6 +367,36 @@ mod tests {
         let calls = of_ns(&[(0, 1), (19, 2), (20, 4), (27, 8), (28, 16)]);
         assert_eq!(calls.buckets[..3], [3, 12, 16]);
         assert_eq!((calls.calls, calls.timed), (31, 31));
+    }
+
+    fn waiting(places: &[(WaitOf, &str, u64)]) -> Sums {
+        let places = places.iter().map(|(of, line, ns)| ((*of, Arc::from(*line)), *ns));
+        Sums {
+            waits_at: places.collect(),
+            ..Sums::default()
+        }
+    }
+
+    #[test]
+    fn lines_are_ordered_by_their_waits_none_of_which_counts_twice() {
+        let (sync, item) = (WaitOf::Asked(7), WaitOf::Hidden(HiddenKind::Item));
+        let sums = waiting(&[(sync, "a", 50), (item, "a", 60), (sync, "b", 70), (sync, "c", 1)]);
+        let lines = sums.lines(2);
+        let names: Vec<&str> = lines.iter().map(|(line, _)| &***line).collect();
+        assert_eq!(names, ["b", "a"]);
+        assert_eq!(lines[1].1, BTreeMap::from([(sync, 50), (item, 60)]));
+    }
+
+    #[test]
+    fn of_very_many_places_those_with_the_most_are_kept() {
+        let place = |number: u64| ((WaitOf::Asked(1), Arc::from(format!("a.py:{number}"))), number);
+        let mut sums = Sums {
+            waits_at: (0..=MOST_PLACES as u64).map(place).collect(),
+            ..Sums::default()
+        };
+        sums.bound_places();
+        assert_eq!(sums.waits_at.len(), MOST_PLACES / 2);
+        assert!(sums.waits_at.values().all(|ns| *ns > MOST_PLACES as u64 / 2));
     }
 
     #[test]

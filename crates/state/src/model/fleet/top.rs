@@ -1,10 +1,10 @@
-//! The busiest of one owner by name, kernels or places of waits, the others together.
+//! The busiest kernels of one owner by name, the others together.
 //!
-//! Every figure shown only grows: what comes among the busiest counts from then on, what it did before stays
+//! Every figure shown only grows: a kernel that comes among the busiest counts from then on, what it did before stays
 //! with the others, and what one did that leaves them is shown no more, not even with the others.
 
 use std::collections::HashMap;
-use std::hash::Hash;
+use std::sync::Arc;
 
 /// How much busier another one must be to take a place.
 const MARGIN: f64 = 2.0;
@@ -18,59 +18,37 @@ struct Named {
     rate: f64,
 }
 
-/// The busiest of one owner by name, the others together.
-#[derive(Debug, Clone)]
-pub(crate) struct Top<K> {
-    named: HashMap<K, Named>,
+/// The busiest kernels of one owner by name, the others together.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Top {
+    named: HashMap<Arc<str>, Named>,
     /// By name, as of the last reading.
-    before: HashMap<K, u64>,
-    rates: HashMap<K, f64>,
+    before: HashMap<Arc<str>, u64>,
+    rates: HashMap<Arc<str>, f64>,
     gone: u64,
     other: u64,
-    /// Those that had to make room.
+    /// Kernels that had to make room.
     pub evicted: u64,
 }
 
 /// What is shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown<K> {
-    /// The most first.
-    pub named: Vec<(K, u64)>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Most launches first.
+    pub named: Vec<(Arc<str>, u64)>,
     /// Of all others.
     pub other: u64,
 }
 
-impl<K> Default for Top<K> {
-    fn default() -> Top<K> {
-        Top {
-            named: HashMap::new(),
-            before: HashMap::new(),
-            rates: HashMap::new(),
-            gone: 0,
-            other: 0,
-            evicted: 0,
-        }
-    }
-}
-
-impl<K> Default for Shown<K> {
-    fn default() -> Shown<K> {
-        Shown {
-            named: Vec::new(),
-            other: 0,
-        }
-    }
-}
-
-impl<K: Clone + Eq + Hash + Ord> Top<K> {
+impl Top {
     /// Takes in what was counted until now, `total` of it in all, and chooses `places` of them.
-    pub(crate) fn read(&mut self, counts: &HashMap<K, u64>, total: u64, places: usize) -> Shown<K> {
+    pub(crate) fn read(&mut self, counts: &HashMap<Arc<str>, u64>, total: u64, places: usize) -> Shown {
         self.note_rates(counts);
         self.choose(counts, places);
-        let mut named: Vec<(K, u64)> = self
+        let mut named: Vec<(Arc<str>, u64)> = self
             .named
             .iter()
-            .map(|(name, known)| (name.clone(), shown(counts, name, known)))
+            .map(|(name, known)| (Arc::clone(name), shown(counts, name, known)))
             .collect();
         named.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
         let by_name: u64 = named.iter().map(|(_, count)| count).sum();
@@ -83,22 +61,22 @@ impl<K: Clone + Eq + Hash + Ord> Top<K> {
         }
     }
 
-    fn note_rates(&mut self, counts: &HashMap<K, u64>) {
+    fn note_rates(&mut self, counts: &HashMap<Arc<str>, u64>) {
         self.rates.clear();
         for (name, count) in counts {
             let more = count.saturating_sub(self.before.get(name).copied().unwrap_or(0)) as f64;
             match self.named.get_mut(name) {
                 Some(known) => known.rate = known.rate * DECAY + more,
-                None => drop(self.rates.insert(name.clone(), more)),
+                None => drop(self.rates.insert(Arc::clone(name), more)),
             }
         }
     }
 
-    fn choose(&mut self, counts: &HashMap<K, u64>, places: usize) {
+    fn choose(&mut self, counts: &HashMap<Arc<str>, u64>, places: usize) {
         while self.named.len() > places {
             self.evict(counts);
         }
-        let mut candidates: Vec<(K, f64)> = self.rates.drain().filter(|(_, rate)| *rate > 0.0).collect();
+        let mut candidates: Vec<(Arc<str>, f64)> = self.rates.drain().filter(|(_, rate)| *rate > 0.0).collect();
         candidates.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         for (name, rate) in candidates {
             if self.named.len() >= places {
@@ -118,12 +96,12 @@ impl<K: Clone + Eq + Hash + Ord> Top<K> {
     }
 
     /// The one with the least to do leaves.
-    fn evict(&mut self, counts: &HashMap<K, u64>) {
+    fn evict(&mut self, counts: &HashMap<Arc<str>, u64>) {
         let least = self
             .named
             .iter()
             .min_by(|a, b| a.1.rate.total_cmp(&b.1.rate).then_with(|| b.0.cmp(a.0)))
-            .map(|(name, _)| name.clone());
+            .map(|(name, _)| Arc::clone(name));
         if let Some((name, known)) = least.and_then(|name| self.named.remove_entry(&name)) {
             self.gone += shown(counts, &name, &known);
             self.evicted += 1;
@@ -131,7 +109,7 @@ impl<K: Clone + Eq + Hash + Ord> Top<K> {
     }
 }
 
-fn shown<K: Eq + Hash>(counts: &HashMap<K, u64>, name: &K, known: &Named) -> u64 {
+fn shown(counts: &HashMap<Arc<str>, u64>, name: &str, known: &Named) -> u64 {
     counts.get(name).copied().unwrap_or(0).saturating_sub(known.base)
 }
 
@@ -139,13 +117,12 @@ fn shown<K: Eq + Hash>(counts: &HashMap<K, u64>, name: &K, known: &Named) -> u64
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::sync::Arc;
 
     fn counts(of: &[(&str, u64)]) -> HashMap<Arc<str>, u64> {
         of.iter().map(|(name, count)| (Arc::from(*name), *count)).collect()
     }
 
-    fn named(shown: &Shown<Arc<str>>) -> Vec<(&str, u64)> {
+    fn named(shown: &Shown) -> Vec<(&str, u64)> {
         shown.named.iter().map(|(name, count)| (&**name, *count)).collect()
     }
 
@@ -178,7 +155,7 @@ mod tests {
         ) {
             let names: Vec<Arc<str>> = (0..12).map(|n| Arc::from(format!("k{n}"))).collect();
             let (mut top, mut all) = (Top::default(), HashMap::new());
-            let mut last = Shown::<Arc<str>>::default();
+            let mut last = Shown::default();
             for step in steps {
                 for (name, more) in step {
                     *all.entry(Arc::clone(&names[name])).or_default() += more;
