@@ -92,11 +92,6 @@ impl RunRows {
         self.wish.stacks || self.wish.launch_stacks || self.wish.sync_stacks || hooks
     }
 
-    /// Whether it is noted where waits come from.
-    pub(crate) fn places_waits(&self) -> bool {
-        self.wish.sync_stacks
-    }
-
     /// Whether calls are summed up by process.
     pub(crate) fn names_processes(&self) -> bool {
         let by = |row: &Row| row.hook.aggregate.as_ref().map(|sums| sums.by);

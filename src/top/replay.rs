@@ -5,6 +5,7 @@
 
 use super::model::{Certainty, Closeup, Count, Failure, Findings, Frame, Function, Kernel, Process, Wait};
 use crate::model::snapshot::{Snapshot, Work};
+use crate::model::waiting::Waiting;
 use std::collections::BTreeMap;
 
 /// Of all processes together.
@@ -136,18 +137,13 @@ fn add_work(process: &mut Process, work: &Work) {
     }
 }
 
-/// A wait for a small copy is among those that were asked for, too.
 fn waited(waits: &[Wait]) -> Option<Count> {
-    let item = crate::model::work::HiddenKind::Item.name();
-    let sum = |of: &dyn Fn(&Wait) -> bool| {
-        let seconds = waits.iter().filter(|wait| of(wait)).map(|wait| wait.seconds.total);
-        seconds.sum::<f64>()
-    };
-    let asked = sum(&|wait| !wait.hidden);
-    let items = sum(&|wait| wait.hidden && wait.what == item);
-    let others = sum(&|wait| wait.hidden && wait.what != item);
-    (!waits.is_empty()).then(|| Count {
-        total: asked.max(items) + others,
+    let mut waiting = Waiting::default();
+    for wait in waits {
+        waiting.note(wait.hidden.then_some(&wait.what), Some(wait.seconds.total));
+    }
+    waiting.at_least().map(|total| Count {
+        total,
         per_second: None,
     })
 }

@@ -9,7 +9,7 @@ use crate::engine::{self, Engine, Records};
 use crate::model::fleet::{Sums, Used};
 use crate::model::launches::Launches;
 use crate::model::memory::{self, Ledgers, Origin};
-use crate::model::work::{Call, Gap, IdleTime, ProcessReport, StreamName, WaitAt, Work};
+use crate::model::work::{Call, Gap, ProcessReport, StreamName, Work};
 use crate::probe::address_space;
 use crate::wire::{self, MemoryCall, Notice, WorkCall};
 use anyhow::Result;
@@ -145,7 +145,7 @@ impl WorkPlane {
     /// Idle and busy time of the devices of a living process until `now`, CLOCK_MONOTONIC ns.
     pub(super) fn used(&self, pid: u32, now: u64) -> Option<Used> {
         let mut sums = Sums::default();
-        self.model.add_to(pid, now, &mut sums)?;
+        self.model.so_far(pid, now)?.add_to(&mut sums);
         Some(sums.used)
     }
 
@@ -303,15 +303,9 @@ impl WorkPlane {
         self.model.alive()
     }
 
-    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; its idle time. `None`: it is
-    /// not known.
-    pub(super) fn add_to(&self, pid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
-        self.model.add_to(pid, now, sums)
-    }
-
-    /// How long a living process has waited in which calls of which place.
-    pub(super) fn waits_at(&self, pid: u32) -> Vec<WaitAt> {
-        self.model.waits_at(pid)
+    /// What a living process has done until `now`, CLOCK_MONOTONIC ns. `None`: it is not known.
+    pub(super) fn so_far(&self, pid: u32, now: u64) -> Option<ProcessReport> {
+        self.model.so_far(pid, now)
     }
 
     /// A process has ended, and nobody told.

@@ -61,6 +61,11 @@ impl Children {
         self.recordings.keys().copied().chain(others)
     }
 
+    /// Whether that process is looked at.
+    pub(super) fn has(&mut self, pid: u32) -> bool {
+        self.processes().any(|of| of == pid)
+    }
+
     /// What one of them has said since this was last asked.
     pub(super) fn take_words(&self) -> Option<String> {
         self.said.1.try_iter().last()

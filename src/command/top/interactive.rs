@@ -269,7 +269,7 @@ impl Session {
         let pid = self.state.calls.or(self.state.findings)?;
         let alone = self.drawer.traces_alone();
         let is_asked = self.pending.is_some_and(|(asked, _)| asked == pid);
-        if alone && (is_asked || self.children.processes().any(|of| of == pid)) {
+        if alone && (is_asked || self.children.has(pid)) {
             (self.state.findings, self.state.calls) = (None, None);
             self.say(format!(
                 "{pid} is being recorded or reported: it is traced by one at a time; r ends a recording"
@@ -315,7 +315,7 @@ impl Session {
             self.say(format!(
                 "the calls of {pid} are looked at: it is traced by one at a time; Esc ends that first"
             ));
-        } else if alone && self.children.processes().any(|of| of == pid) {
+        } else if alone && self.children.has(pid) {
             self.say(format!(
                 "{pid} is being recorded or reported: it is traced by one at a time"
             ));

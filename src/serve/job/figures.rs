@@ -2,8 +2,8 @@
 
 use super::Wanted;
 use super::read::{Metrics, Series};
+use crate::model::waiting::Waiting;
 use crate::model::work::HiddenKind;
-use crate::serve::display::waited::Waited;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Answers of queries, no errors.
@@ -48,7 +48,7 @@ pub struct Figures {
 /// Waits in calls from one line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WaitsAt {
-    waited: Waited,
+    waiting: Waiting,
     /// Functions and kinds of hidden waits.
     pub what: BTreeSet<String>,
 }
@@ -57,7 +57,7 @@ impl WaitsAt {
     /// At least.
     #[must_use]
     pub(crate) fn seconds(&self) -> f64 {
-        self.waited.at_least().unwrap_or(0.0)
+        self.waiting.at_least().unwrap_or(0.0)
     }
 }
 
@@ -74,7 +74,7 @@ impl Figures {
     fn wait_at(&mut self, what: &str, line: String, seconds: f64) {
         let hidden = HiddenKind::from_name(what).map(HiddenKind::name);
         let waits = self.waits_at.entry(line).or_default();
-        waits.waited.note(hidden, Some(seconds));
+        waits.waiting.note(hidden, Some(seconds));
         waits.what.insert(what.to_owned());
     }
 

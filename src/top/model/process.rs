@@ -2,10 +2,11 @@
 
 use super::count::{Count, add, optional_whole, rate};
 use crate::catalog::{Family, Holder};
+use crate::model::waiting::Waiting;
 use crate::owner::Owner;
 use crate::serve::display::Rates;
 use crate::serve::display::reading::{label, number};
-use crate::serve::display::waited::Waited;
+use crate::serve::display::waited;
 use crate::serve::metric::{Sample, Value};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +81,7 @@ pub(crate) struct Process {
     pub(crate) other_copied_bytes: Option<Count>,
     /// In all, and of a second.
     #[serde(skip)]
-    pub(crate) waited: (Waited, Waited),
+    pub(crate) waited: (Waiting, Waiting),
     /// Seconds in which threads waited for a device, at least; of several threads together.
     pub(crate) waiting_seconds: Option<Count>,
     /// Seconds in which the GPU surely had nothing to do for it.
@@ -183,8 +184,8 @@ impl Process {
             "gpuscope_copy_bytes_total" => return self.copy(sample, count),
             "gpuscope_sync_blocked_seconds_total" | "gpuscope_hidden_wait_seconds_total" => {
                 self.wait(sample).seconds = count;
-                self.waited.0.add(sample, Some(count.total));
-                self.waited.1.add(sample, count.per_second);
+                waited::add(&mut self.waited.0, sample, Some(count.total));
+                waited::add(&mut self.waited.1, sample, count.per_second);
                 return;
             }
             "gpuscope_sync_waits_total" | "gpuscope_hidden_waits_total" => {

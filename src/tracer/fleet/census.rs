@@ -161,14 +161,14 @@ impl Tracer {
             };
             let known = living.entry(owner).or_default();
             known.processes += 1;
-            if let Some(idle) = self.work.add_to(pid, now, &mut sums) {
+            if let Some(report) = self.work.so_far(pid, now) {
+                report.add_to(&mut sums);
+                let idle = report.idle_time();
                 let uses = uses(self.memory.reading(pid));
                 let waste = fleet.wasted.count_living(pid, &idle.reasons, idle.inferred, &uses);
                 sums.add_waste(waste);
-                if self.rows.places_waits() {
-                    let waits = self.work.waits_at(pid);
-                    fleet.places.add_to(&mut sums, pid, &waits, &self.memory.sites);
-                }
+                let waits = report.waits_at();
+                fleet.places.add_to(&mut sums, pid, &waits, &self.memory.sites);
                 known.held.inferred += u64::from(idle.inferred);
             }
             if let Some(tally) = self.memory.tally(pid, now) {

@@ -19,6 +19,17 @@ use tempfile::TempDir;
 /// The user without any right.
 const NOBODY: &str = "65534";
 
+/// Who has no capability may not trace from outside, not even as root.
+const WITHOUT_RIGHTS: &str = "setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all";
+
+/// A command to which the program and its words are still to be given.
+fn without_rights() -> Command {
+    let mut words = WITHOUT_RIGHTS.split(' ');
+    let mut command = Command::new(words.next().expect("a program"));
+    command.args(words);
+    command
+}
+
 /// A machine with two simulated devices, and programs on it.
 struct Machine {
     folder: TempDir,

@@ -1,7 +1,7 @@
 //! The screen in a real terminal: keys, sizes, the shell's stops, and what is left behind.
 
-use super::Machine;
 use super::terminal::Terminal;
+use super::{Machine, WITHOUT_RIGHTS, without_rights};
 use crate::support::{Program, eventually};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -146,19 +146,14 @@ fn keys_do_what_the_help_says() {
     scene.is_as_before();
 }
 
-/// Who has no capability may not trace from outside, not even as root.
-const WITHOUT_RIGHTS: &str = "setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all";
-
 impl Scene {
     /// A program that carries the agent.
     fn carrier(&self, name: &str) -> Program {
         // the link, whose name the program has
         let program = self.machine.command(name, "train 0").get_program().to_owned();
         // as little as who looks at it: nobody may look at somebody with more rights
-        let words: Vec<&str> = WITHOUT_RIGHTS.split(' ').collect();
-        let mut command = Command::new(words[0]);
+        let mut command = without_rights();
         command
-            .args(&words[1..])
             .args([env!("CARGO_BIN_EXE_gpuscope"), "preload", "--"])
             .arg(program)
             .args(["train", "0"])

@@ -1,6 +1,6 @@
 //! Waits have the lines of the program that they are at.
 
-use super::{Machine, gpuscope, total};
+use super::{Machine, gpuscope, total, without_rights};
 use crate::support::{Program, eventually, sim};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -8,12 +8,6 @@ use std::process::{Command, Stdio};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/python/wait.py");
 /// As its place is shown, but for the number of its line.
 const TRAIN: [&str; 2] = ["wait.py:", " train"];
-
-fn without_rights() -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all"]);
-    command
-}
 
 fn wait_of(process: &Value) -> Option<&Value> {
     let mut waits = process["waits"].as_array()?.iter();

@@ -23,6 +23,7 @@ pub mod snapshot;
 pub mod step;
 pub mod summary;
 pub mod totals;
+pub mod waiting;
 pub mod window;
 pub mod work;
 pub mod xid;

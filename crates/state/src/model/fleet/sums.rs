@@ -3,6 +3,7 @@
 use super::Waste;
 use crate::catalog::{Catalog, Class, Family, Holder, LibraryId};
 use crate::model::kind::{CopyClass, HiddenKind};
+use crate::model::waiting::Waiting;
 use crate::wire::{DRIVER_SUBJECT, DriverShare, FailureKey, ShareKey, Total, TotalKey};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -258,10 +259,13 @@ impl Sums {
         for ((of, line), ns) in &self.waits_at {
             lines.entry(line).or_default().insert(*of, *ns);
         }
-        let mut lines: Vec<_> = lines.into_iter().collect();
-        lines.sort_by_cached_key(|(line, waits)| (std::cmp::Reverse(waited_ns(waits)), Arc::clone(line)));
+        let mut lines: Vec<_> = lines
+            .into_iter()
+            .map(|(line, waits)| (waited_ns(&waits), line, waits))
+            .collect();
+        lines.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
         lines.truncate(most);
-        lines
+        lines.into_iter().map(|(_, line, waits)| (line, waits)).collect()
     }
 
     /// Adds idle time.
@@ -273,16 +277,17 @@ impl Sums {
     }
 }
 
-/// At least: a wait for a small copy is among those that were asked for, too.
-fn waited_ns(waits: &BTreeMap<WaitOf, u64>) -> u64 {
-    let sum = |of: fn(&WaitOf) -> bool| -> u64 {
-        let waits = waits.iter().filter(|(wait, _)| of(wait));
-        waits.map(|(_, ns)| *ns).fold(0, u64::saturating_add)
-    };
-    let asked = sum(|of| matches!(of, WaitOf::Asked(_)));
-    let items = sum(|of| *of == WaitOf::Hidden(HiddenKind::Item));
-    let others = sum(|of| matches!(of, WaitOf::Hidden(kind) if *kind != HiddenKind::Item));
-    asked.max(items).saturating_add(others)
+/// At least.
+fn waited_ns(waits: &BTreeMap<WaitOf, u64>) -> f64 {
+    let mut waiting = Waiting::default();
+    for (of, ns) in waits {
+        let hidden = match of {
+            WaitOf::Asked(_) => None,
+            WaitOf::Hidden(kind) => Some(kind.name()),
+        };
+        waiting.note(hidden, Some(*ns as f64));
+    }
+    waiting.at_least().unwrap_or(0.0)
 }
 
 impl Calls {

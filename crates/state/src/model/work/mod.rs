@@ -37,10 +37,9 @@ pub use report::{
     Bandwidth, Certainty, CopyReport, Created, GpuReport, GraphReport, HiddenWait, ProcessReport, SIZE_BUCKETS,
     StreamReport, WaitReport,
 };
-pub use tally::{IdleTime, WaitAt};
+pub use tally::WaitAt;
 
 use crate::catalog::MemoryKind;
-use crate::model::fleet::Sums;
 use crate::model::memory::{self, Origin};
 use crate::wire::WorkLoss;
 pub(crate) use process::GraphKernel;
@@ -195,16 +194,10 @@ impl Work {
         self.processes.values().flat_map(Process::graph_kernels)
     }
 
-    /// Adds what a living process has done until `now`, CLOCK_MONOTONIC ns, to `sums`; its idle time. `None`: it is not
-    /// known.
-    pub fn add_to(&self, tgid: u32, now: u64, sums: &mut Sums) -> Option<IdleTime> {
-        self.processes.get(&tgid).map(|process| process.add_to(now, sums))
-    }
-
-    /// How long a living process has waited in which calls of which place.
+    /// What a living process has done until `now`, CLOCK_MONOTONIC ns: no sum of it ever falls.
     #[must_use]
-    pub fn waits_at(&self, tgid: u32) -> Vec<WaitAt> {
-        self.processes.get(&tgid).map(Process::waits_at).unwrap_or_default()
+    pub fn so_far(&self, tgid: u32, now: u64) -> Option<ProcessReport> {
+        self.processes.get(&tgid).map(|process| process.so_far(tgid, now))
     }
 
     /// Processes that have ended since this was last asked.

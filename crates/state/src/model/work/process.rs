@@ -37,7 +37,7 @@ pub struct Process {
     ranges: Ranges,
     streams: Streams,
     copies: Copies,
-    pub(super) waits: Waits,
+    waits: Waits,
     pub(super) hidden: HiddenWaits,
     graphs: Graphs,
     created: Created,

@@ -23,35 +23,13 @@ pub struct WaitAt {
     pub ns: u64,
 }
 
-/// The longest first; without those whose stack was not taken.
-fn waits_at(asked: &[WaitReport], hidden: &[HiddenWait]) -> Vec<WaitAt> {
-    let asked = asked.iter().map(|wait| WaitAt {
-        of: WaitOf::Asked(wait.row),
-        site: wait.site,
-        ns: wait.total_ns,
-    });
-    let hidden = hidden.iter().map(|wait| WaitAt {
-        of: WaitOf::Hidden(wait.kind),
-        site: wait.site,
-        ns: wait.total_ns,
-    });
-    let mut all: Vec<WaitAt> = asked.chain(hidden).filter(|wait| wait.site != 0).collect();
-    all.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
-    all
-}
-
 impl Process {
-    /// How long it has waited in which calls of which place.
-    pub(crate) fn waits_at(&self) -> Vec<WaitAt> {
-        waits_at(&self.waits.report(), &self.hidden.decided())
-    }
-
-    /// Adds what was done until `now`, CLOCK_MONOTONIC ns; its idle time.
-    pub fn add_to(&self, now: u64, sums: &mut Sums) -> IdleTime {
-        let mut report = self.report(0, None, now);
-        report.hidden = self.hidden.decided();
-        report.add_to(sums);
-        report.idle_time()
+    /// What was done until `now`, CLOCK_MONOTONIC ns, without what may still be taken back: no sum of it ever falls.
+    pub(crate) fn so_far(&self, pid: u32, now: u64) -> ProcessReport {
+        ProcessReport {
+            hidden: self.hidden.decided(),
+            ..self.report(pid, None, now)
+        }
     }
 }
 
@@ -65,9 +43,21 @@ impl ProcessReport {
         }
     }
 
-    /// How long it waited in which calls of which place.
+    /// How long it waited in which calls of which place, without those whose stack was not taken.
     pub fn waits_at(&self) -> Vec<WaitAt> {
-        waits_at(&self.waits, &self.hidden)
+        let asked = self.waits.iter().map(|wait| WaitAt {
+            of: WaitOf::Asked(wait.row),
+            site: wait.site,
+            ns: wait.total_ns,
+        });
+        let hidden = self.hidden.iter().map(|wait| WaitAt {
+            of: WaitOf::Hidden(wait.kind),
+            site: wait.site,
+            ns: wait.total_ns,
+        });
+        let mut all: Vec<WaitAt> = asked.chain(hidden).filter(|wait| wait.site != 0).collect();
+        all.sort_by_key(|wait| std::cmp::Reverse(wait.ns));
+        all
     }
 
     /// Adds what was done.
