@@ -26,9 +26,14 @@ fn signal(pid: u32, signal: i32) {
 
 /// `HOST:PORT` where health alone is told.
 fn health_address(exporter: &Exporter) -> String {
-    let said = exporter.stderr();
-    let (_, rest) = said.split_once("health alone at http://").expect("an address");
-    rest.split_once('/').expect("a path").0.to_owned()
+    let mut address = None;
+    eventually("health alone at http://…/", || {
+        let said = exporter.stderr();
+        let rest = said.split_once("health alone at http://").map(|(_, rest)| rest);
+        address = rest.and_then(|rest| Some(rest.split_once('/')?.0.to_owned()));
+        address.is_some()
+    });
+    address.expect("an address")
 }
 
 fn health(address: &str) -> Result<String, ureq::Error> {

@@ -12,9 +12,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Says something to the user on stderr, if anybody listens there.
+/// Says something to the user on stderr, if anybody listens there; at once, lest other processes' words come between.
 pub fn say(message: impl Display) {
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
 /// A destination that can break without taking the trace with it.
