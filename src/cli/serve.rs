@@ -61,6 +61,10 @@ pub struct ServeArgs {
     /// waits or queries, whichever are dearest; who holds memory is always seen [default: off]
     #[arg(long, value_name = "PERCENT", help_heading = "What is measured")]
     pub budget: Option<String>,
+    /// Programs that may spend more than --budget, by a label of --labels or by their cgroup, such as unit=render-*.service or
+    /// cgroup=/batch.slice/*: nothing goes unseen on their account (repeatable)
+    #[arg(long, value_name = "LABEL=GLOB", help_heading = "What is measured")]
+    pub budget_except: Vec<String>,
 
     /// Address and port of the web server (repeatable); other machines need 0.0.0.0:9748, say
     /// [default: 127.0.0.1:9748]

@@ -12,10 +12,11 @@ use crate::discover;
 use crate::model::budget::{Budget, Change, Spent};
 use crate::model::cost::Hits;
 use crate::output::say;
+use crate::owner::Choice;
 use crate::text::parse::duration_in;
 use crate::wire::{BEYOND_CAPACITY, RowCounter, Total, TotalKey};
 use anyhow::Result;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// Between two looks.
@@ -36,6 +37,8 @@ pub(crate) struct Spending {
 /// Keeps what probes take within a budget.
 pub(super) struct BudgetPlane {
     budget: Budget,
+    /// Programs that may spend more.
+    except: Vec<Choice>,
     every: Duration,
     looked: Instant,
     before: SpentNs,
@@ -52,8 +55,9 @@ pub(super) struct BudgetPlane {
 }
 
 impl Tracer {
-    /// Has probes take no more than that share of any program's time, 1: all; before any file is probed.
-    pub(crate) fn keep_within(&mut self, share: f64) {
+    /// Has probes take no more than that share of any program's time, 1: all, but of those that `except` chooses; before any file
+    /// is probed.
+    pub(crate) fn keep_within(&mut self, share: f64, except: Vec<Choice>) {
         self.attacher.tell_traffic_apart();
         let prices = self.fleet.as_ref().map_or(&[][..], |fleet| fleet.prices());
         if prices.iter().all(|price| price.ns == 0.0) {
@@ -61,6 +65,7 @@ impl Tracer {
         }
         self.budget = Some(BudgetPlane {
             budget: Budget::new(share),
+            except,
             every: duration_in("GPUSCOPE_BUDGET_EVERY").unwrap_or(EVERY),
             looked: Instant::now(),
             before: SpentNs::new(),
@@ -90,8 +95,10 @@ impl Tracer {
         // what cannot be read now can be the next time
         if let Ok(now) = self.spent_ns() {
             let spent = plane.since_last(now);
+            let excepted = self.excepted(&plane, &spent);
             // one whose first thread has ended may go on
-            let changes = plane.budget.look(&spent, |pid| !discover::is_gone(pid));
+            let is_judged = |pid| !excepted.contains(&pid) && !discover::is_gone(pid);
+            let changes = plane.budget.look(&spent, is_judged);
             changes.into_iter().for_each(|change| self.change(&mut plane, change));
         }
         self.budget = Some(plane);
@@ -123,6 +130,16 @@ impl Tracer {
             let again = plane.seen_again.get(&traffic);
             plane.unseen.contains_key(&traffic) || again.is_some_and(|again| *again >= since)
         })
+    }
+
+    /// Of those that are beyond the budget: which may be.
+    fn excepted(&mut self, plane: &BudgetPlane, spent: &[Spent]) -> HashSet<u32> {
+        let Some(fleet) = self.fleet.as_mut() else {
+            return HashSet::new();
+        };
+        let beyond = spent.iter().filter(|one| one.share() > plane.budget.share());
+        let pids = beyond.map(|one| one.pid);
+        pids.filter(|pid| fleet.is_chosen(*pid, &plane.except)).collect()
     }
 
     /// What each process has spent in probes so far.

@@ -20,7 +20,7 @@ use crate::model::cost::Hits;
 use crate::model::fleet::{Earlier, Fleet, Sums, Wasted};
 use crate::model::launches::Launches;
 use crate::owner::cgroup::of_names;
-use crate::owner::{Directory, Owner};
+use crate::owner::{Choice, Directory, Owner};
 use crate::rows::RunRows;
 use crate::wire::{self, DriverShare, Notice, ShareKey, TotalKey};
 use holding::uses;
@@ -63,6 +63,11 @@ impl FleetPlane {
     /// Whether calls of one of these were counted when that was looked at last.
     pub(super) fn has_counted(&self, processes: &HashSet<u32>) -> bool {
         !self.seen.is_disjoint(processes)
+    }
+
+    /// Whether a process is among those that any of these choose.
+    pub(super) fn is_chosen(&mut self, pid: u32, choices: &[Choice]) -> bool {
+        self.directory.is_chosen(pid, choices)
     }
 
     fn make_room(&mut self, now: u64) {

@@ -13,8 +13,14 @@ const BUSY: &str = "gpuscope_gpu_busy_at_most_seconds_total";
 
 /// An exporter with that budget, whose probes are where programs will look for the libraries.
 fn with_budget(budget: &str) -> (Exporter, Workloads) {
+    with_budget_but(budget, &[])
+}
+
+/// The same with `exceptions` from it.
+fn with_budget_but(budget: &str, exceptions: &[&str]) -> (Exporter, Workloads) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gpuscope"));
     command.args(["serve", "--budget", budget]);
+    command.args(exceptions.iter().flat_map(|exception| ["--budget-except", exception]));
     let exporter = Exporter::start_as(command.env("GPUSCOPE_BUDGET_EVERY", "1s"));
     let workloads = Workloads::of(&exporter);
     workloads.until_seen_whole(&exporter);
@@ -109,4 +115,32 @@ fn within_the_budget_nothing_is_shed() {
             Some(0.0)
         );
     }
+}
+
+#[test]
+#[ignore = "needs root and BPF: serve traces the whole machine"]
+fn on_account_of_who_is_excepted_nothing_goes_unseen() {
+    const STALL: &str = "stall --steps 100000000 --host-ns 100000";
+    let (exporter, workloads) = with_budget_but("0.05%", &["unit=nobody.service", "comm=b-may-*"]);
+    let excepted = workloads.start("b-may-spend", STALL);
+    eventually("it is beyond the budget", || {
+        exporter.sum("gpuscope_budget_spent_ratio", &[]) > Some(0.0005)
+    });
+    let launches = || of(&exporter, "gpuscope_launches_total", "b-may-spend", "");
+    let before = launches();
+    // another program would have had its launches shed after two looks
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(!is_shed(&exporter));
+    assert!(launches() > before && before.is_some(), "{before:?} {:?}", launches());
+
+    let other = workloads.start("b-other", STALL);
+    eventually("another one is judged as ever", || is_shed(&exporter));
+    assert_eq!(launches(), None, "probes are in files that they share");
+    assert!(exporter.stderr().contains("(b-other) spent "), "{}", exporter.stderr());
+    drop(other);
+    eventually("the one that remains is excepted still", || !is_shed(&exporter));
+    std::thread::sleep(Duration::from_secs(4));
+    assert!(!is_shed(&exporter));
+    assert!(!exporter.stderr().contains("(b-may-spend)"), "{}", exporter.stderr());
+    drop(excepted);
 }

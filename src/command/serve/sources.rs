@@ -105,7 +105,7 @@ pub(super) fn tracer(
     let mut tracer = Tracer::start(rows, setup, scope.clone(), || Ok(crate::output::Output::stdout()))?;
     tracer.follow_fleet(directory);
     if let Some(budget) = config.budget {
-        tracer.keep_within(budget.of_one());
+        tracer.keep_within(budget.of_one(), config.budget_except.clone());
     }
     if let Some(sampler) = sampler {
         tracer.devices_from(Arc::clone(sampler));

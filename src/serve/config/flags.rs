@@ -33,6 +33,7 @@ fn given(args: &ServeArgs, key: &str) -> Vec<String> {
         "hooks" => args.hooks.clone(),
         "nvml_interval" => one(&args.nvml_interval),
         "budget" => one(&args.budget),
+        "budget_except" => args.budget_except.clone(),
         "listen" => args.listen.clone(),
         "health_listen" => args.health_listen.clone(),
         "telemetry_path" => one(&args.telemetry_path),

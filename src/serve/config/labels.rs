@@ -2,7 +2,7 @@
 
 use super::place::{Mistakes, quoted};
 use super::settings::Settings;
-use crate::owner::{Label, Wanted};
+use crate::owner::{Choice, Label, Wanted};
 
 /// As it is written, if there is such a label.
 pub(super) fn label(text: &str) -> Result<String, String> {
@@ -14,6 +14,12 @@ pub(super) fn label(text: &str) -> Result<String, String> {
             Err(format!("{} is no label; {cure}", quoted(text)))
         }
     }
+}
+
+/// Processes by their labels, or by where they run.
+pub(super) fn choice(text: &str) -> Result<Choice, String> {
+    let choice: Result<Choice, _> = text.parse();
+    choice.map_err(|error| error.to_string().replace('\n', "; "))
 }
 
 /// Two labels must not have one name.

@@ -18,7 +18,7 @@ mod words;
 pub(crate) use place::Mistakes;
 
 use crate::cli::ServeArgs;
-use crate::owner::Wanted;
+use crate::owner::{Choice, Wanted};
 use crate::refusal::Usage;
 use crate::reserved;
 use crate::serve::metric::Collector;
@@ -44,6 +44,8 @@ pub struct Config {
     pub(crate) nvml_interval: Duration,
     /// What probes may take of a program's time, 1: all; `None`: whatever they take.
     pub(crate) budget: Option<Share>,
+    /// Programs that may take more, and on whose account nothing goes unseen.
+    pub(crate) budget_except: Vec<Choice>,
     /// Never empty; port 0 is any free one.
     pub listen: Vec<SocketAddr>,
     /// Where health alone is told, to everybody and in clear; empty: nowhere but on [`Self::listen`].
@@ -113,6 +115,7 @@ impl Default for Config {
             hooks: Vec::new(),
             nvml_interval: Duration::from_secs(5),
             budget: None,
+            budget_except: Vec::new(),
             listen: vec![SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9748)],
             health_listen: Vec::new(),
             telemetry_path: "/metrics".to_owned(),
@@ -167,6 +170,7 @@ impl Config {
             hooks: self.hooks.clone(),
             nvml_interval: self.nvml_interval,
             budget: self.budget,
+            budget_except: self.budget_except.clone(),
             listen: self.listen.clone(),
             health_listen: self.health_listen.clone(),
             telemetry_path: self.telemetry_path.clone(),
@@ -185,12 +189,13 @@ impl Config {
 }
 
 /// What a running gpuscope cannot change.
-const FIXED: [&str; 14] = [
+const FIXED: [&str; 15] = [
     "collect",
     "layer",
     "hooks",
     "nvml_interval",
     "budget",
+    "budget_except",
     "listen",
     "health_listen",
     "telemetry_path",

@@ -17,12 +17,13 @@ pub(super) enum Shape {
 }
 
 /// Name in the file, flag, shape.
-pub(super) const KEYS: [(&str, &str, Shape); 25] = [
+pub(super) const KEYS: [(&str, &str, Shape); 26] = [
     ("collect", "--collect", Shape::Words),
     ("layer", "--layer", Shape::Words),
     ("hooks", "--hooks", Shape::Texts),
     ("nvml_interval", "--nvml-interval", Shape::One),
     ("budget", "--budget", Shape::One),
+    ("budget_except", "--budget-except", Shape::Texts),
     ("listen", "--listen", Shape::Words),
     ("health_listen", "--health-listen", Shape::Words),
     ("telemetry_path", "--telemetry-path", Shape::One),

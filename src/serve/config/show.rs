@@ -15,6 +15,7 @@ pub(super) fn lines(config: &Config) -> Vec<(&'static str, String)> {
         ("hooks", list(config.hooks.iter().map(path))),
         ("nvml_interval", quoted(&time_text(config.nvml_interval))),
         ("budget", off(config.budget.map(percent_text))),
+        ("budget_except", list(&config.budget_except)),
         ("listen", list(&config.listen)),
         ("health_listen", list(&config.health_listen)),
         ("telemetry_path", quoted(&config.telemetry_path)),

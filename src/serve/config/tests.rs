@@ -257,6 +257,22 @@ fn what_is_wrong_with_a_flag_is_said_with_its_name_and_the_cure() {
         (&["--budget", "NaN%"], "\"NaN%\" does not do"),
         (&["--budget", "inf %"], "\"inf %\" does not do"),
         (
+            &["--budget-except", "comm=x"],
+            "--budget-except: there is no budget that it could be an exception from; hint: --budget 1%, say",
+        ),
+        (
+            &["--budget", "1%", "--budget-except", "comm"],
+            "--budget-except: \"comm\" is not LABEL=GLOB; hint: such as unit=render-*.service or cgroup=/batch.slice/*",
+        ),
+        (
+            &["--budget", "1%", "--budget-except", "cgroups=/x"],
+            "there is no label \"cgroups\"; hint: comm, exe",
+        ),
+        (
+            &["--budget", "1%", "--budget-except", "env:TEAM=render"],
+            "env:TEAM is not among the labels; hint: add it to --labels, or name a cgroup",
+        ),
+        (
             &["--collect", "nvml", "--budget", "1%"],
             "--budget: nothing is probed that could take a program's time; hint: leave it out, or collect api",
         ),

@@ -5,6 +5,7 @@ use super::settings::{Setting, Settings, Word};
 use super::words::{self, OFF};
 use super::{Config, Keep, Otlp, collectors, labels};
 use crate::filter::Filter;
+use crate::owner::Choice;
 use std::path::Path;
 use std::time::Duration;
 
@@ -35,6 +36,9 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
             words::interval(&word.text, HOUR)
         }),
         budget: read.optional("budget", |word| words::percent(&word.text, &BUDGET)),
+        budget_except: read.list("budget_except", default.budget_except, |word| {
+            labels::choice(&word.text)
+        }),
         listen: read.filled("listen", default.listen, |word| words::address(&word.text)),
         health_listen: read.list("health_listen", default.health_listen, |word| {
             words::address(&word.text)
@@ -66,6 +70,7 @@ pub(super) fn config(settings: &Settings, mistakes: &mut Mistakes) -> Config {
     collectors::add_layers(&mut config.collect, &config.layer);
     check_keep(&config, settings, mistakes);
     check_budget(&config, settings, mistakes);
+    check_budget_except(&config, settings, mistakes);
     config
 }
 
@@ -78,6 +83,29 @@ fn check_budget(config: &Config, settings: &Settings, mistakes: &mut Mistakes) {
             &setting.place,
             format!("nothing is probed that could take a program's time; {cure}"),
         );
+    }
+}
+
+/// Whoever is excepted has a label that is read, from something.
+fn check_budget_except(config: &Config, settings: &Settings, mistakes: &mut Mistakes) {
+    let Some(setting) = settings
+        .get("budget_except")
+        .filter(|setting| !setting.words.is_empty())
+    else {
+        return;
+    };
+    if config.budget.is_none() {
+        let words = "there is no budget that it could be an exception from; hint: --budget 1%, say";
+        return mistakes.add(&setting.place, words.to_owned());
+    }
+    let labels = config
+        .budget_except
+        .iter()
+        .filter_map(Choice::label)
+        .map(ToString::to_string);
+    for label in labels.filter(|label| !config.labels.contains(label)) {
+        let words = format!("{label} is not among the labels; hint: add it to --labels, or name a cgroup");
+        mistakes.add(&setting.place, words);
     }
 }
 

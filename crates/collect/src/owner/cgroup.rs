@@ -67,6 +67,13 @@ pub fn parse(text: &[u8]) -> Place {
     }
 }
 
+/// The path in each hierarchy, as the text of `/proc/PID/cgroup` has it.
+#[must_use]
+pub(super) fn paths(text: &[u8]) -> Vec<String> {
+    let lines = text.split(|byte| *byte == b'\n').filter_map(Line::parse);
+    lines.map(|line| line.path).collect()
+}
+
 /// Reads the names of cgroups as the kernel has them, the innermost first: of cgroup v2, then of hierarchies of v1.
 #[must_use]
 pub fn of_names(hierarchies: &[Vec<&[u8]>]) -> Place {

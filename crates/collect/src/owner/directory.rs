@@ -6,10 +6,11 @@ pub use known::Unknown;
 
 use super::Owner;
 use super::accounts::Accounts;
-use super::cgroup::Place;
+use super::cgroup::{self, Place};
+use super::choice::Choice;
 use super::container::{Answer, Containers, Names, Pods};
 use super::label::{Label, Wanted};
-use super::process::{Portrait, start_ticks};
+use super::process::{CGROUP_BYTES, Portrait, read, start_ticks};
 use super::register::Register;
 use super::value::clean;
 use super::whereabouts::Whereabouts;
@@ -86,6 +87,17 @@ impl Directory {
     /// process did is not shown until then. A process that has ended waits no longer.
     pub fn settled(&mut self, pid: u32) -> Option<Arc<Owner>> {
         self.owned(pid).or_else(|| self.settled_at(pid, Instant::now()))
+    }
+
+    /// Whether a process is among those that any of these choose. Decides nothing that is not settled: until then no label matches.
+    pub fn is_chosen(&mut self, pid: u32, choices: &[Choice]) -> bool {
+        if choices.is_empty() {
+            return false;
+        }
+        let owner = self.settled(pid);
+        let file = self.proc.join(pid.to_string()).join("cgroup");
+        let cgroups = || cgroup::paths(&read(&file, CGROUP_BYTES).unwrap_or_default());
+        choices.iter().any(|choice| choice.is_of(owner.as_deref(), cgroups))
     }
 
     /// Reads what a process is, if that was not done yet and it is still there. Nothing is decided.

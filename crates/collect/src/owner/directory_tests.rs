@@ -567,3 +567,37 @@ fn a_place_without_processes_has_the_labels_of_the_place_alone() {
         "slurm_job=42 batch_job=42"
     );
 }
+
+#[test]
+fn a_process_is_chosen_by_a_label_or_by_its_cgroup() {
+    let tree = Tree::default();
+    tree.process(7, "trainer", 100)
+        .cgroup(7, "3:cpu:/batch.slice/a\n0::/system.slice/render-1.service\n");
+    let mut directory = directory(&tree, &["comm", "unit"]);
+    let mut is_chosen = |words: &[&str]| {
+        let choices: Vec<Choice> = words.iter().map(|word| word.parse().unwrap()).collect();
+        directory.is_chosen(7, &choices)
+    };
+    for words in [
+        &["comm=train*"][..],
+        &["unit=render-*.service"],
+        &["cgroup=/batch.slice/*"],
+        &["comm=other", "cgroup=/system.slice/*"],
+    ] {
+        assert!(is_chosen(words), "{words:?}");
+    }
+    for words in [
+        &[][..],
+        &["comm=train"],
+        &["pid=7"],
+        &["cgroup=/batch.slice", "unit=*.scope"],
+    ] {
+        assert!(!is_chosen(words), "{words:?}");
+    }
+}
+
+#[test]
+fn who_is_gone_is_chosen_by_nothing() {
+    let mut directory = directory(&Tree::default(), &["comm"]);
+    assert!(!directory.is_chosen(7, &["cgroup=*".parse().unwrap()]));
+}

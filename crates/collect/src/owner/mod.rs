@@ -11,6 +11,7 @@
 mod accounts;
 mod batch;
 pub mod cgroup;
+mod choice;
 pub mod container;
 pub mod directory;
 #[cfg(feature = "serve")]
@@ -25,6 +26,7 @@ mod value;
 mod whereabouts;
 
 pub use batch::job as batch_job;
+pub use choice::Choice;
 pub use directory::Directory;
 #[cfg(feature = "serve")]
 pub use kubelet::Kubelet;

@@ -15,7 +15,7 @@ use std::path::Path;
 const USUAL_BYTES: usize = 1 << 10;
 const STAT_BYTES: u64 = 4 << 10;
 const STATUS_BYTES: u64 = 8 << 10;
-const CGROUP_BYTES: u64 = 64 << 10;
+pub(super) const CGROUP_BYTES: u64 = 64 << 10;
 /// More than can be left of it.
 const CMDLINE_BYTES: u64 = 4 << 10;
 /// Variables beyond this are not found.
