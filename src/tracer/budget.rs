@@ -16,7 +16,7 @@ use crate::owner::Choice;
 use crate::text::parse::duration_in;
 use crate::wire::{BEYOND_CAPACITY, RowCounter, Total, TotalKey};
 use anyhow::Result;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
 /// Between two looks.
@@ -95,9 +95,10 @@ impl Tracer {
         // what cannot be read now can be the next time
         if let Ok(now) = self.spent_ns() {
             let spent = plane.since_last(now);
-            let excepted = self.excepted(&plane, &spent);
+            let (fleet, except) = (&mut self.fleet, &plane.except);
+            let mut is_excepted = |pid| fleet.as_mut().is_some_and(|fleet| fleet.is_chosen(pid, except));
             // one whose first thread has ended may go on
-            let is_judged = |pid| !excepted.contains(&pid) && !discover::is_gone(pid);
+            let is_judged = |pid| !discover::is_gone(pid) && !is_excepted(pid);
             let changes = plane.budget.look(&spent, is_judged);
             changes.into_iter().for_each(|change| self.change(&mut plane, change));
         }
@@ -130,16 +131,6 @@ impl Tracer {
             let again = plane.seen_again.get(&traffic);
             plane.unseen.contains_key(&traffic) || again.is_some_and(|again| *again >= since)
         })
-    }
-
-    /// Of those that are beyond the budget: which may be.
-    fn excepted(&mut self, plane: &BudgetPlane, spent: &[Spent]) -> HashSet<u32> {
-        let Some(fleet) = self.fleet.as_mut() else {
-            return HashSet::new();
-        };
-        let beyond = spent.iter().filter(|one| one.share() > plane.budget.share());
-        let pids = beyond.map(|one| one.pid);
-        pids.filter(|pid| fleet.is_chosen(*pid, &plane.except)).collect()
     }
 
     /// What each process has spent in probes so far.

@@ -132,16 +132,20 @@ impl Exporter {
         exporter
     }
 
+    /// What it has said to be at `http://HOST:PORT/`, as `HOST:PORT`, once all of that is there.
+    pub fn said_to_be_at(&self, what: &str) -> Option<String> {
+        let said = self.stderr();
+        let (_, rest) = said.split_once(&format!("{what} http://"))?;
+        Some(rest.split_once('/')?.0.to_owned())
+    }
+
     fn until_serving(&mut self) {
         let mut address = None;
         eventually("gpuscope: serving http://…", || {
             let ended = self.child.try_wait().expect("a child");
             let said = self.stderr();
             assert!(ended.is_none(), "gpuscope ended: {ended:?}\n{said}");
-            address = said.split_once("serving http://").and_then(|(_, rest)| {
-                let (address, _) = rest.split_once('/')?;
-                Some(address.to_owned())
-            });
+            address = self.said_to_be_at("serving");
             address.is_some()
         });
         self.address = address.expect("an address");

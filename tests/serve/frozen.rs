@@ -28,9 +28,7 @@ fn signal(pid: u32, signal: i32) {
 fn health_address(exporter: &Exporter) -> String {
     let mut address = None;
     eventually("health alone at http://…/", || {
-        let said = exporter.stderr();
-        let rest = said.split_once("health alone at http://").map(|(_, rest)| rest);
-        address = rest.and_then(|rest| Some(rest.split_once('/')?.0.to_owned()));
+        address = exporter.said_to_be_at("health alone at");
         address.is_some()
     });
     address.expect("an address")

@@ -1,7 +1,13 @@
 //! How it looks: text, JSON lines, the summary; reports, exports and the timeline of recordings.
 
-// what reports and exports share has no caller without them
-#![cfg_attr(not(feature = "parquet"), allow(dead_code, unused_imports))]
+#![cfg_attr(
+    not(feature = "parquet"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what reports and exports share has no caller without them"
+    )
+)]
 
 #[cfg(feature = "record")]
 pub mod export;

@@ -108,12 +108,12 @@ impl Budget {
         self.shed.contains_key(&traffic)
     }
 
-    /// What follows from what programs have spent since the last look.
-    pub fn look(&mut self, spent: &[Spent], runs: impl Fn(u32) -> bool) -> Vec<Change> {
-        let mut changes = self.over(&runs);
+    /// What follows from what programs have spent since the last look, as far as they run and are held to it: that is asked of few.
+    pub fn look(&mut self, spent: &[Spent], mut is_judged: impl FnMut(u32) -> bool) -> Vec<Change> {
+        let mut changes = self.over(&mut is_judged);
         let beyond: Vec<&Spent> = spent
             .iter()
-            .filter(|one| one.share() > self.share && runs(one.pid))
+            .filter(|one| one.share() > self.share && is_judged(one.pid))
             .collect();
         let before = std::mem::take(&mut self.beyond);
         let looks = |pid: &u32| before.get(pid).copied().unwrap_or(0) + 1;
@@ -144,14 +144,14 @@ impl Budget {
     }
 
     /// What has been unseen for long enough, or on the account of who is gone: until it is taken up it is asked for at each look.
-    fn over(&mut self, runs: &impl Fn(u32) -> bool) -> Vec<Change> {
+    fn over(&mut self, is_judged: &mut impl FnMut(u32) -> bool) -> Vec<Change> {
         for (_, since) in self.before.values_mut() {
             *since = since.saturating_add(1);
         }
         let mut over = Vec::new();
         for (traffic, shed) in &mut self.shed {
             shed.looks = shed.looks.saturating_add(1);
-            if shed.looks >= shed.pause || !runs(shed.pid) {
+            if shed.looks >= shed.pause || !is_judged(shed.pid) {
                 over.push(Change::TakeUp(*traffic));
             }
         }
