@@ -40,6 +40,7 @@ pub mod command;
 pub mod rows;
 #[cfg(feature = "serve")]
 pub mod serve;
+pub mod space;
 #[cfg(feature = "top")]
 pub mod top;
 pub(crate) mod tracer;

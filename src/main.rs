@@ -7,7 +7,7 @@ use gpuscope::output::say;
 use gpuscope::probe::{calibrate, lease};
 use gpuscope::refusal::{self, Usage};
 use gpuscope::stack;
-use gpuscope::{command, foreign, version};
+use gpuscope::{command, foreign, space, version};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -23,6 +23,13 @@ fn main() -> ExitCode {
     ]);
     if calibrate::answer() {
         return ExitCode::SUCCESS;
+    }
+    if let Err(error) = space::check_starting() {
+        say(format_args!("gpuscope: {error}"));
+        return match runs_a_program() {
+            true => ExitCode::from(command::launched::FAILED),
+            false => ExitCode::FAILURE,
+        };
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -51,15 +58,19 @@ fn refused(error: &clap::Error) -> ExitCode {
         Some(words) => say(format_args!("gpuscope: {words}")),
         None => drop(error.print()),
     }
-    let mut words = std::env::args_os().skip(1);
-    let runs = match words.next() {
-        Some(command) if command == "leaks" || command == "record" => words.any(|word| word == "--"),
-        command => command.is_some_and(|command| command == "run" || command == "preload"),
-    };
-    match (error.use_stderr(), runs) {
+    match (error.use_stderr(), runs_a_program()) {
         (false, _) => ExitCode::SUCCESS,
         // other statuses are the command's own
         (true, true) => ExitCode::from(command::launched::FAILED),
         (true, false) => ExitCode::from(WRONG_USAGE),
+    }
+}
+
+/// Whether the words, which have not been understood, are to run a program, whose statuses are its own.
+fn runs_a_program() -> bool {
+    let mut words = std::env::args_os().skip(1);
+    match words.next() {
+        Some(command) if command == "leaks" || command == "record" => words.any(|word| word == "--"),
+        command => command.is_some_and(|command| command == "run" || command == "preload"),
     }
 }

@@ -33,7 +33,6 @@ mod room;
 mod samples;
 mod sites;
 mod snapshots;
-mod space;
 mod start;
 mod stubs;
 mod tape;

@@ -60,7 +60,7 @@ impl Tracer {
         scope: Scope,
         output: impl FnOnce() -> Result<Output>,
     ) -> Result<Tracer> {
-        super::space::check_space()?;
+        crate::space::check_tracing()?;
         fill_in(&mut setup, &rows)?;
         let engine = match setup.place {
             EnginePlace::Kernel => in_kernel(&setup)?,

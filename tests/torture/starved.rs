@@ -38,14 +38,28 @@ fn limited(limit: &str, value: u64) -> u64 {
     ways.len() as u64
 }
 
+/// The least address space, in MiB, in which the dynamic linker finds room for the program and its libraries: with less,
+/// none of its code runs.
+fn least_to_be_loaded_mib() -> u64 {
+    let is_loaded = |mib: &u64| {
+        let mut command = Command::new("sh");
+        let script = format!("ulimit -v {} && LD_TRACE_LOADED_OBJECTS=1 exec \"$@\"", mib << 10);
+        command.args(["-c", &script, "sh"]).arg(program());
+        command.output().expect("a shell").status.success()
+    };
+    (1..1000).find(is_loaded).expect("it is loaded with a GiB")
+}
+
 #[test]
 #[ignore = "needs root and BPF"]
 fn without_descriptors_or_memory_it_says_so_or_works() {
-    let (mut runs, mut chance) = (0, Chance::new());
+    let (mut runs, mut chance, loaded) = (0, Chance::new(), least_to_be_loaded_mib());
     for _ in 0..rounds(1, 2, 30, 500) {
         runs += limited("-n", 4 + chance.below(80));
-        runs += limited("-v", (50 + chance.below(900)) << 10);
+        runs += limited("-v", (loaded + 1 + chance.below(900)) << 10);
     }
+    // no room for anything, not even to read the command line
+    runs += limited("-v", (loaded + 1) << 10);
     assert_no_probe_is_left();
     tried(runs, "runs short of descriptors or memory");
 }
