@@ -91,14 +91,10 @@ fn of_reasons(figures: &Figures) -> Vec<Vec<Cell>> {
     let mut reasons: Vec<_> = figures.reasons.iter().collect();
     reasons.sort_by(|one, other| other.1.seconds().total_cmp(&one.1.seconds()));
     rows.extend(reasons.into_iter().map(|(reason, idle)| {
-        let words = known_reason(reason).map_or(String::new(), |known| format!(": {}", known.words()));
+        let words = Reason::from_name(reason).map_or(String::new(), |known| format!(": {}", known.words()));
         row(*idle, format!("of that, {reason}{words}"))
     }));
     rows
-}
-
-fn known_reason(name: &str) -> Option<Reason> {
-    Reason::ALL.iter().copied().find(|reason| reason.name() == name)
 }
 
 fn jobs(figures: &Figures) -> Chapter {
@@ -163,7 +159,7 @@ fn advice(number: usize, job: &Group) -> String {
     ];
     let whose: Vec<String> = whose.into_iter().filter(|words| !words.is_empty()).collect();
     let reason = job.chief_reason().unwrap_or_default();
-    let cure = known_reason(reason).map_or("", Reason::cure);
+    let cure = Reason::from_name(reason).map_or("", Reason::cure);
     let hidden = match job.hidden_wait_seconds > MUCH * job.idle().seconds() {
         true => format!(
             "; {} went into hidden waits",

@@ -1,11 +1,12 @@
 //! What a job did with its GPUs, out of what exporters say of it: the lines at a job's end.
 //!
 //! ```text
-//!  texts of /metrics, one a node ─► read (series) ─► figures (sums of the job) ─► write (text, Markdown, JSON)
+//!  texts of /metrics, one a node ─► read (series) ─► figures (sums of the job) ─► cures ─► write (text, Markdown, JSON)
 //! ```
 //!
 //! Pure. Knows no more than the exporters.
 
+mod cures;
 mod figures;
 mod read;
 #[cfg(test)]

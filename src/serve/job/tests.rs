@@ -64,6 +64,35 @@ fn a_job_as_json() {
     insta::assert_snapshot!(serde_json::to_string_pretty(&report).unwrap());
 }
 
+/// The waste of a process is that of each of its GPUs.
+#[test]
+fn what_a_cure_saves_is_no_more_of_a_job_with_many_gpus() {
+    let of = |gpu: u32, reason: &str, seconds: u32| {
+        format!("gpuscope_waste_gpu_seconds_total{{reason=\"{reason}\",gpu=\"{gpu}\",batch_job=\"1\"}} {seconds}\n")
+    };
+    let mut text = "gpuscope_gpu_idle_at_least_seconds_total{batch_job=\"1\"} 100\n\
+                    gpuscope_gpu_busy_at_most_seconds_total{batch_job=\"1\"} 300\n"
+        .to_owned();
+    for gpu in 0..8 {
+        text += &[of(gpu, "host-bound", 60), of(gpu, "memory", 38), of(gpu, "unknown", 2)].concat();
+    }
+    text += &of(0, "reserved-unused", 9_000);
+    let cures = cures::cures(&figures(&[read(&text)], &of_job("1")));
+    let found: Vec<_> = cures
+        .iter()
+        .map(|cure| (cure.reason.name(), cure.seconds, cure.share_of_use))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("reserved-unused", 9_000.0, None),
+            ("host-bound", 480.0, Some(0.15)),
+            ("memory", 304.0, Some(0.095))
+        ],
+        "480 of 800 of 100 of 400"
+    );
+}
+
 #[test]
 fn nodes_add_up_and_gpus_of_one_number_are_different_ones() {
     let nodes = [read(NODE), read(NODE), read("")];

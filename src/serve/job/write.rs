@@ -1,8 +1,9 @@
 //! A job's figures as text, Markdown and JSON.
 
 use super::Wanted;
+use super::cures::{Cure, cures};
 use super::figures::{Figures, WaitsAt};
-use crate::model::work::Reason;
+use crate::model::work::{Gain, Reason};
 use crate::text::quantity::{bytes, count, escaped};
 use serde_json::{Value, json as object};
 
@@ -63,6 +64,12 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         .lines_waited_at()
         .into_iter()
         .map(|(line, waits)| object!({"where": line, "waits": waits.what, "seconds_at_least": waits.seconds()}));
+    let cures = cures(figures).into_iter().map(|cure| {
+        object!({
+            "reason": cure.reason.name(), "gpu_seconds_at_least": cure.seconds, "cure": cure.reason.cure(),
+            "gain": cure.reason.gain().name(), "share_of_used_seconds": cure.share_of_use,
+        })
+    });
     let labels: serde_json::Map<String, Value> = wanted
         .labels
         .iter()
@@ -75,6 +82,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         "used_seconds": figures.used_seconds(), "idle_at_least_seconds": figures.idle_seconds,
         "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
         "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
+        "cures": cures.collect::<Vec<_>>(),
         "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
         "waits_at": waits_at.collect::<Vec<_>>(),
         "launches": figures.launches, "copied_bytes": figures.copied_bytes, "pageable_bytes": figures.pageable_bytes,
@@ -104,8 +112,7 @@ fn lines(figures: &Figures) -> Vec<Line> {
         line("surely idle", hours(figures.wasted_seconds()), &share(figures)),
     ]);
     for (reason, seconds) in &figures.waste {
-        let known = Reason::ALL.iter().find(|known| known.name() == reason);
-        let words = known.map_or("", |known| known.words());
+        let words = Reason::from_name(reason).map_or("", Reason::words);
         lines.push(line(&format!("  {}", escaped(reason)), hours(*seconds), words));
     }
     lines.extend(by_gpu(figures));
@@ -221,27 +228,29 @@ fn errors(figures: &Figures) -> Vec<Line> {
     lines
 }
 
-/// What to do about the reason that took most.
-fn cure(figures: &Figures) -> Option<String> {
-    let most = figures.waste.iter().max_by(|one, other| one.1.total_cmp(other.1));
-    let (reason, seconds) = most.filter(|(_, seconds)| **seconds > 0.0)?;
-    let known = Reason::ALL.iter().find(|known| known.name() == reason)?;
-    let used = figures.used_seconds();
-    // what nobody used was nobody's time in use
-    let is_part = *known != Reason::ReservedUnused && used > 0.0;
-    let share = match is_part {
-        true => format!(", {:.0} % of the time in use", 100.0 * seconds / used),
-        false => String::new(),
+/// What to do, the most first.
+fn advice(figures: &Figures) -> Vec<String> {
+    let words = |(number, cure): (usize, Cure)| {
+        let mostly = if number == 0 { "mostly " } else { "" };
+        let (reason, time) = (cure.reason.name(), hours(cure.seconds));
+        format!("{mostly}{reason} ({time}): {}{}", cure.reason.cure(), gain(&cure))
     };
-    Some(format!(
-        "mostly {reason} ({}{share}): {}",
-        hours(*seconds),
-        known.cure()
-    ))
+    cures(figures).into_iter().enumerate().map(words).collect()
+}
+
+/// What comes of it, if all of that time goes.
+fn gain(cure: &Cure) -> String {
+    let time = hours(cure.seconds);
+    match (cure.reason.gain(), cure.share_of_use) {
+        (Gain::Sooner, Some(share)) => format!("; without it the same work takes {:.0} % less of the time in use", share * 100.0),
+        (Gain::Sooner, None) => format!("; that saves up to {time}"),
+        (Gain::Freed, _) => format!("; that leaves {time} of GPUs to others"),
+        (Gain::Known, _) => String::new(),
+    }
 }
 
 fn notes(figures: &Figures) -> Vec<String> {
-    let mut notes: Vec<String> = cure(figures).into_iter().collect();
+    let mut notes = advice(figures);
     if figures.waits_at.is_empty() {
         notes.push(
             "at which line threads wait, exporters know with the collector sites (gpuscope serve --collect +sites); more than that a recording: \

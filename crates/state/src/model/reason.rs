@@ -5,8 +5,31 @@
 /// Idle time beyond this, in one piece, is no pause of a program that works.
 pub(crate) const FORGOTTEN_NS: u64 = 600_000_000_000;
 
+/// What comes of curing one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gain {
+    /// The program is done sooner.
+    Sooner,
+    /// Somebody else has the device.
+    Freed,
+    /// More is known.
+    Known,
+}
+
+impl Gain {
+    /// The word in outputs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Gain::Sooner => "sooner",
+            Gain::Freed => "freed",
+            Gain::Known => "known",
+        }
+    }
+}
+
 macro_rules! reasons {
-    ($($variant:ident $name:literal $words:literal $cure:literal),+ $(,)?) => {
+    ($($variant:ident $name:literal $words:literal $cure:literal $gain:ident),+ $(,)?) => {
         /// Why devices had nothing to do.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Reason { $(#[doc = $words] $variant),+ }
@@ -32,22 +55,40 @@ macro_rules! reasons {
             pub fn cure(self) -> &'static str {
                 match self { $(Reason::$variant => $cure),+ }
             }
+
+            /// What comes of doing so.
+            #[must_use]
+            pub fn gain(self) -> Gain {
+                match self { $(Reason::$variant => Gain::$gain),+ }
+            }
+
+            /// Whether it is of the time in which a process used the device.
+            #[must_use]
+            pub fn is_in_use(self) -> bool {
+                self != Reason::ReservedUnused
+            }
+
+            /// By the word in outputs; `None`: a newer version's.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Reason> {
+                Reason::ALL.iter().copied().find(|reason| reason.name() == name)
+            }
         }
     };
 }
 
 reasons! {
     Memory "memory" "a thread took memory or gave it back"
-        "keep buffers instead of allocating and freeing in the loop",
+        "keep buffers instead of allocating and freeing in the loop" Sooner,
     HostBound "host-bound" "the program was done with the device, and gave it nothing more"
-        "load data beside the work (more workers, prefetch), wait less often for results; gpuscope record -p PID, then report, says at which line",
+        "load data beside the work (more workers, prefetch), wait less often for results; gpuscope record -p PID, then report, says at which line" Sooner,
     Forgotten "forgotten" "in one piece, beyond ten minutes"
-        "end it when nobody uses it: a notebook that was left, a job that hangs; let the scheduler limit idle time",
+        "end it when nobody uses it: a notebook that was left, a job that hangs; let the scheduler limit idle time" Freed,
     Unknown "unknown" "records were lost before it was seen what ended it"
-        "larger rings on that node: records were lost",
+        "larger rings on that node: records were lost" Known,
     // of no piece of a process's idle time: nobody was there
     ReservedUnused "reserved-unused" "a scheduler had given it away, and nobody used it"
-        "ask for fewer devices, or for them when they are needed; end what holds them",
+        "ask for fewer devices, or for them when they are needed; end what holds them" Freed,
 }
 
 /// Idle time by reason, ns.

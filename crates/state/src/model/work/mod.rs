@@ -28,7 +28,7 @@ mod tests;
 mod waits;
 
 pub use super::kind::{CopyClass, HiddenKind};
-pub use super::reason::Reason;
+pub use super::reason::{Gain, Reason};
 pub use call::Call;
 pub use idle::Gap;
 pub use name::StreamName;

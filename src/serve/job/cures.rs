@@ -1,0 +1,51 @@
+//! What to do about a job's idle time, and what comes of it.
+
+use super::figures::Figures;
+use crate::model::work::{Gain, Reason};
+
+/// Of a job's idle time: less of it for one reason is not worth a word.
+const WORTH_A_WORD: f64 = 0.01;
+
+/// A reason that a version of gpuscope knows, and what it cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Cure {
+    pub reason: Reason,
+    /// Of GPUs, at least.
+    pub seconds: f64,
+    /// How much of the time in use is gone when all of that is; `None`: the job uses its GPUs no less for it.
+    pub share_of_use: Option<f64>,
+}
+
+/// What took most comes first.
+pub(super) fn cures(figures: &Figures) -> Vec<Cure> {
+    let worth = WORTH_A_WORD * figures.wasted_seconds();
+    let known = figures.waste.iter().filter_map(|(name, seconds)| {
+        let reason = Reason::from_name(name)?;
+        let share_of_use = match reason.gain() {
+            Gain::Sooner => share_of_use(figures, *seconds),
+            Gain::Freed | Gain::Known => None,
+        };
+        Some(Cure {
+            reason,
+            seconds: *seconds,
+            share_of_use,
+        })
+    });
+    let mut cures: Vec<Cure> = known
+        .filter(|cure| cure.seconds > 0.0 && cure.seconds >= worth)
+        .collect();
+    cures.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    cures
+}
+
+/// Idle time counts for each GPU of a process, its time in use once: of the latter it is as much as of the idle time.
+fn share_of_use(figures: &Figures, seconds: f64) -> Option<f64> {
+    let idle_of_gpus: f64 = figures
+        .waste
+        .iter()
+        .filter(|(name, _)| Reason::from_name(name).is_none_or(Reason::is_in_use))
+        .map(|(_, seconds)| seconds)
+        .sum();
+    let share = seconds / idle_of_gpus * figures.idle_seconds / figures.used_seconds();
+    share.is_finite().then_some(share)
+}
