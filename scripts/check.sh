@@ -17,6 +17,8 @@ scripts/catalog.sh --check
 scripts/wire.py --check
 scripts/wire_tests.py --quiet
 cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+# what the fuzz targets are built with
+cargo check --locked --quiet --no-default-features --features otlp,record,serve
 sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
 # who reads it changes the code: links may lead to what only the crate uses

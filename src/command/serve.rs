@@ -1,5 +1,6 @@
 //! `gpuscope serve`: everything put together, and kept running until a signal.
 
+#[cfg_attr(not(feature = "top"), path = "serve/no_display.rs")]
 mod display;
 mod exporter;
 mod faults;

@@ -7,6 +7,8 @@ use crate::work_truth::log::{Log, Logs, Operation};
 use std::ffi::OsStr;
 use std::process::Stdio;
 
+/// What a program shares with one gpuscope that asks.
+const SHARED_MIB: u64 = 16;
 /// Kernels of a step.
 const STEP: usize = 4;
 /// Work that goes on until SIGTERM.
@@ -37,6 +39,13 @@ fn started(preload: &Preload, logs: &Logs, settings: &[(&str, &str)]) -> Program
     let program = Program::start(&mut command);
     eventually("its first work", || logs.written_bytes() > 0);
     program
+}
+
+/// What a program has mapped.
+fn address_space_mib(pid: u32) -> u64 {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("it runs");
+    let pages: u64 = statm.split(' ').next().expect("a size").parse().expect("a number");
+    pages / 256
 }
 
 fn assert_ends_well(program: Program) {
@@ -101,9 +110,10 @@ fn assert_executed(trace: &Trace, log: &Log, what: &str) {
 fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
     let (preload, logs) = (Preload::new(), Logs::new());
     let program = started(&preload, &logs, &[]);
-    let mut traces = Vec::new();
-    for engine in ["inside", "kernel", "inside"] {
+    let (mut traces, mut mapped) = (Vec::new(), Vec::new());
+    for engine in ["inside", "kernel", "inside", "inside"] {
         traces.push((engine, traced(program.pid(), &["--engine", engine, "--gpu", "on"])));
+        mapped.push(address_space_mib(program.pid()));
     }
     let without = traced(program.pid(), &["--engine", "inside", "--gpu", "off"]);
     assert_ends_well(program);
@@ -111,6 +121,10 @@ fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
     for (engine, trace) in &traces {
         assert_executed(trace, &log, engine);
     }
+    assert!(
+        mapped[3] < mapped[0] + SHARED_MIB,
+        "what was shared stays mapped, MiB: {mapped:?}"
+    );
     assert_eq!(without.of_type("gpu").count(), 0);
 }
 

@@ -4,6 +4,7 @@ use crate::command::screen;
 use crate::serve::Scrape;
 use crate::serve::display::Pace;
 use crate::top::page::{View, page};
+use anyhow::Result;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
@@ -19,12 +20,15 @@ pub(super) struct Display {
 }
 
 impl Display {
-    pub(super) fn new(interval: Duration) -> Display {
-        Display {
+    /// # Errors
+    /// None.
+    #[expect(clippy::unnecessary_wraps, reason = "a build without the screen refuses")]
+    pub(super) fn new(interval: Duration) -> Result<Display> {
+        Ok(Display {
             pace: Pace::new(Instant::now()),
             interval,
             due: Instant::now() + interval,
-        }
+        })
     }
 
     /// Whether it is time for a page; the next one is an interval later.

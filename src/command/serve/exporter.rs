@@ -90,7 +90,7 @@ impl Exporter {
             pusher: sources::pusher(&config, &exchange, since)?,
             carry,
             since,
-            display: config.display_interval.map(Display::new),
+            display: config.display_interval.map(Display::new).transpose()?,
             limit: Limit::new(config.max_series),
             config,
             exchange,
@@ -195,6 +195,7 @@ impl Exporter {
         let restart = self.config.changes_that_need_a_restart(&new);
         let new = self.config.reloaded(new);
         let wanted = sources::wanted(&new)?;
+        let display = new.display_interval.map(Display::new).transpose()?;
         self.server.protect(new.web_config.as_deref())?;
         if new.otlp != self.config.otlp {
             let pusher = sources::pusher(&new, &self.exchange, self.since)?;
@@ -209,7 +210,7 @@ impl Exporter {
         }
         self.limit.set(new.max_series);
         if new.display_interval != self.config.display_interval {
-            self.display = new.display_interval.map(Display::new);
+            self.display = display;
         }
         self.config = new;
         for words in restart {

@@ -242,7 +242,10 @@ fn advice(figures: &Figures) -> Vec<String> {
 fn gain(cure: &Cure) -> String {
     let time = hours(cure.seconds);
     match (cure.reason.gain(), cure.share_of_use) {
-        (Gain::Sooner, Some(share)) => format!("; without it the same work takes {:.0} % less of the time in use", share * 100.0),
+        (Gain::Sooner, Some(share)) => format!(
+            "; without it the same work takes {:.0} % less of the time in use",
+            share * 100.0
+        ),
         (Gain::Sooner, None) => format!("; that saves up to {time}"),
         (Gain::Freed, _) => format!("; that leaves {time} of GPUs to others"),
         (Gain::Known, _) => String::new(),

@@ -42,6 +42,9 @@ static struct {
 	pthread_t thread;
 } own = { .socket = -1 };
 
+/* Whoever writes records holds it; never while CUPTI is called. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Whether records are taken at all: not in a forked child, nor once all is over. */
 static volatile int on;
 

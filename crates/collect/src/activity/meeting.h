@@ -53,19 +53,31 @@ static int received_file(int socket)
 	return file;
 }
 
+/* In place of what an earlier gpuscope has shared: CUPTI may still write there, and address space is not for ever. */
+static void *in_place(void *at)
+{
+	if (!own.shared)
+		return at;
+	return mremap(at, SHARED_BYTES, SHARED_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, own.shared);
+}
+
 static int map_shared(int file)
 {
-	void *at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	void *at = mmap(NULL, SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0), *moved = MAP_FAILED;
 
 	close(file);
 	if (at == MAP_FAILED)
 		return 0;
-	own.shared = at;
-	if (head()->magic == ACTIVITY_MAGIC)
-		return 1;
-	munmap(at, SHARED_BYTES);
-	own.shared = NULL;
-	return 0;
+	pthread_mutex_lock(&lock);
+	if (((struct activity_head *)at)->magic == ACTIVITY_MAGIC)
+		moved = in_place(at);
+	pthread_mutex_unlock(&lock);
+	if (moved == MAP_FAILED) {
+		munmap(at, SHARED_BYTES);
+		return 0;
+	}
+	own.shared = moved;
+	return 1;
 }
 
 /* Has gpuscope, at the other end of a connection, give us memory. */

@@ -4,7 +4,6 @@
 
 #define STANDBY "standby:"
 #define DOORS "gpuscope-doors-" /* as the agent's doors: a folder of the user's that nobody else may enter */
-#define MOST_CALLS 64           /* of gpuscope: each has mapped memory anew */
 
 /* A descriptor of ours. The program may close what it has not opened, and have another file there. */
 struct held {
@@ -134,17 +133,15 @@ static void attend(int connection)
 
 static void *wait_for_gpuscope(void *unused)
 {
-	int calls = 0, connection;
+	int connection;
 
 	prctl(PR_SET_NAME, "gpuscope-gpu");
-	while (calls < MOST_CALLS && !life.ending && is_held(listening)) {
+	while (!life.ending && is_held(listening)) {
 		connection = accept4(listening.fd, NULL, NULL, SOCK_CLOEXEC);
-		if (connection >= 0) {
+		if (connection >= 0)
 			attend(connection);
-			calls++;
-		} else if (errno != EINTR && errno != ECONNABORTED) {
+		else if (errno != EINTR && errno != ECONNABORTED)
 			break;
-		}
 	}
 	let_go(listening);
 	return NULL;

@@ -1,6 +1,4 @@
-/* How records get into the ring. The lock is never held while CUPTI is called. */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* How records get into the ring. */
 
 #define BATCH 64
 
