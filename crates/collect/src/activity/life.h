@@ -49,11 +49,19 @@ static int ask_for_kinds(uint32_t *step)
 	return head()->graphs ? cupti.enable(CUPTI_KIND_GRAPH_TRACE) : CUPTI_OK;
 }
 
+/* Of contexts and streams that are made. */
+static void hear_of_streams(uint32_t heard)
+{
+	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED);
+	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_STREAM_CREATED);
+}
+
 static void stop_asking(void)
 {
 	disable_kinds();
 	cupti.disable(CUPTI_KIND_OVERHEAD);
 	cupti.disable(CUPTI_KIND_DEVICE);
+	hear_of_streams(0);
 	cupti.unsubscribe(subscriber);
 }
 
@@ -210,8 +218,7 @@ static int ask(uint32_t *step)
 		return error;
 	set_clock();
 	keep_small();
-	cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_CONTEXT_CREATED);
-	cupti.enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_STREAM_CREATED);
+	hear_of_streams(1);
 	return ask_for_kinds(step);
 }
 
