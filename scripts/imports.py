@@ -19,7 +19,7 @@ FLOORS = {
     "state": "findings model record rule steps",
     "store": "trace",
     "view": "export part paths report section sink timeline",
-    "app": "cli command rows serve top tracer version",
+    "app": "cli command rows serve space top tracer version",
 }
 
 LEVEL = {module: level for level, modules in enumerate(FLOORS.values()) for module in modules.split()}

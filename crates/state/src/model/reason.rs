@@ -36,7 +36,7 @@ macro_rules! reasons {
 
         impl Reason {
             /// All.
-            pub const ALL: &'static [Reason] = &[$(Reason::$variant),+];
+            pub(crate) const ALL: &'static [Reason] = &[$(Reason::$variant),+];
 
             /// The word in outputs.
             #[must_use]
