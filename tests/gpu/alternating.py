@@ -38,7 +38,7 @@ def now() -> int:
 
 
 def look(way: list[str], pids: list[int], folder: Path) -> tuple[int, int, str]:
-    """The time in which the program was looked at for sure, and what was said."""
+    """The time in which the program was looked at for sure, and what was said; no time where it was not looked at."""
     output = ["-o", str(folder / "now.arrows")] if way[0] == "record" else []
     (folder / "now.arrows").unlink(missing_ok=True)
     began = now()
@@ -49,6 +49,8 @@ def look(way: list[str], pids: list[int], folder: Path) -> tuple[int, int, str]:
         ended = now()
         looking.send_signal(signal.SIGINT)
         said = looking.communicate(timeout=60)[1]
+    if looking.returncode != 0:
+        return ended, ended, said
     return began + (ended - began) // 2, ended - (ended - began) // 10, said
 
 

@@ -120,6 +120,7 @@ fn a_program_that_runs_tells_what_its_gpu_executes_as_often_as_somebody_asks() {
     let log = logs.only();
     for (engine, trace) in &traces {
         assert_executed(trace, &log, engine);
+        assert!(trace.stderr.contains("CUPTI stays in gpusim"), "{}", trace.stderr);
     }
     assert!(
         mapped[3] < mapped[0] + SHARED_MIB,

@@ -106,6 +106,7 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "late": coverage.late,
         "windows": coverage.windows.as_ref().map(windows_json),
         "broken_off": coverage.broken_off,
+        "goes_on": coverage.goes_on,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
     })
 }
@@ -152,7 +153,8 @@ pub(crate) fn to_text(report: &Report, stacks: &Stacks, full: bool) -> String {
         let all = count(looked_for);
         let _ = writeln!(out, "  calls found for {share} of {all}, by their order on streams");
     }
-    if let Some(line) = holders(report).filter(|_| !report.devices.is_empty()) {
+    let of_cupti = [holders(report), stays(report)].into_iter().flatten();
+    for line in of_cupti.filter(|_| !report.devices.is_empty()) {
         let _ = writeln!(out, "{line}");
     }
     for line in coverage_lines(report) {
@@ -327,6 +329,21 @@ fn holders(report: &Report) -> Option<String> {
     (!named.is_empty()).then(|| {
         format!(
             "  CUPTI {}; while it is held, a profiler in the program (torch.profiler) sees no GPU; hint: --gpu off",
+            named.join(", ")
+        )
+    })
+}
+
+/// Programs that CUPTI stays in.
+fn stays(report: &Report) -> Option<String> {
+    let running = report.coverage.iter().filter(|one| one.goes_on);
+    let named: Vec<String> = running
+        .map(|one| format!("{} {}", escaped(&one.comm), one.pid))
+        .take(FEW)
+        .collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "  CUPTI stays in {} until that ends, and takes some of its time even while nobody asks",
             named.join(", ")
         )
     })

@@ -2,8 +2,8 @@
 
 use crate::activity::Report as Told;
 use crate::activity::shared::{
-    ACTIVITY_ABSENT, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS, STEP_KERNELS, STEP_LOAD,
-    STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
+    ACTIVITY_ABSENT, ACTIVITY_ON, ACTIVITY_REFUSED, CLOCK_FITTED, STEP_CALLBACKS, STEP_COPIES, STEP_GRAPHS,
+    STEP_KERNELS, STEP_LOAD, STEP_MEMSETS, STEP_SUBSCRIBE, STEP_THREAD,
 };
 use crate::text::quantity::{duration, plural};
 
@@ -42,6 +42,8 @@ pub struct Coverage {
     pub windows: Option<Sampled>,
     /// The process ended without handing over its last records.
     pub broken_off: bool,
+    /// The process goes on, with CUPTI in it.
+    pub goes_on: bool,
 }
 
 /// Activities were recorded in windows.
@@ -146,6 +148,7 @@ impl Coverage {
                 of_ns: head.flushed.saturating_sub(head.began),
             }),
             broken_off: told.broken_off,
+            goes_on: head.state == ACTIVITY_ON && !told.broken_off,
         }
     }
 }
