@@ -99,7 +99,7 @@ pub struct ServeArgs {
     /// The socket on which the kubelet tells which devices pods have [default: /var/lib/kubelet/pod-resources/kubelet.sock]
     #[arg(long, value_name = "PATH", help_heading = "Labels and limits")]
     pub pod_resources: Option<String>,
-    /// Kernels that get a name of their own; launches of the others are added up as other [default: 50]
+    /// Kernels that get a name of their own; launches of the others are added up as other [default: 10]
     #[arg(long, value_name = "N", help_heading = "Labels and limits")]
     pub top_kernels: Option<String>,
     /// Series of one metric; those left out are counted and shown [default: 10000]

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
     let texts = args.from.iter().map(|from| ask(from)).collect::<Result<Vec<_>>>()?;
     let to = Page::begin(&args.output)?;
     rights::for_reading();
-    let nodes: Vec<Metrics> = texts.iter().map(|text| job::read(text)).collect();
+    let nodes = args.from.iter().zip(&texts).map(|(from, text)| metrics(from, text));
+    let nodes = nodes.collect::<Result<Vec<_>>>()?;
     let figures = job::figures(&nodes, &wanted);
     let page = match args.format {
         JobFormat::Text => job::text(&figures, &wanted),
@@ -36,11 +37,24 @@ pub(crate) fn run(args: &JobReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn metrics(from: &str, text: &str) -> Result<Metrics> {
+    let metrics = job::read(text);
+    if !metrics.is_gpuscopes() {
+        bail!(
+            "failed to read {}: there are no metrics of gpuscope serve in it\nhint: --from http://NODE:9748/metrics",
+            escaped(from)
+        );
+    }
+    Ok(metrics)
+}
+
 fn wanted(args: &JobReportArgs) -> Result<Wanted> {
     let labels = args.labels.iter().map(|text| label(text)).collect::<Result<Vec<_>>>()?;
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let of_environment = || Some(owner::batch_job(variable)).filter(|job| !job.is_empty() && labels.is_empty());
-    let job = args.job.clone().or_else(of_environment);
+    // an epilog may name one by a variable that is not set
+    let named = args.job.clone().filter(|job| !job.is_empty());
+    let job = named.or_else(of_environment);
     if job.is_none() && labels.is_empty() {
         bail!(Usage(
             "job-report: no job is named\nhint: --job ID, or --label pod=NAME; a batch scheduler's environment names it, too".to_owned()
@@ -70,7 +84,12 @@ fn ask(from: &str) -> Result<String> {
             )
         })
     } else {
-        of_file(from).with_context(|| format!("failed to read {}", escaped(from)))
+        of_file(from).with_context(|| {
+            format!(
+                "failed to read {}\nhint: of an exporter the whole address: http://NODE:9748/metrics",
+                escaped(from)
+            )
+        })
     }
 }
 

@@ -234,7 +234,7 @@ impl WorkPlane {
     }
 
     fn end(&mut self, engine: &dyn Engine, pid: u32, at: u64, comm: &str) {
-        if !self.model.knows(pid) {
+        if !self.model.is_end_of(pid, at) {
             return;
         }
         if !comm.is_empty() {

@@ -22,7 +22,7 @@ pub(super) fn cures(figures: &Figures) -> Vec<Cure> {
     let known = figures.waste.iter().filter_map(|(name, seconds)| {
         let reason = Reason::from_name(name)?;
         let share_of_use = match reason.gain() {
-            Gain::Sooner => share_of_use(figures, *seconds),
+            Gain::Sooner => figures.share_of_use(*seconds),
             Gain::Freed | Gain::Known => None,
         };
         Some(Cure {
@@ -36,16 +36,4 @@ pub(super) fn cures(figures: &Figures) -> Vec<Cure> {
         .collect();
     cures.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
     cures
-}
-
-/// Idle time counts for each GPU of a process, its time in use once: of the latter it is as much as of the idle time.
-fn share_of_use(figures: &Figures, seconds: f64) -> Option<f64> {
-    let idle_of_gpus: f64 = figures
-        .waste
-        .iter()
-        .filter(|(name, _)| Reason::from_name(name).is_none_or(Reason::is_in_use))
-        .map(|(_, seconds)| seconds)
-        .sum();
-    let share = seconds / idle_of_gpus * figures.idle_seconds / figures.used_seconds();
-    share.is_finite().then_some(share)
 }

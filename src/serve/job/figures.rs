@@ -3,11 +3,16 @@
 use super::Wanted;
 use super::read::{Metrics, Series};
 use crate::model::waiting::Waiting;
-use crate::model::work::HiddenKind;
+use crate::model::work::{HiddenKind, Reason};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Answers of queries, no errors.
 const NOT_READY: [&str; 2] = ["cudaErrorNotReady", "CUDA_ERROR_NOT_READY"];
+
+/// By so much sums of one scrape may differ.
+const UNEVEN_SECONDS: f64 = 0.01;
+/// Of what `--keep` tells alone: of it nothing here is made.
+const OF_BLACK_BOX: &str = "call_ring";
 
 /// What is known of a job. Times in seconds.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,6 +20,8 @@ pub struct Figures {
     /// Exporters that were asked, and those that know the job.
     pub nodes: usize,
     pub nodes_with_job: usize,
+    /// Whether any says for how long it used its GPUs.
+    pub knows_use: bool,
     /// Of its processes, from first work to last, added up: surely idle, and the rest.
     pub idle_seconds: f64,
     pub busy_at_most_seconds: f64,
@@ -81,7 +88,31 @@ impl Figures {
     /// GPU-seconds without work, at least.
     #[must_use]
     pub(crate) fn wasted_seconds(&self) -> f64 {
-        self.waste.values().sum()
+        self.waste
+            .values()
+            .fold(self.unplaced_seconds(), |sum, seconds| sum + seconds)
+    }
+
+    /// GPU-seconds of idle time of processes that use them.
+    fn wasted_in_use_seconds(&self) -> f64 {
+        let in_use = |name: &str| Reason::from_name(name).is_none_or(Reason::is_in_use);
+        let waste = self.waste.iter().filter(|(name, _)| in_use(name));
+        waste.fold(0.0, |sum, (_, seconds)| sum + seconds)
+    }
+
+    /// Idle time of which it is not known yet on which GPUs that was, and so not why: of one at least.
+    #[must_use]
+    pub(crate) fn unplaced_seconds(&self) -> f64 {
+        Some(self.idle_seconds - self.wasted_in_use_seconds())
+            .filter(|seconds| *seconds > UNEVEN_SECONDS)
+            .unwrap_or(0.0)
+    }
+
+    /// How much of the time in use `seconds` of idle time are: that counts for each GPU of a process, time in use once.
+    pub(super) fn share_of_use(&self, seconds: f64) -> Option<f64> {
+        let idle_of_gpus = self.wasted_in_use_seconds() + self.unplaced_seconds();
+        let share = seconds / idle_of_gpus * self.idle_seconds / self.used_seconds();
+        share.is_finite().then_some(share)
     }
 
     /// From first work to last, added up over processes.
@@ -94,7 +125,7 @@ impl Figures {
     fn add_of_node(&mut self, series: &Series) {
         let value = series.value;
         match series.name.as_str() {
-            "gpuscope_lost_records_total" => self.lost_records += value,
+            "gpuscope_lost_records_total" if series.label("reason") != Some(OF_BLACK_BOX) => self.lost_records += value,
             "gpuscope_budget_unseen_seconds_total" => {
                 let calls = series.label("calls").unwrap_or_default().to_owned();
                 *self.unseen_seconds.entry(calls).or_default() += value;
@@ -108,7 +139,10 @@ impl Figures {
         let value = series.value;
         match series.name.as_str() {
             "gpuscope_gpu_idle_at_least_seconds_total" => self.idle_seconds += value,
-            "gpuscope_gpu_busy_at_most_seconds_total" => self.busy_at_most_seconds += value,
+            "gpuscope_gpu_busy_at_most_seconds_total" => {
+                self.knows_use = true;
+                self.busy_at_most_seconds += value;
+            }
             "gpuscope_reserved_gpu_seconds_total" => self.reserved_seconds += value,
             "gpuscope_reserved_bound_gpu_seconds_total" => self.reserved_bound_seconds += value,
             "gpuscope_waste_gpu_seconds_total" => {

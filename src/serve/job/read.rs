@@ -29,6 +29,14 @@ pub struct Metrics {
     pub(crate) not_understood: u64,
 }
 
+impl Metrics {
+    /// Whether it is gpuscope that has answered.
+    #[must_use]
+    pub(crate) fn is_gpuscopes(&self) -> bool {
+        self.series.iter().any(|series| series.name.starts_with("gpuscope_"))
+    }
+}
+
 /// Reads the text of `/metrics`.
 #[must_use]
 pub(crate) fn read(text: &str) -> Metrics {

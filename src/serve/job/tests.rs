@@ -93,6 +93,47 @@ fn what_a_cure_saves_is_no_more_of_a_job_with_many_gpus() {
     );
 }
 
+/// While it is not known which GPU a process has, its idle time has no reason.
+#[test]
+fn idle_time_of_gpus_that_are_not_known_yet_is_idle_time() {
+    let text = "gpuscope_gpu_idle_at_least_seconds_total{batch_job=\"1\"} 17.5\n\
+                gpuscope_gpu_busy_at_most_seconds_total{batch_job=\"1\"} 2.5\n\
+                gpuscope_waste_gpu_seconds_total{reason=\"host-bound\",gpu=\"0\",batch_job=\"1\"} 7.5\n";
+    let figures = figures(&[read(text)], &of_job("1"));
+    assert_eq!((figures.unplaced_seconds(), figures.wasted_seconds()), (10.0, 17.5));
+    assert_eq!(cures::cures(&figures)[0].share_of_use, Some(0.375), "7.5 of 20 s");
+    let page = write::text(&figures, &of_job("1"));
+    assert!(page.contains("not known yet") && page.contains("17.50 s"), "{page}");
+}
+
+#[test]
+fn without_any_idle_time_there_is_none() {
+    let page = json(&figures(&[read(NODE)], &of_job("1")), &of_job("1"));
+    assert!(page.contains("\"wasted_gpu_seconds_at_least\":0.0"), "{page}");
+}
+
+#[test]
+fn where_nobody_has_followed_streams_time_in_use_is_said_to_be_unknown() {
+    let text = "gpuscope_launches_total{batch_job=\"1\"} 200\ngpuscope_lost_records_total{reason=\"call_ring\"} 5\n";
+    let page = write::text(&figures(&[read(text)], &of_job("1")), &of_job("1"));
+    assert!(
+        page.contains("not known: exporters know that with the collector sync"),
+        "{page}"
+    );
+    assert!(
+        !page.contains("records that the exporters lost"),
+        "those of --keep are no loss here: {page}"
+    );
+}
+
+#[test]
+fn what_somebody_else_has_answered_is_told_from_metrics() {
+    assert!(read(NODE).is_gpuscopes());
+    for text in ["", "<!doctype html>\n<p>log in</p>\n", "node_load1 0.5\n"] {
+        assert!(!read(text).is_gpuscopes(), "{text}");
+    }
+}
+
 #[test]
 fn nodes_add_up_and_gpus_of_one_number_are_different_ones() {
     let nodes = [read(NODE), read(NODE), read("")];

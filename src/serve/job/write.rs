@@ -81,7 +81,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         "reserved_gpu_seconds": figures.reserved_seconds, "reserved_bound_gpu_seconds": figures.reserved_bound_seconds,
         "used_seconds": figures.used_seconds(), "idle_at_least_seconds": figures.idle_seconds,
         "wasted_gpu_seconds_at_least": figures.wasted_seconds(), "wasted_inferred_gpu_seconds": figures.inferred_seconds,
-        "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
+        "wasted_unplaced_gpu_seconds": figures.unplaced_seconds(), "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
         "cures": cures.collect::<Vec<_>>(),
         "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
         "waits_at": waits_at.collect::<Vec<_>>(),
@@ -114,6 +114,11 @@ fn lines(figures: &Figures) -> Vec<Line> {
     for (reason, seconds) in &figures.waste {
         let words = Reason::from_name(reason).map_or("", Reason::words);
         lines.push(line(&format!("  {}", escaped(reason)), hours(*seconds), words));
+    }
+    let unplaced = figures.unplaced_seconds();
+    if unplaced > 0.0 {
+        let words = "whose GPUs are not known yet, and so not why; one counts for each process";
+        lines.push(line("  not known yet", hours(unplaced), words));
     }
     lines.extend(by_gpu(figures));
     let more = [
@@ -163,7 +168,7 @@ fn share(figures: &Figures) -> String {
     let share = figures.idle_seconds / figures.used_seconds();
     match share.is_finite() {
         true => format!(
-            "GPUs, at least; processes waited with theirs for {:.0} % of that time",
+            "GPUs, at least; processes had nothing for theirs in {:.0} % of the time in use",
             share * 100.0
         ),
         false => "GPUs, at least".to_owned(),
@@ -256,16 +261,20 @@ fn notes(figures: &Figures) -> Vec<String> {
     let mut notes = advice(figures);
     if figures.waits_at.is_empty() {
         notes.push(
-            "at which line threads wait, exporters know with the collector sites (gpuscope serve --collect +sites); more than that a recording: \
-             gpuscope record -- CMD, then gpuscope report FILE"
+            "no line is known at which its threads waited: exporters know lines of waits with the collector sites (gpuscope serve --collect +sites), \
+             and a recording knows more: gpuscope record -- CMD, then gpuscope report FILE"
                 .to_owned(),
         );
     }
     if figures.nodes_with_job == 0 {
         notes.push(
-            "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…)"
+            "no exporter knows it: it used no CUDA there, or gpuscope serve lacks the label (--labels job,…), or what would see it \
+             (--collect)"
                 .to_owned(),
         );
+    } else if !figures.knows_use {
+        notes
+            .push("for how long it used its GPUs is not known: exporters know that with the collector sync".to_owned());
     }
     if figures.inferred_seconds > 0.0 {
         let hours = hours(figures.inferred_seconds);

@@ -96,10 +96,11 @@ impl Tracer {
                 .map(|hits| hits.count)
                 .sum()
         };
-        let ns: f64 = hits
+        // the sum of none is -0.0
+        let ns = hits
             .iter()
             .map(|hits| hits.count as f64 * price_of(&fleet.prices, hits))
-            .sum();
+            .fold(0.0, |sum, ns| sum + ns);
         Ok(Census {
             readings,
             processes: fleet.callers,

@@ -66,7 +66,7 @@ fn mapped(pid: u32, process: &Process) -> Result<Vec<Mapping>, String> {
 fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "its mappings cannot be read: it belongs to another user\nhint: run with sudo".to_owned()
+            "its mappings cannot be read: it belongs to another user, or to none that this one may look at\nhint: run with sudo; within a container or a namespace of users, as root of the host".to_owned()
         }
         _ => format!("its mappings cannot be read: {error}"),
     }

@@ -68,6 +68,13 @@ impl Work {
         self.processes.contains_key(&tgid)
     }
 
+    /// Whether what ends at `at` is what is known as `tgid`: the program that a process was before may end later, by hearsay, than
+    /// the one that it has become begins to call.
+    #[must_use]
+    pub fn is_end_of(&self, tgid: u32, at: u64) -> bool {
+        self.processes.get(&tgid).is_some_and(|process| process.first_at <= at)
+    }
+
     /// From now on calls of `tgid` are followed.
     pub fn introduce(&mut self, tgid: u32, origin: Origin, at: u64) {
         let blind = self.blind;

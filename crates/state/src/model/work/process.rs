@@ -33,7 +33,7 @@ pub struct GraphKernel {
 pub struct Process {
     pub comm: String,
     pub origin: Origin,
-    first_at: u64,
+    pub(super) first_at: u64,
     ranges: Ranges,
     streams: Streams,
     copies: Copies,

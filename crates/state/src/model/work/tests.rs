@@ -593,3 +593,12 @@ fn times_that_nobody_can_mean_add_up_to_the_longest() {
         Some(u64::MAX)
     );
 }
+
+#[test]
+fn a_program_that_was_there_before_does_not_end_the_one_that_has_become_of_it() {
+    let mut work = Work::default();
+    work.introduce(7, Origin::Start, 100);
+    assert!(!work.is_end_of(7, 90), "told of later than the first call after it");
+    assert!(work.is_end_of(7, 100));
+    assert!(!work.is_end_of(8, 100));
+}
