@@ -38,6 +38,8 @@ pub struct Examiner {
     run: Run,
     first: Option<i64>,
     last: i64,
+    /// Until when calls were lost.
+    lost_until: Option<i64>,
     /// From when on there are all rows.
     from: i64,
 }
@@ -81,6 +83,7 @@ impl Examiner {
             run: Run::default(),
             first: None,
             last: 0,
+            lost_until: None,
             from: i64::MIN,
         }
     }
@@ -126,9 +129,12 @@ impl Examiner {
     #[must_use]
     pub fn run(&self) -> Run {
         let first = self.first.unwrap_or(self.last);
+        let end = self.last.max(self.lost_until.unwrap_or(self.last));
         let (from, until) = self.scene.courses.window().unwrap_or((first, self.last));
+        // whoever still calls so often that calls are lost is at work
+        let until = until.saturating_add(end.saturating_sub(self.last));
         Run {
-            wall_ns: self.last.saturating_sub(first).unsigned_abs(),
+            wall_ns: end.saturating_sub(first).max(0).unsigned_abs(),
             steady_ns: until.saturating_sub(from).unsigned_abs(),
             start_ns: from.saturating_sub(first).unsigned_abs(),
             busy: self.devices.busy(from, until),
@@ -196,12 +202,11 @@ fn classes_of(run: &Run) -> BTreeMap<String, Class> {
 impl Taker for Examiner {
     fn take(&mut self, event: &Record<'_>) {
         match event.kind {
-            Kind::Lost => self
-                .run
-                .lost
-                .entry(event.name.to_owned())
-                .or_default()
-                .grow(event.count),
+            Kind::Lost => {
+                let lost = self.run.lost.entry(event.name.to_owned()).or_default();
+                lost.grow(event.count);
+                self.lost_until = self.lost_until.max(Some(event.end()));
+            }
             Kind::Call | Kind::Open | Kind::Kernel => {
                 self.first.get_or_insert(event.at.max(self.from));
                 self.last = self.last.max(event.end());
@@ -308,6 +313,24 @@ mod tests {
         assert!(rules.len() <= Mask::BITS as usize);
         let names: Vec<&str> = rules.iter().map(|rule| rule.name()).collect();
         assert_eq!(names, rules::NAMES);
+    }
+
+    #[test]
+    fn the_run_goes_on_until_its_last_calls_were_lost() {
+        let mut examiner = Examiner::of(Vec::new());
+        for at in [1_000, 3_000] {
+            examiner.take(&Record {
+                ns: Some(500),
+                class: Class::Launch,
+                ..Record::new(Kind::Call, at, 7)
+            });
+        }
+        for (until, wall_ns) in [(3_400, 2_500), (9_000, 8_000)] {
+            examiner.take(&Record::lost("late", 3, 0, until));
+            let run = examiner.run();
+            assert_eq!(run.wall_ns, wall_ns);
+            assert_eq!(run.start_ns + run.steady_ns, wall_ns);
+        }
     }
 
     #[test]

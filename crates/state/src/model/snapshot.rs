@@ -37,8 +37,18 @@ pub struct Snapshot {
     pub unseen: Vec<String>,
     /// Functions whose calls have no rows.
     pub counted_only: Vec<String>,
+    /// What took calls; `None`: it is not said.
+    pub engine: Option<Engine>,
     /// What tracing cost, as docs/output.md has it; null: that is not known.
     pub cost: Value,
+}
+
+/// What took calls.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Engine {
+    /// `inside` or `kernel`.
+    pub name: String,
 }
 
 /// Totals of one function, over all processes.

@@ -131,6 +131,8 @@ pub struct Slow {
     /// Allocated, and idle at least, beyond what is usual.
     pub more_allocated_bytes: u64,
     pub more_idle_ns: u64,
+    /// Calls may have been lost meanwhile: it may be several steps, and have done anything.
+    pub lost: bool,
 }
 
 /// What there is to tell of the steps of a process.
@@ -167,6 +169,8 @@ pub struct Steps {
     pub longest_unusual: Vec<Step>,
     /// Nothing that the process had submitted can have been running, in all these steps.
     pub idle_ns: u64,
+    /// Of the time from `from_ns` to `to_ns`, that in which calls were lost, or may have been.
+    pub lost_ns: u64,
 }
 
 impl Steps {

@@ -4,6 +4,7 @@ use super::anchor::Anchor;
 use super::cutter::Cutter;
 use super::detail::{Detail, Open};
 use super::follower::{Follow, Followed};
+use super::lost::LostTimes;
 use super::piece::{Call, Piece, What};
 use super::ranged::{Out, Ranged};
 use super::sample::{Sample, median, percentile};
@@ -252,6 +253,7 @@ impl Account {
             unusual_ns: sums.unusual_ns,
             longest_unusual: unusual.copied().collect(),
             idle_ns: sums.idle_ns,
+            lost_ns: 0,
             anchor: match &self.ranged {
                 Some(ranged) => ranged.told(),
                 None => anchor.told,
@@ -295,6 +297,7 @@ impl Account {
             differences: typical.map_or_else(Vec::new, |typical| detail.differences(typical, names)),
             more_allocated_bytes: typical.map_or(0, |one| detail.allocated_bytes.saturating_sub(one.allocated_bytes)),
             more_idle_ns: typical.map_or(0, |one| detail.idle_ns.saturating_sub(one.idle_ns)),
+            lost: false,
         };
         slowest.into_iter().map(slow).collect()
     }
@@ -314,14 +317,28 @@ impl Followed<Account> {
     #[must_use]
     pub fn told(self) -> Told {
         let Followed {
-            cuts, names, why_none, ..
+            cuts,
+            names,
+            why_none,
+            lost,
+            ..
         } = self;
-        let steps = cuts.into_iter();
+        let found = cuts
+            .into_iter()
+            .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since))
+            .map(|steps| doubted(steps, &lost));
         Told {
-            found: steps
-                .filter_map(|cut| cut.to.steps(&names, cut.anchor, cut.since))
-                .collect(),
+            found: found.collect(),
             why_none,
         }
     }
+}
+
+/// With what lost calls put in doubt.
+fn doubted(mut steps: Steps, lost: &LostTimes) -> Steps {
+    steps.lost_ns = lost.ns_between(steps.from_ns, steps.to_ns);
+    for slow in &mut steps.slowest {
+        slow.lost = lost.touch(slow.step.at, slow.step.end);
+    }
+    steps
 }

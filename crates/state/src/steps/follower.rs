@@ -5,9 +5,10 @@
 
 use super::anchor::Anchor;
 use super::finder::{Finder, Found};
+use super::lost::LostTimes;
 use super::piece::{Piece, Pieces};
 use crate::findings::interner::Interner;
-use crate::record::{Record, Taker};
+use crate::record::{Kind, Record, Taker};
 
 /// Rows that are kept.
 const KEPT: usize = 1 << 18;
@@ -39,6 +40,7 @@ pub struct Follower<T> {
     rows: u64,
     look_at: u64,
     latest: i64,
+    lost: LostTimes,
     cuts: Vec<Cut<T>>,
 }
 
@@ -61,6 +63,7 @@ pub struct Followed<T> {
     /// Where steps are cut as all rows tell, unless `cuts` has them all from the first row on.
     pub again: Option<Vec<Anchor>>,
     pub(super) names: Interner,
+    pub(super) lost: LostTimes,
 }
 
 impl<T> Default for Follower<T> {
@@ -73,6 +76,7 @@ impl<T> Default for Follower<T> {
             rows: 0,
             look_at: FIRST_LOOK,
             latest: i64::MIN,
+            lost: LostTimes::default(),
             cuts: Vec::new(),
         }
     }
@@ -197,12 +201,16 @@ impl<T: Follow> Follower<T> {
             why_none: found.why_none.or(late),
             again: (!whole).then_some(found.anchors),
             names: self.pieces.names,
+            lost: self.lost,
         }
     }
 }
 
 impl<T: Follow> Taker for Follower<T> {
     fn take(&mut self, event: &Record<'_>) {
+        if event.kind == Kind::Lost {
+            self.lost.take(event);
+        }
         let Some(piece) = self.pieces.of(event) else { return };
         if let Some(finder) = &mut self.finder {
             finder.take(&piece);

@@ -12,6 +12,7 @@ mod cutter;
 mod detail;
 mod finder;
 mod follower;
+mod lost;
 mod period;
 mod piece;
 mod ranged;

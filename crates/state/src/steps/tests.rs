@@ -188,6 +188,18 @@ fn what_was_different_in_a_slow_step_is_said() {
 }
 
 #[test]
+fn a_hole_of_lost_calls_is_not_a_slow_step_that_something_is_known_of() {
+    let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
+    let slow = calls.steps().slowest[0].step;
+    let mut follower = Follower::<Account>::default();
+    calls.rows.iter().for_each(|row| follower.take(row));
+    follower.take(&Record::lost("cuLaunchKernel", 40, slow.at + MS, slow.at + 3 * MS));
+    let steps = follower.finish().told().found.remove(0);
+    assert_eq!(steps.lost_ns, 2 * MS as u64);
+    assert!(steps.slowest[0].lost && !steps.slowest[1].lost);
+}
+
+#[test]
 fn idle_time_belongs_to_the_step_it_is_in_though_it_is_told_later() {
     let calls = with_a_slow_step(|calls| calls.now += 7 * MS);
     let slow = calls.steps().slowest[0].step;

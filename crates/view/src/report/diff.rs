@@ -1,5 +1,6 @@
 //! What changed between two recordings.
 
+mod engines;
 mod functions;
 mod json;
 mod markdown;
@@ -28,6 +29,8 @@ const NOTICED: f64 = 0.01;
 pub struct Diff<'a> {
     pub before: &'a Report,
     pub after: &'a Report,
+    /// What does not compare, as sentences.
+    pub notes: Vec<String>,
     /// Most changed first.
     pub measures: Vec<Measure>,
     /// Most time gained or lost first.
@@ -58,6 +61,7 @@ pub fn diff<'a>(before: &'a Report, after: &'a Report) -> Diff<'a> {
     stayed.sort_by_key(|(_, after)| (!after.grave, std::cmp::Reverse(after.cost_ns)));
     Diff {
         functions: functions(before, after),
+        notes: engines::note(before, after).into_iter().collect(),
         before,
         after,
         measures,

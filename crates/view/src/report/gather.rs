@@ -38,6 +38,8 @@ pub(crate) struct Gatherer {
     early: Early,
     latest: i64,
     backwards: u64,
+    /// Until when calls were lost: the last of them may be later than any that has a row.
+    lost_until: Option<i64>,
     functions: Functions,
     slowest: Slowest,
     unreturned: Unreturned,
@@ -75,7 +77,7 @@ impl Taker for Gatherer {
             Kind::Kernel => self.kernel(event),
             Kind::Count => drop(self.functions.take(event)),
             Kind::Process => self.processes.lives(event),
-            Kind::Lost => self.failures.lose(event),
+            Kind::Lost => self.lose(event),
             Kind::Xid => self.failures.fault(event),
             Kind::Sample => self.sample(event),
             Kind::Idle => self.idle.gap(event, self.origin(event)),
@@ -152,6 +154,29 @@ impl Gatherer {
         self.cover(event.at.max(from), event.end().max(from));
     }
 
+    fn lose(&mut self, event: &Record<'_>) {
+        self.failures.lose(event);
+        self.lost_until = self.lost_until.max(Some(event.end()));
+    }
+
+    /// Said where it makes a difference.
+    fn lost_end_words(&self) -> Option<String> {
+        let ((first, last), until) = (self.span?, self.lost_at_the_end()?);
+        (until.abs_diff(last) >= until.abs_diff(first) / 100).then(|| {
+            format!(
+                "the last call with a row ended at {}; others were lost until {} at most, which counts as the end",
+                at(last),
+                at(until)
+            )
+        })
+    }
+
+    /// Until when calls were lost, where that is later than all that have rows.
+    fn lost_at_the_end(&self) -> Option<i64> {
+        let (_, last) = self.span?;
+        self.lost_until.filter(|until| *until > last)
+    }
+
     fn kernel(&mut self, event: &Record<'_>) {
         self.extend(event);
         let function = self.functions.take(event);
@@ -179,7 +204,8 @@ impl Gatherer {
     /// What the rows so far say. `exact`: the summary of the run, if it is known.
     #[must_use]
     pub(crate) fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
-        let (from_ns, to_ns) = self.span.unwrap_or((0, 0));
+        let (from_ns, last_ns) = self.span.unwrap_or((0, 0));
+        let to_ns = self.lost_at_the_end().unwrap_or(last_ns);
         let told = exact.as_ref();
         let waited = self.waits.list(&self.functions, told, source.until.is_some());
         let layers = self.functions.layers(told);
@@ -332,6 +358,7 @@ impl Gatherer {
             };
             notes.push(format!("{} without rows (lost): {what}", plural(lost, "call")));
         }
+        notes.extend(self.lost_end_words());
         if self.backwards > 0 {
             notes.push(format!(
                 "{} out of order by more than a second: what is shown over time may be wrong there",

@@ -46,11 +46,11 @@ fn links<'a>(report: &Report, chapters: &'a [Chapter]) -> impl Iterator<Item = (
 }
 
 fn tiles(report: &Report, page: &mut String) {
-    let wall = report.wall_ns().max(1) as f64;
+    let of_totals = report.totals_ns().max(1) as f64;
     let head = duration(report.wall_ns());
     let mut all: Vec<(String, &str, String, bool)> = vec![(head, "from first to last call", String::new(), false)];
     if let Some(layer) = report.cuda() {
-        let rate = words::per_second(layer.calls as f64 / wall * 1e9);
+        let rate = words::per_second(layer.calls as f64 / of_totals * 1e9);
         all.push((
             count(layer.calls),
             "CUDA calls",
@@ -59,7 +59,7 @@ fn tiles(report: &Report, page: &mut String) {
         ));
     }
     let launches = report.launches();
-    let rate = words::per_second(launches.number as f64 / wall * 1e9);
+    let rate = words::per_second(launches.number as f64 / of_totals * 1e9);
     let layer = |note: Option<String>| note.map_or_else(String::new, |note| format!(", {note}"));
     let more = format!("{rate}{}", layer(launches.note()));
     all.push((count(launches.number), "launches", more, false));
@@ -70,7 +70,7 @@ fn tiles(report: &Report, page: &mut String) {
         let more = [launches].into_iter().chain(others).collect::<Vec<_>>().join("; ");
         all.push((count(graphs.kernels), "kernels of graphs", more, false));
     }
-    let rate = words::bandwidth(report.copied_bytes() as f64 / wall * 1e9);
+    let rate = words::bandwidth(report.copied_bytes() as f64 / of_totals * 1e9);
     all.push((
         bytes(report.copied_bytes()),
         "copied",

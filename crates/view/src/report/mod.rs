@@ -129,6 +129,13 @@ impl Report {
         self.run.wall_ns
     }
 
+    /// The part of it that totals are of, ns: all, but where they are those of a snapshot.
+    #[must_use]
+    pub(crate) fn totals_ns(&self) -> u64 {
+        let until = self.source.until.map(|until| until.at.saturating_sub(self.from_ns));
+        until.map_or(self.wall_ns(), |ns| self.wall_ns().min(ns.max(0).unsigned_abs()))
+    }
+
     /// What findings do not explain, where they were looked for.
     #[must_use]
     pub(crate) fn unexplained(&self) -> Option<String> {

@@ -243,3 +243,33 @@ fn what_changed_reads_well() {
     insta::assert_snapshot!("diff_as_text", pages::page(&diff, false, None));
     insta::assert_snapshot!("diff_as_markdown", pages::markdown(&diff));
 }
+
+#[test]
+fn recordings_of_different_engines_are_not_compared_in_silence() {
+    let of = |engine: &str, function: &str| {
+        let asked = json!({"layer": "driver", "name": function, "category": "query", "calls": 700});
+        report(
+            steps(1),
+            Some(json!({"engine": {"name": engine}, "functions": [asked]})),
+            engine,
+        )
+    };
+    let (inside, kernel) = (of("inside", "cuCtxGetCurrent"), of("kernel", "cuDeviceGet"));
+    assert!(diff(&inside, &inside).notes.is_empty());
+    let diff = diff(&inside, &kernel);
+    assert_eq!(
+        diff.notes,
+        [
+            "recorded by different engines (inside, then kernel), whose calls cost differently; 1,400 calls of 2 functions \
+          that only ask are counted in one of them alone (the kernel's engine takes these with --getters)"
+        ]
+    );
+    for page in [
+        pages::page(&diff, false, None),
+        pages::markdown(&diff),
+        pages::to_line(&diff),
+    ] {
+        let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("recorded by different engines"), "{page}");
+    }
+}

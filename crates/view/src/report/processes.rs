@@ -18,6 +18,7 @@ pub struct Process {
     pub pid: u32,
     pub comm: String,
     pub calls: u64,
+    /// Of one layer, that in which more failed: a call of the runtime fails because one of the driver did.
     pub failed: u64,
     pub first_ns: i64,
     pub last_ns: i64,
@@ -41,6 +42,9 @@ pub struct Thread {
     pub(crate) runnable_ns: Option<u64>,
 }
 
+/// Failed calls of a process: of the driver's layer, and of all others.
+type Failed = [u64; 2];
+
 #[derive(Debug, Clone, Default)]
 struct Tally {
     thread: Thread,
@@ -52,19 +56,21 @@ struct Tally {
 /// Who made calls.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Processes {
-    processes: BTreeMap<u32, Process>,
+    processes: BTreeMap<u32, (Process, Failed)>,
     threads: Map<(u32, u32), Tally>,
 }
 
 impl Processes {
     /// A call.
     pub(super) fn take(&mut self, event: &Record<'_>) {
-        let Some(process) = self.process(event.pid) else { return };
+        let Some((process, failed)) = self.process(event.pid) else {
+            return;
+        };
         if process.calls == 0 {
             (process.first_ns, process.last_ns) = (event.at, event.at);
         }
         process.calls = process.calls.saturating_add(event.count);
-        process.failed += u64::from(event.failed);
+        failed[usize::from(event.layer != "driver")] += u64::from(event.failed);
         process.first_ns = process.first_ns.min(event.at);
         process.last_ns = process.last_ns.max(event.end());
         if (process.comm.is_empty() || event.tid == event.pid) && process.comm != event.comm {
@@ -85,7 +91,7 @@ impl Processes {
     /// A process was forked, executed a program, or exited.
     pub(super) fn lives(&mut self, event: &Record<'_>) {
         // of a process without calls nobody wants to know
-        if let (Some(process), "exit") = (self.processes.get_mut(&event.pid), event.name) {
+        if let (Some((process, _)), "exit") = (self.processes.get_mut(&event.pid), event.name) {
             process.exit_ns = Some(event.at);
         }
     }
@@ -103,14 +109,15 @@ impl Processes {
         }
     }
 
-    fn process(&mut self, pid: u32) -> Option<&mut Process> {
+    fn process(&mut self, pid: u32) -> Option<&mut (Process, Failed)> {
         if self.processes.len() >= PROCESSES && !self.processes.contains_key(&pid) {
             return None;
         }
-        Some(self.processes.entry(pid).or_insert_with(|| Process {
+        let new = || Process {
             pid,
             ..Process::default()
-        }))
+        };
+        Some(self.processes.entry(pid).or_insert_with(|| (new(), Failed::default())))
     }
 
     fn thread(&mut self, pid: u32, tid: u32) -> Option<&mut Tally> {
@@ -133,7 +140,11 @@ impl Processes {
         for tally in self.threads.values() {
             threads.entry(tally.pid).or_default().push(tally.thread.clone());
         }
-        let mut processes: Vec<Process> = self.processes.values().cloned().collect();
+        let with_failed = |(process, [driver, others]): &(Process, Failed)| Process {
+            failed: *driver.max(others),
+            ..process.clone()
+        };
+        let mut processes: Vec<Process> = self.processes.values().map(with_failed).collect();
         for process in &mut processes {
             process.threads = threads.remove(&process.pid).unwrap_or_default();
             process.thread_count = process.threads.len();

@@ -105,7 +105,7 @@ pub(super) fn table(report: &Report) -> Table {
 
 fn launches(report: &Report) -> String {
     let launches = report.launches();
-    let seconds = report.wall_ns() as f64 / 1e9;
+    let seconds = report.totals_ns() as f64 / 1e9;
     let rate = words::per_second(launches.number as f64 / seconds.max(1e-9));
     format!("{}, {rate}", words::figure(launches))
 }

@@ -109,6 +109,9 @@ pub(super) fn evidence(steps: &Steps) -> String {
 
 /// What took longer in a step than in others; not escaped.
 pub(super) fn differences(slow: &Slow) -> String {
+    if slow.lost {
+        return "calls were lost meanwhile: what it did is not known".to_owned();
+    }
     let mut words: Vec<String> = slow.differences.iter().map(difference).collect();
     if slow.more_allocated_bytes > 0 {
         words.push(format!("{} allocated", bytes(slow.more_allocated_bytes)));

@@ -48,8 +48,9 @@ pub(crate) fn to_text(told: &Told) -> String {
 
 fn line(steps: &Steps) -> String {
     let slowest = steps.slowest.first().map_or_else(String::new, |slow| {
+        let lost = if slow.lost { ", in which calls were lost" } else { "" };
         format!(
-            ", the slowest {} (number {})",
+            ", the slowest {} (number {}{lost})",
             duration(slow.step.ns()),
             count(slow.step.number)
         )
@@ -58,8 +59,9 @@ fn line(steps: &Steps) -> String {
         0 => String::new(),
         number => format!("; {} beside them did other work", plural(number, "step")),
     };
+    let lost = lost(steps).map_or_else(String::new, |lost| format!("; {lost}"));
     format!(
-        "{} of {} in the median{}, 99 % of them at most {}{slowest}; {}{unusual} ({})",
+        "{} of {} in the median{}, 99 % of them at most {}{slowest}; {}{unusual}{lost} ({})",
         count(steps.usual),
         duration(steps.median_ns),
         sampled(steps),
@@ -67,6 +69,16 @@ fn line(steps: &Steps) -> String {
         warm_up(steps),
         escaped(&origin(steps))
     )
+}
+
+/// What lost calls put in doubt; `None`: none were lost meanwhile.
+pub(crate) fn lost(steps: &Steps) -> Option<String> {
+    (steps.lost_ns > 0).then(|| {
+        format!(
+            "calls were lost in {} of that time: some steps may be several in one, and have done anything",
+            duration(steps.lost_ns)
+        )
+    })
 }
 
 /// Where median and 99th percentile are not those of all.
@@ -116,7 +128,7 @@ fn object(steps: &Steps) -> Value {
         "from_ns": steps.from_ns, "to_ns": steps.to_ns,
         "usual": steps.usual, "usual_ns": steps.usual_ns, "median_ns": steps.median_ns, "p99_ns": steps.p99_ns,
         "min_ns": steps.min_ns, "max_ns": steps.max_ns, "one_of": steps.one_of,
-        "idle_ns": steps.idle_ns,
+        "idle_ns": steps.idle_ns, "lost_ns": steps.lost_ns,
         "outside_ns": steps.outside_ns,
         "slowest": steps.slowest.iter().map(slow).collect::<Value>(),
         "unusual": {
@@ -134,6 +146,7 @@ fn slow(slow: &Slow) -> Value {
     let mut object = step(&slow.step);
     object["more_allocated_bytes"] = slow.more_allocated_bytes.into();
     object["more_idle_ns"] = slow.more_idle_ns.into();
+    object["lost"] = slow.lost.into();
     let of = |one: &Difference| {
         let place = match one.place {
             Where::Calls(class) => class.name(),
@@ -191,11 +204,13 @@ mod tests {
                 differences: Vec::new(),
                 more_allocated_bytes: 0,
                 more_idle_ns: 0,
+                lost: false,
             }],
             unusual: 2,
             unusual_ns: 9_000_000,
             longest_unusual: Vec::new(),
             idle_ns: 0,
+            lost_ns: 0,
         }
     }
 
@@ -224,7 +239,12 @@ mod tests {
             one_of: 4,
             ..steps(call.clone())
         };
-        insta::assert_snapshot!(told(steps(call)) + &told(steps(range)) + &told(late));
+        let mut doubtful = Steps {
+            lost_ns: 2_000_000_000,
+            ..steps(call.clone())
+        };
+        doubtful.slowest[0].lost = true;
+        insta::assert_snapshot!(told(steps(call)) + &told(steps(range)) + &told(late) + &told(doubtful));
     }
 
     #[test]

@@ -7,14 +7,17 @@ use crate::catalog::Class;
 use crate::findings::cases::Cases;
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::seen::{Seen, answers_not_yet};
-use crate::findings::table::{Bounded, Grow};
+use crate::findings::table::{Bounded, Grow, is_percent};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::model::work::Certainty;
 use crate::record::{Kind, Record};
 use crate::text::quantity::{duration, form, plural};
+use std::collections::BTreeMap;
 
 const RATE: f64 = 10_000.0;
+/// Fewer say nothing of how many it is a second.
+const AT_LEAST: u64 = 10_000;
 const PERCENT: u64 = 1;
 /// What a getter takes whose time is not taken: a call and a look at the thread's context.
 const GETTER_NS: u64 = 10;
@@ -23,6 +26,48 @@ const GETTER_NS: u64 = 10;
 const AGAIN_NS: u64 = 100_000;
 /// Threads of a process that are told apart.
 const THREADS: usize = 64;
+/// Functions that are told apart.
+const NAMES: usize = 64;
+/// Calls without rows are counted so often.
+const READING_NS: i64 = 1_000_000_000;
+
+/// When counters were read: calls without rows were made between two readings.
+#[derive(Debug, Default)]
+struct Readings {
+    latest: Option<i64>,
+    before: Option<i64>,
+}
+
+impl Readings {
+    /// From when on those calls are that a reading at `at` counts.
+    fn since(&mut self, at: i64) -> i64 {
+        if self.latest.is_none_or(|latest| at > latest) {
+            self.before = self.latest.replace(at);
+        }
+        self.before
+            .unwrap_or_else(|| at.saturating_sub(READING_NS).max(0))
+            .min(at)
+    }
+}
+
+/// How often which question was asked.
+#[derive(Debug, Default)]
+struct Names(BTreeMap<String, u64>);
+
+impl Names {
+    fn add(&mut self, name: &str, count: u64) {
+        if let Some(known) = self.0.get_mut(name) {
+            known.grow(count);
+        } else if self.0.len() < NAMES {
+            self.0.insert(name.to_owned(), count);
+        }
+    }
+
+    fn most(&self) -> &str {
+        let most = self.0.iter().max_by_key(|(_, count)| **count);
+        most.map_or("?", |(name, _)| name)
+    }
+}
 
 /// Questions that were answered "not yet", and the time until the next one.
 #[derive(Debug)]
@@ -78,19 +123,56 @@ impl Polling {
     }
 }
 
+/// What one layer was asked.
+#[derive(Debug, Default)]
+struct Asked {
+    evidence: Evidence,
+    names: Names,
+    /// From the first question to the last one, as far as that is known.
+    window: Option<(i64, i64)>,
+}
+
+impl Asked {
+    fn take(&mut self, seen: &Seen<'_>, ns: u64, from: i64) {
+        let event = seen.event;
+        match event.kind {
+            // nothing says when these calls were, or of which thread
+            Kind::Count => {
+                self.evidence.count.grow(event.count);
+                self.evidence.ns.grow(ns);
+            }
+            _ => {
+                self.evidence.add(seen, ns);
+                self.evidence.count.grow(event.count.saturating_sub(1));
+            }
+        }
+        self.names.add(event.name, event.count);
+        let (first, last) = self.window.get_or_insert((from, event.end()));
+        (*first, *last) = ((*first).min(from), (*last).max(event.end()));
+    }
+
+    /// The time that its questions are of: all of the steady part, and that of the questions where it is longer.
+    fn window_ns(&self, end: &End<'_>) -> u64 {
+        let window = self
+            .window
+            .map_or(0, |(from, to)| to.saturating_sub(from).max(0).unsigned_abs());
+        window.max(end.run.steady_ns)
+    }
+}
+
 /// Of the layers that are never added up: the driver's, and all others.
 #[derive(Debug, Default)]
 struct Layers {
-    driver: Evidence,
-    other: Evidence,
+    driver: Asked,
+    other: Asked,
     /// Time that was not taken.
     assumed_ns: u64,
     polling: Polling,
 }
 
 impl Layers {
-    fn busier(&self) -> &Evidence {
-        match self.driver.count > self.other.count {
+    fn busier(&self) -> &Asked {
+        match self.driver.evidence.count > self.other.evidence.count {
             true => &self.driver,
             false => &self.other,
         }
@@ -99,7 +181,10 @@ impl Layers {
 
 /// The same questions over and over.
 #[derive(Debug, Default)]
-pub(crate) struct ChattyGetters(Cases<Layers>);
+pub(crate) struct ChattyGetters {
+    cases: Cases<Layers>,
+    readings: Readings,
+}
 
 impl Rule for ChattyGetters {
     fn name(&self) -> &'static str {
@@ -115,7 +200,11 @@ impl Rule for ChattyGetters {
 
     fn take(&mut self, seen: &Seen<'_>) {
         let event = seen.event;
-        let Some((_, layers)) = self.0.of(seen) else {
+        let from = match event.kind {
+            Kind::Count => self.readings.since(event.at),
+            _ => event.at,
+        };
+        let Some((_, layers)) = self.cases.of(seen) else {
             return;
         };
         if event.kind == Kind::Call {
@@ -124,26 +213,29 @@ impl Rule for ChattyGetters {
         let assumed_ns = event.count.saturating_mul(GETTER_NS);
         let ns = event.ns.filter(|ns| *ns > 0);
         layers.assumed_ns.grow(if ns.is_none() { assumed_ns } else { 0 });
-        let evidence = match event.layer {
+        let asked = match event.layer {
             "driver" => &mut layers.driver,
             _ => &mut layers.other,
         };
-        evidence.add(seen, ns.unwrap_or(assumed_ns));
-        evidence.count.grow(event.count.saturating_sub(1));
+        asked.take(seen, ns.unwrap_or(assumed_ns), from);
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let (_, layers) = self.0.worst(|_, layers| layers.busier().count)?;
-        let evidence = layers.busier();
+        let (_, layers) = self.cases.worst(|_, layers| layers.busier().evidence.count)?;
+        let asked = layers.busier();
+        let evidence = &asked.evidence;
         let polling = Some(&layers.polling).filter(|polling| polling.ns > evidence.ns);
         let cost_ns = polling.map_or(evidence.ns, |polling| polling.ns);
-        if end.rate(evidence.count) < RATE || !end.is_share(cost_ns, PERCENT) {
+        let window_ns = asked.window_ns(end);
+        let rate = evidence.count as f64 * 1e9 / window_ns.max(1) as f64;
+        if evidence.count < AT_LEAST || rate < RATE || !is_percent(cost_ns, window_ns, PERCENT) {
             return None;
         }
-        let finding = evidence.finding(self.name(), end);
-        let most = finding.moments.first().map_or("?", |moment| moment.name.as_str());
+        let most = asked.names.most();
         let assumed = layers.assumed_ns > evidence.ns / 10;
         let each = if assumed { "some 10 ns each" } else { "measured" };
+        let weakened = end.weakness(&[Class::Query]);
+        let at_least = if weakened.is_some() { "at least " } else { "" };
         Some(Finding {
             cost_ns,
             certainty: match (polling, assumed) {
@@ -151,22 +243,21 @@ impl Rule for ChattyGetters {
                 (None, true) => Certainty::Inferred,
                 (None, false) => Certainty::Measured,
             },
-            title: format!(
-                "The same questions are asked {:.0} times a second",
-                end.rate(evidence.count)
-            ),
+            title: format!("The same questions are asked {at_least}{rate:.0} times a second"),
             what: format!(
-                "{} that only {}, {:.0} a second, {most} above all: {} ({each}){}",
+                "{} that only {}, {at_least}{rate:.0} a second, {most} above all: {} ({each}){}",
                 plural(evidence.count, "call"),
                 form(evidence.count, "asks", "ask"),
-                end.rate(evidence.count),
                 duration(evidence.ns),
                 polling.map(Polling::words).unwrap_or_default()
             ),
             cure: "ask once and remember the answer; wait (cudaEventSynchronize) instead of polling".to_owned(),
-            thresholds: format!("{RATE:.0} calls/s of class query, {PERCENT} % of the time"),
-            weakened: end.weakness(&[Class::Query]),
-            ..finding
+            thresholds: format!(
+                "at least {} of class query, {RATE:.0} calls/s, {PERCENT} % of the time",
+                plural(AT_LEAST, "call")
+            ),
+            weakened,
+            ..evidence.finding(self.name(), end)
         })
     }
 }
@@ -250,6 +341,30 @@ mod tests {
             seconds(&mut fixture, each, None);
             assert_eq!(fixture.findings(), []);
         }
+    }
+
+    #[test]
+    fn what_a_short_program_asked_while_it_started_is_no_rate() {
+        let mut fixture = Fixture::of(ChattyGetters::default());
+        fixture.pass(400 * MS);
+        fixture.launch();
+        fixture.launch();
+        fixture.count(Class::Query, 20_000, None);
+        assert_eq!(fixture.findings(), []);
+    }
+
+    #[test]
+    fn the_rate_is_of_the_time_in_which_was_asked_also_where_other_calls_have_no_rows() {
+        let mut fixture = Fixture::of(ChattyGetters::default());
+        fixture.launch();
+        fixture.launch();
+        for _ in 0..4 {
+            fixture.pass(1000 * MS);
+            fixture.count(Class::Query, 2_000_000, None);
+        }
+        let finding = fixture.finding();
+        assert!(finding.title.contains("asked 2000000 times"), "{}", finding.title);
+        assert_eq!(finding.moments, []);
     }
 
     #[test]

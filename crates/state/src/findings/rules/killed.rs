@@ -27,12 +27,13 @@ const THREADS: usize = 4096;
 /// Threads that are named.
 const NAMED: usize = 3;
 
-/// The last call of a thread that returned, of those that nothing encloses.
+/// The last call of a thread that returned, or whose return is not seen, of those that nothing encloses.
 #[derive(Debug, Default)]
 struct Last {
     pid: u32,
     at: i64,
-    ns: u64,
+    /// `None`: its return is not seen.
+    ns: Option<u64>,
     name: String,
 }
 
@@ -68,7 +69,7 @@ impl Default for Killed {
 
 impl Last {
     fn end(&self) -> i64 {
-        self.at.saturating_add_unsigned(self.ns)
+        self.at.saturating_add_unsigned(self.ns.unwrap_or(0))
     }
 }
 
@@ -87,7 +88,7 @@ impl Killed {
         let Some(last) = self.threads.entry(u64::from(event.tid)) else {
             return;
         };
-        (last.pid, last.at, last.ns) = (event.pid, event.at, event.ns.unwrap_or(0));
+        (last.pid, last.at, last.ns) = (event.pid, event.at, event.ns);
         if last.name != event.name {
             last.name.clear();
             last.name.push_str(event.name);
@@ -124,9 +125,15 @@ impl Death {
     fn last_calls(&self) -> String {
         let named = self.last.iter().take(NAMED).map(|(tid, last)| {
             let ns = self.at.saturating_sub(last.end()).max(0).unsigned_abs();
-            format!("{} of thread {tid}, {} before", last.name, duration(ns))
+            let begun = if last.ns.is_none() { "begun " } else { "" };
+            format!("{} of thread {tid}, {begun}{} before", last.name, duration(ns))
         });
         named.collect::<Vec<String>>().join("; ")
+    }
+
+    /// Of the calls that are named.
+    fn may_be_under_way(&self) -> bool {
+        self.last.iter().any(|(_, last)| last.ns.is_none())
     }
 
     fn moments(&self) -> Moments {
@@ -134,7 +141,7 @@ impl Death {
         for (tid, last) in &self.last {
             let moment = Moment {
                 at: last.at,
-                ns: last.ns,
+                ns: last.ns.unwrap_or(0),
                 pid: self.pid,
                 tid: *tid,
                 name: last.name.clone(),
@@ -146,14 +153,17 @@ impl Death {
 }
 
 /// Calls that never returned, of the whole run.
-fn under_way(end: &End<'_>) -> String {
+fn under_way(end: &End<'_>, death: &Death) -> String {
     let calls = end.run.unreturned.iter().take(NAMED);
     let calls: Vec<String> = calls
         .map(|(name, calls)| format!("{name} ({})", count(*calls)))
         .collect();
-    match calls.is_empty() {
-        true => "no call of the run was under way".to_owned(),
-        false => format!("calls that never returned: {}", calls.join(", ")),
+    match (calls.is_empty(), death.may_be_under_way()) {
+        (true, false) => "no call of the run was under way".to_owned(),
+        (true, true) => {
+            "none was under way of the calls whose return is seen; of others (begun) that is not known".to_owned()
+        }
+        (false, _) => format!("calls that never returned: {}", calls.join(", ")),
     }
 }
 
@@ -202,7 +212,7 @@ impl Rule for Killed {
                 death.at as f64 / 1e9,
                 plural(death.threads, "thread"),
                 death.last_calls(),
-                under_way(end)
+                under_way(end, death)
             ),
             cost_ns: 0,
             grave: true,
@@ -254,6 +264,18 @@ mod tests {
         );
         assert_eq!((finding.grave, finding.moments.len()), (true, 2));
         assert_eq!(finding.moments[0].name, "launch");
+    }
+
+    #[test]
+    fn of_a_call_that_is_seen_at_its_entry_alone_nobody_knows_whether_it_had_returned() {
+        let mut fixture = Fixture::of(Killed::default());
+        fixture.sync(MS);
+        fixture.call(Class::Launch, 0, |event| event.ns = None);
+        fixture.pass(20 * US);
+        end(&mut fixture, Some(r#"{"signal":9}"#));
+        let what = fixture.finding().what;
+        assert!(what.contains("launch of thread 7, begun 20.0 µs before; "), "{what}");
+        assert!(!what.contains("no call of the run"), "{what}");
     }
 
     #[test]

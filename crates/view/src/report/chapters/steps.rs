@@ -6,7 +6,7 @@ use super::super::steps::{Iterations, differences, evidence};
 use super::super::words::at;
 use crate::model::step::{Slow, Steps};
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::sink::steps::{certainty, sampled, warm_up};
+use crate::sink::steps::{certainty, lost, sampled, warm_up};
 use crate::text::quantity::{count, duration, plural};
 
 /// Steps that are told where there is little room.
@@ -67,6 +67,7 @@ fn lines(told: &Iterations, steps: &Steps) -> Vec<String> {
     );
     let mut lines = vec![times, start(steps)];
     lines.extend(unusual(steps));
+    lines.extend(lost(steps));
     lines.push(format!(
         "they cover {} of the steady part; {}",
         told.coverage(steps),
@@ -93,8 +94,12 @@ fn start(steps: &Steps) -> String {
 
 fn unusual(steps: &Steps) -> Option<String> {
     let longest = steps.longest_unusual.first()?;
+    let what = match steps.lost_ns {
+        0 => "did other work, or more, such as an evaluation",
+        _ => "did other work, or more, or calls of them were lost",
+    };
     Some(format!(
-        "{} beside them did other work, or more, such as an evaluation: {}, the longest {} at {} for {}",
+        "{} beside them {what}: {}, the longest {} at {} for {}",
         plural(steps.unusual, "step"),
         duration(steps.unusual_ns),
         count(longest.number),

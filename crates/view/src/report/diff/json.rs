@@ -13,6 +13,7 @@ struct Document<'a> {
     version: u32,
     before: SideJson<'a>,
     after: SideJson<'a>,
+    notes: &'a [String],
     measures: Vec<MeasureJson<'a>>,
     functions: &'a [FunctionChange],
     findings_appeared: Vec<Value>,
@@ -46,6 +47,7 @@ pub fn to_line(diff: &Diff<'_>) -> String {
         version: json::VERSION,
         before: side(diff.before),
         after: side(diff.after),
+        notes: &diff.notes,
         measures: diff
             .measures
             .iter()

@@ -17,6 +17,9 @@ pub fn markdown(diff: &Diff<'_>) -> String {
             let _ = writeln!(out, "> ⚠ {}: {}\n", code(&report.source.name), cell(note));
         }
     }
+    for note in &diff.notes {
+        let _ = writeln!(out, "> ⚠ {}\n", cell(note));
+    }
     findings(diff, &mut out);
     out.push('\n');
     write_chapter(&chapter(diff), &mut out);

@@ -33,7 +33,7 @@ pub struct Measure {
     /// By launch, where it grows with work.
     pub before_per_launch: Option<f64>,
     pub after_per_launch: Option<f64>,
-    /// Of the wall time, where it is time.
+    /// Of the wall time that totals are of, where it is time.
     pub before_share: Option<f64>,
     pub after_share: Option<f64>,
     /// `regression` looks at it.
@@ -86,7 +86,7 @@ pub(super) fn measures(before: &Report, after: &Report) -> Vec<Measure> {
         ..one("time of the same calls", Unit::Ns, &|_| None)
     };
     let mut all = vec![
-        one("wall time", Unit::Ns, &|report| Some(report.wall_ns())).judged(),
+        one("wall time", Unit::Ns, &|report| Some(report.totals_ns())).judged(),
         per_call,
         one("CUDA calls", Unit::Count, &|report| {
             report.cuda().map(|layer| layer.calls)
@@ -165,8 +165,8 @@ impl Measure {
                 .map(|number| number as f64 / launches as f64)
         };
         let share = |report: &Report| {
-            let number = of(report).filter(|_| unit == Unit::Ns && report.wall_ns() > 0)?;
-            Some(number as f64 / report.wall_ns() as f64)
+            let number = of(report).filter(|_| unit == Unit::Ns && report.totals_ns() > 0)?;
+            Some(number as f64 / report.totals_ns() as f64)
         };
         Measure {
             name,

@@ -20,6 +20,10 @@ fn whole_lines(diff: &Diff<'_>, colour: bool) -> String {
     for (name, report) in [("before", diff.before), ("after ", diff.after)] {
         side(name, report, ink, &mut out);
     }
+    for note in &diff.notes {
+        let words = wrapped(&format!("! {}", escaped(note)), "  ");
+        out.push_str(&ink.warn(&words));
+    }
     findings(diff, ink, &mut out);
     write_chapter(&chapter(diff), ink, &mut out);
     out

@@ -214,6 +214,65 @@ fn a_file_that_was_cut_off_says_until_when_its_totals_are() {
     );
 }
 
+/// Launches within 100 ms of 8 s, of which the file has rows.
+fn launched(more: &[Record<'_>], until: Option<Until>) -> Report {
+    let mut collector = Collector::new();
+    for at in [0, 99] {
+        collector.take(&call("cuLaunchKernel", Class::Launch, at * MS, MS));
+    }
+    more.iter().for_each(|event| collector.take(event));
+    let launches =
+        r#"{"functions":[{"layer":"driver","name":"cuLaunchKernel","category":"launch","calls":8000,"errors":0}]}"#;
+    let source = Source {
+        until,
+        ..Source::default()
+    };
+    collector.report(source, Some(launches))
+}
+
+#[test]
+fn rates_are_of_the_time_that_totals_are_of() {
+    let rate = |report: &Report| {
+        let facts = super::super::short::facts(report).into_iter();
+        facts
+            .filter(|(name, _)| *name == "launches")
+            .map(|(_, words)| words)
+            .next_back()
+    };
+    // calls were lost until the end
+    let lost = launched(&[Record::lost("cuLaunchKernel", 7998, 50 * MS, 8000 * MS)], None);
+    assert_eq!((lost.wall_ns(), lost.to_ns), (8000 * MS as u64, 8000 * MS));
+    assert_eq!(rate(&lost).as_deref(), Some("8,000, 1,000/s"));
+    let said = lost.notes.join("\n");
+    assert!(
+        said.contains("the last call with a row ended at 0.100 s; others were lost until 8.000 s"),
+        "{said}"
+    );
+    // totals are those of the first half of the rows
+    let until = Until {
+        at: 4000 * MS,
+        rows_after: None,
+    };
+    let cut = launched(&[call("cuLaunchKernel", Class::Launch, 7999 * MS, MS)], Some(until));
+    assert_eq!((cut.wall_ns(), cut.totals_ns()), (8000 * MS as u64, 4000 * MS as u64));
+    assert_eq!(rate(&cut).as_deref(), Some("8,000, 2,000/s"));
+}
+
+#[test]
+fn a_failure_that_two_layers_tell_of_is_one_of_its_process() {
+    let failed = |layer: &'static str, depth: u8| Record {
+        failed: true,
+        layer,
+        depth,
+        ..call("malloc", Class::Alloc, MS, MS)
+    };
+    let mut collector = Collector::new();
+    [failed("runtime", 0), failed("driver", 1), failed("driver", 0)]
+        .iter()
+        .for_each(|event| collector.take(event));
+    assert_eq!(collector.report(Source::default(), None).processes[0].failed, 2);
+}
+
 /// Everything that a row can say, as much as it can say.
 fn most(kind: Kind, class: Class, at: i64, failed: bool) -> Record<'static> {
     Record {
