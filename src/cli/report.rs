@@ -41,7 +41,7 @@ Examples:
   gpuscope diff before.arrows after.arrows --md
       as a table for a pull request
 
-regression>P%: wall time, time per CUDA call (outermost calls by their number), or the memory peak of one process grew \
+regression>P%: wall time, time of the same calls (at the mean times of the first recording), or the memory peak of one process grew \
 by more than P percent. Wall time means something only where both did the same work. Other rules for --fail-on \
 (repeatable) are those of report, of the second recording.
 

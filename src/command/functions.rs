@@ -40,19 +40,36 @@ pub(crate) fn run(args: &FunctionsArgs) -> Result<ExitCode> {
     };
     finish(out)?;
     if listed == 0 {
-        bail!(
-            "nothing matches {:?}\nhint: a glob such as 'cudaMemcpy*', or @copy",
-            args.pattern.as_deref().unwrap_or("*")
-        );
+        bail!(nothing(args));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why nothing is listed.
+fn nothing(args: &FunctionsArgs) -> String {
+    let place = match (&args.lib, args.pid) {
+        (Some(path), _) => Some(path.display().to_string()),
+        (None, Some(pid)) => Some(format!("what process {pid} maps")),
+        (None, None) => None,
+    };
+    match (&args.pattern, place) {
+        (Some(pattern), None) => format!("nothing matches {pattern:?}\nhint: a glob such as 'cudaMemcpy*', or @copy"),
+        (Some(pattern), Some(place)) => {
+            format!("nothing in {place} matches {pattern:?}\nhint: without a pattern all is listed that is known there")
+        }
+        (None, place) => format!(
+            "{} has no function that is known\nhint: --lib is for libraries of CUDA, and for programs that have its \
+             runtime in them; gpuscope doctor -p PID says what a process has",
+            place.as_deref().unwrap_or("the catalogue")
+        ),
+    }
 }
 
 /// Where functions are looked for, open and unread.
 enum Found {
     Nowhere,
     File(PathBuf, Unread),
-    Process(u32, Vec<(PathBuf, ForeignFile)>),
+    Process(Vec<(PathBuf, ForeignFile)>),
 }
 
 fn found(args: &FunctionsArgs) -> Result<Found> {
@@ -65,7 +82,7 @@ fn found(args: &FunctionsArgs) -> Result<Found> {
         format!("failed to look at process {pid}\nhint: does it exist, and is it yours? (sudo helps)")
     })?;
     let open = |mapping: discover::Mapping| Some((mapping.path.clone(), mapping.open(pid).ok()?));
-    Ok(Found::Process(pid, mappings.into_iter().filter_map(open).collect()))
+    Ok(Found::Process(mappings.into_iter().filter_map(open).collect()))
 }
 
 /// Opens all that is read, gives up its rights, and reads.
@@ -81,7 +98,7 @@ fn list(hooks: &HookTexts, args: &FunctionsArgs, out: &mut dyn Write) -> Result<
                 .with_context(|| format!("failed to read {}", path.display()))?;
             list_file(&catalog, &elf, &path, args, out)
         }
-        Found::Process(pid, files) => list_process(&catalog, pid, &files, args, out),
+        Found::Process(files) => list_process(&catalog, &files, args, out),
     }
 }
 
@@ -184,7 +201,6 @@ fn row_json(catalog: &Catalog, row: &Row) -> serde_json::Value {
 
 fn list_process(
     catalog: &Catalog,
-    pid: u32,
     files: &[(PathBuf, ForeignFile)],
     args: &FunctionsArgs,
     out: &mut dyn Write,
@@ -194,9 +210,6 @@ fn list_process(
         // a process maps many files that have nothing to do with CUDA
         let Ok(elf) = ElfFile::of_foreign(file) else { continue };
         listed += list_file(catalog, &elf, path, args, out).unwrap_or(0);
-    }
-    if listed == 0 {
-        bail!("process {pid} maps no library with known functions\nhint: gpuscope doctor -p {pid}");
     }
     Ok(listed)
 }

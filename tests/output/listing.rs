@@ -38,3 +38,22 @@ fn functions_that_match_nothing_are_an_error() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("\"nosuch*\"") && said.contains("hint: "), "{said}");
 }
+
+#[test]
+fn a_file_without_anything_known_is_named() {
+    let itself = std::env::current_exe().unwrap();
+    let itself = itself.to_str().unwrap();
+    for (more, words) in [
+        (None, "has no function that is known"),
+        (Some("cuda*"), "matches \"cuda*\""),
+    ] {
+        let arguments: Vec<&str> = ["--lib", itself].into_iter().chain(more).collect();
+        let output = functions(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains(itself) && said.contains(words) && said.contains("hint: "),
+            "{said}"
+        );
+    }
+}

@@ -117,7 +117,7 @@ fn all_rows_are_told_with_that_of_the_totals() {
 
 #[test]
 fn a_recording_that_was_cut_off_is_exported_as_far_as_it_goes() {
-    let whole = Made::trace(20).recording("node-7");
+    let whole = Made::trace(8000).recording("node-7");
     let (_folder, recording) = folder_with(&whole[..whole.len() - 200]);
     for (name, mark) in [
         ("t.jsonl", "\"type\":\"cut\""),
@@ -126,9 +126,34 @@ fn a_recording_that_was_cut_off_is_exported_as_far_as_it_goes() {
     ] {
         let (path, said) = exported(&recording, name);
         assert!(said.contains("warning: ") && said.contains("was cut off"), "{said}");
+        assert!(!said.contains("gpuscope: 0 rows"), "{said}");
         let bytes = std::fs::read(path).unwrap();
         assert!(String::from_utf8_lossy(&bytes).contains(mark), "{name}");
     }
+}
+
+#[test]
+fn a_recording_of_which_nothing_is_left_is_refused_by_all_alike() {
+    let whole = Made::trace(20).recording("node-7");
+    let (folder, recording) = folder_with(&whole[..whole.len() / 2]);
+    let path = recording.to_str().unwrap();
+    let to = folder.path().join("t.csv");
+    for arguments in [
+        vec!["report", path],
+        vec!["diff", path, path],
+        vec!["timeline", path],
+        vec!["export", path, "-o", to.to_str().unwrap()],
+        vec!["export", path, "--to", "csv"],
+    ] {
+        let output = gpuscope(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(
+            said.contains(&format!("nothing in {path} can be read: ")),
+            "{arguments:?}: {said}"
+        );
+    }
+    assert!(!to.exists());
 }
 
 #[test]

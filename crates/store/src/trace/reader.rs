@@ -62,6 +62,15 @@ pub struct End {
     pub cut: Option<String>,
 }
 
+impl End {
+    /// Why nothing at all could be read, where that is so: neither rows nor totals.
+    #[must_use]
+    pub fn nothing(&self) -> Option<&str> {
+        let is_empty = self.all_rows == 0 && self.summary.is_none();
+        self.cut.as_deref().filter(|_| is_empty)
+    }
+}
+
 /// Exact totals up to a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latest {

@@ -20,12 +20,15 @@ impl Gate {
     /// # Errors
     /// There is no such rule; says which there are.
     pub fn parse(text: &str, changes: bool) -> Result<Gate, String> {
+        let run = Rule::parse(text).map(Gate::OfRun);
         match (text.split_once('>'), changes) {
             (Some(("regression", limit)), true) => parse_percent(limit).map(|percent| Gate::Regression { percent }),
             (Some(("regression", _)), false) => Err(format!(
                 "{text:?} is about two recordings\nhint: gpuscope diff A B --fail-on {text:?}"
             )),
-            _ => Rule::parse(text).map(Gate::OfRun),
+            (None, true) if text == "regression" => Err("by how much?\nhint: regression>10%".to_owned()),
+            (_, true) => run.map_err(|why| format!("{why}; of two recordings regression>10%, too")),
+            (_, false) => run,
         }
     }
 

@@ -222,7 +222,7 @@ pub fn load(files: &Files, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Resu
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {
-    if let (0, None, Some(why)) = (end.all_rows, &end.summary, &end.cut) {
+    if let Some(why) = end.nothing() {
         bail!("nothing in {} can be read: {why}", path.display());
     }
     let (latest, of_more) = match end.snapshot {
