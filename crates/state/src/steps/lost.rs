@@ -8,7 +8,7 @@ const MOST: usize = 1 << 10;
 
 /// Times in which calls were lost, in order, apart from each other; ns since the start of the trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LostTimes(Vec<(i64, i64)>);
+pub(crate) struct LostTimes(Vec<(i64, i64)>);
 
 impl LostTimes {
     /// Calls have no rows, at some time between.

@@ -134,7 +134,12 @@ pub(crate) fn moment(moment: &Moment) -> String {
         "" => "nothing at work".to_owned(),
         name => name.to_owned(),
     };
-    format!("at {}{length}: {name}, thread {}", at(moment.at), moment.tid)
+    // what a device did is of no thread
+    let thread = match moment.tid {
+        0 => String::new(),
+        tid => format!(", thread {tid}"),
+    };
+    format!("at {}{length}: {name}{thread}", at(moment.at))
 }
 
 /// What a report without findings says.

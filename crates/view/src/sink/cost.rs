@@ -57,10 +57,11 @@ pub fn headline(cost: &Cost, seconds: f64, processes: usize) -> String {
         0 | 1 => duration(all),
         _ => format!("{} in all {processes}", duration(all)),
     };
-    format!(
-        "Tracing slowed {whom} by {most}about {} ({time})",
-        percent(cost.slowdown(seconds))
-    )
+    let slowdown = cost.slowdown(seconds);
+    if cost.several_threads && slowdown >= 10.0 {
+        return format!("Tracing took up to all of the time of {whom} ({time})");
+    }
+    format!("Tracing slowed {whom} by {most}about {} ({time})", percent(slowdown))
 }
 
 fn percent(share: f64) -> String {
@@ -192,6 +193,10 @@ mod tests {
             "Tracing slowed the busiest process by about 0.1 % or less (4.5 ms in all 3)"
         );
         assert!(headline(&cost(), 0.0046, 1).contains("by about 1,000 % or more (4.5 ms)"));
+        assert_eq!(
+            headline(&threads, 0.0046, 1),
+            "Tracing took up to all of the time of the program (4.5 ms)"
+        );
         assert_eq!(headline(&Cost::default(), 1.0, 1), "Tracing cost the program nothing");
     }
 

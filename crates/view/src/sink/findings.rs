@@ -156,11 +156,15 @@ fn moments(finding: &Finding) -> Option<String> {
     } else {
         String::new()
     };
+    // what a device did is of no thread
+    let thread = match first.tid {
+        0 => String::new(),
+        tid => format!("/{tid}"),
+    };
     Some(format!(
-        "{} {}/{} at {}{of}",
+        "{} {}{thread} at {}{of}",
         escaped(name),
         first.pid,
-        first.tid,
         all.join(", ")
     ))
 }
