@@ -178,7 +178,7 @@ impl Keeper {
         prepare::print_summary(args.summary, &summary);
         if args.summary == SummaryFormat::None {
             say(findings::to_text(&summary.findings).trim_matches('\n'));
-            say(cost::headline(&summary.cost, summary.seconds, summary.processes));
+            say(cost::headline_of(&summary));
             cost::getters_hint(&summary).iter().for_each(say);
             say(summary.engine.as_ref().map(engine_text).unwrap_or_default());
         }

@@ -5,7 +5,8 @@
  * time and fits the GPU's clock to it. `clock` lines (at start and end) bracket CUPTI's own clock with ours, so that a
  * reader can see how far apart the two are. CUPTI_GRAPHS=1 asks for one record of each graph launch instead of one of
  * each node. CUPTI_API=1 asks for a record of each API call as well, which is counted and not written, CUPTI_SYNC=1 for one of each
- * synchronisation. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
+ * synchronisation. CUPTI_BESIDE=1 asks as gpuscope does beside these: for CUPTI's own overhead, with a subscriber that hears of streams,
+ * and in small buffers on the device. The last line is `end`; without it, or with `dropped` above 0, the file is not complete.
  *
  * Build: cc -O2 -shared -fPIC -I CUDA/include cupti_records.c -o cupti_records.so -L CUDA/lib -l:libcupti.so.13
  */
@@ -181,6 +182,22 @@ static uint64_t CUPTIAPI timestamp(void)
 }
 
 /* What CUDA calls in the library named by CUDA_INJECTION64_PATH, in cuInit. */
+static void hear(void *unused, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+	(void)unused, (void)domain, (void)id, (void)data;
+}
+
+static void ask_beside(void)
+{
+	CUpti_SubscriberHandle subscriber;
+	size_t bytes = sizeof(size_t), device_buffer = 1 << 20;
+
+	check(cuptiSubscribe(&subscriber, hear, NULL), "subscribe");
+	check(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &bytes, &device_buffer), "small buffers");
+	check(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_STREAM_CREATED), "hear of streams");
+	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_OVERHEAD), "enable overhead");
+}
+
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	const char *path = getenv("CUPTI_RECORDS"), *graphs = getenv("CUPTI_GRAPHS");
@@ -194,6 +211,8 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	check(cuptiActivityRegisterTimestampCallback(timestamp), "cuptiActivityRegisterTimestampCallback");
 	check(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
 	write_clock("start");
+	if (getenv("CUPTI_BESIDE"))
+		ask_beside();
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "enable kernels");
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), "enable copies");
 	check(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY2), "enable peer copies");

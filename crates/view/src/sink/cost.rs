@@ -1,6 +1,7 @@
 //! What tracing cost, as text and as JSON.
 
 use crate::elf::Cost as Place;
+use crate::model::activity::Seen;
 use crate::model::cost::{Cost, Hits, Standstill};
 use crate::model::summary::Summary;
 use crate::text::quantity::{bytes, duration, plural};
@@ -41,9 +42,24 @@ fn hits_json(hits: &Hits) -> Value {
     json!({"place": place, "returns": hits.returns, "hits": hits.count, "ns_per_hit": hits.ns})
 }
 
-/// What is said first: by how much the program was slowed.
+/// What is said first of a run: by how much the program was slowed, and what is not in that.
 #[must_use]
-pub fn headline(cost: &Cost, seconds: f64, processes: usize) -> String {
+pub fn headline_of(summary: &Summary) -> String {
+    let headline = headline(&summary.cost, summary.seconds, summary.processes);
+    match asked_cupti(summary) {
+        true => format!("{headline}; what CUPTI takes is not in that, and is often more (--gpu off: none)"),
+        false => headline,
+    }
+}
+
+/// Whether any program told by CUPTI what its GPU executed.
+fn asked_cupti(summary: &Summary) -> bool {
+    let mut coverage = summary.gpu.iter().flat_map(|gpu| &gpu.coverage);
+    coverage.any(|one| one.seen == Seen::Yes)
+}
+
+/// By how much the program was slowed.
+fn headline(cost: &Cost, seconds: f64, processes: usize) -> String {
     let all = cost.in_program_ns();
     if all == 0 {
         return "Tracing cost the program nothing".to_owned();
@@ -78,7 +94,7 @@ fn percent(share: f64) -> String {
 #[must_use]
 pub fn to_text(summary: &Summary) -> String {
     let cost = &summary.cost;
-    let mut text = format!("{}\n", headline(cost, summary.seconds, summary.processes));
+    let mut text = format!("{}\n", headline_of(summary));
     let parts = parts(cost);
     if !parts.is_empty() {
         text += &format!("  {} (measured here, {})\n", parts.join(" + "), summary.tier);
@@ -146,6 +162,7 @@ pub fn getters_hint(summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::activity::{Coverage, Report};
     use crate::model::cost::Records;
 
     fn cost() -> Cost {
@@ -198,6 +215,28 @@ mod tests {
             "Tracing took up to all of the time of the program (4.5 ms)"
         );
         assert_eq!(headline(&Cost::default(), 1.0, 1), "Tracing cost the program nothing");
+    }
+
+    #[test]
+    fn what_cupti_takes_is_said_not_to_be_in_it() {
+        let of = |seen| Summary {
+            cost: cost(),
+            seconds: 0.0545,
+            gpu: Some(Report {
+                coverage: vec![Coverage {
+                    seen,
+                    ..Coverage::default()
+                }],
+                ..Report::default()
+            }),
+            ..Summary::default()
+        };
+        let without = "Tracing slowed the program by about 9.0 % (4.5 ms)";
+        assert_eq!(headline_of(&of(Seen::Absent)), without);
+        assert_eq!(
+            headline_of(&of(Seen::Yes)),
+            format!("{without}; what CUPTI takes is not in that, and is often more (--gpu off: none)")
+        );
     }
 
     #[test]
