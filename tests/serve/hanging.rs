@@ -1,4 +1,4 @@
-//! A file system that hangs stops neither the exporter nor its end.
+//! A file system that hangs stops neither the exporter nor its end; a program that hangs is told of.
 
 use super::exporter::Exporter;
 use super::support::{Hanging, Ledger, Program, Stepper, eventually, sim};
@@ -20,4 +20,28 @@ fn a_library_that_cannot_be_read_keeps_nobody_from_being_counted() {
     eventually("the page says what is stuck", || {
         exporter.get("/", "text/html").contains("does not answer")
     });
+}
+
+#[test]
+#[ignore = "needs root and BPF"]
+fn a_call_that_does_not_return_is_told_of_while_it_lasts() {
+    const LASTS: &str = "gpuscope_open_call_seconds";
+    let exporter = Exporter::start(&["--collect", "sync,self"]);
+    let seconds = |function: &str| exporter.sum(LASTS, &["comm=\"gpusim\"", &format!("function=\"{function}\"")]);
+    let hour = [
+        "stall",
+        "--steps",
+        "1",
+        "--kernel-ns",
+        "3600000000000",
+        "--sync",
+        "stream",
+    ];
+    let hangs = Program::sim(&hour);
+    eventually("it lasts for more than two seconds", || {
+        seconds("cuStreamSynchronize").is_some_and(|seconds| (2.0..60.0).contains(&seconds))
+    });
+    assert_eq!(seconds("cudaStreamSynchronize"), None, "one series for a program");
+    hangs.signal(libc::SIGKILL);
+    eventually("nobody is in a call any more", || exporter.sum(LASTS, &[]).is_none());
 }

@@ -86,6 +86,7 @@ impl Traced<'_> {
             }
             if wanted(Collector::Sync) {
                 work::graphs(reading, &mut samples);
+                work::open(reading, &mut samples);
                 work::waits(self, reading, &mut samples);
                 work::waste(self, reading, &mut samples);
             }

@@ -55,6 +55,14 @@ pub(super) fn graphs(reading: &Reading, to: &mut Vec<Sample>) {
     }
 }
 
+/// What hangs, or may.
+pub(super) fn open(reading: &Reading, to: &mut Vec<Sample>) {
+    let mut samples = Samples { reading, to };
+    if let Some(call) = &reading.open {
+        samples.seconds(&table::OPEN_CALL_SECONDS, vec![call.function.clone().into()], call.ns);
+    }
+}
+
 /// Copies by direction and host memory, and their time by how well it is known.
 pub(super) fn copies(reading: &Reading, to: &mut Vec<Sample>) {
     let mut samples = Samples { reading, to };

@@ -38,6 +38,8 @@ pub struct Figures {
     pub hidden_waits: BTreeMap<String, f64>,
     /// By line of a program, where exporters know it.
     pub waits_at: BTreeMap<String, WaitsAt>,
+    /// By function, how long the longest call lasts that has not returned.
+    pub open_seconds: BTreeMap<String, f64>,
     pub launches: f64,
     pub copied_bytes: f64,
     pub pageable_bytes: f64,
@@ -158,6 +160,10 @@ impl Figures {
                 Some(line) if !line.is_empty() => self.wait_at(&label("wait"), line.to_owned(), value),
                 _ => {}
             },
+            "gpuscope_open_call_seconds" => {
+                let longest = self.open_seconds.entry(label("function")).or_default();
+                *longest = longest.max(value);
+            }
             "gpuscope_launches_total" => self.launches += value,
             "gpuscope_copy_bytes_total" => {
                 self.copied_bytes += value;

@@ -23,6 +23,7 @@ gpuscope_wait_site_seconds_total{wait="item",site="train.py:31 step",batch_job="
 gpuscope_wait_site_seconds_total{wait="cuStreamSynchronize",site="train.py:31 step",batch_job="4711"} 28.5
 gpuscope_wait_site_seconds_total{wait="cuStreamSynchronize",site="eval.py:7 <module>",batch_job="4711"} 90
 gpuscope_wait_site_seconds_total{wait="cuStreamSynchronize",site="",batch_job="4711"} 3
+gpuscope_open_call_seconds{function="cudaStreamSynchronize",batch_job="4711"} 1260.5
 gpuscope_launches_total{batch_job="4711"} 1234567
 gpuscope_copy_bytes_total{direction="HtoD",host_memory="pageable",batch_job="4711"} 1073741824
 gpuscope_copy_bytes_total{direction="HtoD",host_memory="pinned",batch_job="4711"} 3221225472

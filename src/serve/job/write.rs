@@ -9,6 +9,8 @@ use serde_json::{Value, json as object};
 
 /// Errors and GPUs that are shown.
 const FEW: usize = 5;
+/// Seconds of a call: any wait lasts for a while.
+const WORTH_A_LINE: f64 = 60.0;
 
 /// One line: what, how much, and what is to be known of it.
 type Line = (String, String, String);
@@ -84,7 +86,7 @@ pub(crate) fn json(figures: &Figures, wanted: &Wanted) -> String {
         "wasted_unplaced_gpu_seconds": figures.unplaced_seconds(), "wasted_by_reason": figures.waste, "wasted_by_gpu": by_gpu.collect::<Vec<_>>(),
         "cures": cures.collect::<Vec<_>>(),
         "blocked_seconds": figures.blocked_seconds, "hidden_wait_seconds": figures.hidden_waits,
-        "waits_at": waits_at.collect::<Vec<_>>(),
+        "waits_at": waits_at.collect::<Vec<_>>(), "open_call_seconds": figures.open_seconds,
         "launches": figures.launches, "copied_bytes": figures.copied_bytes, "pageable_bytes": figures.pageable_bytes,
         "errors": errors.collect::<Vec<_>>(), "unreturned_bytes": figures.unreturned_bytes,
         "unseen_seconds_of_nodes": figures.unseen_seconds,
@@ -147,6 +149,7 @@ fn lines(figures: &Figures) -> Vec<Line> {
     lines.extend(more.map(|(name, value, note, _)| line(name, value, note)));
     lines.extend(hidden(figures));
     lines.extend(waits_at(figures));
+    lines.extend(open(figures));
     lines.extend(errors(figures));
     lines
 }
@@ -213,6 +216,21 @@ fn waits_at(figures: &Figures) -> Vec<Line> {
         line("waiting at", hours(waits.seconds()), &note)
     };
     waits.map(words).collect()
+}
+
+/// What hangs, or may.
+fn open(figures: &Figures) -> Vec<Line> {
+    let long = figures
+        .open_seconds
+        .iter()
+        .filter(|(_, seconds)| **seconds >= WORTH_A_LINE);
+    let mut open: Vec<(&String, &f64)> = long.collect();
+    open.sort_by(|one, other| other.1.total_cmp(one.1));
+    let note = |function: &str| format!("{}: called so long ago, and has not returned", escaped(function));
+    let shown = open.into_iter().take(FEW);
+    shown
+        .map(|(function, seconds)| line("in a call now", format!("{:.1} min", seconds / 60.0), &note(function)))
+        .collect()
 }
 
 fn errors(figures: &Figures) -> Vec<Line> {

@@ -86,6 +86,14 @@ pub(crate) static SYNC_WAITS: Metric = Metric::new(
 )
 .by(&["function"])
 .by_owner();
+pub(crate) static OPEN_CALL_SECONDS: Metric = Metric::new(
+    Collector::Sync,
+    Kind::Gauge,
+    "gpuscope_open_call_seconds",
+    "How long the call lasts by now that has not returned for longest, of those that serve times (waits, copies, allocations), by function; missing where none lasts a second or longer. It grows while a job hangs",
+)
+.by(&["function"])
+.by_owner();
 pub static SYNC_BLOCKED_SECONDS: Metric = Metric::new(
     Collector::Sync,
     Kind::Counter,
@@ -163,6 +171,7 @@ pub(crate) static ALL: &[&Metric] = &[
     &COPY_TIMED_BYTES,
     &COPY_TIMED_SECONDS,
     &SYNC_WAITS,
+    &OPEN_CALL_SECONDS,
     &SYNC_BLOCKED_SECONDS,
     &HIDDEN_WAITS,
     &HIDDEN_WAIT_SECONDS,

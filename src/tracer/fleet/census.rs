@@ -4,14 +4,16 @@ use super::holding::{hold, hold_by_driver, uses};
 use super::{FleetPlane, kernel_of};
 use crate::catalog::Traffic;
 use crate::discover;
-use crate::model::fleet::{Living, Reading, Sums};
+use crate::model::fleet::{Living, OpenCall, Reading, Sums};
 use crate::model::memory::Origin;
+use crate::model::open::LONG_NS;
 use crate::owner::Owner;
 use crate::owner::directory::Unknown;
 use crate::probe::attach::Gap;
 use crate::tracer::Tracer;
 use crate::tracer::budget::Spending;
 use crate::tracer::burden::price_of;
+use crate::tracer::closeup::InProgress;
 use crate::wire::{BEYOND_CAPACITY, RowCounter};
 use anyhow::Result;
 use std::collections::HashMap;
@@ -62,12 +64,13 @@ impl Tracer {
     /// A table of the kernel cannot be read.
     pub(crate) fn census(&mut self, kernels: usize, retain: Duration) -> Result<Census> {
         let now = self.follow_idle();
+        let open = self.longest_calls(LONG_NS);
         let Some(mut fleet) = self.fleet.take() else {
             return Ok(Census::default());
         };
         // what has ended in the models must not be missing until the kernel's counts are folded, too
         fleet.fold_models(&mut self.memory, &mut self.work, now);
-        let living = self.living(&mut fleet, now);
+        let living = self.living(&mut fleet, open, now);
         let census = living.and_then(|living| self.count(&mut fleet, living, kernels, retain, now));
         self.fleet = Some(fleet);
         census
@@ -142,7 +145,12 @@ impl Tracer {
         ring.into_iter().chain(others).collect()
     }
 
-    fn living(&mut self, fleet: &mut FleetPlane, now: u64) -> Result<HashMap<Arc<Owner>, Living>> {
+    fn living(
+        &mut self,
+        fleet: &mut FleetPlane,
+        mut open: HashMap<u32, InProgress>,
+        now: u64,
+    ) -> Result<HashMap<Arc<Owner>, Living>> {
         fleet.make_room(now);
         let mut by_process = self.counted()?;
         fleet.seen = by_process.keys().copied().collect();
@@ -162,6 +170,9 @@ impl Tracer {
             };
             let known = living.entry(owner).or_default();
             known.processes += 1;
+            if let Some(call) = open.remove(&pid).and_then(outermost) {
+                known.note_open(call);
+            }
             if let Some(report) = self.work.so_far(pid, now) {
                 report.add_to(&mut sums);
                 let idle = report.idle_time();
@@ -213,4 +224,12 @@ impl Tracer {
         }
         Ok(by_process)
     }
+}
+
+/// The outermost of those whose return is hooked: what is within waits for the same.
+fn outermost(calls: InProgress) -> Option<OpenCall> {
+    Some(OpenCall {
+        function: calls.functions.into_iter().next()?,
+        ns: calls.ns,
+    })
 }

@@ -55,12 +55,31 @@ pub struct Held {
     pub inferred: u64,
 }
 
+/// A call that has not returned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenCall {
+    pub function: String,
+    /// So far.
+    pub ns: u64,
+}
+
 /// Of the living processes of one owner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Living {
     pub processes: u64,
     pub sums: Sums,
     pub held: Held,
+    /// The longest of those that are long by now.
+    pub open: Option<OpenCall>,
+}
+
+impl Living {
+    /// One of its processes is in such a call.
+    pub fn note_open(&mut self, call: OpenCall) {
+        if self.open.as_ref().is_none_or(|known| known.ns < call.ns) {
+            self.open = Some(call);
+        }
+    }
 }
 
 /// What is known of one owner.
@@ -72,6 +91,8 @@ pub struct Reading {
     pub sums: Sums,
     pub held: Held,
     pub kernels: Shown,
+    /// The longest of those calls that have not returned and are long by now.
+    pub open: Option<OpenCall>,
 }
 
 #[derive(Debug, Default)]
@@ -164,6 +185,7 @@ impl Past {
             owner: Arc::clone(owner),
             processes: living.processes,
             held: living.held,
+            open: living.open,
             kernels: self.top.read(&sums.kernels, sums.launched.succeeded, kernels),
             sums,
         }
