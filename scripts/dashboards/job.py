@@ -40,6 +40,8 @@ ROWS = [
          [(largest("kind", f"rate(gpuscope_hidden_wait_seconds_total{{{OWNER}}}{RATE})"), "{{kind}}")]),
         ("Waits by line", "lines", "percentunit", "Seconds a second that threads wait at a line of the program: gpuscope serve --collect +sites.",
          [(largest("wait, site", f'rate(gpuscope_wait_site_seconds_total{{{OWNER}}}{RATE})'), "{{site}} {{wait}}")]),
+        ("Longest call now", "lines", "s", "How long calls last that have not returned: one that grows and grows hangs.",
+         [(f"topk(10, max by (function, {BY}) (gpuscope_open_call_seconds{{{OWNER}}}))", f"{{{{function}}}} {WHOM}")]),
         ("Time in calls", "lines", "percentunit", "Seconds a second in CUDA calls, by class.",
          [(largest("layer, class", f"rate(gpuscope_api_seconds_total{{{OWNER}}}{RATE})"), "{{layer}} {{class}}")]),
     ]),

@@ -159,6 +159,8 @@ ROWS = [
          [(f"sum by (kind) (rate(gpuscope_hidden_waits_total{{{OWNER}}}{RATE}))", "{{kind}}")]),
         ("Waits by line", "lines", "percentunit", "Seconds per second that threads wait at a line of the program: --collect +sites.",
          [(f'topk(10, sum by (wait, site) (rate(gpuscope_wait_site_seconds_total{{{OWNER}}}{RATE})))', "{{site}} {{wait}}")]),
+        ("Longest call now", "lines", "s", "How long calls last that have not returned: one that grows and grows hangs.",
+         [(f"topk(10, max by ({BY_OWNER}, function) (gpuscope_open_call_seconds{{{OWNER}}}))", f"{{{{function}}}} {WHOM}")]),
         ("Idle at least", "lines", "percentunit", "Share of the time in which the GPU surely had nothing to do for the program.",
          [(f"sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) / "
            f"(sum by ({BY_OWNER}) (rate(gpuscope_gpu_idle_at_least_seconds_total{{{OWNER}}}{RATE})) + "

@@ -29,6 +29,7 @@ pub fn every_query_gives_data(prometheus: &Prometheus, exporter: &Exporter, work
         workloads.start("q-item", "item --steps 1000000 --kernel-ns 2000000 --host pageable"),
         workloads.start("q-stall", "stall --steps 1000000"),
         workloads.start("q-fails", "errors 1000000"),
+        workloads.start("q-hangs", "stall --steps 1 --kernel-ns 3600000000000"),
     ];
     for (name, arguments) in [
         ("q-graph", "graph 5"),
