@@ -44,7 +44,7 @@ mod xids;
 
 pub(crate) use budget::Spending;
 #[cfg(feature = "top")]
-pub(crate) use closeup::{Closeup, InProgress};
+pub(crate) use closeup::Closeup;
 pub(crate) use fleet::Census;
 pub(crate) use gpu::Demand;
 pub(crate) use report::own_usage;

@@ -3,7 +3,6 @@
 mod rows;
 
 use super::prepare;
-use super::reading;
 use super::rights;
 use super::whole_file::no_room;
 use super::writer::{Destination, Writer};
@@ -131,7 +130,7 @@ fn into_one(rows: Rows, encoder: Box<dyn Encoder>, to: Destination) -> Result<()
     let path = to.path().to_owned();
     let mut file = to.make()?;
     let (end, written) = export(rows, encoder, &mut file).map_err(|error| failed(&error, &from, &path))?;
-    reading::refuse_nothing(&end, &from)?;
+    end.refuse_nothing(&from)?;
     file.keep()?;
     warn(&from, &end, part.as_deref());
     remark(&written);
@@ -146,7 +145,7 @@ fn into_stdout(rows: Rows, encoder: Box<dyn Encoder>) -> Result<()> {
         Err(error) if is_of_content(&error) => Err(refused(&error, &from)),
         Err(error) => Err(error).context("failed to write stdout"),
         Ok((end, written)) => {
-            reading::refuse_nothing(&end, &from)?;
+            end.refuse_nothing(&from)?;
             warn(&from, &end, part.as_deref());
             remark(&written);
             Ok(())
@@ -269,7 +268,7 @@ fn into_folder(rows: Rows, folder: &Path, writer: Writer) -> Result<()> {
     let (from, part) = (rows.files.path().to_owned(), rows.words());
     let mut days = folder::Folder::new(folder, writer, rows.recording.meta());
     let end = rows.read(&mut days)?;
-    reading::refuse_nothing(&end, &from)?;
+    end.refuse_nothing(&from)?;
     give_totals(&end, &mut days);
     let written = days.end(&ending(&end))?;
     warn(&from, &end, part.as_deref());

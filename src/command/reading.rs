@@ -16,18 +16,7 @@ pub(crate) fn read(recording: Recording, files: &Files, doing: &str, taker: &mut
     recording.read_watched(files.bytes(), taker, &mut |done, all| progress.show(done, all))
 }
 
-/// A recording of which there is nothing.
-///
-/// # Errors
-/// It is one.
-pub(crate) fn refuse_nothing(end: &End, path: &Path) -> Result<()> {
-    match end.nothing() {
-        Some(why) => bail!("nothing in {} can be read: {why}", path.display()),
-        None => Ok(()),
-    }
-}
-
-/// The same as [`read`], and looks for the steps of the recording on the way. Where they turn out too late to be cut elsewhere than it was
+/// The same, and looks for the steps of the recording on the way. Where they turn out too late to be cut elsewhere than it was
 /// thought, a file is read once more.
 ///
 /// # Errors

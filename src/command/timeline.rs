@@ -44,7 +44,7 @@ pub(crate) fn run(args: &TimelineArgs) -> Result<ExitCode> {
     let look = look(args);
     let mut survey = Survey::new(&filter, limits);
     let end = read(&files, &part, "reading", &mut steps, &mut survey)?;
-    reading::refuse_nothing(&end, &args.file)?;
+    end.refuse_nothing(&args.file)?;
     let has_calls = survey.lanes.keys().any(|lane| matches!(lane, Lane::Layer { .. }));
     let Some(window) = survey.window().filter(|_| has_calls) else {
         bail!(nothing(args, survey.calls, limits, end.all_rows));

@@ -6,6 +6,7 @@ use super::Tracer;
 use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::frame::lines::frame_place;
+use crate::model::fleet::LongCall;
 use crate::model::memory::{AllocationMap, SiteReport, Wanted};
 use crate::model::summary::Summary;
 use crate::probe::open_calls::{NotSeen, OpenCall};
@@ -58,9 +59,9 @@ pub(crate) struct InProgress {
 
 impl Tracer {
     /// Calls that have not returned for `ns` or longer: the longest of each process.
-    pub(crate) fn longest_calls(&mut self, ns: u64) -> HashMap<u32, InProgress> {
+    pub(super) fn longest_calls(&mut self, ns: u64) -> HashMap<u32, LongCall> {
         let now = monotonic_ns();
-        let mut longest: HashMap<u32, InProgress> = HashMap::new();
+        let mut longest: HashMap<u32, LongCall> = HashMap::new();
         for (tid, pid) in self.open.threads().into_iter().take(MOST_OF_ALL) {
             let calls = match self.engine.open_calls(pid, tid) {
                 Ok(calls) => calls,
@@ -73,7 +74,8 @@ impl Tracer {
             let known = longest.get(&pid).map_or(ns, |one| one.ns);
             let is_longer = |call: &OpenCall| now.saturating_sub(call.entered) >= known;
             if calls.first().is_some_and(is_longer) {
-                longest.extend(self.in_calls((pid, tid), &calls, now).map(|one| (pid, one)));
+                let long = self.in_calls((pid, tid), &calls, now).and_then(outermost);
+                longest.extend(long.map(|call| (pid, call)));
             }
         }
         longest
@@ -183,4 +185,12 @@ impl Tracer {
             ns: now.saturating_sub(first.entered),
         })
     }
+}
+
+/// As those are named that look at many processes.
+fn outermost(calls: InProgress) -> Option<LongCall> {
+    Some(LongCall {
+        function: calls.functions.into_iter().next()?,
+        ns: calls.ns,
+    })
 }

@@ -10,8 +10,8 @@ use crate::command::serve::gatherer::{Gathered, Gatherer};
 use crate::device::telemetry::{Sampler, Telemetry};
 use crate::discover;
 use crate::inside::standby::{self, Standby};
+use crate::model::fleet::LongCall;
 use crate::model::memory::Wanted;
-use crate::model::open::LONG_NS;
 use crate::owner::Stat;
 use crate::probe::machine;
 use crate::refusal;
@@ -21,7 +21,7 @@ use crate::serve::metric::Collector;
 use crate::serve::{Scrape, Status};
 use crate::top::model::{self, Closeup, Frame, Known, OpenCall, Process};
 use crate::top::origins::Origins;
-use crate::tracer::{InProgress, Scope, Tracer};
+use crate::tracer::{Census, Scope, Tracer};
 use crate::user;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -213,7 +213,8 @@ impl Live {
                 ..Status::default()
             },
         };
-        self.frame(&scrape, close)
+        let open = gathered.census.map(open_calls).unwrap_or_default();
+        self.frame(&scrape, open, close)
     }
 
     /// What is not seen, and why.
@@ -236,12 +237,11 @@ impl Live {
         missing
     }
 
-    fn frame(&mut self, scrape: &Scrape, close: Option<Close>) -> Frame {
+    fn frame(&mut self, scrape: &Scrape, open: HashMap<u32, OpenCall>, close: Option<Close>) -> Frame {
         let owners = scrape.samples.iter().filter_map(|sample| sample.owner.as_deref());
         let pids: HashSet<u32> = owners.map(model::pid_of).filter(|pid| *pid > 0).collect();
         self.origins.look_at(pids.into_iter());
         let closeup = close.and_then(|close| self.closeup(close));
-        let open = self.open_calls();
         let rates = self.pace.rates(scrape);
         let from_outside = self.gatherer.tracer.is_some() && self.inside.is_none();
         let mut frame = model::frame(Known {
@@ -283,26 +283,6 @@ impl Live {
         }
     }
 
-    /// Of each process the call that has not returned for longest.
-    fn open_calls(&mut self) -> HashMap<u32, OpenCall> {
-        let longest = self
-            .gatherer
-            .tracer
-            .as_mut()
-            .map(|tracer| tracer.longest_calls(LONG_NS));
-        let told = |(pid, call): (u32, InProgress)| {
-            let seconds = call.ns as f64 / 1e9;
-            Some((
-                pid,
-                OpenCall {
-                    function: call.functions.into_iter().next()?,
-                    seconds,
-                },
-            ))
-        };
-        longest.into_iter().flatten().filter_map(told).collect()
-    }
-
     fn closeup(&mut self, close: Close) -> Option<Closeup> {
         let pid = close.pid;
         let wanted = close.older.map(|older| Wanted {
@@ -341,6 +321,18 @@ impl Live {
 /// Who asks NVML, from before anything is attached.
 pub(super) fn sampler(args: &TopArgs) -> Result<Asked> {
     Gatherer::sampler(&config(args))
+}
+
+/// Of each process the call that has not returned for longest.
+fn open_calls(census: Census) -> HashMap<u32, OpenCall> {
+    let told = |(pid, call): (u32, LongCall)| {
+        let open = OpenCall {
+            function: call.function,
+            seconds: call.ns as f64 / 1e9,
+        };
+        (pid, open)
+    };
+    census.long_calls.into_iter().map(told).collect()
 }
 
 fn config(args: &TopArgs) -> Config {

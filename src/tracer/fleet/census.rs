@@ -4,7 +4,7 @@ use super::holding::{hold, hold_by_driver, uses};
 use super::{FleetPlane, kernel_of};
 use crate::catalog::Traffic;
 use crate::discover;
-use crate::model::fleet::{Living, OpenCall, Reading, Sums};
+use crate::model::fleet::{Living, LongCall, Reading, Sums};
 use crate::model::memory::Origin;
 use crate::model::open::LONG_NS;
 use crate::owner::Owner;
@@ -13,7 +13,6 @@ use crate::probe::attach::Gap;
 use crate::tracer::Tracer;
 use crate::tracer::budget::Spending;
 use crate::tracer::burden::price_of;
-use crate::tracer::closeup::InProgress;
 use crate::wire::{BEYOND_CAPACITY, RowCounter};
 use anyhow::Result;
 use std::collections::HashMap;
@@ -24,6 +23,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default)]
 pub struct Census {
     pub(crate) readings: Vec<Reading>,
+    /// By process: the longest of its calls that have not returned and are long by now.
+    pub(crate) long_calls: HashMap<u32, LongCall>,
     /// Living processes that called CUDA.
     pub processes: usize,
     pub files: usize,
@@ -64,16 +65,16 @@ impl Tracer {
     /// A table of the kernel cannot be read.
     pub(crate) fn census(&mut self, kernels: usize, retain: Duration) -> Result<Census> {
         let now = self.follow_idle();
-        let open = self.longest_calls(LONG_NS);
+        let long_calls = self.longest_calls(LONG_NS);
         let Some(mut fleet) = self.fleet.take() else {
             return Ok(Census::default());
         };
         // what has ended in the models must not be missing until the kernel's counts are folded, too
         fleet.fold_models(&mut self.memory, &mut self.work, now);
-        let living = self.living(&mut fleet, open, now);
+        let living = self.living(&mut fleet, &long_calls, now);
         let census = living.and_then(|living| self.count(&mut fleet, living, kernels, retain, now));
         self.fleet = Some(fleet);
-        census
+        Ok(Census { long_calls, ..census? })
     }
 
     fn count(
@@ -106,6 +107,7 @@ impl Tracer {
             .fold(0.0, |sum, ns| sum + ns);
         Ok(Census {
             readings,
+            long_calls: HashMap::new(),
             processes: fleet.callers,
             files: self.attacher.attached().count(),
             functions: self.functions(),
@@ -148,7 +150,7 @@ impl Tracer {
     fn living(
         &mut self,
         fleet: &mut FleetPlane,
-        mut open: HashMap<u32, InProgress>,
+        long_calls: &HashMap<u32, LongCall>,
         now: u64,
     ) -> Result<HashMap<Arc<Owner>, Living>> {
         fleet.make_room(now);
@@ -170,8 +172,8 @@ impl Tracer {
             };
             let known = living.entry(owner).or_default();
             known.processes += 1;
-            if let Some(call) = open.remove(&pid).and_then(outermost) {
-                known.note_open(call);
+            if let Some(call) = long_calls.get(&pid) {
+                known.note_open(call.clone());
             }
             if let Some(report) = self.work.so_far(pid, now) {
                 report.add_to(&mut sums);
@@ -224,12 +226,4 @@ impl Tracer {
         }
         Ok(by_process)
     }
-}
-
-/// The outermost of those whose return is hooked: what is within waits for the same.
-fn outermost(calls: InProgress) -> Option<OpenCall> {
-    Some(OpenCall {
-        function: calls.functions.into_iter().next()?,
-        ns: calls.ns,
-    })
 }

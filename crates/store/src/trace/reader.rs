@@ -63,11 +63,17 @@ pub struct End {
 }
 
 impl End {
-    /// Why nothing at all could be read, where that is so: neither rows nor totals.
-    #[must_use]
-    pub fn nothing(&self) -> Option<&str> {
-        let is_empty = self.all_rows == 0 && self.summary.is_none();
-        self.cut.as_deref().filter(|_| is_empty)
+    /// Refuses a recording at `path` of which nothing is left.
+    ///
+    /// # Errors
+    /// It is one: neither rows nor totals could be read, and why.
+    pub fn refuse_nothing(&self, path: &Path) -> Result<()> {
+        match &self.cut {
+            Some(why) if self.all_rows == 0 && self.summary.is_none() => {
+                bail!("nothing in {} can be read: {why}", path.display())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

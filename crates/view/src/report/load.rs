@@ -12,7 +12,7 @@ use crate::part::Part;
 use crate::record::{Meta, Record, Taker};
 use crate::steps::Follower;
 use crate::trace::{Covers, End, Files, Latest};
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -222,9 +222,7 @@ pub fn load(files: &Files, part: &Part, watch: &mut dyn FnMut(u64, u64)) -> Resu
 }
 
 fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> {
-    if let Some(why) = end.nothing() {
-        bail!("nothing in {} can be read: {why}", path.display());
-    }
+    end.refuse_nothing(path)?;
     let (latest, of_more) = match end.snapshot {
         Some(latest) if latest.whole => (Some(latest), None),
         of_more => (None, of_more),

@@ -55,9 +55,9 @@ pub struct Held {
     pub inferred: u64,
 }
 
-/// A call that has not returned.
+/// A call that has not returned, the outermost of those whose return is hooked: what is within waits for the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct OpenCall {
+pub struct LongCall {
     pub function: String,
     /// So far.
     pub ns: u64,
@@ -70,12 +70,12 @@ pub struct Living {
     pub sums: Sums,
     pub held: Held,
     /// The longest of those that are long by now.
-    pub open: Option<OpenCall>,
+    pub open: Option<LongCall>,
 }
 
 impl Living {
     /// One of its processes is in such a call.
-    pub fn note_open(&mut self, call: OpenCall) {
+    pub fn note_open(&mut self, call: LongCall) {
         if self.open.as_ref().is_none_or(|known| known.ns < call.ns) {
             self.open = Some(call);
         }
@@ -92,7 +92,7 @@ pub struct Reading {
     pub held: Held,
     pub kernels: Shown,
     /// The longest of those calls that have not returned and are long by now.
-    pub open: Option<OpenCall>,
+    pub open: Option<LongCall>,
 }
 
 #[derive(Debug, Default)]
