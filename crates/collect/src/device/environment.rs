@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// More than the kernel lets a program be started with.
 const LARGEST: u64 = 8 << 20;
-/// Fields of `/proc/PID/stat` between the name and the place of the environment.
-const FIELDS_BEFORE_START: usize = 47;
+/// Fields of `/proc/PID/stat` between the name and where the program's code begins.
+const FIELDS_BEFORE_CODE: usize = 23;
+/// Fields between that one and the place of the environment.
+const FIELDS_BETWEEN: usize = 23;
 
 /// The surroundings of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,14 +51,17 @@ impl Environment {
 
 /// How long the environment is; `None`: inside `exec` there is none for a moment, nor after the end.
 ///
-/// `/proc/PID/environ` just stops there, be it in the middle.
+/// `/proc/PID/environ` just stops there, be it in the middle. `exec` lays the environment out as an empty one, and
+/// says where it ends once it has walked through it; where the code is, it says only after that.
 #[must_use]
 pub fn length_in(stat: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(stat);
     let (_, fields) = text.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(FIELDS_BEFORE_START);
-    let (start, end): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    end.checked_sub(start).filter(|_| end != 0)
+    let mut fields = fields.split_whitespace();
+    let code: u64 = fields.nth(FIELDS_BEFORE_CODE)?.parse().ok()?;
+    let start: u64 = fields.nth(FIELDS_BETWEEN)?.parse().ok()?;
+    let end: u64 = fields.next()?.parse().ok()?;
+    end.checked_sub(start).filter(|_| code != 0 && end != 0)
 }
 
 /// What the text of `environ` says.

@@ -36,7 +36,9 @@ fn device_files_are_told_from_the_drivers_other_files() {
 /// The environment of a sleeping process with `CUDA_VISIBLE_DEVICES=3`, or without any variable.
 fn of_sleeping(is_empty: bool) -> Environment {
     let mut command = Command::new("/bin/sleep");
-    command.arg("60").env("CUDA_VISIBLE_DEVICES", "3");
+    // many, so that exec takes its time to lay them out
+    let others = (0..5_000).map(|number| (format!("OTHER_{number}"), "x"));
+    command.arg("60").envs(others).env("CUDA_VISIBLE_DEVICES", "3");
     let mut child = if is_empty { command.env_clear() } else { &mut command }
         .spawn()
         .expect("sleep starts");
@@ -82,6 +84,15 @@ fn no_environment_is_told_from_an_empty_one() {
     let stat = |place: &str| format!("7 (a) b) S {} {place} 0\n", ["1"; 46].join(" ")).into_bytes();
     assert_eq!(length_in(&stat("100 140")), Some(40));
     assert_eq!(length_in(&stat("100 100")), Some(0));
+    let code = |code: &str| {
+        format!(
+            "7 (a) S {} {code} {} 100 100 0\n",
+            ["1"; 22].join(" "),
+            ["1"; 23].join(" ")
+        )
+    };
+    assert_eq!(length_in(code("4096").as_bytes()), Some(0));
+    assert_eq!(length_in(code("0").as_bytes()), None, "exec has not laid it out yet");
     for none in [stat("0 0"), stat("100 0"), Vec::new(), b"7 (a) S 1".to_vec()] {
         assert_eq!(length_in(&none), None);
     }
