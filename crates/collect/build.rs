@@ -23,11 +23,13 @@ fn main() {
     }
     let build = digest_of(&["src/agent", "src/bpf"]);
     println!("cargo:rustc-env=GPUSCOPE_AGENT_BUILD={build}");
-    build_library(
-        &out.join("libgpuscope_agent.so"),
-        &format!("{AGENT} -DAGENT_BUILD={build}ull"),
-        &["src/agent/agent.c", "src/agent/enter.S"],
-    );
+    let agent = out.join("libgpuscope_agent.so");
+    if target() == "x86_64" {
+        let options = format!("{AGENT} -DAGENT_BUILD={build}ull");
+        build_library(&agent, &options, &["src/agent/agent.c", "src/agent/enter.S"]);
+    } else if let Err(error) = std::fs::write(&agent, []) {
+        panic!("failed to write {}: {error}", agent.display());
+    }
     build_library(
         &out.join("libgpuscope_activity.so"),
         ACTIVITY,
@@ -47,11 +49,17 @@ const ACTIVITY: &str = "-O2 -fPIC -fvisibility=hidden -Wall -Wextra -Werror -Wno
     -Wl,--no-as-needed -l:libpthread.so.0 -l:libdl.so.2 \
     -Wl,-z,now,-z,relro,-z,noexecstack,-z,nodelete,--hash-style=gnu,-soname,libgpuscope_activity.so";
 
+/// The processor that is built for, as Rust calls it.
+fn target() -> String {
+    std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default()
+}
+
 fn build_library(to: &Path, options: &str, sources: &[&str]) {
     let clang = std::env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let built = Command::new(&clang)
         .args(sources)
         .args(options.split_whitespace())
+        .arg(format!("--target={}-linux-gnu", target()))
         .arg("-o")
         .arg(to)
         .status();
@@ -89,15 +97,17 @@ fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
     }
 }
 
-/// Debian keeps `asm/types.h` in a directory of its own, which clang's bpf target does not search. Lines of the programs are named by
+/// Debian keeps `asm/types.h` in a directory of its own, which clang's bpf target does not search; another processor's, in
+/// that of its cross compiler. Lines of the programs are named by
 /// their place in the crate, so that the object is the same wherever it is built.
 fn clang_arguments() -> Vec<OsString> {
     let mut arguments: Vec<OsString> = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"]
         .map(Into::into)
         .into();
-    let multiarch = Path::new("/usr/include/x86_64-linux-gnu");
-    if multiarch.is_dir() {
-        arguments.extend(["-isystem".into(), multiarch.into()]);
+    let triple = format!("{}-linux-gnu", target());
+    let folders = [format!("/usr/include/{triple}"), format!("/usr/{triple}/include")];
+    if let Some(folder) = folders.iter().find(|folder| Path::new(folder).is_dir()) {
+        arguments.extend(["-isystem".into(), folder.into()]);
     }
     let here = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     arguments.push(format!("-ffile-prefix-map={here}=gpuscope-collect").into());

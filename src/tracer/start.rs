@@ -179,7 +179,7 @@ fn in_kernel(setup: &Setup) -> Result<Box<dyn Engine>> {
     let holder = holds.then(Holder::fork).transpose()?;
     let keep = match setup.wait_for_new {
         true => Keep::New,
-        false if privilege::has("CAP_SYS_PTRACE") => Keep::Traced,
+        false if Holder::RESUMES_CALLS && privilege::has("CAP_SYS_PTRACE") => Keep::Traced,
         false => Keep::AtLinker,
     };
     let session = Session::load(setup)?;

@@ -10,6 +10,7 @@ pub mod foreign;
 pub mod inside;
 pub mod owner;
 pub mod probe;
+mod processor;
 #[cfg(feature = "serve")]
 pub mod reserved;
 pub mod stack;

@@ -136,7 +136,11 @@ impl Planner<'_> {
     pub(super) fn word(&mut self, loc: Loc) -> Option<(u8, u8)> {
         match loc {
             Loc::Reg { index, bytes } => Some((index, bytes)),
-            Loc::Regs { first, .. } => Some((first, 8)),
+            Loc::Regs { first, .. } => {
+                let past = (first + 2).saturating_sub(wire::REGS as u8);
+                self.spec.stack_words = self.spec.stack_words.max(past);
+                Some((first, 8))
+            }
             Loc::Float { .. } => None,
             Loc::Stack { offset, bytes } => {
                 let first = usize::from(offset / 8).checked_sub(1)?;

@@ -1,8 +1,12 @@
 use super::*;
-use crate::catalog::{Kind, Loc, Role};
+use crate::catalog::{Convention, Kind, Loc, Role};
 
 fn planned(symbol: &str, library: &str) -> Plan {
-    let catalog = Catalog::builtin().unwrap();
+    planned_by(Convention::SystemV, symbol, library)
+}
+
+fn planned_by(convention: Convention, symbol: &str, library: &str) -> Plan {
+    let catalog = Catalog::builtin_by(convention).unwrap();
     let library = catalog.library(library).unwrap();
     let id = catalog.find(library, symbol, None).unwrap();
     plan(
@@ -85,11 +89,27 @@ fn the_size_of_a_3d_copy_is_read_from_the_structure_behind_its_argument() {
 }
 
 #[test]
+fn a_structure_of_which_the_address_is_passed_is_read_behind_it() {
+    let plan = planned_by(Convention::Aapcs64, "cudaMemset3D", "runtime");
+    assert_eq!(plan.spec.factors, 3);
+    let extent = |offset| wire::Read {
+        word: 2,
+        bytes: 8,
+        offset,
+    };
+    assert_eq!(plan.spec.value[..3], [extent(0), extent(8), extent(16)]);
+}
+
+#[test]
 fn every_row_fits_the_capture_limits() {
-    let catalog = Catalog::builtin().unwrap();
+    every_row_fits(&Catalog::builtin().unwrap());
+    every_row_fits(&Catalog::builtin_by(Convention::Aapcs64).unwrap());
+}
+
+fn every_row_fits(catalog: &Catalog) {
     for row in &catalog.rows {
         let plan = plan(
-            &catalog,
+            catalog,
             row,
             Use {
                 stream: true,

@@ -47,6 +47,14 @@ pub(super) struct Written {
     pub shape: Shape,
 }
 
+impl Written {
+    /// The caller passes the address of a copy, which the callee may read.
+    pub(super) fn by_address(&mut self) {
+        self.pass = Pass::In;
+        self.shape = Shape::Integer(8);
+    }
+}
+
 const FLOAT: &str = "floating-point arguments travel in xmm registers, which a BPF program \
      cannot read; remove the function or write";
 

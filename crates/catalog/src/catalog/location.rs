@@ -1,9 +1,50 @@
-//! Where the System V x86-64 convention puts arguments at a function's entry.
+//! Where the convention of a processor puts arguments at a function's entry: System V's for x86-64, AAPCS64 for aarch64.
 
-/// Integer argument registers, by index.
-pub(crate) const REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+/// Which words of a call are registers, and how structures travel.
+///
+/// Both hand over the same integers in the same order, eight bytes each: aarch64's seventh and eighth are registers, and the
+/// kernel programs put them where x86-64's first two of the stack are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Convention {
+    /// Of x86-64: six registers; a large structure lies on the stack.
+    SystemV,
+    /// Of aarch64: eight registers; of a large structure the address of a copy is passed.
+    Aapcs64,
+}
 
-/// Where an argument lies when its function is entered.
+impl Default for Convention {
+    fn default() -> Self {
+        Self::HERE
+    }
+}
+
+/// The largest structure that AAPCS64 passes by value, bytes.
+const LARGEST_BY_VALUE: u16 = 16;
+
+impl Convention {
+    /// Of the processor that this program is built for.
+    pub const HERE: Self = match cfg!(target_arch = "aarch64") {
+        true => Self::Aapcs64,
+        false => Self::SystemV,
+    };
+
+    fn registers(self) -> u16 {
+        match self {
+            Self::SystemV => 6,
+            Self::Aapcs64 => 8,
+        }
+    }
+
+    /// Whether of a value of this shape the address of a copy is passed.
+    pub(crate) fn passes_address(self, shape: Shape) -> bool {
+        self == Self::Aapcs64 && matches!(shape, Shape::Aggregate(bytes) if bytes > LARGEST_BY_VALUE)
+    }
+}
+
+/// Words that are registers whatever the convention.
+const REGISTERS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+
+/// Where an argument lies when its function is entered, in words numbered as x86-64 hands them over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Loc {
     /// Low `bytes` (1 to 8) of integer register `index` (0 `rdi` … 5 `r9`).
@@ -15,7 +56,7 @@ pub enum Loc {
     },
     /// A struct of 9 to 16 bytes in registers `first` and `first + 1`.
     Regs {
-        /// First register, 0 to 4.
+        /// First register, 0 to 4; 5 on aarch64, whose next one is the first word after those.
         first: u8,
         /// Bytes in each.
         bytes: [u8; 2],
@@ -46,48 +87,74 @@ pub enum Shape {
 }
 
 /// Places arguments in order. Once the registers are used up, later integers go
-/// to the stack; a struct that does not fit leaves registers to those after it.
-#[derive(Debug, Default)]
+/// to the stack; a struct that does not fit leaves registers to those after it on x86-64, and none on aarch64.
+#[derive(Debug)]
 pub(crate) struct Lowering {
-    register: u8,
+    convention: Convention,
+    register: u16,
     float: u8,
     stack: u16,
 }
 
 impl Lowering {
+    pub(crate) fn by(convention: Convention) -> Self {
+        let past_registers = convention.registers() - Convention::SystemV.registers();
+        Self {
+            convention,
+            register: 0,
+            float: 0,
+            stack: past_registers * 8,
+        }
+    }
+
     /// The place of the next argument; `None` when the stack offset overflows.
     pub(crate) fn place(&mut self, shape: Shape) -> Option<Loc> {
+        let left = self.convention.registers() - self.register;
         match shape {
-            Shape::Integer(bytes) if self.register < 6 => {
-                self.register += 1;
-                Some(Loc::Reg {
-                    index: self.register - 1,
-                    bytes,
-                })
-            }
+            Shape::Integer(bytes) if left > 0 => Some(self.register(bytes)),
             Shape::Integer(bytes) => self.push(u16::from(bytes)),
             Shape::Float(_) if self.float < 8 => {
                 self.float += 1;
                 Some(Loc::Float { index: self.float - 1 })
             }
             Shape::Float(bytes) => self.push(u16::from(bytes)),
-            Shape::Aggregate(bytes @ 1..=8) if self.register < 6 => {
-                self.register += 1;
-                Some(Loc::Reg {
-                    index: self.register - 1,
-                    bytes: u8::try_from(bytes).ok()?,
-                })
+            Shape::Aggregate(bytes @ 1..=8) if left > 0 => Some(self.register(u8::try_from(bytes).ok()?)),
+            Shape::Aggregate(bytes @ 9..=16) if left > 1 => self.registers(bytes),
+            Shape::Aggregate(bytes) => {
+                if self.convention == Convention::Aapcs64 {
+                    self.register = self.convention.registers();
+                }
+                self.push(bytes)
             }
-            Shape::Aggregate(bytes @ 9..=16) if self.register < 5 => {
-                self.register += 2;
-                let rest = u8::try_from(bytes - 8).ok()?;
-                Some(Loc::Regs {
-                    first: self.register - 2,
-                    bytes: [8, rest],
-                })
-            }
-            Shape::Aggregate(bytes) => self.push(bytes),
         }
+    }
+
+    fn register(&mut self, bytes: u8) -> Loc {
+        let word = self.register;
+        self.register += 1;
+        match word.checked_sub(Convention::SystemV.registers()) {
+            None => Loc::Reg {
+                index: word as u8,
+                bytes,
+            },
+            Some(past) => Loc::Stack {
+                offset: (past + 1) * 8,
+                bytes: u16::from(bytes),
+            },
+        }
+    }
+
+    fn registers(&mut self, bytes: u16) -> Option<Loc> {
+        let word = self.register;
+        self.register += 2;
+        if let Some(past) = word.checked_sub(Convention::SystemV.registers()) {
+            let offset = (past + 1) * 8;
+            return Some(Loc::Stack { offset, bytes });
+        }
+        Some(Loc::Regs {
+            first: u8::try_from(word).ok()?,
+            bytes: [8, u8::try_from(bytes - 8).ok()?],
+        })
     }
 
     fn push(&mut self, bytes: u16) -> Option<Loc> {

@@ -49,6 +49,7 @@ pub use kernel_groups::KERNEL_GROUPS;
 pub use kind::Kind;
 pub(crate) use launch::Launch;
 pub use launch::Role;
+pub(crate) use location::Convention;
 pub use location::Loc;
 pub(crate) use memory::Effect;
 pub use memory::{Family, Holder, Part, Verb};
@@ -85,6 +86,8 @@ pub struct Catalog {
     globs: Vec<RowId>,
     /// Those of NVIDIA's kernel driver, once they were added.
     pub driver: Option<DriverRows>,
+    /// By which arguments of the rows that are added have their places.
+    convention: Convention,
     enum_names: HashMap<String, EnumId>,
     struct_names: HashMap<String, StructId>,
 }
@@ -95,7 +98,14 @@ impl Catalog {
     /// # Errors
     /// Only when a built-in table is wrong, which the tests rule out.
     pub fn builtin() -> Result<Self, CatalogError> {
-        let mut catalog = Self::default();
+        Self::builtin_by(Convention::HERE)
+    }
+
+    pub(crate) fn builtin_by(convention: Convention) -> Result<Self, CatalogError> {
+        let mut catalog = Self {
+            convention,
+            ..Self::default()
+        };
         for (label, text) in BUILTIN {
             parse::add(&mut catalog, label, text, parse::Origin::Builtin)?;
         }

@@ -312,8 +312,11 @@ impl At<'_> {
     }
 
     fn args(&self, catalog: &Catalog, texts: &[Text]) -> Result<Vec<Arg>, CatalogError> {
-        let mut lowering = Lowering::default();
+        let mut lowering = Lowering::by(catalog.convention);
         self.placed(catalog, texts, &mut |written| {
+            if catalog.convention.passes_address(written.shape) {
+                written.by_address();
+            }
             let loc = lowering.place(written.shape);
             loc.ok_or_else(|| "arguments exceed 64 KiB".to_owned())
         })
@@ -331,16 +334,16 @@ impl At<'_> {
         &self,
         catalog: &Catalog,
         texts: &[Text],
-        place: &mut dyn FnMut(&Written) -> Result<Loc, String>,
+        place: &mut dyn FnMut(&mut Written) -> Result<Loc, String>,
     ) -> Result<Vec<Arg>, CatalogError> {
         let mut args: Vec<Arg> = Vec::with_capacity(texts.len());
         for text in texts {
-            let written = self.on(text, parse_arg(text.get_ref(), catalog))?;
+            let mut written = self.on(text, parse_arg(text.get_ref(), catalog))?;
             if args.iter().any(|arg| arg.name == written.name) {
                 let what = format!("argument `{}` is named twice", written.name);
                 return Err(self.error(text.span(), what));
             }
-            let loc = self.on(text, place(&written))?;
+            let loc = self.on(text, place(&mut written))?;
             args.push(Arg {
                 name: written.name,
                 kind: written.kind,

@@ -1,4 +1,5 @@
 use super::arg::parse_arg;
+use super::location::{Lowering, Shape};
 use super::pattern::Majors;
 use super::*;
 use proptest::prelude::*;
@@ -36,6 +37,10 @@ args = ["x: f64 (unreadable)", "n: u32"]
 
 fn builtin() -> Catalog {
     Catalog::builtin().expect("built-in tables")
+}
+
+fn of_aarch64() -> Catalog {
+    Catalog::builtin_by(Convention::Aapcs64).expect("built-in tables")
 }
 
 fn row<'a>(catalog: &'a Catalog, library: &str, symbol: &str, major: Option<u32>) -> &'a Row {
@@ -122,6 +127,37 @@ fn arguments_fit_the_fixed_capture() {
             }
         }
     }
+}
+
+#[test]
+fn aarch64_has_two_more_registers_and_passes_large_structures_by_address() {
+    let catalog = of_aarch64();
+    let at = |symbol| places(&catalog, "runtime", symbol).join(" ");
+    // words 6 and 7 are x6 and x7
+    assert_eq!(
+        at("cudaLaunchKernel"),
+        "rdi:8 rsi:8+rdx:4 rcx:8+r8:4 r9:8 stack+8:8 stack+16:8"
+    );
+    assert_eq!(at("cudaMalloc3D"), "rdi:8 rsi:8");
+    assert_eq!(at("cudaIpcOpenMemHandle"), "rdi:8 rsi:8 rdx:4");
+    let extent = &row(&catalog, "runtime", "cudaMalloc3D", None).args[1];
+    assert_eq!(extent.pass, Pass::In, "read behind its address");
+}
+
+#[test]
+fn a_structure_that_does_not_fit_ends_the_registers_of_aarch64() {
+    let placed = |convention, shapes: &[Shape]| -> Vec<String> {
+        let mut lowering = Lowering::by(convention);
+        let place = |shape: &Shape| lowering.place(*shape).expect("a place").to_string();
+        shapes.iter().map(place).collect()
+    };
+    let word = Shape::Integer(8);
+    let seven = [[word; 7].as_slice(), &[Shape::Aggregate(16), Shape::Integer(4)]].concat();
+    let arm = placed(Convention::Aapcs64, &seven);
+    assert_eq!(arm[6..], ["stack+8:8", "stack+24:16", "stack+40:4"]);
+    let five = [[word; 5].as_slice(), &[Shape::Aggregate(16), Shape::Integer(4)]].concat();
+    assert_eq!(placed(Convention::SystemV, &five)[5..], ["stack+8:16", "r9:4"]);
+    assert_eq!(placed(Convention::Aapcs64, &five)[5..], ["r9:8+?:8", "stack+16:4"]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ static __always_inline bool entered_before(struct pt_regs *ctx, const struct thr
 		return !*session_cookie(ctx);
 	if (frame)
 		return frame->marks & FRAME_BEFORE;
-	return !thread || PT_REGS_SP(ctx) - 8 > thread->top;
+	return !thread || entered_with(ctx) > thread->top;
 }
 
 /* Whether the call that returns counts: entered and left while calls do. */
@@ -84,7 +84,7 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	struct thread *thread = needs_frame(spec) || !session ? thread_known() : NULL;
 	__u64 now = bpf_ktime_get_ns(), ids = thread ? thread->ids : bpf_get_current_pid_tgid();
 	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
-	struct frame *frame = thread ? frame_returned(thread, PT_REGS_SP(ctx) - 8, row) : NULL;
+	struct frame *frame = thread ? frame_returned(thread, entered_with(ctx), row) : NULL;
 
 	if (!counted_return(spec, ctx, row, thread, frame, session)) {
 		left(frame, ids);

@@ -35,7 +35,10 @@ static __always_inline void save_words(struct frame *frame, const struct spec *s
 		return;
 	if (bytes > WIRE_STACK * 8)
 		bytes = WIRE_STACK * 8;
-	read_pointed(spec, frame->word + WORD_STACK, bytes, PT_REGS_SP(ctx) + 8);
+	save_more_registers(frame->word + WORD_STACK, ctx);
+	if (bytes > MORE_REGS * 8)
+		read_pointed(spec, frame->word + WORD_STACK + MORE_REGS, bytes - MORE_REGS * 8,
+			     first_on_stack(ctx));
 }
 
 static __always_inline __u64 word_at(const struct frame *frame, __u32 index)

@@ -157,7 +157,7 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 			lose_work(call->tgid, spec->work.step >= WORK_COPY, 0);
 	}
 	if (spec->launch.role > ROLE_LAUNCH)
-		key.variant = follow_names(spec, frame, call, PT_REGS_SP((struct pt_regs *)ctx) - 8);
+		key.variant = follow_names(spec, frame, call, entered_with((struct pt_regs *)ctx));
 	count(spec, &key, call->duration, call->result, call->bytes);
 	if (!spec->hook.flags || hook_passed(ctx, spec, frame, thread, call, row))
 		show(spec, frame, call, row);

@@ -4,29 +4,9 @@
 
 #include "state.bpf.h"
 
-static __always_inline void copy_registers(struct thread *thread, const struct pt_regs *ctx)
-{
-	thread->registers[0] = ctx->rax;
-	thread->registers[1] = ctx->rcx;
-	thread->registers[2] = ctx->rdx;
-	thread->registers[3] = ctx->rbx;
-	thread->registers[4] = ctx->rsp;
-	thread->registers[5] = ctx->rbp;
-	thread->registers[6] = ctx->rsi;
-	thread->registers[7] = ctx->rdi;
-	thread->registers[8] = ctx->r8;
-	thread->registers[9] = ctx->r9;
-	thread->registers[10] = ctx->r10;
-	thread->registers[11] = ctx->r11;
-	thread->registers[12] = ctx->r12;
-	thread->registers[13] = ctx->r13;
-	thread->registers[14] = ctx->r14;
-	thread->registers[15] = ctx->r15;
-}
-
 static __always_inline __u64 register_of(const struct thread *thread, __u32 number)
 {
-	return number < 16 ? thread->registers[number] : 0;
+	return number < PLACE_REGISTERS ? thread->registers[number] : 0;
 }
 
 /* Fills the words of `thread->spare`. 0: one lies in memory that cannot be read. */
@@ -66,7 +46,7 @@ static __always_inline bool save_places(struct thread *thread, const struct pt_r
 
 	if (!site)
 		return false;
-	copy_registers(thread, ctx);
+	copy_registers(thread->registers, ctx);
 	return read_places(thread, site);
 }
 

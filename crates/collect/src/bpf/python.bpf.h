@@ -14,10 +14,6 @@
 #define FRAMES_FOLLOWED 112 /* with those that are no function's */
 #define CODE_RANGES 8
 
-struct thread_struct {
-	unsigned long fsbase;
-} __attribute__((preserve_access_index));
-
 struct task_struct___thread {
 	struct thread_struct thread;
 } __attribute__((preserve_access_index));
@@ -78,7 +74,7 @@ static __always_inline __u64 top_frame(const struct python *python, __u64 thread
 /* A thread can have a state for each interpreter: the one that runs something is meant. */
 static __always_inline bool runs(const struct python *python, __u64 thread, __u64 self)
 {
-	return read_word(thread + python->thread_id) == self && top_frame(python, thread);
+	return is_thread_of(self, read_word(thread + python->thread_id)) && top_frame(python, thread);
 }
 
 /* The thread's state among those of one interpreter; 0: none. */
@@ -185,7 +181,7 @@ static __always_inline __u64 thread_pointer(void)
 {
 	struct task_struct___thread *task = (void *)bpf_get_current_task_btf();
 
-	return BPF_CORE_READ(task, thread.fsbase);
+	return BPF_CORE_READ(task, THREAD_POINTER);
 }
 
 #ifdef GPUSCOPE_INSIDE

@@ -163,7 +163,7 @@ __noinline int fill_site(struct site_scratch *scratch, __u64 ids, __u32 bytes, _
 }
 
 /* The same of a call, announced: the number of its site. */
-__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 sp)
+__noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, __u32 flags, __u64 place)
 {
 	__u64 id;
 
@@ -171,7 +171,7 @@ __noinline __u64 site_of(struct site_scratch *scratch, __u64 ids, __u32 bytes, _
 		return SITE_UNKNOWN;
 	/* newer kernels know that the caller has no frame of its own yet; user space drops it where it is twice */
 	if (flags & SITE_AT_ENTRY)
-		scratch->event.native[0] = caller_at(sp);
+		scratch->event.native[0] = caller_at(place);
 	fill_site(scratch, ids, bytes, flags);
 	id = site_id(scratch);
 	if (bpf_map_lookup_elem(&known_sites, &id))
@@ -245,7 +245,7 @@ static __always_inline __u64 site_here(struct pt_regs *ctx, __u64 ids, __u32 whe
 		bytes = sizeof(scratch->event.native[0]);
 		where |= SITE_NATIVE_NONE;
 	}
-	return site_of(scratch, ids, bytes, where, PT_REGS_SP(ctx));
+	return site_of(scratch, ids, bytes, where, place_of_caller(ctx));
 }
 
 #endif

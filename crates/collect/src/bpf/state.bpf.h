@@ -8,6 +8,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "registers.bpf.h"
 #include "wire.h"
 
 #ifndef GPUSCOPE_INSIDE
@@ -22,7 +23,11 @@
 #define read_handle(to, bytes, from) bpf_probe_read_user(to, bytes, from)
 #define read_handle_str(to, bytes, from) bpf_probe_read_user_str(to, bytes, from)
 #define HANDLES_ARE_DOUBTED false
-#define caller_at(sp) read_word(sp)
+#if defined(__TARGET_ARCH_arm64)
+#define caller_at(place) (place)
+#else
+#define caller_at(place) read_word(place)
+#endif
 #endif
 
 typedef struct {
@@ -123,7 +128,7 @@ struct thread {
 	__u64 ended_in; /* calls that it was in when it ended */
 	struct frame frames[WIRE_FRAMES];
 	struct frame spare;  /* of a call that is not kept open */
-	__u64 registers[16]; /* at a static probe, numbered as in machine code */
+	__u64 registers[PLACE_REGISTERS]; /* at a static probe, numbered as in machine code */
 	struct asked asked;
 	struct aggregate_text text; /* that a call is summed up by */
 };

@@ -4,6 +4,7 @@ use super::ask::{Gpu, describe, lists, note, parts};
 use super::merge::merged;
 use super::owner::Owners;
 use super::{Absent, Device, Found, MigDevice, ProcessMemory};
+use crate::processor::HERE;
 use nvml_wrapper::Nvml;
 use nvml_wrapper::error::NvmlError;
 use std::ffi::OsString;
@@ -12,14 +13,6 @@ use std::path::Path;
 const LIBRARY: &str = "libnvidia-ml.so.1";
 /// Names another library, for tests and unusual installations.
 const OVERRIDE: &str = "GPUSCOPE_NVML";
-/// Places that installers use without telling the dynamic linker; only root writes there.
-const PLACES: [&str; 5] = [
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/local/nvidia/lib64",
-    "/usr/lib/wsl/lib",
-    "/run/opengl-driver/lib",
-    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-];
 /// The devices of this machine. Holds NVML open; without a persistent driver that keeps the GPUs awake.
 pub struct Devices {
     nvml: Nvml,
@@ -47,7 +40,7 @@ impl Devices {
             Err(error) if Absent::is_missing_library(&error) => error,
             other => return other.map_err(|error| Absent::new(LIBRARY, &error)),
         };
-        for path in PLACES.map(|place| Path::new(place).join(LIBRARY)) {
+        for path in HERE.driver_libraries.map(|place| Path::new(place).join(LIBRARY)) {
             if path.exists() {
                 return Devices::open_library(&path);
             }

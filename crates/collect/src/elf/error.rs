@@ -16,7 +16,7 @@ pub enum ElfError {
     NotElf,
     #[error("not usable: 32-bit; only 64-bit files are read")]
     Not64Bit,
-    #[error("not usable: built for another machine ({0}); only x86-64 is read")]
+    #[error("not usable: built for another machine ({0}); only {here} is read", here = crate::processor::HERE.name)]
     ForeignMachine(String),
     #[error("not usable: {0}; only programs and shared libraries are read")]
     NotLoadable(String),

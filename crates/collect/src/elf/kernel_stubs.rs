@@ -13,6 +13,7 @@ use super::bytes::{u32_at, u64_at};
 use super::layout::{Code, Layout};
 use super::symbol::SymbolTable;
 use super::{ElfError, ElfFile};
+use crate::processor::HERE;
 
 /// TensorFlow has 700 MB.
 const CODE_LIMIT: u64 = 2 << 30;
@@ -188,8 +189,8 @@ impl ElfFile {
     fn relocated(&self, record: &[u8]) -> Option<u64> {
         let (info, addend) = (u64_at(record, 8)?, u64_at(record, 16)?);
         match u32::try_from(info & 0xffff_ffff).ok()? {
-            elf::R_X86_64_RELATIVE => Some(addend),
-            elf::R_X86_64_GLOB_DAT | elf::R_X86_64_64 => {
+            kind if kind == HERE.relative => Some(addend),
+            kind if kind == HERE.symbol_in_table || kind == HERE.symbol_in_data => {
                 let table = self.table(SymbolTable::Dynamic).ok()??;
                 let offset = (info >> 32).checked_mul(SYMBOL)?;
                 let inside = offset.checked_add(SYMBOL)? <= table.size;

@@ -5,6 +5,7 @@ use object::elf;
 use super::ElfError;
 use super::bytes::{printable, u16_at, u32_at, u64_at, until_nul};
 use super::source::Source;
+use crate::processor::HERE;
 
 /// Sizes of the on-disk records of 64-bit ELF, in bytes.
 const HEADER: u64 = 64;
@@ -89,7 +90,7 @@ impl Layout {
     /// `None` where the header is shorter than its own fields, which the caller has ruled out.
     fn parse(source: &Source, header: &[u8], usable: Usable<'_>) -> Option<Result<Self, ElfError>> {
         let machine = u16_at(header, 18)?;
-        if machine != elf::EM_X86_64 {
+        if machine != HERE.machine {
             return Some(Err(ElfError::ForeignMachine(machine_name(machine))));
         }
         let kind = u16_at(header, 16)?;

@@ -8,6 +8,7 @@
 //! Every offset is a file offset in bytes, which is what the kernel wants for a uprobe. Memory stays bounded: no file is
 //! ever read whole, and a section that is larger than its limit is refused with the limit in the message.
 
+mod aarch64;
 mod beginning;
 mod bytes;
 mod data;
@@ -23,6 +24,7 @@ mod kernel_stubs;
 mod layout;
 mod name_strings;
 mod operand;
+mod operand_aarch64;
 mod site;
 mod source;
 mod static_probe;

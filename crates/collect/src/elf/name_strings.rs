@@ -11,6 +11,7 @@ use object::elf;
 use super::bytes::u64_at;
 use super::unwind::{self, Frame};
 use super::{ElfError, ElfFile};
+use crate::processor::HERE;
 
 const TEXT_LIMIT: u64 = 512 << 20;
 const RELOCATION: usize = 24;
@@ -89,7 +90,7 @@ fn pointers(file: &ElfFile, strings: &HashMap<u64, String>) -> Result<Vec<(u64, 
                     else {
                         break;
                     };
-                    if info == u64::from(elf::R_X86_64_RELATIVE) && strings.contains_key(&value) {
+                    if info == u64::from(HERE.relative) && strings.contains_key(&value) {
                         found.push((place, value));
                     }
                 }

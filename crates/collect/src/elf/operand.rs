@@ -1,6 +1,9 @@
 //! Where an argument of a static probe lies, as its note writes it: `-4@%eax`, `8@-56(%rbp)`, `-8@$7`.
 
-/// A register by its number in machine code: 0 `rax`, 1 `rcx`, … 7 `rdi`, 8 `r8` … 15 `r15`.
+use super::operand_aarch64;
+
+/// A register by its number in machine code: 0 `rax`, 1 `rcx`, … 7 `rdi`, 8 `r8` … 15 `r15`; on aarch64 0 `x0` … 30 `x30`, and
+/// 31 for the stack pointer.
 pub type Register = u8;
 
 const SIXTEEN: usize = 16;
@@ -54,7 +57,10 @@ impl Operand {
             "8" => 8,
             _ => return None,
         };
-        let location = location(place.trim())?;
+        let location = match cfg!(target_arch = "aarch64") {
+            true => operand_aarch64::location(place.trim())?,
+            false => location(place.trim())?,
+        };
         Some(Operand {
             location,
             bytes,
@@ -107,7 +113,7 @@ fn scale(text: &str) -> Option<u8> {
     }
 }
 
-fn number_of(text: &str) -> Option<i64> {
+pub(super) fn number_of(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     if !digits.starts_with(|first: char| first.is_ascii_digit()) {
         return None;

@@ -7,12 +7,14 @@
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction};
 
 use super::instruction::{self, Class, NOP5};
-use super::{ElfError, ElfFile, unwind};
+use super::{ElfError, ElfFile, aarch64, unwind};
 
 /// How far a probe may move from the entry, in bytes.
 const REACH: usize = 32;
 const LONGEST_INSTRUCTION: usize = 15;
-const NOP: u8 = 0x90;
+/// Of one byte, or of the four that all instructions of aarch64 have.
+const NOP: &[u8] = if IS_AARCH64 { &aarch64::NOP } else { &[0x90] };
+const IS_AARCH64: bool = cfg!(target_arch = "aarch64");
 /// How much of a function is searched for jumps back to its start, in bytes.
 const MOST_DECODED: u64 = 64 << 10;
 const UNKNOWN_SIZE: u64 = 4 << 10;
@@ -73,7 +75,7 @@ pub enum SiteRefusal {
     NopInside,
     #[error("not probed: nothing says where instructions begin around byte {0:#x} of the file")]
     NoFunction(u64),
-    #[error("not probed: byte {0:#x} of the file, where a static probe should be, is no one-byte nop")]
+    #[error("not probed: byte {0:#x} of the file, where a static probe should be, is no nop of one instruction")]
     NoNop(u64),
     #[error("not probed: the static probe does not lie in what the file loads")]
     NotLoaded,
@@ -88,6 +90,9 @@ pub enum SiteRefusal {
 /// # Errors
 /// The first instruction takes no probe and no later one can stand in for it.
 pub fn decide(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
+    if IS_AARCH64 {
+        return aarch64::decide(bytes);
+    }
     let mut instructions = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let first = step(&mut instructions, bytes).ok_or(SiteRefusal::Undecodable)?;
     let at_entry = match first.class {
@@ -220,10 +225,10 @@ fn unwound_start(file: &ElfFile, offset: u64) -> Result<Option<u64>, ElfError> {
 pub(super) fn static_site(file: &ElfFile, offset: u64) -> Result<u64, SiteRefusal> {
     let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
     let there = file.source.read_up_to(offset, NOP5.len())?;
-    if there.starts_with(&NOP5) {
+    if !IS_AARCH64 && there.starts_with(&NOP5) {
         return Err(SiteRefusal::NopInside);
     }
-    if there.first() != Some(&NOP) {
+    if !there.starts_with(NOP) {
         return Err(SiteRefusal::NoNop(offset));
     }
     let extents = file.extents()?;
@@ -254,6 +259,9 @@ fn jumps_into(code: &[u8], moved_by: u64) -> bool {
 
 /// The offset that was asked for lies within the function that begins at `start`.
 fn inside(file: &ElfFile, start: u64, offset: u64, code_end: u64) -> Result<Site, SiteRefusal> {
+    if IS_AARCH64 {
+        return fixed(file, start, offset);
+    }
     if offset - start > MOST_DECODED {
         return Err(SiteRefusal::InsideInstruction(offset));
     }
@@ -271,6 +279,19 @@ fn inside(file: &ElfFile, start: u64, offset: u64, code_end: u64) -> Result<Site
         return Err(SiteRefusal::NopInside);
     }
     unmoved(code, offset)
+}
+
+/// The same where all instructions have the same size.
+fn fixed(file: &ElfFile, start: u64, offset: u64) -> Result<Site, SiteRefusal> {
+    if !(offset - start).is_multiple_of(aarch64::BYTES as u64) {
+        return Err(SiteRefusal::InsideInstruction(offset));
+    }
+    let decision = aarch64::decide(&file.source.read_up_to(offset, aarch64::BYTES)?)?;
+    Ok(Site {
+        offset,
+        moved_by: 0,
+        cost: decision.cost,
+    })
 }
 
 fn unmoved(code: &[u8], offset: u64) -> Result<Site, SiteRefusal> {

@@ -60,7 +60,7 @@ fn give_up_rights() {
 }
 
 /// What naming needs of the kernel. Files can only be opened for reading.
-const ALLOWED: [libc::c_long; 40] = [
+const ALLOWED: [libc::c_long; 38] = [
     libc::SYS_brk,
     libc::SYS_clock_gettime,
     libc::SYS_close,
@@ -81,12 +81,10 @@ const ALLOWED: [libc::c_long; 40] = [
     libc::SYS_mremap,
     libc::SYS_munmap,
     libc::SYS_newfstatat,
-    libc::SYS_poll,
     libc::SYS_ppoll,
     libc::SYS_pread64,
     libc::SYS_prlimit64,
     libc::SYS_read,
-    libc::SYS_readlink,
     libc::SYS_readlinkat,
     libc::SYS_recvmsg,
     libc::SYS_restart_syscall,
@@ -102,6 +100,12 @@ const ALLOWED: [libc::c_long; 40] = [
     libc::SYS_statx,
     libc::SYS_write,
 ];
+
+/// Older forms of two of them, which aarch64 does not have.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[libc::c_long] = &[libc::SYS_poll, libc::SYS_readlink];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[libc::c_long] = &[];
 
 fn filter() -> io::Result<()> {
     let program = program();
@@ -121,7 +125,11 @@ fn filter() -> io::Result<()> {
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const THIRD_ARGUMENT: u32 = 32;
-const X86_64: u32 = 0xc000_003e;
+/// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`.
+const HERE: u32 = match cfg!(target_arch = "aarch64") {
+    true => 0xc000_00b7,
+    false => 0xc000_003e,
+};
 
 fn program() -> Vec<libc::sock_filter> {
     let load = |at| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
@@ -130,12 +138,12 @@ fn program() -> Vec<libc::sock_filter> {
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     let mut program = vec![
         load(ARCHITECTURE),
-        jump(libc::BPF_JEQ, X86_64, 1, 0),
+        jump(libc::BPF_JEQ, HERE, 1, 0),
         give(libc::SECCOMP_RET_KILL_PROCESS),
         load(NUMBER),
     ];
-    for number in ALLOWED {
-        program.extend([is(number as u32, 1), give(libc::SECCOMP_RET_ALLOW)]);
+    for number in ALLOWED.iter().chain(OLD) {
+        program.extend([is(*number as u32, 1), give(libc::SECCOMP_RET_ALLOW)]);
     }
     let writes = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC) as u32;
     program.extend([

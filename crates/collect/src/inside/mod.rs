@@ -37,6 +37,7 @@ use crate::clock::monotonic_ns;
 use crate::elf::ElfFile;
 use crate::engine::{Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Seen, Stream, Table, Take};
 use crate::probe::{Setup, told};
+use crate::processor::{HAS_AGENT, HERE};
 use crate::refusal::NO_THREAD;
 use crate::stack::wire::SiteCounters;
 use crate::wire::{self, read};
@@ -73,6 +74,7 @@ impl Inside {
     /// # Errors
     /// There is no memory, no folder for the agent, or something is asked for that only the kernel sees.
     pub fn start(setup: &Setup) -> Result<Inside> {
+        has_agent()?;
         refuse(setup)?;
         let folder = Folder::make(AGENT)?;
         let shared = Arc::new(Shared::new(Run::make(setup)?, !setup.paused, folder.socket())?);
@@ -122,6 +124,7 @@ impl Drop for Inside {
 /// # Errors
 /// There is none; why.
 pub fn is_possible(for_others: bool) -> Result<()> {
+    has_agent()?;
     let folder = Folder::make(AGENT)?;
     let reached = match for_others {
         true => folder.may_be_opened(),
@@ -130,6 +133,15 @@ pub fn is_possible(for_others: bool) -> Result<()> {
     folder.discard();
     reached?;
     memory::SharedMemory::make(arena::RUN_BYTES)?;
+    Ok(())
+}
+
+fn has_agent() -> Result<()> {
+    anyhow::ensure!(
+        HAS_AGENT,
+        "no program for {} can be traced from inside: this gpuscope carries no agent for it\nhint: trace it with programs in the kernel (--engine kernel), as root",
+        HERE.name
+    );
     Ok(())
 }
 

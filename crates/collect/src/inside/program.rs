@@ -4,13 +4,14 @@
 
 use crate::elf::{ElfError, ElfFile};
 use crate::foreign::ForeignFile;
+use crate::processor::HERE;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The dynamic linker whose environment names the agent.
-const LINKER: &str = "ld-linux-x86-64.so.2";
+const LINKER: &str = HERE.linker;
 /// Of a script, what the kernel reads of its first line.
 const FIRST_LINE: usize = 256;
 const CAPABILITIES: &std::ffi::CStr = c"security.capability";

@@ -154,7 +154,7 @@ fn address_of(path: &Path) -> (libc::sockaddr_un, libc::socklen_t) {
     let bytes = path.as_os_str().as_bytes();
     let last = address.sun_path.len() - 1;
     for (to, from) in address.sun_path[..last].iter_mut().zip(bytes) {
-        *to = from.cast_signed();
+        *to = *from as libc::c_char;
     }
     (address, size_of::<libc::sockaddr_un>() as libc::socklen_t)
 }

@@ -20,6 +20,7 @@ const READ_BETWEEN: usize = 1 << 20;
 const LINE: usize = 64;
 
 // The functions that are called and probed. Each begins with an instruction that the kernel runs in another way.
+#[cfg(not(target_arch = "aarch64"))]
 std::arch::global_asm!(
     ".type gpuscope_emulated_target, @function",
     "gpuscope_emulated_target:",
@@ -48,6 +49,37 @@ std::arch::global_asm!(
     "gpuscope_much_code:",
     ".rept 1023",
     "jmp 2f",
+    ".balign 64",
+    "2:",
+    ".endr",
+    "ret",
+    ".size gpuscope_much_code, . - gpuscope_much_code",
+);
+
+#[cfg(target_arch = "aarch64")]
+std::arch::global_asm!(
+    ".type gpuscope_emulated_target, @function",
+    "gpuscope_emulated_target:",
+    "adr x1, gpuscope_emulated_target",
+    "ret",
+    ".size gpuscope_emulated_target, . - gpuscope_emulated_target",
+    ".type gpuscope_stepped_target, @function",
+    "gpuscope_stepped_target:",
+    "mov x1, x0",
+    "ret",
+    ".size gpuscope_stepped_target, . - gpuscope_stepped_target",
+    ".type gpuscope_nop_target, @function",
+    "gpuscope_nop_target:",
+    "nop",
+    "ret",
+    ".size gpuscope_nop_target, . - gpuscope_nop_target",
+    ".balign 64",
+    ".globl gpuscope_much_code",
+    ".hidden gpuscope_much_code",
+    ".type gpuscope_much_code, @function",
+    "gpuscope_much_code:",
+    ".rept 1023",
+    "b 2f",
     ".balign 64",
     "2:",
     ".endr",

@@ -5,6 +5,7 @@
 //! (unless somebody wanted that), whatever we do. When it dies itself the kernel lets go. A thread that a debugger already follows cannot be
 //! held. What is done meanwhile is [`super::gate`]'s business.
 
+#[cfg(not(target_arch = "aarch64"))]
 mod resume;
 
 use crate::engine::Hold;
@@ -48,6 +49,10 @@ pub struct Holder {
 }
 
 impl Holder {
+    /// Whether a thread that is held within a system call goes on with it: aarch64 does not say any more which it was, and
+    /// threads are held at their dynamic linker alone.
+    pub const RESUMES_CALLS: bool = cfg!(not(target_arch = "aarch64"));
+
     /// Starts the holding process. To be called while this process has a single thread.
     ///
     /// # Errors
@@ -257,6 +262,7 @@ fn detached(tid: libc::pid_t, wait: i32) -> bool {
             let of_ptrace = status >> 16 != 0;
             let signal = if of_ptrace { 0 } else { libc::WSTOPSIG(status) };
             if of_ptrace {
+                #[cfg(not(target_arch = "aarch64"))]
                 resume::resume_call(tid);
             }
             let none = std::ptr::null_mut::<libc::c_void>();

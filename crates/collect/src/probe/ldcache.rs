@@ -1,5 +1,6 @@
 //! Where the dynamic linker finds libraries: `/etc/ld.so.cache` and the places that CUDA is installed to.
 
+use crate::processor::HERE;
 use std::path::{Path, PathBuf};
 
 const CACHE: &str = "/etc/ld.so.cache";
@@ -10,19 +11,6 @@ const ENTRY: usize = 24;
 const LARGEST: u64 = 64 << 20;
 /// `PATH_MAX`; without it a damaged cache could name its whole self at each entry.
 const LONGEST_PATH: usize = 4096;
-/// Places that installers use without telling `ldconfig`.
-const PLACES: [&str; 9] = [
-    "/usr/local/cuda/lib64",
-    "/usr/local/cuda/targets/x86_64-linux/lib",
-    "/opt/cuda/lib64",
-    "/usr/lib/x86_64-linux-gnu",
-    "/usr/lib64",
-    "/usr/local/nvidia/lib64",
-    "/usr/lib/wsl/lib",
-    "/run/opengl-driver/lib",
-    "/run/nvidia/driver/usr/lib/x86_64-linux-gnu",
-];
-
 /// Files of these libraries that a program started from here would find, best first, each once.
 ///
 /// `is_wanted` sees base names such as `libcudart.so.12`.
@@ -37,7 +25,7 @@ pub fn find(is_wanted: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
             .map(PathBuf::from)
             .filter(|path| wanted(path, is_wanted)),
     );
-    for place in PLACES {
+    for place in HERE.libraries {
         found.extend(in_directory(Path::new(place), is_wanted));
     }
     found.retain(|path| path.is_file());

@@ -7,7 +7,10 @@ use crate::wire;
 use anyhow::{Result, bail};
 
 /// How machine code numbers the registers that carry arguments.
-const ARGUMENTS: [u8; wire::REGS] = [7, 6, 2, 1, 8, 9];
+const ARGUMENTS: [u8; wire::REGS] = match cfg!(target_arch = "aarch64") {
+    true => [0, 1, 2, 3, 4, 5],
+    false => [7, 6, 2, 1, 8, 9],
+};
 
 /// The places of `elf` that rows of `library` name. A row whose symbol the file lacks has none.
 pub(super) fn places_of(catalog: &Catalog, elf: &ElfFile, library: LibraryId) -> Result<Vec<Found>> {

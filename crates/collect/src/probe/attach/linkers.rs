@@ -9,6 +9,7 @@ use crate::elf::ElfFile;
 use crate::engine::Engine;
 use crate::foreign::ForeignFile;
 use crate::probe::lease;
+use crate::processor::HERE;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -73,12 +74,8 @@ impl Attacher {
 
 /// The dynamic linkers at the usual places.
 pub(crate) fn system_linkers() -> Vec<PathBuf> {
-    let usual = [
-        "/lib64/ld-linux-x86-64.so.2",
-        "/lib/ld-linux-x86-64.so.2",
-        "/lib/ld-musl-x86_64.so.1",
-    ];
-    let mut found: Vec<PathBuf> = usual
+    let mut found: Vec<PathBuf> = HERE
+        .linkers
         .iter()
         .filter_map(|path| std::fs::canonicalize(path).ok())
         .collect();
