@@ -1,6 +1,6 @@
 #!/bin/bash
 # setup.sh - install what is missing to build, test or measure gpuscope (Debian, Ubuntu, Fedora). Silent when nothing is.
-# usage: setup.sh [build|check|test|vm|bench|release|packages]     check and test include those before them
+# usage: setup.sh [build|check|test|vm|bench|release|packages|aarch64]     check and test include those before them
 set -euo pipefail
 level=${1:-build}
 
@@ -55,6 +55,9 @@ make             | make             | make
 gcc              | gcc              | gcc
 python3          | python3          | python3
 /usr/share/keyrings/debian-archive-keyring.gpg | debian-archive-keyring | debian-keyring'
+aarch64='
+aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu libc6-dev-arm64-cross | gcc-aarch64-linux-gnu
+qemu-system-aarch64 | qemu-system-arm | qemu-system-aarch64-core'
 bench='
 bpftrace         | bpftrace         | bpftrace
 jq               | jq               | jq'
@@ -78,6 +81,7 @@ case $level in
   test) needs=$build$check$test ;;
   vm) needs=$vm ;;
   bench) needs=$build$bench ;;
+  aarch64) needs=$build$vm$aarch64 ;;
   release) needs=$build$release ;;
   packages) needs=$release$packages ;;
   *) sed -n '2,3s/^# //p' "$0" >&2; exit 2 ;;

@@ -1,9 +1,10 @@
 #!/bin/bash
 # matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/.
 # usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="5.10 6.1 6.12 newest": which; they are fetched when missing
-# A complaint of the kernel is a failure.
+# ARCH=arm64: kernels and files of aarch64. A complaint of the kernel is a failure.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; here=$(dirname "$(readlink -f "$0")")
+K=$VM/k; [ "${ARCH:-amd64}" = amd64 ] || K=$VM/k/$ARCH
 [ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 script=$1; shift
 read -ra kernels <<<"${KERNELS:-5.10 6.1 6.12 newest}"
@@ -14,7 +15,7 @@ for k in "${kernels[@]}"; do
   "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED
-  echo "$verdict $k ($(readlink "$VM/k/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s"
+  echo "$verdict $k ($(readlink "$K/$k" || echo "$k")): status $rc, $complaints kernel complaints, $((SECONDS - start)) s"
   grep -E '^(left out:|test result:|[0-9]+ passed)' "$out" | sed 's/^/    /' || true
   if [ $verdict = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); grep FAILED "$out" || true; sed 's/^/    /' "$out"; fi
 done

@@ -101,7 +101,11 @@ serves() {
 for rights in root two none; do
   starts
   PREFIX=''; watches ''
-  PREFIX='./gpuscope preload --'; watches ' (preloaded)'
+  if ./gpuscope preload >/dev/null 2>$d/err; then
+    PREFIX='./gpuscope preload --'; watches ' (preloaded)'
+  else
+    judge "what gpuscope preload starts" 1 ''
+  fi
   serves
 done
 echo "$failed failed"

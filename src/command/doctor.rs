@@ -79,19 +79,24 @@ pub(crate) fn run(pid: Option<u32>, json: bool) -> Result<ExitCode> {
 /// Whether commands can be traced from inside, for which no right is needed.
 fn inside_check() -> Check {
     const NAME: &str = "inside";
+    const USUAL_CURE: &str = "set TMPDIR to a folder that may be written and is not mounted noexec";
     match inside::is_possible(false) {
         Ok(()) => Check::ok(
             NAME,
             "run, record and leaks trace what they start from inside, which needs no right; also as root (--engine kernel: from outside)",
         ),
-        Err(error) => Check::missing(
-            NAME,
-            format!(
-                "what is started cannot be traced from inside: {}",
-                error.to_string().replace('\n', "; ")
-            ),
-            "set TMPDIR to a folder that may be written and is not mounted noexec",
-        ),
+        Err(error) => {
+            let said = error.to_string();
+            let (why, hint) = said.split_once("\nhint: ").unwrap_or((&said, USUAL_CURE));
+            Check::missing(
+                NAME,
+                format!(
+                    "what is started cannot be traced from inside: {}",
+                    why.replace('\n', "; ")
+                ),
+                hint.to_owned(),
+            )
+        }
     }
 }
 

@@ -157,6 +157,31 @@ api! {
     }
 }
 
+/// Counts a call in `count` and goes on at `target`, with everything where it was.
+#[cfg(not(target_arch = "aarch64"))]
+macro_rules! count_and_go {
+    () => {
+        "push rbp
+        mov rbp, rsp
+        mov rax, qword ptr [rip + {count}@GOTPCREL]
+        lock inc qword ptr [rax]
+        pop rbp
+        jmp {target}@PLT"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! count_and_go {
+    () => {
+        "adrp x16, :got:{count}
+        ldr x16, [x16, #:got_lo12:{count}]
+        2: ldxr x17, [x16]
+        add x17, x17, #1
+        stxr w15, x17, [x16]
+        cbnz w15, 2b
+        b {target}"
+    };
+}
+
 macro_rules! tail_launch {
     ($name:ident, $count:ident, $target:ident) => {
         /// What compilers emit launches to since CUDA 13: the real one continues in the launch
@@ -165,12 +190,7 @@ macro_rules! tail_launch {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() -> u32 {
             naked_asm!(
-                "push rbp",
-                "mov rbp, rsp",
-                "mov rax, qword ptr [rip + {count}@GOTPCREL]",
-                "lock inc qword ptr [rax]",
-                "pop rbp",
-                "jmp {target}@PLT",
+                count_and_go!(),
                 count = sym $count,
                 target = sym $target,
             )

@@ -137,7 +137,11 @@ fn need(asked: Asked, subject: &Subject) -> Result<Need> {
     }
     let runner = super::runner(start)?;
     let possible = inside::is_possible(runner.is_some());
-    let one_line = |error: anyhow::Error| format!("{error:#}").replace('\n', "; ");
+    let one_line = |error: anyhow::Error| {
+        let said = format!("{error:#}");
+        let why = said.split_once("\nhint: ").map_or(said.as_str(), |(why, _)| why);
+        why.replace('\n', "; ")
+    };
     Ok(Need {
         kernel,
         impossible: possible.err().map(one_line),

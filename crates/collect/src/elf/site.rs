@@ -75,7 +75,7 @@ pub enum SiteRefusal {
     NopInside,
     #[error("not probed: nothing says where instructions begin around byte {0:#x} of the file")]
     NoFunction(u64),
-    #[error("not probed: byte {0:#x} of the file, where a static probe should be, is no nop of one instruction")]
+    #[error("not probed: byte {0:#x} of the file, where a static probe should be, is not the nop of one")]
     NoNop(u64),
     #[error("not probed: the static probe does not lie in what the file loads")]
     NotLoaded,
@@ -221,7 +221,7 @@ fn unwound_start(file: &ElfFile, offset: u64) -> Result<Option<u64>, ElfError> {
     Ok(frame.and_then(|frame| file.layout.offset_of(frame.start)))
 }
 
-/// The place of a static probe, which is a one-byte nop: kernels emulate it wherever it is.
+/// The place of a static probe, which is a nop of one byte, or of the four that instructions of aarch64 have.
 pub(super) fn static_site(file: &ElfFile, offset: u64) -> Result<u64, SiteRefusal> {
     let code = file.layout.code_at(offset).ok_or(SiteRefusal::NotCode(offset))?;
     let there = file.source.read_up_to(offset, NOP5.len())?;

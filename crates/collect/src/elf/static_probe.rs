@@ -1,6 +1,6 @@
 //! Static probes (SDT, USDT): places that a program's authors marked, and what of its state they show there.
 //!
-//! Each is a one-byte nop in the code and a note in `.note.stapsdt`, which stripping keeps.
+//! Each is a nop in the code and a note in `.note.stapsdt`, which stripping keeps.
 
 use super::bytes::{printable, u32_at, u64_at, until_nul};
 use super::layout::Layout;

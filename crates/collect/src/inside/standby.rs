@@ -35,8 +35,9 @@ const LONGEST_PATH: usize = 90;
 /// `preloaded`: what it loads already.
 ///
 /// # Errors
-/// There is no folder for that.
+/// There is no folder for that, or no agent for this processor.
 pub fn environment(folder: Option<&Path>, preloaded: Option<OsString>) -> Result<Vec<(OsString, OsString)>> {
+    super::has_agent()?;
     door::sweep();
     let folder = match folder {
         Some(folder) => install(folder).with_context(|| format!("failed to write to {}", folder.display()))?,
