@@ -1,4 +1,4 @@
-.PHONY: help build catalog wire demo quick test check fuzz test-vm platforms torture torture-long bench release clean
+.PHONY: help build catalog wire demo quick test check fuzz test-vm aarch64 platforms torture torture-long bench release clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -37,6 +37,9 @@ fuzz: ## every reader against random input, a minute each
 
 test-vm: ## exact counts on old and new kernels, in QEMU
 	scripts/test-vm.sh
+
+aarch64: ## cross-compiled, and exact counts on kernels of aarch64, in QEMU
+	scripts/aarch64.sh test
 
 platforms: build ## docs/platforms.md: which command works on which kernel, with which rights
 	scripts/setup.sh vm

@@ -13,7 +13,7 @@ build() {
   export CC_aarch64_unknown_linux_gnu=$compiler-gcc AR_aarch64_unknown_linux_gnu=$compiler-ar
   # libelf configures itself in its unpacked crate, for one compiler
   export CARGO_HOME=$out/home
-  . scripts/version.sh
+  unset GPUSCOPE_RUSTC; . scripts/version.sh
   cargo build --release --locked --bin gpuscope --target $target
   $compiler-strip -o "$out/gpuscope" "$CARGO_TARGET_DIR/$target/release/gpuscope"
   (cd sim && simulated)
@@ -29,6 +29,7 @@ simulated() {
   cp "$release/libcudart.so" "$sim/libcudart.so.13"
   GPUSIM_LINK_DIR=$sim cargo build --release --locked --quiet --target $target -p gpusim
   cp "$release"/gpusim{,-static,-late} "$sim/"
+  $compiler-strip -o "$sim/gpusim-static-stripped" "$sim/gpusim-static"
 }
 
 case ${1:-} in

@@ -19,6 +19,10 @@ scripts/wire_tests.py --quiet
 cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 # what the fuzz targets are built with
 cargo check --locked --quiet --no-default-features --features otlp,record,serve
+# the kernel programs for the other processor; all of it: scripts/aarch64.sh
+libbpf=$(find target/debug/build -path '*/libbpf-sys-*/out/include' -type d -printf '%T@ %p\n' | sort -n | tail -1 | cut -d' ' -f2)
+clang -Wall -Wextra -Werror -Wno-unused-parameter -isystem /usr/aarch64-linux-gnu/include -I "$libbpf" -fno-stack-protector \
+  -D__TARGET_ARCH_arm64 -O2 -g -target bpf -c $bpf/calls.bpf.c -o /dev/null
 sim/build.sh >/dev/null
 (cd sim && cargo clippy --locked --all-targets --quiet -- -D warnings)
 # who reads it changes the code: links may lead to what only the crate uses

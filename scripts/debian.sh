@@ -1,5 +1,6 @@
 # debian.sh - sourced: debian_packages SUITE SCRATCH PACKAGE…: the .deb files of a suite of Debian, whatever this machine has, in
 # SCRATCH/debs. Nothing is installed. Fails where they cannot be had. Needs apt-get and debian-archive-keyring.
+# DEBIAN_ARCH: of which processor, amd64 unless said.
 # shellcheck shell=bash
 debian_key=/usr/share/keyrings/debian-archive-keyring.gpg
 debian_mirror() {
@@ -9,16 +10,16 @@ debian_mirror() {
 }
 
 debian_packages() {
-  local suite=$1 mirror a debs
+  local suite=$1 mirror a debs arch=${DEBIAN_ARCH:-amd64}
   mirror=$(debian_mirror)
   mkdir -p "$2"
   a=$(cd "$2" && pwd)/apt debs=$(cd "$2" && pwd)/debs
   shift 2
   mkdir -p "$a/lists/partial" "$a/cache/archives/partial" "$debs"
-  echo "deb [arch=amd64 signed-by=$debian_key] $mirror $suite main" >"$a/list"
+  echo "deb [arch=$arch signed-by=$debian_key] $mirror $suite main" >"$a/list"
   cat >"$a/apt.conf" <<C
 Dir::Etc::sourcelist "$a/list"; Dir::Etc::sourceparts "-"; Dir::State::lists "$a/lists"; Dir::State::status "/dev/null";
-Dir::Cache "$a/cache"; APT::Sandbox::User "root"; APT::Architecture "amd64"; Acquire::Languages "none";
+Dir::Cache "$a/cache"; APT::Sandbox::User "root"; APT::Architecture "$arch"; APT::Architectures { "$arch"; }; Acquire::Languages "none";
 C
   APT_CONFIG=$a/apt.conf apt-get -qq update && (cd "$debs" && APT_CONFIG=$a/apt.conf apt-get -qq download "$@")
 }

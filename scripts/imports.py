@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {
     "core": "clock frame output refusal secret text user wire",
     "catalog": "capture catalog decode driver filter",
-    "collect": "activity confine device discover elf engine foreign inside owner probe reserved stack",
+    "collect": "activity confine device discover elf engine foreign inside owner probe processor reserved stack",
     "state": "findings model record rule steps",
     "store": "trace",
     "view": "export part paths report section sink timeline",

@@ -2,7 +2,7 @@
 # release.sh - everything that a release hands out, in dist/: docs/release.md
 # usage: release.sh VERSION
 # RELEASE_KEY=KEY signs it (scripts/release/sums.sh). RELEASE_DIRTY=1 also takes sources that are not committed.
-# RELEASE_PROGRAM=FILE packs that program instead of building one. SOURCE_DATE_EPOCH: the commit's time unless said.
+# RELEASE_PROCESSORS="x86_64 aarch64": for which; RELEASE_PROGRAM=FILE packs that program, for x86_64 alone. SOURCE_DATE_EPOCH: the commit's time unless said.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -eq 1 ] && [ -n "$1" ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
@@ -20,18 +20,26 @@ export CARGO_HOME=$PWD/target/release-home
 umask 022
 
 scripts/setup.sh release
-program=${RELEASE_PROGRAM:-target/release-program/gpuscope}
-if [ -z "${RELEASE_PROGRAM:-}" ]; then
-  scripts/release/binary.sh "$program"
-fi
-scripts/release/glibc.sh "$program"
+processors=${RELEASE_PROCESSORS:-x86_64 aarch64}
+[ -z "${RELEASE_PROGRAM:-}" ] || processors=x86_64
+[[ " $processors " == *" x86_64 "* ]] || refuse "RELEASE_PROCESSORS lacks x86_64, whose program writes the manual page"
+for processor in $processors; do
+  program=${RELEASE_PROGRAM:-target/release-program/$processor/gpuscope}
+  [ -n "${RELEASE_PROGRAM:-}" ] || scripts/release/binary.sh "$program" "$processor"
+  scripts/release/glibc.sh "$program"
+done
 rm -rf dist
 mkdir dist
-stage=target/release-stage
-scripts/release/stage.sh "$program" $stage
-scripts/release/archives.sh $stage dist
-scripts/release/packages.sh $stage dist
-scripts/release/image.sh $stage dist
-scripts/release/sbom.py $stage/gpuscope >"dist/gpuscope-$VERSION.spdx.json"
+speaker=${RELEASE_PROGRAM:-target/release-program/x86_64/gpuscope}
+for processor in $processors; do
+  stage=target/release-stage/$processor
+  scripts/release/stage.sh "${RELEASE_PROGRAM:-target/release-program/$processor/gpuscope}" "$stage" "$speaker"
+  scripts/release/archives.sh "$stage" dist "$processor"
+  scripts/release/packages.sh "$stage" dist "$processor"
+  scripts/release/image.sh "$stage" dist "$processor"
+  rustc=rustc
+  [ "$processor" = x86_64 ] || rustc=$(scripts/release/rust.sh)
+  GPUSCOPE_RUSTC=$("$rustc" --version | cut -d' ' -f2) scripts/release/sbom.py "$stage/gpuscope" "$processor" >"dist/gpuscope-$VERSION-$processor.spdx.json"
+done
 scripts/release/sums.sh dist
 cat dist/SHA256SUMS

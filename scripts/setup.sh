@@ -23,7 +23,8 @@ linux/bpf.h      | linux-libc-dev   | kernel-headers
 libelf.h         | libelf-dev       | elfutils-libelf-devel
 zlib.h           | zlib1g-dev       | zlib-devel'
 check='
-clang-format     | clang-format     | clang-tools-extra'
+clang-format     | clang-format     | clang-tools-extra
+/usr/aarch64-linux-gnu/include/asm/ptrace.h | linux-libc-dev-arm64-cross | kernel-cross-headers'
 test='
 jq               | jq               | jq
 python3          | python3          | python3

@@ -76,6 +76,6 @@ for root in "$@"; do
 done
 
 echo "== image"
-if scripts/packages/run-image.sh "$folder/gpuscope-$version-oci.tar" "$folder/gpuscope-chart-$version.tgz"; then pass image; else fail image; fi
+if scripts/packages/run-image.sh "$folder/gpuscope-$version-oci-amd64.tar" "$folder/gpuscope-chart-$version.tgz"; then pass image; else fail image; fi
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

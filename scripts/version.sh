@@ -10,5 +10,5 @@ if [ -z "${GPUSCOPE_COMMIT+set}" ]; then
     [ -z "$(git status --porcelain --untracked-files=no)" ] || GPUSCOPE_DIRTY=true
   fi
 fi
-GPUSCOPE_RUSTC=${GPUSCOPE_RUSTC:-$(rustc --version | cut -d' ' -f2)}
+GPUSCOPE_RUSTC=${GPUSCOPE_RUSTC:-$("${RUSTC:-rustc}" --version | cut -d' ' -f2)}
 export GPUSCOPE_COMMIT GPUSCOPE_DIRTY GPUSCOPE_RUSTC

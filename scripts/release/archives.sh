@@ -1,9 +1,9 @@
 #!/bin/bash
 # archives.sh - the program with what belongs to it as one archive, and the chart as Helm's package
-# usage: VERSION=V SOURCE_DATE_EPOCH=S archives.sh STAGE FOLDER
+# usage: VERSION=V SOURCE_DATE_EPOCH=S archives.sh STAGE FOLDER [x86_64|aarch64]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-stage=${1:?usage: archives.sh STAGE FOLDER} to=${2:?usage: archives.sh STAGE FOLDER}
+stage=${1:?usage: archives.sh STAGE FOLDER} to=${2:?usage: archives.sh STAGE FOLDER} processor=${3:-x86_64}
 : "${VERSION:?}" "${SOURCE_DATE_EPOCH:?}"
 mkdir -p "$to"
 
@@ -14,7 +14,7 @@ archive() {
     gzip -9 --no-name >"$3"
 }
 
-archive "$stage" "gpuscope-$VERSION-x86_64-linux-gnu" "$to/gpuscope-$VERSION-x86_64-linux-gnu.tar.gz"
+archive "$stage" "gpuscope-$VERSION-$processor-linux-gnu" "$to/gpuscope-$VERSION-$processor-linux-gnu.tar.gz"
 
 # as `helm package --version V --app-version V` does it, which writes the time into it
 chart=$(mktemp -d); trap 'rm -rf "$chart"' EXIT

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGET = "x86_64-unknown-linux-gnu"
 # crate that carries it, name, version, licence as it is used, who made it, its licence's file within the crate
 CARRIED = [
     ("libbpf-sys", "libbpf", "1.7.0", "BSD-2-Clause", "https://github.com/libbpf/libbpf", "libbpf/LICENSE.BSD-2-Clause"),
@@ -24,14 +23,15 @@ ADDED = [
 ]
 
 
-def metadata():
-    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", TARGET]
+def metadata(processor):
+    command = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform",
+               f"{processor}-unknown-linux-gnu"]
     return json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
 
 
-def linked():
+def linked(processor="x86_64"):
     """(packages by id, edges between their ids, the root's id): what normal dependencies lead to, with the default features."""
-    facts = metadata()
+    facts = metadata(processor)
     packages = {package["id"]: package for package in facts["packages"]}
     nodes = {node["id"]: node for node in facts["resolve"]["nodes"]}
     root = facts["resolve"]["root"]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """image.py - writes an OCI image: two layers, which hold nothing but glibc and the program, the same for the same input.
-usage: VERSION=V SOURCE_DATE_EPOCH=S GPUSCOPE_BASE=ROOT [GPUSCOPE_COMMIT=C] image.py STAGE TO.tar"""
+usage: VERSION=V SOURCE_DATE_EPOCH=S GPUSCOPE_BASE=ROOT [GPUSCOPE_COMMIT=C] image.py STAGE TO.tar x86_64|aarch64"""
 import datetime
 import gzip
 import hashlib
@@ -12,9 +12,13 @@ import tarfile
 from pathlib import Path
 
 NAME = "ghcr.io/gpuscope/gpuscope"
-LIBRARIES = "usr/lib/x86_64-linux-gnu"
+# As OCI calls the processor, where its libraries lie, and where programs look for the dynamic linker.
+PROCESSORS = {
+    "x86_64": ("amd64", "x86_64-linux-gnu", "usr/lib64/ld-linux-x86-64.so.2"),
+    "aarch64": ("arm64", "aarch64-linux-gnu", "usr/lib/ld-linux-aarch64.so.1"),
+}
 # Of glibc: what the program and NVML are linked to, and how names of hosts are found.
-GLIBC = ["ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1",
+GLIBC = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1",
          "libutil.so.1", "libnss_dns.so.2", "libnss_files.so.2"]
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n",
@@ -57,17 +61,17 @@ class Layer:
         return self.bytes.getvalue()
 
 
-def base(root, epoch):
+def base(root, epoch, processor):
+    _, folder, linker = PROCESSORS[processor]
     layer = Layer(epoch)
     layer.link("lib", "usr/lib")
     layer.link("lib64", "usr/lib64")
     layer.folder("tmp", 0o1777)
     for name, text in TEXTS.items():
         layer.file(name, text.encode())
-    found = root / "lib/x86_64-linux-gnu"
-    for name in GLIBC:
-        layer.file(f"{LIBRARIES}/{name}", (found / name).read_bytes(), 0o755)
-    layer.link("usr/lib64/ld-linux-x86-64.so.2", "/" + LIBRARIES + "/ld-linux-x86-64.so.2")
+    for name in [linker.rpartition("/")[2], *GLIBC]:
+        layer.file(f"usr/lib/{folder}/{name}", (root / "lib" / folder / name).read_bytes(), 0o755)
+    layer.link(linker, f"/usr/lib/{folder}/" + linker.rpartition("/")[2])
     layer.file("usr/share/doc/libc6/copyright", (root / "usr/share/doc/libc6/copyright").read_bytes())
     return layer.finished()
 
@@ -100,9 +104,9 @@ class Layout:
         return self.put(kind, json.dumps(value, separators=(",", ":")).encode())
 
 
-def configuration(layers, created, labels):
+def configuration(layers, created, labels, processor):
     return {
-        "architecture": "amd64", "os": "linux", "created": created,
+        "architecture": PROCESSORS[processor][0], "os": "linux", "created": created,
         "config": {
             # Capabilities that a runtime adds reach only root; it is given no others (deploy/kubernetes).
             "User": "0", "ExposedPorts": {"9748/tcp": {}}, "WorkingDir": "/",
@@ -117,7 +121,7 @@ def configuration(layers, created, labels):
     }
 
 
-def image(stage, root, version, commit, epoch, packages):
+def image(stage, root, version, commit, epoch, packages, processor):
     created = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     labels = {
         "org.opencontainers.image.title": "gpuscope", "org.opencontainers.image.version": version,
@@ -125,10 +129,10 @@ def image(stage, root, version, commit, epoch, packages):
         "org.opencontainers.image.source": "https://github.com/gpuscope/gpuscope",
         "org.opencontainers.image.base.name": packages,
     }
-    layers = [base(root, epoch), program(stage, epoch)]
+    layers = [base(root, epoch, processor), program(stage, epoch)]
     layout = Layout()
     packed = [layout.put("layer.v1.tar+gzip", gzip.compress(layer, 9, mtime=0)) for layer in layers]
-    config = layout.put_json("config.v1+json", configuration(layers, created, labels))
+    config = layout.put_json("config.v1+json", configuration(layers, created, labels, processor))
     manifest = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
                 "layers": packed, "annotations": labels}
     named = layout.put_json("manifest.v1+json", manifest)
@@ -140,12 +144,12 @@ def image(stage, root, version, commit, epoch, packages):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4 or sys.argv[3] not in PROCESSORS:
         sys.exit(__doc__)
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
     packages = os.environ.get("GPUSCOPE_BASE_PACKAGES", "")
     layout, index, docker, size = image(Path(sys.argv[1]), Path(os.environ["GPUSCOPE_BASE"]), os.environ["VERSION"],
-                                        os.environ.get("GPUSCOPE_COMMIT", ""), epoch, packages)
+                                        os.environ.get("GPUSCOPE_COMMIT", ""), epoch, packages, sys.argv[3])
     archive = Layer(epoch)
     archive.file("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
     archive.file("index.json", json.dumps(index).encode())

@@ -1,8 +1,9 @@
 #!/bin/bash
 # packages.sh - the .deb and the .rpm of a staged release
-# usage: VERSION=V SOURCE_DATE_EPOCH=S packages.sh STAGE FOLDER
+# usage: VERSION=V SOURCE_DATE_EPOCH=S packages.sh STAGE FOLDER [x86_64|aarch64]
 set -euo pipefail
 stage=$(cd "${1:?usage: packages.sh STAGE FOLDER}" && pwd) to=${2:?usage: packages.sh STAGE FOLDER}
+processor=${3:-x86_64}
 : "${VERSION:?}" "${SOURCE_DATE_EPOCH:?}"
 mkdir -p "$to"
 to=$(cd "$to" && pwd)
@@ -25,6 +26,7 @@ gzip -9 --no-name --stdout "$stage/THIRD-PARTY.txt" >"$work/made/THIRD-PARTY.txt
 } >"$work/made/copyright"
 
 cd "$work"
-export VERSION SOURCE_DATE_EPOCH ARCH=amd64
-"$nfpm" package --config packages/nfpm.yaml --packager deb --target "$to/gpuscope_${VERSION}_amd64.deb" >/dev/null
-"$nfpm" package --config packages/nfpm.yaml --packager rpm --target "$to/gpuscope-$VERSION-1.x86_64.rpm" >/dev/null
+case $processor in x86_64) ARCH=amd64 ;; aarch64) ARCH=arm64 ;; *) echo "packages.sh: $processor?" >&2; exit 2 ;; esac
+export VERSION SOURCE_DATE_EPOCH ARCH
+"$nfpm" package --config packages/nfpm.yaml --packager deb --target "$to/gpuscope_${VERSION}_$ARCH.deb" >/dev/null
+"$nfpm" package --config packages/nfpm.yaml --packager rpm --target "$to/gpuscope-$VERSION-1.$processor.rpm" >/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """sbom.py - the bill of materials of a release as SPDX 2.3 JSON, on stdout: crates by Cargo.lock with their checksums, the C
 libraries that they carry, what the compilers add.
-usage: VERSION=V SOURCE_DATE_EPOCH=S sbom.py PROGRAM"""
+usage: VERSION=V SOURCE_DATE_EPOCH=S sbom.py PROGRAM x86_64|aarch64"""
 import datetime
 import hashlib
 import json
@@ -45,8 +45,8 @@ def relation(one, kind, other):
     return {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
 
 
-def document(program, version, epoch):
-    packages, edges, root = crates.linked()
+def document(program, processor, version, epoch):
+    packages, edges, root = crates.linked(processor)
     sums = crates.checksums()
     name_of = {key: identity(one["name"], one["version"]) for key, one in packages.items()}
     listed = [of_crate(one, sums) for one in packages.values()]
@@ -68,7 +68,7 @@ def document(program, version, epoch):
     created = datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"gpuscope-{version}",
-        "documentNamespace": f"{HOME}/releases/download/v{version}/gpuscope-{version}.spdx.json",
+        "documentNamespace": f"{HOME}/releases/download/v{version}/gpuscope-{version}-{processor}.spdx.json",
         "creationInfo": {"created": created, "creators": ["Organization: The gpuscope authors", "Tool: scripts/release/sbom.py"]},
         "packages": sorted(listed, key=lambda one: one["SPDXID"]),
         "relationships": sorted(relations, key=lambda one: tuple(one.values())),
@@ -76,9 +76,9 @@ def document(program, version, epoch):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) != 3:
         sys.exit(__doc__)
-    made = document(sys.argv[1], os.environ["VERSION"], os.environ["SOURCE_DATE_EPOCH"])
+    made = document(sys.argv[1], sys.argv[2], os.environ["VERSION"], os.environ["SOURCE_DATE_EPOCH"])
     json.dump(made, sys.stdout, indent=1)
     print()
 

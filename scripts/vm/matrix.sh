@@ -1,17 +1,17 @@
 #!/bin/bash
-# matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/.
+# matrix.sh - run one guest script on several kernels; one line for each, its output in $GPUSCOPE_VM/out/[ARCH/].
 # usage: matrix.sh SCRIPT [FILE|DIR…]     KERNELS="5.10 6.1 6.12 newest": which; they are fetched when missing
 # ARCH=arm64: kernels and files of aarch64. A complaint of the kernel is a failure.
 set -euo pipefail
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}; here=$(dirname "$(readlink -f "$0")")
-K=$VM/k; [ "${ARCH:-amd64}" = amd64 ] || K=$VM/k/$ARCH
+K=$VM/k OUT=$VM/out; [ "${ARCH:-amd64}" = amd64 ] || { K=$VM/k/$ARCH OUT=$VM/out/$ARCH; }
 [ $# -ge 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
 script=$1; shift
 read -ra kernels <<<"${KERNELS:-5.10 6.1 6.12 newest}"
 "$here/kernels.sh" "${kernels[@]}"
-mkdir -p "$VM/out"; passed=0; failed=0
+mkdir -p "$OUT"; passed=0; failed=0
 for k in "${kernels[@]}"; do
-  start=$SECONDS; out=$VM/out/$(basename "$script" .sh).$k; rc=0
+  start=$SECONDS; out=$OUT/$(basename "$script" .sh).$k; rc=0
   "$here/boot.sh" "$k" "$script" "$@" >"$out" 2>&1 || rc=$?
   complaints=$(grep -c '^VM-DMESG' "$out" || true)
   verdict=ok; { [ $rc -eq 0 ] && [ "$complaints" -eq 0 ]; } || verdict=FAILED

@@ -2,33 +2,41 @@
 # platforms.sh - try what each command does on several kernels, as root, with two capabilities, and with none, and write the
 # table of docs/platforms.md out of that. Needs target/release/gpuscope and sim/out.
 # usage: platforms.sh [--table]     --table: of what the last run said, without another one
+# ARCH=arm64: of aarch64, out of target/aarch64 (scripts/aarch64.sh build), with SETPRIV and LIBRARIES of it
 # KERNELS="5.10 6.1 6.12 newest": which Debian kernels; columns of others stay as they are, or none do where nothing is said
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 VM=${GPUSCOPE_VM:-$HOME/.cache/gpuscope-vm}
 kept=${KERNELS:+columns}
-export KERNELS=${KERNELS:-5.10 6.1 6.12 newest} LIMIT=${LIMIT:-1600}
+export LIMIT=${LIMIT:-1600} ARCH=${ARCH:-amd64}
+case $ARCH in
+  amd64) release=target/release sim=sim/out out=$VM/out SETPRIV=$(command -v setpriv) known="5.10 6.1 6.12 newest" ;;
+  *) release=target/aarch64 sim=target/aarch64/sim out=$VM/out/$ARCH known="6.12 newest" ;;
+esac
+export KERNELS=${KERNELS:-$known}
 status=0
 if [ "${1:-}" != --table ]; then
-  scripts/vm/matrix.sh scripts/vm/platforms-guest.sh target/release/gpuscope scripts/vm/summary.sh "$(command -v setpriv)" sim/out/gpusim-static sim/out/lib*.so.* || status=$?
+  scripts/vm/matrix.sh scripts/vm/platforms-guest.sh $release/gpuscope scripts/vm/summary.sh "$SETPRIV" $sim/gpusim-static $sim/lib*.so.* || status=$?
 fi
 
-python3 - docs/platforms.md "$VM" "$kept" $KERNELS <<'PYTHON'
+python3 - docs/platforms.md "$out" "$ARCH" "$kept" $KERNELS <<'PYTHON'
 import pathlib, re, sys
 
-page, vm, kept, *kernels = sys.argv[1:]
+page, outputs, processor, kept, *kernels = sys.argv[1:]
 RIGHTS = {"root": "root", "two": "`CAP_BPF`, `CAP_PERFMON`", "none": "none"}
 BEGIN, END = "<!-- kernels: scripts/vm/platforms.sh -->", "<!-- end of kernels -->"
+if processor != "amd64":
+    BEGIN = f"<!-- kernels: ARCH={processor} scripts/vm/platforms.sh -->"
 
 path = pathlib.Path(page)
 head, rest = path.read_text().split(BEGIN)
-table, tail = rest.split(END)
+table, tail = rest.split(END, 1)
 cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines() if kept]
 versions = cells[0][2:] if cells else []
 rows = {(command, rights): dict(zip(versions, answers)) for command, rights, *answers in cells[2:]}
 
 for kernel in kernels:
-    out = pathlib.Path(vm, "out", f"platforms-guest.{kernel}").read_text(errors="replace")
+    out = pathlib.Path(outputs, f"platforms-guest.{kernel}").read_text(errors="replace")
     up = re.search(r"^VM-UP \S+ (\d+\.\d+)", out, re.M)
     if not up or "VM-RC" not in out:
         sys.exit(f"platforms.sh: the guest of {kernel} did not come to its end")

@@ -137,14 +137,9 @@ fn need(asked: Asked, subject: &Subject) -> Result<Need> {
     }
     let runner = super::runner(start)?;
     let possible = inside::is_possible(runner.is_some());
-    let one_line = |error: anyhow::Error| {
-        let said = format!("{error:#}");
-        let why = said.split_once("\nhint: ").map_or(said.as_str(), |(why, _)| why);
-        why.replace('\n', "; ")
-    };
     Ok(Need {
         kernel,
-        impossible: possible.err().map(one_line),
+        impossible: possible.err().map(|error| format!("{error:#}")),
         hindrance: program::hindrance(command, runner.as_ref(), asked.has_hooks),
     })
 }
@@ -168,7 +163,10 @@ fn of_command(refused: Option<&'static str>, need: Need) -> Result<Place> {
     }
     match (need.impossible, need.hindrance, refused) {
         (Some(why), _, Some(refused)) => bail!("{refused}, and from inside: {why}"),
-        (Some(why), _, None) => Ok(Place::kernel(format!("nothing can be loaded into programs: {why}"))),
+        (Some(said), _, None) => {
+            let why = said.split_once("\nhint: ").map_or(said.as_str(), |(why, _)| why);
+            Ok(Place::kernel(format!("nothing can be loaded into programs: {why}")))
+        }
         (None, Some(why), None) => Ok(Place::kernel(why)),
         (None, hindrance, _) => Ok(Place {
             hindrance,

@@ -5,7 +5,7 @@
 /// Both hand over the same integers in the same order, eight bytes each: aarch64's seventh and eighth are registers, and the
 /// kernel programs put them where x86-64's first two of the stack are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Convention {
+pub(crate) enum Convention {
     /// Of x86-64: six registers; a large structure lies on the stack.
     SystemV,
     /// Of aarch64: eight registers; of a large structure the address of a copy is passed.
@@ -23,7 +23,7 @@ const LARGEST_BY_VALUE: u16 = 16;
 
 impl Convention {
     /// Of the processor that this program is built for.
-    pub const HERE: Self = match cfg!(target_arch = "aarch64") {
+    pub(crate) const HERE: Self = match cfg!(target_arch = "aarch64") {
         true => Self::Aapcs64,
         false => Self::SystemV,
     };

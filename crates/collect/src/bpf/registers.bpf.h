@@ -37,7 +37,7 @@ static __always_inline void copy_registers(__u64 *registers, const struct pt_reg
 
 /* glibc's `pthread_self` lies below what the thread pointer points to, by a size of its own for each version. */
 #define THREAD_BELOW 4096
-#define is_thread_of(pointer, thread) ((pointer) - (thread) - 1 < THREAD_BELOW)
+#define is_thread_of(pointer, thread) ((pointer) - (thread)-1 < THREAD_BELOW)
 
 struct user_word {
 	unsigned long tp_value;

@@ -127,7 +127,7 @@ struct thread {
 	__u64 returned; /* when the last of its open calls did, CLOCK_MONOTONIC ns; 0: none has */
 	__u64 ended_in; /* calls that it was in when it ended */
 	struct frame frames[WIRE_FRAMES];
-	struct frame spare;  /* of a call that is not kept open */
+	struct frame spare;               /* of a call that is not kept open */
 	__u64 registers[PLACE_REGISTERS]; /* at a static probe, numbered as in machine code */
 	struct asked asked;
 	struct aggregate_text text; /* that a call is summed up by */

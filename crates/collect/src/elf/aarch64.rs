@@ -3,8 +3,6 @@
 //! The classes follow `arch/arm64/kernel/probes/decode-insn.c`. All instructions have four bytes, and a probe is nowhere cheaper than
 //! at the first one; what the kernel reads relative to the instruction it refuses in some versions, and so is refused here.
 
-use super::site::{Cost, Decision, SiteRefusal};
-
 pub(super) const BYTES: usize = 4;
 /// `nop`, where a static probe is.
 pub(super) const NOP: [u8; BYTES] = [0x1f, 0x20, 0x03, 0xd5];
@@ -13,17 +11,20 @@ pub(super) const NOP: [u8; BYTES] = [0x1f, 0x20, 0x03, 0xd5];
 /// `pacibz`, `pacibsp`, `bti` and its kinds.
 const STEPPED_HINTS: [u32; 12] = [0, 7, 8, 10, 24, 25, 26, 27, 32, 34, 36, 38];
 
-/// How the kernel runs the first instruction of `code`.
-///
-/// # Errors
-/// It takes no probe.
-pub(super) fn decide(code: &[u8]) -> Result<Decision, SiteRefusal> {
-    let bytes = code.first_chunk::<BYTES>().ok_or(SiteRefusal::Undecodable)?;
-    let cost = cost_of(u32::from_le_bytes(*bytes)).ok_or(SiteRefusal::Kind)?;
-    Ok(Decision { moved_by: 0, cost })
+/// What the kernel does with a probed instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Class {
+    Emulated,
+    SingleStepped,
+    Refused,
 }
 
-fn cost_of(instruction: u32) -> Option<Cost> {
+/// Of the first instruction of `code`; `None`: there is no whole one.
+pub(super) fn class_of(code: &[u8]) -> Option<Class> {
+    code.first_chunk().map(|bytes| classify(u32::from_le_bytes(*bytes)))
+}
+
+fn classify(instruction: u32) -> Class {
     let is = |mask: u32, value: u32| instruction & mask == value;
     let branches = [
         (0x7c00_0000, 0x1400_0000), // b, bl
@@ -36,11 +37,11 @@ fn cost_of(instruction: u32) -> Option<Cost> {
         (0x1f00_0000, 0x1000_0000), // adr, adrp
     ];
     if branches.iter().any(|(mask, value)| is(*mask, *value)) {
-        return Some(Cost::Emulated);
+        return Class::Emulated;
     }
     if is(0xffff_f01f, 0xd503_201f) {
         let hint = instruction >> 5 & 0x7f;
-        return STEPPED_HINTS.contains(&hint).then_some(Cost::SingleStepped);
+        return stepped_unless(!STEPPED_HINTS.contains(&hint));
     }
     let refused = [
         (0xfe00_0000, 0xd600_0000), // returns from exceptions, branches that check their address
@@ -51,17 +52,19 @@ fn cost_of(instruction: u32) -> Option<Cost> {
         (0x3b00_0000, 0x1800_0000), // loads relative to the instruction
         (0xffff_0000, 0x0000_0000), // udf
     ];
-    let is_refused = refused.iter().any(|(mask, value)| is(*mask, *value));
-    (!is_refused).then_some(Cost::SingleStepped)
+    stepped_unless(refused.iter().any(|(mask, value)| is(*mask, *value)))
+}
+
+fn stepped_unless(is_refused: bool) -> Class {
+    match is_refused {
+        true => Class::Refused,
+        false => Class::SingleStepped,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn cost(instruction: u32) -> Option<Cost> {
-        decide(&instruction.to_le_bytes()).ok().map(|decision| decision.cost)
-    }
 
     #[test]
     fn how_functions_begin_is_stepped() {
@@ -75,7 +78,7 @@ mod tests {
             0xd53b_d040, // mrs x0, tpidr_el0
         ];
         for instruction in beginnings {
-            assert_eq!(cost(instruction), Some(Cost::SingleStepped), "{instruction:#x}");
+            assert_eq!(classify(instruction), Class::SingleStepped, "{instruction:#x}");
         }
     }
 
@@ -92,7 +95,7 @@ mod tests {
             0x9000_0010, // adrp x16
         ];
         for instruction in branches {
-            assert_eq!(cost(instruction), Some(Cost::Emulated), "{instruction:#x}");
+            assert_eq!(classify(instruction), Class::Emulated, "{instruction:#x}");
         }
     }
 
@@ -112,8 +115,8 @@ mod tests {
             0x0000_0000, // udf #0
         ];
         for instruction in refused {
-            assert_eq!(cost(instruction), None, "{instruction:#x}");
+            assert_eq!(classify(instruction), Class::Refused, "{instruction:#x}");
         }
-        assert!(decide(&[0x1f, 0x20]).is_err(), "half an instruction");
+        assert_eq!(class_of(&[0x1f, 0x20]), None, "half an instruction");
     }
 }

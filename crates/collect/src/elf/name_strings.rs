@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use object::elf;
 
 use super::bytes::u64_at;
+use super::loads_aarch64::{Loaded, Loads, Step};
 use super::unwind::{self, Frame};
 use super::{ElfError, ElfFile};
 use crate::processor::HERE;
@@ -18,6 +19,9 @@ const RELOCATION: usize = 24;
 const LONGEST_NAME: usize = 128;
 /// Bytes of code that are looked at together.
 const BLOCK: usize = 64;
+const IS_AARCH64: bool = cfg!(target_arch = "aarch64");
+/// The two halves of an address lie closer together on aarch64, in bytes.
+const APART: usize = 128;
 
 /// Each name with the functions (virtual addresses) that refer to it.
 pub(super) type References = BTreeMap<String, BTreeSet<u64>>;
@@ -121,26 +125,42 @@ fn scan(
             });
         }
         let range = code.offset..code.offset + code.size;
-        file.source.chunks("code", range, OPERAND, &mut |at, bytes| {
+        let mut meet = |here: u64, target: u64| {
+            if (low..=high).contains(&target)
+                && let (Some(name), Some(frame)) = (targets.get(&target), unwind::enclosing(frames, here))
+            {
+                found.entry((*name).to_owned()).or_default().insert(frame.start);
+            }
+        };
+        let overlap = if IS_AARCH64 { APART } else { OPERAND };
+        file.source.chunks("code", range, overlap, &mut |at, bytes| {
             let base = code.vaddr + (at - code.offset);
+            if IS_AARCH64 {
+                addresses(base, bytes, &mut meet);
+                return ControlFlow::Continue(());
+            }
             for index in candidates(bytes) {
                 let Some(&[_, _, a, b, c, d]) = bytes.get(index..index + OPERAND + 1) else {
                     continue;
                 };
                 let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
                 let here = base + index as u64;
-                let target = (here + OPERAND as u64 + 1).wrapping_add_signed(distance);
-                if target < low || target > high {
-                    continue;
-                }
-                if let (Some(name), Some(frame)) = (targets.get(&target), unwind::enclosing(frames, here)) {
-                    found.entry((*name).to_owned()).or_default().insert(frame.start);
-                }
+                meet(here, (here + OPERAND as u64 + 1).wrapping_add_signed(distance));
             }
             ControlFlow::Continue(())
         })?;
     }
     Ok(())
+}
+
+/// The addresses that code of aarch64 puts into registers, with where it does.
+fn addresses(base: u64, code: &[u8], meet: &mut dyn FnMut(u64, u64)) {
+    Loads::walk(base, code, &mut |_, at, step| {
+        if let Step::Loaded(Loaded::Address(address) | Loaded::Slot(address)) = step {
+            meet(base + at as u64, address);
+        }
+        true
+    });
 }
 
 /// Where an operation that takes an address may begin, with an operand relative to the instruction pointer.

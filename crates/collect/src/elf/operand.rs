@@ -1,6 +1,6 @@
 //! Where an argument of a static probe lies, as its note writes it: `-4@%eax`, `8@-56(%rbp)`, `-8@$7`.
 
-use super::operand_aarch64;
+mod aarch64;
 
 /// A register by its number in machine code: 0 `rax`, 1 `rcx`, … 7 `rdi`, 8 `r8` … 15 `r15`; on aarch64 0 `x0` … 30 `x30`, and
 /// 31 for the stack pointer.
@@ -58,7 +58,7 @@ impl Operand {
             _ => return None,
         };
         let location = match cfg!(target_arch = "aarch64") {
-            true => operand_aarch64::location(place.trim())?,
+            true => aarch64::location(place.trim())?,
             false => location(place.trim())?,
         };
         Some(Operand {
@@ -113,7 +113,7 @@ fn scale(text: &str) -> Option<u8> {
     }
 }
 
-pub(super) fn number_of(text: &str) -> Option<i64> {
+fn number_of(text: &str) -> Option<i64> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     if !digits.starts_with(|first: char| first.is_ascii_digit()) {
         return None;

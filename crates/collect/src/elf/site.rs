@@ -91,7 +91,7 @@ pub enum SiteRefusal {
 /// The first instruction takes no probe and no later one can stand in for it.
 pub fn decide(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
     if IS_AARCH64 {
-        return aarch64::decide(bytes);
+        return decide_fixed(bytes);
     }
     let mut instructions = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
     let first = step(&mut instructions, bytes).ok_or(SiteRefusal::Undecodable)?;
@@ -130,6 +130,16 @@ pub fn decide(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
         previous = next;
     }
     at_entry
+}
+
+/// Of instructions that all have the same size: the first is as good as any.
+fn decide_fixed(bytes: &[u8]) -> Result<Decision, SiteRefusal> {
+    let cost = match aarch64::class_of(bytes).ok_or(SiteRefusal::Undecodable)? {
+        aarch64::Class::Emulated => Cost::Emulated,
+        aarch64::Class::SingleStepped => Cost::SingleStepped,
+        aarch64::Class::Refused => return Err(SiteRefusal::Kind),
+    };
+    Ok(Decision { moved_by: 0, cost })
 }
 
 /// Chooses for the function whose first byte is at the file offset `offset`.
@@ -286,7 +296,7 @@ fn fixed(file: &ElfFile, start: u64, offset: u64) -> Result<Site, SiteRefusal> {
     if !(offset - start).is_multiple_of(aarch64::BYTES as u64) {
         return Err(SiteRefusal::InsideInstruction(offset));
     }
-    let decision = aarch64::decide(&file.source.read_up_to(offset, aarch64::BYTES)?)?;
+    let decision = decide_fixed(&file.source.read_up_to(offset, aarch64::BYTES)?)?;
     Ok(Site {
         offset,
         moved_by: 0,

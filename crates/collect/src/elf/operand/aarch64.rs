@@ -1,6 +1,6 @@
 //! How notes of static probes write places on aarch64: `x0`, `w1`, `[sp, 16]`, `[x0, x1, lsl 3]`, `7`.
 
-use super::operand::{Location, Register, number_of};
+use super::{Location, Register, number_of};
 
 /// The stack pointer, after `x0` to `x30`.
 const STACK: Register = 31;
