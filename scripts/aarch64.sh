@@ -29,7 +29,6 @@ simulated() {
   cp "$release/libcudart.so" "$sim/libcudart.so.13"
   GPUSIM_LINK_DIR=$sim cargo build --release --locked --quiet --target $target -p gpusim
   cp "$release"/gpusim{,-static,-late} "$sim/"
-  $compiler-strip -o "$sim/gpusim-static-stripped" "$sim/gpusim-static"
 }
 
 case ${1:-} in

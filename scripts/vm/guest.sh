@@ -147,7 +147,6 @@ exact 'failing calls' ./gpusim errors 2
 # Several processes on few CPUs: where a kernel lets threads share what is not theirs, counts go astray.
 for _ in 1 2 3 4 5; do exact 'children' ./gpusim fork; done
 exact 'late dlopen' ./gpusim-late
-exact 'the runtime linked in, and stripped' ./gpusim-static-stripped train 2
 watched 'new libraries beside gpuscope' gpusim train 2
 
 echo "$passed passed, $failed failed"

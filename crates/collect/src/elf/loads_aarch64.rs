@@ -1,5 +1,5 @@
 //! Which addresses code of aarch64 puts into registers: `adrp` and `add`, `adr`, and `adrp` and `ldr` of a slot that the dynamic
-//! linker fills.
+//! linker fills. Compilers reach the data of a file from one place in it, its anchor: by another `add`, or `sub`, to that address.
 
 use super::bytes::u32_at;
 
@@ -33,6 +33,11 @@ pub(super) struct Loads {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Loaded(Loaded),
+    /// Another address, from one that was loaded to reach it by.
+    Reached {
+        from: u64,
+        to: u64,
+    },
     /// Calls that address; what registers hold is asked for before the next step.
     Call(u64),
     Other,
@@ -74,6 +79,11 @@ impl Loads {
         let from = (instruction >> 5 & 31) as usize;
         let offset = u64::from(instruction >> 10 & 0xfff);
         let is = |mask: u32, value: u32| instruction & mask == value;
+        if let Some((from, by)) = self.anchor(from, pc, instruction) {
+            let reached = from.wrapping_add(by);
+            self.held[to] = Some((Held::Whole(Loaded::Address(reached)), pc));
+            return Step::Reached { from, to: reached };
+        }
         let held = if is(0x9f00_0000, 0x9000_0000) {
             Some(Held::Page((pc & !0xfff).wrapping_add(distance(instruction) << 12)))
         } else if is(0x9f00_0000, 0x1000_0000) {
@@ -96,6 +106,22 @@ impl Loads {
         match held {
             Some(Held::Whole(loaded)) => Step::Loaded(loaded),
             _ => Step::Other,
+        }
+    }
+
+    /// The address that is added to, and what: of `add` and `sub` of a number of 12 bits, or of those above.
+    fn anchor(&self, register: usize, pc: u64, instruction: u32) -> Option<(u64, u64)> {
+        let offset = u64::from(instruction >> 10 & 0xfff);
+        let by = match instruction & 0xffc0_0000 {
+            0x9100_0000 => offset,
+            0x9140_0000 => offset << 12,
+            0xd100_0000 => offset.wrapping_neg(),
+            0xd140_0000 => (offset << 12).wrapping_neg(),
+            _ => return None,
+        };
+        match self.held(register, pc)? {
+            Loaded::Address(address) => Some((address, by)),
+            Loaded::Slot(_) => None,
         }
     }
 
@@ -154,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_slot_of_the_dynamic_linker_is_told_from_an_address() {
-        // adrp x1, ff000; ldr x1, [x1, #4088]; adr x0, .-4; add x0, x1, #8
+        // adrp x1, 4000; ldr x1, [x1, #4088]; adr x0, .-4; add x0, x1, #8
         let code = bytes(&[0xf000_0001, 0xf947_fc21, 0x10ff_ffe0, 0x9100_2020]);
         let mut loaded = Vec::new();
         Loads::walk(0x1000, &code, &mut |_, _, step| {
@@ -168,6 +194,25 @@ mod tests {
             Step::Other,
         ];
         assert_eq!(loaded, expected);
+    }
+
+    #[test]
+    fn what_is_reached_from_another_address_is_told_with_it() {
+        // adrp x10, 85000; add x12, x10, #0x390; add x13, x12, #0x28; sub x14, x12, #8; add x1, x12, #1, lsl #12
+        let code = bytes(&[0xf000_01ea, 0x910e_414c, 0x9100_a18d, 0xd100_218e, 0x9140_0581]);
+        let mut steps = Vec::new();
+        Loads::walk(0x46c3c, &code, &mut |_, _, step| {
+            steps.push(step);
+            true
+        });
+        let from = 0x85390;
+        let expected = [
+            Step::Loaded(Loaded::Address(from)),
+            Step::Reached { from, to: 0x853b8 },
+            Step::Reached { from, to: 0x85388 },
+            Step::Reached { from, to: 0x86390 },
+        ];
+        assert_eq!(steps[1..], expected);
     }
 
     #[test]

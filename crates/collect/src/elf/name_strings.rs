@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use object::elf;
 
 use super::bytes::u64_at;
+use super::layout::Code;
 use super::loads_aarch64::{Loaded, Loads, Step};
 use super::unwind::{self, Frame};
 use super::{ElfError, ElfFile};
@@ -19,7 +20,6 @@ const RELOCATION: usize = 24;
 const LONGEST_NAME: usize = 128;
 /// Bytes of code that are looked at together.
 const BLOCK: usize = 64;
-const IS_AARCH64: bool = cfg!(target_arch = "aarch64");
 /// The two halves of an address lie closer together on aarch64, in bytes.
 const APART: usize = 128;
 
@@ -39,7 +39,10 @@ pub(super) fn references(file: &ElfFile) -> Result<References, ElfError> {
     }
     let frames = unwind::frames(file)?;
     let mut found = References::new();
-    scan(file, &targets, &frames, &mut found)?;
+    match cfg!(target_arch = "aarch64") {
+        true => scan_aarch64(file, &targets, &frames, &mut found)?,
+        false => scan(file, &targets, &frames, &mut found)?,
+    }
     Ok(found)
 }
 
@@ -117,35 +120,23 @@ fn scan(
         return Ok(());
     };
     for code in &file.layout.code {
-        if code.size > TEXT_LIMIT {
-            return Err(ElfError::TooLarge {
-                what: "code",
-                size: code.size,
-                limit: TEXT_LIMIT,
-            });
-        }
+        check_size(code)?;
         let range = code.offset..code.offset + code.size;
-        let mut meet = |here: u64, target: u64| {
-            if (low..=high).contains(&target)
-                && let (Some(name), Some(frame)) = (targets.get(&target), unwind::enclosing(frames, here))
-            {
-                found.entry((*name).to_owned()).or_default().insert(frame.start);
-            }
-        };
-        let overlap = if IS_AARCH64 { APART } else { OPERAND };
-        file.source.chunks("code", range, overlap, &mut |at, bytes| {
+        file.source.chunks("code", range, OPERAND, &mut |at, bytes| {
             let base = code.vaddr + (at - code.offset);
-            if IS_AARCH64 {
-                addresses(base, bytes, &mut meet);
-                return ControlFlow::Continue(());
-            }
             for index in candidates(bytes) {
                 let Some(&[_, _, a, b, c, d]) = bytes.get(index..index + OPERAND + 1) else {
                     continue;
                 };
                 let distance = i64::from(i32::from_le_bytes([a, b, c, d]));
                 let here = base + index as u64;
-                meet(here, (here + OPERAND as u64 + 1).wrapping_add_signed(distance));
+                let target = (here + OPERAND as u64 + 1).wrapping_add_signed(distance);
+                if target < low || target > high {
+                    continue;
+                }
+                if let (Some(name), Some(frame)) = (targets.get(&target), unwind::enclosing(frames, here)) {
+                    found.entry((*name).to_owned()).or_default().insert(frame.start);
+                }
             }
             ControlFlow::Continue(())
         })?;
@@ -153,14 +144,54 @@ fn scan(
     Ok(())
 }
 
-/// The addresses that code of aarch64 puts into registers, with where it does.
-fn addresses(base: u64, code: &[u8], meet: &mut dyn FnMut(u64, u64)) {
-    Loads::walk(base, code, &mut |_, at, step| {
-        if let Step::Loaded(Loaded::Address(address) | Loaded::Slot(address)) = step {
-            meet(base + at as u64, address);
+/// Names whose addresses functions of aarch64 put into registers, but for those from which they reach others.
+fn scan_aarch64(
+    file: &ElfFile,
+    targets: &HashMap<u64, &str>,
+    frames: &[Frame],
+    found: &mut References,
+) -> Result<(), ElfError> {
+    let (mut loaded, mut anchors) = (BTreeSet::new(), BTreeSet::new());
+    for code in &file.layout.code {
+        check_size(code)?;
+        let range = code.offset..code.offset + code.size;
+        file.source.chunks("code", range, APART, &mut |at, bytes| {
+            let base = code.vaddr + (at - code.offset);
+            Loads::walk(base, bytes, &mut |_, at, step| {
+                let (target, from) = match step {
+                    Step::Loaded(Loaded::Address(address) | Loaded::Slot(address)) => (address, None),
+                    Step::Reached { from, to } => (to, Some(from)),
+                    Step::Call(_) | Step::Other => return true,
+                };
+                let known = |address: &u64| targets.contains_key(address);
+                if (known(&target) || from.is_some_and(|from| known(&from)))
+                    && let Some(frame) = unwind::enclosing(frames, base + at as u64)
+                {
+                    loaded.insert((frame.start, target));
+                    anchors.extend(from.map(|from| (frame.start, from)));
+                }
+                true
+            });
+            ControlFlow::Continue(())
+        })?;
+    }
+    for (function, target) in loaded.difference(&anchors) {
+        if let Some(name) = targets.get(target) {
+            found.entry((*name).to_owned()).or_default().insert(*function);
         }
-        true
-    });
+    }
+    Ok(())
+}
+
+fn check_size(code: &Code) -> Result<(), ElfError> {
+    if code.size > TEXT_LIMIT {
+        return Err(ElfError::TooLarge {
+            what: "code",
+            size: code.size,
+            limit: TEXT_LIMIT,
+        });
+    }
+    Ok(())
 }
 
 /// Where an operation that takes an address may begin, with an operand relative to the instruction pointer.
