@@ -2,6 +2,7 @@
 # aarch64.sh - gpuscope and the simulated CUDA for aarch64, and what they do on its kernels, which QEMU emulates.
 # usage: aarch64.sh build      into target/aarch64/
 #        aarch64.sh test       builds, and runs scripts/vm/guest.sh on KERNELS (default: 6.12)
+#        aarch64.sh platforms  builds, and writes its table of docs/platforms.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=aarch64-unknown-linux-gnu compiler=aarch64-linux-gnu out=$PWD/target/aarch64
@@ -37,5 +38,13 @@ case ${1:-} in
     scripts/setup.sh aarch64; build
     ARCH=arm64 KERNELS=${KERNELS:-6.12} LIMIT=${LIMIT:-900} scripts/vm/matrix.sh scripts/vm/guest.sh \
       "$out/gpuscope" scripts/vm/refused.sh scripts/vm/summary.sh "$out"/sim/gpusim* "$out"/sim/lib*.so.* ;;
-  *) sed -n '2,4s/^# //p' "$0" >&2; exit 2 ;;
+  platforms)
+    scripts/setup.sh aarch64; build
+    . scripts/debian.sh
+    DEBIAN_ARCH=arm64 debian_packages bookworm "$out/debian" util-linux libcap-ng0
+    for package in "$out"/debian/debs/*.deb; do dpkg-deb -x "$package" "$out/debian/root"; done
+    rm -rf "$out/debian/lib"; cp -rL /usr/$compiler/lib "$out/debian/lib"
+    cp -L "$out"/debian/root/usr/lib/$compiler/libcap-ng.so.0 "$out/debian/lib/"
+    LIBRARIES=$out/debian/lib SETPRIV=$out/debian/root/usr/bin/setpriv ARCH=arm64 scripts/vm/platforms.sh ;;
+  *) sed -n '2,5s/^# //p' "$0" >&2; exit 2 ;;
 esac

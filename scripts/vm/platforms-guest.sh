@@ -104,7 +104,7 @@ for rights in root two none; do
   if ./gpuscope preload >/dev/null 2>$d/err; then
     PREFIX='./gpuscope preload --'; watches ' (preloaded)'
   else
-    judge "what gpuscope preload starts" 1 ''
+    judge preload 1 ''
   fi
   serves
 done

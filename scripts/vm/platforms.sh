@@ -2,7 +2,7 @@
 # platforms.sh - try what each command does on several kernels, as root, with two capabilities, and with none, and write the
 # table of docs/platforms.md out of that. Needs target/release/gpuscope and sim/out.
 # usage: platforms.sh [--table]     --table: of what the last run said, without another one
-# ARCH=arm64: of aarch64, out of target/aarch64 (scripts/aarch64.sh build), with SETPRIV and LIBRARIES of it
+# ARCH=arm64: of aarch64, as `scripts/aarch64.sh platforms` calls it
 # KERNELS="5.10 6.1 6.12 newest": which Debian kernels; columns of others stay as they are, or none do where nothing is said
 set -euo pipefail
 cd "$(dirname "$0")/../.."
