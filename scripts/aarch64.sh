@@ -1,7 +1,7 @@
 #!/bin/bash
 # aarch64.sh - gpuscope and the simulated CUDA for aarch64, and what they do on its kernels, which QEMU emulates.
 # usage: aarch64.sh build      into target/aarch64/
-#        aarch64.sh test       builds, and runs scripts/vm/guest.sh on KERNELS (default: 6.12)
+#        aarch64.sh test       builds, and runs scripts/vm/{arguments-,}guest.sh on KERNELS (default: 6.12)
 #        aarch64.sh platforms  builds, and writes its table of docs/platforms.md
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +20,14 @@ build() {
   (cd sim && simulated)
 }
 
+# With landing pads and signed return addresses, as distributions build for newer processors.
+arguments() {
+  local to=$out/arguments options="-O2 -Wall -Wextra -mbranch-protection=standard"
+  mkdir -p "$to"
+  $compiler-gcc $options -fPIC -shared -nostartfiles -Wl,-z,force-bti -o "$to/libmine.so" tests/vm/arguments/mine.c
+  $compiler-gcc $options -o "$to/arguments" tests/vm/arguments/main.c -L"$to" -lmine -Wl,-rpath,"\$ORIGIN"
+}
+
 # As sim/build.sh does it, without what is read of x86-64's instructions.
 simulated() {
   export RUSTFLAGS="-Cforce-frame-pointers=yes -Cforce-unwind-tables=yes" CC=$compiler-gcc
@@ -36,7 +44,10 @@ case ${1:-} in
   build) scripts/setup.sh aarch64; build ;;
   test)
     scripts/setup.sh aarch64; build
-    ARCH=arm64 KERNELS=${KERNELS:-6.12} LIMIT=${LIMIT:-900} scripts/vm/matrix.sh scripts/vm/guest.sh \
+    arguments
+    export ARCH=arm64 KERNELS=${KERNELS:-6.12} LIMIT=${LIMIT:-900}
+    scripts/vm/matrix.sh scripts/vm/arguments-guest.sh "$out/gpuscope" "$out"/arguments/* tests/vm/arguments/hooks.toml
+    scripts/vm/matrix.sh scripts/vm/guest.sh \
       "$out/gpuscope" scripts/vm/refused.sh scripts/vm/summary.sh "$out"/sim/gpusim* "$out"/sim/lib*.so.* ;;
   platforms)
     scripts/setup.sh aarch64; build
