@@ -9,6 +9,8 @@ target=aarch64-unknown-linux-gnu compiler=aarch64-linux-gnu out=$PWD/target/aarc
 
 build() {
   RUSTC=$(scripts/release/rust.sh)
+  # linking it as it is handed out takes longer than all that it is tried on
+  export CARGO_PROFILE_RELEASE_LTO=${CARGO_PROFILE_RELEASE_LTO:-false}
   export RUSTC CARGO_INCREMENTAL=0 CARGO_TARGET_DIR=$out/cargo
   export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$compiler-gcc
   export CC_aarch64_unknown_linux_gnu=$compiler-gcc AR_aarch64_unknown_linux_gnu=$compiler-ar
