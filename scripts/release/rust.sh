@@ -11,28 +11,22 @@ if [ -n "$(find "$("$rustc" --print target-libdir --target $target)" -name 'libs
 fi
 to=$PWD/target/tools/rust-aarch64
 if [ ! -x "$to/rustc" ]; then
-  key=/usr/share/keyrings/debian-archive-keyring.gpg
-  for need in apt-get dpkg-deb $key; do
-    command -v $need >/dev/null || [ -e $need ] || {
+  . scripts/debian.sh
+  for need in apt-get dpkg-deb "$debian_key"; do
+    command -v "$need" >/dev/null || [ -e "$need" ] || {
       echo "rust.sh: no standard library of Rust for aarch64, and no $need to get Debian's" >&2
       echo "hint: rustup target add $target" >&2
       exit 1
     }
   done
-  rm -rf "$to"; mkdir -p "$to"/apt/{lists,cache/archives}/partial "$to"/{debs,root}
-  # from the first release of Debian whose Rust is not older than ours
-  echo "deb [arch=amd64,arm64 signed-by=$key] http://deb.debian.org/debian forky main" >"$to/apt/list"
-  cat >"$to/apt/conf" <<C
-Dir::Etc::sourcelist "$to/apt/list"; Dir::Etc::sourceparts "-"; Dir::State::lists "$to/apt/lists"; Dir::State::status "/dev/null";
-Dir::Cache "$to/apt/cache"; APT::Sandbox::User "root"; APT::Architecture "amd64"; APT::Architectures { "amd64"; "arm64"; };
-Acquire::Languages "none";
-C
-  export APT_CONFIG=$to/apt/conf
-  apt-get -qq update >&2
-  # the compiler, what it is linked with, and the standard library for both
-  mapfile -t needed < <(apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces --no-enhances \
-    libstd-rust-dev | grep -E '^[a-z0-9]' | grep -v ':')
-  (cd "$to/debs" && apt-get -qq download rustc "${needed[@]}" libstd-rust-dev:arm64 >&2)
+  rm -rf "$to"
+  # the first release of Debian whose Rust is not older than ours: the compiler, what it is linked with, the libraries for both
+  debian_packages forky "$to" rustc >&2
+  mapfile -t needed < <(APT_CONFIG=$to/apt/apt.conf apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts \
+    --no-breaks --no-replaces --no-enhances libstd-rust-dev | grep -E '^[a-z0-9]' | grep -v ':')
+  debian_packages forky "$to" "${needed[@]}" >&2
+  DEBIAN_ARCH=arm64 debian_packages forky "$to" libstd-rust-dev >&2
+  mkdir "$to/root"
   for package in "$to"/debs/*.deb; do dpkg-deb -x "$package" "$to/root"; done
   rm -rf "$to/debs" "$to/apt"
   # its own C library: this system's may be older

@@ -7,6 +7,7 @@ use crate::inside::{self, standby, standby::Standby};
 use crate::probe::machine::coverage::{self, Coverage};
 use crate::probe::machine::mapped::MappedLibrary;
 use crate::probe::machine::{self, Check, State};
+use crate::refusal::hint_apart;
 use crate::text::quantity::escaped;
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, Result};
@@ -87,14 +88,14 @@ fn inside_check() -> Check {
         ),
         Err(error) => {
             let said = error.to_string();
-            let (why, hint) = said.split_once("\nhint: ").unwrap_or((&said, USUAL_CURE));
+            let (why, hint) = hint_apart(&said);
             Check::missing(
                 NAME,
                 format!(
                     "what is started cannot be traced from inside: {}",
                     why.replace('\n', "; ")
                 ),
-                hint.to_owned(),
+                hint.unwrap_or(USUAL_CURE),
             )
         }
     }

@@ -12,6 +12,8 @@ pub(crate) struct Processor {
     pub name: &'static str,
     /// `e_machine` of its files.
     pub machine: u16,
+    /// As filters of system calls are told of it, `AUDIT_ARCH_…`.
+    pub audit: u32,
     /// The file of glibc's dynamic linker.
     pub linker: &'static str,
     /// Where dynamic linkers lie.
@@ -58,6 +60,7 @@ macro_rules! driver_libraries {
 pub(crate) const HERE: Processor = Processor {
     name: "x86-64",
     machine: elf::EM_X86_64,
+    audit: 0xc000_003e,
     linker: "ld-linux-x86-64.so.2",
     linkers: [
         "/lib64/ld-linux-x86-64.so.2",
@@ -75,6 +78,7 @@ pub(crate) const HERE: Processor = Processor {
 pub(crate) const HERE: Processor = Processor {
     name: "aarch64",
     machine: elf::EM_AARCH64,
+    audit: 0xc000_00b7,
     linker: "ld-linux-aarch64.so.1",
     linkers: [
         "/lib/ld-linux-aarch64.so.1",

@@ -25,10 +25,25 @@ pub fn message(error: &anyhow::Error) -> String {
     what.join(": ") + &hints
 }
 
+/// What is said of one cause, and its hint.
+#[must_use]
+pub fn hint_apart(said: &str) -> (&str, Option<&str>) {
+    match said.split_once("\nhint: ") {
+        Some((what, hint)) => (what, Some(hint)),
+        None => (said, None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use anyhow::{Context, anyhow};
+
+    #[test]
+    fn a_hint_is_told_from_what_it_cures() {
+        assert_eq!(hint_apart("no space\nhint: free some"), ("no space", Some("free some")));
+        assert_eq!(hint_apart("no\nspace"), ("no\nspace", None));
+    }
 
     #[test]
     fn hints_come_after_the_last_cause() {

@@ -8,7 +8,7 @@ use crate::inside;
 use crate::inside::standby::{self, Standby};
 use crate::model::summary::Chosen;
 use crate::probe::{EnginePlace, machine};
-use crate::refusal::Usage;
+use crate::refusal::{Usage, hint_apart};
 use crate::tracer::Scope;
 use anyhow::{Result, bail};
 use std::ffi::OsStr;
@@ -164,7 +164,7 @@ fn of_command(refused: Option<&'static str>, need: Need) -> Result<Place> {
     match (need.impossible, need.hindrance, refused) {
         (Some(why), _, Some(refused)) => bail!("{refused}, and from inside: {why}"),
         (Some(said), _, None) => {
-            let why = said.split_once("\nhint: ").map_or(said.as_str(), |(why, _)| why);
+            let (why, _) = hint_apart(&said);
             Ok(Place::kernel(format!("nothing can be loaded into programs: {why}")))
         }
         (None, Some(why), None) => Ok(Place::kernel(why)),

@@ -1,5 +1,6 @@
 //! The page for people: what is seen, what is missing, and where the rest is. It needs nothing from any network.
 
+use crate::refusal::hint_apart;
 use crate::serve::display::kernels::busiest;
 use crate::serve::{Scrape, Stuck};
 use crate::text::quantity::count;
@@ -68,9 +69,9 @@ fn missing(page: &mut String, scrape: &Scrape, stuck: Option<Stuck>) {
     }
     page.push_str("<section class=\"missing\">\n<h2>Not seen</h2>\n<ul>\n");
     for sentence in stuck.iter().chain(&scrape.status.missing) {
-        let (what, cure) = sentence.split_once("\nhint: ").unwrap_or((sentence, ""));
+        let (what, cure) = hint_apart(sentence);
         let _ = write!(page, "<li>{}", Text(what));
-        if !cure.is_empty() {
+        if let Some(cure) = cure {
             let _ = write!(page, "<small>{}</small>", Text(cure));
         }
         page.push_str("</li>\n");

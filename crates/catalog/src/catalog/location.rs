@@ -75,6 +75,22 @@ pub enum Loc {
     },
 }
 
+impl Loc {
+    /// What begins with the word of that number, and is `bytes` long.
+    pub(super) fn of_word(word: u16, bytes: u8) -> Self {
+        match word.checked_sub(Convention::SystemV.registers()) {
+            None => Self::Reg {
+                index: word as u8,
+                bytes,
+            },
+            Some(past) => Self::Stack {
+                offset: (past + 1) * 8,
+                bytes: bytes.into(),
+            },
+        }
+    }
+}
+
 /// How an argument travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
@@ -130,31 +146,21 @@ impl Lowering {
     }
 
     fn register(&mut self, bytes: u8) -> Loc {
-        let word = self.register;
         self.register += 1;
-        match word.checked_sub(Convention::SystemV.registers()) {
-            None => Loc::Reg {
-                index: word as u8,
-                bytes,
-            },
-            Some(past) => Loc::Stack {
-                offset: (past + 1) * 8,
-                bytes: u16::from(bytes),
-            },
-        }
+        Loc::of_word(self.register - 1, bytes)
     }
 
     fn registers(&mut self, bytes: u16) -> Option<Loc> {
         let word = self.register;
         self.register += 2;
-        if let Some(past) = word.checked_sub(Convention::SystemV.registers()) {
-            let offset = (past + 1) * 8;
-            return Some(Loc::Stack { offset, bytes });
+        let bytes = u8::try_from(bytes).ok()?;
+        match Loc::of_word(word, bytes) {
+            Loc::Reg { index: first, .. } => Some(Loc::Regs {
+                first,
+                bytes: [8, bytes - 8],
+            }),
+            past_registers => Some(past_registers),
         }
-        Some(Loc::Regs {
-            first: u8::try_from(word).ok()?,
-            bytes: [8, u8::try_from(bytes - 8).ok()?],
-        })
     }
 
     fn push(&mut self, bytes: u16) -> Option<Loc> {

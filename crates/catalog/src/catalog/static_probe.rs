@@ -8,8 +8,6 @@ use super::site::{SiteKind, check_tracepoint};
 
 /// As many as `sys/sdt.h` can write.
 const MOST_ARGS: u16 = 12;
-/// Words that are shown as registers; those after them are shown as words of the stack.
-const REGISTERS: u16 = 6;
 
 /// The name of what a row is about, and what that is.
 ///
@@ -86,13 +84,6 @@ pub(super) fn place(written: &Written, index: u16) -> Result<Loc, String> {
 pub(super) fn word(index: u16, bytes: u8) -> Result<Loc, String> {
     match index {
         MOST_ARGS.. => Err(format!("at most {MOST_ARGS} arguments can be read here")),
-        REGISTERS.. => Ok(Loc::Stack {
-            offset: (index - REGISTERS + 1) * 8,
-            bytes: bytes.into(),
-        }),
-        _ => Ok(Loc::Reg {
-            index: u8::try_from(index).unwrap_or_default(),
-            bytes,
-        }),
+        _ => Ok(Loc::of_word(index, bytes)),
     }
 }

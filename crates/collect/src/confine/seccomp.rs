@@ -3,12 +3,8 @@
 //!
 //! A list of what is refused, not of what is allowed: the C library's own calls change from version to version.
 
+use crate::processor::HERE;
 use libc::{sock_filter, sock_fprog};
-
-#[cfg(target_arch = "x86_64")]
-const MACHINE: u32 = 0xC000_003E;
-#[cfg(target_arch = "aarch64")]
-const MACHINE: u32 = 0xC000_00B7;
 
 /// Those with a number on every machine.
 const REFUSED: &[libc::c_long] = &[
@@ -121,7 +117,7 @@ fn program() -> Vec<sock_filter> {
     let refuse = step(RETURN, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0, 0);
     let mut program = vec![
         step(LOAD, ARCHITECTURE, 0, 0),
-        step(IF_EQUAL, MACHINE, 1, 0),
+        step(IF_EQUAL, HERE.audit, 1, 0),
         refuse,
         step(LOAD, NUMBER, 0, 0),
         step(IF_AT_LEAST, FOREIGN, 0, 1),

@@ -3,8 +3,8 @@
 
 use super::bytes::u32_at;
 
-/// How far apart the two halves of an address lie, and how long a register is taken to hold one, in instructions.
-const APART: u64 = 32;
+/// How far apart the two halves of an address lie, and how long a register is taken to hold one, in bytes.
+pub(super) const REACH: usize = 128;
 const BYTES: u64 = 4;
 /// Registers that a call may change.
 const SCRATCH: usize = 19;
@@ -71,7 +71,7 @@ impl Loads {
 
     fn recent(&self, number: usize, pc: u64) -> Option<Held> {
         let (held, at) = (*self.held.get(number)?)?;
-        (pc.wrapping_sub(at) <= APART * BYTES).then_some(held)
+        (pc.wrapping_sub(at) <= REACH as u64).then_some(held)
     }
 
     fn step(&mut self, pc: u64, instruction: u32) -> Step {
@@ -97,8 +97,8 @@ impl Loads {
         } else if is(0xffe0_ffe0, 0xaa00_03e0) {
             self.recent((instruction >> 16 & 31) as usize, pc)
         } else if is(0xfc00_0000, 0x9400_0000) {
-            let words = i64::from(instruction << 6).wrapping_shl(32) >> 36;
-            return Step::Call(pc.wrapping_add((words & !3).cast_unsigned()));
+            let words = i64::from((instruction << 6).cast_signed() >> 6);
+            return Step::Call(pc.wrapping_add_signed(words * 4));
         } else {
             return Step::Other;
         };

@@ -10,7 +10,7 @@ use object::elf;
 
 use super::bytes::u64_at;
 use super::layout::Code;
-use super::loads_aarch64::{Loaded, Loads, Step};
+use super::loads_aarch64::{Loaded, Loads, REACH, Step};
 use super::unwind::{self, Frame};
 use super::{ElfError, ElfFile};
 use crate::processor::HERE;
@@ -20,8 +20,6 @@ const RELOCATION: usize = 24;
 const LONGEST_NAME: usize = 128;
 /// Bytes of code that are looked at together.
 const BLOCK: usize = 64;
-/// The two halves of an address lie closer together on aarch64, in bytes.
-const APART: usize = 128;
 
 /// Each name with the functions (virtual addresses) that refer to it.
 pub(super) type References = BTreeMap<String, BTreeSet<u64>>;
@@ -155,7 +153,7 @@ fn scan_aarch64(
     for code in &file.layout.code {
         check_size(code)?;
         let range = code.offset..code.offset + code.size;
-        file.source.chunks("code", range, APART, &mut |at, bytes| {
+        file.source.chunks("code", range, REACH, &mut |at, bytes| {
             let base = code.vaddr + (at - code.offset);
             Loads::walk(base, bytes, &mut |_, at, step| {
                 let (target, from) = match step {

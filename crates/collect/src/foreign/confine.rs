@@ -1,5 +1,6 @@
 //! Takes from a process what reading hostile bytes needs not: rights, files, memory, time, and most of the kernel.
 
+use crate::processor::HERE;
 use std::io;
 
 /// Address space: what is read at most, several times over, and the program itself.
@@ -125,11 +126,6 @@ fn filter() -> io::Result<()> {
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const THIRD_ARGUMENT: u32 = 32;
-/// `AUDIT_ARCH_X86_64`, `AUDIT_ARCH_AARCH64`.
-const HERE: u32 = match cfg!(target_arch = "aarch64") {
-    true => 0xc000_00b7,
-    false => 0xc000_003e,
-};
 
 fn program() -> Vec<libc::sock_filter> {
     let load = |at| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
@@ -138,7 +134,7 @@ fn program() -> Vec<libc::sock_filter> {
     let refuse = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     let mut program = vec![
         load(ARCHITECTURE),
-        jump(libc::BPF_JEQ, HERE, 1, 0),
+        jump(libc::BPF_JEQ, HERE.audit, 1, 0),
         give(libc::SECCOMP_RET_KILL_PROCESS),
         load(NUMBER),
     ];

@@ -41,19 +41,6 @@ std::arch::global_asm!(
     "mov rax, rdi",
     "ret",
     ".size gpuscope_nop_target, . - gpuscope_nop_target",
-    // as much code as the first cache of code holds twice over: a jump in each line
-    ".balign 64",
-    ".globl gpuscope_much_code",
-    ".hidden gpuscope_much_code",
-    ".type gpuscope_much_code, @function",
-    "gpuscope_much_code:",
-    ".rept 1023",
-    "jmp 2f",
-    ".balign 64",
-    "2:",
-    ".endr",
-    "ret",
-    ".size gpuscope_much_code, . - gpuscope_much_code",
 );
 
 #[cfg(target_arch = "aarch64")]
@@ -73,13 +60,30 @@ std::arch::global_asm!(
     "nop",
     "ret",
     ".size gpuscope_nop_target, . - gpuscope_nop_target",
+);
+
+#[cfg(not(target_arch = "aarch64"))]
+macro_rules! jump {
+    () => {
+        "jmp 2f"
+    };
+}
+#[cfg(target_arch = "aarch64")]
+macro_rules! jump {
+    () => {
+        "b 2f"
+    };
+}
+
+// As much code as the first cache of code holds twice over: a jump in each line.
+std::arch::global_asm!(
     ".balign 64",
     ".globl gpuscope_much_code",
     ".hidden gpuscope_much_code",
     ".type gpuscope_much_code, @function",
     "gpuscope_much_code:",
     ".rept 1023",
-    "b 2f",
+    jump!(),
     ".balign 64",
     "2:",
     ".endr",
