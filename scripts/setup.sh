@@ -57,7 +57,8 @@ gcc              | gcc              | gcc
 python3          | python3          | python3
 /usr/share/keyrings/debian-archive-keyring.gpg | debian-archive-keyring | debian-keyring'
 aarch64='
-aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu libc6-dev-arm64-cross | gcc-aarch64-linux-gnu
+aarch64-linux-gnu-gcc | gcc-aarch64-linux-gnu | gcc-aarch64-linux-gnu
+/usr/aarch64-linux-gnu/include/stdio.h | libc6-dev-arm64-cross | gcc-aarch64-linux-gnu
 qemu-system-aarch64 | qemu-system-arm | qemu-system-aarch64-core'
 bench='
 bpftrace         | bpftrace         | bpftrace
