@@ -1,7 +1,7 @@
 #!/bin/bash
 # fetch-interpreters.sh - download the CPython versions that tests/real/interpreters.rs reads; nothing is installed.
 # usage: fetch-interpreters.sh DIR
-# result: DIR/3.10 … DIR/3.14: a root directory each, with usr/bin/python3.N and what it needs, as Debian and Ubuntu
+# result: DIR/3.10 … DIR/3.15: a root directory each, with usr/bin/python3.N and what it needs, as Debian and Ubuntu
 #         ship them (stripped, 3.10 and 3.12 of Ubuntu, the others of Debian); run with chroot.
 # Needs apt-get and dpkg-deb; about 300 MB of disk. Exit status 1 when a version cannot be had.
 set -euo pipefail
@@ -61,3 +61,4 @@ interpreter 3.11 bookworm
 interpreter 3.12 noble
 interpreter 3.13 trixie
 interpreter 3.14 sid
+interpreter 3.15 sid libzstd1

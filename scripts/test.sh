@@ -2,7 +2,7 @@
 # test.sh - every test. First those that any user can run, then the ignored ones, which hook programs, as root.
 # Exit status 1 also when a part could not run: a test that did not run has not passed.
 # With GPUSCOPE_LIBRARIES=DIR (see fetch-libraries.sh) NVIDIA's own libraries are read and traced as well.
-# With GPUSCOPE_INTERPRETERS=DIR (see fetch-interpreters.sh) callers in CPython 3.10 to 3.14 are named as well.
+# With GPUSCOPE_INTERPRETERS=DIR (see fetch-interpreters.sh) callers in CPython 3.10 to 3.15 are named as well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/privileged.sh

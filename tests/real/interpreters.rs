@@ -1,4 +1,4 @@
-//! CPython 3.10 to 3.14 as distributions ship them, each in a root directory of its own.
+//! CPython 3.10 to 3.15 as distributions ship them, each in a root directory of its own.
 //!
 //! `scripts/fetch-interpreters.sh DIR`, then `GPUSCOPE_INTERPRETERS=DIR make test`.
 
@@ -73,6 +73,12 @@ fn python_3_14_is_named_to_the_line() {
     assert_named("3.14");
 }
 
+#[test]
+#[ignore = "needs root, BPF and fetched interpreters"]
+fn python_3_15_is_named_to_the_line() {
+    assert_named("3.15");
+}
+
 /// gpuscope runs in the root directory, too: from outside of it, the program would not find the agent.
 const WITHIN: &str = "mount --rbind /proc \"$0/proc\" && mount --rbind /dev \"$0/dev\" && \
      (echo; sleep 2; echo) | chroot \"$0\" /tmp/gpuscope leaks --engine inside --json --top 50 -- \
@@ -115,7 +121,7 @@ fn from_inside(version: &str) -> BTreeSet<Vec<String>> {
 #[test]
 #[ignore = "needs root and fetched interpreters"]
 fn from_inside_each_version_is_named_to_the_line() {
-    for version in ["3.10", "3.11", "3.12", "3.13", "3.14"] {
+    for version in ["3.10", "3.11", "3.12", "3.13", "3.14", "3.15"] {
         assert_eq!(from_inside(version), expected_python(version != "3.10"), "{version}");
     }
 }

@@ -141,7 +141,7 @@ fn layout(memory: &impl Memory, runtime: u64, stated: Option<u64>, name: &str) -
 }
 
 fn unknown((major, minor): Version) -> String {
-    format!("Python {major}.{minor}, whose frames are not known (3.10 to 3.14 are)")
+    format!("Python {major}.{minor}, whose frames are not known (3.10 to 3.15 are)")
 }
 
 /// The version in a file's name: `libpython3.10.so.1.0`, `python3.11`.

@@ -17,6 +17,7 @@ impl Layout {
         let widths: &Widths = match version {
             (3, 13) => &WIDTHS_3_13,
             (3, 14) => &WIDTHS_3_14,
+            (3, 15) => &WIDTHS_3_15,
             _ => return None,
         };
         let table = Published { bytes, widths };
@@ -85,6 +86,27 @@ const WIDTHS_3_14: [(Part, usize); 15] = [
     (Part::Unicode, 4),
 ];
 
+/// `pycore_debug_offsets.h` of 3.15.0.
+const WIDTHS_3_15: [(Part, usize); 17] = [
+    (Part::Runtime, 3),
+    (Part::Interpreter, 16),
+    (Part::Thread, 16),
+    (Part::Other, 1), // item of the stack of exceptions
+    (Part::Frame, 8),
+    (Part::Code, 11),
+    (Part::Object, 2),
+    (Part::Type, 6),
+    (Part::Other, 2), // type on the heap
+    (Part::Other, 3), // tuple
+    (Part::Other, 3), // list
+    (Part::Other, 4), // set
+    (Part::Other, 3), // dict
+    (Part::Other, 2), // float
+    (Part::Other, 3), // int
+    (Part::Bytes, 3),
+    (Part::Unicode, 5),
+];
+
 struct Published<'a> {
     bytes: &'a [u8],
     widths: &'a Widths,
@@ -104,13 +126,15 @@ impl Published<'_> {
     fn layout(&self, version: Version, free_threaded: bool) -> Option<Layout> {
         Some(Layout {
             version,
-            python: self.python()?,
+            python: self.python(version)?,
             code: self.code(version)?,
             text: self.text(version, free_threaded)?,
         })
     }
 
-    fn python(&self) -> Option<Python> {
+    fn python(&self, version: Version) -> Option<Python> {
+        // since 3.15 three words about profiling lie before it
+        let thread_id = if version >= (3, 15) { 8 } else { 5 };
         let frame = |index| self.offset(Part::Frame, index);
         let (previous, code, instruction, owner) = (frame(1)?, frame(2)?, frame(3)?, frame(5)?);
         let end = (previous + 8).max(code + 8).max(instruction + 8).max(owner + 1);
@@ -122,7 +146,7 @@ impl Published<'_> {
             threads_head: self.offset(Part::Interpreter, 3)?,
             thread_next: self.offset(Part::Thread, 2)?,
             thread_frame: self.offset(Part::Thread, 4)?,
-            thread_id: self.offset(Part::Thread, 5)?,
+            thread_id: self.offset(Part::Thread, thread_id)?,
             cframe_frame: ABSENT,
             frame_bytes: end.next_multiple_of(8),
             frame_previous: previous,
@@ -186,15 +210,39 @@ mod tests {
     #[test]
     fn only_versions_whose_offsets_are_known_are_read() {
         assert_eq!(published_version(&published(0x030d_00f0, 80)), Some((3, 13)));
-        assert!(Layout::published(&published(0x030f_00f0, 80)).is_none());
+        assert!(Layout::published(&published(0x0310_00f0, 80)).is_none());
         assert!(Layout::published(b"xdebugpz").is_none());
         assert!(Layout::published(&published(0x030d_00f0, 20)).is_none(), "cut off");
         assert!(Layout::of((3, 9)).is_none() && Layout::of((3, 13)).is_none());
     }
 
+    #[test]
+    fn each_version_has_its_own_order() {
+        let numbered = |hex: u64| {
+            let words = (0..110_u64).flat_map(u64::to_le_bytes);
+            let head = [hex, 0].into_iter().flat_map(u64::to_le_bytes);
+            [COOKIE.to_vec(), head.chain(words).collect()].concat()
+        };
+        let python = |hex, widths: &'static Widths, version| {
+            let bytes = numbered(hex);
+            Published { bytes: &bytes, widths }.python(version).unwrap()
+        };
+        let of = |python: Python| {
+            [
+                python.thread_next,
+                python.thread_frame,
+                python.thread_id,
+                python.frame_previous,
+            ]
+        };
+        assert_eq!(of(python(0x030d_00f0, &WIDTHS_3_13, (3, 13))), [18, 20, 21, 26]);
+        assert_eq!(of(python(0x030e_00f0, &WIDTHS_3_14, (3, 14))), [21, 23, 24, 29]);
+        assert_eq!(of(python(0x030f_00f0, &WIDTHS_3_15, (3, 15))), [21, 23, 27, 37]);
+    }
+
     proptest! {
         #[test]
-        fn any_published_bytes_are_refused_or_fit(mut bytes in proptest::collection::vec(any::<u8>(), 0..1024), minor in 12_u8..16) {
+        fn any_published_bytes_are_refused_or_fit(mut bytes in proptest::collection::vec(any::<u8>(), 0..1024), minor in 12_u8..17) {
             bytes.splice(..bytes.len().min(12), [b"xdebugpy".as_slice(), &[0xf0, 0, minor, 3]].concat());
             if let Some(layout) = Layout::published(&bytes) {
                 prop_assert!(layout.python.frame_bytes <= WINDOW);
