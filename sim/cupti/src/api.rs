@@ -6,6 +6,8 @@ use crate::record::bytes_of;
 use crate::store::{self, Callback, Complete, Request, Timestamp};
 use crate::{driver, faults};
 
+/// CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER.
+const ZEROED_OUT_BUFFERS: u32 = 5;
 const OK: u32 = 0;
 const INVALID_PARAMETER: u32 = 1;
 const MAX_LIMIT_REACHED: u32 = 12;
@@ -146,7 +148,12 @@ pub unsafe extern "C" fn cuptiGetTimestamp(place: *mut u64) -> u32 {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuptiActivitySetAttribute(_attribute: u32, _bytes: *mut usize, _value: *mut c_void) -> u32 {
+pub unsafe extern "C" fn cuptiActivitySetAttribute(attribute: u32, _bytes: *mut usize, value: *mut c_void) -> u32 {
+    if attribute == ZEROED_OUT_BUFFERS {
+        // SAFETY: a byte, for this attribute.
+        let given = unsafe { *value.cast::<u8>() } != 0;
+        store::with(|store| store.given_cleared = given);
+    }
     OK
 }
 

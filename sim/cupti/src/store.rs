@@ -25,6 +25,8 @@ pub struct Store {
     pub subscriber: Option<(Callback, usize)>,
     /// Of the resource domain.
     pub heard: BTreeSet<u32>,
+    /// Whether buffers come cleared: CUPTI does not, then.
+    pub given_cleared: bool,
     /// Of graphs.
     first_nodes: BTreeMap<u32, u64>,
     /// Devices that were told of.
@@ -156,6 +158,7 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
         }
         // SAFETY: the buffer that was just given.
         let room = unsafe { std::slice::from_raw_parts_mut(buffer, bytes) };
+        clear(room);
         let mut used = 0;
         while let Some(ran) = ready.next_if(|ran| used + bytes_of(ran.told.kind) <= bytes) {
             let end = used + bytes_of(ran.told.kind);
@@ -164,6 +167,18 @@ fn hand_over(ready: Vec<Ran>, now: u64, offset: u64, request: Request, complete:
             used = end;
         }
         complete(std::ptr::null_mut(), 0, buffer, bytes, used);
+    }
+}
+
+/// Where CUPTI was told that buffers are cleared, what is in them would be taken for its own: it ends the program.
+fn clear(room: &mut [u8]) {
+    if with(|store| store.given_cleared) {
+        assert!(
+            room.iter().all(|byte| *byte == 0),
+            "gpusim: a buffer that is not cleared"
+        );
+    } else {
+        room.fill(0);
     }
 }
 

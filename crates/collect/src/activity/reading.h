@@ -1,6 +1,8 @@
 /* What CUPTI hands over: buffers of records, each read once and given back. */
 
-/* CUPTI clears each before it uses it, on a thread of the program: 4 MiB take it more than half a millisecond. */
+/* Each is cleared before CUPTI uses it: by us, on CUPTI's own thread, where it takes our word for that (CUPTI_CLEARED_BUFFERS),
+ * else by CUPTI on a thread of the program, which 4 MiB take more than half a millisecond.
+ */
 #define BUFFER_BYTES (512 << 10)
 #define KEPT_BUFFERS 16
 
@@ -18,8 +20,8 @@ static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most)
 
 	for (at = 0; at < KEPT_BUFFERS && !found; at++)
 		found = __atomic_exchange_n(&kept[at], NULL, __ATOMIC_ACQ_REL);
-	if (!found && posix_memalign((void **)&found, 8, BUFFER_BYTES))
-		found = NULL;
+	if (!found)
+		found = calloc(1, BUFFER_BYTES);
 	*buffer = found ? found : spare;
 	*bytes = found ? BUFFER_BYTES : sizeof(spare);
 	*most = 0;
@@ -30,6 +32,7 @@ static void take_back(uint8_t *buffer)
 	uint8_t *none;
 	int at;
 
+	memset(buffer, 0, buffer == spare ? sizeof(spare) : BUFFER_BYTES);
 	if (buffer == spare)
 		return;
 	for (at = 0; at < KEPT_BUFFERS; at++) {
