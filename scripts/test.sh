@@ -10,6 +10,20 @@ scripts/setup.sh test
 sim/build.sh
 (cd sim && cargo test --locked --quiet -p gpusim-common -p gpusim-driver)
 python3 sim/verify.py
+# Built as this user, run as root: cargo prints the test programs.
+programs=$(cargo test --locked --workspace --no-run --message-format=json-render-diagnostics |
+  jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
+# What is promised of many allocations is promised of a release: that is built while tests wait.
+said=$(mktemp)
+why=$(mktemp)
+built=$(mktemp)
+nice -n 19 scripts/build.sh >"$built" 2>&1 &
+release=$!
+trap 'rm -f "$said" "$why" "$built"; [ -z "$release" ] || kill "$release" || true' EXIT
+has_release() {
+  [ -z "$release" ] || wait "$release" || { cat "$built" >&2 && exit 1; }
+  release=
+}
 cargo test --locked --workspace
 
 if ! can_bpf; then
@@ -19,17 +33,10 @@ fi
 # system calls and tracepoints are found there; systemd mounts it, containers and small machines do not
 as_root test -e /sys/kernel/tracing/events || as_root mount -t tracefs tracefs /sys/kernel/tracing ||
   echo "test.sh: tracefs cannot be mounted: tests of system calls will fail" >&2
-# Built as this user, run as root: cargo prints the test programs.
-programs=$(cargo test --locked --workspace --no-run --quiet --message-format=json |
-  jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
-scripts/build.sh # what is promised of many allocations is promised of this one
 # Most of a test is waiting for the kernel to let go of probes.
 together=$((2 * $(nproc)))
 # These trace the whole machine, fill it, or judge time: nobody may be beside them.
 alone=(cost:: findings:: gpu_windows:: held:: idle:: kept:: overrun:: scale:: trace_all_)
-said=$(mktemp)
-why=$(mktemp)
-trap 'rm -f "$said" "$why"' EXIT
 # Of each test that failed, the beginning of what it said, and what was compared.
 of_failures() {
   awk '/^failures:$/ { within = 1 } /^---- .* stdout ----$/ { left = 20 } within && (left-- > 0 || /^ *(left|right): /) { print substr($0, 1, 600) }' "$1"
@@ -64,13 +71,16 @@ while read -r name program; do
   running "$name: the tests that need root"
   if [ "$name" = trace ]; then
     ignored "$program" --test-threads=$together "${alone[@]/#/--skip=}"
+    has_release
     ignored "$program" --test-threads=1 "${alone[@]}"
     running "$name: from inside, most of it without rights"
     inside "$program"
   else
+    [ "$name" != serve ] || has_release
     ignored "$program" --test-threads=1 --skip=libraries::
   fi
 done <<<"$programs"
+has_release
 running "torture, old C libraries"
 scripts/torture.sh short || failed+=" torture"
 scripts/old-glibc.sh || failed+=" old-glibc"
