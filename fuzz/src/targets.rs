@@ -1,5 +1,6 @@
 //! What there is to fuzz, and how much memory reading it may take.
 
+mod aarch64;
 mod activity;
 mod agent;
 mod cgroup;
@@ -121,6 +122,7 @@ fn text(bytes: &[u8], run: fn(&str)) {
 }
 
 targets! {
+    aarch64(bytes, 1024, USUAL),
     activity(bytes, 4096, USUAL),
     agent(bytes, 4096, AGENT),
     cgroup(bytes, 4096, USUAL),

@@ -65,7 +65,13 @@ pub unsafe extern "C" fn cuptiSubscribe(place: *mut usize, callback: Callback, o
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiUnsubscribe(_subscriber: usize) -> u32 {
-    store::with(|store| store.subscriber = None);
+    store::with(|store| {
+        assert!(
+            !store.given_cleared,
+            "gpusim: whoever subscribes next does not know that buffers must be cleared"
+        );
+        store.subscriber = None;
+    });
     OK
 }
 

@@ -56,8 +56,19 @@ static void hear_of_streams(uint32_t heard)
 	cupti.enable_callback(heard, subscriber, CUPTI_DOMAIN_RESOURCE, CUPTI_STREAM_CREATED);
 }
 
+/* Whether what buffers hold when CUPTI gets them is nothing. */
+static void say_cleared(uint8_t cleared)
+{
+	size_t bytes = sizeof(cleared);
+
+	if (cupti.set_attribute)
+		cupti.set_attribute(CUPTI_CLEARED_BUFFERS, &bytes, &cleared);
+}
+
+/* Whoever asks CUPTI next in this process hands it buffers as it always has. */
 static void stop_asking(void)
 {
+	say_cleared(0);
 	disable_kinds();
 	cupti.disable(CUPTI_KIND_OVERHEAD);
 	cupti.disable(CUPTI_KIND_DEVICE);
@@ -190,18 +201,13 @@ static int start_thread(void *(*run)(void *))
 	return failed;
 }
 
-/* Less memory of the device: buffers of a megabyte, of which CUPTI takes as many as it needs. And less time of the program's
- * threads: ours are cleared when they are handed over.
- */
+/* Less memory of the device: buffers of a megabyte, of which CUPTI takes as many as it needs. */
 static void keep_small(void)
 {
-	size_t bytes = sizeof(size_t), device_buffer = 1 << 20, flag = sizeof(uint8_t);
-	uint8_t cleared = 1;
+	size_t bytes = sizeof(size_t), device_buffer = 1 << 20;
 
-	if (cupti.set_attribute) {
+	if (cupti.set_attribute)
 		cupti.set_attribute(CUPTI_DEVICE_BUFFER_SIZE, &bytes, &device_buffer);
-		cupti.set_attribute(CUPTI_CLEARED_BUFFERS, &flag, &cleared);
-	}
 	if (cupti.set_thread_id_type)
 		cupti.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
 }
@@ -223,6 +229,7 @@ static int ask(uint32_t *step)
 		return error;
 	set_clock();
 	keep_small();
+	say_cleared(1);
 	hear_of_streams(1);
 	return ask_for_kinds(step);
 }

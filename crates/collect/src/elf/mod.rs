@@ -19,6 +19,8 @@ mod extent;
 mod file;
 mod foreign;
 mod function;
+#[cfg(any(test, fuzzing))]
+pub mod hostile;
 mod instruction;
 mod kernel_stubs;
 mod layout;

@@ -2,6 +2,9 @@
 
 mod aarch64;
 
+#[cfg(any(test, fuzzing))]
+pub(super) use aarch64::location as of_aarch64;
+
 /// A register by its number in machine code: 0 `rax`, 1 `rcx`, … 7 `rdi`, 8 `r8` … 15 `r15`; on aarch64 0 `x0` … 30 `x30`, and
 /// 31 for the stack pointer.
 pub type Register = u8;

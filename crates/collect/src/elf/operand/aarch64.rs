@@ -7,7 +7,7 @@ const STACK: Register = 31;
 const LAST: Register = 30;
 
 /// `None`: no register, no address and no number; or an index that is no whole register.
-pub(super) fn location(text: &str) -> Option<Location> {
+pub(in crate::elf) fn location(text: &str) -> Option<Location> {
     if let Some(inside) = text.strip_prefix('[') {
         return memory(inside.strip_suffix(']')?);
     }
