@@ -2,9 +2,10 @@
 //!
 //! usage: overhead FOLDER [OUTPUT.md]. FOLDER holds `hammer`, `libcudart.so.13` (target.c), `gpuscope` and the
 //! simulated CUDA in `sim`. Each part adds tables; those of a region replace what stands between its markers in OUTPUT.md.
-//! `OVERHEAD_PART=calls|sites|starts|format|live|idle|record|serve` runs one part only; what is not all of a region is not written.
+//! `OVERHEAD_PART=calls|cold|sites|starts|format|live|idle|record|serve` runs one part only; what is not all of a region is not written.
 //! `OVERHEAD_ROUNDS=3` has calls, sites, starts and live make few rounds, to see that they work; nothing is written then either.
 
+mod cold;
 mod exporter;
 mod format;
 mod hammer;
@@ -85,6 +86,7 @@ const REGIONS: &[(&str, &[(&str, Part)])] = &[
         "trace",
         &[
             ("calls", rounds::run),
+            ("cold", cold::run),
             ("sites", sites::run),
             ("starts", starts::run),
             ("format", format::run),

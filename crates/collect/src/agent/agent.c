@@ -66,7 +66,7 @@ int agent_enter(struct pt_regs *regs, struct hook *hook)
 {
 	__u32 words = 0;
 
-	if ((door.wake || !hook->on) && !passes_door(hook))
+	if (SELDOM(door.wake || !hook->on) && !passes_door(hook))
 		return 0;
 	if (count_plain_function(hook) || !begin(regs))
 		return 0;

@@ -134,7 +134,7 @@ INLINE bool is_within(const struct block *block, __u64 sp)
 {
 	__u64 interrupted = ((const struct local *)((const char *)block + BLOCK_LOCAL))->sp;
 
-	return block->busy && (sp < interrupted || is_below_handler(interrupted));
+	return SELDOM(block->busy) && (sp < interrupted || is_below_handler(interrupted));
 }
 
 /* Has the two blocks of the thread change places. A handler that comes between finds the same one twice, and uses neither. */
@@ -167,7 +167,7 @@ INLINE bool begin(const struct pt_regs *regs)
 {
 	struct local *own;
 
-	if (epoch != membership.epoch || !self) {
+	if (SELDOM(epoch != membership.epoch) || SELDOM(!self)) {
 		/* 0: of a forked child, by a thread whose parent had not called either */
 		if (epoch != membership.epoch || !epoch)
 			begin_thread();
@@ -177,15 +177,15 @@ INLINE bool begin(const struct pt_regs *regs)
 			return false;
 		}
 	}
-	if (is_within(self, regs->rsp) && !step_aside(regs->rsp)) {
+	if (SELDOM(is_within(self, regs->rsp)) && !step_aside(regs->rsp)) {
 		__sync_fetch_and_add(&((struct process_head *)process)->nested, 1);
 		return false;
 	}
 	own = local();
-	if (self->busy && !own->aside)
+	if (SELDOM(self->busy) && !own->aside)
 		let_go_of_tables();
 	own->sp = regs->rsp;
-	if (!on_own_stack(regs->rsp, 8))
+	if (SELDOM(!on_own_stack(regs->rsp, 8)))
 		know_pages_of_stack(regs->rsp, 1);
 	__atomic_store_n(&self->busy, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&self->busy, now_ns(), __ATOMIC_RELAXED);
@@ -196,7 +196,7 @@ INLINE void end(void)
 {
 	struct block *done = self;
 
-	if (local()->aside) {
+	if (SELDOM(local()->aside)) {
 		local()->aside = false;
 		change_places();
 	}

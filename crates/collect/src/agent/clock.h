@@ -19,7 +19,7 @@ static __u64 read_clock(void)
 {
 	struct time_of time = { 0 };
 
-	if (!clock_of_kernel || clock_of_kernel(1 /* CLOCK_MONOTONIC */, &time))
+	if (SELDOM(!clock_of_kernel) || SELDOM(clock_of_kernel(1 /* CLOCK_MONOTONIC */, &time)))
 		SYS2(clock_gettime, 1, &time);
 	return (__u64)(time.seconds * 1000000000 + time.ns - clock_ahead);
 }

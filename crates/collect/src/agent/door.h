@@ -71,7 +71,7 @@ INLINE bool is_left(__u64 now)
 {
 	__u64 beat = door.beat;
 
-	return beat && now > beat && now - beat > BEAT_NS;
+	return SELDOM(beat && now > beat && now - beat > BEAT_NS);
 }
 
 #endif

@@ -130,17 +130,21 @@ agent_call:
 	and $-2, %eax
 	shl $3, %eax
 	sub %rax, %rsp
-2:	cmp $4, %ecx
+2:	cmp $6, %ecx
 	jb 4f
 	mov 8(%rbp,%rcx,8), %rax
 	mov (%rbp,%rcx,8), %rdx
 	mov -8(%rbp,%rcx,8), %rsi
 	mov -16(%rbp,%rcx,8), %rdi
+	mov -24(%rbp,%rcx,8), %r8
+	mov -32(%rbp,%rcx,8), %r9
 	mov %rax, -8(%rsp,%rcx,8)
 	mov %rdx, -16(%rsp,%rcx,8)
 	mov %rsi, -24(%rsp,%rcx,8)
 	mov %rdi, -32(%rsp,%rcx,8)
-	sub $4, %ecx
+	mov %r8, -40(%rsp,%rcx,8)
+	mov %r9, -48(%rsp,%rcx,8)
+	sub $6, %ecx
 	jmp 2b
 4:	test %ecx, %ecx
 	je 3f

@@ -36,9 +36,52 @@
 #define PT_REGS_SP(ctx) ((ctx)->rsp)
 #define PT_REGS_IP(ctx) ((ctx)->rip)
 
-/* ---- maps: `type` of one holds the number of its table, ring or place ---- */
+/* ---- maps: which table one is follows from what it holds, while this is compiled; `type` of others holds their number ---- */
 
-#define PLACE_OF(map) ((__u32)(unsigned long)(map)->type)
+struct aggregate;
+struct aggregate_text;
+struct failure_key;
+struct flow;
+struct known_kernel;
+struct lane;
+struct memory_loss;
+struct named_handle;
+struct probe_site;
+struct python;
+struct row_counter;
+struct shape_key;
+struct spec;
+struct thread;
+struct total;
+struct work_loss;
+
+/* clang-format off */
+#define PLACE_OF(map)                                             \
+	_Generic((map)->value,                                    \
+		struct spec *: PLACE_SPECS,                       \
+		struct probe_site *: PLACE_PROBE_SITES,           \
+		struct row_counter *: OWN_ROWS,                   \
+		struct total *: OWN_TOTALS,                       \
+		struct flow *: PROCESS_FLOWS,                     \
+		struct known_kernel *: PROCESS_KERNELS,           \
+		struct named_handle *: PROCESS_NAMED_HANDLES,     \
+		struct aggregate *: PROCESS_AGGREGATES,           \
+		struct lane *: PROCESS_LANES,                     \
+		struct work_loss *: PROCESS_WORK_LOSSES,          \
+		struct memory_loss *: PROCESS_MEMORY_LOSSES,      \
+		struct python *: PROCESS_PYTHONS,                 \
+		__u64 *: _Generic((map)->key,                     \
+			struct failure_key *: OWN_FAILURES,       \
+			struct shape_key *: PROCESS_SHAPES,       \
+			struct aggregate_text *: PROCESS_AGGREGATE_TEXTS, \
+			default: PLACE_NOWHERE),                  \
+		__u32 *: _Generic((map)->key,                     \
+			__u64 *: PROCESS_KNOWN_SITES,             \
+			default: PLACE_NOWHERE)) /* targets */
+/* clang-format on */
+#define NUMBER_OF(map) ((__u32)(unsigned long)(map)->type)
+#define OFFSET_OF(map) \
+	_Generic((map)->value, struct thread * : (__u32)sizeof(struct local), default : NUMBER_OF(map))
 #define bpf_map_lookup_elem(map, wanted) \
 	((typeof((map)->value))find(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value)))
 #define bpf_map_update_elem(map, wanted, new, how) \
@@ -46,12 +89,12 @@
 #define bpf_map_delete_elem(map, wanted) \
 	drop(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value))
 #define bpf_task_storage_get(map, task, initial, flags) \
-	((typeof((map)->value))((char *)self + BLOCK_LOCAL + PLACE_OF(map)))
+	((typeof((map)->value))((char *)self + BLOCK_LOCAL + OFFSET_OF(map)))
 
-#define bpf_ringbuf_reserve(ring, bytes, flags) reserve(PLACE_OF(ring), bytes)
+#define bpf_ringbuf_reserve(ring, bytes, flags) reserve(NUMBER_OF(ring), bytes)
 #define bpf_ringbuf_submit(record, flags) ((void)(flags), submit_record())
 #define bpf_ringbuf_query(ring, what) (self->head - __atomic_load_n(&self->tail, __ATOMIC_ACQUIRE))
-#define bpf_ringbuf_output(ring, from, bytes, flags) output(PLACE_OF(ring), from, bytes)
+#define bpf_ringbuf_output(ring, from, bytes, flags) output(NUMBER_OF(ring), from, bytes)
 
 /* ---- who, when ---- */
 

@@ -79,7 +79,9 @@ INLINE bool kernel_can_read(__u64 at)
 
 INLINE __u64 left_of(const __u64 *range, __u64 from)
 {
-	return from >= range[0] && from < range[1] ? range[1] - from : 0;
+	__u64 within = from - range[0], bytes = range[1] - range[0];
+
+	return within < bytes ? bytes - within : 0;
 }
 
 /* How much of the thread's stack is known to be there from an address on. */
@@ -98,7 +100,7 @@ INLINE bool on_own_stack(__u64 from, __u64 bytes)
 /* Whether the bytes are there to be read, as far as anybody can tell. */
 INLINE bool may_read(__u64 from, __u64 bytes)
 {
-	if (on_own_stack(from, bytes))
+	if (!SELDOM(!on_own_stack(from, bytes)))
 		return true;
 	return local()->trusted && from >= LOWEST_ADDRESS && from <= HIGHEST_ADDRESS - bytes;
 }
@@ -147,7 +149,7 @@ long read_memory(void *to, __u32 bytes, const void *from)
 {
 	__u64 at = (__u64)from;
 
-	if (may_read(at, bytes) || was_read(at, bytes)) {
+	if (!SELDOM(!may_read(at, bytes)) || was_read(at, bytes)) {
 		copy_words(to, from, bytes);
 		return 0;
 	}

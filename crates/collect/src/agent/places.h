@@ -1,4 +1,4 @@
-/* Which table, ring or place of the process's memory is which map of the body (host.h). */
+/* Which ring, or place in a thread's block, is which map of the body; tables are known while this is compiled (host.h). */
 #ifndef GPUSCOPE_AGENT_PLACES_H
 #define GPUSCOPE_AGENT_PLACES_H
 
@@ -21,24 +21,6 @@ static void bind(void)
 				       sizeof(struct site_scratch) + sizeof(struct rules) + 256 <
 			       BLOCK_ROWS - BLOCK_LOCAL,
 		       "they lie before the rows");
-	BIND(specs, PLACE_SPECS);
-	BIND(probe_sites, PLACE_PROBE_SITES);
-	BIND(targets, PLACE_NOWHERE);
-	BIND(row_counters, OWN_ROWS);
-	BIND(totals, OWN_TOTALS);
-	BIND(failures, OWN_FAILURES);
-	BIND(flows, PROCESS_FLOWS);
-	BIND(shapes, PROCESS_SHAPES);
-	BIND(kernels, PROCESS_KERNELS);
-	BIND(named_handles, PROCESS_NAMED_HANDLES);
-	BIND(aggregates, PROCESS_AGGREGATES);
-	BIND(aggregate_texts, PROCESS_AGGREGATE_TEXTS);
-	BIND(lanes, PROCESS_LANES);
-	BIND(work_losses, PROCESS_WORK_LOSSES);
-	BIND(memory_losses, PROCESS_MEMORY_LOSSES);
-	BIND(known_sites, PROCESS_KNOWN_SITES);
-	BIND(pythons, PROCESS_PYTHONS);
-	BIND(threads, at_thread);
 	BIND(kernel_scratches, at_kernel);
 	BIND(site_scratches, at_site);
 	BIND(events, RING_CALLS);

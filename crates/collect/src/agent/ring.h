@@ -52,7 +52,7 @@ INLINE bool is_room(__u32 stream, __u64 end)
 	bool is_chatter = stream == RING_CALLS || stream == RING_RANGES;
 	__u64 size = self->ring_bytes, most = is_chatter ? size - size / KEPT : size;
 
-	if (end - taken() <= most)
+	if (!SELDOM(end - taken() > most))
 		return true;
 	return stream == RING_MEMORY && is_room_soon(end);
 }
@@ -62,7 +62,7 @@ INLINE bool is_room(__u32 stream, __u64 end)
  */
 INLINE void begin_anew(__u64 head)
 {
-	if (head - self->base >= ANEW_BYTES && head == taken())
+	if (SELDOM(head - self->base >= ANEW_BYTES) && head == taken())
 		self->base = head;
 }
 
@@ -84,9 +84,9 @@ static void *reserve(__u32 stream, __u32 bytes)
 	begin_anew(head);
 	left = size - ((head - self->base) & (size - 1));
 	filler = left < whole ? left : 0;
-	if (!is_room(stream, head + filler + whole))
+	if (SELDOM(!is_room(stream, head + filler + whole)))
 		return NULL;
-	if (filler) {
+	if (SELDOM(filler)) {
 		record = record_at(head);
 		record->bytes = (__u32)(filler - sizeof(*record));
 		record->stream = RING_FILLER;

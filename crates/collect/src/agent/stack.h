@@ -29,7 +29,7 @@ INLINE __u32 words_above(__u64 sp, __u32 words)
 {
 	__u64 from = sp + 8, next = (sp & ~(ARENA_PAGE - 1ull)) + ARENA_PAGE, left;
 
-	if (from + words * 8ull <= next || on_own_stack(from, words * 8ull))
+	if (!SELDOM(from + words * 8ull > next) || on_own_stack(from, words * 8ull))
 		return words;
 	if (!local()->stack[1])
 		find_stack(sp);

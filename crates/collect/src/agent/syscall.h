@@ -8,6 +8,8 @@
 #include <stddef.h>
 
 #define INLINE static inline __attribute__((always_inline))
+/* Of a condition: what follows is laid aside, so that the usual way is one piece of code without a jump. */
+#define SELDOM(condition) __builtin_expect(!!(condition), 0)
 
 #define NOT_ALLOWED (-1)
 

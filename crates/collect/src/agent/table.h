@@ -89,18 +89,19 @@ INLINE struct table_entry *search(struct table *table, const struct table_shape 
 		__u32 number = __atomic_load_n(&index[at & mask], __ATOMIC_ACQUIRE);
 		struct table_entry *entry;
 
-		if (!number) {
+		if (SELDOM(!number)) {
 			*slot = gone == SLOT_GONE ? at & mask : gone;
 			return NULL;
 		}
-		if (number == SLOT_GONE) {
+		if (SELDOM(number == SLOT_GONE)) {
 			gone = gone == SLOT_GONE ? at & mask : gone;
 			continue;
 		}
-		if (number > shape->most)
+		if (SELDOM(number > shape->most))
 			continue;
 		entry = entry_of(table, shape, number, key_bytes, value_bytes);
-		if (__atomic_load_n(&entry->in_use, __ATOMIC_ACQUIRE) && same(entry + 1, key, key_bytes)) {
+		if (!SELDOM(!__atomic_load_n(&entry->in_use, __ATOMIC_ACQUIRE)) &&
+		    !SELDOM(!same(entry + 1, key, key_bytes))) {
 			*slot = at & mask;
 			return entry;
 		}

@@ -86,11 +86,11 @@ static __always_inline void at_return(const struct spec *spec, struct pt_regs *c
 	struct finished call = { .result = PT_REGS_RC(ctx), .tgid = ids >> 32, .tid = (__u32)ids };
 	struct frame *frame = thread ? frame_returned(thread, entered_with(ctx), row) : NULL;
 
-	if (!counted_return(spec, ctx, row, thread, frame, session)) {
+	if (SELDOM(!counted_return(spec, ctx, row, thread, frame, session))) {
 		left(frame, ids);
 		return;
 	}
-	if (!frame && thread)
+	if (SELDOM(!frame && thread))
 		frame = frame_missing(thread, row, entered_at(ctx, session, now), &call);
 	call.duration = now - (frame ? frame->entered : entered_at(ctx, session, now));
 	finish(ctx, spec, frame, thread, &call, row);
@@ -106,7 +106,7 @@ static __always_inline bool enter(__u32 row, __u64 cookie, __u64 *ids, struct th
 	*ids = *thread ? (*thread)->ids : bpf_get_current_pid_tgid();
 	if ((!*thread || !watched_once_for_all()) && !watched(*ids >> 32))
 		return false;
-	if (!*thread)
+	if (SELDOM(!*thread))
 		*thread = thread_made(*ids);
 	if (counts)
 		count_entry(row, cookie);

@@ -9,7 +9,7 @@
  */
 static __always_inline long read_pointed(const struct spec *spec, void *to, __u32 bytes, __u64 address)
 {
-	if ((spec->ground & GROUND_KERNEL) && address >> 63)
+	if (SELDOM(spec->ground & GROUND_KERNEL) && address >> 63)
 		return bpf_probe_read_kernel(to, bytes, (void *)address);
 	return bpf_probe_read_user(to, bytes, (void *)address);
 }

@@ -96,9 +96,9 @@ static __always_inline void count_entry(__u32 row, __u64 cookie)
 	if (!counter)
 		return;
 	ADD_OWN(&counter->entered, 1);
-	if (cookie & COOKIE_STEPPED)
+	if (SELDOM(cookie & COOKIE_STEPPED))
 		ADD_OWN(&counter->stepped, 1);
-	else if (cookie & COOKIE_NOP5)
+	else if (SELDOM(cookie & COOKIE_NOP5))
 		ADD_OWN(&counter->nop5, 1);
 }
 
@@ -107,7 +107,7 @@ static __always_inline bool refused(const struct spec *spec, __u64 result)
 {
 	__s32 code = (__s32)result;
 
-	return (spec->flags & SPEC_FALLIBLE) && code != 0 && code != spec->ok;
+	return (spec->flags & SPEC_FALLIBLE) && SELDOM(code != 0) && code != spec->ok;
 }
 
 static __always_inline bool failed(const struct spec *spec, __u64 result)
@@ -132,13 +132,13 @@ static __always_inline void count(const struct spec *spec, struct total_key *key
 {
 	struct total *total = bpf_map_lookup_elem(&totals, key);
 
-	if (!total)
+	if (SELDOM(!total))
 		total = total_made(key);
 	if (!total)
 		return;
 	if (bytes && !refused(spec, result))
 		ADD_OWN(&total->bytes, bytes);
-	if (!(spec->flags & SPEC_RETURN)) {
+	if (SELDOM(!(spec->flags & SPEC_RETURN))) {
 		ADD_OWN(&total->untimed, 1);
 		return;
 	}
@@ -146,7 +146,7 @@ static __always_inline void count(const struct spec *spec, struct total_key *key
 	ADD_OWN(&total->total_ns, duration);
 	if (duration > total->max_ns)
 		note_longest(total, duration);
-	if (failed(spec, result)) {
+	if (SELDOM(failed(spec, result))) {
 		ADD_OWN(&total->errors, 1);
 		count_failure(key->tgid, key->row, (__s32)result);
 	}

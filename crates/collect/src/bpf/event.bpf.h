@@ -108,7 +108,7 @@ static __always_inline bool wanted(const struct spec *spec, const struct finishe
 {
 	if (!(spec->flags & SPEC_STREAM))
 		return false;
-	if (options.only_errors && !failed(spec, call->result))
+	if (SELDOM(options.only_errors) && !failed(spec, call->result))
 		return false;
 	return call->duration >= options.min_ns;
 }
@@ -119,7 +119,7 @@ static __always_inline void show(const struct spec *spec, const struct frame *fr
 {
 	struct row_counter *counter;
 
-	if (!wanted(spec, call) || (frame && send(spec, frame, call)))
+	if (!wanted(spec, call) || !SELDOM(!(frame && send(spec, frame, call))))
 		return;
 	__sync_fetch_and_add(&control.events_lost, 1);
 	counter = bpf_map_lookup_elem(&row_counters, &row);
@@ -133,7 +133,7 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 {
 	struct total_key key = { .tgid = call->tgid, .row = row };
 
-	if ((spec->flags & SPEC_UNLOAD) && !refused(spec, call->result))
+	if (SELDOM(spec->flags & SPEC_UNLOAD) && !refused(spec, call->result))
 		__sync_fetch_and_add(&control.unloads, 1);
 	if (frame && !(call->flags & EVENT_NO_ARGS)) {
 		if (spec->values)
@@ -156,10 +156,10 @@ static __always_inline void finish(void *ctx, const struct spec *spec, struct fr
 		if (spec->work.step)
 			lose_work(call->tgid, spec->work.step >= WORK_COPY, 0);
 	}
-	if (spec->launch.role > ROLE_LAUNCH)
+	if (SELDOM(spec->launch.role > ROLE_LAUNCH))
 		key.variant = follow_names(spec, frame, call, entered_with((struct pt_regs *)ctx));
 	count(spec, &key, call->duration, call->result, call->bytes);
-	if (!spec->hook.flags || hook_passed(ctx, spec, frame, thread, call, row))
+	if (!SELDOM(spec->hook.flags) || hook_passed(ctx, spec, frame, thread, call, row))
 		show(spec, frame, call, row);
 }
 

@@ -29,7 +29,7 @@ static __noinline int count_open(__u32 tgid, __s64 more)
 /* To be called when everything that the call did has been told. */
 static __always_inline void left(const struct frame *frame, __u64 ids)
 {
-	if (frame && (frame->marks & FRAME_SUBMITS))
+	if (frame && SELDOM(frame->marks & FRAME_SUBMITS))
 		count_open(ids >> 32, -1);
 }
 
@@ -105,14 +105,14 @@ static __always_inline struct frame *frame_pushed(struct thread *thread, const s
 	struct frame *frame;
 	__u32 depth;
 
-	if (sp > thread->top && !(sp >> 63))
+	if (SELDOM(sp > thread->top) && !(sp >> 63))
 		thread->top = sp;
 	depth = thread->depth;
-	if (depth - 1 < WIRE_FRAMES && thread->frames[depth - 1].sp <= sp) {
+	if (depth - 1 < WIRE_FRAMES && SELDOM(thread->frames[depth - 1].sp <= sp)) {
 		drop_abandoned(thread, sp, row);
 		depth = thread->depth;
 	}
-	if (depth >= WIRE_FRAMES)
+	if (SELDOM(depth >= WIRE_FRAMES))
 		return NULL;
 	thread->depth = depth + 1;
 	frame = &thread->frames[depth];
@@ -121,11 +121,11 @@ static __always_inline struct frame *frame_pushed(struct thread *thread, const s
 	frame->row = row;
 	frame->streamed = counts && (spec->flags & SPEC_STREAM);
 	frame->marks = counts ? 0 : FRAME_BEFORE;
-	if (options.fleet && spec->work.step >= WORK_SUBMIT)
+	if (SELDOM(options.fleet) && spec->work.step >= WORK_SUBMIT)
 		frame->marks |= FRAME_SUBMITS;
-	if (frame->marks & FRAME_SUBMITS)
+	if (SELDOM(frame->marks & FRAME_SUBMITS))
 		count_open(thread->ids >> 32, 1);
-	if (spec->work.flags & WORK_ANCHOR)
+	if (SELDOM(spec->work.flags & WORK_ANCHOR))
 		frame->generation = next_generation(thread->ids >> 32);
 	set_caller(thread, depth, frame);
 	return frame;
@@ -183,7 +183,7 @@ static __always_inline struct frame *frame_returned(struct thread *thread, __u64
 		thread->depth = index;
 	else
 		index = frame_close(thread, sp, row);
-	if (index >= WIRE_FRAMES)
+	if (SELDOM(index >= WIRE_FRAMES))
 		return NULL;
 	return &thread->frames[index & (WIRE_FRAMES - 1)]; /* the mask is for the verifier */
 }

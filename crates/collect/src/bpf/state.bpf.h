@@ -23,6 +23,8 @@
 #define read_handle(to, bytes, from) bpf_probe_read_user(to, bytes, from)
 #define read_handle_str(to, bytes, from) bpf_probe_read_user_str(to, bytes, from)
 #define HANDLES_ARE_DOUBTED false
+/* what the agent lays aside: the kernel's programs are ordered by their verifier's needs */
+#define SELDOM(condition) (condition)
 #if defined(__TARGET_ARCH_arm64)
 #define caller_at(place) (place)
 #else
