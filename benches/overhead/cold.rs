@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 const ROUNDS: usize = 9;
 const LAUNCHES: &str = "6000";
 /// KiB of code, and of data, that a program goes through between its calls.
-const BETWEEN: [&str; 3] = ["0", "256", "1024"];
+const BETWEEN: [&str; 4] = ["0", "256", "1024", "4096"];
 const WAYS: [(&str, &[&str]); 4] = [
     ("alone", &[]),
     ("under `gpuscope preload`, nobody looks", &["preload"]),
