@@ -11,7 +11,7 @@ sim/build.sh
 (cd sim && cargo test --locked --quiet -p gpusim-common -p gpusim-driver)
 python3 sim/verify.py
 cargo test --locked --workspace --no-run
-# Built as this user, run as root: cargo prints the test programs, in one order once they are there.
+# Built as this user, run as root: cargo prints the test programs.
 programs=$(cargo test --locked --workspace --no-run --quiet --message-format=json |
   jq -r 'select(.reason == "compiler-artifact" and .profile.test and .executable) | .target.name + " " + .executable')
 # What is promised of many allocations is promised of a release: that is built while tests wait.
