@@ -83,12 +83,17 @@ pub(super) struct Candidate {
 impl Candidate {
     /// It comes at that place.
     pub(super) fn occurs(&mut self, now: &Place) {
-        let Some(last) = self.last.replace(*now) else {
+        let Some(last) = self.last else {
+            self.last = Some(*now);
             self.first = now.launches;
             return;
         };
         let between = now.since(&last);
-        // copies or waits in a row, as where parameters are loaded, are parts of nothing
+        // copies or waits in a row are parts of the step that is under way; before the first, as where parameters are loaded,
+        // of nothing
+        if between.launches > 0 || self.count == 0 {
+            self.last = Some(*now);
+        }
         if between.launches == 0 {
             return;
         }

@@ -69,9 +69,13 @@ impl Cutter {
         matches!(self.anchor.told.origin, Origin::Call { waits: true, .. })
     }
 
-    /// The anchor: one step is over, the next begins.
+    /// The anchor: one step is over, the next begins. Where nothing was launched since the last one, that goes on.
     fn border(&mut self, work: &Work) -> Option<Step> {
         let now = self.sequence.now;
+        let since = self.open.map(|(_, from)| now.since(&from));
+        if self.number > 0 && since.is_some_and(|between| between.launches == 0) {
+            return None;
+        }
         let open = self.open.replace((work.border(), now));
         let was_head = std::mem::take(&mut self.at_head);
         let (at, from) = open?;

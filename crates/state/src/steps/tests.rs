@@ -87,6 +87,21 @@ fn graphs_that_are_replayed_with_a_wait_between_are_steps() {
 }
 
 #[test]
+fn a_request_whose_input_is_waited_for_is_one_step_with_the_time_before_it() {
+    let mut calls = Calls::default();
+    for _ in 0..30 {
+        calls.batch();
+        calls.call("cuStreamSynchronize", Class::Sync, MAIN, 20);
+        calls.call("cuGraphLaunch", Class::Launch, MAIN, 10);
+        calls.item(100);
+    }
+    let steps = calls.steps();
+    assert_eq!((steps.count, steps.unusual), (30, 0), "{}", steps.anchor.words());
+    assert_eq!(steps.usual_ns, steps.span_ns(), "{steps:?}");
+    assert!(steps.median_ns > 500_000, "{steps:?}");
+}
+
+#[test]
 fn steps_of_different_length_end_with_a_wait() {
     let mut calls = Calls::seeded(3);
     for _ in 0..60 {

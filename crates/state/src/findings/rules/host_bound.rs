@@ -11,7 +11,7 @@ use crate::findings::pace::Verdict;
 use crate::findings::past::{Fault, Gap};
 use crate::findings::places::Samples;
 use crate::findings::seen::{OUTSIDE_NS, Seen, Stretch};
-use crate::findings::table::Bounded;
+use crate::findings::table::{Bounded, is_percent};
 use crate::findings::{Rule, Wants};
 use crate::model::finding::Finding;
 use crate::model::outside::{Placed, SAMPLE, shares};
@@ -22,8 +22,10 @@ use crate::text::quantity::{duration, plural};
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 10;
 const PROCESSES: usize = 1024;
-/// Calls that load code or look it up, for each second that is lost: as often, the host may be making it.
+/// Times that the host comes back to load code or look it up, for each second that is lost, and of all times that it is away: as
+/// often, it may be making it.
 const LOADS_PER_SECOND: u64 = 1;
+const LOADS_PERCENT: u64 = 20;
 /// Places that the sentence names.
 const NAMED: usize = 3;
 
@@ -41,6 +43,31 @@ impl Sum for Longest {
     }
 }
 
+/// Whether a process has come back from outside CUDA, and has not given the device anything since.
+#[derive(Debug, Default, Clone, Copy)]
+struct Return {
+    until: i64,
+    is_back: bool,
+}
+
+impl Return {
+    /// Whether the call is one of code, the first since it came back.
+    fn loads(&mut self, seen: &Seen<'_>) -> bool {
+        let event = seen.event;
+        let is_away = self.until > 0 && event.at.saturating_sub(self.until).unsigned_abs() >= OUTSIDE_NS;
+        self.is_back |= is_away && event.at > self.until;
+        self.until = self.until.max(event.end());
+        let is_code = event.class == Class::Module;
+        let works = matches!(
+            event.class,
+            Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync
+        );
+        let loads = is_code && self.is_back;
+        self.is_back &= !is_code && !works;
+        loads
+    }
+}
+
 /// Of a process.
 type Case = (u32, Evidence, Longest);
 
@@ -54,8 +81,9 @@ pub(crate) struct HostBound {
     open: Bounded<Open>,
     /// Of processes whose devices have told what they did.
     measured: Phased<Longest>,
-    /// Calls of code.
+    /// First calls of code of those who came back.
     loads: Phased<()>,
+    returns: Bounded<Return>,
     samples: Samples,
 }
 
@@ -66,6 +94,7 @@ impl Default for HostBound {
             open: Bounded::new(PROCESSES),
             measured: Phased::default(),
             loads: Phased::default(),
+            returns: Bounded::new(PROCESSES),
             samples: Samples::default(),
         }
     }
@@ -136,11 +165,12 @@ impl HostBound {
         all
     }
 
-    /// Calls of code in the steady part, where there are many for the time that is lost.
-    fn loads(&self, end: &End<'_>, pid: u32, lost_ns: u64) -> Option<u64> {
+    /// Times that it came back to load code in the steady part, where these are many for the time that is `lost`.
+    fn loads(&self, end: &End<'_>, pid: u32, lost: &Evidence) -> Option<u64> {
         let (_, evidence, ()) = self.loads.steady(end).find(|(known, ..)| *known == pid)?;
-        let least = (lost_ns / 1_000_000_000).saturating_mul(LOADS_PER_SECOND).max(AT_LEAST);
-        (evidence.count >= least).then_some(evidence.count)
+        let least = (lost.ns / 1_000_000_000).saturating_mul(LOADS_PER_SECOND).max(AT_LEAST);
+        let are_many = evidence.count >= least && is_percent(evidence.count, lost.count, LOADS_PERCENT);
+        are_many.then_some(evidence.count)
     }
 
     /// And whether that was measured.
@@ -166,7 +196,7 @@ const COMPILES: &str = "if it compiles: before the work begins, for few shapes (
 /// That the host may have made code.
 fn loaded(calls: u64) -> String {
     format!(
-        "; meanwhile code was loaded or looked up {}: it may have been made then",
+        "; {} it came back to load code or to look it up: it may have been made meanwhile",
         plural(calls, "time")
     )
 }
@@ -228,9 +258,9 @@ impl Rule for HostBound {
         if let Some(gap) = &seen.gap {
             return self.gap(seen, gap);
         }
-        if seen.event.class == Class::Module
-            && let Some((evidence, ())) = self.loads.of(seen)
-        {
+        let pid = u64::from(seen.event.pid);
+        let loads = self.returns.entry(pid).is_some_and(|process| process.loads(seen));
+        if loads && let Some((evidence, ())) = self.loads.of(seen) {
             evidence.add(seen, seen.ns());
         }
         if seen.outside_ns > 0 {
@@ -247,7 +277,7 @@ impl Rule for HostBound {
             return None;
         }
         let (places, samples) = self.samples.of(end, pid);
-        let loads = self.loads(end, pid, evidence.ns);
+        let loads = self.loads(end, pid, &evidence);
         Some(Finding {
             certainty: if measured {
                 Certainty::Measured
@@ -385,17 +415,35 @@ mod tests {
         let finding = compiling(300, 100);
         assert!(finding.title.contains("makes or loads code"), "{}", finding.title);
         assert!(
-            finding.what.contains("code was loaded or looked up"),
+            finding.what.contains("100 times it came back to load code"),
             "{}",
             finding.what
         );
         assert!(finding.cure.contains("compile"), "{}", finding.cure);
         for other in [compiling(300, 0), compiling(300, 3)] {
             assert!(
-                !other.title.contains("code") && !other.what.contains("looked up"),
+                !other.title.contains("code") && !other.what.contains("look it up"),
                 "{other:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_host_that_looks_code_up_between_its_launches_is_not_making_it() {
+        let mut fixture = Fixture::of(HostBound::default());
+        for _ in 0..300 {
+            fixture.pass(20 * MS);
+            for _ in 0..20 {
+                fixture.launch();
+                fixture.call(Class::Module, 2 * US, |_| {});
+                fixture.launch();
+            }
+            fixture.pass(20 * MS);
+            fixture.sync(10 * US);
+        }
+        let finding = fixture.finding();
+        assert!(!finding.title.contains("code"), "{finding:?}");
+        assert!(finding.cure.contains("a step ahead"), "{}", finding.cure);
     }
 
     #[test]
