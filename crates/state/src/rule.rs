@@ -3,7 +3,7 @@
 //! One gate over one model: both are judged by the same [`Snapshot`].
 
 use crate::findings;
-use crate::model::memory::Report;
+use crate::model::memory::{Origin, Report};
 use crate::model::snapshot::{Failure, Function, Holder, Snapshot, View};
 use crate::text::parse::parse_size;
 use crate::text::quantity::{bytes, count, escaped, plural};
@@ -100,6 +100,7 @@ pub fn holders(report: &Report) -> Vec<Holder> {
             pid: process.pid,
             comm: process.comm.clone(),
             ended: process.ended_at.is_some(),
+            late: process.origin == Origin::Late,
             held_bytes: process.held_bytes(),
         })
         .collect()

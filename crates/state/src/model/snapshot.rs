@@ -131,6 +131,8 @@ pub struct Holder {
     pub comm: String,
     /// It is what it held at its end.
     pub ended: bool,
+    /// It ran before it was watched: what it held then is not known, and is in no number.
+    pub late: bool,
     pub held_bytes: u64,
 }
 

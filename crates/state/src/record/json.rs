@@ -122,6 +122,19 @@ pub fn call_of_activity(args: &str) -> Option<(u32, i64)> {
     Some((number_in(args, "\"call_tid\":")?, number_in(args, "\"call_ts_ns\":")?))
 }
 
+/// What it is: `kernel`, `copy`, `memset` or `graph`.
+#[must_use]
+pub fn kind_of_activity(args: &str) -> Option<&str> {
+    let (_, behind) = args.split_once("\"activity\":\"")?;
+    Some(behind.split_once('"')?.0)
+}
+
+/// The graph that it is a part of.
+#[must_use]
+pub fn graph_of_activity(args: &str) -> Option<u64> {
+    number_in(args, "\"graph\":")
+}
+
 /// Its device, as the process counts them.
 #[must_use]
 pub fn device_of_activity(args: &str) -> Option<u32> {

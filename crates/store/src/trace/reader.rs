@@ -56,6 +56,8 @@ pub struct End {
     pub all_rows: u64,
     /// The exact totals of the run, as docs/output.md has them; `None`: the recording was cut off before its end.
     pub summary: Option<String>,
+    /// Of a part of a recording, which has no totals: those of the whole.
+    pub of_whole: Option<String>,
     /// Where there is no summary, the last totals before it was cut off, if there are any.
     pub snapshot: Option<Latest>,
     /// Why nothing could be read behind the last row, if that is not the end.

@@ -44,7 +44,8 @@ impl Part {
         matches!(self, Part::Ranges(_)).then_some("these are rows of a part of the time")
     }
 
-    /// Has `read` hand rows to what hands on to `taker` those that are of it. Totals are of the whole, so a part has none.
+    /// Has `read` hand rows to what hands on to `taker` those that are of it. Totals are of the whole, so a part has
+    /// none: they only say how far its rows can be relied on.
     pub fn through(&self, taker: &mut dyn Taker, read: impl FnOnce(&mut dyn Taker) -> End) -> End {
         let (end, rows) = match self {
             Part::All => return read(taker),
@@ -61,6 +62,7 @@ impl Part {
             rows,
             all_rows: rows,
             summary: None,
+            of_whole: end.summary,
             snapshot: None,
             cut: end.cut,
         }
@@ -108,6 +110,7 @@ mod tests {
         });
         let (rows, end) = left(&part);
         assert_eq!((rows, end.rows, end.summary), (vec![4, 5], 2, None));
+        assert_eq!(end.of_whole.as_deref(), Some("{}"));
         assert_eq!(part.words().as_deref(), Some("only steps 2 to 3 of 9"));
         assert_eq!(part.covers(Covers::All), Covers::From(4));
     }

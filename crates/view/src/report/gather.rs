@@ -3,6 +3,7 @@
 use super::Report;
 use super::copies::CopyTally;
 use super::driver::DriverTally;
+use super::executed::ExecutedTally;
 use super::failures::Failures;
 use super::functions::{Functions, Layer};
 use super::idle::{Covered, IdleTally};
@@ -19,6 +20,7 @@ use super::words::at;
 use crate::catalog::Class;
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
+use crate::model::snapshot::executed::Executed;
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::paths::{Paths, Weight};
 use crate::record::{Kind, Meta, Record, Taker};
@@ -49,6 +51,7 @@ pub(crate) struct Gatherer {
     waits: Waits,
     driver: DriverTally,
     idle: IdleTally,
+    executed: ExecutedTally,
     outside: Outside,
     ranges: RangeTally,
     rates: RateTally,
@@ -80,9 +83,16 @@ impl Taker for Gatherer {
             Kind::Lost => self.lose(event),
             Kind::Xid => self.failures.fault(event),
             Kind::Sample => self.sample(event),
-            Kind::Idle => self.idle.gap(event, self.origin(event)),
+            Kind::Idle => {
+                self.idle.gap(event, self.origin(event));
+                self.executed.take(event);
+            }
+            Kind::DeviceIdle | Kind::Overhead => self.executed.take(event),
             Kind::Range | Kind::Mark => self.ranges.take(event),
-            Kind::Gpu => self.ranges.executed(event),
+            Kind::Gpu => {
+                self.ranges.executed(event);
+                self.executed.take(event);
+            }
             // others say nothing that is summed up
             _ => {}
         }
@@ -203,7 +213,14 @@ impl Gatherer {
 
     /// What the rows so far say. `exact`: the summary of the run, if it is known.
     #[must_use]
-    pub(crate) fn report(&self, source: Source, exact: Option<Snapshot>, findings: Vec<Finding>, run: Run) -> Report {
+    pub(crate) fn report(
+        &self,
+        source: Source,
+        exact: Option<Snapshot>,
+        whole: Option<&Executed>,
+        findings: Vec<Finding>,
+        run: Run,
+    ) -> Report {
         let (from_ns, last_ns) = self.span.unwrap_or((0, 0));
         let to_ns = self.lost_at_the_end().unwrap_or(last_ns);
         let told = exact.as_ref();
@@ -215,6 +232,7 @@ impl Gatherer {
         };
         let losses = self.failures.losses();
         let is_snapshot = source.until.is_some();
+        let by_rows = self.totals(whole);
         Report {
             notes: self.notes(&source, told, &layers, losses.calls),
             driver: self.driver.report(&layers),
@@ -227,14 +245,19 @@ impl Gatherer {
             to_ns,
             slowest: self.slowest.list(),
             unreturned: self.unreturned.clone(),
-            memory: self.memory.report(),
+            memory: self
+                .memory
+                .report()
+                .with_totals(told.and_then(|told| told.memory.as_deref())),
             kernels: self.kernels.list(told),
             copies: self.copies.list(told),
             waits: waited.waits,
             hidden: waited.hidden,
             wait_calls: waited.calls,
             outside: self.outside.clone(),
-            idle: self.idle.list(&self.functions, &self.covers((from_ns, to_ns)), told),
+            idle: self
+                .idle
+                .list(&self.functions, &self.covers((from_ns, to_ns)), told.or(Some(&by_rows))),
             ranges: self.ranges.report(),
             rates: self
                 .rates
@@ -248,8 +271,11 @@ impl Gatherer {
             paths: [Weight::Gpu, Weight::Wait].map(|weight| self.paths.tree(weight, told)),
             steps: Iterations::default(),
             exact: exact.is_some(),
-            by_rows: is_snapshot.then(|| self.totals()),
-            totals: exact.map_or_else(|| self.totals(), |exact| self.completed(exact, is_snapshot)),
+            totals: match exact {
+                None => by_rows.clone(),
+                Some(exact) => self.completed(exact, is_snapshot),
+            },
+            by_rows: is_snapshot.then_some(by_rows),
         }
     }
 
@@ -261,9 +287,10 @@ impl Gatherer {
         }
     }
 
-    /// What rows add up to, in the place of a summary.
-    fn totals(&self) -> Snapshot {
+    /// What rows add up to, in the place of a summary. `whole`: that of all of which these are a part.
+    fn totals(&self, whole: Option<&Executed>) -> Snapshot {
         Snapshot {
+            gpu: self.executed.report(whole),
             functions: self.functions.totals(),
             failures: self.failures.totals(),
             memory: self.holders(),
@@ -297,6 +324,7 @@ impl Gatherer {
             pid: held.pid,
             comm: comm(held.pid).unwrap_or_else(|| "?".to_owned()),
             ended: true,
+            late: false,
             held_bytes: held.last_bytes,
         });
         Some(all.collect())

@@ -22,6 +22,8 @@ pub struct Collector {
     examiner: Examiner,
     clip: Option<Clip>,
     part: Part,
+    /// Of a part: what totals say of the whole recording.
+    whole: Option<Snapshot>,
     steps: StepTally,
 }
 
@@ -40,6 +42,7 @@ impl Collector {
             examiner: Examiner::new(),
             clip: None,
             part: Part::All,
+            whole: None,
             steps: StepTally::default(),
         }
     }
@@ -96,16 +99,7 @@ impl Collector {
             Ok(exact) => (exact, None),
             Err(why) => (None, Some(why.to_string())),
         };
-        if exact.as_ref().is_some_and(idleness_is_inferred) {
-            self.examiner.doubt_idleness();
-        }
-        if exact.as_ref().is_some_and(records_are_missing) {
-            self.examiner.doubt_records();
-        }
-        let part = exact.as_ref().and_then(|exact| exact.gpu.as_ref()?.part_words());
-        if let Some(part) = part {
-            self.examiner.saw_in_windows(part);
-        }
+        self.doubt(exact.as_ref());
         self.examiner.tracing_took(exact.as_ref().map_or(0, in_calls_ns));
         // at a snapshot they were under way
         let ended = exact.as_ref().filter(|_| source.until.is_none());
@@ -125,13 +119,34 @@ impl Collector {
             part: self.part.words(),
             ..source
         };
-        let mut report = self.gatherer.report(source, exact, findings, self.examiner.run());
+        let whole = self.whole.as_ref().and_then(|whole| whole.gpu.as_ref());
+        let mut report = self
+            .gatherer
+            .report(source, exact, whole, findings, self.examiner.run());
         report.totals.findings = not_looked_for.is_none().then(|| reported(&report));
         report.totals.no_findings.clone_from(&not_looked_for);
         Report {
             not_looked_for,
             steps: self.steps.told(&report),
             ..report
+        }
+    }
+}
+
+impl Collector {
+    /// With what totals, of these rows or of more, say of how far rows can be relied on.
+    fn doubt(&mut self, exact: Option<&Snapshot>) {
+        let Some(told) = exact.or(self.whole.as_ref()) else {
+            return;
+        };
+        if idleness_is_inferred(told) {
+            self.examiner.doubt_idleness();
+        }
+        if records_are_missing(told) {
+            self.examiner.doubt_records();
+        }
+        if let Some(part) = told.gpu.as_ref().and_then(|gpu| gpu.part_words()) {
+            self.examiner.saw_in_windows(part);
         }
     }
 }
@@ -235,6 +250,7 @@ fn conclude(path: &Path, collector: &mut Collector, end: End) -> Result<Report> 
         of_more_until: of_more.map(|latest| latest.at),
         ..Source::default()
     };
+    collector.whole = end.of_whole.as_deref().and_then(|whole| read(whole).ok());
     let totals = end.summary.or(latest.map(|latest| latest.totals));
     Ok(collector.report(source, totals.as_deref()))
 }

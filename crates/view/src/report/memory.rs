@@ -6,6 +6,7 @@ use super::kernels::{index, seen};
 use super::site::{self, Apart};
 use super::texts::Texts;
 use crate::catalog::Class;
+use crate::model::snapshot::Holder;
 use crate::record::Record;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -37,6 +38,21 @@ impl Memory {
     pub(crate) fn peak_bytes(&self) -> Option<u64> {
         self.processes.iter().map(|process| process.peak_bytes).max()
     }
+
+    /// Whether a process may have held more than is known.
+    #[must_use]
+    pub(crate) fn has_late(&self) -> bool {
+        self.processes.iter().any(|process| process.late)
+    }
+
+    /// With what totals of the run say of its processes.
+    pub(super) fn with_totals(mut self, holders: Option<&[Holder]>) -> Memory {
+        let late = |pid: u32| holders.is_some_and(|all| all.iter().any(|holder| holder.pid == pid && holder.late));
+        for process in &mut self.processes {
+            process.late = late(process.pid);
+        }
+        self
+    }
 }
 
 /// What one process held.
@@ -50,6 +66,8 @@ pub struct Held {
     pub(crate) last_at_ns: i64,
     /// Length of a step of `points`, ns.
     pub(crate) step_ns: u64,
+    /// It ran before it was watched: what it held then is not known, and is in none of these.
+    pub(crate) late: bool,
     /// Least and most in each step.
     pub(crate) points: Vec<Point>,
 }
@@ -217,6 +235,7 @@ impl Track {
             last_bytes: self.last.0,
             last_at_ns: self.last.1,
             step_ns: self.steps.width(),
+            late: false,
             points: points.collect(),
         }
     }

@@ -10,6 +10,7 @@ mod clip;
 mod copies;
 pub mod diff;
 mod driver;
+mod executed;
 mod failures;
 mod functions;
 pub mod gate;

@@ -29,7 +29,11 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let idle = idle(report).into_iter().take(IDLE);
     facts.extend(idle.map(|idle| ("GPU idle", idle.sentence())));
     if let Some(peak) = report.memory.peak_bytes() {
-        facts.push(("memory", format!("{} at the peak of one process", bytes(peak))));
+        let what = match report.memory.has_late() {
+            true => " at the peak of one process, of what was allocated since it was watched",
+            false => " at the peak of one process",
+        };
+        facts.push(("memory", bytes(peak) + what));
     }
     facts.extend(
         driver(report).map(|(share, calls)| ("kernel driver", format!("{share} of the time in CUDA calls, {calls}"))),

@@ -20,7 +20,7 @@ mod waiting;
 mod windows;
 
 pub use account::Account;
-pub use busy::Span;
+pub use busy::{Busy, Span};
 pub use by_site::Sites;
 pub use causes::Why;
 pub use coverage::{BROKEN_OFF, Coverage, Sampled, Seen, missing_words, part_words, windows_words};

@@ -5,8 +5,9 @@ mod occupancy;
 use super::super::Report;
 use crate::model::activity::part_words;
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
+use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::text::quantity::{self, bytes, count, duration, plural};
+use crate::text::quantity::{self, bytes, count, duration, plural, share_down};
 use std::collections::BTreeMap;
 
 pub(super) fn executed(report: &Report) -> Chapter {
@@ -84,13 +85,16 @@ fn row(name: &str, kernel: &Kernel, all: u64) -> Vec<Cell> {
 
 fn line(device: &Device) -> String {
     let window = device.window_ns();
-    let share = device.idle_ns as f64 * 100.0 / window.max(1) as f64;
-    let (least, most) = match device.is_measured() {
-        true => ("", ""),
-        false => (" at least", " at most"),
+    let (least, most, share) = match device.is_measured() {
+        true => ("", "", share_down(device.idle_ns, window).unwrap_or_default()),
+        false => (
+            " at least",
+            " at most",
+            percent(device.idle_ns as f64 / window.max(1) as f64),
+        ),
     };
     format!(
-        "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share:.1} %) in {}, the longest {} ({}); {}",
+        "process {}, device {}: busy{least} {} of {}, idle{most} {} ({share}) in {}, the longest {} ({}); {}",
         device.pid,
         device.device,
         duration(device.busy_ns),

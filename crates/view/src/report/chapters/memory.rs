@@ -25,7 +25,7 @@ fn held(report: &Report) -> Section {
     ];
     let table = Table::flat(columns, report.memory.processes.iter().map(process)).of("process");
     Section {
-        lines: asked(report).into_iter().collect(),
+        lines: asked(report).into_iter().chain(late(report)).collect(),
         table: Table { few: FEW, ..table },
         ..Section::default()
     }
@@ -39,6 +39,18 @@ fn asked(report: &Report) -> Option<String> {
         let (size, time) = (bytes(memory.allocated_bytes), duration(memory.allocation_ns));
         let freed = plural(memory.frees, "free");
         format!("{taken} of {size} in {time}, {freed} in {}", duration(memory.free_ns))
+    })
+}
+
+/// Which processes may have held more.
+fn late(report: &Report) -> Option<String> {
+    let late = report.memory.processes.iter().filter(|held| held.late);
+    let pids: Vec<String> = late.map(|held| held.pid.to_string()).collect();
+    (!pids.is_empty()).then(|| {
+        format!(
+            "attached late to {}: what was allocated before is not known, and is in no number here",
+            pids.join(", ")
+        )
     })
 }
 

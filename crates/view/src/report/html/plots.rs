@@ -40,7 +40,10 @@ fn memory(report: &Report, span: Span, page: &mut String) {
         .iter()
         .take(PROCESSES)
         .map(|process| Series {
-            name: format!("process {}", process.pid),
+            name: match process.late {
+                true => format!("process {}, of what was allocated since it was watched", process.pid),
+                false => format!("process {}", process.pid),
+            },
             points: held(&process.points, process.step_ns),
         })
         .collect();
