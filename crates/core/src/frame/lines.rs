@@ -33,6 +33,15 @@ const SERVANTS: &[&str] = &[
     "libstdc++",
     "libdl",
 ];
+/// Functions that a program or a thread begins in, before anything of its own.
+const STARTS: &[&str] = &[
+    "_start",
+    "__libc_start_main",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "__clone3",
+];
 const INSTALLED: &[&str] = &["/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "];
 
 /// The frame that a person looks for, as `train.py:42 forward`.
@@ -44,6 +53,7 @@ pub fn frame_place(stack: &[Frame]) -> Option<String> {
 pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
     let own = own(stack);
     let (inward, outward) = stack.split_at(own.min(stack.len()));
+    let outward = without_start(outward);
     let mut lines: Vec<String> = outward.iter().take(1 + OUTWARD).map(named).collect();
     let rest = outward.len().saturating_sub(1 + OUTWARD);
     if rest > 0 {
@@ -53,6 +63,25 @@ pub fn frame_lines(stack: &[Frame]) -> Vec<String> {
         lines.push(format!("by {}", way(inward)));
     }
     lines
+}
+
+/// Without the frames that every program begins with; at least one is left.
+fn without_start(outward: &[Frame]) -> &[Frame] {
+    let begins = |frame: &Frame| {
+        let of_libc = || {
+            frame
+                .module
+                .as_deref()
+                .is_some_and(|module| module.starts_with("libc."))
+        };
+        starts(frame) || (frame.language == Language::Native && is_nameless(frame) && of_libc())
+    };
+    let last = outward.iter().rposition(|frame| !begins(frame)).unwrap_or(0);
+    &outward[..outward.len().min(last + 1)]
+}
+
+fn starts(frame: &Frame) -> bool {
+    frame.language == Language::Native && STARTS.contains(&frame.function.as_str())
 }
 
 /// From the outermost of these frames to the innermost.
@@ -91,15 +120,21 @@ fn step(frames: &[&Frame]) -> String {
 }
 
 /// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
-/// code that is no library of CUDA or a framework, else of whatever has a name.
+/// code that is no library of CUDA or a framework, else of whatever has a name. Python that could not be read has no file.
 fn own(stack: &[Frame]) -> usize {
-    let python = |frame: &Frame| frame.language == Language::Python;
+    let python = |frame: &Frame| frame.language == Language::Python && frame.file.is_some();
     let find = |is: &dyn Fn(&Frame) -> bool| stack.iter().position(is);
     find(&|frame| python(frame) && !is_installed(frame))
         .or_else(|| find(&python))
-        .or_else(|| find(&|frame| !serves(frame)))
+        .or_else(|| find(&|frame| !is_unread(frame) && !serves(frame) && !starts(frame)))
+        .or_else(|| find(&is_unread))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
+}
+
+/// Of Python, and nobody knows which.
+fn is_unread(frame: &Frame) -> bool {
+    frame.language == Language::Python && frame.file.is_none()
 }
 
 /// That frame, as text, and outward of it those of the same kind: what the program itself does, without what it calls
@@ -107,8 +142,8 @@ fn own(stack: &[Frame]) -> usize {
 pub fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
     let first = own(stack);
     let of_program = |frame: &Frame| match frame.language {
-        Language::Python => !is_installed(frame),
-        Language::Native => !serves(frame),
+        Language::Python => !is_unread(frame) && !is_installed(frame),
+        Language::Native => !serves(frame) && !starts(frame),
     };
     let all = stack.get(first).is_some_and(|frame| !of_program(frame));
     let outward = stack.iter().skip(first);
@@ -237,6 +272,46 @@ mod tests {
         ];
         assert_eq!(shown, expected);
         assert_eq!(frame_place(&stack).as_deref(), Some("train.py:42 forward"));
+    }
+
+    #[test]
+    fn what_every_program_begins_in_is_left_out() {
+        let begin = [
+            native("0x2a1c9", "libc.so.6"),
+            native("__libc_start_main", "libc.so.6"),
+            native("_start", "python3.12"),
+        ];
+        let mut stack = vec![
+            native("cuMemAlloc_v2", "libcuda.so.1"),
+            python("<module>", "train.py", 33),
+        ];
+        stack.extend(begin.clone());
+        assert_eq!(frame_lines(&stack), ["train.py:33 <module>", "by cuMemAlloc_v2"]);
+        assert_eq!(own_path(&stack).collect::<Vec<_>>(), ["train.py:33 <module>"]);
+        stack.remove(1);
+        assert_eq!(frame_lines(&stack), ["cuMemAlloc_v2 (libcuda.so.1)"]);
+        assert_eq!(
+            frame_lines(&begin)[0],
+            "__libc_start_main (libc.so.6)",
+            "nothing else is known"
+        );
+    }
+
+    #[test]
+    fn python_that_could_not_be_read_comes_behind_what_has_a_name() {
+        let unread = Frame {
+            file: None,
+            line: None,
+            ..python("[Python function at 0x7f02]", "", 0)
+        };
+        let stack = [
+            native("dlopen", "libc.so.6"),
+            unread.clone(),
+            python("<module>", "/x/train.py", 1),
+            unread.clone(),
+        ];
+        assert_eq!(frame_place(&stack).as_deref(), Some("train.py:1 <module>"));
+        assert_eq!(frame_place(&[unread]).as_deref(), Some("[Python function at 0x7f02]"));
     }
 
     #[test]
