@@ -90,8 +90,12 @@ fn tiles(report: &Report, page: &mut String) {
         all.push((format!("{sign}{}", duration(idle.total_ns)), "GPU idle", more, false));
     }
     if let Some(held) = report.memory.processes.first() {
-        let more = format!("process {}, at {}", held.pid, words::at(held.peak_at_ns));
-        all.push((bytes(held.peak_bytes), "memory peak", more, false));
+        let (sign, since) = match held.late {
+            true => ("≥ ", ", of what was allocated since it was watched"),
+            false => ("", ""),
+        };
+        let more = format!("process {}, at {}{since}", held.pid, words::at(held.peak_at_ns));
+        all.push((format!("{sign}{}", bytes(held.peak_bytes)), "memory peak", more, false));
     }
     if let Some((share, calls)) = short::driver(report) {
         all.push((share, "of CUDA calls in the kernel driver", calls, false));
