@@ -74,20 +74,31 @@ struct work_loss;
 			struct failure_key *: OWN_FAILURES,       \
 			struct shape_key *: PROCESS_SHAPES,       \
 			struct aggregate_text *: PROCESS_AGGREGATE_TEXTS, \
-			default: PLACE_NOWHERE),                  \
+			default: PLACE_UNLISTED),                 \
 		__u32 *: _Generic((map)->key,                     \
 			__u64 *: PROCESS_KNOWN_SITES,             \
-			default: PLACE_NOWHERE)) /* targets */
+			__u32 *: PLACE_NOWHERE, /* targets */     \
+			default: PLACE_UNLISTED))
 /* clang-format on */
 #define NUMBER_OF(map) ((__u32)(unsigned long)(map)->type)
 #define OFFSET_OF(map) \
 	_Generic((map)->value, struct thread * : (__u32)sizeof(struct local), default : NUMBER_OF(map))
-#define bpf_map_lookup_elem(map, wanted) \
-	((typeof((map)->value))find(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value)))
-#define bpf_map_update_elem(map, wanted, new, how) \
-	put(PLACE_OF(map), wanted, new, how, sizeof(*(map)->key), sizeof(*(map)->value))
-#define bpf_map_delete_elem(map, wanted) \
-	drop(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value))
+#define LISTED(map) _Static_assert(PLACE_OF(map) != PLACE_UNLISTED, "a map without a table of its own")
+#define bpf_map_lookup_elem(map, wanted)                                                 \
+	((typeof((map)->value))({                                                        \
+		LISTED(map);                                                             \
+		find(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value)); \
+	}))
+#define bpf_map_update_elem(map, wanted, new, how)                                                \
+	({                                                                                        \
+		LISTED(map);                                                                      \
+		put(PLACE_OF(map), wanted, new, how, sizeof(*(map)->key), sizeof(*(map)->value)); \
+	})
+#define bpf_map_delete_elem(map, wanted)                                                 \
+	({                                                                               \
+		LISTED(map);                                                             \
+		drop(PLACE_OF(map), wanted, sizeof(*(map)->key), sizeof(*(map)->value)); \
+	})
 #define bpf_task_storage_get(map, task, initial, flags) \
 	((typeof((map)->value))((char *)self + BLOCK_LOCAL + OFFSET_OF(map)))
 

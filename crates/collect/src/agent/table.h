@@ -18,7 +18,7 @@
 #define FIRST_OF_MANY 4096
 
 /* Where arrays that gpuscope writes lie, as places behind those of tables. */
-enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_PROBE_SITES, PLACE_NOWHERE };
+enum run_place { PLACE_SPECS = ARENA_TABLES, PLACE_PROBE_SITES, PLACE_NOWHERE, PLACE_UNLISTED };
 
 /* The process's memory, and the run's; NULL: there is none. */
 static char *process, *run;
