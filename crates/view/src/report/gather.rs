@@ -20,7 +20,6 @@ use super::words::at;
 use crate::catalog::Class;
 use crate::model::finding::{Finding, Run};
 use crate::model::outside::{Outside, SAMPLE};
-use crate::model::snapshot::executed::Executed;
 use crate::model::snapshot::{Holder, Snapshot};
 use crate::paths::{Paths, Weight};
 use crate::record::{Kind, Meta, Record, Taker};
@@ -38,6 +37,8 @@ pub(crate) struct Gatherer {
     /// From when on there are all rows, where they do not begin with the trace.
     from: Option<i64>,
     early: Early,
+    /// Rows are those of several pieces of time.
+    in_pieces: bool,
     latest: i64,
     backwards: u64,
     /// Until when calls were lost: the last of them may be later than any that has a row.
@@ -107,6 +108,11 @@ impl Gatherer {
     /// Rows are whole from `at` on.
     pub(super) fn covers_from(&mut self, at: i64) {
         self.from = Some(at);
+    }
+
+    /// There are only rows of several pieces of time.
+    pub(super) fn is_in_pieces(&mut self) {
+        self.in_pieces = true;
     }
 
     fn extend(&mut self, event: &Record<'_>) {
@@ -217,7 +223,7 @@ impl Gatherer {
         &self,
         source: Source,
         exact: Option<Snapshot>,
-        whole: Option<&Executed>,
+        whole: Option<&Snapshot>,
         findings: Vec<Finding>,
         run: Run,
     ) -> Report {
@@ -248,7 +254,7 @@ impl Gatherer {
             memory: self
                 .memory
                 .report()
-                .with_totals(told.and_then(|told| told.memory.as_deref())),
+                .with_totals(told.or(whole).and_then(|told| told.memory.as_deref())),
             kernels: self.kernels.list(told),
             copies: self.copies.list(told),
             waits: waited.waits,
@@ -288,9 +294,11 @@ impl Gatherer {
     }
 
     /// What rows add up to, in the place of a summary. `whole`: that of all of which these are a part.
-    fn totals(&self, whole: Option<&Executed>) -> Snapshot {
+    fn totals(&self, whole: Option<&Snapshot>) -> Snapshot {
+        let executed = self.executed.report(whole.and_then(|whole| whole.gpu.as_ref()));
         Snapshot {
-            gpu: self.executed.report(whole),
+            // between pieces of time nobody has looked whether anything ran
+            gpu: executed.filter(|_| !self.in_pieces),
             functions: self.functions.totals(),
             failures: self.failures.totals(),
             memory: self.holders(),

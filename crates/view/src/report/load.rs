@@ -53,11 +53,15 @@ impl Collector {
             Part::All => StepTally::default(),
             Part::Steps(_) | Part::Ranges(_) => StepTally::Off,
         };
-        Collector {
+        let mut collector = Collector {
             part: part.clone(),
             steps,
             ..Collector::new()
+        };
+        if matches!(part, Part::Ranges(_)) {
+            collector.gatherer.is_in_pieces();
         }
+        collector
     }
 
     /// From when on there will be all rows.
@@ -119,10 +123,9 @@ impl Collector {
             part: self.part.words(),
             ..source
         };
-        let whole = self.whole.as_ref().and_then(|whole| whole.gpu.as_ref());
         let mut report = self
             .gatherer
-            .report(source, exact, whole, findings, self.examiner.run());
+            .report(source, exact, self.whole.as_ref(), findings, self.examiner.run());
         report.totals.findings = not_looked_for.is_none().then(|| reported(&report));
         report.totals.no_findings.clone_from(&not_looked_for);
         Report {

@@ -320,3 +320,43 @@ fn numbers_that_nobody_can_mean_add_up_to_the_largest() {
         assert!(page.contains(Class::Launch.name()), "{page}");
     }
 }
+
+/// What a device did, of a part of a trace whose totals say that all of it was told.
+fn part_of_executed(part: &Part) -> Report {
+    let whole = r#"{"gpu":{"devices":[{"pid":7,"device":0,"certainty":"measured"}]},"memory":[{"pid":7,"late":true}]}"#;
+    let mut collector = Collector::of(part);
+    collector.whole = read(whole).ok();
+    let ran = |at: i64| Record {
+        ns: Some(MS as u64),
+        name: "gemm",
+        args: Some(r#"{"activity":"kernel","device":0,"context":1,"match":"none"}"#),
+        ..Record::new(Kind::Gpu, at, 7)
+    };
+    let holds = Record {
+        held: Some(0),
+        ..call("cuMemFree_v2", Class::Free, 12 * MS, MS)
+    };
+    let launch = call("cuLaunchKernel", Class::Launch, 10 * MS, MS);
+    [launch, holds, ran(11 * MS), ran(14 * MS)]
+        .iter()
+        .for_each(|row| collector.take(row));
+    collector.report(Source::default(), None)
+}
+
+#[test]
+fn of_some_steps_it_is_measured_what_devices_executed_and_of_pieces_it_is_not_said() {
+    let steps = Part::Steps(crate::steps::Part {
+        first: 2,
+        last: 3,
+        of: 9,
+        from: 10 * MS,
+        to: 20 * MS,
+    });
+    let report = part_of_executed(&steps);
+    let device = &report.totals.gpu.as_ref().unwrap().devices[0];
+    assert!(device.is_measured());
+    assert_eq!((device.busy_ns, device.idle_ns), (2 * MS as u64, 2 * MS as u64));
+    assert!(report.memory.has_late(), "it ran before it was watched");
+    let pieces = part_of_executed(&Part::Ranges(crate::part::Within::of("step*")));
+    assert_eq!(pieces.totals.gpu, None);
+}
