@@ -122,11 +122,11 @@ fn step(frames: &[&Frame]) -> String {
 /// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
 /// code that is no library of CUDA or a framework, else of whatever has a name. Python that could not be read has no file.
 fn own(stack: &[Frame]) -> usize {
-    let python = |frame: &Frame| frame.language == Language::Python && frame.file.is_some();
+    let python = |frame: &Frame| frame.language == Language::Python && !is_unread(frame);
     let find = |is: &dyn Fn(&Frame) -> bool| stack.iter().position(is);
-    find(&|frame| python(frame) && !is_installed(frame))
+    find(&|frame| python(frame) && is_of_program(frame))
         .or_else(|| find(&python))
-        .or_else(|| find(&|frame| !is_unread(frame) && !serves(frame) && !starts(frame)))
+        .or_else(|| find(&is_of_program))
         .or_else(|| find(&is_unread))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
@@ -141,13 +141,17 @@ fn is_unread(frame: &Frame) -> bool {
 /// itself through.
 pub fn own_path(stack: &[Frame]) -> impl Iterator<Item = String> {
     let first = own(stack);
-    let of_program = |frame: &Frame| match frame.language {
+    let all = stack.get(first).is_some_and(|frame| !is_of_program(frame));
+    let outward = stack.iter().skip(first);
+    outward.filter(move |frame| all || is_of_program(frame)).map(named)
+}
+
+/// Neither of what is installed, nor of what begins a program.
+fn is_of_program(frame: &Frame) -> bool {
+    match frame.language {
         Language::Python => !is_unread(frame) && !is_installed(frame),
         Language::Native => !serves(frame) && !starts(frame),
-    };
-    let all = stack.get(first).is_some_and(|frame| !of_program(frame));
-    let outward = stack.iter().skip(first);
-    outward.filter(move |frame| all || of_program(frame)).map(named)
+    }
 }
 
 fn is_installed(frame: &Frame) -> bool {

@@ -72,17 +72,13 @@ impl Cutter {
     /// The anchor: one step is over, the next begins. Where nothing was launched since the last one, that goes on.
     fn border(&mut self, work: &Work) -> Option<Step> {
         let now = self.sequence.now;
-        let since = self.open.map(|(_, from)| now.since(&from));
-        if self.number > 0 && since.is_some_and(|between| between.launches == 0) {
+        let open = self.open.map(|(at, from)| (at, from, now.since(&from)));
+        if self.number > 0 && open.is_some_and(|(.., between)| between.launches == 0) {
             return None;
         }
-        let open = self.open.replace((work.border(), now));
+        self.open = Some((work.border(), now));
         let was_head = std::mem::take(&mut self.at_head);
-        let (at, from) = open?;
-        let between = now.since(&from);
-        if between.launches == 0 {
-            return None;
-        }
+        let (at, from, between) = open.filter(|(.., between)| between.launches > 0)?;
         let usual = self.is_usual(&between);
         if was_head && (self.anchor.told.varies || !usual) {
             return None;

@@ -1,7 +1,8 @@
 //! What devices have executed, added up from rows: of a part of a recording, and of one that has no totals. Totals, where there are
 //! any, know more: why gaps are that are too short for a row, and which line it was for.
 
-use crate::model::activity::{Busy, Why};
+use crate::catalog::CopyKind;
+use crate::model::activity::{Busy, Total, Why};
 use crate::model::snapshot::executed::{Copies, Device, Executed, IdleCause, Kernel, Matched, Overhead};
 use crate::model::work::Certainty;
 use crate::record::{Kind, Record, json};
@@ -16,17 +17,18 @@ const NAMES: usize = 1 << 14;
 #[derive(Debug, Clone, Default)]
 pub(super) struct ExecutedTally {
     devices: BTreeMap<(u32, u32), Tally>,
-    overheads: BTreeMap<(u32, String), Overhead>,
+    overheads: BTreeMap<(u32, String), Total>,
     matched: Matched,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Tally {
     busy: Busy,
-    kernels: HashMap<String, Kernel>,
-    copies: BTreeMap<Option<String>, Copies>,
-    memsets: (u64, u64),
-    graphs: (u64, u64),
+    kernels: HashMap<String, Total>,
+    /// With their bytes.
+    copies: BTreeMap<Option<&'static str>, (Total, u64)>,
+    memsets: Total,
+    graphs: Total,
     in_graphs: u64,
     gaps: Gaps,
 }
@@ -34,7 +36,7 @@ struct Tally {
 /// Why nothing ran.
 #[derive(Debug, Clone, Default)]
 struct Gaps {
-    causes: BTreeMap<&'static str, IdleCause>,
+    causes: BTreeMap<&'static str, Total>,
     /// The outermost two, which may lie before the first activity and behind the last.
     first: Option<Gap>,
     last: Option<Gap>,
@@ -83,11 +85,8 @@ impl ExecutedTally {
     }
 
     fn overhead(&mut self, event: &Record<'_>) {
-        let (ns, key) = (event.ns.unwrap_or(0), (event.pid, event.name.to_owned()));
-        let sum = self.overheads.entry(key).or_default();
-        sum.count += 1;
-        sum.total_ns = sum.total_ns.saturating_add(ns);
-        sum.max_ns = sum.max_ns.max(ns);
+        let key = (event.pid, event.name.to_owned());
+        self.overheads.entry(key).or_default().add(event.ns.unwrap_or(0));
     }
 
     /// What they add up to; `None`: no device has told anything. `whole`: what totals of the whole recording say, which is how far
@@ -102,10 +101,12 @@ impl ExecutedTally {
         let overheads = self.overheads.iter().map(|((pid, kind), sum)| Overhead {
             pid: *pid,
             kind: kind.clone(),
-            ..sum.clone()
+            count: sum.count,
+            total_ns: sum.ns,
+            max_ns: sum.max_ns,
         });
         let mut overheads: Vec<Overhead> = overheads.collect();
-        overheads.sort_by_key(|overhead| Reverse(overhead.total_ns));
+        overheads.sort_by_key(|overhead| (overhead.pid, Reverse(overhead.total_ns)));
         (!devices.is_empty()).then_some(Executed {
             devices,
             overheads,
@@ -123,8 +124,8 @@ impl Tally {
         let args = event.args.unwrap_or("");
         match json::kind_of_activity(args) {
             Some("copy") => self.copied(event, ns),
-            Some("memset") => add(&mut self.memsets, ns),
-            Some("graph") => add(&mut self.graphs, ns),
+            Some("memset") => self.memsets.add(ns),
+            Some("graph") => self.graphs.add(ns),
             _ => {
                 self.in_graphs += u64::from(json::graph_of_activity(args).is_some());
                 self.launched(event.name, ns);
@@ -133,11 +134,10 @@ impl Tally {
     }
 
     fn copied(&mut self, event: &Record<'_>, ns: u64) {
-        let direction = event.direction.map(|direction| direction.name().to_owned());
-        let sum = self.copies.entry(direction).or_default();
-        sum.count += 1;
-        sum.bytes = sum.bytes.saturating_add(event.bytes.unwrap_or(0));
-        sum.total_ns = sum.total_ns.saturating_add(ns);
+        let direction = event.direction.map(CopyKind::name);
+        let (total, bytes) = self.copies.entry(direction).or_default();
+        total.add(ns);
+        *bytes = bytes.saturating_add(event.bytes.unwrap_or(0));
     }
 
     fn launched(&mut self, name: &str, ns: u64) {
@@ -145,13 +145,9 @@ impl Tally {
             true => name,
             false => "",
         };
-        if !self.kernels.contains_key(name) {
-            self.kernels.insert(name.to_owned(), Kernel::default());
-        }
-        if let Some(sum) = self.kernels.get_mut(name) {
-            sum.runs += 1;
-            sum.total_ns = sum.total_ns.saturating_add(ns);
-            sum.max_ns = sum.max_ns.max(ns);
+        match self.kernels.get_mut(name) {
+            Some(total) => total.add(ns),
+            None => self.kernels.entry(name.to_owned()).or_default().add(ns),
         }
     }
 
@@ -161,13 +157,18 @@ impl Tally {
         let told = told.find(|told| (told.pid, told.device) == (pid, device));
         let named = self.kernels.iter().map(|(name, sum)| Kernel {
             name: Some(name.clone()).filter(|name| !name.is_empty()),
-            ..sum.clone()
+            runs: sum.count,
+            total_ns: sum.ns,
+            max_ns: sum.max_ns,
+            ..Kernel::default()
         });
         let mut by_kernel: Vec<Kernel> = named.collect();
         by_kernel.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
-        let copies = self.copies.iter().map(|(direction, sum)| Copies {
-            direction: direction.clone(),
-            ..sum.clone()
+        let copies = self.copies.iter().map(|(direction, (total, bytes))| Copies {
+            direction: direction.map(str::to_owned),
+            count: total.count,
+            bytes: *bytes,
+            total_ns: total.ns,
         });
         Some(Device {
             pid,
@@ -175,10 +176,10 @@ impl Tally {
             kernels: by_kernel.iter().map(|kernel| kernel.runs).sum(),
             in_graphs: self.in_graphs,
             kernel_ns: super::sum(by_kernel.iter().map(|kernel| kernel.total_ns)),
-            memsets: self.memsets.0,
-            memset_ns: self.memsets.1,
-            graphs: self.graphs.0,
-            graph_ns: self.graphs.1,
+            memsets: self.memsets.count,
+            memset_ns: self.memsets.ns,
+            graphs: self.graphs.count,
+            graph_ns: self.graphs.ns,
             copies: copies.collect(),
             busy_ns: span.busy_ns,
             idle_ns: span.idle_ns(),
@@ -211,7 +212,7 @@ impl Gaps {
         };
         let (last, between) = if gap.to > last.to { (gap, last) } else { (last, gap) };
         self.last = Some(last);
-        note(&mut self.causes, &between);
+        between.count_in(&mut self.causes);
     }
 
     /// By cause, most time first, of gaps between the first activity and the last.
@@ -219,27 +220,25 @@ impl Gaps {
         let mut causes = self.causes.clone();
         let outermost = self.first.iter().chain(&self.last);
         let within = outermost.filter(|gap| gap.from >= first && gap.to <= last);
-        within.for_each(|gap| note(&mut causes, gap));
-        let mut causes: Vec<IdleCause> = causes.into_values().collect();
+        within.for_each(|gap| gap.count_in(&mut causes));
+        let causes = causes.into_iter().map(|(cause, total)| IdleCause {
+            cause: cause.to_owned(),
+            idle_ns: total.ns,
+            gaps: total.count,
+            longest_ns: total.max_ns,
+            place: None,
+        });
+        let mut causes: Vec<IdleCause> = causes.collect();
         causes.sort_by_key(|cause| Reverse(cause.idle_ns));
         causes
     }
 }
 
-fn note(causes: &mut BTreeMap<&'static str, IdleCause>, gap: &Gap) {
-    let ns = gap.to.saturating_sub(gap.from);
-    let sum = causes.entry(gap.why.name()).or_insert_with(|| IdleCause {
-        cause: gap.why.name().to_owned(),
-        ..IdleCause::default()
-    });
-    sum.idle_ns = sum.idle_ns.saturating_add(ns);
-    sum.gaps += 1;
-    sum.longest_ns = sum.longest_ns.max(ns);
-}
-
-fn add((count, sum): &mut (u64, u64), ns: u64) {
-    *count += 1;
-    *sum = sum.saturating_add(ns);
+impl Gap {
+    fn count_in(&self, causes: &mut BTreeMap<&'static str, Total>) {
+        let ns = self.to.saturating_sub(self.from);
+        causes.entry(self.why.name()).or_default().add(ns);
+    }
 }
 
 /// In the same order, though the trace may begin later.

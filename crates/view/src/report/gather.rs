@@ -238,7 +238,7 @@ impl Gatherer {
         };
         let losses = self.failures.losses();
         let is_snapshot = source.until.is_some();
-        let by_rows = self.totals(whole);
+        let by_rows = (exact.is_none() || is_snapshot).then(|| self.totals(whole));
         Report {
             notes: self.notes(&source, told, &layers, losses.calls),
             driver: self.driver.report(&layers),
@@ -261,9 +261,11 @@ impl Gatherer {
             hidden: waited.hidden,
             wait_calls: waited.calls,
             outside: self.outside.clone(),
-            idle: self
-                .idle
-                .list(&self.functions, &self.covers((from_ns, to_ns)), told.or(Some(&by_rows))),
+            idle: self.idle.list(
+                &self.functions,
+                &self.covers((from_ns, to_ns)),
+                told.or(by_rows.as_ref()),
+            ),
             ranges: self.ranges.report(),
             rates: self
                 .rates
@@ -278,10 +280,10 @@ impl Gatherer {
             steps: Iterations::default(),
             exact: exact.is_some(),
             totals: match exact {
-                None => by_rows.clone(),
+                None => by_rows.clone().unwrap_or_default(),
                 Some(exact) => self.completed(exact, is_snapshot),
             },
-            by_rows: is_snapshot.then_some(by_rows),
+            by_rows: by_rows.filter(|_| is_snapshot),
         }
     }
 

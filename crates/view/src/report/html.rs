@@ -5,7 +5,7 @@ mod flame;
 mod plot;
 mod plots;
 
-use super::{Report, chapters, short, words};
+use super::{Report, chapters, short, since_words, words};
 use crate::section::Chapter;
 use crate::section::html::{Text, sentence, write as write_chapter};
 use crate::section::page::{close, notes, open};
@@ -90,10 +90,7 @@ fn tiles(report: &Report, page: &mut String) {
         all.push((format!("{sign}{}", duration(idle.total_ns)), "GPU idle", more, false));
     }
     if let Some(held) = report.memory.processes.first() {
-        let (sign, since) = match held.late {
-            true => ("≥ ", ", of what was allocated since it was watched"),
-            false => ("", ""),
-        };
+        let (sign, since) = (if held.late { "≥ " } else { "" }, since_words(held.late));
         let more = format!("process {}, at {}{since}", held.pid, words::at(held.peak_at_ns));
         all.push((format!("{sign}{}", bytes(held.peak_bytes)), "memory peak", more, false));
     }

@@ -10,7 +10,7 @@ use super::functions::Functions;
 use crate::model::activity::Why;
 use crate::model::snapshot::Snapshot;
 use crate::record::Record;
-use crate::text::quantity::duration;
+use crate::text::quantity::{duration, share_down};
 use exact::{told, worked};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -84,8 +84,7 @@ pub(super) fn share_words(ns: u64, of_ns: u64) -> String {
 /// `30.7 %`, rounded down.
 #[must_use]
 pub(crate) fn at_least(ns: u64, of_ns: u64) -> String {
-    let thousandths = u128::from(ns) * 1000 / u128::from(of_ns.max(1));
-    format!("{}.{} %", thousandths / 10, thousandths % 10)
+    share_down(ns, of_ns.max(1)).unwrap_or_default()
 }
 
 /// Time in gaps.

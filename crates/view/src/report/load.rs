@@ -134,9 +134,7 @@ impl Collector {
             ..report
         }
     }
-}
 
-impl Collector {
     /// With what totals, of these rows or of more, say of how far rows can be relied on.
     fn doubt(&mut self, exact: Option<&Snapshot>) {
         let Some(told) = exact.or(self.whole.as_ref()) else {

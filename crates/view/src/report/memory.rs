@@ -72,6 +72,14 @@ pub struct Held {
     pub(crate) points: Vec<Point>,
 }
 
+/// What numbers are of, where processes may have held more than is known.
+pub(crate) fn since_words(late: bool) -> &'static str {
+    match late {
+        true => ", of what was allocated since it was watched",
+        false => "",
+    }
+}
+
 /// Bytes held in a step around `at_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Point {

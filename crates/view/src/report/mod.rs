@@ -50,7 +50,7 @@ pub(crate) use idle::{Gap, Idle, Meanwhile, at_least};
 pub(crate) use kernels::Kernel;
 pub use live::Live;
 pub use load::{Collector, load};
-pub(crate) use memory::{Held, Memory, MemorySite, Point};
+pub(crate) use memory::{Held, Memory, MemorySite, Point, since_words};
 pub(crate) use processes::{Process, Thread};
 pub(crate) use ranges::Ranges;
 pub(crate) use rates::{DIRECTIONS, Rates, Step};

@@ -1,6 +1,6 @@
 //! What is said first of totals, a line each, and last of what they are worth. Not escaped.
 
-use super::{Report, words};
+use super::{Report, since_words, words};
 use crate::section::words::percent;
 use crate::section::{Cell, Column, Table};
 use crate::text::quantity::{bytes, count, duration, plural};
@@ -29,11 +29,8 @@ pub(super) fn facts(report: &Report) -> Vec<(&'static str, String)> {
     let idle = idle(report).into_iter().take(IDLE);
     facts.extend(idle.map(|idle| ("GPU idle", idle.sentence())));
     if let Some(peak) = report.memory.peak_bytes() {
-        let what = match report.memory.has_late() {
-            true => " at the peak of one process, of what was allocated since it was watched",
-            false => " at the peak of one process",
-        };
-        facts.push(("memory", bytes(peak) + what));
+        let since = since_words(report.memory.has_late());
+        facts.push(("memory", format!("{} at the peak of one process{since}", bytes(peak))));
     }
     facts.extend(
         driver(report).map(|(share, calls)| ("kernel driver", format!("{share} of the time in CUDA calls, {calls}"))),

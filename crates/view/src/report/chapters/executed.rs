@@ -2,12 +2,12 @@
 
 mod occupancy;
 
-use super::super::Report;
+use super::super::{Report, at_least};
 use crate::model::activity::part_words;
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
-use crate::text::quantity::{self, bytes, count, duration, plural, share_down};
+use crate::text::quantity::{self, bytes, count, duration, plural};
 use std::collections::BTreeMap;
 
 pub(super) fn executed(report: &Report) -> Chapter {
@@ -86,7 +86,7 @@ fn row(name: &str, kernel: &Kernel, all: u64) -> Vec<Cell> {
 fn line(device: &Device) -> String {
     let window = device.window_ns();
     let (least, most, share) = match device.is_measured() {
-        true => ("", "", share_down(device.idle_ns, window).unwrap_or_default()),
+        true => ("", "", at_least(device.idle_ns, window)),
         false => (
             " at least",
             " at most",

@@ -1,6 +1,6 @@
 //! What happened over time.
 
-use super::super::{DIRECTIONS, Point, Report, Step, words};
+use super::super::{DIRECTIONS, Point, Report, Step, since_words, words};
 use super::plot::{Series, Span, Unit, figure};
 use crate::section::html::Text;
 use crate::text::quantity::{count, duration};
@@ -40,10 +40,7 @@ fn memory(report: &Report, span: Span, page: &mut String) {
         .iter()
         .take(PROCESSES)
         .map(|process| Series {
-            name: match process.late {
-                true => format!("process {}, of what was allocated since it was watched", process.pid),
-                false => format!("process {}", process.pid),
-            },
+            name: format!("process {}{}", process.pid, since_words(process.late)),
             points: held(&process.points, process.step_ns),
         })
         .collect();
