@@ -20,7 +20,7 @@
 #include "nvtx.h"
 
 _Static_assert(__builtin_offsetof(struct hook, on) == 40 && __builtin_offsetof(struct hook, plain) == 56 &&
-		       __builtin_offsetof(struct control, counting) == 672 &&
+		       __builtin_offsetof(struct membership, all_pass) == 8 &&
 		       __builtin_offsetof(struct door, wake) == 12 && HOOK_PASSES == 0 && HOOK_COUNTS == 2,
 	       "as enter.S has them");
 _Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");
@@ -48,7 +48,7 @@ INLINE bool count_plain(const struct hook *hook)
 	return true;
 }
 
-/* The same of a function, whose further calls `agent_call` counts by itself. */
+/* The same of a function, whose further calls its thunk counts by itself. */
 INLINE bool count_plain_function(struct hook *hook)
 {
 	__u64 tells = HOOK_TELLS;

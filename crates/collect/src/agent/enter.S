@@ -27,8 +27,8 @@
 /* of enum hook_state */
 	.set PASSES, 0
 	.set COUNTS, 2
-/* of struct control */
-	.set COUNTING, 672
+/* of struct membership */
+	.set ALL_PASS, 8
 
 	.globl agent_call
 	.hidden agent_call
@@ -37,8 +37,6 @@
 agent_call:
 	.cfi_startproc
 	endbr64
-	cmpl $COUNTS, ON(%r11)
-	je 8f
 	cmpl $PASSES, ON(%r11)
 	je 6f
 5:	push %rbp
@@ -95,31 +93,6 @@ agent_call:
 	cmpl $0, door+WAKE(%rip)
 	jne 5b
 	jmp *COPY(%r11)
-
-	/* it is counted, unless something has changed for the thread since it was in a hook last */
-8:	cmpl $0, door+WAKE(%rip)
-	jne 5b
-	push %rax
-	.cfi_adjust_cfa_offset 8
-	mov epoch@gottpoff(%rip), %rax
-	mov %fs:(%rax), %eax
-	cmp membership(%rip), %eax
-	jne 9f
-	mov self@gottpoff(%rip), %rax
-	mov %fs:(%rax), %rax
-	test %rax, %rax
-	je 9f
-	cmpq $0, control+COUNTING(%rip)
-	je 0f
-	add PLAIN(%r11), %rax
-	incq (%rax)
-0:	pop %rax
-	.cfi_adjust_cfa_offset -8
-	jmp *COPY(%r11)
-	.cfi_adjust_cfa_offset 8
-9:	pop %rax
-	.cfi_adjust_cfa_offset -8
-	jmp 5b
 	.cfi_restore_state
 
 	/* as many words of the stack as it says, and one */
@@ -294,5 +267,68 @@ agent_linker:
 	jmp *%r11
 	.cfi_endproc
 	.size agent_linker, .-agent_linker
+
+/* What the jump of a patched function leads to: a copy of this for each, with its holes filled in, in two pieces. Between them
+ * lies what was moved of the function, as most of its calls go on there at once: nobody is recorded, or nothing is wanted of
+ * the call but its number. No other register than %r11 is free here, nor is the stack below what the function may use.
+ */
+	.set HOLE, 0x7fffffff
+	.set LONG_HOLE, 0x7fffffff7fffffff
+	.macro hole name, back
+	.globl hole_\name
+	.hidden hole_\name
+hole_\name = . - \back
+	.endm
+	.macro piece name
+	.globl \name
+	.hidden \name
+\name:
+	.endm
+
+	.section .rodata.thunk, "a", @progbits
+	piece thunk_head
+	movabs $LONG_HOLE, %r11
+	hole membership, 8
+	cmpl $0, HOLE(%r11)
+	hole wake, 5
+	.byte 0x0f, 0x85 /* jne, to where it is told */
+	.long HOLE
+	hole told, 4
+	cmpl $1, ALL_PASS(%r11)
+	.byte 0x0f, 0x85 /* jne, to where it is counted */
+	.long HOLE
+	hole counted, 4
+	piece thunk_head_end
+
+	piece thunk_tail
+	cmpl $0, HOLE(%r11)
+	hole counting, 5
+	je 2f
+	mov (%r11), %r11d
+	cmp %fs:HOLE, %r11d
+	hole epoch, 4
+	jne 2f
+	cmpq $0, %fs:HOLE
+	hole has_self, 5
+	je 2f
+	movabs $LONG_HOLE, %r11
+	hole hook, 8
+	cmpl $COUNTS, ON(%r11)
+	jne 3f
+	mov PLAIN(%r11), %r11
+	add %fs:HOLE, %r11
+	hole self, 4
+	incq (%r11)
+	.byte 0xe9 /* jmp, to what was moved */
+	.long HOLE
+	hole moved, 4
+	piece thunk_told
+2:	movabs $LONG_HOLE, %r11
+	hole told_hook, 8
+3:	.byte 0xff, 0x25 /* jmp *, to agent_call */
+	.long HOLE
+	hole agent, 4
+	piece thunk_tail_end
+	.org thunk_head + 128 /* THUNK_BYTES: no more than these */
 
 	.section .note.GNU-stack, "", @progbits

@@ -10,6 +10,16 @@ enum hook_state {
 	HOOK_COUNTS, /* nothing but the number of its calls is wanted */
 };
 
+/* As enter.S reads it. Zero in a child, which the kernel sees to: then it has not joined yet. */
+struct membership {
+	__u32 epoch;
+	__u32 joining;
+	__u32 all_pass; /* 1: nobody is recorded, so that no hook need be looked at */
+};
+
+SHARED struct membership membership;
+__thread __u32 epoch;
+
 /* As enter.S reads it. */
 struct hook {
 	__u64 copy; /* the beginning of the function, elsewhere */

@@ -16,14 +16,6 @@
 #define MADV_REMOVE 9
 #define LEFT_TO_LIBRARIES (64ull << 30)
 
-/* Zero in a child, which the kernel sees to: then it has not joined yet. */
-struct membership {
-	__u32 epoch;
-	__u32 joining;
-};
-
-SHARED struct membership membership;
-__thread __u32 epoch;
 /* whether this process, or the one that it was forked from, is traced now */
 static bool is_traced;
 
@@ -90,6 +82,7 @@ static void set_epoch(__u32 round, bool traced)
 		((__u32)SYS0(getpid) & EPOCH_PROCESS) | (round * EPOCH_ROUND & ~(EPOCH_PROCESS | DORMANT));
 
 	is_traced = traced;
+	__atomic_store_n(&membership.all_pass, !traced, __ATOMIC_RELEASE);
 	__atomic_store_n(&membership.epoch, traced ? number : number | DORMANT, __ATOMIC_RELEASE);
 }
 

@@ -125,7 +125,8 @@ static void patch(const struct work *work, const struct arena_file *file)
 	char *calls;
 
 	reach_of(work, &from, &to);
-	room.bytes = (sizeof(entries) + all * (THUNK_BYTES + PATCH_UNDO + PATCH_COPY) + ARENA_PAGE - 1) &
+	room.bytes = (sizeof(entries) + all * (THUNK_APART + THUNK_BYTES + PATCH_UNDO + PATCH_COPY) +
+		      ARENA_PAGE - 1) &
 		     ~(ARENA_PAGE - 1ull);
 	room.at = (char *)room_near(from, to, room.bytes);
 	hooks = bytes ? (struct hook *)SYS6(mmap, 0, bytes, PROT_RW, MAP_PRIVATE_ANON, -1, 0) : NULL;

@@ -4,15 +4,22 @@
 #ifndef GPUSCOPE_AGENT_THUNK_H
 #define GPUSCOPE_AGENT_THUNK_H
 
+#include "door.h"
 #include "hook.h"
-#include "room.h"
 
 extern void agent_call(void);
 extern void agent_passed(void);
 extern void agent_linker(void);
 
+/* of enter.S: the two pieces of a function's thunk, their entries, and what is to be filled in */
+extern const char thunk_head[], thunk_head_end[], thunk_tail[], thunk_told[], thunk_tail_end[];
+extern const char hole_membership[], hole_wake[], hole_told[], hole_counted[];
+extern const char hole_counting[], hole_epoch[], hole_has_self[], hole_hook[], hole_self[], hole_moved[],
+	hole_told_hook[], hole_agent[];
+
 #define JUMP_BYTES 5
-#define THUNK_BYTES 32 /* the address of what follows, in a register, and a jump through memory */
+#define THUNK_BYTES 128
+#define THUNK_APART 64 /* a line of the processor's caches: it begins with one */
 #define PLACE_THUNK 33 /* and undoes nothing */
 
 /* Moves the beginning of a function; where it is now, 0: its jumps do not reach. */
@@ -32,17 +39,63 @@ static __u64 move(struct room *room, const struct arena_patch *patch, __u64 bias
 	return (__u64)copy;
 }
 
-/* What undoes the first instruction, and goes on with `agent_call`. */
-static char *add_thunk(struct room *room, const struct arena_patch *patch, const struct hook *hook)
+INLINE void fill(char *piece, const char *of, const char *hole, const void *value, __u64 bytes)
 {
-	unsigned char goes_on[16] = { 0x49, 0xbb, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0x25 };
-	char *thunk = append(room, patch->undo, patch->undo_bytes);
-	/* the room begins with the address of agent_call */
-	__s32 back = (__s32)(room->at - (room->at + room->used + sizeof(goes_on)));
+	memcpy(piece + (hole - of), value, bytes);
+}
 
-	memcpy(goes_on + 2, &hook, 8);
-	memcpy(goes_on + 12, &back, 4);
-	append(room, goes_on, sizeof(goes_on));
+/* How far `to` lies behind a word that ends an instruction. */
+INLINE void fill_distance(char *piece, const char *of, const char *hole, const void *to)
+{
+	__s32 apart = (__s32)((__s64)to - (__s64)(piece + (hole - of) + 4));
+
+	fill(piece, of, hole, &apart, 4);
+}
+
+INLINE void fill_offset(char *piece, const char *of, const char *hole, const volatile void *to, __u64 from)
+{
+	__s32 apart = (__s32)((__s64)to - (__s64)from);
+
+	fill(piece, of, hole, &apart, 4);
+}
+
+static void fill_head(char *head, char *tail)
+{
+	__u64 own = (__u64)&membership;
+
+	fill(head, thunk_head, hole_membership, &own, 8);
+	fill_offset(head, thunk_head, hole_wake, &door.wake, own);
+	fill_distance(head, thunk_head, hole_told, tail + (thunk_told - thunk_tail));
+	fill_distance(head, thunk_head, hole_counted, tail);
+}
+
+static void fill_tail(char *tail, const struct room *room, const struct hook *hook)
+{
+	__u64 pointer = thread_pointer_of(NULL);
+
+	fill_offset(tail, thunk_tail, hole_counting, &control.counting, (__u64)&membership);
+	fill_offset(tail, thunk_tail, hole_epoch, &epoch, pointer);
+	fill_offset(tail, thunk_tail, hole_has_self, &self, pointer);
+	fill(tail, thunk_tail, hole_hook, &hook, 8);
+	fill_offset(tail, thunk_tail, hole_self, &self, pointer);
+	fill_distance(tail, thunk_tail, hole_moved, (const void *)hook->copy);
+	fill(tail, thunk_tail, hole_told_hook, &hook, 8);
+	/* the room begins with the address of agent_call */
+	fill_distance(tail, thunk_tail, hole_agent, room->at);
+}
+
+/* What undoes the first instruction, and goes on as enter.S says. */
+static char *add_thunk(struct room *room, const struct arena_patch *patch, struct hook *hook, __u64 bias)
+{
+	char *thunk, *head, *tail;
+
+	room->used = (room->used + THUNK_APART - 1) & ~(THUNK_APART - 1ull);
+	thunk = append(room, patch->undo, patch->undo_bytes);
+	head = append(room, thunk_head, (__u64)(thunk_head_end - thunk_head));
+	hook->copy = move(room, patch, bias);
+	tail = append(room, thunk_tail, (__u64)(thunk_tail_end - thunk_tail));
+	fill_head(head, tail);
+	fill_tail(tail, room, hook);
 	return thunk;
 }
 
@@ -84,13 +137,16 @@ INLINE bool is_as_planned(const struct arena_patch *patch, const unsigned char *
 static bool prepare(struct room *room, const struct arena_patch *patch, struct hook *hook, __u64 bias)
 {
 	__u64 entry = patch->entry + bias;
-	char *thunk = NULL;
+	char *thunk;
 
 	if (!is_sound(patch) || !is_as_planned(patch, (const unsigned char *)entry))
 		return false;
-	if (patch->place)
+	if (patch->place) {
 		thunk = add_place_thunk(room, hook);
-	hook->copy = move(room, patch, bias);
+		hook->copy = move(room, patch, bias);
+	} else {
+		thunk = add_thunk(room, patch, hook, bias);
+	}
 	if (!hook->copy)
 		return false;
 	hook->address = entry;
@@ -98,7 +154,7 @@ static bool prepare(struct room *room, const struct arena_patch *patch, struct h
 	hook->cookie = patch->cookie;
 	hook->words = patch->stack_words;
 	hook->returns = patch->returns;
-	hook->thunk = (__u64)(patch->place ? thunk : add_thunk(room, patch, hook));
+	hook->thunk = (__u64)thunk;
 	return true;
 }
 
