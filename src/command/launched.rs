@@ -75,7 +75,7 @@ impl Launched {
         let held = Held::fork(command, runner, &environment)?;
         // only now: the command inherits which signals are ignored, and would not inherit a handler
         let stop = prepare::stop_flag()?;
-        tracer.add_process(held.pid())?;
+        tracer.add_child(held.pid())?;
         tracer.step()?;
         Ok(match held.release() {
             Ok(child) => {

@@ -31,10 +31,7 @@ impl Tracer {
     /// # Errors
     /// It does not exist or may not be looked at.
     pub(crate) fn add_process(&mut self, pid: u32) -> Result<()> {
-        self.engine.add_target(pid)?;
-        let uses_gpu = self
-            .look_at(pid)
-            .with_context(|| format!("failed to look at process {pid}"))?;
+        let uses_gpu = self.add_target(pid)?;
         self.warn_once_of_debugger(pid);
         if uses_gpu {
             self.memory.meet(pid);
@@ -42,6 +39,23 @@ impl Tracer {
             self.memory.born(pid, monotonic_ns());
         }
         Ok(())
+    }
+
+    /// The same of a child of ours that is about to become the program to be traced: what it maps is ours, and it has used no GPU.
+    ///
+    /// # Errors
+    /// It does not exist or may not be looked at.
+    pub(crate) fn add_child(&mut self, pid: u32) -> Result<()> {
+        self.add_target(pid)?;
+        self.memory.born(pid, monotonic_ns());
+        Ok(())
+    }
+
+    /// Whether it maps a library of the catalogue.
+    fn add_target(&mut self, pid: u32) -> Result<bool> {
+        self.engine.add_target(pid)?;
+        self.look_at(pid)
+            .with_context(|| format!("failed to look at process {pid}"))
     }
 
     /// Leaves a process that runs on to another gpuscope: what it has done so far counts as if it had ended. False: it was not

@@ -82,6 +82,16 @@ fn every_byte_is_accounted_for_as_the_driver_does() {
 
 #[test]
 #[ignore = "needs the simulated CUDA"]
+fn a_program_that_is_started_was_not_there_before_though_gpuscope_itself_has_mapped_the_driver() {
+    let preloaded = watch(&[], &["leak", "20"]).env("LD_PRELOAD", sim_text("libcuda.so.1"));
+    let trace = preloaded.finish().ok();
+    let process = only(&trace);
+    assert_eq!((&process["late"], &process["exact"]), (&false.into(), &true.into()));
+    assert_eq!(text(process, "comm"), "gpusim");
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
 fn single_allocations_are_those_that_the_driver_still_has() {
     let trace = watch(&["--addresses"], &["leak", "30"]).finish().ok();
     let process = only(&trace);

@@ -57,7 +57,7 @@ impl<'a> Structure<'a> {
         word[..kept].copy_from_slice(&bytes[..kept]);
         Some(match field.kind {
             Kind::Chars(_) => Value::Text {
-                text: Cow::Owned(wire::text_of(bytes)),
+                text: Cow::Owned(characters(bytes)),
                 cut: false,
             },
             Kind::CStr | Kind::Text => Value::Address(u64::from_le_bytes(word)),
@@ -66,6 +66,23 @@ impl<'a> Structure<'a> {
             kind => scalar(self.catalog, kind, u64::from_le_bytes(word), length.min(8) as u8),
         })
     }
+}
+
+/// Bytes of a `char[]` that may hold an identifier instead of text, such as a UUID.
+const IDENTIFIER: usize = 16;
+
+/// What a `char[]` holds: text, ended by zero; or an identifier, in hexadecimal.
+fn characters(bytes: &[u8]) -> String {
+    match bytes.len() <= IDENTIFIER && !is_text(bytes) {
+        true => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        false => wire::text_of(bytes),
+    }
+}
+
+/// Whether these are characters, with nothing but zeroes behind them.
+fn is_text(bytes: &[u8]) -> bool {
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    std::str::from_utf8(&bytes[..end]).is_ok_and(|text| !text.chars().any(char::is_control))
 }
 
 /// One call, as it lies in an event.
@@ -380,4 +397,21 @@ fn named(catalog: &Catalog, id: EnumId, value: i64) -> Value<'_> {
 /// Whether a call of this class belongs to a class name or category as written after `@`.
 pub fn class_is(class: Class, wanted: &str) -> bool {
     class.name() == wanted || class.category() == wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_text_is_shown_in_hexadecimal() {
+        assert_eq!(characters(b"RGBA\0\0\0\0"), "RGBA");
+        assert_eq!(characters(&[0; 16]), "");
+        let uuid = *b"\x4b\x24\x6a\x12\x00\x36\xfa\xd0\xfa\x33\xde\x2c\x72\x54\x06\x9d";
+        assert_eq!(characters(&uuid), "4b246a120036fad0fa33de2c7254069d");
+        assert_eq!(characters(b"ab\0cdefg"), "6162006364656667");
+        let mut name = [0; 256];
+        name[..11].copy_from_slice(b"NVIDIA H200");
+        assert_eq!(characters(&name), "NVIDIA H200");
+    }
 }

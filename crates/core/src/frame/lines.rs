@@ -33,6 +33,8 @@ const SERVANTS: &[&str] = &[
     "libstdc++",
     "libdl",
 ];
+/// Within names of such a library's functions where it is linked in statically: `libcudart_static_5382377d5c772c9d…`.
+const LINKED_IN: &str = "_static_";
 /// Functions that a program or a thread begins in, before anything of its own.
 const STARTS: &[&str] = &[
     "_start",
@@ -165,7 +167,9 @@ pub(super) fn serves(frame: &Frame) -> bool {
     let api = name
         .strip_prefix("cu")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
-    api || name.starts_with("cuda") || SERVANTS.iter().any(|servant| module.starts_with(servant))
+    let is_linked_in = name.contains(LINKED_IN);
+    let is_servants = |servant: &&str| module.starts_with(*servant) || is_linked_in && name.starts_with(*servant);
+    api || name.starts_with("cuda") || SERVANTS.iter().any(is_servants)
 }
 
 /// `train.py:42 forward`, `step (app)`, `0x7f12 (app+0x7f12)`.
@@ -326,6 +330,16 @@ mod tests {
             native("step", "app"),
         ];
         assert_eq!(frame_lines(&stack), ["step (app)", "by cudaMalloc → cuMemCreate"]);
+    }
+
+    #[test]
+    fn functions_of_a_runtime_that_is_linked_in_are_none_of_the_program() {
+        let stack = [
+            native("libcudart_static_5382377d5c772c9d197c0cda9fd9742ee6ad893c", "app"),
+            native("cudaMalloc", "app"),
+            native("main", "app"),
+        ];
+        assert_eq!(frame_place(&stack).as_deref(), Some("main (app)"));
     }
 
     #[test]

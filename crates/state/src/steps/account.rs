@@ -284,7 +284,9 @@ impl Account {
     }
 
     fn typical(&self, cold: usize) -> Option<Detail> {
-        let sample: Vec<&Detail> = self.warm(cold).chain(&self.details.kept).collect();
+        // as many of the early ones as of those behind them
+        let early = self.warm(cold).step_by(self.details.every as usize);
+        let sample: Vec<&Detail> = early.chain(&self.details.kept).collect();
         Detail::median_of(&sample)
     }
 

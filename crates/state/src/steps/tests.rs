@@ -362,3 +362,16 @@ fn a_program_that_copies_alone_has_the_steps_that_it_marks() {
     let steps = calls.steps();
     assert_eq!((steps.count, steps.anchor.of), (10, 0));
 }
+
+#[test]
+fn what_is_typical_is_so_of_all_steps_and_not_of_the_first() {
+    let mut calls = Calls::default();
+    for step in 0..700 {
+        calls.batch();
+        calls.launches(&LAYER, MAIN);
+        calls.pause(if step < 250 { 40_000 } else { 2_000 });
+    }
+    let steps = calls.steps();
+    assert!(steps.median_ns < 5_000_000, "{steps:?}");
+    assert!(steps.outside_ns.unwrap() < 5_000_000, "{steps:?}");
+}

@@ -11,8 +11,9 @@ use crate::findings::pace::Verdict;
 use crate::findings::past::{Fault, Gap};
 use crate::findings::places::Samples;
 use crate::findings::seen::{OUTSIDE_NS, Seen, Stretch};
-use crate::findings::table::{Bounded, is_percent};
+use crate::findings::table::{Bounded, Grow, is_percent};
 use crate::findings::{Rule, Wants};
+use crate::model::activity::Why;
 use crate::model::finding::Finding;
 use crate::model::outside::{Placed, SAMPLE, shares};
 use crate::model::work::Certainty;
@@ -22,23 +23,30 @@ use crate::text::quantity::{duration, plural};
 const AT_LEAST: u64 = 10;
 const PERCENT: u64 = 10;
 const PROCESSES: usize = 1024;
-/// Times that the host comes back to load code or look it up, for each second that is lost, and of all times that it is away: as
-/// often, it may be making it.
+/// Times that the host comes back to load code or look it up, for each second that is lost, and part of the time that is lost before
+/// them: as often, it may be making it.
 const LOADS_PER_SECOND: u64 = 1;
 const LOADS_PERCENT: u64 = 20;
+/// Part of the lost time in which the host is said to wait itself.
+const WAITS_PERCENT: u64 = 50;
 /// Places that the sentence names.
 const NAMED: usize = 3;
 
+/// Of the times that the host was away.
 #[derive(Debug, Default, Clone, Copy)]
-struct Longest {
-    ns: u64,
+struct Away {
+    longest_ns: u64,
+    /// Whose that is.
     tid: u32,
+    /// Time in which the thread slept or waited, as far as that is told.
+    blocked_ns: u64,
 }
 
-impl Sum for Longest {
-    fn join(&mut self, other: &Longest) {
-        if other.ns > self.ns {
-            *self = *other;
+impl Sum for Away {
+    fn join(&mut self, other: &Away) {
+        self.blocked_ns.grow(other.blocked_ns);
+        if other.longest_ns > self.longest_ns {
+            (self.longest_ns, self.tid) = (other.longest_ns, other.tid);
         }
     }
 }
@@ -47,40 +55,46 @@ impl Sum for Longest {
 #[derive(Debug, Default, Clone, Copy)]
 struct Return {
     until: i64,
-    is_back: bool,
+    /// How long it was away, if it has come back.
+    away_ns: u64,
 }
 
 impl Return {
-    /// Whether the call is one of code, the first since it came back.
-    fn loads(&mut self, seen: &Seen<'_>) -> bool {
+    /// How long it was away before a call of code, the first since it came back; 0: it is none.
+    fn before_code_ns(&mut self, seen: &Seen<'_>) -> u64 {
         let event = seen.event;
-        let is_away = self.until > 0 && event.at.saturating_sub(self.until).unsigned_abs() >= OUTSIDE_NS;
-        self.is_back |= is_away && event.at > self.until;
+        let ns = u64::try_from(event.at.saturating_sub(self.until)).unwrap_or(0);
+        if self.until > 0 && ns >= OUTSIDE_NS {
+            self.away_ns = ns;
+        }
         self.until = self.until.max(event.end());
-        let is_code = event.class == Class::Module;
         let works = matches!(
             event.class,
             Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync
         );
-        let loads = is_code && self.is_back;
-        self.is_back &= !is_code && !works;
-        loads
+        match event.class {
+            Class::Module => std::mem::take(&mut self.away_ns),
+            _ => {
+                self.away_ns *= u64::from(!works);
+                0
+            }
+        }
     }
 }
 
 /// Of a process.
-type Case = (u32, Evidence, Longest);
+type Case = (u32, Evidence, Away);
 
 /// Since the last wait, by stretch of the life of its process.
-type Open = Vec<(Stretch, Evidence, Longest)>;
+type Open = Vec<(Stretch, Evidence, Away)>;
 
 /// The device is done with its work long before the host comes back.
 #[derive(Debug)]
 pub(crate) struct HostBound {
-    cases: Phased<Longest>,
+    cases: Phased<Away>,
     open: Bounded<Open>,
     /// Of processes whose devices have told what they did.
-    measured: Phased<Longest>,
+    measured: Phased<Away>,
     /// First calls of code of those who came back.
     loads: Phased<()>,
     returns: Bounded<Return>,
@@ -106,27 +120,30 @@ impl HostBound {
             return;
         };
         if open.last().is_none_or(|(stretch, ..)| *stretch != seen.stretch) {
-            open.push((seen.stretch, Evidence::default(), Longest::default()));
+            open.push((seen.stretch, Evidence::default(), Away::default()));
         }
-        if let Some((_, evidence, longest)) = open.last_mut() {
+        if let Some((_, evidence, away)) = open.last_mut() {
             evidence.add_outside(seen);
-            let (ns, tid) = (seen.outside_ns, seen.event.tid);
-            longest.join(&Longest { ns, tid });
+            away.join(&Away {
+                longest_ns: seen.outside_ns,
+                tid: seen.event.tid,
+                blocked_ns: 0,
+            });
         }
     }
 
     fn settle(&mut self, seen: &Seen<'_>) {
         let open = self.open.get_mut(u64::from(seen.event.pid));
-        for (stretch, evidence, longest) in open.map(std::mem::take).unwrap_or_default() {
+        for (stretch, evidence, away) in open.map(std::mem::take).unwrap_or_default() {
             if let (Verdict::Ahead, Some((sum, more))) = (seen.step, self.cases.at(seen.event.pid, stretch)) {
                 sum.merge(&evidence);
-                more.join(&longest);
+                more.join(&away);
             }
         }
     }
 
     /// What nobody has waited for since long counts where the device has kept up all the same.
-    fn with_open(&self, end: &End<'_>, pid: u32, evidence: &mut Evidence, longest: &mut Longest) {
+    fn with_open(&self, end: &End<'_>, pid: u32, evidence: &mut Evidence, away: &mut Away) {
         let open = self
             .open
             .get(u64::from(pid))
@@ -134,32 +151,34 @@ impl HostBound {
         let steady = open.into_iter().flatten();
         for (_, more, one) in steady.filter(|(stretch, ..)| end.courses.is_steady(pid, *stretch)) {
             evidence.merge(more);
-            longest.join(one);
+            away.join(one);
         }
     }
 
     fn gap(&mut self, seen: &Seen<'_>, gap: &Gap) {
-        if let (Fault::Away, Some((evidence, longest))) = (gap.fault, self.measured.of(seen)) {
+        if let (Fault::Away, Some((evidence, away))) = (gap.fault, self.measured.of(seen)) {
             evidence.add_gap(seen, gap.ns);
-            longest.join(&Longest {
-                ns: gap.ns,
+            let is_blocked = Why::from_name(seen.event.name) == Some(Why::Blocked);
+            away.join(&Away {
+                longest_ns: gap.ns,
                 tid: seen.event.tid,
+                blocked_ns: if is_blocked { gap.ns } else { 0 },
             });
             self.samples.gap(seen);
         }
     }
 
     /// What calls prove, of processes whose devices have not told.
-    fn proven(&self, end: &End<'_>) -> Vec<(u32, Evidence, Longest)> {
-        let mut all: Vec<(u32, Evidence, Longest)> = self.cases.steady(end).collect();
+    fn proven(&self, end: &End<'_>) -> Vec<(u32, Evidence, Away)> {
+        let mut all: Vec<(u32, Evidence, Away)> = self.cases.steady(end).collect();
         for (pid, _) in self.open.iter() {
             let pid = pid as u32;
             if all.iter().all(|(known, ..)| *known != pid) {
-                all.push((pid, Evidence::default(), Longest::default()));
+                all.push((pid, Evidence::default(), Away::default()));
             }
         }
-        for (pid, evidence, longest) in &mut all {
-            self.with_open(end, *pid, evidence, longest);
+        for (pid, evidence, away) in &mut all {
+            self.with_open(end, *pid, evidence, away);
         }
         all.retain(|(pid, ..)| !is_measured(end, *pid));
         all
@@ -169,7 +188,7 @@ impl HostBound {
     fn loads(&self, end: &End<'_>, pid: u32, lost: &Evidence) -> Option<u64> {
         let (_, evidence, ()) = self.loads.steady(end).find(|(known, ..)| *known == pid)?;
         let least = (lost.ns / 1_000_000_000).saturating_mul(LOADS_PER_SECOND).max(AT_LEAST);
-        let are_many = evidence.count >= least && is_percent(evidence.count, lost.count, LOADS_PERCENT);
+        let are_many = evidence.count >= least && is_percent(evidence.ns, lost.ns, LOADS_PERCENT);
         are_many.then_some(evidence.count)
     }
 
@@ -193,6 +212,47 @@ const COMPILES: &str = "if it compiles: before the work begins, for few shapes (
                         (jax_compilation_cache_dir, TORCHINDUCTOR_CACHE_DIR, CUDA_CACHE_PATH); if not, do the host's work in other \
                         threads or processes, a step ahead";
 
+const WAITS: &str = "have what the host itself waits for ready a step ahead: more workers and a deeper queue (DataLoader: num_workers, \
+                     prefetch_factor, persistent_workers), faster storage, or less work for each item; a sleep or a lock goes away";
+
+/// What the host does meanwhile, as it is told.
+enum Doing {
+    /// It came back to load code, so often.
+    Loads(u64),
+    /// It slept or waited, for so many ns.
+    Waits(u64),
+    Something,
+}
+
+impl Doing {
+    fn title(&self) -> &'static str {
+        match self {
+            Doing::Loads(_) => {
+                "The host is outside CUDA, and makes or loads code, while the device is done with what it was given"
+            }
+            Doing::Waits(_) => "The host waits outside CUDA while the device is done with what it was given",
+            Doing::Something => "The host is outside CUDA while the device is done with what it was given",
+        }
+    }
+
+    fn cure(&self) -> &'static str {
+        match self {
+            Doing::Loads(_) => COMPILES,
+            Doing::Waits(_) => WAITS,
+            Doing::Something => AHEAD,
+        }
+    }
+
+    /// Behind the places.
+    fn words(&self) -> String {
+        match self {
+            Doing::Loads(calls) => loaded(*calls),
+            Doing::Waits(ns) => format!("; for {} it slept there, or waited for others", duration(*ns)),
+            Doing::Something => String::new(),
+        }
+    }
+}
+
 /// That the host may have made code.
 fn loaded(calls: u64) -> String {
     format!(
@@ -202,14 +262,14 @@ fn loaded(calls: u64) -> String {
 }
 
 /// What happened, of each certainty.
-fn what(evidence: &Evidence, longest: &Longest, measured: bool, meanwhile: &str) -> String {
+fn what(evidence: &Evidence, away: &Away, measured: bool, meanwhile: &str) -> String {
     let times = format!(
         "{} in all, {} of {} or more, the longest {} (thread {})",
         duration(evidence.ns),
         plural(evidence.count, "time"),
         duration(OUTSIDE_NS),
-        duration(longest.ns),
-        longest.tid
+        duration(away.longest_ns),
+        away.tid
     );
     match measured {
         true => format!(
@@ -259,9 +319,14 @@ impl Rule for HostBound {
             return self.gap(seen, gap);
         }
         let pid = u64::from(seen.event.pid);
-        let loads = self.returns.entry(pid).is_some_and(|process| process.loads(seen));
-        if loads && let Some((evidence, ())) = self.loads.of(seen) {
-            evidence.add(seen, seen.ns());
+        let before_code_ns = self
+            .returns
+            .entry(pid)
+            .map_or(0, |process| process.before_code_ns(seen));
+        if before_code_ns > 0
+            && let Some((evidence, ())) = self.loads.of(seen)
+        {
+            evidence.add(seen, before_code_ns);
         }
         if seen.outside_ns > 0 {
             self.note(seen);
@@ -272,34 +337,28 @@ impl Rule for HostBound {
     }
 
     fn conclude(&self, end: &End<'_>) -> Option<Finding> {
-        let ((pid, evidence, longest), measured) = self.costliest(end)?;
+        let ((pid, evidence, away), measured) = self.costliest(end)?;
         if evidence.count < AT_LEAST || !end.is_share(evidence.ns, PERCENT) {
             return None;
         }
         let (places, samples) = self.samples.of(end, pid);
-        let loads = self.loads(end, pid, &evidence);
+        let waits = is_percent(away.blocked_ns, evidence.ns, WAITS_PERCENT);
+        let doing = match self.loads(end, pid, &evidence) {
+            Some(calls) => Doing::Loads(calls),
+            None if waits => Doing::Waits(away.blocked_ns),
+            None => Doing::Something,
+        };
         Some(Finding {
             certainty: if measured {
                 Certainty::Measured
             } else {
                 Certainty::Bound
             },
-            title: match loads {
-                Some(_) => {
-                    "The host is outside CUDA, and makes or loads code, while the device is done with what it was given"
-                }
-                None => "The host is outside CUDA while the device is done with what it was given",
-            }
-            .to_owned(),
-            what: what(&evidence, &longest, measured, &meanwhile(&places, samples))
-                + &loads.map(loaded).unwrap_or_default(),
+            title: doing.title().to_owned(),
+            what: what(&evidence, &away, measured, &meanwhile(&places, samples)) + &doing.words(),
             site: places.first().and_then(|placed| self.samples.stack(placed)),
             places,
-            cure: match loads {
-                Some(_) => COMPILES,
-                None => AHEAD,
-            }
-            .to_owned(),
+            cure: doing.cure().to_owned(),
             thresholds: format!(
                 "at least {AT_LEAST} times {} or more without a call, with work given to the device, that it had done when \
                  the host waited for it (or that never filled its queue); {PERCENT} % of the steady part",
@@ -426,6 +485,62 @@ mod tests {
                 "{other:?}"
             );
         }
+    }
+
+    #[test]
+    fn code_that_is_loaded_behind_a_small_part_of_the_lost_time_is_not_what_it_is_lost_for() {
+        let mut fixture = Fixture::of(HostBound::default());
+        for _ in 0..300 {
+            fixture.launch();
+            fixture.pass(2 * MS);
+            fixture.call(Class::Module, 48 * US, |_| {});
+            fixture.sync(10 * US);
+            fixture.launch();
+            fixture.pass(50 * MS);
+            fixture.sync(10 * US);
+        }
+        let finding = fixture.finding();
+        assert_eq!(finding.count, 600);
+        assert!(
+            !finding.title.contains("code") && !finding.cure.contains("compiled"),
+            "{finding:?}"
+        );
+    }
+
+    #[test]
+    fn a_host_that_itself_waits_is_told_what_helps_then() {
+        let found = |why| {
+            let mut fixture = Fixture::of(HostBound::default());
+            for _ in 0..100 {
+                fixture.launch();
+                let done = fixture.at.saturating_add_unsigned(500 * US);
+                fixture.pass(5 * MS);
+                fixture.sync(10 * US);
+                fixture.ran_dry(done, why);
+            }
+            fixture.finding()
+        };
+        let waits = found(Why::Blocked);
+        assert!(
+            waits.title.starts_with("The host waits outside CUDA"),
+            "{}",
+            waits.title
+        );
+        assert!(
+            waits
+                .what
+                .ends_with("for 451.0 ms it slept there, or waited for others"),
+            "{}",
+            waits.what
+        );
+        assert!(waits.cure.contains("num_workers"), "{}", waits.cure);
+        let works = found(Why::HostCode);
+        assert!(
+            works.title.starts_with("The host is outside CUDA while"),
+            "{}",
+            works.title
+        );
+        assert!(works.cure.contains("in other threads"), "{}", works.cure);
     }
 
     #[test]
