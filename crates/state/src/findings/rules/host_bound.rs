@@ -213,7 +213,7 @@ const COMPILES: &str = "if it compiles: before the work begins, for few shapes (
                         threads or processes, a step ahead";
 
 const WAITS: &str = "have what the host itself waits for ready a step ahead: more workers and a deeper queue (DataLoader: num_workers, \
-                     prefetch_factor, persistent_workers), faster storage, or less work for each item; a sleep or a lock goes away";
+                     prefetch_factor, persistent_workers), faster storage, less work for each item; or do without the sleep or the lock";
 
 /// What the host does meanwhile, as it is told.
 enum Doing {
