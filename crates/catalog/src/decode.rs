@@ -4,6 +4,7 @@
 
 use crate::capture::{Field, Plan, Show, direction, kind_bytes};
 use crate::catalog::{Catalog, Class, CopyKind, EnumId, Kind, Returns, Row, StructField, StructTable};
+use crate::text::quantity::hexadecimal;
 use crate::wire::{self, CallHeader};
 use std::borrow::Cow;
 
@@ -74,7 +75,7 @@ const IDENTIFIER: usize = 16;
 /// What a `char[]` holds: text, ended by zero; or an identifier, in hexadecimal.
 fn characters(bytes: &[u8]) -> String {
     match bytes.len() <= IDENTIFIER && !is_text(bytes) {
-        true => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        true => hexadecimal(bytes),
         false => wire::text_of(bytes),
     }
 }

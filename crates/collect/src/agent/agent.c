@@ -20,7 +20,7 @@
 #include "nvtx.h"
 
 _Static_assert(__builtin_offsetof(struct hook, on) == 40 && __builtin_offsetof(struct hook, plain) == 56 &&
-		       __builtin_offsetof(struct membership, all_pass) == 8 &&
+		       __builtin_offsetof(struct membership, epoch) == 0 && DORMANT == 0x80000000 &&
 		       __builtin_offsetof(struct door, wake) == 12 && HOOK_PASSES == 0 && HOOK_COUNTS == 2,
 	       "as enter.S has them");
 _Static_assert(sizeof(struct options) <= ARENA_PAGE, "a page");

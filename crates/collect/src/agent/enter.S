@@ -27,8 +27,8 @@
 /* of enum hook_state */
 	.set PASSES, 0
 	.set COUNTS, 2
-/* of struct membership */
-	.set ALL_PASS, 8
+/* of the epoch in struct membership */
+	.set DORMANT, 0x80000000
 
 	.globl agent_call
 	.hidden agent_call
@@ -294,8 +294,8 @@ hole_\name = . - \back
 	.byte 0x0f, 0x85 /* jne, to where it is told */
 	.long HOLE
 	hole told, 4
-	cmpl $1, ALL_PASS(%r11)
-	.byte 0x0f, 0x85 /* jne, to where it is counted */
+	testl $DORMANT, (%r11)
+	.byte 0x0f, 0x84 /* je, to where it is counted */
 	.long HOLE
 	hole counted, 4
 	piece thunk_head_end

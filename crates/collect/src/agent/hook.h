@@ -14,8 +14,10 @@ enum hook_state {
 struct membership {
 	__u32 epoch;
 	__u32 joining;
-	__u32 all_pass; /* 1: nobody is recorded, so that no hook need be looked at */
 };
+
+/* of an epoch: nobody is recorded, so that no hook need be looked at */
+#define DORMANT (1u << 31)
 
 SHARED struct membership membership;
 __thread __u32 epoch;

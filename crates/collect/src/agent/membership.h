@@ -10,7 +10,6 @@
 /* of an epoch: the process, how often it was traced before, and whether its calls pass */
 #define EPOCH_PROCESS ((1u << 22) - 1)
 #define EPOCH_ROUND (1u << 22)
-#define DORMANT (1u << 31)
 #define MADV_WIPE_ON_FORK 18
 #define MADV_DONT_DUMP 16
 #define MADV_REMOVE 9
@@ -82,7 +81,6 @@ static void set_epoch(__u32 round, bool traced)
 		((__u32)SYS0(getpid) & EPOCH_PROCESS) | (round * EPOCH_ROUND & ~(EPOCH_PROCESS | DORMANT));
 
 	is_traced = traced;
-	__atomic_store_n(&membership.all_pass, !traced, __ATOMIC_RELEASE);
 	__atomic_store_n(&membership.epoch, traced ? number : number | DORMANT, __ATOMIC_RELEASE);
 }
 

@@ -1,5 +1,7 @@
 //! Identifiers of devices, as the driver reads them.
 
+use crate::text::quantity::hexadecimal;
+
 /// Of a whole UUID.
 const DIGITS: usize = 32;
 
@@ -24,7 +26,7 @@ pub(super) fn of_uuid(uuid: &str) -> Option<String> {
 
 /// The digits of a UUID as `cuDeviceGetUuid` gives it.
 pub(super) fn of_bytes(bytes: &[u8; 16]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(bytes)
 }
 
 /// `strtoul` of C in base ten, cut to 32 bits; `None`: no digits.

@@ -12,6 +12,7 @@ use super::dynamic::Dynamic;
 use super::extent::Extent;
 use super::layout::Layout;
 use super::source::{FileIdentity, ReadAt, Source};
+use crate::text::quantity::hexadecimal;
 
 const NOTE_LIMIT: u64 = 1 << 20;
 const INTERP_LIMIT: u64 = 4096;
@@ -198,7 +199,7 @@ pub(super) fn build_id_in(notes: &[u8], align: usize) -> Option<String> {
         let name = notes.get(name_at..name_at.checked_add(name_size)?)?;
         if kind == elf::NT_GNU_BUILD_ID && name == b"GNU\0" && (1..=LARGEST_BUILD_ID).contains(&size) {
             let id = notes.get(data_at..data_end)?;
-            return Some(id.iter().map(|byte| format!("{byte:02x}")).collect());
+            return Some(hexadecimal(id));
         }
         at = data_end.checked_next_multiple_of(align)?;
     }

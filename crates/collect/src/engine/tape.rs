@@ -4,6 +4,7 @@
 
 use super::{Arrival, Arrivals, Counters, Done, Engine, Feed, Hook, Hooks, Point, Stream, Table, Take};
 use crate::stack::wire::SiteCounters;
+use crate::text::quantity::hexadecimal;
 use crate::wire::{Notice, Plain, RowCounter, bytes_of};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -33,7 +34,7 @@ pub struct Hex(pub Vec<u8>);
 
 impl From<Hex> for String {
     fn from(bytes: Hex) -> String {
-        bytes.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(&bytes.0)
     }
 }
 

@@ -25,6 +25,11 @@ pub fn bytes(bytes: u64) -> String {
     )
 }
 
+/// `4b246a12`: two digits for each byte.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -59,6 +59,21 @@ impl Sum for () {
     fn join(&mut self, (): &()) {}
 }
 
+/// The longest of some times, and whose it is.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Longest {
+    pub(crate) ns: u64,
+    pub(crate) tid: u32,
+}
+
+impl Sum for Longest {
+    fn join(&mut self, other: &Longest) {
+        if other.ns > self.ns {
+            *self = *other;
+        }
+    }
+}
+
 impl Sum for u64 {
     fn join(&mut self, other: &u64) {
         self.grow(*other);

@@ -2,9 +2,10 @@
 //!
 //! The first instruction stays where it is, because somebody's uprobe may sit on it: the kernel then executes the first
 //! instruction of the file and resumes behind it. A jump of five bytes is written right behind it (`e9` and the
-//! distance). It leads to a thunk, which undoes the first instruction, so that the stack is as at the entry, and calls
-//! the wrapper. The wrapper calls a copy of the beginning, which executes the first instruction once more, then those
-//! that the jump has overwritten, and jumps to the first one that it has not.
+//! distance). It leads to a thunk, which undoes the first instruction, so that the stack is as at the entry. Where
+//! nobody is recorded, or nothing is wanted but the number of calls, it goes on with a copy of the beginning, else with
+//! the wrapper, which calls that copy. The copy executes the first instruction once more, then those that the jump has
+//! overwritten, and jumps to the first one that it has not.
 //!
 //! Owns: which entries can be patched, and the bytes of the copy. It knows nothing of processes and writes to no memory.
 //!

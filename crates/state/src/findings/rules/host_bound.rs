@@ -5,7 +5,7 @@
 //! device has told what it did, it is seen, and what is lost is the time in which it did nothing.
 
 use crate::catalog::Class;
-use crate::findings::cases::{Phased, Sum};
+use crate::findings::cases::{Longest, Phased, Sum};
 use crate::findings::evidence::{End, Evidence};
 use crate::findings::pace::Verdict;
 use crate::findings::past::{Fault, Gap};
@@ -35,9 +35,7 @@ const NAMED: usize = 3;
 /// Of the times that the host was away.
 #[derive(Debug, Default, Clone, Copy)]
 struct Away {
-    longest_ns: u64,
-    /// Whose that is.
-    tid: u32,
+    longest: Longest,
     /// Time in which the thread slept or waited, as far as that is told.
     blocked_ns: u64,
 }
@@ -45,9 +43,7 @@ struct Away {
 impl Sum for Away {
     fn join(&mut self, other: &Away) {
         self.blocked_ns.grow(other.blocked_ns);
-        if other.longest_ns > self.longest_ns {
-            (self.longest_ns, self.tid) = (other.longest_ns, other.tid);
-        }
+        self.longest.join(&other.longest);
     }
 }
 
@@ -72,13 +68,12 @@ impl Return {
             event.class,
             Class::Launch | Class::Copy | Class::Memset | Class::Prefetch | Class::Sync
         );
-        match event.class {
-            Class::Module => std::mem::take(&mut self.away_ns),
-            _ => {
-                self.away_ns *= u64::from(!works);
-                0
-            }
+        let is_code = event.class == Class::Module;
+        let before_ns = if is_code { self.away_ns } else { 0 };
+        if is_code || works {
+            self.away_ns = 0;
         }
+        before_ns
     }
 }
 
@@ -124,11 +119,8 @@ impl HostBound {
         }
         if let Some((_, evidence, away)) = open.last_mut() {
             evidence.add_outside(seen);
-            away.join(&Away {
-                longest_ns: seen.outside_ns,
-                tid: seen.event.tid,
-                blocked_ns: 0,
-            });
+            let (ns, tid) = (seen.outside_ns, seen.event.tid);
+            away.longest.join(&Longest { ns, tid });
         }
     }
 
@@ -158,12 +150,11 @@ impl HostBound {
     fn gap(&mut self, seen: &Seen<'_>, gap: &Gap) {
         if let (Fault::Away, Some((evidence, away))) = (gap.fault, self.measured.of(seen)) {
             evidence.add_gap(seen, gap.ns);
-            let is_blocked = Why::from_name(seen.event.name) == Some(Why::Blocked);
-            away.join(&Away {
-                longest_ns: gap.ns,
-                tid: seen.event.tid,
-                blocked_ns: if is_blocked { gap.ns } else { 0 },
-            });
+            let (ns, tid) = (gap.ns, seen.event.tid);
+            away.longest.join(&Longest { ns, tid });
+            if Why::from_name(seen.event.name) == Some(Why::Blocked) {
+                away.blocked_ns.grow(ns);
+            }
             self.samples.gap(seen);
         }
     }
@@ -268,8 +259,8 @@ fn what(evidence: &Evidence, away: &Away, measured: bool, meanwhile: &str) -> St
         duration(evidence.ns),
         plural(evidence.count, "time"),
         duration(OUTSIDE_NS),
-        duration(away.longest_ns),
-        away.tid
+        duration(away.longest.ns),
+        away.longest.tid
     );
     match measured {
         true => format!(

@@ -1,7 +1,7 @@
 //! The device has nothing to do for long, because its host does something else.
 
 use crate::catalog::Class;
-use crate::findings::cases::{Phased, Sum};
+use crate::findings::cases::{Longest, Phased, Sum};
 use crate::findings::evidence::End;
 use crate::findings::past::{Fault, LONG_NS};
 use crate::findings::seen::Seen;
@@ -17,17 +17,14 @@ const THREADS: usize = 4096;
 
 #[derive(Debug, Default)]
 struct Gaps {
-    longest_ns: u64,
+    longest: Longest,
     in_calls_ns: u64,
-    tid: u32,
 }
 
 impl Sum for Gaps {
     fn join(&mut self, other: &Gaps) {
         self.in_calls_ns.grow(other.in_calls_ns);
-        if other.longest_ns > self.longest_ns {
-            (self.longest_ns, self.tid) = (other.longest_ns, other.tid);
-        }
+        self.longest.join(&other.longest);
     }
 }
 
@@ -67,12 +64,15 @@ impl IdleGaps {
     fn meanwhile(&self, gaps: &Gaps, all_ns: u64) -> String {
         let calls = percent_of(gaps.in_calls_ns, all_ns);
         let outside = 100 - calls.min(100);
-        let cpu = self.cpu.get(u64::from(gaps.tid)).and_then(Cpu::percent);
+        let cpu = self.cpu.get(u64::from(gaps.longest.tid)).and_then(Cpu::percent);
         let cpu = match cpu {
             Some(percent) => format!("; over the whole run it was on a processor {percent} % of the time"),
             None => String::new(),
         };
-        format!("thread {} was outside CUDA for {outside} % of it{cpu}", gaps.tid)
+        format!(
+            "thread {} was outside CUDA for {outside} % of it{cpu}",
+            gaps.longest.tid
+        )
     }
 }
 
@@ -109,9 +109,10 @@ impl Rule for IdleGaps {
             [gap.memory_ns, gap.code_ns, gap.wait_ns]
                 .into_iter()
                 .for_each(|ns| gaps.in_calls_ns.grow(ns));
-            if gap.ns > gaps.longest_ns {
-                (gaps.longest_ns, gaps.tid) = (gap.ns, seen.event.tid);
-            }
+            gaps.longest.join(&Longest {
+                ns: gap.ns,
+                tid: seen.event.tid,
+            });
         }
     }
 
@@ -131,7 +132,7 @@ impl Rule for IdleGaps {
                 duration(evidence.ns),
                 plural(evidence.count, "gap"),
                 duration(LONG_NS),
-                duration(gaps.longest_ns),
+                duration(gaps.longest.ns),
                 self.meanwhile(&gaps, evidence.ns)
             ),
             cure:

@@ -139,13 +139,7 @@ fn code_that_is_loaded_behind_a_small_part_of_the_lost_time_is_not_what_it_is_lo
 fn a_host_that_itself_waits_is_told_what_helps_then() {
     let found = |why| {
         let mut fixture = Fixture::of(HostBound::default());
-        for _ in 0..100 {
-            fixture.launch();
-            let done = fixture.at.saturating_add_unsigned(500 * US);
-            fixture.pass(5 * MS);
-            fixture.sync(10 * US);
-            fixture.ran_dry(done, why);
-        }
+        measured_steps(&mut fixture, 100, 10 * US, why);
         fixture.finding()
     };
     let waits = found(Why::Blocked);
@@ -241,20 +235,20 @@ fn a_program_that_never_waits_is_its_hosts_where_its_queue_never_fills() {
 }
 
 /// A launch of which the device is done after half a millisecond, five milliseconds of something else, a wait.
-fn measured_steps(fixture: &mut Fixture, number: u64, wait_ns: u64) {
+fn measured_steps(fixture: &mut Fixture, number: u64, wait_ns: u64, why: Why) {
     for _ in 0..number {
         fixture.launch();
         let done = fixture.at.saturating_add_unsigned(500 * US);
         fixture.pass(5 * MS);
         fixture.sync(wait_ns);
-        fixture.ran_dry(done, Why::Blocked);
+        fixture.ran_dry(done, why);
     }
 }
 
 #[test]
 fn where_the_device_tells_the_time_is_measured_in_which_it_had_nothing_to_do() {
     let mut fixture = Fixture::of(HostBound::default());
-    measured_steps(&mut fixture, 300, 10 * US);
+    measured_steps(&mut fixture, 300, 10 * US, Why::Blocked);
     let finding = fixture.finding();
     assert_eq!((finding.count, finding.cost_ns), (300, 300 * (4510 * US)));
     assert_eq!(finding.certainty, Certainty::Measured);
@@ -265,7 +259,7 @@ fn where_the_device_tells_the_time_is_measured_in_which_it_had_nothing_to_do() {
 fn what_is_measured_counts_where_no_wait_proves_it_and_in_one_finding() {
     let mut fixture = Fixture::new(crate::findings::rules::all());
     // each wait takes longer than launches do: calls alone prove nothing
-    measured_steps(&mut fixture, 300, 2 * MS);
+    measured_steps(&mut fixture, 300, 2 * MS, Why::Blocked);
     let rules: Vec<&str> = fixture.findings().iter().map(|finding| finding.rule).collect();
     assert_eq!(rules, ["host-bound"]);
 }
@@ -273,7 +267,7 @@ fn what_is_measured_counts_where_no_wait_proves_it_and_in_one_finding() {
 #[test]
 fn where_records_are_missing_calls_tell_as_before() {
     let mut fixture = Fixture::of(HostBound::default());
-    measured_steps(&mut fixture, 300, 10 * US);
+    measured_steps(&mut fixture, 300, 10 * US, Why::Blocked);
     fixture.doubt_records();
     let finding = fixture.finding();
     assert_eq!((finding.cost_ns, finding.certainty), (300 * 5 * MS, Certainty::Bound));
