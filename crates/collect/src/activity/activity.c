@@ -33,6 +33,7 @@
 #include "cupti.h"
 
 #define FLUSH_MS 100
+#define PAGE_BYTES 4096
 #define PATIENCE_MS 2000 /* of gpuscope's answer, and of the last flush */
 
 static struct {
@@ -74,7 +75,10 @@ static void set_state(uint32_t state, uint32_t step, uint32_t error)
 #include "reading.h"
 #include "clock.h"
 #include "streams.h"
+#include "guards.h"
+#include "asking.h"
 #include "life.h"
+#include "beginning.h"
 #include "finding.h"
 #include "standby.h"
 

@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740004 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740005 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -26,6 +26,7 @@ enum activity_state {
 	ACTIVITY_ENDED, /* everything was handed over */
 	ACTIVITY_CUT,   /* handing over took too long */
 	ACTIVITY_LEFT,  /* gpuscope went away first */
+	ACTIVITY_GIVEN, /* the program asked CUPTI itself, and has got it */
 };
 
 /* What CUPTI was asked for. */
@@ -60,7 +61,7 @@ struct activity_head {
 	__u32 clock;
 	__u32 overheads; /* 1: what CUPTI itself takes is told, too */
 	__u32 graphs; /* 1: graphs are to be told of as a whole, not by node; gpuscope writes it */
-	__u32 pad;
+	__u32 guarded; /* 1: the program gets CUPTI as soon as it asks */
 	__u64 written; /* records so far */
 	__u64 full;    /* of those for which there was no room */
 	__u64 dropped; /* by CUPTI */
@@ -76,6 +77,7 @@ struct activity_head {
 	__u64 text_bytes;
 	__u64 flushed;               /* when what was done had been handed over last, CLOCK_MONOTONIC ns */
 	__u64 began;                 /* CLOCK_MONOTONIC ns */
+	__u64 given;                 /* what was done until then was told of; 0: CUPTI was not given away */
 	__u8 library[LIBRARY_BYTES]; /* its path */
 };
 

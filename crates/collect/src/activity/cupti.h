@@ -7,6 +7,7 @@
 enum {
 	CUPTI_OK = 0,
 	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_HELD = 39, /* by another tool */
 	CUPTI_KIND_MEMCPY = 1,
 	CUPTI_KIND_MEMSET = 2,
 	CUPTI_KIND_KERNEL = 3,
@@ -49,7 +50,9 @@ static struct {
 	/* may be missing */
 	int (*register_timestamp)(uint64_t (*)(void));
 	int (*set_attribute)(uint32_t, size_t *, void *);
+	int (*get_attribute)(uint32_t, size_t *, void *);
 	int (*set_thread_id_type)(uint32_t);
+	int (*get_thread_id_type)(uint32_t *);
 	int (*stream_id)(void *, void *, uint8_t, uint32_t *);
 	int (*context_id)(void *, uint32_t *);
 } cupti;
@@ -72,7 +75,9 @@ static const struct {
 	{ "cuptiGetTimestamp", (void **)&cupti.timestamp, 1 },
 	{ "cuptiActivityRegisterTimestampCallback", (void **)&cupti.register_timestamp, 0 },
 	{ "cuptiActivitySetAttribute", (void **)&cupti.set_attribute, 0 },
+	{ "cuptiActivityGetAttribute", (void **)&cupti.get_attribute, 0 },
 	{ "cuptiSetThreadIdType", (void **)&cupti.set_thread_id_type, 0 },
+	{ "cuptiGetThreadIdType", (void **)&cupti.get_thread_id_type, 0 },
 	{ "cuptiGetStreamIdEx", (void **)&cupti.stream_id, 0 },
 	{ "cuptiGetContextId", (void **)&cupti.context_id, 0 },
 };

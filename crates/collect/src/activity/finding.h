@@ -60,6 +60,7 @@ static void note_library(void *library, const char *path)
 static int try_library(const char *path, int flags)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | flags);
+	int error;
 
 	if (!library)
 		return 0;
@@ -70,7 +71,10 @@ static int try_library(const char *path, int flags)
 		return 0;
 	}
 	cupti.version(&head()->version);
-	return begin() != CUPTI_NOT_INITIALIZED;
+	error = begin();
+	if (!error)
+		guard(library);
+	return error != CUPTI_NOT_INITIALIZED;
 }
 
 static const char *const sonames[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8" };

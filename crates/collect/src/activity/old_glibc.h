@@ -3,6 +3,7 @@
  */
 #ifdef __x86_64__
 #define OLD(name, version) __asm__(".symver " #name "," #name "@GLIBC_" version)
+OLD(dladdr1, "2.3.3");
 OLD(dlclose, "2.2.5");
 OLD(dlinfo, "2.3.3");
 OLD(dlopen, "2.2.5");

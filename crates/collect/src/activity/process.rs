@@ -6,6 +6,7 @@ use super::shared::{
     MOST_NAME_BYTES, MOST_NAMES, MOST_RECORDS, MOST_TEXT_BYTES, SHARED_BYTES, SHARED_NAMES, SHARED_RING, SHARED_TAKEN,
     SHARED_TEXTS,
 };
+use crate::clock::monotonic_ns;
 use crate::discover;
 use crate::inside::memory::SharedMemory;
 use crate::inside::socket::Caller;
@@ -62,6 +63,8 @@ pub struct Report {
     pub library: String,
     /// Records that made no sense.
     pub malformed: u64,
+    /// When it was looked at last while it ran, `CLOCK_MONOTONIC` ns; 0: never.
+    pub looked_ns: u64,
     /// It has ended without handing over the last of what it had.
     pub broken_off: bool,
 }
@@ -75,6 +78,7 @@ pub(super) struct Process {
     head: ActivityHead,
     taken: u64,
     malformed: u64,
+    looked_ns: u64,
 }
 
 struct Link {
@@ -122,6 +126,7 @@ impl Process {
             }),
             taken: 0,
             malformed: 0,
+            looked_ns: 0,
         })
     }
 
@@ -132,6 +137,7 @@ impl Process {
         self.take_records(&link.memory, take);
         self.head = link.memory.get(0);
         if !is_over {
+            self.looked_ns = monotonic_ns();
             self.link = Some(link);
         }
     }
@@ -180,6 +186,7 @@ impl Process {
             head: self.head,
             library: String::from_utf8_lossy(library).into_owned(),
             malformed: self.malformed,
+            looked_ns: self.looked_ns,
             broken_off: self.link.is_none() && self.head.state == ACTIVITY_ON,
         }
     }

@@ -12,6 +12,7 @@ static uint8_t spare[65536] __attribute__((aligned(8)));
 static uint8_t *kept[KEPT_BUFFERS];
 
 static int64_t clock_offset; /* to be added to CUPTI's times, ns */
+static uint64_t last_end;    /* of what was told of */
 
 static void give_buffer(uint8_t **buffer, size_t *bytes, size_t *most)
 {
@@ -169,6 +170,25 @@ static int read_record(struct activity_record *to, const uint8_t *from)
 	}
 }
 
+/* What has not ended when CUPTI hands over all that it has. */
+static struct {
+	int collected; /* instead of counted */
+	uint64_t since;
+} unfinished;
+
+static void leave_out(const struct activity_record *record)
+{
+	uint64_t since = record->begin ? record->begin + clock_offset : last_end;
+
+	if (record->kind == ACTIVITY_OVERHEAD) {
+		count(&head()->untimed, 1);
+	} else if (unfinished.collected && !record->end) {
+		unfinished.since = since < unfinished.since ? since : unfinished.since;
+	} else {
+		count(&head()->invalid, 1);
+	}
+}
+
 static void add_record(struct batch *batch, const uint8_t *from)
 {
 	struct activity_record *to = &batch->records[batch->count];
@@ -176,11 +196,12 @@ static void add_record(struct batch *batch, const uint8_t *from)
 	if (!read_record(to, from))
 		return;
 	if (!to->begin || to->end < to->begin) {
-		count(to->kind == ACTIVITY_OVERHEAD ? &head()->untimed : &head()->invalid, 1);
+		leave_out(to);
 		return;
 	}
 	to->begin += clock_offset;
 	to->end += clock_offset;
+	last_end = to->end > last_end ? to->end : last_end;
 	/* what CUPTI still had of another gpuscope's time */
 	if (own.waits && to->end <= head()->began)
 		return;

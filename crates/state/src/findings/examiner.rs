@@ -178,7 +178,7 @@ fn in_windows(finding: Finding, run: &Run) -> Finding {
         .as_ref()
         .filter(|_| REST_ON_IDLE.contains(&finding.rule));
     let Some(part) = part else { return finding };
-    let words = format!("idle time is {part}, and between windows what calls prove: it may be more");
+    let words = format!("idle time is {part}, and else what calls prove: it may be more");
     Finding {
         weakened: Some(match finding.weakened {
             Some(weakness) => format!("{weakness}; {words}"),

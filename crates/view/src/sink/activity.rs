@@ -6,8 +6,8 @@ use super::causes;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
-    BROKEN_OFF, CopyTotal, Coverage, DeviceReport, KernelTotal, LimitedBy, Matching, OverheadTotal, Report, Sampled,
-    Seen, Total, missing_words, part_words, windows_words,
+    BROKEN_OFF, CopyTotal, Coverage, DeviceReport, GIVEN, KernelTotal, LimitedBy, Matching, OverheadTotal, Report,
+    Sampled, Seen, Total, missing_words, part_words, windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -105,6 +105,8 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "early": coverage.early,
         "late": coverage.late,
         "windows": coverage.windows.as_ref().map(windows_json),
+        "gives_way": coverage.gives_way,
+        "given_ns": coverage.given_ns,
         "broken_off": coverage.broken_off,
         "goes_on": coverage.goes_on,
         "clock": if coverage.fitted_clock { "fitted" } else { "asked" },
@@ -192,7 +194,12 @@ fn device_text(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         let part = part_words(window, windows.of_ns);
         let _ = writeln!(
             out,
-            "    {part}: {number}; between them nothing is known but what calls prove"
+            "    {part}: {number}; {} nothing is known but what calls prove",
+            if windows.period_ns > 0 {
+                "between them"
+            } else {
+                "from then on"
+            }
         );
     }
     causes::to_text(device, stacks, out);
@@ -308,8 +315,9 @@ fn overhead_lines(report: &Report) -> Vec<String> {
 fn coverage_lines(report: &Report) -> Vec<String> {
     let refused = report.refused.iter().map(|why| format!("  not seen: {}", escaped(why)));
     let own = report.coverage.iter().filter_map(coverage_line);
+    let given = report.coverage.iter().filter_map(given_line);
     let early = report.coverage.iter().filter_map(early_line);
-    let mut lines: Vec<String> = refused.chain(own).chain(early).collect();
+    let mut lines: Vec<String> = refused.chain(own).chain(given).chain(early).collect();
     if report.devices.is_empty() && !lines.is_empty() {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
@@ -318,20 +326,20 @@ fn coverage_lines(report: &Report) -> Vec<String> {
 
 /// Which CUPTI was asked, and what that keeps from others.
 fn holders(report: &Report) -> Option<String> {
-    let seen = report
-        .coverage
+    let all = report.coverage.iter();
+    let holds = |one: &&Coverage| one.seen == Seen::Yes && one.given_ns.is_none() && !one.library.is_empty();
+    let holding: Vec<&Coverage> = all.filter(holds).collect();
+    let named = holding
         .iter()
-        .filter(|one| one.seen == Seen::Yes && !one.library.is_empty());
-    let named: BTreeSet<String> = seen
-        .map(|one| format!("{} ({})", one.version, escaped(&one.library)))
-        .collect();
-    let named: Vec<String> = named.into_iter().collect();
-    (!named.is_empty()).then(|| {
-        format!(
-            "  CUPTI {}; while it is held, a profiler in the program (torch.profiler) sees no GPU; hint: --gpu off",
-            named.join(", ")
-        )
-    })
+        .map(|one| format!("{} ({})", one.version, escaped(&one.library)));
+    let named: Vec<String> = named.collect::<BTreeSet<String>>().into_iter().collect();
+    let of_others = match holding.iter().all(|one| one.gives_way) {
+        true => {
+            "a profiler in the program (torch.profiler) gets it as soon as it asks, and gpuscope has no more of it then"
+        }
+        false => "while it is held, a profiler in the program (torch.profiler) sees no GPU; hint: --gpu off",
+    };
+    (!named.is_empty()).then(|| format!("  CUPTI {}; {of_others}", named.join(", ")))
 }
 
 /// Programs that CUPTI stays in.
@@ -373,6 +381,12 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
         words.push(BROKEN_OFF.to_owned());
     }
     (!words.is_empty()).then(|| format!("  missing of {who}: {}", words.join("; ")))
+}
+
+/// Of a program that profiles itself.
+fn given_line(coverage: &Coverage) -> Option<String> {
+    let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
+    coverage.given_ns.map(|_| format!("  {who} {GIVEN}"))
 }
 
 /// What contradicts itself.

@@ -17,6 +17,7 @@ mod memory;
 mod options;
 mod peers;
 mod pools;
+mod profiled;
 mod random;
 mod rates;
 mod replays;
@@ -123,6 +124,12 @@ pub const PROGRAMS: &[(&str, &str, &str, Program)] = &[
         "--launches 3000 --kernel-ns 50000",
         "more launches than the queue of a stream has room for",
         backpressure::backpressure,
+    ),
+    (
+        "profiled",
+        "--cupti PATH --steps 20 --kernels 4 --kernel-ns 500000 --running 0",
+        "so many steps, and as many that it profiles itself, by CUPTI; some kernels run when it begins to",
+        profiled::profiled,
     ),
     (
         "defect",

@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0004;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0005;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -31,6 +31,8 @@ pub const ACTIVITY_ENDED: u32 = 4;
 pub const ACTIVITY_CUT: u32 = 5;
 /// Gpuscope went away first.
 pub const ACTIVITY_LEFT: u32 = 6;
+/// The program asked CUPTI itself, and has got it.
+pub const ACTIVITY_GIVEN: u32 = 7;
 
 // `enum activity_step`: What CUPTI was asked for.
 pub const STEP_NONE: u32 = 0;
@@ -69,7 +71,8 @@ pub struct ActivityHead {
     pub overheads: u32,
     /// 1: graphs are to be told of as a whole, not by node; gpuscope writes it.
     pub graphs: u32,
-    pub pad: u32,
+    /// 1: the program gets CUPTI as soon as it asks.
+    pub guarded: u32,
     /// Records so far.
     pub written: u64,
     /// Of those for which there was no room.
@@ -98,6 +101,8 @@ pub struct ActivityHead {
     pub flushed: u64,
     /// CLOCK_MONOTONIC ns.
     pub began: u64,
+    /// What was done until then was told of; 0: CUPTI was not given away.
+    pub given: u64,
     /// Its path.
     pub library: [u8; LIBRARY_BYTES],
 }
@@ -181,10 +186,10 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 416:
-    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, pad: 36, written: 40,
-    full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104, windows: 112,
-    unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, library: 160,
+layout! { ActivityHead, 424:
+    magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, guarded: 36,
+    written: 40, full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104,
+    windows: 112, unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, given: 160, library: 168,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

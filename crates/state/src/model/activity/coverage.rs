@@ -40,16 +40,21 @@ pub struct Coverage {
     pub fitted_clock: bool,
     /// Where activities were not recorded all the time: when they were.
     pub windows: Option<Sampled>,
+    /// When the program got CUPTI, as it asked itself, `CLOCK_MONOTONIC` ns; later nothing is told of.
+    pub given_ns: Option<u64>,
     /// The process ended without handing over its last records.
     pub broken_off: bool,
     /// The process goes on, with CUPTI in it.
     pub goes_on: bool,
+    /// A tool of the program's gets CUPTI as soon as it asks.
+    pub gives_way: bool,
 }
 
-/// Activities were recorded in windows.
+/// Activities were recorded in windows, or until the program took CUPTI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sampled {
     pub length_ns: u64,
+    /// 0: there is one, which the program has ended.
     pub period_ns: u64,
     pub number: u64,
     /// That CUPTI refused to open.
@@ -61,6 +66,9 @@ pub struct Sampled {
 /// How activities were recorded, in words.
 #[must_use]
 pub fn windows_words(number: u64, length_ns: u64, period_ns: u64) -> String {
+    if period_ns == 0 {
+        return "until the program asked CUPTI itself".to_owned();
+    }
     let (length, period) = (duration(length_ns), duration(period_ns));
     format!("{} of {length}, one each {period}", plural(number, "window"))
 }
@@ -105,6 +113,10 @@ impl Coverage {
 /// What is missing of a process that ended without handing over the rest.
 pub const BROKEN_OFF: &str = "the last records, because the process ended without handing them over";
 
+/// What is not known of a program that has got CUPTI itself.
+pub const GIVEN: &str =
+    "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
+
 /// Records that are missing, by why: for which there was no room, that CUPTI dropped, without times, without any sense.
 #[must_use]
 pub fn missing_words(lost: u64, dropped: u64, invalid: u64, malformed: u64) -> Vec<String> {
@@ -140,17 +152,37 @@ impl Coverage {
             early: 0,
             late: false,
             fitted_clock: head.clock == CLOCK_FITTED,
-            windows: (head.period > 0).then(|| Sampled {
-                length_ns: head.window,
-                period_ns: head.period,
-                number: head.windows,
-                unopened: head.unopened,
-                of_ns: head.flushed.saturating_sub(head.began),
-            }),
+            windows: sampled(told),
+            given_ns: Some(head.given).filter(|given| *given > 0),
             broken_off: told.broken_off,
             goes_on: head.state == ACTIVITY_ON && !told.broken_off,
+            gives_way: head.guarded != 0,
         }
     }
+}
+
+fn sampled(told: &Told) -> Option<Sampled> {
+    let head = &told.head;
+    let until = match head.given {
+        0 => head.flushed,
+        given => told.looked_ns.max(given),
+    };
+    let of_ns = until.saturating_sub(head.began);
+    let ended = (head.given > 0).then_some(Sampled {
+        length_ns: head.given.saturating_sub(head.began),
+        period_ns: 0,
+        number: 1,
+        unopened: 0,
+        of_ns,
+    });
+    let windows = (head.period > 0).then_some(Sampled {
+        length_ns: head.window,
+        period_ns: head.period,
+        number: head.windows,
+        unopened: head.unopened,
+        of_ns,
+    });
+    windows.or(ended)
 }
 
 fn seen(told: &Told) -> Seen {

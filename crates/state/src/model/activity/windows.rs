@@ -38,9 +38,11 @@ pub(super) struct Windows(Vec<Window>);
 
 impl Windows {
     pub(super) fn turn(&mut self, turn: Turn) {
+        let is_first = self.is_empty();
         let last = self.0.last_mut().filter(|last| last.closed == u64::MAX);
         match (turn, last) {
             (Turn::Closed(at), Some(last)) => last.closed = at.max(last.opened),
+            (Turn::Closed(at), None) if is_first => self.0.push(Window { opened: 0, closed: at }),
             (Turn::Closed(_), None) => {}
             (Turn::Opened(at) | Turn::Late(at), last) => {
                 if let Some(last) = last {
@@ -107,6 +109,14 @@ mod tests {
             [(20, 50)],
             "it is recorded all the time"
         );
+    }
+
+    #[test]
+    fn what_was_recorded_all_the_time_is_known_until_that_ends() {
+        let mut windows = Windows::default();
+        windows.turn(Turn::Closed(20));
+        assert_eq!(parts(&windows, 5, 50), [(5, 20)]);
+        assert_eq!([0, 19, 20].map(|at| windows.hold(at)), [true, true, false]);
     }
 
     #[test]

@@ -187,6 +187,8 @@ pub struct Coverage {
     pub early: u64,
     /// `None`: they were recorded all the time.
     pub windows: Option<Windows>,
+    /// When the program got CUPTI, as it asked itself, `CLOCK_MONOTONIC` ns.
+    pub given_ns: Option<u64>,
 }
 
 impl Coverage {
@@ -206,7 +208,7 @@ impl Coverage {
     }
 }
 
-/// Activities were recorded for a part of each period.
+/// Activities were recorded for a part of each period, or until the program took CUPTI.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Windows {

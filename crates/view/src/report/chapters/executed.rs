@@ -3,7 +3,7 @@
 mod occupancy;
 
 use super::super::{Report, at_least};
-use crate::model::activity::part_words;
+use crate::model::activity::{GIVEN, part_words};
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
@@ -45,6 +45,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .chain(matched(executed))
             .chain(unseen(executed))
             .chain(missing(executed))
+            .chain(given(executed))
             .chain(early(executed))
             .collect(),
         table,
@@ -172,6 +173,12 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
             one.comm, one.pid
         )
     })
+}
+
+/// Programs that profile themselves.
+fn given(executed: &Executed) -> impl Iterator<Item = String> {
+    let given = executed.coverage.iter().filter(|one| one.given_ns.is_some());
+    given.map(|one| format!("{} {} {GIVEN}", one.comm, one.pid))
 }
 
 fn unseen(executed: &Executed) -> impl Iterator<Item = String> {

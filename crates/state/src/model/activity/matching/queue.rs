@@ -76,6 +76,8 @@ impl Queue {
 
     /// Takes the call out that has caused `activity`. `in_order`: what is before it has been done, and was not told of.
     pub(super) fn next(&mut self, activity: &Activity, in_order: bool) -> Next {
+        // of a copy within the host CUPTI has the begin of when it was given: what is before it may still run
+        let in_order = in_order && activity.is_of_device();
         let looked_at = self.calls.iter().take(FURTHEST).enumerate();
         let mut fitting = looked_at.filter(|(_, one)| one.fits(activity)).map(|(at, _)| at);
         let Some(at) = fitting.next() else {
@@ -95,7 +97,9 @@ impl Queue {
             self.calls.drain(..at);
         }
         let taken = self.calls.remove(if in_order { 0 } else { at });
-        self.newest = self.newest.max(taken.as_ref().map_or(0, |taken| taken.entered));
+        if activity.is_of_device() {
+            self.newest = self.newest.max(taken.as_ref().map_or(0, |taken| taken.entered));
+        }
         match taken.filter(|_| !self.in_doubt) {
             Some(taken) => Next::Is(taken.call),
             None => Next::Unsure,

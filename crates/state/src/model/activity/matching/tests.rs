@@ -2,6 +2,7 @@
 
 use super::super::What;
 use super::*;
+use crate::catalog::CopyKind;
 
 const PID: u32 = 7;
 
@@ -82,6 +83,28 @@ fn what_was_lost_on_the_way_is_passed_over() {
     assert_eq!(matcher.cause(&copy(9000, 13, 8)), Some(call(2)));
     assert_eq!(matcher.cause(&copy(9000, 13, 64)), None, "its turn is over");
     assert_eq!(matcher.cause(&copy(9000, 13, 16)), Some(call(3)));
+}
+
+#[test]
+fn a_copy_within_the_host_passes_nothing_over_that_it_waits_for() {
+    let mut matcher = Matcher::default();
+    matcher.name_stream(PID, 1, 13, 0x700);
+    given(&mut matcher, 0x700, &[(1, 64), (2, 32), (3, 8), (4, 16)]);
+    let within_host = Activity {
+        what: What::Copy {
+            direction: Some(CopyKind::HtoH),
+            host: None,
+            bytes: 8,
+        },
+        ..copy(9000, 13, 8)
+    };
+    assert_eq!(matcher.cause(&within_host), Some(call(3)));
+    assert_eq!(matcher.outstanding(PID), Some(1), "both are still to come");
+    let causes: Vec<_> = [64, 32, 16]
+        .iter()
+        .map(|bytes| matcher.cause(&copy(9100, 13, *bytes)))
+        .collect();
+    assert_eq!(causes, [Some(call(1)), Some(call(2)), Some(call(4))]);
 }
 
 #[test]
