@@ -18,6 +18,13 @@ pub(super) struct Diagnostics {
     steps: Follower<Account>,
 }
 
+impl Diagnostics {
+    /// When a process was past its start-up and not yet at its end, ns since the start of the trace.
+    pub(super) fn steady_of(&self, pid: u32) -> Option<(i64, i64)> {
+        self.examiner.steady_of(pid)
+    }
+}
+
 impl Taker for Diagnostics {
     fn take(&mut self, record: &Record<'_>) {
         self.examiner.take(record);

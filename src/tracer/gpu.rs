@@ -98,22 +98,25 @@ impl GpuPlane {
         self.owing.iter().map(words)
     }
 
-    fn devices(&self) -> Vec<DeviceReport> {
+    fn devices(&self, steady: impl Fn(u32) -> Option<(u64, u64)>) -> Vec<DeviceReport> {
         let mut devices = self.account.report();
         for device in &mut devices {
             device.causes = self.waiting.causes(device.pid, device.device, device.span.idle_ns());
+            let part = steady(device.pid).and_then(|part| device.span.edged(part));
+            device.steady = part.and_then(|(from, until)| self.waiting.part(device.pid, device.device, from, until));
         }
         devices
     }
 
-    fn report(&self) -> Report {
+    /// `steady`: when a process was past its start-up and not yet at its end, CLOCK_MONOTONIC ns.
+    fn report(&self, steady: impl Fn(u32) -> Option<(u64, u64)>) -> Report {
         let coverage = self.reports().map(|told| Coverage {
             early: self.matcher.early(told.pid),
             late: self.waiting.is_late(told.pid),
             ..Coverage::of(&told)
         });
         Report {
-            devices: self.devices(),
+            devices: self.devices(steady),
             coverage: coverage.collect(),
             refused: self.activities.as_ref().err().cloned(),
             matching: self.matching,
@@ -381,6 +384,11 @@ impl Tracer {
 
     /// What there is so far; `None`: nobody asks.
     pub(super) fn report_activities(&self) -> Option<Report> {
-        self.gpu.as_ref().map(GpuPlane::report)
+        let steady = |pid| {
+            let diagnostics = self.findings.as_ref().ok()?;
+            let (from, until) = diagnostics.steady_of(pid)?;
+            Some((self.maker.monotonic(from), self.maker.monotonic(until)))
+        };
+        self.gpu.as_ref().map(|gpu| gpu.report(steady))
     }
 }

@@ -45,14 +45,19 @@ fn planted(trace: &Trace) -> &Value {
     most.unwrap_or_else(|| panic!("none: {}", trace.stderr))
 }
 
-/// Times in which the device of a log did nothing.
+/// How long the device of a log did nothing, each time.
 fn gaps(log: &Log) -> Vec<u64> {
+    spans(log).into_iter().map(|(since, until)| until - since).collect()
+}
+
+/// Times in which it did nothing.
+fn spans(log: &Log) -> Vec<(u64, u64)> {
     let mut spans: Vec<(u64, u64)> = log.operations.iter().map(|one| (one.start_ns, one.end_ns)).collect();
     spans.sort_unstable();
     let mut until = spans[0].0;
     let mut gaps = Vec::new();
     for (start, end) in spans {
-        gaps.extend(Some(start.saturating_sub(until)).filter(|ns| *ns > 0));
+        gaps.extend(Some((until, start)).filter(|_| start > until));
         until = until.max(end);
     }
     gaps
@@ -103,6 +108,39 @@ fn causes_add_up_to_what_the_driver_did_not_run() {
         let number: u64 = causes(&trace).iter().map(|cause| number(cause, "gaps")).sum();
         assert_eq!((sums, number), (idle, truth.len() as u64), "{kind}: {}", trace.stderr);
     }
+}
+
+#[test]
+#[ignore = "needs the simulated CUDA"]
+fn idle_time_between_start_up_and_end_is_told_apart_with_its_causes() {
+    // two seconds of start-up
+    let (trace, log) = watched(Defect {
+        steps: 300,
+        ..Defect::of("host-bound")
+    });
+    let told = device(&trace);
+    let steady = &told["steady"];
+    let (from, until) = (number(steady, "from_ns"), number(steady, "until_ns"));
+    let within = |(since, end): (u64, u64)| end.min(until).saturating_sub(since.max(from));
+    let idle: u64 = spans(&log).into_iter().map(within).sum();
+    assert_eq!(ns(&steady["idle_us"]), idle, "{told:#}");
+    let causes = steady["idle_causes"].as_array().expect("causes");
+    assert_eq!(causes.iter().map(|cause| ns(&cause["idle_us"])).sum::<u64>(), idle);
+    let longest = |causes: &[Value]| causes.iter().map(|cause| ns(&cause["longest_us"])).max();
+    assert!(longest(causes) < Some(1_000_000_000), "{steady:#}");
+    assert!(longest(self::causes(&trace)) > Some(1_900_000_000), "{told:#}");
+    let begun = spans(&log)
+        .into_iter()
+        .filter(|(since, _)| (from..until).contains(since))
+        .count();
+    let gaps: u64 = causes.iter().map(|cause| number(cause, "gaps")).sum();
+    assert_eq!(gaps, begun as u64, "{steady:#}");
+    assert!(begun > 250, "{begun}");
+    assert!(
+        trace.stderr.contains("between start-up and end: idle "),
+        "{}",
+        trace.stderr
+    );
 }
 
 #[test]

@@ -19,6 +19,12 @@ impl Clock {
         at.wrapping_sub(self.start_monotonic_ns) as i64
     }
 
+    /// CLOCK_MONOTONIC ns of so many ns since the start of the trace.
+    #[must_use]
+    pub fn at(&self, since: i64) -> u64 {
+        self.start_monotonic_ns.wrapping_add_signed(since)
+    }
+
     /// When `at`, CLOCK_MONOTONIC ns, was, in ns since 1970.
     #[must_use]
     pub fn unix_ns(&self, at: u64) -> i128 {

@@ -262,6 +262,13 @@ impl Courses {
         heaviest.map(|(_, load)| load).unwrap_or_default()
     }
 
+    /// The steady part of a process; `None`: it has launched nothing.
+    #[must_use]
+    pub(crate) fn steady_of(&self, pid: u32) -> Option<(i64, i64)> {
+        let load = self.0.get(u64::from(pid))?.load();
+        load.first.map(|first| (first, load.until))
+    }
+
     /// From the begin of the first steady part to the end of the last, of processes that launch more than a few times
     /// as much as others. `None`: nothing was launched.
     #[must_use]

@@ -144,6 +144,12 @@ impl Examiner {
         }
     }
 
+    /// When a process was past its start-up and not yet at its end; `None`: it has launched nothing.
+    #[must_use]
+    pub fn steady_of(&self, pid: u32) -> Option<(i64, i64)> {
+        self.scene.courses.steady_of(pid)
+    }
+
     /// Outside CUDA, where nothing tells whether that kept the device waiting.
     fn outside_ns(&self) -> u64 {
         let load = self.scene.courses.heaviest();

@@ -34,6 +34,12 @@ impl Maker {
         self.clock.since(at)
     }
 
+    /// CLOCK_MONOTONIC ns, of ns since the start.
+    #[must_use]
+    pub fn monotonic(&self, since: i64) -> u64 {
+        self.clock.at(since)
+    }
+
     /// The row of a call. `args`: whether its arguments are wanted, too.
     pub fn call<'a>(&'a mut self, traced: &'a Traced<'a>, args: bool) -> Record<'a> {
         self.args.clear();

@@ -187,6 +187,7 @@ impl Tally {
             unmeasured_ns: span.unmeasured_ns,
             longest_idle_ns: span.longest_gap_ns,
             idle_causes: self.gaps.causes(span.first, span.last),
+            steady: None,
             certainty: told.map_or_else(|| Certainty::Bound.name().to_owned(), |told| told.certainty.clone()),
             by_kernel,
         })

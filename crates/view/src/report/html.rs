@@ -85,9 +85,11 @@ fn tiles(report: &Report, page: &mut String) {
     ));
     if let Some(idle) = short::idle(report).into_iter().next() {
         let sign = idle.bound.map_or("", |_| "≥ ");
-        let share = super::at_least(idle.total_ns, idle.window_ns);
-        let more = format!("{share} of {}, {}", duration(idle.window_ns), idle.whose);
-        all.push((format!("{sign}{}", duration(idle.total_ns)), "GPU idle", more, false));
+        let part = idle.steady_ns.map(|_| " between start-up and end").unwrap_or_default();
+        let (ns, of_ns) = idle.steady_ns.unwrap_or((idle.total_ns, idle.window_ns));
+        let share = super::at_least(ns, of_ns);
+        let more = format!("{share} of {}{part}, {}", duration(of_ns), idle.whose);
+        all.push((format!("{sign}{}", duration(ns)), "GPU idle", more, false));
     }
     if let Some(held) = report.memory.processes.first() {
         let (sign, since) = (if held.late { "≥ " } else { "" }, since_words(held.late));

@@ -195,10 +195,15 @@ fn idle_time_is_said_as_measured_where_it_was() {
 
 /// A device that CUPTI has told of, and a gap of it.
 fn measured() -> Report {
+    measured_with(&Value::Null)
+}
+
+/// The same; `steady`: what is known of it between start-up and end.
+fn measured_with(steady: &Value) -> Report {
     let mut known = summary();
     let cause = |cause: &str, idle_us: f64, place: Option<&str>| json!({"cause": cause, "idle_us": idle_us, "gaps": 3, "longest_us": idle_us / 2.0, "where": place});
     known["gpu"] = json!({"devices": [{
-        "pid": 4711, "device": 0, "busy_us": 100_000.0, "idle_us": 300_000.0, "idle_gaps": 5, "longest_idle_us": 200_000.0, "certainty": "measured",
+        "pid": 4711, "device": 0, "busy_us": 100_000.0, "idle_us": 300_000.0, "idle_gaps": 5, "longest_idle_us": 200_000.0, "certainty": "measured", "steady": steady,
         "idle_causes": [cause("blocked", 200_000.0, Some("train.py:10 load|<b>")), cause("sync-return", 97_000.0, None), cause("other", 3_000.0, None)],
     }]});
     let gap = Record {
@@ -224,6 +229,24 @@ fn why_a_device_waited_is_said_with_its_places_and_how_much_is_known() {
         (&json["idle"][0]["measured"], &json["idle"][0]["total_ns"]),
         (&json!(true), &json!(300_000_000))
     );
+}
+
+#[test]
+fn where_start_up_is_told_apart_what_follows_it_comes_first() {
+    let cause = json!({"cause": "sync-return", "idle_us": 90_000.0, "gaps": 2, "longest_us": 50_000.0, "where": null});
+    let steady = json!({"from_ns": 7, "until_ns": 150_000_007, "idle_us": 90_000.0, "idle_causes": [cause]});
+    let report = measured_with(&steady);
+    let page = text::page(&report, false, None);
+    let from = page.find("Why the GPU waited").expect("a chapter");
+    let sections: Vec<&str> = page[from..].split("\n\n").take(2).collect();
+    insta::assert_snapshot!(sections.join("\n\n"));
+    let said = short::facts(&report).into_iter().find(|(name, _)| *name == "GPU idle");
+    assert_eq!(
+        said.expect("idle time").1,
+        "90.0 ms of 150.0 ms (60.0 %) between start-up and end, 300.0 ms of 400.0 ms (75.0 %) in all, of process 4711, device 0 (measured)"
+    );
+    let json: Value = serde_json::from_str(&super::json::to_line(&report)).expect("JSON");
+    assert_eq!(json["executed"]["devices"][0]["steady"]["idle_ns"], 90_000_000);
 }
 
 #[test]

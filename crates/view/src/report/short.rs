@@ -45,13 +45,19 @@ pub(super) struct Idle {
     pub total_ns: u64,
     pub window_ns: u64,
     pub whose: String,
+    /// For how long of which time between start-up and end, where that is told apart.
+    pub(crate) steady_ns: Option<(u64, u64)>,
 }
 
 impl Idle {
     fn sentence(&self) -> String {
         let words = super::idle::share_words(self.total_ns, self.window_ns);
         let bound = self.bound.map(|bound| format!("{bound} ")).unwrap_or_default();
-        format!("{bound}{words} of {}", self.whose)
+        let Some((steady, of)) = self.steady_ns else {
+            return format!("{bound}{words} of {}", self.whose);
+        };
+        let steady = super::idle::share_words(steady, of);
+        format!("{steady} between start-up and end, {words} in all, of {}", self.whose)
     }
 }
 
@@ -78,6 +84,7 @@ pub(super) fn idle(report: &Report) -> Vec<Idle> {
         total_ns: idle.total_ns,
         window_ns: idle.window_ns,
         whose: format!("process {}", idle.pid),
+        steady_ns: None,
     });
     let measured = measured.iter().map(|device| Idle {
         bound: None,
@@ -89,6 +96,7 @@ pub(super) fn idle(report: &Report) -> Vec<Idle> {
             device.device,
             in_windows(report, device.pid)
         ),
+        steady_ns: device.steady.as_ref().map(|steady| (steady.idle_ns, steady.of_ns())),
     });
     measured.chain(proven).collect()
 }

@@ -72,7 +72,8 @@ fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bo
         "unmeasured_us": micros(span.unmeasured_ns),
         "idle_gaps": span.gaps,
         "longest_idle_us": micros(span.longest_gap_ns),
-        "idle_causes": causes::to_json(device, stacks),
+        "idle_causes": causes::to_json(&device.causes, stacks),
+        "steady": causes::steady_json(device, stacks),
         "certainty": certainty_of(device, report).name(),
     })
 }

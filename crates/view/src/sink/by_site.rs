@@ -158,6 +158,7 @@ mod tests {
             other_kernels: Total::default(),
             span: Span::default(),
             causes: Vec::new(),
+            steady: None,
         };
         let report = Report {
             devices: vec![device],

@@ -18,10 +18,13 @@ fn place(cause: &CauseTotal, stacks: &Stacks) -> Option<String> {
     cause.place.clone().or_else(site)
 }
 
-/// The causes of one device.
-pub(super) fn to_json(device: &DeviceReport, stacks: &Stacks) -> Value {
-    let micros = |ns: u64| json!(ns as f64 / 1e3);
-    let causes = device.causes.iter().map(|cause| {
+fn micros(ns: u64) -> Value {
+    json!(ns as f64 / 1e3)
+}
+
+/// Of one device, or of a part of its time.
+pub(super) fn to_json(causes: &[CauseTotal], stacks: &Stacks) -> Value {
+    let causes = causes.iter().map(|cause| {
         json!({
             "cause": cause.why.name(),
             "idle_us": micros(cause.total.ns),
@@ -33,15 +36,43 @@ pub(super) fn to_json(device: &DeviceReport, stacks: &Stacks) -> Value {
     causes.collect()
 }
 
-/// Of a device; nothing where causes were not looked for.
+/// Between start-up and end; null where that is nearly all, or not known.
+pub(super) fn steady_json(device: &DeviceReport, stacks: &Stacks) -> Value {
+    let steady = device.steady.as_ref().map(|part| {
+        json!({
+            "from_ns": part.from,
+            "until_ns": part.until,
+            "idle_us": micros(part.idle_ns),
+            "idle_causes": to_json(&part.causes, stacks),
+        })
+    });
+    json!(steady)
+}
+
+/// Of a device, of the part between start-up and end where that is told apart; nothing where causes were not looked for.
 pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) {
-    let idle_ns = device.span.idle_ns();
-    let known = device.causes.iter().filter(|cause| cause.why != Why::Other);
+    let Some(part) = &device.steady else {
+        return causes_text(&device.causes, device.span.idle_ns(), "", stacks, out);
+    };
+    let of_ns = part.until - part.from;
+    let share = part.idle_ns as f64 * 100.0 / of_ns.max(1) as f64;
+    let idle = duration(part.idle_ns);
+    let _ = writeln!(
+        out,
+        "    between start-up and end: idle {idle} of {} ({share:.1} %)",
+        duration(of_ns)
+    );
+    causes_text(&part.causes, part.idle_ns, " there", stacks, out);
+}
+
+fn causes_text(causes: &[CauseTotal], idle_ns: u64, place_words: &str, stacks: &Stacks, out: &mut String) {
+    let known = causes.iter().filter(|cause| cause.why != Why::Other);
     let known_ns = known.fold(0u64, |sum, cause| sum.saturating_add(cause.total.ns));
-    let Some(share) = share_down(known_ns, idle_ns).filter(|_| !device.causes.is_empty()) else {
+    let Some(share) = share_down(known_ns, idle_ns).filter(|_| !causes.is_empty()) else {
         return;
     };
-    let _ = writeln!(out, "    why it waited: known of {share} of {}", duration(idle_ns));
+    let idle = duration(idle_ns);
+    let _ = writeln!(out, "    why it waited{place_words}: known of {share} of {idle}");
     let columns = vec![
         Column::text("because"),
         Column::text("from").after(" at "),
@@ -50,7 +81,7 @@ pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) 
         Column::number("gaps"),
         Column::number("longest"),
     ];
-    let rows = device.causes.iter().map(|cause| {
+    let rows = causes.iter().map(|cause| {
         vec![
             Cell::Text(format!("{} ({})", cause.why.words(), cause.why.name())),
             Cell::of(place(cause, stacks), Cell::site),
@@ -72,7 +103,7 @@ pub(super) fn to_text(device: &DeviceReport, stacks: &Stacks, out: &mut String) 
 mod tests {
     use super::*;
     use crate::frame::{Frame, Language};
-    use crate::model::activity::{Span, Total};
+    use crate::model::activity::{PartIdle, Span, Total};
 
     fn cause(why: Why, ns: u64, site: Option<u64>, place: Option<&str>) -> CauseTotal {
         CauseTotal {
@@ -104,6 +135,7 @@ mod tests {
                 busy_ns: 200_000_000,
                 ..Span::default()
             },
+            steady: None,
             causes: vec![
                 cause(Why::Blocked, 700_000_000, Some(30), Some("train.py:10 load\u{1b}")),
                 cause(Why::SyncReturn, 90_000_000, Some(31), None),
@@ -131,11 +163,28 @@ mod tests {
     }
 
     #[test]
+    fn where_start_up_is_told_apart_causes_are_those_of_what_follows() {
+        let (mut device, stacks) = device();
+        device.steady = Some(PartIdle {
+            from: 600_000_000,
+            until: 990_000_000,
+            idle_ns: 100_000_000,
+            causes: vec![cause(Why::SyncReturn, 100_000_000, Some(31), None)],
+        });
+        let mut text = String::new();
+        to_text(&device, &stacks, &mut text);
+        insta::assert_snapshot!(text);
+        let told = steady_json(&device, &stacks);
+        assert_eq!((&told["idle_us"], &told["from_ns"]), (&json!(1e5), &json!(600_000_000)));
+        assert_eq!(told["idle_causes"][0]["where"], "train.py:3 step");
+    }
+
+    #[test]
     fn of_a_device_whose_causes_were_not_looked_for_nothing_is_said() {
         let (mut device, stacks) = device();
         device.causes.clear();
         let mut text = String::new();
         to_text(&device, &stacks, &mut text);
-        assert_eq!((text.as_str(), to_json(&device, &stacks)), ("", json!([])));
+        assert_eq!((text.as_str(), to_json(&device.causes, &stacks)), ("", json!([])));
     }
 }

@@ -168,6 +168,7 @@ impl Device {
             other_kernels: self.others,
             span: self.busy.span().unwrap_or_default(),
             causes: Vec::new(),
+            steady: None,
         }
     }
 }

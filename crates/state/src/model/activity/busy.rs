@@ -45,7 +45,20 @@ pub struct Span {
     pub late_ns: u64,
 }
 
+/// Per cent of a span: less than so much beside a part is not worth telling the part apart.
+const EDGES_PERCENT: u64 = 5;
+
 impl Span {
+    /// What of the part from `from` until `until` lies within; `None`: nothing, or all but a little.
+    #[must_use]
+    pub fn edged(&self, (from, until): (u64, u64)) -> Option<(u64, u64)> {
+        let (from, until) = (from.max(self.first), until.min(self.last));
+        let part = until.checked_sub(from).filter(|part| *part > 0)?;
+        let all = self.last - self.first;
+        let is_less = (all - part).saturating_mul(100) >= all.saturating_mul(EDGES_PERCENT);
+        is_less.then_some((from, until))
+    }
+
     /// From the first begin to the last end, as far as that was recorded.
     #[must_use]
     pub fn measured_ns(&self) -> u64 {
@@ -137,5 +150,24 @@ impl Busy {
             unmeasured_ns: all.folded.unmeasured_ns,
             late_ns: all.folded.late_ns,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_told_apart_where_more_than_a_little_lies_beside_it() {
+        let span = Span {
+            first: 1000,
+            last: 2000,
+            ..Span::default()
+        };
+        assert_eq!(span.edged((1040, 1990)), Some((1040, 1990)));
+        assert_eq!(span.edged((1040, 3000)), None, "all but 4 %");
+        assert_eq!(span.edged((0, 1500)), Some((1000, 1500)));
+        assert_eq!(span.edged((2000, 3000)), None);
+        assert_eq!(span.edged((1500, 1400)), None);
     }
 }

@@ -3,6 +3,7 @@
 //! Owns when a device was busy, and why it was not. Where activities come from is `collect::activity`'s business.
 
 mod account;
+mod along;
 mod busy;
 mod by_site;
 mod causes;
@@ -12,6 +13,7 @@ mod matching;
 mod occupancy;
 mod overheads;
 mod report;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -29,9 +31,10 @@ pub use occupancy::{LimitedBy, Limits};
 pub(crate) use overheads::OverheadKind;
 pub use overheads::{Overhead, OverheadSums, OverheadTotal};
 pub use report::{CopyTotal, DeviceReport, KernelTotal, Matching, Report, SiteTotal};
+pub use sums::CauseTotal;
 pub use threads::{Called, Does, Stay};
 pub use total::Total;
-pub use waiting::{CauseTotal, Idle, Waited, Waiting};
+pub use waiting::{Idle, PartIdle, Waited, Waiting};
 pub use windows::Turn;
 
 use crate::activity::Source;

@@ -5,8 +5,9 @@ use super::busy::Span;
 use super::coverage::{Coverage, Sampled, part_words};
 use super::occupancy::Occupied;
 use super::overheads::OverheadTotal;
+use super::sums::CauseTotal;
 use super::total::Total;
-use super::waiting::CauseTotal;
+use super::waiting::PartIdle;
 use crate::catalog::CopyKind;
 use crate::model::kernel_name::KernelName;
 use crate::model::work::Certainty;
@@ -131,6 +132,8 @@ pub struct DeviceReport {
     pub span: Span,
     /// Why nothing ran in between, most time first: they add up to the idle time. Empty: that was not looked for, or never was so.
     pub causes: Vec<CauseTotal>,
+    /// The same of the part between start-up and end; `None`: that is nearly all, or not known.
+    pub steady: Option<PartIdle>,
 }
 
 impl DeviceReport {

@@ -15,4 +15,11 @@ impl Total {
         self.ns = self.ns.saturating_add(ns);
         self.max_ns = self.max_ns.max(ns);
     }
+
+    /// All of another one.
+    pub(super) fn join(&mut self, other: &Total) {
+        self.count += other.count;
+        self.ns = self.ns.saturating_add(other.ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
 }

@@ -5,19 +5,21 @@
 #[cfg(test)]
 mod tests;
 
+use super::along::Along;
 use super::causes::{Asked, Why, why};
 use super::gaps::{Gap, Ran, Track};
 use super::overheads::{Overhead, Overheads};
+use super::sums::{self, CauseTotal, Sums};
 use super::threads::{Called, Place, Stay, Threads};
 use super::total::Total;
 use super::windows::{Turn, Windows};
 use super::{Activity, Cause};
-use crate::model::outside::ELSEWHERE;
 use std::collections::{BTreeMap, HashMap};
-use std::rc::Rc;
 
 /// Places of one cause that are told apart.
 const PLACES: usize = 256;
+/// Of a part of the time that is asked for, as much must be known.
+const LEAST_PERCENT: u64 = 80;
 /// Gaps that are told one by one and have not been taken.
 const UNTAKEN: usize = 1 << 16;
 /// Bounds by calls that wait until it is known whether they are needed.
@@ -50,16 +52,6 @@ pub struct Idle {
     pub why: Option<Why>,
 }
 
-/// Time of one cause on one device.
-#[derive(Debug, Clone, Default)]
-struct Sum {
-    total: Total,
-    by_site: HashMap<u64, u64>,
-    by_stack: HashMap<Rc<str>, u64>,
-}
-
-type Sums = BTreeMap<Why, Sum>;
-
 /// A process whose records are seen.
 #[derive(Debug, Default)]
 struct Process {
@@ -69,7 +61,7 @@ struct Process {
     device: u32,
     /// `None`: there is one.
     tracks: Option<BTreeMap<u32, Track>>,
-    sums: BTreeMap<u32, Sums>,
+    sorted: BTreeMap<u32, Sorted>,
     overheads: Overheads,
     /// When its first activity began; `None`: none has come.
     first: Option<u64>,
@@ -90,14 +82,15 @@ pub struct Waiting {
     told: Vec<(u32, Idle)>,
 }
 
-/// What is reported of one cause on one device.
+/// Why a device waited in a part of the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CauseTotal {
-    pub why: Why,
-    pub total: Total,
-    /// Where most of it came from: a call site, and a place outside CUDA in words.
-    pub site: Option<u64>,
-    pub place: Option<String>,
+pub struct PartIdle {
+    /// CLOCK_MONOTONIC ns.
+    pub from: u64,
+    pub until: u64,
+    pub idle_ns: u64,
+    /// Most time first; they add up to it.
+    pub causes: Vec<CauseTotal>,
 }
 
 impl Waiting {
@@ -177,13 +170,30 @@ impl Waiting {
     /// Sums of causes of a device, most time first; they add up to `idle_ns`: what was not made out has no known cause.
     #[must_use]
     pub fn causes(&self, pid: u32, device: u32, idle_ns: u64) -> Vec<CauseTotal> {
-        let sums = self.processes.get(&pid).and_then(|process| process.sums.get(&device));
-        let mut all: Vec<CauseTotal> = sums.into_iter().flatten().map(|(why, sum)| sum.report(*why)).collect();
-        if !all.is_empty() {
-            complete(&mut all, idle_ns);
-        }
-        all.sort_by_key(|one| (std::cmp::Reverse(one.total.ns), one.why));
+        let sorted = self.processes.get(&pid).and_then(|process| process.sorted.get(&device));
+        let mut all = sorted.map_or_else(Vec::new, |sorted| sums::report(&sorted.sums));
+        sums::complete(&mut all, idle_ns);
         all
+    }
+
+    /// The same of a part of the time, as far as that is known: of nearly all of it, and exactly. `None`: it is not known.
+    #[must_use]
+    pub fn part(&self, pid: u32, device: u32, from: u64, until: u64) -> Option<PartIdle> {
+        let process = self.processes.get(&pid)?;
+        if !process.windows.is_empty() || process.broken_at.is_some() || process.is_late() {
+            return None;
+        }
+        let part = process.sorted.get(&device)?.along.part(from, until)?;
+        let mut causes = sums::report(&part.sums);
+        let idle_ns = causes.iter().map(|one| one.total.ns).sum();
+        sums::complete(&mut causes, idle_ns);
+        let covers = (part.until - part.from) * 100 >= (until - from) * LEAST_PERCENT;
+        covers.then_some(PartIdle {
+            from: part.from,
+            until: part.until,
+            idle_ns,
+            causes,
+        })
     }
 
     /// Whether work came after gaps that it fills were told.
@@ -191,28 +201,6 @@ impl Waiting {
     pub fn is_late(&self, pid: u32) -> bool {
         self.processes.get(&pid).is_some_and(Process::is_late)
     }
-}
-
-/// Has causes add up to `idle_ns`.
-fn complete(all: &mut Vec<CauseTotal>, idle_ns: u64) {
-    let known: u64 = all.iter().map(|one| one.total.ns).sum();
-    let other = match all.iter().position(|one| one.why == Why::Other) {
-        Some(other) => other,
-        None => {
-            all.push(Sum::default().report(Why::Other));
-            all.len() - 1
-        }
-    };
-    all[other].total.ns += idle_ns.saturating_sub(known);
-    // work that came late has filled some of it
-    let mut more = known.saturating_sub(idle_ns);
-    let order = std::iter::once(other).chain((0..all.len()).rev().filter(|one| *one != other));
-    for one in order.collect::<Vec<usize>>() {
-        let less = more.min(all[one].total.ns);
-        all[one].total.ns -= less;
-        more -= less;
-    }
-    all.retain(|one| one.total.ns > 0);
 }
 
 impl Process {
@@ -244,7 +232,7 @@ impl Process {
     }
 
     fn settle(&mut self, horizon: u64, threads: &mut Threads, tell: &mut impl FnMut(Idle)) {
-        let (sums, device, broken_at) = (&mut self.sums, self.device, self.broken_at);
+        let (sorted, device, broken_at) = (&mut self.sorted, self.device, self.broken_at);
         self.overheads.sort();
         let overheads = &self.overheads;
         let several = self.tracks.as_ref().map(BTreeMap::len);
@@ -256,7 +244,7 @@ impl Process {
                 tell(idle(gap, waited, why));
             }
             if several.is_none() {
-                add(sums, device, gap, why, place);
+                sorted.entry(device).or_default().add(gap, why, &place);
             }
         });
         for (device, track) in self.tracks.iter_mut().flatten() {
@@ -265,7 +253,7 @@ impl Process {
                 if is_told(gap) {
                     tell(idle(gap, Waited::One(*device), why));
                 }
-                add(sums, *device, gap, why, place);
+                sorted.entry(*device).or_default().add(gap, why, &place);
             });
         }
         let tracks = self.tracks.iter().flatten().map(|(_, track)| track.settled());
@@ -363,32 +351,18 @@ fn idle(gap: &Gap, devices: Waited, why: Why) -> Idle {
     }
 }
 
-fn add(sums: &mut BTreeMap<u32, Sums>, device: u32, gap: &Gap, why: Why, place: Place) {
-    let ns = gap.until - gap.since;
-    let sum = sums.entry(device).or_default().entry(why).or_default();
-    sum.total.add(ns);
-    if let Some(stack) = place.stack {
-        if sum.by_stack.len() < PLACES || sum.by_stack.contains_key(&stack) {
-            *sum.by_stack.entry(stack).or_default() += ns;
-        }
-    } else if let Some(site) = place.site
-        && (sum.by_site.len() < PLACES || sum.by_site.contains_key(&site))
-    {
-        *sum.by_site.entry(site).or_default() += ns;
-    }
+/// Idle time of one device.
+#[derive(Debug, Default)]
+struct Sorted {
+    sums: Sums,
+    along: Along,
 }
 
-impl Sum {
-    fn report(&self, why: Why) -> CauseTotal {
-        let place = self.by_stack.iter().max_by_key(|(stack, ns)| (**ns, *stack));
-        let site = self.by_site.iter().max_by_key(|(site, ns)| (**ns, **site));
-        CauseTotal {
-            why,
-            total: self.total,
-            site: site.map(|(site, _)| *site),
-            place: place
-                .and_then(|(stack, _)| crate::frame::json::place_of(stack))
-                .filter(|place| place != ELSEWHERE),
-        }
+impl Sorted {
+    fn add(&mut self, gap: &Gap, why: Why, place: &Place) {
+        let mut total = Total::default();
+        total.add(gap.until - gap.since);
+        self.sums.entry(why).or_default().add(&total, place, PLACES);
+        self.along.add(gap.since, gap.until, why, place);
     }
 }

@@ -74,6 +74,8 @@ pub struct Device {
     pub longest_idle_ns: u64,
     /// Why it was idle, most time first; empty: that was not looked for.
     pub idle_causes: Vec<IdleCause>,
+    /// The same of the part between start-up and end; `None`: that is nearly all, or not known.
+    pub steady: Option<Steady>,
     /// As `model::work::Certainty` names it.
     pub certainty: String,
     pub by_kernel: Vec<Kernel>,
@@ -105,6 +107,26 @@ pub struct Overhead {
     pub total_ns: u64,
     #[serde(rename(deserialize = "max_us"), deserialize_with = "ns")]
     pub max_ns: u64,
+}
+
+/// Idle time between start-up and end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct Steady {
+    /// CLOCK_MONOTONIC ns.
+    pub from_ns: u64,
+    pub until_ns: u64,
+    #[serde(rename(deserialize = "idle_us"), deserialize_with = "ns")]
+    pub idle_ns: u64,
+    pub idle_causes: Vec<IdleCause>,
+}
+
+impl Steady {
+    /// How long it is.
+    #[must_use]
+    pub fn of_ns(&self) -> u64 {
+        self.until_ns.saturating_sub(self.from_ns)
+    }
 }
 
 /// Idle time of one cause.

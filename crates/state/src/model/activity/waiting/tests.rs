@@ -283,9 +283,41 @@ proptest! {
         }
         let idle_ns = busy.span().unwrap().idle_ns();
         let told: u64 = waiting.take().iter().map(|(_, idle)| idle.until - idle.since).sum();
-        let causes: u64 = waiting.processes[&PID].sums.values().flat_map(BTreeMap::values).map(|sum| sum.total.ns).sum();
+        let causes: u64 = waiting.processes[&PID].sorted.values().flat_map(|sorted| sorted.sums.values()).map(|sum| sum.total.ns).sum();
         prop_assert_eq!((told, causes), (idle_ns, idle_ns));
     }
+}
+
+/// Nothing ran for a millisecond, and again from 20 ms on.
+fn twice(waiting: &mut Waiting) {
+    for (begin, end) in [(0, MS), (2 * MS, 20 * MS), (21 * MS, 30 * MS)] {
+        waiting.run(&ran(begin, end, None));
+    }
+    waiting.settle(0, |_| u64::MAX);
+}
+
+#[test]
+fn idle_time_of_a_part_is_that_which_passed_in_it() {
+    let mut waiting = Waiting::default();
+    twice(&mut waiting);
+    let part = waiting.part(PID, 0, 5 * MS, 30 * MS).expect("a part");
+    assert!(part.from >= 5 * MS && part.until <= 30 * MS, "{part:?}");
+    assert_eq!((part.idle_ns, part.causes.len()), (MS, 1));
+    assert_eq!((part.causes[0].why, part.causes[0].total.ns), (Why::Other, MS));
+    assert_eq!(waiting.part(PID, 0, 5 * MS, 6 * MS), None, "too short to be known");
+    assert_eq!(waiting.part(PID, 1, 5 * MS, 30 * MS), None, "no such device");
+}
+
+#[test]
+fn where_records_are_missing_or_came_in_windows_no_part_is_known() {
+    let mut waiting = Waiting::default();
+    twice(&mut waiting);
+    waiting.lose(PID);
+    assert_eq!(waiting.part(PID, 0, 5 * MS, 30 * MS), None);
+    let mut waiting = Waiting::default();
+    waiting.turn(PID, Turn::Opened(0));
+    twice(&mut waiting);
+    assert_eq!(waiting.part(PID, 0, 5 * MS, 30 * MS), None);
 }
 
 #[test]
