@@ -1,7 +1,7 @@
 """A program that profiles itself (torch.profiler, jax.profiler): what its profiler tells it, alone and under gpuscope.
 
-usage: profiled.py GPUSCOPE              alone, under `run` of both engines, and asked late (gpuscope preload); exit 1 if any differs
-       profiled.py --work torch|sleep|jax   the program: steps, the same profiled, steps, profiled again
+usage: profiled.py GPUSCOPE [WORK…]      alone, under `run` of both engines, and asked late (gpuscope preload); exit 1 if any differs
+       profiled.py --work torch|sleep|jax|triton   the program: steps, the same profiled, steps, profiled again
 """
 import glob
 import json
@@ -71,6 +71,30 @@ def jax_work() -> None:
         print("PROFILED", number, "events of GPUs", flush=True)
 
 
+def counted(node: dict) -> int:
+    own = int(node.get("metrics", {}).get("count", 0))
+    return own + sum(counted(child) for child in node.get("children", []))
+
+
+def triton_work() -> None:
+    import torch
+    import triton.profiler as proton
+
+    data = torch.rand(256, 256, device="cuda")
+    torch.sin(data @ data)
+    torch.cuda.synchronize()
+    print("READY", flush=True)
+    for _ in range(2):
+        path = tempfile.mktemp()
+        session = proton.start(path, backend="cupti")
+        for _ in range(STEPS):
+            torch.sin(data @ data)
+        torch.cuda.synchronize()
+        proton.finalize(session)
+        tree = json.load(open(path + ".hatchet"))
+        print("PROFILED", sum(counted(node) for node in tree if "frame" in node), "kernels", flush=True)
+
+
 def output(command: list, **more) -> tuple:
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False, **more)
     told = [line for line in ran.stdout.splitlines() if line.startswith("PROFILED")]
@@ -103,7 +127,7 @@ def late(gpuscope: str, work: list) -> tuple:
 
 def main(gpuscope: str) -> int:
     differ = 0
-    for kind in ("torch", "sleep", "jax"):
+    for kind in sys.argv[2:] or WORK:
         work = [sys.executable, os.path.abspath(__file__), "--work", kind]
         alone, words = output(work)
         print(f"{kind}: alone {alone} {words.strip().splitlines()[-1:] if kind != 'jax' else ''}", flush=True)
@@ -118,8 +142,10 @@ def main(gpuscope: str) -> int:
     return min(differ, 1)
 
 
+WORK = {"torch": lambda: torch_work(False), "sleep": lambda: torch_work(True), "jax": jax_work, "triton": triton_work}
+
 if __name__ == "__main__":
     if sys.argv[1] == "--work":
-        jax_work() if sys.argv[2] == "jax" else torch_work(sys.argv[2] == "sleep")
+        WORK[sys.argv[2]]()
     else:
         sys.exit(main(sys.argv[1]))

@@ -10,11 +10,9 @@ const OUTWARD: usize = 4;
 /// Frames shown of the way inward: so many of its beginning, so many of its end.
 const INWARD: (usize, usize) = (2, 2);
 
-/// Libraries whose code asks for memory on behalf of somebody else.
+const CUDA: &[&str] = &["libcuda.so", "libcudart", "libcudadevrt"];
+/// Libraries beside CUDA itself whose code asks for memory on behalf of somebody else.
 const SERVANTS: &[&str] = &[
-    "libcuda.so",
-    "libcudart",
-    "libcudadevrt",
     "libcublas",
     "libcudnn",
     "libcufft",
@@ -122,7 +120,8 @@ fn step(frames: &[&Frame]) -> String {
 }
 
 /// Which frame a person looks for: the innermost of the program's own Python, else of any Python, else of native
-/// code that is no library of CUDA or a framework, else of whatever has a name. Python that could not be read has no file.
+/// code that is no library of CUDA or a framework, else of a framework, else of whatever has a name. Python that could not be
+/// read has no file.
 fn own(stack: &[Frame]) -> usize {
     let python = |frame: &Frame| frame.language == Language::Python && !is_unread(frame);
     let find = |is: &dyn Fn(&Frame) -> bool| stack.iter().position(is);
@@ -130,6 +129,7 @@ fn own(stack: &[Frame]) -> usize {
         .or_else(|| find(&python))
         .or_else(|| find(&is_of_program))
         .or_else(|| find(&is_unread))
+        .or_else(|| find(&|frame| !is_nameless(frame) && !is_cuda(frame) && !starts(frame)))
         .or_else(|| find(&|frame| !is_nameless(frame)))
         .unwrap_or(0)
 }
@@ -162,14 +162,23 @@ fn is_installed(frame: &Frame) -> bool {
 }
 
 pub(super) fn serves(frame: &Frame) -> bool {
+    is_cuda(frame) || SERVANTS.iter().any(|servant| is_of(frame, servant))
+}
+
+/// Of a library whose name begins so, also where that is linked in.
+fn is_of(frame: &Frame, library: &str) -> bool {
+    let name = frame.function.trim_start_matches('_');
     let module = frame.module.as_deref().unwrap_or_default();
+    module.starts_with(library) || name.contains(LINKED_IN) && name.starts_with(library)
+}
+
+/// CUDA itself: its driver, its runtime, and whatever has the name of one of their functions.
+fn is_cuda(frame: &Frame) -> bool {
     let name = frame.function.trim_start_matches('_');
     let api = name
         .strip_prefix("cu")
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
-    let is_linked_in = name.contains(LINKED_IN);
-    let is_servants = |servant: &&str| module.starts_with(*servant) || is_linked_in && name.starts_with(*servant);
-    api || name.starts_with("cuda") || SERVANTS.iter().any(is_servants)
+    api || name.starts_with("cuda") || CUDA.iter().any(|library| is_of(frame, library))
 }
 
 /// `train.py:42 forward`, `step (app)`, `0x7f12 (app+0x7f12)`.
@@ -235,6 +244,22 @@ mod tests {
             language: Language::Python,
             ..native(function, "")
         }
+    }
+
+    #[test]
+    fn where_a_framework_alone_asks_its_function_is_named_and_not_cudas() {
+        let stack = [
+            native("cudaMemcpyAsync", "libcudart.so.13"),
+            native("0x12", "libtorch_cuda.so"),
+            native("at::native::select_backward_symint", "libtorch_cpu.so"),
+            native("start_thread", "libc.so.6"),
+        ];
+        let of_torch = "at::native::select_backward_symint (libtorch_cpu.so)";
+        assert_eq!(frame_place(&stack).as_deref(), Some(of_torch));
+        assert_eq!(
+            frame_place(&stack[..2]).as_deref(),
+            Some("cudaMemcpyAsync (libcudart.so.13)")
+        );
     }
 
     #[test]
