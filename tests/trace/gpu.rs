@@ -498,3 +498,30 @@ fn where_code_may_not_be_written_it_is_said_that_a_profiler_would_see_no_gpu() {
         trace.stderr
     );
 }
+
+#[test]
+#[ignore = "needs root and BPF: activities are told by both engines"]
+fn a_program_with_a_cupti_of_its_own_is_said_to_be_locked_out_of_it() {
+    for engine in ENGINES {
+        let (gpusim, folder) = (sim_text("gpusim"), tempfile::tempdir().expect("a folder"));
+        let own = folder.path().join("libcupti.so.12");
+        std::fs::copy(sim_cupti(), &own).expect("a copy");
+        let own = own.to_str().expect("a path");
+        let command = [gpusim.as_str(), "profiled", "--steps", "4", "--cupti", own];
+        let trace = Gpuscope::run(&["--engine", engine], &command)
+            .env("GPUSCOPE_CUPTI", sim_cupti())
+            .finish();
+        let what = &trace.stderr;
+        assert!(trace.stdout.contains("profiled: ended early by error 39"), "{what}");
+        assert_eq!(text(coverage(&trace), "other_cupti"), own, "{what}");
+        assert_eq!(coverage(&trace)["given_ns"], Value::Null, "{what}");
+        assert!(
+            what.contains(&format!("has loaded another CUPTI ({own}): only the CUPTI")),
+            "{what}"
+        );
+        assert!(what.contains("hint: --gpu off"), "{what}");
+        let alone = Gpuscope::run(&["--engine", engine, "--gpu", "off"], &command).finish();
+        let own_profile = "profiled: 16 kernels profiled, 16 of them at their time of day";
+        assert!(alone.stdout.contains(own_profile), "{}", alone.stderr);
+    }
+}

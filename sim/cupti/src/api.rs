@@ -48,10 +48,21 @@ pub unsafe extern "C" fn cuptiGetVersion(version: *mut u32) -> u32 {
     OK
 }
 
+/// Of two libraries in a process only the one that was asked first works.
+fn attached() -> u32 {
+    match driver::watch(Some(store::take), Some(hear)) {
+        _ if faults::has("new") => NOT_INITIALIZED,
+        None => NOT_INITIALIZED,
+        Some(false) => MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
+        Some(true) => OK,
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuptiSubscribe(place: *mut usize, callback: Callback, own: usize) -> u32 {
-    if faults::has("new") || !driver::watch(Some(store::take), Some(hear)) {
-        return NOT_INITIALIZED;
+    match attached() {
+        OK => {}
+        error => return error,
     }
     let is_free = !faults::has("held") && store::with(|store| store.subscriber.is_none());
     if !is_free {
@@ -124,8 +135,9 @@ pub unsafe extern "C" fn cuptiActivityGetNumDroppedRecords(_context: usize, _str
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnable(kind: u32) -> u32 {
-    if faults::has("new") || !driver::watch(Some(store::take), Some(hear)) {
-        return NOT_INITIALIZED;
+    match attached() {
+        OK => {}
+        error => return error,
     }
     store::with(|store| store.kinds.insert(kind));
     OK

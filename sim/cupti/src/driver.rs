@@ -28,7 +28,7 @@ pub struct Told {
 
 pub type Watcher = extern "C" fn(*const Told);
 pub type StreamWatcher = extern "C" fn(usize, usize);
-type Watch = extern "C" fn(Option<Watcher>, Option<StreamWatcher>);
+type Watch = extern "C" fn(Option<Watcher>, Option<StreamWatcher>) -> bool;
 type Numbers = unsafe extern "C" fn(usize, usize, *mut [u32; 2]) -> u32;
 
 fn symbol(name: &CStr) -> *mut c_void {
@@ -42,16 +42,15 @@ fn symbol(name: &CStr) -> *mut c_void {
     }
 }
 
-/// Has the driver tell what runs; false: there is none.
-pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>) -> bool {
+/// Has the driver tell what runs; false: another library has done so. `None`: there is no driver.
+pub fn watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>) -> Option<bool> {
     let entry = symbol(c"gpusim_driver_watch");
     if entry.is_null() {
-        return false;
+        return None;
     }
     // SAFETY: the driver's entry of this name is such a function.
     let entry: Watch = unsafe { std::mem::transmute(entry) };
-    entry(watcher, streams);
-    true
+    Some(entry(watcher, streams))
 }
 
 /// The numbers of a context and of a stream.

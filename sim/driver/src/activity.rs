@@ -40,10 +40,16 @@ type StreamWatcher = extern "C" fn(usize, usize);
 static WATCHER: AtomicUsize = AtomicUsize::new(0);
 static STREAM_WATCHER: AtomicUsize = AtomicUsize::new(0);
 
+/// False: another library has asked before, and goes on to be the only one.
 #[unsafe(no_mangle)]
-pub extern "C" fn gpusim_driver_watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>) {
-    WATCHER.store(watcher.map_or(0, |watcher| watcher as usize), Relaxed);
+pub extern "C" fn gpusim_driver_watch(watcher: Option<Watcher>, streams: Option<StreamWatcher>) -> bool {
+    let watcher = watcher.map_or(0, |watcher| watcher as usize);
+    let known = WATCHER.compare_exchange(0, watcher, Relaxed, Relaxed);
+    if known.is_err_and(|known| known != watcher) {
+        return false;
+    }
     STREAM_WATCHER.store(streams.map_or(0, |watcher| watcher as usize), Relaxed);
+    true
 }
 
 /// The numbers by which CUPTI knows a context, and a stream of it.

@@ -69,6 +69,18 @@ static void set_state(uint32_t state, uint32_t step, uint32_t error)
 	__atomic_store_n(&head()->state, state, __ATOMIC_RELEASE);
 }
 
+static int starts_with(const char *text, const char *beginning)
+{
+	return !strncmp(text, beginning, strlen(beginning));
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 #include "meeting.h"
 #include "names.h"
 #include "writing.h"

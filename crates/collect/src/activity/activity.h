@@ -6,7 +6,7 @@
 #ifndef GPUSCOPE_ACTIVITY_H
 #define GPUSCOPE_ACTIVITY_H
 
-#define ACTIVITY_MAGIC 0x6770756163740005 /* of this layout */
+#define ACTIVITY_MAGIC 0x6770756163740006 /* of this layout */
 
 #define SHARED_BYTES 16912384
 #define SHARED_NAMES 4096   /* `struct activity_name`, by number */
@@ -79,6 +79,7 @@ struct activity_head {
 	__u64 began;                 /* CLOCK_MONOTONIC ns */
 	__u64 given;                 /* what was done until then was told of; 0: CUPTI was not given away */
 	__u8 library[LIBRARY_BYTES]; /* its path */
+	__u8 second[LIBRARY_BYTES];  /* path of another one that was mapped later; empty: none was */
 };
 
 #define SHARED_TAKEN 2048 /* a word that gpuscope writes: records that it has taken */

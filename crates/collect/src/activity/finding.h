@@ -2,18 +2,6 @@
  * names, the loader's, one beside the CUDA runtime, or the toolkit's.
  */
 
-static int starts_with(const char *text, const char *beginning)
-{
-	return !strncmp(text, beginning, strlen(beginning));
-}
-
-static const char *name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Of a library that is mapped. */
 struct mapped {
 	const char *beginning; /* of its file's name */

@@ -61,6 +61,33 @@ static void flush(uint32_t how)
 		__atomic_store_n(&head()->flushed, at, __ATOMIC_RELEASE);
 }
 
+/* When libraries were looked at last there had been so many. */
+static unsigned long long looked_at;
+
+static int look_for_other(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+	const char *path = info->dlpi_name;
+
+	if (info->dlpi_adds == looked_at)
+		return 1;
+	if (path && starts_with(name_of(path), "libcupti.so") && strcmp(path, (char *)head()->library))
+		snprintf((char *)head()->second, LIBRARY_BYTES, "%s", path);
+	return 0;
+}
+
+static int note_count(struct dl_phdr_info *info, size_t bytes, void *unused)
+{
+	looked_at = info->dlpi_adds;
+	return 1;
+}
+
+/* A second CUPTI works no longer, once the first was used, even when that is given back. */
+static void note_others(void)
+{
+	if (!dl_iterate_phdr(look_for_other, NULL))
+		dl_iterate_phdr(note_count, NULL);
+}
+
 /* gpuscope is gone: what CUPTI has still is for nobody, the next gpuscope neither. */
 static void leave(void)
 {
@@ -116,8 +143,10 @@ static void *look_after(void *unused)
 			return NULL;
 		}
 		turn_window();
+		note_others();
 		flush(0);
 	}
+	note_others();
 	if (life.ending == ENDING_GIVEN)
 		give();
 	else

@@ -61,6 +61,8 @@ pub struct Report {
     pub head: ActivityHead,
     /// Path of its CUPTI; empty: none was found.
     pub library: String,
+    /// Path of another CUPTI that was mapped later; empty: none was.
+    pub other: String,
     /// Records that made no sense.
     pub malformed: u64,
     /// When it was looked at last while it ran, `CLOCK_MONOTONIC` ns; 0: never.
@@ -179,12 +181,12 @@ impl Process {
     }
 
     pub(super) fn report(&self) -> Report {
-        let library = self.head.library.split(|byte| *byte == 0).next().unwrap_or_default();
         Report {
             pid: self.source.pid,
             comm: self.comm.clone(),
             head: self.head,
-            library: String::from_utf8_lossy(library).into_owned(),
+            library: path_in(&self.head.library),
+            other: path_in(&self.head.second),
             malformed: self.malformed,
             looked_ns: self.looked_ns,
             broken_off: self.link.is_none() && self.head.state == ACTIVITY_ON,
@@ -197,6 +199,12 @@ impl Process {
             link.memory.put(offset, bytes);
         }
     }
+}
+
+/// Up to the first byte that is 0.
+fn path_in(bytes: &[u8]) -> String {
+    let path = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(path).into_owned()
 }
 
 impl Link {

@@ -6,8 +6,8 @@ use super::causes;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
-    BROKEN_OFF, CopyTotal, Coverage, DeviceReport, GIVEN, KernelTotal, LimitedBy, Matching, OverheadTotal, Report,
-    Sampled, Seen, Total, missing_words, part_words, windows_words,
+    BROKEN_OFF, CopyTotal, Coverage, DeviceReport, GIVEN, KernelTotal, LOCKED_OUT, LimitedBy, Matching, OverheadTotal,
+    Report, Sampled, Seen, Total, missing_words, part_words, windows_words,
 };
 use crate::model::work::Certainty;
 use crate::section::text::Ink;
@@ -106,6 +106,7 @@ fn coverage_json(coverage: &Coverage) -> Value {
         "early": coverage.early,
         "late": coverage.late,
         "windows": coverage.windows.as_ref().map(windows_json),
+        "other_cupti": Some(&coverage.other).filter(|other| !other.is_empty()),
         "gives_way": coverage.gives_way,
         "given_ns": coverage.given_ns,
         "broken_off": coverage.broken_off,
@@ -318,7 +319,8 @@ fn coverage_lines(report: &Report) -> Vec<String> {
     let own = report.coverage.iter().filter_map(coverage_line);
     let given = report.coverage.iter().filter_map(given_line);
     let early = report.coverage.iter().filter_map(early_line);
-    let mut lines: Vec<String> = refused.chain(own).chain(given).chain(early).collect();
+    let others = report.coverage.iter().filter_map(other_line);
+    let mut lines: Vec<String> = refused.chain(own).chain(given).chain(others).chain(early).collect();
     if report.devices.is_empty() && !lines.is_empty() {
         lines.insert(0, "\nGPU, as executed (CUPTI)".to_owned());
     }
@@ -388,6 +390,17 @@ fn coverage_line(coverage: &Coverage) -> Option<String> {
 fn given_line(coverage: &Coverage) -> Option<String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
     coverage.given_ns.map(|_| format!("  {who} {GIVEN}"))
+}
+
+/// Of a program that has another CUPTI, too.
+fn other_line(coverage: &Coverage) -> Option<String> {
+    let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
+    let other = escaped(&coverage.other);
+    (!other.is_empty()).then(|| {
+        format!(
+            "  {who} has loaded another CUPTI ({other}): {LOCKED_OUT}; hint: --gpu off, or have it use the one above"
+        )
+    })
 }
 
 /// What contradicts itself.

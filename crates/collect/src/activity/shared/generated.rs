@@ -3,7 +3,7 @@
 use crate::wire::layout;
 
 /// Of this layout.
-pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0005;
+pub const ACTIVITY_MAGIC: u64 = 0x6770_7561_6374_0006;
 pub const SHARED_BYTES: u64 = 16_912_384;
 /// `struct activity_name`, by number.
 pub const SHARED_NAMES: u64 = 4096;
@@ -105,6 +105,8 @@ pub struct ActivityHead {
     pub given: u64,
     /// Its path.
     pub library: [u8; LIBRARY_BYTES],
+    /// Path of another one that was mapped later; empty: none was.
+    pub second: [u8; LIBRARY_BYTES],
 }
 
 /// A word that gpuscope writes: records that it has taken.
@@ -186,10 +188,11 @@ pub struct ActivityMessage {
     pub pad: u64,
 }
 
-layout! { ActivityHead, 424:
+layout! { ActivityHead, 680:
     magic: 0, state: 8, step: 12, error: 16, version: 20, clock: 24, overheads: 28, graphs: 32, guarded: 36,
     written: 40, full: 48, dropped: 56, invalid: 64, unnamed: 72, other: 80, untimed: 88, window: 96, period: 104,
     windows: 112, unopened: 120, names: 128, text_bytes: 136, flushed: 144, began: 152, given: 160, library: 168,
+    second: 424,
 }
 layout! { ActivityName, 8:
     at: 0, bytes: 4,

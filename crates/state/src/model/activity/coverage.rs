@@ -19,6 +19,8 @@ pub struct Coverage {
     pub seen: Seen,
     /// Path of its CUPTI; empty: none was found.
     pub library: String,
+    /// Path of another one that the process has mapped since; empty: none.
+    pub other: String,
     /// Of CUPTI, as people write it; empty: not known.
     pub version: String,
     /// Records for which there was no room.
@@ -117,6 +119,10 @@ pub const BROKEN_OFF: &str = "the last records, because the process ended withou
 pub const GIVEN: &str =
     "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
 
+/// Where the program has mapped another CUPTI than the one that was asked.
+pub const LOCKED_OUT: &str =
+    "only the CUPTI that was asked first works in a process, so a profiler that asks this one is refused (error 39)";
+
 /// Records that are missing, by why: for which there was no room, that CUPTI dropped, without times, without any sense.
 #[must_use]
 pub fn missing_words(lost: u64, dropped: u64, invalid: u64, malformed: u64) -> Vec<String> {
@@ -142,6 +148,7 @@ impl Coverage {
             comm: told.comm.clone(),
             seen: seen(told),
             library: told.library.clone(),
+            other: told.other.clone(),
             version: version(head.version),
             lost: head.full,
             dropped: head.dropped,

@@ -211,6 +211,9 @@ pub struct Coverage {
     pub windows: Option<Windows>,
     /// When the program got CUPTI, as it asked itself, `CLOCK_MONOTONIC` ns.
     pub given_ns: Option<u64>,
+    /// Path of another CUPTI that it has mapped; `None`: it has none.
+    #[serde(rename = "other_cupti")]
+    pub other: Option<String>,
 }
 
 impl Coverage {

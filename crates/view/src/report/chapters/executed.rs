@@ -3,7 +3,7 @@
 mod occupancy;
 
 use super::super::{Report, at_least};
-use crate::model::activity::{GIVEN, part_words};
+use crate::model::activity::{GIVEN, LOCKED_OUT, part_words};
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
@@ -46,6 +46,7 @@ pub(super) fn executed(report: &Report) -> Chapter {
             .chain(unseen(executed))
             .chain(missing(executed))
             .chain(given(executed))
+            .chain(others(executed))
             .chain(early(executed))
             .collect(),
         table,
@@ -179,6 +180,18 @@ fn early(executed: &Executed) -> impl Iterator<Item = String> {
 fn given(executed: &Executed) -> impl Iterator<Item = String> {
     let given = executed.coverage.iter().filter(|one| one.given_ns.is_some());
     given.map(|one| format!("{} {} {GIVEN}", one.comm, one.pid))
+}
+
+/// Programs that have another CUPTI, too.
+fn others(executed: &Executed) -> impl Iterator<Item = String> {
+    let all = executed.coverage.iter();
+    all.filter_map(|one| {
+        let other = one.other.as_ref()?;
+        Some(format!(
+            "{} {} has loaded another CUPTI ({other}): {LOCKED_OUT}",
+            one.comm, one.pid
+        ))
+    })
 }
 
 fn unseen(executed: &Executed) -> impl Iterator<Item = String> {
