@@ -228,6 +228,7 @@ impl Gaps {
             gaps: total.count,
             longest_ns: total.max_ns,
             place: None,
+            where_percent: None,
         });
         let mut causes: Vec<IdleCause> = causes.collect();
         causes.sort_by_key(|cause| Reverse(cause.idle_ns));

@@ -3,6 +3,9 @@
 use super::words::{at, bandwidth, change, hours, percent};
 use crate::text::quantity::{bytes, count, duration};
 
+/// Per cent.
+const NEARLY_ALL: u64 = 90;
+
 /// One value. Texts are as they are in the trace.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
@@ -60,6 +63,15 @@ impl Cell {
             place,
             stack: Vec::new(),
         }
+    }
+
+    /// The same, where at least so many per cent come from; nearly all needs no word.
+    #[must_use]
+    pub(crate) fn site_of(place: String, percent: Option<u64>) -> Cell {
+        Cell::site(match percent.filter(|percent| *percent < NEARLY_ALL) {
+            Some(percent) => format!("{place} (≥ {percent} %)"),
+            None => place,
+        })
     }
 
     /// As people read it, with its unit; not escaped.

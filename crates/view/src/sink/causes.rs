@@ -18,6 +18,14 @@ fn place(cause: &CauseTotal, stacks: &Stacks) -> Option<String> {
     cause.place.clone().or_else(site)
 }
 
+/// At least so many per cent of it came from there.
+fn percent(cause: &CauseTotal) -> u64 {
+    u128::from(cause.there_ns)
+        .saturating_mul(100)
+        .checked_div(u128::from(cause.total.ns))
+        .map_or(0, |percent| percent.min(100) as u64)
+}
+
 fn micros(ns: u64) -> Value {
     json!(ns as f64 / 1e3)
 }
@@ -31,6 +39,7 @@ pub(super) fn to_json(causes: &[CauseTotal], stacks: &Stacks) -> Value {
             "gaps": cause.total.count,
             "longest_us": micros(cause.total.max_ns),
             "where": place(cause, stacks),
+            "where_percent": place(cause, stacks).map(|_| percent(cause)),
         })
     });
     causes.collect()
@@ -84,7 +93,7 @@ fn causes_text(causes: &[CauseTotal], idle_ns: u64, place_words: &str, stacks: &
     let rows = causes.iter().map(|cause| {
         vec![
             Cell::Text(format!("{} ({})", cause.why.words(), cause.why.name())),
-            Cell::of(place(cause, stacks), Cell::site),
+            Cell::of(place(cause, stacks), |place| Cell::site_of(place, Some(percent(cause)))),
             Cell::Duration(cause.total.ns),
             Cell::Share(cause.total.ns as f64 / idle_ns.max(1) as f64),
             Cell::Count(cause.total.count),
@@ -115,6 +124,7 @@ mod tests {
             },
             site,
             place: place.map(str::to_owned),
+            there_ns: ns / 3,
         }
     }
 

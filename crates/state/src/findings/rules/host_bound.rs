@@ -274,6 +274,9 @@ fn what(evidence: &Evidence, away: &Away, measured: bool, meanwhile: &str) -> St
     }
 }
 
+/// So many samples make a place the one that is named first.
+const TELLING: u64 = 5;
+
 /// What the host did meanwhile, as far as that was sampled.
 fn meanwhile(places: &[Placed], samples: u64) -> String {
     match places {
@@ -347,7 +350,10 @@ impl Rule for HostBound {
             },
             title: doing.title().to_owned(),
             what: what(&evidence, &away, measured, &meanwhile(&places, samples)) + &doing.words(),
-            site: places.first().and_then(|placed| self.samples.stack(placed)),
+            site: places
+                .first()
+                .filter(|_| samples >= TELLING)
+                .and_then(|placed| self.samples.stack(placed)),
             places,
             cure: doing.cure().to_owned(),
             thresholds: format!(

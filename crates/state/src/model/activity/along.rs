@@ -19,7 +19,14 @@ const PLACES: usize = 16;
 pub(super) struct Along {
     origin: u64,
     width: u64,
-    stretches: Vec<Sums>,
+    stretches: Vec<Stretch>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Stretch {
+    sums: Sums,
+    /// Of the gap that was under way when it began, so much.
+    carried: Option<(Why, u64)>,
 }
 
 /// What is known of a part: of whole stretches.
@@ -31,7 +38,7 @@ pub(super) struct PartSums {
 }
 
 impl Along {
-    /// Nothing ran from `since` until `until`. It counts where it begins, and its time where it passed.
+    /// Nothing ran from `since` until `until`.
     pub(super) fn add(&mut self, since: u64, until: u64, why: Why, place: &Place) {
         if self.width == 0 {
             (self.origin, self.width) = (since, SHORTEST_NS);
@@ -49,15 +56,18 @@ impl Along {
             let stretch = ((at - self.origin) / self.width) as usize;
             let end = until.min(self.origin + (stretch as u64 + 1) * self.width);
             total.ns = end - at;
-            self.stretch(stretch).entry(why).or_default().add(&total, place, PLACES);
+            let is_carried = total.count == 0;
+            let stretch = self.stretch(stretch);
+            stretch.sums.entry(why).or_default().add(&total, place, PLACES);
+            stretch.carried = stretch.carried.or(is_carried.then_some((why, end - at)));
             total = Total::default();
             at = end;
         }
     }
 
-    fn stretch(&mut self, number: usize) -> &mut Sums {
+    fn stretch(&mut self, number: usize) -> &mut Stretch {
         if self.stretches.len() <= number {
-            self.stretches.resize_with(number + 1, Sums::default);
+            self.stretches.resize_with(number + 1, Stretch::default);
         }
         &mut self.stretches[number]
     }
@@ -65,7 +75,11 @@ impl Along {
     /// Of two stretches each one becomes.
     fn halve(&mut self) {
         let pairs = self.stretches.chunks(2);
-        self.stretches = pairs.map(|pair| joined(pair.iter())).collect();
+        let joined = pairs.map(|pair| Stretch {
+            sums: joined(pair.iter()),
+            carried: carried_ns(pair, self.width),
+        });
+        self.stretches = joined.collect();
         self.width *= 2;
     }
 
@@ -78,17 +92,38 @@ impl Along {
         let last = until.saturating_sub(self.origin) / self.width;
         let known = self.stretches.len().min(last as usize);
         let within = self.stretches.get((first as usize).min(known)..known)?;
+        let mut sums = joined(within.iter());
+        if let Some((why, ns)) = carried_ns(within, self.width) {
+            let begun_before = Total {
+                count: 1,
+                ns: 0,
+                max_ns: ns,
+            };
+            sums.entry(why).or_default().total.join(&begun_before);
+        }
         (first < last).then(|| PartSums {
             from: self.origin + first * self.width,
             until: self.origin + last * self.width,
-            sums: joined(within.iter()),
+            sums,
         })
     }
 }
 
-fn joined<'a>(stretches: impl Iterator<Item = &'a Sums>) -> Sums {
+/// Of the gap that was under way when the first of these stretches began, so much lies within them.
+fn carried_ns(stretches: &[Stretch], width: u64) -> Option<(Why, u64)> {
+    let (why, mut all) = stretches.first()?.carried?;
+    for pair in stretches.windows(2) {
+        match (pair[0].carried, pair[1].carried) {
+            (Some((_, full)), Some((_, more))) if full == width => all += more,
+            _ => break,
+        }
+    }
+    Some((why, all))
+}
+
+fn joined<'a>(stretches: impl Iterator<Item = &'a Stretch>) -> Sums {
     let mut all = Sums::default();
-    for (why, sum) in stretches.flatten() {
+    for (why, sum) in stretches.flat_map(|stretch| &stretch.sums) {
         let known: &mut Sum = all.entry(*why).or_default();
         known.join(sum, PLACES);
     }
@@ -116,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn a_part_has_the_time_that_passed_in_it_and_the_gaps_that_began_in_it() {
+    fn a_part_has_the_time_that_passed_in_it_and_its_share_of_a_gap_that_began_before() {
         let mut along = Along::default();
         along.add(7, 7 + 10 * MS, Why::HostCode, &at(1));
         along.add(7 + 12 * MS, 7 + 14 * MS, Why::Blocked, &at(2));
         let part = along.part(7 + 4 * MS - 1, 7 + 20 * MS).unwrap();
         assert_eq!((part.from, part.until), (7 + 4 * MS, 7 + 20 * MS));
-        assert_eq!(ns(&part, Why::HostCode), (0, 6 * MS, 0), "it began before");
+        assert_eq!(ns(&part, Why::HostCode), (1, 6 * MS, 6 * MS));
         assert_eq!(ns(&part, Why::Blocked), (1, 2 * MS, 2 * MS));
     }
 
@@ -144,8 +179,10 @@ mod tests {
         ) {
             let mut along = Along::default();
             let (mut end, mut idle) = (0, 0);
+            let mut spans = Vec::new();
             for (busy, gap) in &gaps {
                 along.add(end + busy, end + busy + gap, Why::Launch, &at(3));
+                spans.push((end + busy, end + busy + gap));
                 end += busy + gap;
                 idle += gap;
             }
@@ -157,8 +194,15 @@ mod tests {
             let stretches = (far - along.origin) / along.width;
             let cut = along.origin + along.width * (cut * stretches as f64) as u64;
             let sides = [along.part(0, cut), along.part(cut, far)];
-            let sides: u64 = sides.iter().flatten().map(|side| ns(side, Why::Launch).1).sum();
-            prop_assert_eq!(sides, idle);
+            let sides: Vec<(u64, u64, u64)> = sides.iter().flatten().map(|side| ns(side, Why::Launch)).collect();
+            prop_assert_eq!(sides.iter().map(|side| side.1).sum::<u64>(), idle);
+            let cut_in_two = spans.iter().find(|(since, until)| (since + 1..*until).contains(&cut));
+            let gaps = gaps.len() + usize::from(cut_in_two.is_some());
+            prop_assert_eq!(sides.iter().map(|side| side.0).sum::<u64>(), gaps as u64);
+            if let Some((_, until)) = cut_in_two {
+                let behind: u64 = spans.iter().map(|(since, until)| until - since.max(&cut).min(until)).max().unwrap_or(0);
+                prop_assert_eq!(sides.last().unwrap().2, behind, "{} of it", until - cut);
+            }
         }
     }
 }

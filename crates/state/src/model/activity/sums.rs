@@ -27,6 +27,8 @@ pub struct CauseTotal {
     /// Where most of it came from: a call site, and a place outside CUDA in words.
     pub site: Option<u64>,
     pub place: Option<String>,
+    /// At least so much came from there: of the place, where there is one.
+    pub there_ns: u64,
 }
 
 /// `ns` more of `place`, of which at most `most` are told apart.
@@ -59,16 +61,31 @@ impl Sum {
     }
 
     fn report(&self, why: Why) -> CauseTotal {
-        let place = self.by_stack.iter().max_by_key(|(stack, ns)| (**ns, *stack));
         let site = self.by_site.iter().max_by_key(|(site, ns)| (**ns, **site));
+        let place = self.place();
         CauseTotal {
             why,
             total: self.total,
+            there_ns: place
+                .as_ref()
+                .map(|(_, ns)| *ns)
+                .or(site.map(|(_, ns)| *ns))
+                .unwrap_or(0),
             site: site.map(|(site, _)| *site),
-            place: place
-                .and_then(|(stack, _)| crate::frame::json::place_of(stack))
-                .filter(|place| place != ELSEWHERE),
+            place: place.map(|(place, _)| place),
         }
+    }
+
+    /// Stacks that lead to the same place are of one.
+    fn place(&self) -> Option<(String, u64)> {
+        let mut places: BTreeMap<String, u64> = BTreeMap::new();
+        for (stack, ns) in &self.by_stack {
+            if let Some(place) = crate::frame::json::place_of(stack) {
+                *places.entry(place).or_default() += ns;
+            }
+        }
+        let most = places.into_iter().max_by_key(|(_, ns)| *ns);
+        most.filter(|(place, _)| place != ELSEWHERE)
     }
 }
 

@@ -143,6 +143,8 @@ pub struct IdleCause {
     /// Where most of it came from, in words.
     #[serde(rename = "where")]
     pub place: Option<String>,
+    /// At least so many per cent of it; `None`: that is not known.
+    pub where_percent: Option<u64>,
 }
 
 impl IdleCause {

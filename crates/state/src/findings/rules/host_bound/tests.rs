@@ -184,6 +184,20 @@ fn a_host_that_looks_code_up_between_its_launches_is_not_making_it() {
 }
 
 #[test]
+fn a_place_that_few_samples_saw_is_said_and_does_not_stand_for_the_whole() {
+    let site_of = |samples| {
+        let mut fixture = Fixture::of(HostBound::default());
+        steps(&mut fixture, 300, 10 * US);
+        sampled_steps(&mut fixture, samples, LOGS);
+        let finding = fixture.finding();
+        assert_eq!(places(&finding), [("train.py:20 log", 100)]);
+        finding.site
+    };
+    assert!(site_of(1).is_none());
+    assert!(site_of(300).is_some());
+}
+
+#[test]
 fn without_samples_that_is_said_and_no_place() {
     let mut fixture = Fixture::of(HostBound::default());
     steps(&mut fixture, 300, 10 * US);
