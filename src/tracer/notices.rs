@@ -97,6 +97,8 @@ impl Tracer {
     }
 
     fn happened(&mut self, notice: &Notice, comm: &str, what: Happening) {
+        let gone = matches!(what, Happening::Exited | Happening::Killed { .. });
+        self.settle_process(notice.tgid, gone);
         if matches!(self.scope, Scope::Processes(_)) {
             match what {
                 Happening::Exited => drop(self.descendants.remove(&notice.tgid)),

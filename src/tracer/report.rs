@@ -191,6 +191,7 @@ impl Tracer {
         self.declare_callers_unseen();
         self.hold();
         self.memory.late.finish(&mut self.launches);
+        self.settle_activities(u64::MAX);
         self.emit(u64::MAX);
     }
 

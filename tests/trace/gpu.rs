@@ -525,3 +525,27 @@ fn a_program_with_a_cupti_of_its_own_is_said_to_be_locked_out_of_it() {
         assert!(alone.stdout.contains(own_profile), "{}", alone.stderr);
     }
 }
+
+#[test]
+#[ignore = "needs root and BPF: activities are told by both engines"]
+fn what_is_handed_over_behind_later_activities_leads_to_its_calls_all_the_same() {
+    let program = [
+        "stall",
+        "--steps",
+        "600",
+        "--kernels",
+        "4",
+        "--kernel-ns",
+        "100000",
+        "--host-ns",
+        "1000000",
+    ];
+    for engine in ENGINES {
+        let (trace, log) = watched(engine, &[], &program, &[("GPUSIM_CUPTI", "shuffled=5")]);
+        let told: Vec<&Value> = trace.of_type("gpu").collect();
+        assert_eq!(told.len(), executed(&log).count(), "{engine}");
+        let unknown = told.iter().filter(|line| line["match"] != "ordered").count();
+        assert_eq!(unknown, 0, "{engine}: {}", trace.stderr);
+        assert_eq!(coverage(&trace)["late"], false, "{engine}: {}", trace.stderr);
+    }
+}

@@ -35,6 +35,10 @@ pub struct Store {
     busy_until: u64,
     count: u64,
     dropped: u64,
+    flushes: u64,
+    /// By the fault `shuffled`: what, and when.
+    kept_back: Vec<Ran>,
+    kept_at: u64,
 }
 
 static STORE: Mutex<Option<Store>> = Mutex::new(None);
@@ -72,6 +76,21 @@ impl Store {
         if let Some(launch) = self.ran.iter_mut().rev().find(is_its) {
             launch.told.end_ns = launch.told.end_ns.max(told.end_ns);
         }
+    }
+
+    /// What is handed over this time; each Nth time it comes behind what is handed over next.
+    fn shuffled(&mut self, ready: Vec<Ran>, forced: bool) -> Vec<Ran> {
+        self.flushes += 1;
+        let behind = 2;
+        if !forced && self.kept_back.is_empty() && faults::hits("shuffled", self.flushes) {
+            self.kept_back = ready;
+            self.kept_at = self.flushes;
+            return Vec::new();
+        }
+        if forced || self.flushes >= self.kept_at + behind {
+            return self.kept_back.drain(..).chain(ready).collect();
+        }
+        ready
     }
 
     fn add_overhead(&mut self, until: u64) {
@@ -133,7 +152,7 @@ pub fn flush(forced: bool) {
         let all = std::mem::take(&mut store.ran);
         let (ready, rest) = all.into_iter().partition(|ran| forced || ran.told.end_ns <= now);
         store.ran = rest;
-        (ready, store.callbacks)
+        (store.shuffled(ready, forced), store.callbacks)
     });
     let Some((request, complete)) = callbacks else { return };
     hand_over(ready, now, offset, request, complete);
