@@ -5,6 +5,7 @@ use crate::text::quantity::{bytes, count, duration};
 
 /// Per cent.
 const NEARLY_ALL: u64 = 90;
+const TELLING: u64 = 5;
 
 /// One value. Texts are as they are in the trace.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,12 +66,15 @@ impl Cell {
         }
     }
 
-    /// The same, where at least so many per cent come from; nearly all needs no word.
+    /// The same, where at least so many per cent come from: nearly all needs no word, and what stands for little is left out.
     #[must_use]
-    pub(crate) fn site_of(place: String, percent: Option<u64>) -> Cell {
-        Cell::site(match percent.filter(|percent| *percent < NEARLY_ALL) {
-            Some(percent) => format!("{place} (≥ {percent} %)"),
-            None => place,
+    pub(crate) fn site_of(place: Option<String>, percent: Option<u64>) -> Cell {
+        let telling = place.filter(|_| percent.is_none_or(|percent| percent >= TELLING));
+        Cell::of(telling, |place| {
+            Cell::site(match percent.filter(|percent| *percent < NEARLY_ALL) {
+                Some(percent) => format!("{place} (≥ {percent} %)"),
+                None => place,
+            })
         })
     }
 
@@ -122,5 +126,24 @@ impl Cell {
             Cell::Text(text) => !text.is_empty(),
             _ => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_says_how_much_it_stands_for_where_that_is_neither_nearly_all_nor_little() {
+        let site = |percent| match Cell::site_of(Some("train.py:3 step".to_owned()), percent) {
+            Cell::Site { place, .. } => Some(place),
+            _ => None,
+        };
+        assert_eq!(site(None).as_deref(), Some("train.py:3 step"));
+        assert_eq!(site(Some(90)).as_deref(), Some("train.py:3 step"));
+        assert_eq!(site(Some(89)).as_deref(), Some("train.py:3 step (≥ 89 %)"));
+        assert_eq!(site(Some(5)).as_deref(), Some("train.py:3 step (≥ 5 %)"));
+        assert_eq!(site(Some(4)), None);
+        assert_eq!(Cell::site_of(None, Some(50)), Cell::Unknown);
     }
 }

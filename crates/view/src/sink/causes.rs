@@ -93,7 +93,7 @@ fn causes_text(causes: &[CauseTotal], idle_ns: u64, place_words: &str, stacks: &
     let rows = causes.iter().map(|cause| {
         vec![
             Cell::Text(format!("{} ({})", cause.why.words(), cause.why.name())),
-            Cell::of(place(cause, stacks), |place| Cell::site_of(place, Some(percent(cause)))),
+            Cell::site_of(place(cause, stacks), Some(percent(cause))),
             Cell::Duration(cause.total.ns),
             Cell::Share(cause.total.ns as f64 / idle_ns.max(1) as f64),
             Cell::Count(cause.total.count),

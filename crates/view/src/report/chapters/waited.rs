@@ -81,7 +81,7 @@ fn section(device: &Device, title: String, causes: &[IdleCause], idle_ns: u64, p
 fn row(cause: &IdleCause, idle_ns: u64) -> Vec<Cell> {
     vec![
         Cell::Text(cause.words()),
-        Cell::of(cause.place.clone(), |place| Cell::site_of(place, cause.where_percent)),
+        Cell::site_of(cause.place.clone(), cause.where_percent),
         Cell::Duration(cause.idle_ns),
         Cell::Share(cause.idle_ns as f64 / idle_ns.max(1) as f64),
         Cell::Count(cause.gaps),
