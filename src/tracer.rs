@@ -20,6 +20,7 @@ mod hanging;
 mod in_order;
 mod intact;
 mod late;
+mod lately;
 mod let_go;
 mod lines;
 mod measures;

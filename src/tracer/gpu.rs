@@ -4,7 +4,7 @@
 //! `model::activity`.
 
 use super::Tracer;
-use super::in_order::InOrder;
+use super::lately::{Lately, SETTLED_NS};
 use crate::activity::shared::{ACTIVITY_DEVICE, ACTIVITY_ON, ACTIVITY_STREAM, ActivityRecord};
 use crate::activity::{self, Activities, INJECTION, Report as Told, Wish};
 use crate::catalog::{Class, Layer, Step};
@@ -31,10 +31,6 @@ use std::time::{Duration, Instant};
 const HANDED_OVER: Duration = Duration::from_secs(2);
 const HAND_OVER_STEP: Duration = Duration::from_millis(5);
 
-/// CUPTI may hand over a buffer of what was done earlier after one of later: nobody is asked for the call of an activity before it has
-/// been done for so long.
-const SETTLED_NS: u64 = 400_000_000;
-
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Demand {
@@ -57,9 +53,7 @@ pub(super) struct GpuPlane {
     pub(super) until: Option<u64>,
     /// Processes that go on and have not handed over what was done until then.
     owing: Vec<u32>,
-    /// By process, what came lately and may not be all of its time; of those that are gone nothing comes late.
-    lately: HashMap<u32, InOrder<Activity>>,
-    gone: HashSet<u32>,
+    lately: Lately,
     pub(super) matcher: Matcher,
     matching: Matching,
     pub(super) waiting: Waiting,
@@ -262,8 +256,7 @@ impl Tracer {
             matching: Matching::default(),
             waiting: Waiting::default(),
             held_up: HashSet::new(),
-            lately: HashMap::new(),
-            gone: HashSet::new(),
+            lately: Lately::default(),
             sites: Sites::default(),
             around: HashMap::new(),
             layer,
@@ -341,10 +334,8 @@ impl Tracer {
                 return;
             }
             gpu.account.add(&activity);
-            if matched && gpu.gone.contains(&source.pid) {
+            if let Some(activity) = matched.then(|| gpu.lately.keep(activity)).flatten() {
                 self.window.run(activity);
-            } else if matched {
-                gpu.lately.entry(source.pid).or_default().push(activity.begin, activity);
             }
         });
         self.settle_activities(monotonic_ns().saturating_sub(SETTLED_NS));
@@ -352,24 +343,15 @@ impl Tracer {
 
     /// What began before `horizon` has come, as far as it ever does.
     pub(super) fn settle_activities(&mut self, horizon: u64) {
-        let Some(gpu) = &mut self.gpu else { return };
-        for lately in gpu.lately.values_mut() {
-            while let Some((_, activity)) = lately.next_before(horizon) {
-                self.window.run(activity);
-            }
+        if let Some(gpu) = &mut self.gpu {
+            gpu.lately.settle(horizon, |activity| self.window.run(activity));
         }
     }
 
     /// A process is gone, or another program has its number.
     pub(super) fn settle_process(&mut self, pid: u32, gone: bool) {
-        let Some(gpu) = &mut self.gpu else { return };
-        match gone {
-            true => gpu.gone.insert(pid),
-            false => gpu.gone.remove(&pid),
-        };
-        let mut lately = gpu.lately.remove(&pid).unwrap_or_default();
-        while let Some((_, activity)) = lately.next_before(u64::MAX) {
-            self.window.run(activity);
+        if let Some(gpu) = &mut self.gpu {
+            gpu.lately.turn(pid, gone, |activity| self.window.run(activity));
         }
     }
 

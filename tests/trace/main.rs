@@ -24,6 +24,7 @@ mod gpu;
 mod gpu_calls;
 mod gpu_devices;
 mod gpu_graphs;
+mod gpu_profiled;
 mod gpu_windows;
 mod hanging;
 mod held;
