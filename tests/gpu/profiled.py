@@ -1,6 +1,6 @@
 """A program that profiles itself (torch.profiler, jax.profiler): what its profiler tells it, alone and under gpuscope.
 
-usage: profiled.py GPUSCOPE [WORK…]      alone, under `run` of both engines, and asked late (gpuscope preload); exit 1 if any differs
+usage: profiled.py GPUSCOPE [WORK…]      (triton, which is locked out, by its name alone) alone, under `run` of both engines, and asked late (gpuscope preload); exit 1 if any differs
        profiled.py --work torch|sleep|jax|triton   the program: steps, the same profiled, steps, profiled again
 """
 import glob
@@ -127,7 +127,7 @@ def late(gpuscope: str, work: list) -> tuple:
 
 def main(gpuscope: str) -> int:
     differ = 0
-    for kind in sys.argv[2:] or WORK:
+    for kind in sys.argv[2:] or ("torch", "sleep", "jax"):
         work = [sys.executable, os.path.abspath(__file__), "--work", kind]
         alone, words = output(work)
         print(f"{kind}: alone {alone} {words.strip().splitlines()[-1:] if kind != 'jax' else ''}", flush=True)
