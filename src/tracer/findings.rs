@@ -2,6 +2,7 @@
 
 use super::Tracer;
 use crate::findings::Examiner;
+use crate::model::activity;
 use crate::model::finding::{Diagnosis, Report};
 use crate::model::step::Told;
 use crate::model::summary::Function;
@@ -68,8 +69,9 @@ impl Tracer {
     /// What is wrong. `blind`: not everything that gives devices work was seen; `tracing_ns`: what probes have cost;
     /// `functions`: their totals.
     pub(super) fn diagnose(&mut self, blind: bool, tracing_ns: u64, functions: &[Function]) -> Diagnosis {
-        let missing = self.misses_activities();
-        let part = self.report_activities().and_then(|report| report.part_words());
+        let activities = self.report_activities();
+        let missing = activities.as_ref().is_some_and(activity::Report::misses_some);
+        let part = activities.and_then(|report| report.part_words());
         match &mut self.findings {
             Err(None) => Diagnosis::Unasked,
             Err(Some(why)) => Diagnosis::NotLookedFor(why.clone()),

@@ -393,14 +393,6 @@ impl Tracer {
         self.write_if_full();
     }
 
-    /// Whether some of what devices did is missing, of those that have told of anything.
-    pub(super) fn misses_activities(&self) -> bool {
-        let report = self.report_activities();
-        report.is_some_and(|report| {
-            report.is_sampled() || report.devices.iter().any(|device| !report.is_measured(device))
-        })
-    }
-
     /// What there is so far; `None`: nobody asks.
     pub(super) fn report_activities(&self) -> Option<Report> {
         let steady = |pid| {

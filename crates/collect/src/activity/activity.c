@@ -54,12 +54,17 @@ static struct activity_head *head(void)
 	return (struct activity_head *)own.shared;
 }
 
-static uint64_t now_ns(void)
+static uint64_t ns_of(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return ns_of(CLOCK_MONOTONIC);
 }
 
 static void set_state(uint32_t state, uint32_t step, uint32_t error)

@@ -12,6 +12,7 @@ static int begin(void)
 		return error;
 	}
 	on = 1;
+	looked_at = 0; /* whoever asks now knows of none */
 	error = ask(&step);
 	if (!error) {
 		ask_beside();

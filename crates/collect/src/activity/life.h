@@ -64,10 +64,11 @@ static void flush(uint32_t how)
 /* When libraries were looked at last there had been so many. */
 static unsigned long long looked_at;
 
-static int look_for_other(struct dl_phdr_info *info, size_t bytes, void *unused)
+static int look_for_other(struct dl_phdr_info *info, size_t bytes, void *adds)
 {
 	const char *path = info->dlpi_name;
 
+	*(unsigned long long *)adds = info->dlpi_adds;
 	if (info->dlpi_adds == looked_at)
 		return 1;
 	if (path && starts_with(name_of(path), "libcupti.so") && strcmp(path, (char *)head()->library))
@@ -75,17 +76,13 @@ static int look_for_other(struct dl_phdr_info *info, size_t bytes, void *unused)
 	return 0;
 }
 
-static int note_count(struct dl_phdr_info *info, size_t bytes, void *unused)
-{
-	looked_at = info->dlpi_adds;
-	return 1;
-}
-
 /* A second CUPTI works no longer, once the first was used, even when that is given back. */
 static void note_others(void)
 {
-	if (!dl_iterate_phdr(look_for_other, NULL))
-		dl_iterate_phdr(note_count, NULL);
+	unsigned long long adds = looked_at;
+
+	dl_iterate_phdr(look_for_other, &adds);
+	looked_at = adds;
 }
 
 /* gpuscope is gone: what CUPTI has still is for nobody, the next gpuscope neither. */

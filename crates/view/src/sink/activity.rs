@@ -4,6 +4,7 @@ use super::ALL_IN;
 use super::by_site;
 use super::causes;
 use super::coverage;
+use super::micros;
 use super::work::Stacks;
 use crate::catalog::CopyKind;
 use crate::model::activity::{
@@ -34,10 +35,6 @@ pub(crate) fn to_json(report: &Report, stacks: &Stacks, full: bool) -> Value {
     });
     by_site::add_json(report, stacks, full, &mut all);
     all
-}
-
-fn micros(ns: u64) -> Value {
-    json!(ns as f64 / 1e3)
 }
 
 fn device_json(device: &DeviceReport, report: &Report, stacks: &Stacks, full: bool) -> Value {

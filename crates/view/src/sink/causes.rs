@@ -1,5 +1,6 @@
 //! Why devices waited, in the summary: as text and as JSON.
 
+use super::micros;
 use super::work::Stacks;
 use crate::frame::lines::frame_place;
 use crate::model::activity::{CauseTotal, DeviceReport, Why};
@@ -26,20 +27,17 @@ fn percent(cause: &CauseTotal) -> u64 {
         .map_or(0, |percent| percent.min(100) as u64)
 }
 
-fn micros(ns: u64) -> Value {
-    json!(ns as f64 / 1e3)
-}
-
 /// Of one device, or of a part of its time.
 pub(super) fn to_json(causes: &[CauseTotal], stacks: &Stacks) -> Value {
     let causes = causes.iter().map(|cause| {
+        let place = place(cause, stacks);
         json!({
             "cause": cause.why.name(),
             "idle_us": micros(cause.total.ns),
             "gaps": cause.total.count,
             "longest_us": micros(cause.total.max_ns),
-            "where": place(cause, stacks),
-            "where_percent": place(cause, stacks).map(|_| percent(cause)),
+            "where": place,
+            "where_percent": place.as_ref().map(|_| percent(cause)),
         })
     });
     causes.collect()

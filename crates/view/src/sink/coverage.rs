@@ -1,16 +1,13 @@
 //! How much of what devices executed was seen, in the summary: as text and as JSON.
 
-use crate::model::activity::{BROKEN_OFF, Coverage, GIVEN, LOCKED_OUT, Report, Sampled, Seen, missing_words};
+use super::micros;
+use crate::model::activity::{BROKEN_OFF, Coverage, GIVEN, Report, Sampled, Seen, locked_out_words, missing_words};
 use crate::text::quantity::{count, escaped, plural};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Programs that are named.
 const FEW: usize = 8;
-
-fn micros(ns: u64) -> Value {
-    json!(ns as f64 / 1e3)
-}
 
 /// Of one process.
 pub(super) fn to_json(coverage: &Coverage) -> Value {
@@ -133,9 +130,8 @@ fn other_line(coverage: &Coverage) -> Option<String> {
     let who = format!("{} {}", escaped(&coverage.comm), coverage.pid);
     let other = escaped(&coverage.other);
     (!other.is_empty()).then(|| {
-        format!(
-            "  {who} has loaded another CUPTI ({other}): {LOCKED_OUT}; hint: --gpu off, or have it use the one above"
-        )
+        let words = locked_out_words(&other);
+        format!("  {who} {words}; hint: --gpu off, or have it use the one above")
     })
 }
 

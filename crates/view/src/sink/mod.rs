@@ -30,6 +30,10 @@ use crate::record::{Encoder, Record};
 /// The form that has what tables leave out.
 const ALL_IN: &str = "--summary json has all";
 
+fn micros(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
 /// No line at all: of the calls only sums and findings are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct NoLines;

@@ -119,9 +119,14 @@ pub const BROKEN_OFF: &str = "the last records, because the process ended withou
 pub const GIVEN: &str =
     "asked CUPTI itself, as profilers do, and got it: what the GPU executed from then on is not known";
 
-/// Where the program has mapped another CUPTI than the one that was asked.
-pub const LOCKED_OUT: &str =
-    "only the CUPTI that was asked first works in a process, so a profiler that asks this one is refused (error 39)";
+/// What is said of a program that has mapped another CUPTI, at `other`, than the one that was asked.
+#[must_use]
+pub fn locked_out_words(other: &str) -> String {
+    format!(
+        "has loaded another CUPTI ({other}): only the CUPTI that was asked first works in a process, so a profiler that asks this \
+         one is refused (error 39)"
+    )
+}
 
 /// Records that are missing, by why: for which there was no room, that CUPTI dropped, without times, without any sense.
 #[must_use]

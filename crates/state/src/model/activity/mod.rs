@@ -25,7 +25,9 @@ pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
 pub use causes::Why;
-pub use coverage::{BROKEN_OFF, Coverage, GIVEN, LOCKED_OUT, Sampled, Seen, missing_words, part_words, windows_words};
+pub use coverage::{
+    BROKEN_OFF, Coverage, GIVEN, Sampled, Seen, locked_out_words, missing_words, part_words, windows_words,
+};
 pub use matching::{Given, Matcher};
 pub use occupancy::{LimitedBy, Limits};
 pub(crate) use overheads::OverheadKind;

@@ -45,6 +45,12 @@ impl Report {
         device.span.late_ns == 0 && self.certainty(device.pid) == Certainty::Measured
     }
 
+    /// Whether some of what devices did is missing, of those that have told of anything.
+    #[must_use]
+    pub fn misses_some(&self) -> bool {
+        self.is_sampled() || self.devices.iter().any(|device| !self.is_measured(device))
+    }
+
     /// Whether some processes were recorded in windows alone.
     #[must_use]
     pub fn is_sampled(&self) -> bool {

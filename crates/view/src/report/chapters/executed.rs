@@ -3,7 +3,7 @@
 mod occupancy;
 
 use super::super::{Report, at_least};
-use crate::model::activity::{GIVEN, LOCKED_OUT, part_words};
+use crate::model::activity::{GIVEN, locked_out_words, part_words};
 use crate::model::snapshot::executed::{Device, Executed, Kernel, Matched};
 use crate::section::words::percent;
 use crate::section::{Cell, Chapter, Column, Section, Table};
@@ -187,10 +187,7 @@ fn others(executed: &Executed) -> impl Iterator<Item = String> {
     let all = executed.coverage.iter();
     all.filter_map(|one| {
         let other = one.other.as_ref()?;
-        Some(format!(
-            "{} {} has loaded another CUPTI ({other}): {LOCKED_OUT}",
-            one.comm, one.pid
-        ))
+        Some(format!("{} {} {}", one.comm, one.pid, locked_out_words(other)))
     })
 }
 

@@ -1,5 +1,6 @@
 //! The reports as objects, by the contract in docs/output.md.
 
+use super::super::micros;
 use super::Stacks;
 use crate::frame::json::frame_json;
 use crate::model::memory::Origin;
@@ -37,10 +38,6 @@ fn of_process(process: &ProcessReport, stacks: &Stacks) -> Value {
             "others": process.lost.others,
         },
     })
-}
-
-fn micros(ns: u64) -> f64 {
-    ns as f64 / 1e3
 }
 
 fn hex(number: u64) -> String {
