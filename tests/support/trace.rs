@@ -87,6 +87,8 @@ impl Trace {
 
     /// A number of each function in the summary, where it is not 0.
     pub fn totals(&self, field: &str) -> Counts {
+        // seen where a test fails: what was missed, gpuscope may have said
+        println!("said to be unseen: {:#?}", self.summary()["unseen"]);
         let functions = self.summary()["functions"].as_array().expect("functions");
         let total = |function: &Value| {
             let key = (text(function, "layer"), text(function, "name"));

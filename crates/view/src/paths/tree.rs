@@ -126,6 +126,12 @@ impl Tree {
         sum
     }
 
+    /// Whether most time has no call path, as few calls were recorded with their stacks.
+    #[must_use]
+    pub(crate) fn lacks_paths(&self) -> bool {
+        self.without_path().ns > self.total().ns / 2
+    }
+
     /// Whether any time has a call path.
     #[must_use]
     pub(crate) fn has_paths(&self) -> bool {

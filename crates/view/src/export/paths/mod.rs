@@ -122,7 +122,16 @@ fn note(tree: &Tree) -> Option<String> {
     let words = format!("{} of {} of {}", duration(rest.ns), duration(all.ns), title(tree));
     match (tree.has_paths(), rest.ns) {
         (_, 0) => None,
-        (true, _) => Some(format!("{words} has no call path, or one beyond what is kept apart")),
+        (true, _) => {
+            let cure = if tree.lacks_paths() {
+                "\nhint: record with --stacks all"
+            } else {
+                ""
+            };
+            Some(format!(
+                "{words} has no call path, or one beyond what is kept apart{cure}"
+            ))
+        }
         (false, _) => Some(format!(
             "no call path of {words} is known: the calls were recorded without their stacks\nhint: record with --stacks all"
         )),

@@ -275,6 +275,16 @@ fn what_has_no_call_path_is_worth_a_word() {
         Some("500 ns of 57.5 µs of GPU time has no call path, or one beyond what is kept apart")
     );
     assert_eq!(of(&rows()[..4]), None);
+    let few: Vec<Record<'_>> = rows()[..2]
+        .iter()
+        .cloned()
+        .chain(vec![ran(9, "HtoD", 500_000, r#"{"device":0,"match":"none"}"#)])
+        .collect();
+    let said = of(&few).expect("a word");
+    assert!(
+        said.contains("has no call path, or") && said.contains("hint: record with --stacks all"),
+        "{said}"
+    );
     let none = of(&rows()[1..5]).expect("a word");
     assert!(none.contains("hint: record with --stacks all"), "{none}");
 }

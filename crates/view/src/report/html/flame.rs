@@ -21,6 +21,9 @@ const NAME: usize = 160;
 const LINES: usize = 150;
 const LINE: u64 = 100;
 
+/// Why much time has no call path, and the cure.
+const LACKING: &str = ": calls were recorded without their stacks (record --stacks all).";
+
 /// What the script shows.
 const KEYS: &str = "<p class=\"keys\" hidden>The outermost frame is above. Click or Enter: only what a frame leads to; Esc: \
                     back; arrow keys: from frame to frame; /: search.</p>\n";
@@ -42,10 +45,7 @@ pub(super) fn write(report: &Report, page: &mut String) {
     }
     page.push_str("<section id=\"paths\">\n<h2>Time by call path</h2>\n");
     if has_only_time(report) {
-        page.push_str(
-            "<p>No call path of what GPUs executed is known: calls were recorded without their stacks (record --stacks \
-             all).</p>\n",
-        );
+        let _ = writeln!(page, "<p>No call path of what GPUs executed is known{LACKING}</p>");
     }
     if report.paths.iter().any(Tree::has_paths) {
         page.push_str(KEYS);
@@ -165,9 +165,10 @@ fn remark(tree: &Tree, part: &Part, page: &mut String) {
     let without = tree.without_path().ns;
     if without > 0 {
         let share = words::percent(without as f64 / all);
+        let why = if tree.lacks_paths() { LACKING } else { "." };
         let _ = writeln!(
             page,
-            "<p>{} ({share}) has no call path that is known.</p>",
+            "<p>{} ({share}) has no call path that is known{why}</p>",
             duration(without)
         );
     }

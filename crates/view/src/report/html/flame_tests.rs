@@ -7,6 +7,10 @@ use serde_json::Value;
 
 /// Waits from so many places, of which `ns` says how long each lasts, in a program whose names are `name`.
 fn waits(name: &str, ns: impl IntoIterator<Item = u64>) -> Tree {
+    paths(name, ns).tree(Weight::Wait, None)
+}
+
+fn paths(name: &str, ns: impl IntoIterator<Item = u64>) -> Paths {
     let mut paths = Paths::default();
     for (number, ns) in ns.into_iter().enumerate() {
         let frame = |function: String| json!({"function": function, "file": "a.py", "line": 1, "language": "python"});
@@ -25,7 +29,7 @@ fn waits(name: &str, ns: impl IntoIterator<Item = u64>) -> Tree {
             ..Record::new(Row::Call, number as i64, 7)
         });
     }
-    paths.tree(Weight::Wait, None)
+    paths
 }
 
 fn page(tree: &Tree) -> String {
@@ -37,6 +41,24 @@ fn page(tree: &Tree) -> String {
 #[test]
 fn a_flame_graph_and_its_list() {
     insta::assert_snapshot!(page(&waits("step", [1_000_000, 700_000, 30_000])));
+}
+
+#[test]
+fn where_most_time_has_no_call_path_the_cure_is_said() {
+    for (ns, is_said) in [(400, false), (2_000, true)] {
+        let mut paths = paths("step", [1_000]);
+        paths.take(&Record {
+            ns: Some(ns),
+            comm: "python",
+            layer: "driver",
+            name: "cuStreamSynchronize",
+            class: Class::Sync,
+            ..Record::new(Row::Call, 9, 7)
+        });
+        let page = page(&paths.tree(Weight::Wait, None));
+        assert!(page.contains("has no call path that is known"), "{page}");
+        assert_eq!(page.contains("(record --stacks all)"), is_said, "{page}");
+    }
 }
 
 #[test]
