@@ -8,7 +8,7 @@ cargo fmt --check --manifest-path fuzz/Cargo.toml
 (cd sim && cargo fmt --all --check)
 bpf=crates/collect/src/bpf programs=tests/torture/programs
 agent=crates/collect/src/agent
-clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $agent/*.c $agent/*.h $programs/*.c $programs/*.cpp $programs/*.h
+clang-format --dry-run -Werror $bpf/*.c $bpf/*.h $agent/*.c $agent/*.h $programs/*.c $programs/*.cpp $programs/*.h fuzz/src/inside/*.c
 scripts/imports.py
 scripts/siblings_tests.py --quiet
 scripts/visibility.py

@@ -32,6 +32,13 @@ printf '%s' 'void puts(const char *); char marker[] = "CUDA_ENABLE_MODULE_LAZY_L
   int main(void) { cudaMalloc(); cudaFree(); puts(m); return 0; }' | gcc $small -O1 -w -x c -o "$elf/hidden" -
 strip -o "$elf/stripped" "$elf/hidden"
 
+# Unwind information as linkers write it, up to its end, and addresses that it speaks of.
+# shellcheck disable=SC2086
+printf '%s' 'int g(int *); int f(int n) { int a[n]; return g(a) + f(n - 1); } int h(void) { int b[9]; return g(b); }' |
+  gcc $small -O2 -nostdlib -shared -fPIC -Wl,--eh-frame-hdr -x c -o "$work/unwound.so" -
+scripts/fuzz-seeds.py "$work/unwound.so" "$(to leaving)"
+rm "$work/unwound.so"
+
 # What a kernel says of its types, of a small one.
 printf 'struct node { struct node *next; unsigned long len : 7, rest : 9; union { int i; char c[4]; }; };
   enum kind { A, B = 9 }; typedef int (*act)(struct node *, enum kind); act chosen;

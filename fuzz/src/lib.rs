@@ -1,6 +1,7 @@
 //! Readers of gpuscope under fuzzing: what is done with an input, by name, and what all of them share.
 
 mod elf;
+mod inside;
 pub mod memory;
 mod number;
 pub mod rows;

@@ -3,6 +3,7 @@
 mod aarch64;
 mod activity;
 mod agent;
+mod annotation;
 mod cgroup;
 mod code;
 mod devices;
@@ -15,6 +16,7 @@ mod ioctl;
 mod kernel;
 mod kubelet;
 mod ldcache;
+mod leaving;
 mod lines;
 mod maps;
 mod memory;
@@ -39,6 +41,7 @@ mod timeline;
 mod unwind;
 mod web_config;
 mod web_request;
+mod words;
 mod work;
 mod xid;
 
@@ -125,6 +128,7 @@ targets! {
     aarch64(bytes, 1024, USUAL),
     activity(bytes, 4096, USUAL),
     agent(bytes, 4096, AGENT),
+    annotation(bytes, 1024, USUAL),
     cgroup(bytes, 4096, USUAL),
     code(bytes, 1024, USUAL),
     devices(bytes, 2048, USUAL),
@@ -137,6 +141,7 @@ targets! {
     kernel(bytes, 65536, USUAL),
     kubelet(bytes, 16384, USUAL),
     ldcache(bytes, 16384, USUAL),
+    leaving(bytes, 4096, USUAL),
     lines(bytes, 32768, PAGE),
     maps(bytes, 16384, USUAL),
     memory(bytes, 16384, USUAL),
@@ -161,6 +166,7 @@ targets! {
     unwind(bytes, 8192, USUAL),
     web_config(text, 16384, USUAL),
     web_request(text, 4096, USUAL),
+    words(bytes, 4, USUAL),
     work(bytes, 16384, USUAL),
     xid(text, 4096, USUAL),
 }
