@@ -13,7 +13,7 @@ use crate::decode::{Call, Value};
 use crate::discover;
 use crate::model::activity::{
     Account, Activity, Cause, Coverage, DeviceReport, Given, Limits, Matcher, Matching, Overhead, OverheadSums, Report,
-    Sites, Turn, Waiting,
+    Sites, Turn, Waiting, Waits,
 };
 use crate::model::beside::{Measure, Measured};
 use crate::model::kernel_name::KernelName;
@@ -22,7 +22,7 @@ use crate::probe::launch::Runner;
 use crate::record::{Taker, json};
 use crate::refusal::message;
 use anyhow::{Result, bail};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,8 +57,8 @@ pub(super) struct GpuPlane {
     pub(super) matcher: Matcher,
     matching: Matching,
     pub(super) waiting: Waiting,
-    /// Streams that wait for another one, by process, until they are given something to do.
-    held_up: HashSet<(u32, u64)>,
+    /// What streams wait for, by process, until they are given something to do.
+    held_up: HashMap<(u32, u64), Waits>,
     sites: Sites,
     /// When and whence the last call of the runtime that gives work was entered, by thread.
     around: HashMap<u32, (u64, Option<u64>)>,
@@ -137,7 +137,11 @@ impl GpuPlane {
             Some(Step::CaptureBegin) => return self.matcher.capture(of.0, of.1, true),
             Some(Step::CaptureEnd) => return self.matcher.capture(of.0, of.1, false),
             Some(Step::Wait) => {
-                self.held_up.insert(of);
+                self.held_up.insert(of, Waits::Stream);
+                return;
+            }
+            _ if call.row.holds_up_its_stream() => {
+                self.held_up.insert(of, Waits::HostFunction);
                 return;
             }
             Some(Step::ExecDestroy) => {
@@ -255,7 +259,7 @@ impl Tracer {
             matcher: Matcher::default(),
             matching: Matching::default(),
             waiting: Waiting::default(),
-            held_up: HashSet::new(),
+            held_up: HashMap::new(),
             lately: Lately::default(),
             sites: Sites::default(),
             around: HashMap::new(),

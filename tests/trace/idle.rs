@@ -71,6 +71,7 @@ fn the_cause_that_was_planted_is_named() {
         ("idle-gaps", "", "blocked"),
         ("launch-bound", "", "host-code"),
         ("alloc-between", "GPUSIM_ALLOC_US=3000", "memory"),
+        ("host-function", "", "host-function"),
     ] {
         let (trace, _) = watched(Defect {
             setting,

@@ -189,7 +189,8 @@ impl<'a> Call<'a> {
             wire::ROLE_LAUNCH if launch.stream_in_block != 0 => (self.word(wire::WORD_STREAM), launch.null_stream),
             wire::ROLE_LAUNCH if launch.stream.word == wire::WORD_NONE => (0, launch.null_stream),
             wire::ROLE_LAUNCH => (self.number(launch.stream), launch.null_stream),
-            _ if work.step == wire::WORK_NONE || work.stream.bytes == 0 => return None,
+            _ if work.step == wire::WORK_NONE => return self.stream_argument(),
+            _ if work.stream.bytes == 0 => return None,
             _ if work.stream.offset != wire::READ_DIRECT => return None,
             _ => {
                 let per_thread = u8::from(work.flags & wire::WORK_PER_THREAD != 0);
@@ -198,6 +199,17 @@ impl<'a> Call<'a> {
             }
         };
         Some(if raw == 0 { u64::from(default) } else { raw })
+    }
+
+    /// The same of a call that is only seen at entry, whose work nobody tells.
+    fn stream_argument(&self) -> Option<u64> {
+        let work = self.row.work.as_ref()?;
+        let place = work.stream.filter(|place| place.field.is_none())?;
+        let (_, Value::Address(raw)) = self.args().nth(place.arg)? else {
+            return None;
+        };
+        let default = if work.per_thread { wire::PER_THREAD } else { 0 };
+        Some(if raw == 0 { default } else { raw })
     }
 
     /// False of a word that lies behind a pointer, and was not read there.

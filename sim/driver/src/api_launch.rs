@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use gpusim_common::clock::now_ns;
+
 use crate::context::current_device;
 use crate::error::*;
 use crate::operation::{self, Shape, Work};
@@ -30,8 +32,8 @@ pub fn launch(function: usize, shape: Shape, handle: usize) -> Result<(), u32> {
 }
 
 /// Runs the callback at once, in the calling thread: nesting and escaping from it are then
-/// what the caller makes of them. Nothing here may be held across the call, because a callback
-/// may leave by `longjmp`.
+/// what the caller makes of them. The stream stands still for as long as it took. Nothing here may
+/// be held across the call, because a callback may leave by `longjmp`.
 unsafe fn host_function(
     handle: usize,
     function: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -44,8 +46,12 @@ unsafe fn host_function(
         None => drop(stream.place(0)),
     }
     call::forget();
+    let begun = now_ns();
     // SAFETY: a callback of the caller, with the data it is meant for.
     unsafe { function(data) };
+    if stream.capture().is_none() {
+        stream.hold_up(begun);
+    }
     Ok(())
 }
 

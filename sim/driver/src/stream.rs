@@ -145,6 +145,13 @@ impl Stream {
         self.done_ns() <= now_ns()
     }
 
+    /// Adds what has kept the host busy from `begun` until now: the device does nothing meanwhile.
+    pub fn hold_up(&self, begun: u64) {
+        let ns = now_ns().saturating_sub(begun);
+        let span = self.lane().place(&mut joint(self.context), begun, ns);
+        self.end_ns.store(span.end_ns, Relaxed);
+    }
+
     /// Adds work that lasts `ns`.
     pub fn place(&self, ns: u64) -> Span {
         self.place_in(&mut self.lane(), now_ns(), ns)

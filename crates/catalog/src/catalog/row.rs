@@ -12,7 +12,7 @@ use super::path::{Direction, Factor};
 use super::pattern::{Majors, glob_matches};
 use super::returns::Returns;
 use super::site::SiteKind;
-use super::work::Work;
+use super::work::{Step, Work};
 
 /// Which interface a library is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -143,6 +143,13 @@ impl Row {
     #[must_use]
     pub(crate) fn calls_back(&self) -> bool {
         self.args.iter().any(|arg| arg.kind == Kind::Fn)
+    }
+
+    /// Whether it has a stream call a function of the program, and go on when that has returned.
+    #[must_use]
+    pub fn holds_up_its_stream(&self) -> bool {
+        let is_work = self.work.as_ref().is_some_and(|work| work.step == Step::Submit);
+        is_work && self.class == Class::Stream && self.calls_back()
     }
 
     /// Whether its return may be hooked where a user's file does not say otherwise.

@@ -328,6 +328,7 @@ fn sign_of(why: Option<Why>) -> char {
         Some(Why::Unsampled) => 'u',
         Some(Why::KernelWait) => 'k',
         Some(Why::Dependency) => 'd',
+        Some(Why::HostFunction) => 'f',
         Some(Why::Other) => '?',
     }
 }

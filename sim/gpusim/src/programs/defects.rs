@@ -31,6 +31,7 @@ const KINDS: &[(&str, Step)] = &[
     ("hidden-sync", Loop::hidden_sync),
     ("host-bound", Loop::host_bound),
     ("host-contention", Loop::host_contention),
+    ("host-function", Loop::host_function),
     ("idle-gaps", Loop::idle_gaps),
     ("killed", Loop::killed),
     ("late-jit", Loop::late_jit),
@@ -319,6 +320,18 @@ impl Loop {
         }
         spin(3000);
         self.healthy(number)
+    }
+
+    /// Between two steps the stream has a function of the host called, which takes its time.
+    fn host_function(&mut self, number: u64) -> Result<(), u32> {
+        extern "C" fn sleep(_: *mut std::ffi::c_void) {
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        self.fetch(number)?;
+        // SAFETY: the function takes nothing
+        unsafe { cuda::host_function(self.compute, sleep, std::ptr::null_mut()) }?;
+        self.compute(number)?;
+        self.wait(number)
     }
 
     /// The next batch is made only when this one is done.

@@ -85,7 +85,7 @@ mod tests {
                 tid: 7,
                 entered: 50,
                 site,
-                waits: false,
+                waits: None,
             }),
             what: What::Memset { bytes: 4 },
         }

@@ -53,6 +53,7 @@ causes! {
     Unsampled "host" "the host was outside CUDA, where it was not sampled",
     KernelWait "kernel-wait" "the device went from one to the next",
     Dependency "dependency" "the stream waited for another one",
+    HostFunction "host-function" "the stream waited for a function of the host",
     Other "other" "not known",
 }
 
@@ -60,7 +61,10 @@ impl Why {
     /// Whether it is what the host did that kept the device waiting.
     #[must_use]
     pub fn is_hosts(self) -> bool {
-        !matches!(self, Why::Profiler | Why::KernelWait | Why::Dependency | Why::Other)
+        !matches!(
+            self,
+            Why::Profiler | Why::KernelWait | Why::Dependency | Why::HostFunction | Why::Other
+        )
     }
 
     /// The cause of that word.
@@ -70,13 +74,22 @@ impl Why {
     }
 }
 
+/// What a stream was told to wait for before it goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waits {
+    /// What another stream was given.
+    Stream,
+    /// A function of the program, which a thread of CUDA calls.
+    HostFunction,
+}
+
 /// What is known of who had given the device what ended a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// Its call was not found.
     Unknown,
-    /// It was given before the gap began. `waits`: its stream had been told to wait for another one.
-    Before { waits: bool },
+    /// It was given before the gap began, or its stream waited for something else for most of the gap.
+    Before { waits: Option<Waits> },
     /// Its call had not returned then: the thread that made it did this meanwhile.
     During(Spent),
 }
@@ -173,8 +186,13 @@ pub(crate) fn why(ns: u64, asked: &Asked, overlap: Overlap) -> Why {
         Asked::During(spent) if is_half(overlap.code) && !spent.is_known_apart() => Why::Code,
         Asked::During(spent) => spent.why(),
         _ if ns < PROMPT_NS => Why::KernelWait,
-        Asked::Before { waits: true } => Why::Dependency,
-        Asked::Before { waits: false } | Asked::Unknown => Why::Other,
+        Asked::Before {
+            waits: Some(Waits::Stream),
+        } => Why::Dependency,
+        Asked::Before {
+            waits: Some(Waits::HostFunction),
+        } => Why::HostFunction,
+        Asked::Before { waits: None } | Asked::Unknown => Why::Other,
     }
 }
 
@@ -288,10 +306,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_in_time_waits_for_the_device_or_for_another_stream() {
-        assert_eq!(alone(PROMPT_NS - 1, &Asked::Before { waits: true }), Why::KernelWait);
-        assert_eq!(alone(PROMPT_NS, &Asked::Before { waits: true }), Why::Dependency);
-        assert_eq!(alone(PROMPT_NS, &Asked::Before { waits: false }), Why::Other);
+    fn what_was_given_in_time_waits_for_the_device_or_for_what_its_stream_was_told() {
+        let of = |ns: u64, waits: Option<Waits>| alone(ns, &Asked::Before { waits });
+        assert_eq!(of(PROMPT_NS - 1, Some(Waits::Stream)), Why::KernelWait);
+        assert_eq!(of(PROMPT_NS, Some(Waits::Stream)), Why::Dependency);
+        assert_eq!(of(PROMPT_NS, Some(Waits::HostFunction)), Why::HostFunction);
+        assert_eq!(of(PROMPT_NS, None), Why::Other);
         assert_eq!(
             (alone(4_999, &Asked::Unknown), alone(5_000, &Asked::Unknown)),
             (Why::KernelWait, Why::Other)
@@ -325,6 +345,6 @@ mod tests {
     fn each_cause_has_a_word_of_its_own() {
         let all = Why::ALL.iter();
         assert!(all.clone().all(|why| Why::from_name(why.name()) == Some(*why)));
-        assert_eq!((Why::from_name(""), all.len()), (None, 13));
+        assert_eq!((Why::from_name(""), all.len()), (None, 14));
     }
 }

@@ -136,7 +136,7 @@ mod tests {
             tid: 7,
             entered: 1,
             site: None,
-            waits: false,
+            waits: None,
         };
         let mut track = Track::default();
         track.add(Ran {

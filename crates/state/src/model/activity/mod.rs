@@ -24,7 +24,7 @@ mod windows;
 pub use account::Account;
 pub use busy::{Busy, Span};
 pub use by_site::Sites;
-pub use causes::Why;
+pub use causes::{Waits, Why};
 pub use coverage::{
     BROKEN_OFF, Coverage, GIVEN, Sampled, Seen, locked_out_words, missing_words, part_words, windows_words,
 };
@@ -71,8 +71,8 @@ pub struct Cause {
     pub entered: u64,
     /// Where it was called from; `None`: that was not looked for.
     pub site: Option<u64>,
-    /// Its stream had been told to wait for another one before it.
-    pub waits: bool,
+    /// What its stream had been told to wait for before it.
+    pub waits: Option<Waits>,
 }
 
 /// See [`Activity`].

@@ -12,6 +12,8 @@ const MOST_THREADS: usize = 4096;
 /// Calls of one thread, and its samples.
 const MOST_CALLS: usize = 1 << 17;
 const MOST_SAMPLES: usize = 1 << 12;
+/// From the return of a launch until a device that waits for it begins, at the most.
+const BEGINS_WITHIN_NS: u64 = 10_000;
 
 /// What a call is to a device that waits; the first of those that are made within each other counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,7 +146,9 @@ impl Threads {
         let Some(thread) = self.0.get_mut(&call.tid) else {
             return (Asked::Before { waits: call.waits }, launched_at);
         };
-        if call.entered <= since && thread.returned(call.entered).is_none_or(|returned| returned <= since) {
+        let returned = thread.returned(call.entered);
+        let is_given = call.entered <= since && returned.is_none_or(|returned| returned <= since);
+        if is_given || call.waits.is_some() && returned.is_some_and(|returned| is_held_up(returned, since, until)) {
             return (Asked::Before { waits: call.waits }, launched_at);
         }
         let entered = call.entered.clamp(since, until);
@@ -157,6 +161,13 @@ impl Threads {
             if is_most { launched_at } else { place.or(launched_at) },
         )
     }
+}
+
+/// Whether for most of a gap nothing of the host's was missing: its call had `returned`, and had no effect for longer than a
+/// device needs to begin.
+fn is_held_up(returned: u64, since: u64, until: u64) -> bool {
+    let held_ns = until.saturating_sub(returned.max(since));
+    held_ns > BEGINS_WITHIN_NS && held_ns >= (until - since).div_ceil(2)
 }
 
 impl Place {

@@ -334,7 +334,8 @@ impl Process {
 fn judged(gap: &Gap, threads: &mut Threads, overheads: &Overheads) -> (Why, Place) {
     let (asked, place) = match &gap.call {
         None => (Asked::Unknown, Place::default()),
-        Some(call) if gap.within_call => (Asked::Before { waits: call.waits }, Place::default()),
+        // whatever its stream waited for was over when the call's first part began
+        Some(_) if gap.within_call => (Asked::Before { waits: None }, Place::default()),
         Some(call) => threads.asked(call, gap.since, gap.until),
     };
     let overlap = overheads.overlap(gap.since, gap.until);

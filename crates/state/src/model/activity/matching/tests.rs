@@ -11,7 +11,7 @@ fn call(entered: u64) -> Cause {
         tid: PID,
         entered,
         site: None,
-        waits: false,
+        waits: None,
     }
 }
 

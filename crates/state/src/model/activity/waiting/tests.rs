@@ -1,7 +1,7 @@
 //! Devices that wait, and threads that keep them waiting.
 
 use super::super::busy::Busy;
-use super::super::{Does, Turn, What};
+use super::super::{Does, Turn, Waits, What};
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ fn ran(begin: u64, end: u64, entered: Option<u64>) -> Activity {
             tid: THREAD.1,
             entered,
             site: Some(30),
-            waits: false,
+            waits: None,
         }),
         what: What::Memset { bytes: 4 },
     }
@@ -102,6 +102,38 @@ fn the_return_of_a_wait_is_the_cause_of_what_is_not_much_longer() {
     let told = between(&mut waiting, 1_050_000);
     assert_eq!(told[0].1.why, Some(Why::SyncReturn));
     assert_eq!(waiting.causes(PID, 0, 50_000)[0].site, Some(31));
+}
+
+#[test]
+fn a_stream_that_waits_for_most_of_a_gap_is_the_cause_though_its_work_was_given_within() {
+    let why = |waits: Option<Waits>, entered: u64, until: u64| {
+        let mut waiting = Waiting::default();
+        call(&mut waiting, Does::Else, 0, 5_000);
+        call(&mut waiting, Does::Else, entered, entered + 5_000);
+        waiting.run(&ran(10_000, 10_000 + MS, Some(0)));
+        let next = ran(until, until + MS, Some(entered));
+        let call = next.call.map(|call| Cause { waits, ..call });
+        waiting.run(&Activity { call, ..next });
+        waiting.settle(0, |_| u64::MAX);
+        waiting.take()[0].1.why
+    };
+    let (begun, waits) = (1_010_000, Some(Waits::HostFunction));
+    assert_eq!(why(waits, begun + MS, begun + 3 * MS), Some(Why::HostFunction));
+    assert_eq!(
+        why(Some(Waits::Stream), begun + MS, begun + 3 * MS),
+        Some(Why::Dependency)
+    );
+    assert_eq!(why(None, begun + MS, begun + 3 * MS), Some(Why::Launch));
+    assert_eq!(
+        why(waits, begun + 2 * MS, begun + 3 * MS),
+        Some(Why::Unsampled),
+        "it came late"
+    );
+    assert_eq!(
+        why(waits, begun, begun + 15_000),
+        Some(Why::Launch),
+        "as soon as a device begins"
+    );
 }
 
 #[test]
