@@ -33,6 +33,12 @@ impl Trace {
         }
     }
 
+    /// The same, with JSON lines that went elsewhere.
+    pub fn with_lines(self, lines: &[u8]) -> Trace {
+        let records = records(lines);
+        Trace { records, ..self }
+    }
+
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

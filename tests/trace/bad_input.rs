@@ -1,6 +1,8 @@
 //! Bad input gets one clear message and the right exit status, and the traced program never pays for it.
 
-use crate::support::{ENGINE, Gpuscope, Program, Stepper, Trace, engine, eventually, sim, sim_text};
+use crate::support::{
+    ENGINE, Gpuscope, OwnSim, Program, Stepper, Trace, assert_same, engine, eventually, sim, sim_text,
+};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -379,6 +381,34 @@ fn tight_limits_are_survived_or_named() {
         assert!(traced || named, "{limit}: {stderr}");
         assert!(!stderr.contains("panicked"), "{limit}: {stderr}");
     }
+}
+
+/// Whoever starts while nobody takes what gpuscope writes waits for its probes all the same.
+#[test]
+#[ignore = "needs root and BPF: libraries of another file are probed meanwhile"]
+fn a_reader_that_stalls_costs_those_that_start_meanwhile_no_call() {
+    let own = OwnSim::new();
+    let lines = own.folder().join("lines.jsonl");
+    let mut slow = Command::new("sh");
+    let mut slow = slow
+        .args(["-c", "sleep 4; exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(File::create(&lines).expect("a file"))
+        .spawn()
+        .expect("sh runs");
+    let pipe = slow.stdin.take().expect("a pipe");
+    let folder = own.folder().display();
+    let script = format!(
+        "exec >&2; {} train 60; LD_LIBRARY_PATH={folder} exec {folder}/gpusim train 2",
+        sim_text("gpusim")
+    );
+    let options = ["run", "--engine", "kernel", "--chatty", "--format", "jsonl"];
+    let options = [&options[..], &["--", "sh", "-c", &script]].concat();
+    let trace = Gpuscope::new(options).stdout(pipe).start_as_set().finish();
+    assert!(slow.wait().expect("it ends").success());
+    let trace = trace.with_lines(&std::fs::read(&lines).expect("lines"));
+    assert_same("totals", &trace.ledger.visible(), &trace.totals("calls"));
+    assert_eq!(trace.unseen(), Vec::<String>::new());
 }
 
 #[test]

@@ -26,8 +26,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the attending thread shows that we live while we attach.
+/// How often the attending thread shows that we live while we attach; and otherwise, when the gate's owner does so itself unless
+/// something has stopped it for a moment, as a slow output.
 const HEARTBEAT_MS: i32 = 100;
+const SELDOM_MS: i32 = 300;
+/// Who has waited for so long was overlooked: the gate's owner is at something else.
+const OVERLOOKED_NS: u64 = wire::WAIT_NS / 4;
 
 /// Until then a thread surely waits in the kernel, if it does at all.
 const STILL_WAITS_NS: u64 = wire::WAIT_NS * 3 / 4;
@@ -243,7 +247,12 @@ impl Shared {
     /// Whether who has to wait from its arrival on will not do so in vain.
     fn is_soon_looked_at(&self) -> bool {
         let is_attended = self.keep == Keep::New || self.busy.load(Ordering::SeqCst);
-        is_attended && self.since_progress_ns() < self.patience_ns
+        is_attended && self.is_at_work()
+    }
+
+    /// Whether who waits does not do so for a gate that nobody opens any more.
+    fn is_at_work(&self) -> bool {
+        self.since_progress_ns() < self.patience_ns
     }
 
     fn since_progress_ns(&self) -> u64 {
@@ -252,6 +261,20 @@ impl Shared {
 
     fn nudge(&self) {
         ring_bell(&self.elbow);
+    }
+
+    /// Holds those that the gate's owner has not come to yet, though it was at work a moment ago.
+    fn hold_overlooked(&self, door: &mut Door) {
+        if !self.is_at_work() {
+            return;
+        }
+        let Door { holder, arrivals, .. } = door;
+        for arrival in arrivals
+            .iter_mut()
+            .filter(|arrival| since_ns(&arrival.notice) >= OVERLOOKED_NS)
+        {
+            self.hold(holder, arrival);
+        }
     }
 
     fn hold(&self, holder: &mut Option<Holder>, arrival: &mut Arrival) {
@@ -285,20 +308,19 @@ impl Door {
 
 /// The attendant: takes in what arrives and rings the bell.
 fn attend(shared: &Shared) {
+    let mut waiting = false;
     while !shared.closing.load(Ordering::SeqCst) {
-        let lives = shared.is_soon_looked_at();
-        if lives {
+        if shared.is_at_work() {
             shared.control.alive(crate::clock::monotonic_ns());
         }
-        let millis = if lives || shared.keep == Keep::New {
-            HEARTBEAT_MS
-        } else {
-            -1
-        };
+        let often = waiting || shared.is_soon_looked_at() || shared.keep == Keep::New;
+        let millis = if often { HEARTBEAT_MS } else { SELDOM_MS };
         wait_readable([shared.epoll, shared.elbow.as_raw_fd()], millis);
         empty(&shared.elbow);
-        let door = shared.take_in();
-        let (waiting, is_full) = (!door.arrivals.is_empty(), door.is_full());
+        let mut door = shared.take_in();
+        shared.hold_overlooked(&mut door);
+        waiting = !door.arrivals.is_empty();
+        let is_full = door.is_full();
         drop(door);
         if waiting {
             ring_bell(&shared.bell);
