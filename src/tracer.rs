@@ -52,6 +52,7 @@ pub(crate) use report::own_usage;
 
 use crate::catalog::{Catalog, Row};
 use crate::clock::{WallClock, monotonic_ns};
+use crate::confine::{self, Keep};
 use crate::device::telemetry::Sampler;
 use crate::engine::{Arrivals, Engine, Events, Hooks};
 use crate::foreign;
@@ -266,6 +267,13 @@ impl Tracer {
     /// Functions probed now.
     pub fn functions(&self) -> usize {
         self.attacher.attached().map(Attached::functions).sum::<usize>() + self.attacher.kernel_functions()
+    }
+
+    /// From now on lines wait for whoever reads them, and nothing else does: programs that start meanwhile want their probes.
+    pub(crate) fn write_aside(&mut self) {
+        if self.encoder.is_some() {
+            self.output.write_aside(|| confine::this_thread(Keep::NoCapability));
+        }
     }
 
     /// Handles what has come in, after waiting for it for a moment.

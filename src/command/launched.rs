@@ -80,6 +80,7 @@ impl Launched {
         Ok(match held.release() {
             Ok(child) => {
                 rights::after_attaching(&tracer);
+                tracer.write_aside();
                 Ok(Launched {
                     tracer,
                     child,

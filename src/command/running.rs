@@ -52,6 +52,7 @@ impl Running<'_> {
         await_agents(tracer)?;
         also(tracer)?;
         rights::after_attaching(tracer);
+        tracer.write_aside();
         say(format_args!(
             "gpuscope: tracing {} functions by {}; Ctrl-C ends it",
             tracer.functions(),

@@ -86,7 +86,7 @@ impl Tracer {
             };
             encoder.finish(&ending, &mut self.buffer);
         }
-        let written = self.flush();
+        let written = self.flush().and_then(|()| self.output.settled());
         Ok((summary, written))
     }
 

@@ -385,7 +385,7 @@ fn tight_limits_are_survived_or_named() {
 
 /// Whoever starts while nobody takes what gpuscope writes waits for its probes all the same.
 #[test]
-#[ignore = "needs root and BPF: libraries of another file are probed meanwhile"]
+#[ignore = "needs the simulated CUDA"]
 fn a_reader_that_stalls_costs_those_that_start_meanwhile_no_call() {
     let own = OwnSim::new();
     let lines = own.folder().join("lines.jsonl");
@@ -402,7 +402,7 @@ fn a_reader_that_stalls_costs_those_that_start_meanwhile_no_call() {
         "exec >&2; {} train 60; LD_LIBRARY_PATH={folder} exec {folder}/gpusim train 2",
         sim_text("gpusim")
     );
-    let options = ["run", "--engine", "kernel", "--chatty", "--format", "jsonl"];
+    let options = ["run", "--chatty", "--format", "jsonl"];
     let options = [&options[..], &["--", "sh", "-c", &script]].concat();
     let trace = Gpuscope::new(options).stdout(pipe).start_as_set().finish();
     assert!(slow.wait().expect("it ends").success());

@@ -1,16 +1,19 @@
 //! Where lines go: stdout or a file, and stderr for all else. A destination that breaks never stops the trace:
 //! the first failure is remembered.
 
+mod aside;
 pub mod file;
+mod straight;
 mod syscall;
 mod trust;
 mod walk;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use aside::{Aside, Movable};
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
+use straight::{Plain, Straight};
 
 /// Says something to the user on stderr, if anybody listens there; at once, lest other processes' words come between.
 pub fn say(message: impl Display) {
@@ -18,55 +21,30 @@ pub fn say(message: impl Display) {
 }
 
 /// A destination that can break without taking the trace with it.
-pub struct Output {
-    target: Box<dyn Write>,
-    /// Where a plain file ends, to be cut off there when it takes only a part of something.
-    plain: Option<Plain>,
-    name: PathBuf,
-    closed: bool,
-    failure: Option<io::Error>,
-}
+pub struct Output(Way);
 
-/// A file that only we write to.
-struct Plain {
-    file: File,
-    bytes: u64,
-}
-
-impl Plain {
-    fn of(file: &File) -> Option<Plain> {
-        let is_plain = file.metadata().is_ok_and(|about| about.is_file());
-        let file = file.try_clone().ok().filter(|_| is_plain)?;
-        Some(Plain { file, bytes: 0 })
-    }
-
-    /// Leaves whole writes alone.
-    fn undo(&mut self) -> io::Result<()> {
-        self.file.set_len(self.bytes)?;
-        self.file.seek(SeekFrom::Start(self.bytes)).map(drop)
-    }
+enum Way {
+    Here(Straight<Box<dyn Write>>),
+    Movable(Movable),
+    Aside(Aside),
+    /// For a moment, while it becomes another one.
+    Nowhere,
 }
 
 impl Output {
     /// stdout.
     pub fn stdout() -> Output {
-        Output::to(Box::new(io::stdout()), Path::new("stdout"))
+        Output::movable(Box::new(io::stdout()), Path::new("stdout"), None)
     }
 
     /// stderr.
     pub fn stderr() -> Output {
-        Output::to(Box::new(io::stderr()), Path::new("stderr"))
+        Output::movable(Box::new(io::stderr()), Path::new("stderr"), None)
     }
 
     /// Whatever takes bytes, by the name that messages call it.
     pub fn to(target: Box<dyn Write>, name: &Path) -> Output {
-        Output {
-            target,
-            plain: None,
-            name: name.to_owned(),
-            closed: false,
-            failure: None,
-        }
+        Output(Way::Here(Straight::new(target, name, None)))
     }
 
     /// A file that is made or emptied now, as [`file::create`] has it.
@@ -75,34 +53,53 @@ impl Output {
     /// It cannot be written.
     pub fn create(path: &Path) -> Result<Output> {
         let file = file::create(path)?;
-        Ok(Output {
-            plain: Plain::of(&file),
-            ..Output::to(Box::new(file), path)
-        })
+        let plain = Plain::of(&file);
+        Ok(Output::movable(Box::new(file), path, plain))
+    }
+
+    fn movable(target: Box<dyn Write + Send>, name: &Path, plain: Option<Plain>) -> Output {
+        Output(Way::Movable(Straight::new(target, name, plain)))
+    }
+
+    /// From now on who writes to stdout, stderr or a file does not wait for whoever reads that, as long as no more than 16 MiB have
+    /// come meanwhile: a thread writes, which does `first` before all else. Failures are seen a moment later, surely after
+    /// [`Output::settled`].
+    pub fn write_aside(&mut self, first: fn()) {
+        self.0 = match std::mem::replace(&mut self.0, Way::Nowhere) {
+            Way::Movable(to) => Aside::start(to, first).map_or_else(Way::Movable, Way::Aside),
+            other => other,
+        };
     }
 
     /// Writes `bytes`, unless an earlier write failed.
     pub fn write(&mut self, bytes: &[u8]) {
-        if self.closed || self.failure.is_some() {
-            return;
+        match &mut self.0 {
+            Way::Here(to) => to.write(bytes),
+            Way::Movable(to) => to.write(bytes),
+            Way::Aside(aside) => aside.write(bytes),
+            Way::Nowhere => {}
         }
-        match self.target.write_all(bytes).and_then(|()| self.target.flush()) {
-            Ok(()) => self
-                .plain
-                .iter_mut()
-                .for_each(|plain| plain.bytes += bytes.len() as u64),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
-            Err(error) => {
-                // nobody reads the half of a line
-                let undone = self.plain.as_mut().map_or(Ok(()), Plain::undo);
-                self.failure = Some(undone.err().unwrap_or(error));
-            }
+    }
+
+    /// The same as [`Output::check`], when all that was given is written, or cannot be.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn settled(&self) -> Result<()> {
+        if let Way::Aside(aside) = &self.0 {
+            aside.settle();
         }
+        self.check()
     }
 
     /// Whether the reader has gone away.
     pub fn closed(&self) -> bool {
-        self.closed
+        match &self.0 {
+            Way::Here(to) => to.closed(),
+            Way::Movable(to) => to.closed(),
+            Way::Aside(aside) => aside.closed(),
+            Way::Nowhere => false,
+        }
     }
 
     /// The first failure; a closed pipe is none.
@@ -110,24 +107,11 @@ impl Output {
     /// # Errors
     /// What went wrong, with the name of the destination.
     pub fn check(&self) -> Result<()> {
-        match &self.failure {
-            None => Ok(()),
-            Some(error) => Err(anyhow!(
-                "failed to write {}: {error}; what was written before is whole\nhint: {}",
-                self.name.display(),
-                cure(error)
-            )),
+        match &self.0 {
+            Way::Here(to) => to.check(),
+            Way::Movable(to) => to.check(),
+            Way::Aside(aside) => aside.check(),
+            Way::Nowhere => Ok(()),
         }
-    }
-}
-
-/// What helps against a write that failed.
-fn cure(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, or write less: -q, --filter, --max-size"
-        }
-        io::ErrorKind::FileTooLarge => "ulimit -f allows no more; or write less: -q, --filter, --max-size",
-        _ => "write elsewhere, or see what the kernel says of that disk (dmesg)",
     }
 }
