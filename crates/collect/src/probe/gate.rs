@@ -26,9 +26,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the attending thread shows that we live while we attach; and otherwise, when the gate's owner does so itself unless
-/// something has stopped it for a moment, as a slow output.
+/// How often the attending thread shows that we live while we attach.
 const HEARTBEAT_MS: i32 = 100;
+/// The same otherwise: the gate's owner shows it, too, unless something keeps it for a moment, as a slow output.
 const SELDOM_MS: i32 = 300;
 /// Who has waited for so long was overlooked: the gate's owner is at something else.
 const OVERLOOKED_NS: u64 = wire::WAIT_NS / 4;
