@@ -189,27 +189,26 @@ impl<'a> Call<'a> {
             wire::ROLE_LAUNCH if launch.stream_in_block != 0 => (self.word(wire::WORD_STREAM), launch.null_stream),
             wire::ROLE_LAUNCH if launch.stream.word == wire::WORD_NONE => (0, launch.null_stream),
             wire::ROLE_LAUNCH => (self.number(launch.stream), launch.null_stream),
-            _ if work.step == wire::WORK_NONE => return self.stream_argument(),
+            _ if work.step == wire::WORK_NONE => self.stream_argument()?,
             _ if work.stream.bytes == 0 => return None,
             _ if work.stream.offset != wire::READ_DIRECT => return None,
             _ => {
-                let per_thread = u8::from(work.flags & wire::WORK_PER_THREAD != 0);
+                let per_thread = work.flags & wire::WORK_PER_THREAD != 0;
                 let raw = narrow(self.word(work.stream.word), work.stream.bytes);
-                (raw, per_thread * wire::PER_THREAD as u8)
+                (raw, default_stream(per_thread))
             }
         };
         Some(if raw == 0 { u64::from(default) } else { raw })
     }
 
-    /// The same of a call that is only seen at entry, whose work nobody tells.
-    fn stream_argument(&self) -> Option<u64> {
+    /// Of a call that is only seen at entry, whose work nobody tells: the argument, and what 0 stands for.
+    fn stream_argument(&self) -> Option<(u64, u8)> {
         let work = self.row.work.as_ref()?;
         let place = work.stream.filter(|place| place.field.is_none())?;
         let (_, Value::Address(raw)) = self.args().nth(place.arg)? else {
             return None;
         };
-        let default = if work.per_thread { wire::PER_THREAD } else { 0 };
-        Some(if raw == 0 { default } else { raw })
+        Some((raw, default_stream(work.per_thread)))
     }
 
     /// False of a word that lies behind a pointer, and was not read there.
@@ -376,6 +375,11 @@ impl<'a> Call<'a> {
             _ => 0,
         }
     }
+}
+
+/// What 0 stands for where a stream is named.
+fn default_stream(per_thread: bool) -> u8 {
+    u8::from(per_thread) * wire::PER_THREAD as u8
 }
 
 fn narrow(word: u64, bytes: u8) -> u64 {

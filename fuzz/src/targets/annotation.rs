@@ -3,6 +3,8 @@
 //! The first byte says of what kind of characters they are, and what is known of the memory; the second how much there is room
 //! for; the third how far from the end of the memory the text lies.
 
+use gpuscope::wire::{RANGE_CUT, RANGE_UNREAD};
+
 #[cfg(target_arch = "x86_64")]
 pub fn run(input: &[u8]) {
     use crate::inside::{Copied, Island, fuzz_copy_text};
@@ -33,16 +35,12 @@ pub fn run(input: &[u8]) {
     assert!(to[most..].iter().all(|byte| *byte == 0xee), "there was no room for it");
 }
 
-/// It goes on; it cannot be read up to its end.
-const CUT: u8 = 1;
-const UNREAD: u8 = 2;
-
 fn plain_text(memory: &[u8], most: usize) -> (Vec<u8>, u8) {
     let end = memory.iter().take(most).position(|byte| *byte == 0);
     match end {
         Some(end) => (memory[..end].to_vec(), 0),
-        None if memory.len() < most => (memory.to_vec(), UNREAD),
-        None => (memory[..most].to_vec(), CUT),
+        None if memory.len() < most => (memory.to_vec(), RANGE_UNREAD),
+        None => (memory[..most].to_vec(), RANGE_CUT),
     }
 }
 
@@ -55,12 +53,12 @@ fn wide_text(memory: &[u8], most: usize) -> (Vec<u8>, u8) {
             .and_then(|letter| letter.try_into().ok())
             .map(u32::from_le_bytes);
         match letter {
-            None => return (have.into_bytes(), UNREAD),
+            None => return (have.into_bytes(), RANGE_UNREAD),
             Some(0) => return (have.into_bytes(), 0),
             Some(letter) => have.push(char::from_u32(letter).unwrap_or('\u{fffd}')),
         }
     }
-    (have.into_bytes(), CUT)
+    (have.into_bytes(), RANGE_CUT)
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -116,6 +116,9 @@ fn nothing(weight: Weight) -> &'static str {
     }
 }
 
+/// Where it is worth a word that there are no paths.
+const CURE: &str = "\nhint: record with --stacks all";
+
 /// What of it lies where no path leads.
 fn note(tree: &Tree) -> Option<String> {
     let (rest, all) = (tree.without_path(), tree.total());
@@ -123,17 +126,13 @@ fn note(tree: &Tree) -> Option<String> {
     match (tree.has_paths(), rest.ns) {
         (_, 0) => None,
         (true, _) => {
-            let cure = if tree.lacks_paths() {
-                "\nhint: record with --stacks all"
-            } else {
-                ""
-            };
+            let cure = if tree.lacks_paths() { CURE } else { "" };
             Some(format!(
                 "{words} has no call path, or one beyond what is kept apart{cure}"
             ))
         }
         (false, _) => Some(format!(
-            "no call path of {words} is known: the calls were recorded without their stacks\nhint: record with --stacks all"
+            "no call path of {words} is known: the calls were recorded without their stacks{CURE}"
         )),
     }
 }

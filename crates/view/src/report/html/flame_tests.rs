@@ -20,16 +20,23 @@ fn paths(name: &str, ns: impl IntoIterator<Item = u64>) -> Paths {
         ])
         .to_string();
         paths.take(&Record {
-            ns: Some(ns),
-            comm: "python",
-            layer: "driver",
-            name: "cuStreamSynchronize",
-            class: Class::Sync,
             stack: Some(&stack),
-            ..Record::new(Row::Call, number as i64, 7)
+            ..wait(number as i64, ns)
         });
     }
     paths
+}
+
+/// From no place that is known.
+fn wait(at: i64, ns: u64) -> Record<'static> {
+    Record {
+        ns: Some(ns),
+        comm: "python",
+        layer: "driver",
+        name: "cuStreamSynchronize",
+        class: Class::Sync,
+        ..Record::new(Row::Call, at, 7)
+    }
 }
 
 fn page(tree: &Tree) -> String {
@@ -47,14 +54,7 @@ fn a_flame_graph_and_its_list() {
 fn where_most_time_has_no_call_path_the_cure_is_said() {
     for (ns, is_said) in [(400, false), (2_000, true)] {
         let mut paths = paths("step", [1_000]);
-        paths.take(&Record {
-            ns: Some(ns),
-            comm: "python",
-            layer: "driver",
-            name: "cuStreamSynchronize",
-            class: Class::Sync,
-            ..Record::new(Row::Call, 9, 7)
-        });
+        paths.take(&wait(9, ns));
         let page = page(&paths.tree(Weight::Wait, None));
         assert!(page.contains("has no call path that is known"), "{page}");
         assert_eq!(page.contains("(record --stacks all)"), is_said, "{page}");
