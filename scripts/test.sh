@@ -48,40 +48,58 @@ ignored() {
 }
 # Without rights, but to read the kernel's log; and as the root that such a user has at most.
 without_rights=(setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all,+syslog)
-# inside PROGRAM: the same tests, of what is seen from inside. Each says at its head what it needs; what needs BPF is about the
+# sort_inside PROGRAM: the same tests, of what is seen from inside. Each says at its head what it needs; what needs BPF is about the
 # kernel's engine alone, and is named here with its reason. Those about inside alone have run already.
-inside() {
-  local test needs beside=() single=() root=()
+sort_inside() {
+  local test needs all kind
+  beside=() single=() root=() single_root=()
+  all=$("$1" | sed -n 's/^test \(.*\) \.\.\. ignored, \(.*\)/\1\t\2/p')
   while IFS=$'\t' read -r test needs; do
     case $test in static_probes::from_inside* | inside::* | inside_*::* | standby::*) continue ;; esac
-    case $needs in
-      "needs the simulated CUDA") if grep -qF "${alone[@]/#/-e}" <<<"$test"; then single+=("$test"); else beside+=("$test"); fi ;;
-      "needs root, and the simulated CUDA") root+=("$test") ;;
-      "needs root and BPF: "*) echo "of the kernel's engine alone: $test: ${needs#*: }" ;;
+    kind=beside
+    if grep -qF "${alone[@]/#/-e}" <<<"$test"; then kind=single; fi
+    case $kind/$needs in
+      beside/"needs the simulated CUDA") beside+=("$test") ;;
+      single/"needs the simulated CUDA") single+=("$test") ;;
+      beside/"needs root, and the simulated CUDA") root+=("$test") ;;
+      single/"needs root, and the simulated CUDA") single_root+=("$test") ;;
+      */"needs root and BPF: "*) echo "of the kernel's engine alone: $test: ${needs#*: }" ;;
       *) echo "test.sh: $test does not say for which engine it is: $needs" >&2; failed+=" $test" ;;
     esac
-  done < <("$1" | sed -n 's/^test \(.*\) \.\.\. ignored, \(.*\)/\1\t\2/p')
-  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=$together "${beside[@]}"
-  GPUSCOPE_ENGINE=inside ignored "${without_rights[@]}" "$1" --exact --test-threads=1 "${single[@]}"
-  GPUSCOPE_ENGINE=inside ignored "$1" --exact --test-threads=$together "${root[@]}"
+  done <<<"$all"
+}
+# from_inside THREADS [PROGRAM OF ANOTHER USER…] -- TEST…: none named would be all.
+from_inside() {
+  local together=$1 as=(); shift
+  while [ "$1" != -- ]; do as+=("$1"); shift; done
+  shift
+  [ $# -gt 0 ] || { echo "test.sh: no test is seen from inside" >&2; failed+=" inside"; return; }
+  GPUSCOPE_ENGINE=inside ignored "${as[@]}" "$program" --exact "--test-threads=$together" "$@"
 }
 running() { echo "     Running $1 ($((SECONDS / 60)) min)"; }
-failed=
-while read -r name program; do
-  [[ $name != real && $name != torture ]] || continue
-  running "$name: the tests that need root"
-  if [ "$name" = trace ]; then
-    ignored "$program" --test-threads=$together "${alone[@]/#/--skip=}"
-    has_release
-    ignored "$program" --test-threads=1 "${alone[@]}"
-    running "$name: from inside, most of it without rights"
-    inside "$program"
-  else
-    [ "$name" != serve ] || has_release
+# one_by_one LINES: names and programs
+one_by_one() {
+  while read -r name program; do
+    running "$name: the tests that need root"
     ignored "$program" --test-threads=1 --skip=libraries::
-  fi
-done <<<"$programs"
+  done <<<"$1"
+}
+failed=
+# while the release is built
+one_by_one "$(grep -vE '^(real|torture|trace|serve) ' <<<"$programs")"
+name=trace program=$(sed -n 's/^trace //p' <<<"$programs")
+running "$name: the tests that need root"
+ignored "$program" --test-threads=$together "${alone[@]/#/--skip=}"
+running "$name: from inside, most of it without rights"
+sort_inside "$program"
+from_inside $together "${without_rights[@]}" -- "${beside[@]}"
+from_inside $together -- "${root[@]}"
 has_release
+running "$name: one at a time"
+ignored "$program" --test-threads=1 "${alone[@]}"
+from_inside 1 "${without_rights[@]}" -- "${single[@]}"
+from_inside 1 -- "${single_root[@]}"
+one_by_one "$(grep '^serve ' <<<"$programs")"
 running "torture, old C libraries"
 scripts/torture.sh short || failed+=" torture"
 scripts/old-glibc.sh || failed+=" old-glibc"
